@@ -1,0 +1,27 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: demo test check clean
+
+demo: $(VENV)/.installed
+	$(BIN)/sketchdnn prepare --source procedural --count 2000 --out demo
+	@echo "Open demo/report.html, or look at demo/gallery.png."
+
+test: $(VENV)/.installed
+	scripts/check
+	$(BIN)/python -m pytest -n $(JOBS)
+
+check: $(VENV)/.installed
+	scripts/check
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[all,dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo

@@ -1,0 +1,1 @@
+"""Generate parametric CAD sketches by joint continuous-discrete diffusion."""

@@ -1,0 +1,48 @@
+"""What a sketch is: primitives and constraints as values, and their geometry. Knows no file, tensor or picture."""
+
+from .arcs import (
+    arc_from_angles,
+    arc_from_bulge,
+    arc_from_points,
+    arc_from_signed_radius,
+    arc_from_sweep,
+    bulge,
+    signed_radius,
+)
+from .bounds import Box, bounds
+from .constraints import EXTERNAL, Constraint, ConstraintType, Part, Ref
+from .errors import GeometryError, SketchError
+from .normalise import Placement, normalise
+from .primitives import TAU, Arc, Circle, Kind, Line, Point, Primitive, Vec
+from .sketch import MM_PER_UNIT, Sketch
+
+__all__ = [
+    "EXTERNAL",
+    "MM_PER_UNIT",
+    "TAU",
+    "Arc",
+    "Box",
+    "Circle",
+    "Constraint",
+    "ConstraintType",
+    "GeometryError",
+    "Kind",
+    "Line",
+    "Part",
+    "Placement",
+    "Point",
+    "Primitive",
+    "Ref",
+    "Sketch",
+    "SketchError",
+    "Vec",
+    "arc_from_angles",
+    "arc_from_bulge",
+    "arc_from_points",
+    "arc_from_signed_radius",
+    "arc_from_sweep",
+    "bounds",
+    "bulge",
+    "normalise",
+    "signed_radius",
+]

@@ -1,0 +1,93 @@
+"""Tight bounding boxes: an arc counts by the part that is drawn, not by its whole circle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import GeometryError
+from .primitives import TAU, Kind, Primitive, Vec
+from .sketch import Sketch
+from .table import Table, to_table
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An axis-aligned box from `low` to `high`, corners included."""
+
+    low: Vec
+    high: Vec
+
+    @property
+    def width(self) -> float:
+        return self.high[0] - self.low[0]
+
+    @property
+    def height(self) -> float:
+        return self.high[1] - self.low[1]
+
+    @property
+    def size(self) -> float:
+        """The larger side: what tolerances are relative to."""
+        return max(self.width, self.height)
+
+    @property
+    def center(self) -> Vec:
+        return ((self.low[0] + self.high[0]) / 2, (self.low[1] + self.high[1]) / 2)
+
+
+def bounds(sketch: Sketch | Sequence[Primitive]) -> Box:
+    """The smallest box around everything drawn.
+
+    >>> from sketchdnn.geometry import Arc
+    >>> box = bounds([Arc((0, 0), 1, 0, math.pi / 2)])
+    >>> round(box.width, 9), round(box.height, 9)
+    (1.0, 1.0)
+    """
+    if len(sketch) == 0:
+        raise GeometryError("an empty sketch has no bounds")
+    low_x, low_y, high_x, high_y = table_bounds(to_table([sketch]))[0].tolist()
+    return Box((low_x, low_y), (high_x, high_y))
+
+
+def table_bounds(table: Table) -> NDArray[np.float64]:
+    """Low x, low y, high x, high y of each sketch of a table; inf and −inf for a sketch without primitives."""
+    lows = np.full((table.num_sketches, 2), np.inf)
+    highs = np.full((table.num_sketches, 2), -np.inf)
+    low, high = _row_bounds(table)
+    starts = np.flatnonzero(np.diff(table.owner, prepend=-1))
+    if len(starts):
+        owners = table.owner[starts]
+        lows[owners] = np.minimum.reduceat(low, starts)
+        highs[owners] = np.maximum.reduceat(high, starts)
+    return np.concatenate([lows, highs], axis=1)
+
+
+def _row_bounds(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    at = np.stack([table.x, table.y], axis=1)
+    other = np.where((table.kind == Kind.LINE)[:, None], np.stack([table.x2, table.y2], axis=1), at)
+    reach = np.where(table.kind == Kind.CIRCLE, table.radius, 0.0)[:, None]
+    low, high = np.minimum(at, other) - reach, np.maximum(at, other) + reach
+    arcs = np.flatnonzero(table.kind == Kind.ARC)
+    low[arcs], high[arcs] = _arc_bounds(at[arcs], table.radius[arcs], table.start_angle[arcs], table.sweep[arcs])
+    return low, high
+
+
+def _arc_bounds(
+    center: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    start: NDArray[np.float64],
+    sweep: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """An arc reaches the extreme of its circle in each quarter direction that its sweep passes."""
+    angles = np.stack([start, start + sweep], axis=1)
+    ends = np.stack([np.cos(angles), np.sin(angles)], axis=2)  # arc, end, axis
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    for axis, direction, extreme in ((0, 0.0, high), (1, math.pi / 2, high), (0, math.pi, low), (1, -math.pi / 2, low)):
+        passed = np.mod(direction - start, TAU) <= sweep
+        extreme[passed, axis] = 1.0 if extreme is high else -1.0
+    return center + radius[:, None] * low, center + radius[:, None] * high

@@ -1,0 +1,117 @@
+"""Constraints as values: which parts of which primitives are related, and how.
+
+A constraint belongs to a sketch and refers to its primitives by index. Whether it holds is another room's question.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from .errors import GeometryError
+from .primitives import Kind
+
+
+class Part(StrEnum):
+    """Which part of a primitive is meant; the second group lies outside the sketch and needs no primitive."""
+
+    WHOLE = "whole"
+    START = "start"
+    END = "end"
+    CENTER = "center"
+    POINT = "point"
+
+    EXTERNAL = "external"
+    ORIGIN = "origin"
+    X_AXIS = "x_axis"
+    Y_AXIS = "y_axis"
+
+
+OUTSIDE = frozenset({Part.EXTERNAL, Part.ORIGIN, Part.X_AXIS, Part.Y_AXIS})
+PARTS_OF_KIND: Mapping[Kind, frozenset[Part]] = {
+    Kind.LINE: frozenset({Part.WHOLE, Part.START, Part.END}),
+    Kind.CIRCLE: frozenset({Part.WHOLE, Part.CENTER}),
+    Kind.ARC: frozenset({Part.WHOLE, Part.START, Part.END, Part.CENTER}),
+    Kind.POINT: frozenset({Part.WHOLE, Part.POINT}),
+}
+
+
+class ConstraintType(StrEnum):
+    """The relations we name. Anything else a file holds is `OTHER`, with the file's own word as its name."""
+
+    COINCIDENT = "coincident"
+    POINT_ON_CURVE = "point_on_curve"
+    HORIZONTAL = "horizontal"
+    VERTICAL = "vertical"
+    PARALLEL = "parallel"
+    PERPENDICULAR = "perpendicular"
+    COLLINEAR = "collinear"
+    TANGENT = "tangent"
+    EQUAL = "equal"
+    CONCENTRIC = "concentric"
+    MIDPOINT = "midpoint"
+    SYMMETRIC = "symmetric"
+    FIX = "fix"
+    DISTANCE = "distance"
+    HORIZONTAL_DISTANCE = "horizontal_distance"
+    VERTICAL_DISTANCE = "vertical_distance"
+    LENGTH = "length"
+    RADIUS = "radius"
+    DIAMETER = "diameter"
+    ANGLE = "angle"
+    OTHER = "other"
+
+
+# Dimensions whose value is a length: it grows with the sketch. An angle is radians and does not.
+LENGTHS = frozenset(
+    {
+        ConstraintType.DISTANCE,
+        ConstraintType.HORIZONTAL_DISTANCE,
+        ConstraintType.VERTICAL_DISTANCE,
+        ConstraintType.LENGTH,
+        ConstraintType.RADIUS,
+        ConstraintType.DIAMETER,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A part of primitive number `primitive`, or something outside the sketch when that is None."""
+
+    primitive: int | None
+    part: Part = Part.WHOLE
+
+    def __post_init__(self) -> None:
+        if (self.primitive is None) != (self.part in OUTSIDE):
+            raise GeometryError(f"a reference to primitive {self.primitive} cannot mean '{self.part}'")
+        if self.primitive is not None and self.primitive < 0:
+            raise GeometryError(f"a reference to primitive {self.primitive}: indices start at 0")
+
+
+EXTERNAL = Ref(None, Part.EXTERNAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A relation between `refs`, in the order the relation reads them; `value` for dimensions, in the sketch's units.
+
+    `extra` holds what a file says beyond this (a direction, a label), so that writing it back loses nothing.
+    """
+
+    type: ConstraintType
+    refs: tuple[Ref, ...]
+    value: float | None = None
+    name: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if not self.refs:
+            raise GeometryError(f"a {self.type} constraint refers to nothing")
+        if self.value is not None and not math.isfinite(self.value):
+            raise GeometryError(f"a {self.type} constraint has the value {self.value}")
+        if self.type is ConstraintType.OTHER and not self.name:
+            raise GeometryError("a constraint of type 'other' needs the name its file gives it")

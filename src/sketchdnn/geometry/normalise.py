@@ -1,0 +1,39 @@
+"""Centre a sketch and scale it to a standard size, keeping what is needed to undo it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .bounds import bounds
+from .errors import GeometryError
+from .primitives import Vec
+from .sketch import Sketch
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a normalised sketch came from: true place = center + scale · normalised place, measured in `units`."""
+
+    center: Vec
+    scale: float
+    units: str | None = None
+
+    def restore(self, sketch: Sketch) -> Sketch:
+        """The inverse of `normalise`: true size, place and units."""
+        return replace(sketch.moved(self.scale, self.center), units=self.units)
+
+
+def normalise(sketch: Sketch, half_extent: float = 1.0) -> tuple[Sketch, Placement]:
+    """Centre the tight box on the origin with its larger side 2·half_extent, and say where the sketch was.
+
+    >>> from sketchdnn.geometry import Circle
+    >>> small, placement = normalise(Sketch((Circle((30, 0), 5),), units="mm"))
+    >>> small.primitives[0].radius, placement.restore(small).primitives[0]
+    (1.0, Circle(center=(30.0, 0.0), radius=5.0, construction=False))
+    """
+    box = bounds(sketch)
+    if box.size <= 0:
+        raise GeometryError("a sketch of no extent cannot be scaled to a standard size")
+    scale = box.size / (2 * half_extent)
+    placed = sketch.moved(1 / scale, (-box.center[0] / scale, -box.center[1] / scale))
+    return replace(placed, units=None), Placement(box.center, scale, sketch.units)

@@ -1,0 +1,98 @@
+"""A sketch: primitives, the constraints between them, and the unit their numbers are in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .constraints import LENGTHS, PARTS_OF_KIND, Constraint
+from .errors import GeometryError
+from .primitives import Arc, Circle, Line, Point, Primitive, Vec
+
+MM_PER_UNIT: Mapping[str, float] = {
+    "um": 1e-3,
+    "mm": 1.0,
+    "cm": 10.0,
+    "dm": 100.0,
+    "m": 1000.0,
+    "km": 1e6,
+    "mil": 0.0254,
+    "in": 25.4,
+    "ft": 304.8,
+    "yd": 914.4,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A set of primitives. Their order carries no meaning, but constraints refer to it.
+
+    `units` is a key of `MM_PER_UNIT`, or None where a file does not say. `extra` keeps what a file holds besides, such
+    as `id`, `source`, `licence`, `group`, and travels with the sketch.
+
+    >>> triangle = Sketch((Line((0, 0), (1, 0)), Line((1, 0), (0, 1)), Line((0, 1), (0, 0))), units="mm")
+    >>> len(triangle), triangle.in_units("cm").primitives[0]
+    (3, Line(start=(0.0, 0.0), end=(0.1, 0.0), construction=False))
+    """
+
+    primitives: tuple[Primitive, ...]
+    constraints: tuple[Constraint, ...] = ()
+    units: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.units is not None and self.units not in MM_PER_UNIT:
+            raise GeometryError(f"'{self.units}' is not a unit we know; use one of {', '.join(MM_PER_UNIT)}")
+        for constraint in self.constraints:
+            for ref in constraint.refs:
+                if ref.primitive is None:
+                    continue
+                if ref.primitive >= len(self.primitives):
+                    raise GeometryError(
+                        f"a {constraint.type} constraint refers to primitive {ref.primitive}, not there"
+                    )
+                kind = self.primitives[ref.primitive].kind
+                if ref.part not in PARTS_OF_KIND[kind]:
+                    raise GeometryError(f"a {constraint.type} constraint refers to the {ref.part} of a {kind.label}")
+
+    def __len__(self) -> int:
+        return len(self.primitives)
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return iter(self.primitives)
+
+    def moved(self, scale: float = 1.0, by: Vec = (0.0, 0.0)) -> Sketch:
+        """Every place p becomes scale·p + by; lengths in constraints follow."""
+        return replace(
+            self,
+            primitives=tuple(_move(p, scale, by) for p in self.primitives),
+            constraints=tuple(_rescale(c, scale) for c in self.constraints),
+        )
+
+    def in_units(self, units: str) -> Sketch:
+        """The same sketch measured in `units`. A sketch that names no unit is taken to be in them already."""
+        if units not in MM_PER_UNIT:
+            raise GeometryError(f"'{units}' is not a unit we know; use one of {', '.join(MM_PER_UNIT)}")
+        if self.units is None or self.units == units:
+            return replace(self, units=units)
+        return replace(self.moved(MM_PER_UNIT[self.units] / MM_PER_UNIT[units]), units=units)
+
+
+def _move(primitive: Primitive, scale: float, by: Vec) -> Primitive:
+    def place(p: Vec) -> Vec:
+        return (scale * p[0] + by[0], scale * p[1] + by[1])
+
+    match primitive:
+        case Line(start, end):
+            return replace(primitive, start=place(start), end=place(end))
+        case Circle(center, radius) | Arc(center, radius):
+            return replace(primitive, center=place(center), radius=scale * radius)
+        case Point(at):
+            return replace(primitive, at=place(at))
+
+
+def _rescale(constraint: Constraint, scale: float) -> Constraint:
+    if constraint.value is None or constraint.type not in LENGTHS or scale == 1:
+        return constraint
+    return replace(constraint, value=scale * constraint.value)

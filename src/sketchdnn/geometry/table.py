@@ -1,0 +1,115 @@
+"""Many sketches as columns: one row a primitive, one named numpy array an attribute.
+
+This is the form in which a corpus is filtered, measured and normalised at speed. A column that a kind does not use
+holds zero. `x, y` is a line's start, a circle's or arc's centre, or a point; `x2, y2` is a line's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import GeometryError
+from .primitives import Arc, Circle, Kind, Line, Point, Primitive
+from .sketch import Sketch
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`owner[i]` is the sketch that primitive i belongs to: non-decreasing, from 0 to `num_sketches` − 1."""
+
+    num_sketches: int
+    owner: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    construction: NDArray[np.bool_]
+    x: Floats
+    y: Floats
+    x2: Floats
+    y2: Floats
+    radius: Floats
+    start_angle: Floats
+    sweep: Floats
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many primitives each sketch has."""
+        return np.bincount(self.owner, minlength=self.num_sketches).astype(np.int64)
+
+    def select(self, keep: NDArray[np.bool_]) -> Table:
+        """Only the sketches marked in `keep`, numbered anew."""
+        rows = keep[self.owner]
+        renumber = np.cumsum(keep) - 1
+        columns = {f.name: getattr(self, f.name)[rows] for f in fields(self)[1:]}
+        columns["owner"] = renumber[columns["owner"]]
+        return Table(int(keep.sum()), **columns)
+
+
+def to_table(sketches: Iterable[Sequence[Primitive] | Sketch]) -> Table:
+    """Primitives of each sketch, in order."""
+    rows: list[tuple[float, ...]] = []
+    count = 0
+    for owner, sketch in enumerate(sketches):
+        rows.extend((owner, *_row(p)) for p in sketch)
+        count = owner + 1
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 10).T
+    owner_column, kind, construction, *numbers = columns
+    return Table(
+        count,
+        owner_column.astype(np.int64),
+        kind.astype(np.uint8),
+        construction.astype(np.bool_),
+        *map(np.copy, numbers),
+    )
+
+
+def from_table(table: Table) -> list[Sketch]:
+    """The sketches back as values; a row that is no valid primitive raises `GeometryError`."""
+    sketches: list[list[Primitive]] = [[] for _ in range(table.num_sketches)]
+    names = [f.name for f in fields(table)[1:]]
+    for owner, kind, construction, *numbers in zip(*(getattr(table, name).tolist() for name in names), strict=True):
+        sketches[owner].append(_primitive(kind, construction, *numbers))
+    return [Sketch(tuple(primitives)) for primitives in sketches]
+
+
+def _row(p: Primitive) -> tuple[float, ...]:
+    """kind, construction, x, y, x2, y2, radius, start_angle, sweep."""
+    match p:
+        case Line(start, end):
+            return (Kind.LINE, p.construction, *start, *end, 0, 0, 0)
+        case Circle(center, radius):
+            return (Kind.CIRCLE, p.construction, *center, 0, 0, radius, 0, 0)
+        case Arc(center, radius, start_angle, sweep):
+            return (Kind.ARC, p.construction, *center, 0, 0, radius, start_angle, sweep)
+        case Point(at):
+            return (Kind.POINT, p.construction, *at, 0, 0, 0, 0, 0)
+
+
+def _primitive(
+    kind: int,
+    construction: bool,
+    x: float,
+    y: float,
+    x2: float,
+    y2: float,
+    radius: float,
+    start_angle: float,
+    sweep: float,
+) -> Primitive:
+    match kind:
+        case Kind.LINE:
+            return Line((x, y), (x2, y2), construction)
+        case Kind.CIRCLE:
+            return Circle((x, y), radius, construction)
+        case Kind.ARC:
+            return Arc((x, y), radius, start_angle, sweep, construction)
+        case Kind.POINT:
+            return Point((x, y), construction)
+    raise GeometryError(f"no primitive has kind {kind}")

@@ -1,0 +1,43 @@
+"""What tests may need beyond the package: real data, FreeCAD. Absent, they skip and say so, unless it is required.
+
+`SKETCHDNN_DATA` names a folder of real sketches. `SKETCHDNN_REQUIRE` lists what must be there (`data,freecad`): then a
+missing one fails instead of skipping, so that a green run means that it ran.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "sketchdnn", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("sketchdnn")
+
+
+def _absent(what: str, reason: str) -> None:
+    if what in os.environ.get("SKETCHDNN_REQUIRE", "").split(","):
+        pytest.fail(f"{what} is required here: {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real sketches."""
+    folder = os.environ.get("SKETCHDNN_DATA", "")
+    if not folder or not Path(folder).is_dir():
+        _absent("data", "SKETCHDNN_DATA does not name a folder of real sketches")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def freecadcmd() -> str:
+    """FreeCAD's command-line program."""
+    program = shutil.which("freecadcmd") or shutil.which("FreeCADCmd")
+    if program is None:
+        _absent("freecad", "freecadcmd is not on PATH")
+    return str(program)

@@ -1,0 +1,55 @@
+"""Random sketches for property tests, and what it means for two sketches to be the same."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import strategies as st
+
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Sketch, bounds
+
+coordinate = st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 6))
+place = st.tuples(coordinate, coordinate)
+radius = st.floats(0.01, 50).map(lambda r: round(r, 6))
+flag = st.booleans()
+
+lines = st.tuples(place, place, flag).filter(lambda t: math.dist(t[0], t[1]) > 1e-3).map(lambda t: Line(*t))
+circles = st.builds(Circle, place, radius, flag)
+arcs = st.builds(Arc, place, radius, st.floats(-math.pi, math.pi), st.floats(0.01, TAU - 0.01), flag)
+points = st.builds(Point, place, flag)
+primitives = st.one_of(lines, circles, arcs, points)
+
+
+def sketches(min_size: int = 1, max_size: int = 12, units: str | None = None) -> st.SearchStrategy[Sketch]:
+    """Sketches with some extent, so that tolerances can be relative to it."""
+    return (
+        st.lists(primitives, min_size=min_size, max_size=max_size)
+        .map(lambda items: Sketch(tuple(items), units=units))
+        .filter(lambda sketch: bounds(sketch).size > 1e-2)
+    )
+
+
+def numbers(p: Primitive) -> list[float]:
+    """Numbers that agree for equal primitives: an arc by centre, ends and middle, so that full turns do not count."""
+    match p:
+        case Line(start, end):
+            return [*start, *end]
+        case Circle(center, r):
+            return [*center, r]
+        case Arc(center, r):
+            return [*center, r, *p.start, *p.mid, *p.end]
+        case Point(at):
+            return [*at]
+
+
+def assert_same(a: Sketch, b: Sketch, tolerance: float = 1e-6, *, construction: bool = True) -> None:
+    """The same primitives in the same order, to `tolerance` of the size."""
+    assert [p.kind for p in a] == [p.kind for p in b]
+    if construction:
+        assert [p.construction for p in a] == [p.construction for p in b]
+    if not len(a):
+        return
+    allowed = tolerance * bounds(a).size
+    for p, q in zip(a, b, strict=True):
+        worst = max(abs(x - y) for x, y in zip(numbers(p), numbers(q), strict=True))
+        assert worst <= allowed, f"{p} became {q}: {worst} > {allowed}"
