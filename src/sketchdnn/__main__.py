@@ -1,0 +1,5 @@
+"""`python -m sketchdnn` is `sketchdnn`."""
+
+from sketchdnn.cli import main
+
+main()

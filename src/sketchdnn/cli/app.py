@@ -1,0 +1,52 @@
+"""Gathers the verbs, and turns what a person did wrong into a sentence on stderr and exit code 2."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import typer
+from rich.console import Console
+
+from sketchdnn.geometry import SketchError
+
+# One module of this room a verb, in the order of --help. Each defines `app`, a Typer app or command function.
+VERBS: tuple[str, ...] = ()
+
+app = typer.Typer(
+    name="sketchdnn",
+    help="Generate, convert and study parametric CAD sketches.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _root() -> None:
+    """Keeps a lone verb a subcommand."""
+
+
+for _verb in VERBS:
+    importlib.import_module(f"sketchdnn.cli.{_verb}").register(app)
+
+
+def main() -> None:
+    """Run the command line; never a traceback for bad input."""
+    try:
+        app()
+    except SketchError as error:
+        _fail(str(error))
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nothing is wrong, and Python must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+    except OSError as error:
+        name = str(error.filename or "").encode(errors="backslashreplace").decode()
+        _fail(f"{name}: {error.strerror or error}" if name else str(error))
+
+
+def _fail(sentence: str) -> None:
+    Console(stderr=True, highlight=False, markup=False, soft_wrap=True).print(f"sketchdnn: {sentence}")
+    raise SystemExit(2)
