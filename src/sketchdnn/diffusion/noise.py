@@ -1,0 +1,88 @@
+"""Noise that belongs to a sample, not to a batch: number j of draw d of sample i of seed s is always the same bits.
+
+A counter-based generator (Philox4x32-10, Salmon et al. 2011) hashes (seed, sample, draw, position) to random bits, so
+any sample can be drawn alone, in any batch, on any device. Gaussians come from a table of normal quantiles: gathers, one
+sum and one product, which every device rounds alike, where log and cos differ in the last bit between vector and scalar
+code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import from_flat
+
+from .process import Noise
+
+# Noise of draw number d for every sample of a batch. Draw 0 starts a trajectory; each step takes the next.
+NoiseSource = Callable[[int], Noise]
+
+_WORD = 0xFFFFFFFF
+_QUANTILE_BITS = 16
+
+
+def seeded_noise(
+    seed: int, samples: Int[Tensor, " batch"], num_rows: int = layout.MAX_PRIMITIVES, dtype: torch.dtype = torch.float32
+) -> NoiseSource:
+    """Noise for these sample numbers of a seed, on the device that `samples` is on."""
+
+    def draw(number: int) -> Noise:
+        return from_flat(normal(seed, samples, number, (num_rows, layout.ROW_WIDTH)).to(dtype))
+
+    return draw
+
+
+def normal(seed: int, samples: Int[Tensor, " batch"], draw: int, shape: tuple[int, ...]) -> Float[Tensor, "batch ..."]:
+    """Standard normal numbers of the given shape for each sample, float32.
+
+    Each is (Q[u] + Q[v])/√2 with Q the 2^16 quantiles of the normal distribution and u, v independent 16-bit numbers:
+    the sum smooths the steps of the table and reaches 6 standard deviations.
+    """
+    count = torch.Size(shape).numel()
+    blocks = torch.arange((count + 3) // 4, device=samples.device)
+    words = philox(
+        (
+            blocks[None, :],
+            samples[:, None] & _WORD,
+            samples[:, None] >> 32 & _WORD,
+            torch.tensor(draw, device=samples.device),
+        ),
+        (seed & _WORD, seed >> 32 & _WORD),
+    )
+    table = _quantiles(samples.device)
+    bits = torch.stack(words, dim=-1).flatten(1)[:, :count]
+    pair = table[bits >> _QUANTILE_BITS] + table[bits & (2**_QUANTILE_BITS - 1)]
+    return torch.mul(pair, 0.5**0.5).reshape(-1, *shape)
+
+
+def philox(
+    counter: tuple[Tensor, Tensor, Tensor, Tensor], key: tuple[int, int]
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Philox4x32-10: four 32-bit words (held in int64) from a four-word counter and a two-word key."""
+    a, b, c, d = counter
+    k0, k1 = key
+    for _ in range(10):
+        # Signed 64-bit products wrap modulo 2^64, so both halves of the unsigned product are right after masking.
+        low0, low1 = a * 0xD2511F53, c * 0xCD9E8D57
+        a, b, c, d = (
+            (low1 >> 32 & _WORD) ^ b ^ k0,
+            low1 & _WORD,
+            (low0 >> 32 & _WORD) ^ d ^ k1,
+            low0 & _WORD,
+        )
+        k0, k1 = (k0 + 0x9E3779B9) & _WORD, (k1 + 0xBB67AE85) & _WORD
+    return a, b, c, d
+
+
+@cache
+def _quantiles(device: torch.device) -> Float[Tensor, " levels"]:
+    """The middle quantiles of 2^16 equal slices of the standard normal, scaled to unit variance; made on the CPU."""
+    levels = (torch.arange(2**_QUANTILE_BITS, dtype=torch.float64) + 0.5) / 2**_QUANTILE_BITS
+    quantiles: Tensor = torch.special.ndtri(levels)
+    return (quantiles / quantiles.square().mean().sqrt()).float().to(device)

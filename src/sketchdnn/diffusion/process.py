@@ -1,0 +1,162 @@
+"""The joint process: coordinates by Gaussian diffusion, labels by Gaussian-Softmax, every row on its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch
+
+from . import gaussian, labels
+from .labels import REVERSE_LOGITS, ReverseLogits
+from .schedule import Level, Schedule, augment, authors_cosine, cosine
+
+# Standard normal noise in the shape of a batch: the same three named tensors.
+Noise = SketchBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a denoiser says of the clean sketch: label logits (before softmax) and the parameters of every kind."""
+
+    construction_logits: Float[Tensor, "batch prim 2"]
+    kind_logits: Float[Tensor, "batch prim 5"]
+    params: Float[Tensor, "batch prim 14"]
+
+    @property
+    def construction(self) -> Float[Tensor, "batch prim 2"]:
+        return self.construction_logits.softmax(dim=-1)
+
+    @property
+    def kind(self) -> Float[Tensor, "batch prim 5"]:
+        return self.kind_logits.softmax(dim=-1)
+
+
+class Denoiser(Protocol):
+    """A network, or an oracle: a noisy batch and its step in, the clean sketch out."""
+
+    def __call__(self, batch_t: SketchBatch, t: Int[Tensor, " batch"]) -> Prediction: ...
+
+
+@dataclass(frozen=True, slots=True)
+class JointProcess:
+    """The schedules of the three parts of a row, and what the reverse step does with a prediction.
+
+    `superposition` weights a prediction's parameters by p_kind / max p, as the paper does at inference.
+    """
+
+    params: Schedule
+    kind: Schedule
+    construction: Schedule
+    label_smoothing: float
+    reverse_logits: ReverseLogits = "expected"
+    superposition: bool = True
+
+    def __post_init__(self) -> None:
+        if self.reverse_logits not in REVERSE_LOGITS:
+            raise ValueError(f"reverse_logits must be one of {REVERSE_LOGITS}, not {self.reverse_logits!r}")
+        if not self.params.num_steps == self.kind.num_steps == self.construction.num_steps:
+            raise ValueError("params, kind and construction must have schedules of the same number of steps")
+
+    @property
+    def num_steps(self) -> int:
+        return self.params.num_steps
+
+    def levels(self, t: int | Int[Tensor, " batch"]) -> Levels:
+        """How noisy each part is at step t."""
+        return Levels(self.construction.at(t), self.kind.at(t), self.params.at(t))
+
+    def diffuse(self, x0: SketchBatch, t: int | Int[Tensor, " batch"], noise: Noise) -> SketchBatch:
+        """X_t from a clean X_0 in one shot."""
+        level = self.levels(t)
+        return SketchBatch(
+            labels.diffuse(x0.construction, noise.construction, level.construction, self.label_smoothing),
+            labels.diffuse(x0.kind, noise.kind, level.kind, self.label_smoothing),
+            gaussian.diffuse(x0.params, noise.params, level.params),
+        )
+
+    def clean(self, prediction: Prediction) -> Clean:
+        """What goes into the reverse mean: logits of both labels, and parameters, superposed if so configured."""
+        kind = prediction.kind
+        return Clean(
+            labels.reverse_logits(prediction.construction, self.label_smoothing, self.reverse_logits),
+            labels.reverse_logits(kind, self.label_smoothing, self.reverse_logits),
+            superpose(prediction.params, kind) if self.superposition else prediction.params,
+        )
+
+    def step_back(
+        self,
+        clean: Clean,
+        batch_t: SketchBatch,
+        s: int | Int[Tensor, " batch"],
+        t: int | Int[Tensor, " batch"],
+        noise: Noise,
+    ) -> SketchBatch:
+        """X_s from X_t and a (predicted) clean sketch, by the posterior."""
+        at_s, at_t = self.levels(s), self.levels(t)
+        mean, std = gaussian.posterior(clean.params, batch_t.params, at_s.params, at_t.params)
+        return SketchBatch(
+            labels.step_back(
+                clean.construction_logits,
+                batch_t.construction,
+                noise.construction,
+                at_s.construction,
+                at_t.construction,
+            ),
+            labels.step_back(clean.kind_logits, batch_t.kind, noise.kind, at_s.kind, at_t.kind),
+            mean + std * noise.params,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The noise level of each part of a row."""
+
+    construction: Level
+    kind: Level
+    params: Level
+
+
+@dataclass(frozen=True, slots=True)
+class Clean:
+    """A clean sketch as the reverse mean wants it: logits for labels, plain parameters."""
+
+    construction_logits: Float[Tensor, "batch prim 2"]
+    kind_logits: Float[Tensor, "batch prim 5"]
+    params: Float[Tensor, "batch prim 14"]
+
+
+def superpose(params: Float[Tensor, "batch prim 14"], kind: Float[Tensor, "batch prim 5"]) -> Tensor:
+    """Weight each parameter by p_kind / max p of the row, so that unlikely kinds fade as they do in the data."""
+    weight = kind / kind.amax(dim=-1, keepdim=True)
+    return params * weight[..., torch.tensor(layout.KIND_OF_PARAM, device=kind.device)]
+
+
+def paper_process(num_steps: int = 2000, label_smoothing: float = 0.99) -> JointProcess:
+    """The process of the text: cosine, f(ᾱ), log ŷ_0."""
+    return _joint(cosine(num_steps), label_smoothing, "log")
+
+
+def authors_process(num_steps: int = 2000, label_smoothing: float = 0.9999) -> JointProcess:
+    """The process of the released code: clamped cosine, f(√ᾱ), 2·log ŷ_0."""
+    return _joint(authors_cosine(num_steps), label_smoothing, "2log", of_root=True)
+
+
+def our_process(num_steps: int = 2000, label_smoothing: float = 0.99) -> JointProcess:
+    """The paper's process with the expected logit in the reverse mean."""
+    return _joint(cosine(num_steps), label_smoothing, "expected")
+
+
+def _joint(raw: Schedule, k: float, form: ReverseLogits, *, of_root: bool = False) -> JointProcess:
+    return JointProcess(
+        params=raw,
+        kind=augment(raw, layout.NUM_KINDS, k, of_root=of_root),
+        construction=augment(raw, layout.NUM_CONSTRUCTION, k, of_root=of_root),
+        label_smoothing=k,
+        reverse_logits=form,
+    )
