@@ -1,0 +1,141 @@
+"""`sketchdnn view`: a picture of a sketch, or a gallery of many."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sketchdnn.formats import FormatError, Skipped, scan, shown
+from sketchdnn.formats.atomic import replacing
+from sketchdnn.formats.containers import folder_files
+from sketchdnn.geometry import Sketch, SketchError
+
+SUFFIXES = (".png", ".svg", ".html")
+ONE_SIZE, CARD_SIZE = 640, 200
+
+Named = tuple[str, Sketch]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command(epilog="Example: sketchdnn view part.dxf parts.jsonl --out parts.svg --random")(view)
+
+
+def view(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Files, folders or archives in any format that is read.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The picture: .png, .svg or .html. By default NAME-view.png in the current folder.", show_default=False
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many: the first, unless --random.")] = 64,
+    columns: Annotated[
+        int | None, typer.Option(min=1, help="Columns of the gallery; by default about square.", show_default=False)
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            min=32,
+            max=4000,
+            help=f"Pixels a side of each sketch; by default {ONE_SIZE} for one, {CARD_SIZE} in a gallery.",
+            show_default=False,
+        ),
+    ] = None,
+    at_random: Annotated[bool, typer.Option("--random", help="Show a random sample.")] = False,
+    seed: Annotated[int, typer.Option(help="Which random sample.")] = 0,
+) -> None:
+    """Draw one sketch, or a gallery of many: a colour for each primitive, construction dashed."""
+    out = out or _default_name(files[0])
+    if out.suffix.lower() not in SUFFIXES:
+        raise FormatError(out, f"is no name for a picture; it must end in {', '.join(SUFFIXES)}")
+    if out.exists() and any(file.exists() and file.samefile(out) for file in files):
+        raise FormatError(out, "is what is to be viewed; name another file with --out")
+    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    skipped: Counter[str] = Counter()
+    with console.status("Reading …"):
+        stream = _read(files, skipped)
+        chosen, which = _random_sample(stream, limit, seed) if at_random else _first(stream, limit)
+    for reason, count in skipped.most_common():
+        console.print(f"skipped {count:,} × {reason}")
+    if not chosen:
+        raise SketchError(f"there is nothing to show: no sketch could be read from {shown(files[0])}")
+    picture = _picture(chosen, out.suffix.lower(), which, columns, size)
+    with replacing(out) as temporary:
+        temporary.write_bytes(picture)
+    console.print(f"{shown(out)}: {which}")
+
+
+def _default_name(file: Path) -> Path:
+    name = file.resolve().name.split(".")[0]
+    return Path(f"{name or 'sketches'}-view.png")
+
+
+def _read(files: list[Path], skipped: Counter[str]) -> Iterator[Named]:
+    """Each sketch with a name for its card. A file that cannot be read is counted, unless it is the only one."""
+    each = [member for file in files for member in (folder_files(file) if file.is_dir() else [file])]
+    for file in each:
+        number = 0
+        try:
+            for found in scan(file):
+                if isinstance(found, Skipped):
+                    skipped[found.reason] += found.count
+                else:
+                    number += 1
+                    yield str(found.extra.get("id") or f"{file.name} {number}"), found
+        except FormatError as error:
+            if len(each) == 1 and not number:
+                raise
+            skipped[str(error)] += 1
+
+
+def _first(stream: Iterator[Named], limit: int) -> tuple[list[Named], str]:
+    chosen = list(islice(stream, limit))
+    more = next(stream, None) is not None
+    return chosen, f"the first {_sketches(len(chosen))} of more" if more else _sketches(len(chosen))
+
+
+def _random_sample(stream: Iterator[Named], limit: int, seed: int) -> tuple[list[Named], str]:
+    """A fair sample of a stream of unknown length, in its order: each further sketch may take the place of another."""
+    dice = random.Random(seed)
+    kept: list[tuple[int, Named]] = []
+    total = 0
+    for total, named in enumerate(stream, start=1):
+        if total <= limit:
+            kept.append((total, named))
+        elif (place := dice.randrange(total)) < limit:
+            kept[place] = (total, named)
+    kept.sort(key=lambda item: item[0])
+    return [named for _, named in kept], _sketches(len(kept)) + (f" of {total:,}" if total > limit else "")
+
+
+def _sketches(count: int) -> str:
+    return f"{count:,} sketch{'es' * (count != 1)}"
+
+
+def _picture(named: list[Named], kind: str, which: str, columns: int | None, size: int | None) -> bytes:
+    """One sketch alone, or a gallery of many."""
+    from sketchdnn.render import gallery_html, gallery_png, gallery_svg, png, svg
+
+    names, sketches = [name for name, _ in named], [sketch for _, sketch in named]
+    alone = len(sketches) == 1
+    size = size or (ONE_SIZE if alone else CARD_SIZE)
+    if kind == ".html":
+        return gallery_html(sketches, subtitle=which, columns=columns, captions=names, cell=size).encode()
+    if kind == ".svg":
+        text = svg(sketches[0], size) if alone else gallery_svg(sketches, columns=columns, captions=names, cell=size)
+        return text.encode()
+    drawn = png(sketches[0], size) if alone else gallery_png(sketches, columns=columns, captions=names, cell=size)
+    data = BytesIO()
+    drawn.save(data, format="png")
+    return data.getvalue()

@@ -1,0 +1,112 @@
+"""Galleries hold every sketch and caption, whatever the captions say."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import sketches
+
+from sketchdnn.geometry import Circle, Line, Sketch, SketchError
+from sketchdnn.render import gallery_html, gallery_png, gallery_svg, png
+
+SVG = "{http://www.w3.org/2000/svg}"
+DISC = Sketch((Circle((0, 0), 1),))
+BAR = Sketch((Line((0, 0), (1, 0)),))
+
+
+@given(st.lists(sketches(max_size=4), min_size=1, max_size=7), st.integers(1, 9))
+def test_svg_and_png_agree_on_their_size(items: list[Sketch], columns: int) -> None:
+    root = ET.fromstring(gallery_svg(items, columns=columns, cell=60))
+    assert gallery_png(items, columns=columns, cell=60).size == (int(root.attrib["width"]), int(root.attrib["height"]))
+    assert len(root.findall(f"{SVG}g")) == len(items)
+
+
+def test_cards_do_not_overlap_and_fill_rows_first() -> None:
+    root = ET.fromstring(gallery_svg([DISC] * 5, columns=3, cell=100))
+    corners = [tuple(map(int, re.findall(r"\d+", g.attrib["transform"]))) for g in root.findall(f"{SVG}g")]
+    xs = sorted({x for x, _ in corners})
+    ys = sorted({y for _, y in corners})
+    assert corners == [(xs[0], ys[0]), (xs[1], ys[0]), (xs[2], ys[0]), (xs[0], ys[1]), (xs[1], ys[1])]
+    assert min(np.diff(xs)) > 100
+    assert min(np.diff(ys)) > 100
+
+
+def test_a_card_shows_the_same_picture_as_the_sketch_alone() -> None:
+    root = ET.fromstring(gallery_svg([BAR, DISC], columns=2, cell=100))
+    x, y = (int(n) for n in re.findall(r"\d+", root.findall(f"{SVG}g")[1].attrib["transform"]))
+    card = gallery_png([BAR, DISC], columns=2, cell=100).crop((x + 4, y + 4, x + 96, y + 96))
+    assert card.tobytes() == png(DISC, 100).crop((4, 4, 96, 96)).tobytes()
+
+
+@given(st.text(max_size=60))
+def test_any_caption_can_be_written(caption: str) -> None:
+    hostile = f"<script>&\"'{caption}]]>"
+    ET.fromstring(gallery_svg([DISC], captions=[hostile]))
+    gallery_png([DISC], captions=[hostile], cell=60)
+    page = gallery_html([DISC], captions=[hostile], title=hostile, subtitle=hostile)
+    assert "<script" not in page
+
+
+def test_a_long_caption_is_cut_and_a_short_one_is_not() -> None:
+    texts = ET.fromstring(gallery_svg([DISC, DISC], captions=["washer 12", "w" * 500])).iter(f"{SVG}text")
+    short, long = [element.text or "" for element in texts]
+    assert short == "washer 12"
+    assert len(long) < 60
+    assert long.endswith("…")
+
+
+def test_captions_that_do_not_match_are_refused() -> None:
+    for draw in (gallery_svg, gallery_png, gallery_html):
+        with pytest.raises(ValueError, match="1 captions for 2 sketches"):
+            draw([DISC, DISC], captions=["one"])
+
+
+@pytest.mark.parametrize("items", [[], [Sketch(())]])
+def test_nothing_to_show_is_a_card_that_says_so(items: list[Sketch]) -> None:
+    assert "empty sketch" in gallery_svg(items)
+    assert "empty sketch" in gallery_html(items)
+    assert gallery_png(items).size[0] > 100
+
+
+def test_a_gallery_too_large_for_memory_is_refused_in_a_sentence() -> None:
+    with pytest.raises(SketchError, match="SVG or HTML"):
+        gallery_png([DISC] * 100_000)
+
+
+class Tags(HTMLParser):
+    """Checks that tags nest, and gathers them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_nothing_else() -> None:
+    page = Tags()
+    text = gallery_html([DISC, BAR, DISC], title="Parts", columns=2)
+    page.feed(text)
+    assert page.open == []
+    assert page.seen.count("svg") == page.seen.count("figcaption") == 3
+    assert page.addresses == []
+    assert "@import" not in text
+    assert "url(" not in text
