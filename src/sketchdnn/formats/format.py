@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from sketchdnn.geometry import Sketch
 
-from .found import Found
+from .found import FormatError, Found
 
 # How much of a file `recognises` is shown.
 HEAD_BYTES = 4096
@@ -19,8 +20,9 @@ class Format:
     """A way of writing sketches down.
 
     `read` streams what it finds, so that a file larger than memory can be read; it raises `FormatError` for a file that
-    is not in this format at all. `write` leaves a whole file or none. `recognises(path, head)` judges by name and first
-    bytes.
+    is not in this format at all. `write` takes any iterable, so that a stream can be written as it is read, and leaves
+    a whole file or none. `recognises(path, head)` judges by name and first bytes. `keeps_constraints` is false where
+    writing leaves them out, so that the loss can be told.
     """
 
     name: str
@@ -28,4 +30,14 @@ class Format:
     holds_many: bool
     recognises: Callable[[Path, bytes], bool]
     read: Callable[[Path], Iterator[Found]]
-    write: Callable[[Sequence[Sketch], Path], None] | None = None
+    write: Callable[[Iterable[Sketch], Path], None] | None = None
+    keeps_constraints: bool = True
+
+
+def only_one(sketches: Iterable[Sketch], path: Path) -> Sketch:
+    """The sketch for a file that holds one; any other number is refused before anything is written."""
+    first = list(islice(sketches, 2))
+    if len(first) != 1:
+        there = "there are more" if first else "there is none"
+        raise FormatError(path, f"a {path.suffix} file holds one sketch, and {there}; many go to .jsonl or to a folder")
+    return first[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,8 +15,13 @@ class FormatError(SketchError):
     """A file that cannot be read or written at all: the sentence names the file and the reason."""
 
     def __init__(self, path: Path | str, reason: str) -> None:
-        # A path may hold bytes that are no UTF-8; a message must still print.
-        super().__init__(f"{str(path).encode(errors='backslashreplace').decode()}: {reason}")
+        super().__init__(f"{shown(path)}: {reason}")
+        self.reason = reason
+
+
+def shown(path: Path | str) -> str:
+    """A path as it can be printed: it may hold bytes that are no UTF-8."""
+    return str(path).encode(errors="backslashreplace").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,17 @@ class Skipped:
 
 
 Found = Sketch | Skipped
+
+
+def reason_of(error: SketchError) -> str:
+    """What an error says, less what differs from case to case, so that it can be counted.
+
+    >>> reason_of(SketchError("primitive 7: a line needs two different ends, both are (0, 0)"))
+    'a line needs two different ends'
+    """
+    sentence = error.reason if isinstance(error, FormatError) else str(error)
+    sentence = re.sub(r"^primitive \d+: ", "", sentence)
+    return re.sub(r"\bprimitive -?\d+", "a primitive", re.split("[,;:]", sentence)[0].strip())[:100]
 
 
 @dataclass(frozen=True, slots=True)

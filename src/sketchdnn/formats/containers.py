@@ -1,0 +1,84 @@
+"""Many files in one place: a folder, or a tar archive, whose members are looked at one by one.
+
+An archive is not trusted. Only the last part of a member's name is used, links and devices are never followed, headers
+and members that claim to be huge are not believed, and damage is told from the end.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator
+from lzma import LZMAError
+from pathlib import Path, PurePosixPath
+
+from .found import FormatError, Skipped
+
+TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
+# A member is unpacked into a temporary folder, one at a time; a larger one is refused rather than fill the disk.
+LARGEST_MEMBER = 2**30
+# Headers other than of files hold long names and the like; the library reads them whole, whatever size they claim.
+_LARGEST_HEADER = 2**20
+
+
+def is_tar(path: Path, head: bytes) -> bool:
+    return path.name.lower().endswith(TAR_SUFFIXES) or head[257:262] == b"ustar"
+
+
+def folder_files(folder: Path) -> list[Path]:
+    """Every file below a folder, in a fixed order; listed at once, so that what is written there later stays out."""
+    files: list[Path] = []
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        files.extend(Path(place, name) for name in sorted(names))
+    return files
+
+
+def tar_files(path: Path) -> Iterator[Path | Skipped]:
+    """Each file of an archive under its own last name in a temporary folder, gone when the next is asked for."""
+    try:
+        # As a stream an archive is read once, front to back, however it is compressed.
+        with tarfile.open(path, "r|*", tarinfo=_Header) as archive:
+            while (member := archive.next()) is not None:
+                archive.members = []  # type: ignore[attr-defined]  # else it remembers every member it has passed
+                if not member.isdir():
+                    yield from _unpacked(archive, member)
+    except (tarfile.TarError, LZMAError, zlib.error, EOFError) as error:
+        raise FormatError(path, f"is not a whole tar archive: {error}") from error
+
+
+def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[Path | Skipped]:
+    name = PurePosixPath(member.name).name
+    content = archive.extractfile(member) if member.isreg() else None
+    if content is None or name in ("", "..") or "\0" in name:
+        yield Skipped("an archive member that is no plain file")
+    elif member.size > LARGEST_MEMBER:
+        yield Skipped(f"an archive member larger than {LARGEST_MEMBER >> 20} MiB")
+    else:
+        with tempfile.TemporaryDirectory(prefix="sketchdnn-") as folder:
+            # The end of a long name holds the suffix; file systems allow 255 bytes.
+            file = Path(folder, name[-60:])
+            with file.open("wb") as unpacked:
+                shutil.copyfileobj(content, unpacked)
+            yield file
+
+
+class _Header(tarfile.TarInfo):
+    """A header that is checked before the library acts on it."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
+        try:
+            header = super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if bytes(buf).strip(b"\0"):
+                # The library would take it for the end of the archive, and what follows would be lost.
+                raise tarfile.ReadError("a header is damaged") from error
+            raise
+        is_file = header.type in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE, tarfile.GNUTYPE_SPARSE)
+        if header.size < 0 or (not is_file and header.size > _LARGEST_HEADER):
+            raise tarfile.ReadError(f"a header claims {header.size} bytes")
+        return header

@@ -1,0 +1,110 @@
+"""From any format to any other: one file, one stream of sketches, or a folder with a file for each."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sketchdnn.geometry import Sketch
+
+from .format import Format
+from .found import FormatError, Found, Skipped
+from .registry import scan, write, writer_of
+
+DEFAULT_FORMAT = "json"  # of the files in a folder
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(slots=True)
+class Conversion:
+    """What became of a source: how many sketches were written, and how often each reason kept something out."""
+
+    target: Path
+    written: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+def convert(
+    source: str | Path,
+    target: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    units: str | None = None,
+    on_found: Callable[[Found], None] = lambda found: None,
+) -> Conversion:
+    """Write all sketches of `source` to `target`, which is left alone unless at least one could be read.
+
+    `target` is a folder if it is one, if it ends in a slash, or if `format` is named and it has no suffix.
+    """
+    into_folder = str(target).endswith(("/", os.sep)) or Path(target).is_dir()
+    target = Path(target)
+    chosen = writer_of(target, format or (DEFAULT_FORMAT if into_folder else None))
+    into_folder = into_folder or (format is not None and not target.suffix)
+    result = Conversion(target)
+    sketches = _counted(Path(source), result, chosen, units, on_found)
+    if into_folder:
+        _write_each(sketches, target, chosen)
+    else:
+        write(sketches if chosen.holds_many else _single(sketches, Path(source), target), target, chosen.name)
+    return result
+
+
+def _counted(
+    source: Path, result: Conversion, chosen: Format, units: str | None, on_found: Callable[[Found], None]
+) -> Iterator[Sketch]:
+    """The sketches as they are read. Fails at the end if there was none, so that nothing is left behind."""
+    for found in scan(source):
+        on_found(found)
+        if isinstance(found, Skipped):
+            result.skipped[found.reason] += found.count
+        else:
+            result.written += 1
+            if found.constraints and not chosen.keeps_constraints:
+                result.skipped[f"a constraint, which {chosen.name} cannot hold"] += len(found.constraints)
+            yield found if units is None else found.in_units(units)
+    if not result.written:
+        reasons = "; ".join(f"{count} × {reason}" for reason, count in result.skipped.most_common(5))
+        raise FormatError(source, f"holds no sketch that can be read{': ' if reasons else ''}{reasons}")
+
+
+def _single(sketches: Iterable[Sketch], source: Path, target: Path) -> Iterator[Sketch]:
+    """Passes one sketch on, and says what to do about a second."""
+    for index, sketch in enumerate(sketches):
+        if index:
+            raise FormatError(
+                source,
+                f"holds more than one sketch, and a {target.suffix} file takes one; "
+                f"write to a .jsonl file, or to a folder with --format {target.suffix[1:]}",
+            )
+        yield sketch
+
+
+def _write_each(sketches: Iterable[Sketch], folder: Path, chosen: Format) -> None:
+    """A file a sketch. All are written aside first, so that a failure on the way leaves none behind."""
+    suffix = chosen.suffixes[0]
+    names: set[str] = set()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".sketchdnn-", dir=folder.parent) as aside:
+            for number, sketch in enumerate(sketches, start=1):
+                write(sketch, Path(aside, _name(sketch, number, names) + suffix), chosen.name)
+            folder.mkdir(exist_ok=True)
+            for file in Path(aside).iterdir():
+                file.replace(folder / file.name)
+    except OSError as error:
+        raise FormatError(folder, f"cannot be written ({error.strerror or error})") from error
+
+
+def _name(sketch: Sketch, number: int, taken: set[str]) -> str:
+    """The sketch's own id where it can be the name of a file, else its number."""
+    name = str(sketch.extra.get("id", ""))
+    # Some file systems do not tell upper from lower case.
+    while not _SAFE_NAME.fullmatch(name) or name.lower() in taken:
+        name, number = f"{number:06d}", number + 1
+    taken.add(name.lower())
+    return name

@@ -1,0 +1,134 @@
+"""HPSketch vectors: `.h5` files whose `vec` holds one model as rows of a command and its arguments, on a grid of 256.
+
+A row is (command, x, y, sweep, counter-clockwise, radius, …) with −1 for what a command does not use. Rows that build
+solids or add constraints later are passed over; they are no part of a sketch's geometry. One file may hold several
+sketches. There is no writer: the grid has no points, no construction and no coordinate between its levels, so a sketch
+in general cannot be said in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sketchdnn.geometry import TAU, Circle, GeometryError, Line, Primitive, Sketch, arc_from_sweep
+
+from .format import Format
+from .found import FormatError, Found, Skipped, reason_of
+
+LINE, ARC, CIRCLE, SPLINE, SPLINE_POINT, END, LOOP, CIRCLE_OP, LINE_FILLET, LINE_CHAMFER = range(10)
+_LINES = (LINE, LINE_FILLET, LINE_CHAMFER)
+_CIRCLES = (CIRCLE, CIRCLE_OP)
+_SPLINES = (SPLINE, SPLINE_POINT)
+_LAST_COMMAND = 15  # 10..15: selections, transforms and constraints
+
+_WIDTH = 21
+_ORIGIN = 128
+_LEVELS = 256
+# Real models have hundreds of rows.
+_MOST_ROWS = 100_000
+
+Row = Sequence[int]
+Loop = list[Row]
+
+
+def read(path: Path) -> Iterator[Found]:
+    """The sketches of one model, around the origin, in grid units."""
+    try:
+        rows = _rows(path)
+    except (OSError, RuntimeError, KeyError) as error:
+        raise FormatError(path, "is not a whole HDF5 file") from error
+    loops = _loops(path, rows)
+    for index, sketch in enumerate(_sketches(loops)):
+        try:
+            if any(row[0] in _SPLINES for loop in sketch for row in loop):
+                yield Skipped("a sketch with a spline", is_sketch=True)
+                continue
+            primitives = tuple(p for loop in sketch for p in _primitives(loop))
+        except GeometryError as error:
+            yield Skipped(reason_of(error), is_sketch=True)
+            continue
+        # Models are named after DeepCAD's (00204565_1): variants of one model belong together.
+        model = path.stem.split("_")[0]
+        yield Sketch(
+            primitives, extra={"source": "hpsketch", "group": f"deepcad/{model}", "id": f"{path.stem}.{index}"}
+        )
+
+
+def _rows(path: Path) -> list[Row]:
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        vectors = file["vec"] if isinstance(file.get("vec", getlink=True), h5py.HardLink) else None
+        # HDF5 can fetch a table from other files of this machine; a sketch has no business there.
+        if not isinstance(vectors, h5py.Dataset) or vectors.external or vectors.is_virtual:
+            raise FormatError(path, "is an HDF5 file without the table 'vec' of HPSketch")
+        if vectors.ndim != 2 or vectors.shape[1] != _WIDTH or vectors.dtype.kind not in "iu":
+            raise FormatError(path, f"has a table 'vec' that is not whole numbers in {_WIDTH} columns")
+        if len(vectors) > _MOST_ROWS:
+            raise FormatError(path, f"has more than {_MOST_ROWS} rows")
+        rows: list[Row] = vectors[:].tolist()
+        return rows
+
+
+def _loops(path: Path, rows: list[Row]) -> list[Loop]:
+    loops: list[Loop] = []
+    for row in rows:
+        command = row[0]
+        if not 0 <= command <= _LAST_COMMAND:
+            raise FormatError(path, f"has an unknown command, {command}")
+        if command == END:
+            break
+        if command == LOOP:
+            loops.append([])
+        elif command <= LINE_CHAMFER:
+            if not loops:
+                raise FormatError(path, "draws before its first loop starts")
+            loops[-1].append(row)
+    return [loop for loop in loops if loop]
+
+
+def _sketches(loops: list[Loop]) -> Iterator[list[Loop]]:
+    """A loop that starts at the origin begins a new sketch."""
+    sketch: list[Loop] = []
+    for loop in loops:
+        x, y = _start(loop)
+        # A circle's centre and radius are each rounded to the grid, so its start may be one level off.
+        slack = 1 if loop[-1][0] in _CIRCLES else 0
+        if sketch and max(abs(x - _ORIGIN), abs(y - _ORIGIN)) <= slack:
+            yield sketch
+            sketch = []
+        sketch.append(loop)
+    if sketch:
+        yield sketch
+
+
+def _start(loop: Loop) -> tuple[int, int]:
+    """Where its last row ends, since loops are closed; a circle at its leftmost point."""
+    command, x, y, _, _, radius, *_ = loop[-1]
+    return (x - radius, y) if command in _CIRCLES else (x, y)
+
+
+def _primitives(loop: Loop) -> Iterator[Primitive]:
+    x, y = _start(loop)
+    start = (float(x - _ORIGIN), float(y - _ORIGIN))
+    for command, x, y, sweep, counter_clockwise, radius, *_ in loop:
+        end = (float(x - _ORIGIN), float(y - _ORIGIN))
+        if command in _CIRCLES:
+            yield Circle(end, float(radius))
+            continue
+        if command == ARC:
+            if sweep <= 0:
+                raise GeometryError("an arc without a sweep")
+            turn = sweep / _LEVELS * TAU
+            yield arc_from_sweep(start, end, turn if counter_clockwise == 1 else -turn)
+        elif command in _LINES:
+            yield Line(start, end)
+        start = end
+
+
+def _recognises(path: Path, head: bytes) -> bool:
+    return head.startswith(b"\x89HDF\r\n\x1a\n")
+
+
+FORMAT = Format("hpsketch", (".h5", ".hdf5"), holds_many=True, recognises=_recognises, read=read)

@@ -1,0 +1,147 @@
+"""All formats in one place: read and write any file by its suffix and content.
+
+Whatever a file holds, reading it gives sketches, counted reasons, or one `FormatError`; nothing else leaves this room.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sketchdnn.geometry import Sketch, SketchError
+
+from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, svg
+from .containers import folder_files, is_tar, tar_files
+from .format import HEAD_BYTES, Format
+from .found import FormatError, Found, Reading, Skipped, gather, reason_of
+
+# A file is read by the first that recognises it, so those that look at the content come before those that trust a name.
+FORMATS: tuple[Format, ...] = (
+    sketchgraphs.FORMAT,
+    hpsketch.FORMAT,
+    freecad.FORMAT,
+    corpus.FORMAT,
+    json_files.JSONL,
+    json_files.JSON,
+    onshape.FORMAT,
+    svg.FORMAT,
+    dxf.FORMAT,
+)
+
+
+def read(path: str | Path) -> Reading:
+    """All sketches of a file, folder or archive, and how often each reason kept something out."""
+    return gather(scan(path))
+
+
+def scan(path: str | Path) -> Iterator[Found]:
+    """The same as a stream. In a folder or archive, a file that cannot be read is counted and the next one read."""
+    path = Path(path)
+    with _sentences(path):
+        if path.is_dir():
+            for file in folder_files(path):
+                yield from _counting(file, scan)
+        elif is_tar(path, _head(path)):
+            for member in tar_files(path):
+                if isinstance(member, Skipped):
+                    yield member
+                else:
+                    yield from _counting(member, _scan_file)
+        else:
+            yield from _scan_file(path)
+
+
+def write(sketches: Sketch | Iterable[Sketch], path: str | Path, format: str | None = None) -> None:  # noqa: A002
+    """Write one sketch or many, in the named format or the one that the suffix of `path` means."""
+    path = Path(path)
+    chosen = writer_of(path, format)
+    if chosen.write is None:  # writer_of offers none such
+        raise FormatError(path, f"{chosen.name} is read only")
+    try:
+        chosen.write((sketches,) if isinstance(sketches, Sketch) else sketches, path)
+    except OSError as error:
+        raise FormatError(path, f"cannot be written ({error.strerror or error})") from error
+
+
+def format_of(path: str | Path) -> Format:
+    """The format of a file, by its content and its suffix."""
+    path = Path(path)
+    with _sentences(path):
+        head = _head(path)
+        if is_tar(path, head):
+            raise FormatError(path, "is an archive, and its files have formats of their own")
+        for candidate in FORMATS:
+            if candidate.recognises(path, head):
+                return candidate
+        by_name = _by_suffix(path, FORMATS)
+    if by_name is None:
+        raise FormatError(path, f"is in no format that we read: {_suffixes(FORMATS)}, or a folder or tar of these")
+    return by_name  # whose reader can say best what is wrong with it
+
+
+def writer_of(path: str | Path, name: str | None = None) -> Format:
+    """The format to write `path` in: the one named, or the one that its suffix means."""
+    writable = [f for f in FORMATS if f.write]
+    if name is not None:
+        for candidate in writable:
+            if name.lower() == candidate.name.lower() or f".{name}".lower() in map(str.lower, candidate.suffixes):
+                return candidate
+        names = ", ".join(f.name for f in writable)
+        raise SketchError(f"'{name}' is no format that we write; use one of {names}")
+    by_suffix = _by_suffix(Path(path), writable)
+    if by_suffix is None:
+        end = f"its name must end in {_suffixes(writable)}, or in / for a folder"
+        raise FormatError(path, f"cannot be written: {end}")
+    return by_suffix
+
+
+def _scan_file(path: Path) -> Iterator[Found]:
+    with _sentences(path):
+        yield from format_of(path).read(path)
+
+
+def _counting(path: Path, scan_one: Callable[[Path], Iterator[Found]]) -> Iterator[Found]:
+    try:
+        yield from scan_one(path)
+    except FormatError as error:
+        yield Skipped(f"an unreadable file: {reason_of(error)}")
+
+
+@contextmanager
+def _sentences(path: Path) -> Iterator[None]:
+    """Whatever goes wrong with a file becomes one sentence that names it."""
+    try:
+        yield
+    except FormatError:
+        raise
+    except SketchError as error:
+        raise FormatError(path, str(error)) from error
+    except Exception as error:
+        # Readers stand on a dozen parsers, each with its own errors; this is the boundary where they end.
+        detail = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
+        strerror = getattr(error, "strerror", None)
+        raise FormatError(path, f"cannot be read ({strerror or detail})") from error
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes of a file; refuses a pipe or a device, which might never end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise FormatError(path, "is a folder" if path.is_dir() else "is not a regular file")
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if not head:
+        raise FormatError(path, "is empty")
+    return head
+
+
+def _by_suffix(path: Path, formats: Iterable[Format]) -> Format | None:
+    """The longest suffix wins: `.corpus.jsonl` before `.jsonl`."""
+    name = path.name.lower()
+    matches = [(len(s), f) for f in formats for s in f.suffixes if name.endswith(s.lower())]
+    return max(matches, key=lambda match: match[0])[1] if matches else None
+
+
+def _suffixes(formats: Iterable[Format]) -> str:
+    return ", ".join(dict.fromkeys(f.suffixes[0] for f in formats))

@@ -1,0 +1,154 @@
+"""SVG drawings: one element a primitive, at real size, construction dashed; and back.
+
+We write a sketch in its own unit with y turned down as SVG has it, and `width` and `height` in millimetres, so that it
+prints and cuts at its true size. We read that, and drawings of others as far as they are lines, circles, arcs and
+rectangles under transforms that keep circles round; everything else is counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from sketchdnn.geometry import MM_PER_UNIT, Arc, Box, Circle, Line, Point, Primitive, Sketch, SketchError, bounds
+
+from .atomic import replacing
+from .format import Format, only_one
+from .found import Found, Skipped, reason_of
+from .svg_elements import Element, elements
+from .svg_shapes import SHAPES, shape_primitives
+from .svg_transform import MM_PER_PIXEL, Affine, physical_length
+
+_FLIP = Affine(d=-1.0)  # y points down in SVG
+
+_MARGIN = 0.05
+_STROKE = 1 / 250
+_DARK, _PALE = "#1b1f24", "#7a869a"
+# Beyond this sweep the ends almost meet, and one SVG arc between them is drawn badly or not at all.
+_LONGEST_ARC = math.tau - 0.1
+
+
+def write(sketches: Iterable[Sketch], path: Path) -> None:
+    """One drawing of one sketch."""
+    sketch = only_one(sketches, path)
+    with replacing(path) as temporary:
+        temporary.write_text(to_svg(sketch), encoding="utf-8")
+
+
+def to_svg(sketch: Sketch) -> str:
+    """The drawing as text."""
+    box = bounds(sketch) if len(sketch) else Box((0.0, 0.0), (0.0, 0.0))
+    size = box.size or 1.0
+    margin, stroke = _MARGIN * size, _STROKE * size
+    width, height = box.width + 2 * margin, box.height + 2 * margin
+    real_size = ""
+    if sketch.units is not None:
+        mm = MM_PER_UNIT[sketch.units]
+        real_size = f'width="{_text(width * mm)}mm" height="{_text(height * mm)}mm" '
+    view = " ".join(map(_text, (box.low[0] - margin, -box.high[1] - margin, width, height)))
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {real_size}viewBox="{view}">',
+            f'<g fill="none" stroke="{_DARK}" stroke-width="{_text(stroke)}" stroke-linecap="round">',
+            *(_element(p, stroke) for p in sketch),
+            "</g>",
+            "</svg>\n",
+        ]
+    )
+
+
+def read(path: Path) -> Iterator[Found]:
+    """The drawing as one sketch, in the unit its real size implies."""
+    drawn = elements(path)
+    _, root, _ = next(drawn)
+    scale, units = _units(root)
+    primitives: list[Primitive] = []
+    for element in drawn:
+        try:
+            for found in _found(element):
+                if isinstance(found, Skipped):
+                    yield found
+                else:
+                    primitives.append(found)
+        except SketchError as error:
+            yield Skipped(reason_of(error))
+    if primitives:
+        yield replace(Sketch(tuple(primitives)).moved(scale), units=units)
+    else:
+        yield Skipped("a drawing without any line, circle, arc or point", is_sketch=True)
+
+
+def _element(p: Primitive, stroke: float) -> str:
+    css = f'class="{p.kind.label}"'
+    if p.construction:
+        dashes = f"{_text(4 * stroke)} {_text(3 * stroke)}"
+        css = f'class="{p.kind.label} construction" stroke="{_PALE}" stroke-dasharray="{dashes}"'
+    match p:
+        case Line((x1, y1), (x2, y2)):
+            return f'<line {css} x1="{_text(x1)}" y1="{_text(-y1)}" x2="{_text(x2)}" y2="{_text(-y2)}"/>'
+        case Circle((x, y), radius):
+            return f'<circle {css} cx="{_text(x)}" cy="{_text(-y)}" r="{_text(radius)}"/>'
+        case Arc():
+            return f'<path {css} d="{_path(p)}"/>'
+        case Point((x, y)):
+            fill = _PALE if p.construction else _DARK
+            return f'<circle {css} cx="{_text(x)}" cy="{_text(-y)}" r="{_text(2 * stroke)}" fill="{fill}"/>'
+
+
+def _path(arc: Arc) -> str:
+    """Counter-clockwise with y up is sweep flag 0 with y down."""
+    stops = [arc.mid, arc.end] if arc.sweep > _LONGEST_ARC else [arc.end]
+    large = int(arc.sweep / len(stops) > math.pi)
+    radius = _text(arc.radius)
+    places = [f"{_text(x)} {_text(-y)}" for x, y in (arc.start, *stops)]
+    return f"M {places[0]}" + "".join(f" A {radius} {radius} 0 {large} 0 {place}" for place in places[1:])
+
+
+def _text(number: float) -> str:
+    """The shortest text that reads back as the same number."""
+    return repr(float(number) + 0.0).removesuffix(".0")  # + 0.0 makes -0.0 a plain zero
+
+
+def _found(element: Element) -> Iterator[Primitive | Skipped]:
+    tag, attributes, to_page = element
+    if to_page is None:
+        yield Skipped("a transform we cannot read")
+    elif tag not in SHAPES:
+        yield Skipped(f"an SVG element <{tag[:40]}>")
+    else:
+        to_sketch = _FLIP @ to_page
+        construction = "construction" in attributes.get("class", "").split()
+        for shape in shape_primitives(tag, attributes):
+            if isinstance(shape, Skipped):
+                yield shape
+            else:
+                yield replace(to_sketch.primitive(shape), construction=construction)
+
+
+def _units(root: Mapping[str, str]) -> tuple[float, str | None]:
+    """What to multiply coordinates by, and the unit they are in then."""
+    width, height = physical_length(root.get("width")), physical_length(root.get("height"))
+    if not width or not height:
+        return 1.0, None
+    mm = MM_PER_PIXEL
+    if "viewBox" in root:
+        try:
+            _, _, view_width, view_height = map(float, root["viewBox"].replace(",", " ").split())
+            mm = min(width / view_width, height / view_height)  # a view is fitted into its frame without distortion
+        except (ValueError, ZeroDivisionError):
+            pass
+    if not 0 < mm < math.inf:
+        return 1.0, None
+    for unit, size in MM_PER_UNIT.items():
+        if math.isclose(mm, size, rel_tol=1e-6):
+            return 1.0, unit
+    return mm, "mm"
+
+
+def _recognises(path: Path, head: bytes) -> bool:
+    return b"<svg" in head or (path.suffix.lower() == ".svg" and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"))
+
+
+FORMAT = Format("svg", (".svg",), False, _recognises, read, write, keeps_constraints=False)

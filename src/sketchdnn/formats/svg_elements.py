@@ -1,0 +1,82 @@
+"""The elements of an SVG document that are drawn, one by one, each with the map from its coordinates to the page's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sketchdnn.geometry import SketchError
+
+from .found import FormatError
+from .svg_transform import Affine, parse_transform
+
+Element = tuple[str, Mapping[str, str], Affine | None]
+
+_NAMESPACES = ("", "{http://www.w3.org/2000/svg")
+_GROUPS = frozenset({"g", "a", "switch"})
+# Not drawn by themselves: nothing is lost by passing them over.
+_NOT_DRAWN = frozenset(
+    {
+        "defs",
+        "title",
+        "desc",
+        "metadata",
+        "style",
+        "script",
+        "symbol",
+        "clipPath",
+        "mask",
+        "pattern",
+        "marker",
+        "filter",
+    }
+    | {"linearGradient", "radialGradient", "view", "animate", "animateTransform", "animateMotion", "set"}
+)
+
+
+def elements(path: Path) -> Iterator[Element]:
+    """Tag, attributes and map of the root and then of all that is drawn; no map where a transform cannot be read.
+
+    The document is read as a stream, so that neither its size nor its depth matters.
+    """
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import ParseError
+
+    try:
+        yield from _elements(path)
+    except DefusedXmlException as error:
+        raise FormatError(path, "defines XML entities, which a drawing does not need and an attack does") from error
+    except ParseError as error:
+        raise FormatError(path, f"is not well-formed XML: {error}") from error
+
+
+def _elements(path: Path) -> Iterator[Element]:
+    from defusedxml.ElementTree import iterparse
+
+    above: list[tuple[Any, Affine | None]] = []  # elements that are open; no map: nothing inside is drawn
+    # A document type without entities is harmless, and many programs write one.
+    for event, element in iterparse(path, events=("start", "end"), forbid_dtd=False):
+        if event == "end":
+            above.pop()
+            element.clear()
+            if above:
+                above[-1][0].remove(element)
+            continue
+        namespace, _, tag = element.tag.rpartition("}")
+        inside: Affine | None = None
+        if not above:
+            if tag != "svg" or namespace not in _NAMESPACES:
+                raise FormatError(path, "is XML, but not an SVG drawing")
+            inside = Affine()
+            yield tag, dict(element.attrib), inside
+        elif above[-1][1] is not None and namespace in _NAMESPACES and tag not in _NOT_DRAWN:
+            try:
+                inside = above[-1][1] @ parse_transform(element.get("transform", ""))
+            except SketchError:
+                yield tag, {}, None
+            else:
+                if tag not in _GROUPS:
+                    yield tag, dict(element.attrib), inside
+                    inside = None
+        above.append((element, inside))

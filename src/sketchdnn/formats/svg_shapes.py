@@ -1,0 +1,83 @@
+"""The shapes of SVG as primitives, each in the coordinates of its own element."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, SketchError, Vec
+
+from .found import Skipped
+from .svg_path import path_primitives
+from .svg_transform import parse_length
+
+SHAPES = frozenset({"line", "circle", "ellipse", "path", "polyline", "polygon", "rect"})
+_QUARTER = TAU / 4
+
+
+def shape_primitives(tag: str, attributes: Mapping[str, str]) -> Iterator[Primitive | Skipped]:
+    """What one element draws. As we write it, a circle of class "point" is a point, a path of class "arc" one arc."""
+    words = attributes.get("class", "").split()
+
+    def length(name: str) -> float:
+        return parse_length(attributes.get(name))
+
+    match tag:
+        case "line":
+            yield Line((length("x1"), length("y1")), (length("x2"), length("y2")))
+        case "circle" if "point" in words:
+            yield Point((length("cx"), length("cy")))
+        case "circle":
+            yield Circle((length("cx"), length("cy")), length("r"))
+        case "ellipse" if length("rx") == length("ry"):
+            yield Circle((length("cx"), length("cy")), length("rx"))
+        case "ellipse":
+            yield Skipped("an ellipse")
+        case "path":
+            yield from path_primitives(attributes.get("d", ""), circles="arc" not in words)
+        case "rect":
+            yield from _rectangle(length("x"), length("y"), length("width"), length("height"), _corner(attributes))
+        case "polyline" | "polygon":
+            places = _places(attributes.get("points", ""))
+            yield from _chain([*places, *places[:1]] if tag == "polygon" else places)
+
+
+def _rectangle(x: float, y: float, width: float, height: float, corner: float) -> Iterator[Primitive]:
+    """Four sides; a round corner shortens the two sides that meet there."""
+    if width <= 0 or height <= 0:
+        raise SketchError("a rectangle of no size")
+    r = min(corner, width / 2, height / 2)
+    left, right, top, bottom = x, x + width, y, y + height
+    if r <= 0:
+        yield from _chain([(left, top), (right, top), (right, bottom), (left, bottom), (left, top)])
+        return
+    corners = ((right - r, top + r), (right - r, bottom - r), (left + r, bottom - r), (left + r, top + r))
+    arcs = [Arc(center, r, (turn - 1) * _QUARTER, _QUARTER) for turn, center in enumerate(corners)]
+    for arc, following in pairwise([*arcs, arcs[0]]):
+        yield arc
+        if math.dist(arc.end, following.start) > 1e-9 * r:
+            yield Line(arc.end, following.start)
+
+
+def _corner(attributes: Mapping[str, str]) -> float:
+    given = [parse_length(attributes[name]) for name in ("rx", "ry") if attributes.get(name, "auto") != "auto"]
+    if len(given) == 2 and given[0] != given[1]:
+        raise SketchError("a rectangle with elliptical corners")
+    return max(given, default=0.0)
+
+
+def _places(text: str) -> list[Vec]:
+    words = re.split(r"[\s,]+", text.strip())
+    try:
+        numbers = [float(word) for word in words if word]
+    except ValueError as error:
+        raise SketchError("a list of points we cannot read") from error
+    return list(zip(numbers[::2], numbers[1::2], strict=False))
+
+
+def _chain(places: Sequence[Vec]) -> Iterator[Line]:
+    for start, end in pairwise(places):
+        if start != end:  # a place given twice draws nothing
+            yield Line(start, end)

@@ -1,0 +1,204 @@
+"""`sketchdnn convert`: from any file to any other, in words a person can use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from strategies import assert_same
+from typer.testing import CliRunner, Result
+
+from sketchdnn.cli.app import app
+from sketchdnn.formats import FORMATS, Format, FormatError, convert, format_of, read, registry, write
+from sketchdnn.geometry import Circle, Constraint, ConstraintType, Line, Point, Ref, Sketch, SketchError
+
+PART = Sketch((Line((0.0, 0.0), (30.0, 0.0)), Circle((5.0, 5.0), 2.0)), units="mm", extra={"id": "plate-7"})
+MANY = [Sketch(PART.primitives, units="mm", extra={"id": name}) for name in ("a", "b", "../b", "A", "a")]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["convert", *map(str, arguments)])
+
+
+def test_one_file_to_another(tmp_path: Path) -> None:
+    write(PART, tmp_path / "part.json")
+    result = run(tmp_path / "part.json", tmp_path / "new" / "part.svg")
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert result.stderr == f"{tmp_path}/new/part.svg: 1 sketch\n"
+    assert_same(PART, read(tmp_path / "new" / "part.svg").sketches[0])
+
+
+@pytest.mark.parametrize("target", [f for f in FORMATS if f.write], ids=lambda f: f.name)
+def test_to_every_format_we_write(tmp_path: Path, target: Format) -> None:
+    write(PART, tmp_path / "part.json")
+    out = tmp_path / f"part{target.suffixes[0]}"
+    assert run(tmp_path / "part.json", out).exit_code == 0
+    (sketch,) = read(out)
+    assert_same(PART, sketch.in_units("mm"))
+
+
+def test_many_to_one_line_each(tmp_path: Path) -> None:
+    write(MANY, tmp_path / "many.jsonl")
+    assert run(tmp_path / "many.jsonl", tmp_path / "again.jsonl.gz").exit_code == 0
+    assert list(read(tmp_path / "again.jsonl.gz")) == MANY
+
+
+@pytest.mark.parametrize("how", ["slash", "existing", "format"])
+def test_many_to_a_folder(tmp_path: Path, how: str) -> None:
+    write(MANY, tmp_path / "many.jsonl")
+    out = tmp_path / "out"
+    if how == "existing":
+        out.mkdir()
+        (out / "keep.txt").touch()
+    result = run(tmp_path / "many.jsonl", f"{out}/" if how == "slash" else out, "--format", "svg")
+    assert result.exit_code == 0
+    # The id where it can be a name and is not taken, upper and lower case alike; else the number.
+    names = {"a.svg", "b.svg", "000003.svg", "000004.svg", "000005.svg"}
+    assert {p.name for p in out.iterdir()} - {"keep.txt"} == names
+    assert len(read(out)) == 5
+    assert {p.name for p in tmp_path.iterdir()} == {"many.jsonl", "out"}
+
+
+def test_a_folder_without_a_format_gets_json(tmp_path: Path) -> None:
+    write(MANY, tmp_path / "many.jsonl")
+    assert run(tmp_path / "many.jsonl", f"{tmp_path}/out/").exit_code == 0
+    assert {p.suffix for p in (tmp_path / "out").iterdir()} == {".json"}
+
+
+def test_numbers_do_not_collide_with_ids(tmp_path: Path) -> None:
+    clash = [Sketch((Point((float(i), 0.0)),), extra={"id": name}) for i, name in enumerate(("000002", "?", "000003"))]
+    write(clash, tmp_path / "many.jsonl")
+    convert(tmp_path / "many.jsonl", f"{tmp_path}/out/")
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["000002.json", "000003.json", "000004.json"]
+    assert list(read(tmp_path / "out")) == clash
+
+
+def test_many_into_a_file_for_one_says_what_to_do(tmp_path: Path) -> None:
+    write(MANY, tmp_path / "many.jsonl")
+    (tmp_path / "part.svg").write_text("precious")
+    with pytest.raises(FormatError, match=r"many\.jsonl: holds more than one .* \.jsonl .* folder with --format svg"):
+        convert(tmp_path / "many.jsonl", tmp_path / "part.svg")
+    assert (tmp_path / "part.svg").read_text() == "precious"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_is_skipped_is_counted_the_commonest_first(tmp_path: Path) -> None:
+    path = tmp_path / "some.jsonl"
+    path.write_text('{"primitives": [["P", 0, 0, 0]]}\n{\n{"primitives": [["S"]]}\n{"primitives": [3]}\n[\n')
+    result = run(path, tmp_path / "out.jsonl")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        f"{tmp_path}/out.jsonl: 1 sketch",
+        "skipped 2 × not JSON",
+        "skipped 1 × a row of an unknown form",
+        "skipped 1 × a primitive that is neither an object nor a row",
+    ]
+
+
+@pytest.mark.parametrize("target", ["out.jsonl", "out.svg", "out/", "out.npy", "out.FCStd", "out.dxf"])
+def test_nothing_readable_leaves_nothing_behind(tmp_path: Path, target: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text("nonsense\n" * 3)
+    with pytest.raises(FormatError, match=r"bad\.jsonl: holds no sketch that can be read: 3 × not JSON$"):
+        convert(path, f"{tmp_path}/{target}")
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.jsonl"]
+
+
+def test_a_file_may_replace_itself(tmp_path: Path) -> None:
+    path = tmp_path / "many.jsonl"
+    write(MANY * 1000, path)
+    result = convert(path, path, units="cm")
+    assert result.written == 5000
+    reading = read(path)
+    assert len(reading) == 5000
+    assert {sketch.units for sketch in reading} == {"cm"}
+    assert_same(PART, reading.sketches[0].in_units("mm"))
+
+
+def test_a_folder_may_be_converted_into_itself(tmp_path: Path) -> None:
+    write(PART, tmp_path / "part.json")
+    result = run(tmp_path, tmp_path, "--format", "svg")
+    assert result.exit_code == 0
+    assert {p.name for p in tmp_path.iterdir()} == {"part.json", "plate-7.svg"}
+
+
+def test_a_failure_on_the_way_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_off(path: Path):  # type: ignore[no-untyped-def]
+        yield PART
+        yield PART
+        raise OSError(5, "Input/output error")
+
+    broken = Format("broken", (".broken",), holds_many=True, recognises=lambda p, head: True, read=break_off)
+    source = tmp_path / "x.broken"
+    source.write_text("x")
+    (tmp_path / "out.jsonl").write_text("precious")
+    writers = registry.FORMATS
+    monkeypatch.setattr(registry, "FORMATS", (broken, *writers))
+    for target in ("out.jsonl", "folder/"):
+        with pytest.raises(FormatError, match=r"x\.broken: cannot be read \(Input/output error\)"):
+            convert(source, f"{tmp_path}/{target}")
+    assert (tmp_path / "out.jsonl").read_text() == "precious"
+    assert {p.name for p in tmp_path.iterdir()} == {"x.broken", "out.jsonl"}
+
+
+def test_a_target_that_cannot_be_written(tmp_path: Path) -> None:
+    write(PART, tmp_path / "part.json")
+    (tmp_path / "file").touch()
+    for target in ("file/part.svg", "file/folder/", "part.step", "nosuffix"):
+        with pytest.raises(SketchError):
+            convert(tmp_path / "part.json", f"{tmp_path}/{target}")
+    assert {p.name for p in tmp_path.iterdir()} == {"part.json", "file"}
+
+
+def test_units_and_formats_that_do_not_exist(tmp_path: Path) -> None:
+    write(PART, tmp_path / "part.json")
+    with pytest.raises(SketchError, match="'furlong' is not a unit we know"):
+        convert(tmp_path / "part.json", tmp_path / "out.json", units="furlong")
+    with pytest.raises(SketchError, match="'step' is no format that we write"):
+        convert(tmp_path / "part.json", tmp_path / "out", format="step")
+    assert [p.name for p in tmp_path.iterdir()] == ["part.json"]
+
+
+@pytest.mark.parametrize(("name", "told"), [("p.svg", True), ("p.dxf", True), ("p.FCStd", False), ("p.jsonl", False)])
+def test_constraints_that_a_format_cannot_hold_are_counted(tmp_path: Path, name: str, told: bool) -> None:
+    constraints = (Constraint(ConstraintType.HORIZONTAL, (Ref(0),)), Constraint(ConstraintType.RADIUS, (Ref(1),), 2.0))
+    write(Sketch(PART.primitives, constraints, "mm"), tmp_path / "part.json")
+    result = convert(tmp_path / "part.json", tmp_path / name)
+    assert result.skipped.total() == (2 if told else 0)
+    assert len(read(tmp_path / name).sketches[0].constraints) == (0 if told else 2)
+
+
+def test_help_shows_an_example() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "sketchdnn convert bracket.dxf bracket.FCStd" in result.stdout
+
+
+def test_as_a_program_it_says_one_sentence(tmp_path: Path) -> None:
+    """Through a real process: stdout, stderr, exit code; no colours or bars where there is no terminal."""
+    write(PART, tmp_path / "part.json")
+    program = [sys.executable, "-m", "sketchdnn", "convert"]
+    good = subprocess.run([*program, tmp_path / "part.json", tmp_path / "p.dxf"], capture_output=True, check=False)
+    assert (good.returncode, good.stdout, good.stderr) == (0, b"", f"{tmp_path}/p.dxf: 1 sketch\n".encode())
+    bad = subprocess.run([*program, tmp_path / "none.json", tmp_path / "q.dxf"], capture_output=True, check=False)
+    assert bad.returncode == 2
+    assert bad.stderr.decode() == f"sketchdnn: {tmp_path}/none.json: cannot be read (No such file or directory)\n"
+
+
+def test_a_terminal_sees_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    write(MANY, tmp_path / "many.jsonl")
+    assert "sketches read" in run(tmp_path / "many.jsonl", tmp_path / "out.jsonl").stderr
+
+
+def test_real_files_convert(real_data: Path, tmp_path: Path) -> None:
+    result = run(real_data / "hpsketch_sample.tar.xz", tmp_path / "hp.jsonl")
+    assert result.exit_code == 0
+    assert "516 sketches" in result.stderr
+    assert "skipped 92 × a sketch with a spline" in result.stderr
+    assert format_of(tmp_path / "hp.jsonl").name == "jsonl"
+    assert len(read(tmp_path / "hp.jsonl")) == 516

@@ -1,0 +1,311 @@
+"""Bad input of every kind, through the command line: one sentence that names the file, exit code 2, nothing written.
+
+Each case makes one file that must be refused. Most run in this process through the same `main` that the program runs;
+the ones that could do harm run as the program itself.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import lz4.frame
+import numpy as np
+import pytest
+
+from sketchdnn.cli import main
+from sketchdnn.formats import FORMATS, shown, write
+from sketchdnn.geometry import Line, Sketch
+
+LINE = Sketch((Line((0.0, 0.0), (12.5, 0.0)),), units="mm")
+SUFFIXES = sorted({suffix for form in FORMATS for suffix in form.suffixes} | {".tar", ".tar.xz"})
+WRITABLE = [form.suffixes[0] for form in FORMATS if form.write]
+
+Case = Callable[[Path], Path]
+
+
+class Refused(Protocol):
+    """Converts a file that must be refused, and returns the reason given."""
+
+    def __call__(self, source: Path, *targets: str) -> str: ...
+
+
+@pytest.fixture
+def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Refused:
+    def convert(source: Path, *targets: str) -> str:
+        out = tmp_path / "results"
+        out.mkdir(exist_ok=True)
+        start = f"sketchdnn: {shown(source)}: "
+        stderr = ""
+        for target in targets or ("out.jsonl",):
+            monkeypatch.setattr(sys, "argv", ["sketchdnn", "convert", str(source), f"{out}/{target}"])
+            with pytest.raises(SystemExit) as stopped:
+                main()
+            stdout, stderr = capfd.readouterr()
+            assert stopped.value.code == 2
+            assert stdout == ""
+            assert stderr.startswith(start)
+            assert stderr.count("\n") == 1
+            assert list(out.iterdir()) == []
+        return stderr.removeprefix(start).strip()
+
+    return convert
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_an_empty_file(tmp_path: Path, refused: Refused, suffix: str) -> None:
+    path = tmp_path / f"empty{suffix}"
+    path.touch()
+    assert refused(path) == "is empty"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("content", [b"hello, world\n", b"\x00" * 600, b"PK\x03\x04 nothing", b"\x93NUMPY\x01\x00"])
+def test_the_wrong_magic(tmp_path: Path, refused: Refused, suffix: str, content: bytes) -> None:
+    path = tmp_path / f"wrong{suffix}"
+    path.write_bytes(content)
+    refused(path)
+
+
+@pytest.mark.parametrize("suffix", [*WRITABLE, ".jsonl.gz", ".jsonl.xz"])
+@pytest.mark.parametrize("kept", [0.3, 0.6, 0.9])
+def test_a_file_cut_off(tmp_path: Path, refused: Refused, suffix: str, kept: float) -> None:
+    path = tmp_path / f"cut{suffix}"
+    write(LINE, path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(kept * len(whole))])
+    refused(path)
+
+
+@pytest.mark.parametrize("compression", ["", "gz", "xz", "bz2"])
+def test_an_archive_cut_off(tmp_path: Path, refused: Refused, compression: str) -> None:
+    write(LINE, tmp_path / "line.json")
+    (tmp_path / "noise").write_bytes(os.urandom(100_000))
+    path = tmp_path / f"cut.tar.{compression}".rstrip(".")
+    with tarfile.open(path, f"w:{compression}") as archive:  # type: ignore[call-overload]
+        for name in ("line.json", "noise", "line.json"):
+            archive.add(tmp_path / name)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert refused(path).startswith("is not a whole tar archive")
+
+
+def test_an_archive_with_damage_in_the_middle(tmp_path: Path, refused: Refused) -> None:
+    write(LINE, tmp_path / "line.json")
+    path = tmp_path / "damaged.tar"
+    with tarfile.open(path, "w") as archive:
+        for _ in range(3):
+            archive.add(tmp_path / "line.json")
+    blocks = bytearray(path.read_bytes())
+    blocks[2 * 512 + 150] ^= 255  # the checksum of the second header
+    path.write_bytes(blocks)
+    assert refused(path) == "is not a whole tar archive: a header is damaged"
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "-inf", "1e999"])
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".corpus.jsonl", ".svg", ".dxf"])
+def test_coordinates_that_are_no_numbers(tmp_path: Path, refused: Refused, suffix: str, word: str) -> None:
+    path = tmp_path / f"bad{suffix}"
+    write(LINE, path)
+    text = path.read_text()
+    assert "12.5" in text
+    path.write_text(text.replace("12.5", word))
+    refused(path)
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "1e999"])
+def test_coordinates_that_are_no_numbers_in_freecad(tmp_path: Path, refused: Refused, word: str) -> None:
+    path = tmp_path / "bad.FCStd"
+    write(LINE, path)
+    with zipfile.ZipFile(path) as archive:
+        document = archive.read("Document.xml")
+    assert b"12.5" in document
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("Document.xml", document.replace(b"12.5", word.encode()))
+    refused(path)
+
+
+BOMB = (
+    '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">'
+    + "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+    + "]>"
+)
+
+
+def test_entity_bombs(tmp_path: Path, refused: Refused) -> None:
+    svg = tmp_path / "bomb.svg"
+    svg.write_text(f'{BOMB}<svg xmlns="http://www.w3.org/2000/svg"><title>&i;</title><line x2="1"/></svg>')
+    assert "entities" in refused(svg)
+    svg.write_text('<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><svg><title>&a;</title><line x2="1"/></svg>')
+    assert "entities" in refused(svg)
+    freecad = tmp_path / "bomb.FCStd"
+    with zipfile.ZipFile(freecad, "w") as archive:
+        archive.writestr("Document.xml", f"{BOMB}<Document>&i;</Document>")
+    refused(freecad)
+
+
+def test_a_zip_bomb(tmp_path: Path) -> None:
+    """A quarter of a gigabyte behind a quarter of a megabyte, in a process that may not have so much."""
+    path = tmp_path / "bomb.FCStd"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("Document.xml", "w") as file:
+        for _ in range(256):
+            file.write(b" " * 2**20)
+    assert path.stat().st_size < 3e5
+    _run_harmless(path, tmp_path, memory=50 * 2**20)
+
+
+class _Evil:
+    """What the pickle of a hostile file would do."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, (self.command,)
+
+
+def _integers(*values: int) -> bytes:
+    return struct.pack(f"<{len(values)}q", *values)
+
+
+def _flat_list(*elements: bytes) -> bytes:
+    offsets = np.cumsum([0, *map(len, elements)])
+    return _integers(-2356038617, 2, len(elements), *offsets) + b"".join(elements)
+
+
+def _sketchgraphs(path: Path, header: bytes, body: bytes) -> Path:
+    blob = _integers(87374267, 1, len(header)) + header + body
+    np.save(path, np.frombuffer(blob, dtype=np.int8))
+    return path
+
+
+@pytest.mark.parametrize("where", ["header", "element", "ids"])
+def test_a_hostile_pickle_is_not_run(tmp_path: Path, where: str) -> None:
+    marker = tmp_path / "executed"
+    evil = pickle.dumps(_Evil(f"touch {marker}"), protocol=4)
+    element = lz4.frame.compress(evil if where == "element" else pickle.dumps([], protocol=4))
+    body = _flat_list(element)
+    entries = {"sequences": (0, len(body), 2), "sketch_ids": (len(body), len(evil), 0)}
+    header = evil if where == "header" else pickle.dumps(entries, protocol=4)
+    path = _sketchgraphs(tmp_path / "evil.npy", header, body + evil)
+    _run_harmless(path, tmp_path)
+    assert not marker.exists()
+    pickle.loads(evil)  # the trap is real
+    assert marker.exists()
+
+
+def test_a_plain_pickle_with_the_wrong_name(tmp_path: Path, refused: Refused) -> None:
+    marker = tmp_path / "executed"
+    for name in ("evil.npy", "evil.h5", "evil.json", "evil.FCStd"):
+        (tmp_path / name).write_bytes(pickle.dumps(_Evil(f"touch {marker}")))
+        refused(tmp_path / name)
+    objects = np.empty(1, dtype=object)
+    objects[0] = _Evil(f"touch {marker}")
+    np.save(tmp_path / "objects.npy", objects, allow_pickle=True)
+    refused(tmp_path / "objects.npy")
+    assert not marker.exists()
+
+
+def _folder(tmp_path: Path) -> Path:
+    (tmp_path / "folder.dxf").mkdir()
+    return tmp_path / "folder.dxf"
+
+
+def _dangling(tmp_path: Path) -> Path:
+    (tmp_path / "dangling.dxf").symlink_to(tmp_path / "nowhere")
+    return tmp_path / "dangling.dxf"
+
+
+def _pipe(tmp_path: Path) -> Path:
+    os.mkfifo(tmp_path / "pipe.dxf")
+    return tmp_path / "pipe.dxf"
+
+
+def _endless(tmp_path: Path) -> Path:
+    return Path("/dev/zero")
+
+
+def _no_utf8(tmp_path: Path) -> Path:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.dxf"))
+    path.write_text("nonsense")
+    return path
+
+
+def _missing(tmp_path: Path) -> Path:
+    return Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.json"))
+
+
+def _unknown(tmp_path: Path) -> Path:
+    (tmp_path / "part.step").write_text("ISO-10303-21;")
+    return tmp_path / "part.step"
+
+
+def _forbidden(tmp_path: Path) -> Path:
+    write(LINE, tmp_path / "mine.json")
+    (tmp_path / "mine.json").chmod(0)
+    if os.access(tmp_path / "mine.json", os.R_OK):
+        pytest.skip("permissions do not bind this user")
+    return tmp_path / "mine.json"
+
+
+UNREADABLE: dict[str, tuple[Case, str]] = {
+    "a folder with nothing in it": (_folder, "holds no sketch that can be read"),
+    "a dangling link": (_dangling, "cannot be read (No such file or directory)"),
+    "a pipe": (_pipe, "is not a regular file"),
+    "a device without end": (_endless, "is not a regular file"),
+    "a name that is no UTF-8": (_no_utf8, ""),
+    "a missing file of such a name": (_missing, "cannot be read (No such file or directory)"),
+    "an unknown format": (_unknown, "is in no format that we read"),
+    "a file of someone else": (_forbidden, "cannot be read (Permission denied)"),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_what_cannot_be_read(tmp_path: Path, refused: Refused, case: str) -> None:
+    make, reason = UNREADABLE[case]
+    assert refused(make(tmp_path), "out.jsonl", "out.dxf", "out.FCStd", "folder/").startswith(reason)
+
+
+def test_a_path_that_is_no_utf8_can_be_read_and_written(tmp_path: Path) -> None:
+    source, target = (os.fsencode(tmp_path) + name for name in (b"/\xfe.json", b"/\xff.svg"))
+    write(LINE, os.fsdecode(source))
+    program = [sys.executable, "-m", "sketchdnn", "convert", source, target]
+    result = subprocess.run(program, capture_output=True, check=False)
+    assert result.returncode == 0
+    assert Path(os.fsdecode(target)).read_bytes().startswith(b"<svg")
+    assert rb"\udcff.svg: 1 sketch" in result.stderr
+
+
+def test_an_archive_with_a_path_that_leads_out_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "evil.tar"
+    with tarfile.open(path, "w") as archive:
+        for name in ("../../escaped.json", "/tmp/escaped.json", "..", "x/.."):
+            member = tarfile.TarInfo(name)
+            member.size = 3
+            archive.addfile(member, io.BytesIO(b"{}\n"))
+    _run_harmless(path, tmp_path)
+    assert not list(tmp_path.parent.rglob("escaped*"))
+
+
+def _run_harmless(path: Path, tmp_path: Path, memory: int = 0) -> None:
+    """The program itself refuses the file, with one sentence and without a trace."""
+    limits = f"ulimit -v {memory // 1024 + 500_000}; " if memory else ""
+    out = tmp_path / "harmless.jsonl"
+    command = [sys.executable, "-m", "sketchdnn", "convert", str(path), str(out)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    result = subprocess.run(
+        ["bash", "-c", f'{limits}exec "$@"', "bash", *command], capture_output=True, env=environment, check=False
+    )
+    stderr = result.stderr.decode()
+    assert result.returncode == 2, stderr
+    assert stderr.startswith(f"sketchdnn: {path}: ")
+    assert stderr.count("\n") == 1
+    assert not out.exists()

@@ -1,0 +1,243 @@
+"""One door for all formats: by content and suffix, folders and archives, and one sentence for whatever goes wrong."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import assert_same, sketches
+
+from sketchdnn.formats import (
+    FORMATS,
+    Format,
+    FormatError,
+    Found,
+    Skipped,
+    containers,
+    format_of,
+    read,
+    registry,
+    scan,
+    write,
+    writer_of,
+)
+from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, SketchError
+
+PART = Sketch(
+    (Line((0.0, 0.0), (30.0, 0.0)), Arc((30.0, 10.0), 10.0, -1.5, 3.0), Circle((5.0, 5.0), 2.0), Point((1.0, 2.0))),
+    units="mm",
+)
+WRITABLE = [f for f in FORMATS if f.write]
+# What each format is written as when the suffix decides.
+BY_SUFFIX = {".json": "json", ".jsonl": "jsonl", ".jsonl.xz": "jsonl", ".corpus.jsonl": "corpus", ".svg": "svg"}
+
+
+def test_names_and_suffixes_tell_formats_apart() -> None:
+    assert len({f.name.lower() for f in FORMATS}) == len(FORMATS)
+    assert all(suffix.startswith(".") for f in FORMATS for suffix in f.suffixes)
+    suffixes = [suffix.lower() for f in WRITABLE for suffix in f.suffixes]
+    assert len(set(suffixes)) == len(suffixes)
+
+
+@pytest.mark.parametrize("form", WRITABLE, ids=lambda f: f.name)
+def test_every_writer_has_its_reader(tmp_path: Path, form: Format) -> None:
+    path = tmp_path / f"part{form.suffixes[0]}"
+    write(PART, path)
+    assert format_of(path) is form
+    reading = read(path)
+    assert not reading.skipped
+    assert_same(PART, reading.sketches[0].in_units("mm"))
+
+
+@pytest.mark.parametrize("form", WRITABLE, ids=lambda f: f.name)
+@settings(max_examples=10)
+@given(sketch=sketches(units="mm"))
+def test_random_sketches_survive_every_format(
+    tmp_path_factory: pytest.TempPathFactory, form: Format, sketch: Sketch
+) -> None:
+    path = tmp_path_factory.mktemp("any") / f"part{form.suffixes[0]}"
+    write(sketch, path)
+    (again,) = read(path)
+    assert_same(sketch, again.in_units("mm"))
+
+
+@pytest.mark.parametrize("form", [f for f in WRITABLE if f.holds_many], ids=lambda f: f.name)
+def test_formats_that_hold_many_keep_all_in_order(tmp_path: Path, form: Format) -> None:
+    path = tmp_path / f"many{form.suffixes[0]}"
+    many = [PART.moved(1.0, (float(i), 0.0)) for i in range(5)]
+    write(iter(many), path)
+    for before, after in zip(many, read(path), strict=True):
+        assert_same(before, after.in_units("mm"))
+
+
+@pytest.mark.parametrize("form", [f for f in WRITABLE if not f.holds_many], ids=lambda f: f.name)
+def test_formats_that_hold_one_refuse_more_or_none(tmp_path: Path, form: Format) -> None:
+    for some in ([], [PART, PART]):
+        with pytest.raises(FormatError, match="holds one sketch"):
+            write(some, tmp_path / f"part{form.suffixes[0]}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", WRITABLE, ids=lambda f: f.name)
+def test_content_decides_where_the_name_says_nothing(tmp_path: Path, form: Format) -> None:
+    named, nameless = tmp_path / f"part{form.suffixes[0]}", tmp_path / "nameless"
+    write(PART, named)
+    named.rename(nameless)
+    if form.name in ("json", "jsonl", "corpus"):  # text that only its name tells from any other JSON
+        with pytest.raises(FormatError, match="in no format that we read"):
+            format_of(nameless)
+    else:
+        assert format_of(nameless) is form
+
+
+@pytest.mark.parametrize("suffix", BY_SUFFIX)
+def test_the_longest_suffix_decides_what_is_written(suffix: str) -> None:
+    assert writer_of(f"folder.svg/part{suffix}").name == BY_SUFFIX[suffix]
+    assert writer_of(f"PART{suffix.upper()}").name == BY_SUFFIX[suffix]
+
+
+def test_a_format_can_be_named(tmp_path: Path) -> None:
+    write(PART, tmp_path / "part.jsonl", "corpus")
+    assert format_of(tmp_path / "part.jsonl").name == "corpus"
+    assert writer_of("x", "FCStd").name.lower() == writer_of("x.fcstd").name.lower()
+    with pytest.raises(SketchError, match=r"'step' is no format that we write; use one of .*jsonl"):
+        write(PART, tmp_path / "part.step", "step")
+    with pytest.raises(FormatError, match=r"part\.step: cannot be written: its name must end in .*\.jsonl"):
+        write(PART, tmp_path / "part.step")
+    with pytest.raises(SketchError, match="'hpsketch' is no format that we write"):
+        write(PART, tmp_path / "part.h5", "hpsketch")
+
+
+def test_an_unknown_file_is_told_what_we_read(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("hello")
+    with pytest.raises(FormatError, match=r"notes\.txt: is in no format that we read: .*\.npy.*\.dxf") as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    (folder / "b" / "deep").mkdir(parents=True)
+    write(replace(PART, extra={"id": "first"}), folder / "a.json")
+    write(
+        [replace(PART, extra={"id": "second"}), replace(PART, extra={"id": "third"})], folder / "b" / "deep" / "x.jsonl"
+    )
+    write(replace(PART, extra={"id": "fourth"}), folder / "c.json")
+    (folder / "readme.txt").write_text("hello")
+    (folder / "notes.txt").write_text("hello")
+    (folder / "b" / "broken.json").write_text("{")
+    (folder / "empty.svg").touch()
+    (folder / "gone.dxf").symlink_to(tmp_path / "nowhere")
+    (folder / "loop").symlink_to(folder)
+    os.mkfifo(folder / "pipe.dxf")
+    reading = read(folder)
+    assert [sketch.extra["id"] for sketch in reading] == ["first", "fourth", "second", "third"]
+    assert reading.skipped == {
+        "an unreadable file: is in no format that we read": 2,
+        "an unreadable file: is not a sketch": 1,
+        "an unreadable file: is empty": 1,
+        "an unreadable file: cannot be read (No such file or directory)": 1,
+        "an unreadable file: is not a regular file": 1,
+    }
+
+
+def test_an_archive_may_hold_any_mixture(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.tar.xz"
+    with tarfile.open(path, "w:xz") as archive:
+        for form in WRITABLE:
+            file = tmp_path / f"part{form.suffixes[0]}"
+            write(PART, file)
+            archive.add(file, f"folder/{file.name}")
+            file.unlink()
+    assert len(read(path)) == len(WRITABLE)
+    with pytest.raises(FormatError, match="is an archive"):
+        format_of(path)
+    with tarfile.open(tmp_path / "untold", "w") as archive:
+        archive.addfile(tarfile.TarInfo("nothing.txt"), io.BytesIO())
+    assert read(tmp_path / "untold").skipped == {"an unreadable file: is empty": 1}
+
+
+def test_a_member_too_large_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containers, "LARGEST_MEMBER", 10)
+    path = tmp_path / "big.tar"
+    with tarfile.open(path, "w") as archive:
+        member = tarfile.TarInfo("big.json")
+        member.size = 11
+        archive.addfile(member, io.BytesIO(bytes(11)))
+    assert list(scan(path)) == [Skipped("an archive member larger than 0 MiB")]
+
+
+def _failing(error: Exception) -> Format:
+    def fail(path: Path) -> Iterator[Found]:
+        yield PART
+        raise error
+
+    return Format("failing", (".fail",), holds_many=True, recognises=lambda path, head: True, read=fail)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(5, "Input/output error"), r"cannot be read \(Input/output error\)"),
+        (MemoryError(), r"cannot be read \(MemoryError\)"),
+        (RecursionError("too deep\nin here"), r"cannot be read \(too deep\)"),
+        (KeyError("x"), r"cannot be read \('x'\)"),
+        (SketchError("is odd"), "is odd"),
+    ],
+)
+def test_whatever_a_reader_raises_becomes_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
+) -> None:
+    monkeypatch.setattr(registry, "FORMATS", (_failing(error),))
+    path = tmp_path / "file.fail"
+    path.write_text("x")
+    found = scan(path)
+    assert next(found) == PART
+    with pytest.raises(FormatError, match=rf"file\.fail: {reason}$") as caught:
+        next(found)
+    assert caught.value.__cause__ is error
+    # In a folder the same failure costs one file, not the rest.
+    (tmp_path / "other.fail").write_text("x")
+    assert len(read(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("name", ["nothing.dxf", "nul\0.dxf", "x" * 5000 + ".dxf", "dangling.dxf", "pipe.dxf"])
+def test_paths_that_lead_nowhere(tmp_path: Path, name: str) -> None:
+    (tmp_path / "dangling.dxf").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.dxf")
+    for ask in (read, format_of):
+        with pytest.raises(FormatError):
+            ask(tmp_path / name)
+
+
+def test_every_real_file_is_read_or_refused_with_a_reason(real_data: Path) -> None:
+    """The folders of real data as they are, papers between the drawings."""
+    expected = {"dxf": 24, "freecad": 36}
+    for part, files in expected.items():
+        reading = read(real_data / part)
+        assert len([p for p in (real_data / part).iterdir() if p.suffix != ".tsv"]) == files
+        refused = {
+            reason: count for reason, count in reading.skipped.items() if reason.startswith("an unreadable file")
+        }
+        assert refused.pop("an unreadable file: is in no format that we read") == 1  # SOURCES.tsv
+        assert sum(refused.values()) <= 2
+        assert len(reading) >= files - 4
+    onshape = read(real_data / "sketchgraphs" / "onshape_json.tar.xz")
+    assert len(onshape) + onshape.skipped["a sketch without a line, circle, arc or point"] == 237
+
+
+@given(data=st.binary(max_size=200), suffix=st.sampled_from([s for f in FORMATS for s in f.suffixes] + [".tar", ""]))
+def test_any_bytes_under_any_name(tmp_path_factory: pytest.TempPathFactory, data: bytes, suffix: str) -> None:
+    path = tmp_path_factory.mktemp("bytes") / f"file{suffix}"
+    path.write_bytes(data)
+    with suppress(FormatError):
+        read(path)

@@ -1,0 +1,111 @@
+"""The shape of the house: imports point downwards, rooms start at once, and no room is a junk drawer."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sketchdnn
+
+SOURCE = Path(sketchdnn.__file__).parent
+REPOSITORY = SOURCE.parent.parent
+TESTS = Path(__file__).parent
+# What a command that needs none of it must not wait for.
+HEAVY = {"torch", "ezdxf", "matplotlib", "scipy", "h5py", "lz4", "pyarrow", "PIL", "pandas", "huggingface_hub"}
+JUNK_DRAWERS = {"utils", "util", "common", "helpers", "misc", "shared", "base", "config_global"}
+
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def test_imports_point_downwards_only() -> None:
+    """The contracts are in pyproject.toml; this runs the tool that checks them."""
+    if not (REPOSITORY / "pyproject.toml").is_file():
+        pytest.skip("installed without its repository")
+    program = Path(sys.executable).with_name("lint-imports")
+    result = subprocess.run([program, "--no-cache"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import sketchdnn",
+        "import sketchdnn.geometry",
+        "import sketchdnn.formats",
+        "import sketchdnn.render",
+        "import sketchdnn.cli.app",
+        "from sketchdnn.cli.app import app; app(['convert', '--help'], standalone_mode=False)",
+    ],
+)
+def test_what_starts_at_once_imports_nothing_heavy(statement: str) -> None:
+    program = f"{statement}\nimport sys\nprint('|' + ' '.join(sorted({{m.split('.')[0] for m in sys.modules}})))"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(result.stdout.rpartition("|")[2].split())
+    assert "sketchdnn" in loaded
+    assert not loaded & HEAVY
+
+
+def test_the_package_itself_imports_nothing() -> None:
+    program = "import sys; before = set(sys.modules); import sketchdnn; print(*set(sys.modules) - before)"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    ours = {name for name in result.stdout.split() if name.startswith("sketchdnn")}
+    assert ours == {"sketchdnn"}
+    assert "numpy" not in result.stdout
+
+
+def test_no_module_is_a_junk_drawer() -> None:
+    names = {path.stem for path in MODULES} | {path.parent.name for path in MODULES}
+    assert not names & JUNK_DRAWERS
+
+
+def test_every_module_says_what_it_knows() -> None:
+    silent = [str(path) for path in MODULES if path.read_text() and not ast.get_docstring(ast.parse(path.read_text()))]
+    assert not silent
+
+
+def test_modules_are_short_enough_to_read() -> None:
+    long = {str(path): count for path in MODULES if (count := len(path.read_text().splitlines())) > 300}
+    assert not long
+
+
+def test_no_module_changes_the_world_when_imported() -> None:
+    """No work at import, no change of folder: such calls belong inside a function."""
+    forbidden = {"chdir", "seed", "manual_seed", "basicConfig", "set_default_dtype", "set_default_device"}
+    for path in MODULES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                call = node.value.func
+                name = call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
+                assert name not in forbidden, f"{path} calls {name} when it is imported"
+
+
+def test_nothing_calls_chdir_or_unpickles() -> None:
+    """Pickles run code; the one reader that must look into them has its own allow-list."""
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                called = f"{node.value.id}.{node.attr}"
+                assert called not in {"os.chdir", "pickle.load", "pickle.loads", "os.system"}, f"{path}: {called}"
+
+
+def test_every_room_is_tested() -> None:
+    rooms = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
+    tested = {path.name for path in TESTS.iterdir() if path.is_dir() and list(path.glob("test_*.py"))}
+    assert rooms <= tested, f"no tests for {sorted(rooms - tested)}"
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    names = [path.name for path in TESTS.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_data_folders_are_ignored_only_at_the_top() -> None:
+    """A careless `data/` in .gitignore would swallow the room of that name."""
+    ignore = REPOSITORY / ".gitignore"
+    if not ignore.is_file():
+        pytest.skip("installed without its repository")
+    assert not {"data", "data/"} & set(ignore.read_text().split())
