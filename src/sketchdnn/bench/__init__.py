@@ -1,0 +1,1 @@
+"""What is fast and how fast: each bench measures two things in one run and gives their ratio."""

@@ -19,23 +19,23 @@ State = Float[Tensor, "batch *shape"]
 
 def diffuse(x0: State, noise: State, level_t: Level) -> State:
     """x_t from x_0 in one shot, eqn:continous cumulative transition."""
-    return _like(level_t.alpha_bar.sqrt(), x0) * x0 + _like(level_t.var.sqrt(), x0) * noise
+    return like(root(level_t.alpha_bar), x0) * x0 + like(root(level_t.var), x0) * noise
 
 
 def step_forward(x_s: State, noise: State, level_s: Level, level_t: Level) -> State:
     """x_t from x_s, one step of the forward chain when s = t − 1."""
     alpha_ts, var_ts = transition(level_s, level_t)
-    return _like(alpha_ts.sqrt(), x_s) * x_s + _like(var_ts.sqrt(), x_s) * noise
+    return like(root(alpha_ts), x_s) * x_s + like(root(var_ts), x_s) * noise
 
 
-def posterior(x0: State, x_t: State, level_s: Level, level_t: Level) -> tuple[State, State]:
-    """Mean and std of q(x_s | x_t, x_0), eqn:continous reverse transition.
+def posterior(x0: State, x_t: State, level_s: Level, level_t: Level) -> tuple[State, Tensor]:
+    """Mean and std of q(x_s | x_t, x_0), eqn:continous reverse transition; the std broadcasts against the mean.
 
     On logits it is the Gaussian-Softmax posterior.
     """
     weights = posterior_weights(level_s, level_t)
-    mean = _like(weights.of_x_t, x_t) * x_t + _like(weights.of_x0, x_t) * x0
-    return mean, _like(weights.std, x_t)
+    mean = like(weights.of_x_t, x_t) * x_t + like(weights.of_x0, x_t) * x0
+    return mean, like(weights.std, x_t)
 
 
 class PosteriorWeights(NamedTuple):
@@ -50,18 +50,30 @@ def posterior_weights(level_s: Level, level_t: Level) -> PosteriorWeights:
     """The numbers of q(x_s | x_t, x_0), in float64."""
     alpha_ts, var_ts = transition(level_s, level_t)
     return PosteriorWeights(
-        of_x_t=alpha_ts.sqrt() * level_s.var / level_t.var,
-        of_x0=level_s.alpha_bar.sqrt() * var_ts / level_t.var,
-        std=(var_ts * level_s.var / level_t.var).sqrt(),
+        of_x_t=root(alpha_ts) * level_s.var / level_t.var,
+        of_x0=root(level_s.alpha_bar) * var_ts / level_t.var,
+        std=root(var_ts * level_s.var / level_t.var),
     )
 
 
 def transition(level_s: Level, level_t: Level) -> Level:
-    """α_ts = ᾱ_t/ᾱ_s and 1 − α_ts, written as a difference of variances so that it does not cancel near t = 0."""
-    return Level(level_t.alpha_bar / level_s.alpha_bar, (level_t.var - level_s.var) / level_s.alpha_bar)
+    """α_ts = ᾱ_t/ᾱ_s and 1 − α_ts, the noise that is added between s and t.
+
+    1 − α_ts is (ᾱ_s − ᾱ_t)/ᾱ_s, which cancels near t = 0, or the same difference taken between the variances, which
+    cancels near t = T (an augmented b̄ is 1e-13 there): each is used where it is exact.
+    """
+    late = level_s.alpha_bar < 0.5
+    fall = torch.where(late, level_s.alpha_bar - level_t.alpha_bar, level_t.var - level_s.var)
+    return Level(level_t.alpha_bar / level_s.alpha_bar, fall / level_s.alpha_bar)
 
 
-def _like(coefficient: Tensor, state: Tensor) -> Tensor:
+def root(x: Tensor) -> Tensor:
+    """√x with slope 0, not infinity, at x = 0, so that gradients through the ends of a schedule stay finite."""
+    zero = x == 0
+    return x.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)
+
+
+def like(coefficient: Tensor, state: Tensor) -> Tensor:
     """Cast to the state's type and device and give it trailing axes, so that one number a sample scales all of it."""
     cast = coefficient.to(device=state.device, dtype=state.dtype)
     return cast.reshape(cast.shape + (1,) * (state.ndim - cast.ndim)) if cast.ndim else cast

@@ -15,7 +15,7 @@ from torch import Tensor
 from . import gaussian
 from .schedule import Level
 
-Label = Float[Tensor, "batch prim cat"]
+Label = Float[Tensor, "*rows cat"]
 ReverseLogits = Literal["log", "2log", "expected"]
 REVERSE_LOGITS: tuple[ReverseLogits, ...] = get_args(ReverseLogits)
 
@@ -44,9 +44,10 @@ def step_back(logits0: Label, y_t: Label, noise: Label, level_s: Level, level_t:
 def reverse_logits(y0_hat: Label, label_smoothing: float, form: ReverseLogits) -> Label:
     """The logits of a predicted label that go into the reverse mean.
 
-    `log` (paper): log of the smoothed prediction. Departs from the paper: it smooths nothing here, and a certain
-    prediction would be infinite. `2log` (authors): twice that. `expected` (ours): Σ_c ŷ_0[c]·log y'_0(c), the expectation that the
-    posterior mean, linear in log y'_0, asks for; the log of the expectation is biased even with a perfect network.
+    `log` (paper): log of the smoothed prediction. Departs from the paper, which smooths nothing here: a certain
+    prediction would be infinite. `2log` (authors): twice that. `expected` (ours): Σ_c ŷ_0[c]·log y'_0(c), the
+    expectation that the posterior mean, linear in log y'_0, asks for; the log of the expectation is biased even with a
+    perfect network.
     """
     if form == "expected":
         low = math.log((1 - label_smoothing) / y0_hat.shape[-1])

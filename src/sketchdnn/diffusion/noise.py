@@ -1,9 +1,9 @@
 """Noise that belongs to a sample, not to a batch: number j of draw d of sample i of seed s is always the same bits.
 
 A counter-based generator (Philox4x32-10, Salmon et al. 2011) hashes (seed, sample, draw, position) to random bits, so
-any sample can be drawn alone, in any batch, on any device. Gaussians come from a table of normal quantiles: gathers, one
-sum and one product, which every device rounds alike, where log and cos differ in the last bit between vector and scalar
-code.
+any sample can be drawn alone, in any batch, on any device. Gaussians come from a table of normal quantiles: gathers,
+one sum and one product, which every device rounds alike, where log and cos differ in the last bit between vector and
+scalar code.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ def seeded_noise(
     seed: int, samples: Int[Tensor, " batch"], num_rows: int = layout.MAX_PRIMITIVES, dtype: torch.dtype = torch.float32
 ) -> NoiseSource:
     """Noise for these sample numbers of a seed, on the device that `samples` is on."""
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed must fit in 64 bits without a sign, not {seed}")
+    if samples.ndim != 1 or samples.is_floating_point():
+        raise ValueError(f"samples must be a vector of whole numbers, not {samples.dtype} of shape {samples.shape}")
 
     def draw(number: int) -> Noise:
         return from_flat(normal(seed, samples, number, (num_rows, layout.ROW_WIDTH)).to(dtype))
@@ -44,21 +48,24 @@ def normal(seed: int, samples: Int[Tensor, " batch"], draw: int, shape: tuple[in
     Each is (Q[u] + Q[v])/√2 with Q the 2^16 quantiles of the normal distribution and u, v independent 16-bit numbers:
     the sum smooths the steps of the table and reaches 6 standard deviations.
     """
-    count = torch.Size(shape).numel()
-    blocks = torch.arange((count + 3) // 4, device=samples.device)
-    words = philox(
-        (
-            blocks[None, :],
-            samples[:, None] & _WORD,
-            samples[:, None] >> 32 & _WORD,
-            torch.tensor(draw, device=samples.device),
-        ),
-        (seed & _WORD, seed >> 32 & _WORD),
-    )
+    bits = _bits(seed, samples, draw, torch.Size(shape).numel())
     table = _quantiles(samples.device)
-    bits = torch.stack(words, dim=-1).flatten(1)[:, :count]
     pair = table[bits >> _QUANTILE_BITS] + table[bits & (2**_QUANTILE_BITS - 1)]
     return torch.mul(pair, 0.5**0.5).reshape(-1, *shape)
+
+
+def uniform(seed: int, samples: Int[Tensor, " batch"], draw: int, shape: tuple[int, ...]) -> Float[Tensor, "batch ..."]:
+    """Numbers from [0, 1), multiples of 2^-24, of the given shape for each sample, float32."""
+    bits = _bits(seed, samples, draw, torch.Size(shape).numel())
+    return torch.mul((bits >> 8).float(), 2.0**-24).reshape(-1, *shape)
+
+
+def _bits(seed: int, samples: Int[Tensor, " batch"], draw: int, count: int) -> Int[Tensor, "batch count"]:
+    """32 random bits, `count` times for each sample."""
+    samples = samples.to(torch.int64)
+    blocks = torch.arange((count + 3) // 4, device=samples.device)[None, :]
+    counter = (blocks, samples[:, None] & _WORD, samples[:, None] >> 32 & _WORD, torch.full_like(blocks, draw))
+    return torch.stack(philox(counter, (seed & _WORD, seed >> 32 & _WORD)), dim=-1).flatten(1)[:, :count]
 
 
 def philox(
@@ -83,6 +90,6 @@ def philox(
 @cache
 def _quantiles(device: torch.device) -> Float[Tensor, " levels"]:
     """The middle quantiles of 2^16 equal slices of the standard normal, scaled to unit variance; made on the CPU."""
-    levels = (torch.arange(2**_QUANTILE_BITS, dtype=torch.float64) + 0.5) / 2**_QUANTILE_BITS
+    levels = (torch.arange(2**_QUANTILE_BITS, dtype=torch.float64, device="cpu") + 0.5) / 2**_QUANTILE_BITS
     quantiles: Tensor = torch.special.ndtri(levels)
     return (quantiles / quantiles.square().mean().sqrt()).float().to(device)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -11,8 +11,10 @@ from torch import Tensor
 
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.prediction import Prediction
 
 from . import gaussian, labels
+from .check import check_smoothing
 from .labels import REVERSE_LOGITS, ReverseLogits
 from .schedule import Level, Schedule, augment, authors_cosine, cosine
 
@@ -20,23 +22,7 @@ from .schedule import Level, Schedule, augment, authors_cosine, cosine
 Noise = SketchBatch
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """What a denoiser says of the clean sketch: label logits (before softmax) and the parameters of every kind."""
-
-    construction_logits: Float[Tensor, "batch prim 2"]
-    kind_logits: Float[Tensor, "batch prim 5"]
-    params: Float[Tensor, "batch prim 14"]
-
-    @property
-    def construction(self) -> Float[Tensor, "batch prim 2"]:
-        return self.construction_logits.softmax(dim=-1)
-
-    @property
-    def kind(self) -> Float[Tensor, "batch prim 5"]:
-        return self.kind_logits.softmax(dim=-1)
-
-
+@runtime_checkable
 class Denoiser(Protocol):
     """A network, or an oracle: a noisy batch and its step in, the clean sketch out."""
 
@@ -62,10 +48,20 @@ class JointProcess:
             raise ValueError(f"reverse_logits must be one of {REVERSE_LOGITS}, not {self.reverse_logits!r}")
         if not self.params.num_steps == self.kind.num_steps == self.construction.num_steps:
             raise ValueError("params, kind and construction must have schedules of the same number of steps")
+        check_smoothing(self.label_smoothing)
 
     @property
     def num_steps(self) -> int:
         return self.params.num_steps
+
+    def to(self, device: torch.device | str) -> JointProcess:
+        """The same process with its schedules on a device, which spares every step a copy."""
+        return replace(
+            self,
+            params=self.params.to(device),
+            kind=self.kind.to(device),
+            construction=self.construction.to(device),
+        )
 
     def levels(self, t: int | Int[Tensor, " batch"]) -> Levels:
         """How noisy each part is at step t."""
@@ -78,6 +74,21 @@ class JointProcess:
             labels.diffuse(x0.construction, noise.construction, level.construction, self.label_smoothing),
             labels.diffuse(x0.kind, noise.kind, level.kind, self.label_smoothing),
             gaussian.diffuse(x0.params, noise.params, level.params),
+        )
+
+    def step_forward(
+        self,
+        batch_s: SketchBatch,
+        s: int | Int[Tensor, " batch"],
+        t: int | Int[Tensor, " batch"],
+        noise: Noise,
+    ) -> SketchBatch:
+        """X_t from X_s, whose labels have no zeros."""
+        at_s, at_t = self.levels(s), self.levels(t)
+        return SketchBatch(
+            labels.step_forward(batch_s.construction, noise.construction, at_s.construction, at_t.construction),
+            labels.step_forward(batch_s.kind, noise.kind, at_s.kind, at_t.kind),
+            gaussian.step_forward(batch_s.params, noise.params, at_s.params, at_t.params),
         )
 
     def clean(self, prediction: Prediction) -> Clean:
@@ -134,7 +145,9 @@ class Clean:
 def superpose(params: Float[Tensor, "batch prim 14"], kind: Float[Tensor, "batch prim 5"]) -> Tensor:
     """Weight each parameter by p_kind / max p of the row, so that unlikely kinds fade as they do in the data."""
     weight = kind / kind.amax(dim=-1, keepdim=True)
-    return params * weight[..., torch.tensor(layout.KIND_OF_PARAM, device=kind.device)]
+    # Side by side, not by an index: a device need not wait for one to arrive.
+    widths = ((of, len(names)) for of, names in layout.PARAM_NAMES.items())
+    return params * torch.cat([weight[..., of, None].expand(*weight.shape[:-1], n) for of, n in widths], dim=-1)
 
 
 def paper_process(num_steps: int = 2000, label_smoothing: float = 0.99) -> JointProcess:

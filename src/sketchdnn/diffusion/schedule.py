@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from .check import check_smoothing
+
 
 class Level(NamedTuple):
     """How noisy a state is: ᾱ_t and 1 − ᾱ_t, float64, one each per sample (or a scalar for all)."""
@@ -40,6 +42,10 @@ class Schedule:
             raise ValueError(
                 f"alpha_bar and var of a schedule are vectors of T + 1 numbers, not {self.alpha_bar.shape}"
             )
+        if not bool((self.alpha_bar.diff() <= 0).all()) or not bool((self.var.diff() >= 0).all()):
+            raise ValueError("alpha_bar must fall and var rise from t = 0 to T")
+        if not bool(torch.isclose(self.alpha_bar + self.var, torch.ones_like(self.var)).all()):
+            raise ValueError("alpha_bar and var must be parts of one, var = 1 − alpha_bar")
 
     @property
     def num_steps(self) -> int:
@@ -76,12 +82,15 @@ def authors_cosine(num_steps: int, low: float = 1e-4, high: float = 0.9999) -> S
 
 def linear(num_steps: int) -> Schedule:
     """ᾱ_t = 1 − t/T: clean at 0, pure noise at T."""
-    t = torch.arange(num_steps + 1, dtype=torch.float64) / num_steps
-    return Schedule("linear", 1 - t, t)
+    t = _fractions(num_steps)
+    return Schedule("linear", t.flip(0), t)
 
 
 def log_linear_snr(num_steps: int, first: float = 10.0, last: float = -10.0) -> Schedule:
     """log SNR falls linearly from `first` at t = 0 to `last` at t = T; neither end is reached exactly."""
+    if first < last:
+        raise ValueError(f"first must not be below last: log SNR falls, but goes from {first} to {last}")
+    _fractions(num_steps)
     log_snr = torch.linspace(first, last, num_steps + 1, dtype=torch.float64)
     return Schedule("log-linear", log_snr.sigmoid(), (-log_snr).sigmoid())
 
@@ -91,35 +100,40 @@ def augment(schedule: Schedule, num_categories: int, label_smoothing: float, *, 
 
     b̄ = f(ᾱ)²/(f(ᾱ)² + f(k)²), f(x) = log((1 − x)/((D − 1)x + 1)). With `of_root` it is f(√ᾱ), as in the authors' code.
     """
-    _check_labels(num_categories, label_smoothing)
-    x = schedule.alpha_bar
-    one_minus_x = schedule.var
+    if num_categories < 2:
+        raise ValueError(f"num_categories must be at least 2, not {num_categories}")
+    check_smoothing(label_smoothing)
+    # A clean state stays clean and noise stays noise: b̄ = ᾱ there, the limit of the formula, which is inf/inf itself.
+    # Something harmless stands in for them on the way, so that no gradient is infinite either.
+    end = (schedule.alpha_bar == 0) | (schedule.var == 0)
+    x, one_minus_x = schedule.alpha_bar.masked_fill(end, 0.5), schedule.var.masked_fill(end, 0.5)
     if of_root:
         x = x.sqrt()
-        one_minus_x = schedule.var / (1 + x)
-    n = _f(x, one_minus_x, num_categories)
+        one_minus_x = one_minus_x / (1 + x)
     k = torch.tensor(label_smoothing, dtype=torch.float64)
-    m = _f(k, 1 - k, num_categories)
-    ratio = (m / n) ** 2  # 0 where ᾱ = 1, inf where ᾱ = 0: both ends come out as limits
-    b_bar = 1 / (1 + ratio)
-    return Schedule(f"{schedule.name}, augmented", b_bar, 1 / (1 + 1 / ratio))
+    n, m = _f(x, one_minus_x, num_categories), _f(k, 1 - k, num_categories)
+    ratio = (n / m) ** 2
+    return Schedule(
+        f"{schedule.name}, augmented",
+        torch.where(end, schedule.alpha_bar, ratio / (1 + ratio)),
+        torch.where(end, schedule.var, 1 / (1 + ratio)),
+    )
 
 
 def _f(x: Tensor, one_minus_x: Tensor, num_categories: int) -> Tensor:
-    """log((1 − x)/((D − 1)x + 1)), −inf at x = 1; each end from the number that is exact there."""
+    """log((1 − x)/((D − 1)x + 1)). 1 − x comes along: near one it cannot be had from x, nor near zero x from it."""
     log_one_minus_x = torch.where(x < 0.5, torch.log1p(-x.clamp(max=0.5)), one_minus_x.log())
     return log_one_minus_x - torch.log1p((num_categories - 1) * x)
 
 
 def _angles(num_steps: int, offset: float) -> tuple[float, Tensor]:
+    if offset < 0:
+        raise ValueError(f"offset must not be negative, not {offset}")
+    return math.pi / 2 * offset / (1 + offset), math.pi / 2 * (_fractions(num_steps) + offset) / (1 + offset)
+
+
+def _fractions(num_steps: int) -> Tensor:
+    """t/T for t in 0..T."""
     if num_steps < 1:
         raise ValueError(f"num_steps must be at least 1, not {num_steps}")
-    t = torch.arange(num_steps + 1, dtype=torch.float64) / num_steps
-    return math.pi / 2 * offset / (1 + offset), math.pi / 2 * (t + offset) / (1 + offset)
-
-
-def _check_labels(num_categories: int, label_smoothing: float) -> None:
-    if num_categories < 2:
-        raise ValueError(f"num_categories must be at least 2, not {num_categories}")
-    if not 0 < label_smoothing < 1:
-        raise ValueError(f"label_smoothing must lie strictly between 0 and 1, not {label_smoothing}")
+    return torch.arange(num_steps + 1, dtype=torch.float64) / num_steps

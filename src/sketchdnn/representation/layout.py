@@ -12,8 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import accumulate
+from typing import Literal
 
 from sketchdnn.geometry import Kind
+
+# The scalar that bends an arc, and what the construction bits of an empty row hold: where paper, authors and we differ.
+ArcScalar = Literal["signed_radius", "sweep"]
+NoneConstruction = Literal["one_hot", "zero"]
 
 # Changes whenever a stored dataset or model would read differently; both carry it.
 REPRESENTATION_VERSION = 1
@@ -41,3 +46,8 @@ PARAMS_OF_KIND: Mapping[Kind, slice] = {
 }
 # The kind that each of the 14 parameter columns belongs to.
 KIND_OF_PARAM: tuple[Kind, ...] = tuple(kind for kind in Kind for _ in PARAM_NAMES[kind])
+
+# Places within the parameters of one kind, and so within a compact row. Lines and arcs both begin with their two ends.
+START, END = slice(0, 2), slice(2, 4)
+BEND = PARAM_NAMES[Kind.ARC].index("bend")
+RADIUS = PARAM_NAMES[Kind.CIRCLE].index("radius")

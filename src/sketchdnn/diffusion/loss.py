@@ -1,0 +1,163 @@
+"""Reconstruction losses: squared error of the parameters, cross entropy of both labels.
+
+Three ways to average, each a function: `paper_loss`, `authors_loss`, `our_loss`. All mask the parameters by the true
+kind: those of other kinds are free, so that every row can be a superposition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch, relevant
+from sketchdnn.representation.prediction import Prediction
+
+from . import precondition
+from .check import check_shape
+from .gaussian import like
+from .schedule import Level
+
+# λ and the last step it holds for.
+MSE_BOOST = 16.0
+BOOST_UNTIL = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The terms of a loss, one value a sample: their mean is the loss, their split by t shows where it comes from."""
+
+    params_per_sample: Float[Tensor, " batch"]
+    kind_per_sample: Float[Tensor, " batch"]
+    construction_per_sample: Float[Tensor, " batch"]
+
+    @property
+    def per_sample(self) -> Float[Tensor, " batch"]:
+        return self.params_per_sample + self.kind_per_sample + self.construction_per_sample
+
+    @property
+    def total(self) -> Float[Tensor, ""]:
+        return self.per_sample.mean()
+
+    @property
+    def params(self) -> Float[Tensor, ""]:
+        return self.params_per_sample.mean()
+
+    @property
+    def kind(self) -> Float[Tensor, ""]:
+        return self.kind_per_sample.mean()
+
+    @property
+    def construction(self) -> Float[Tensor, ""]:
+        return self.construction_per_sample.mean()
+
+
+def paper_loss(
+    prediction: Prediction,
+    x0: SketchBatch,
+    t: Int[Tensor, " batch"],
+    *,
+    mse_boost: float = MSE_BOOST,
+    boost_until: int = BOOST_UNTIL,
+) -> Loss:
+    """L_RECON of the text: λ·MSE + CE, λ = 16 for t ≤ 150, else 1.
+
+    The text does not say how it averages. Here the MSE is the mean over a sketch's relevant parameters and a CE the
+    mean over its rows, both labels added; then the mean over sketches. So a sketch's loss is its own, whatever shares
+    its batch, and is the same on one device as on eight.
+    """
+    _check(prediction, x0, t)
+    return Loss(
+        boost(t, mse_boost, boost_until) * _mean_of_relevant(_squared_error(prediction, x0), x0),
+        _cross_entropy(prediction.kind_logits, x0.kind).mean(dim=-1),
+        _cross_entropy(prediction.construction_logits, x0.construction).mean(dim=-1),
+    )
+
+
+def authors_loss(
+    prediction: Prediction,
+    x0: SketchBatch,
+    t: Int[Tensor, " batch"],
+    *,
+    mse_boost: float = MSE_BOOST,
+    boost_until: int = BOOST_UNTIL,
+) -> Loss:
+    """The loss of the released code.
+
+    MSE = Σ(λ·mask·err²)/Σmask over the whole batch, so a large sketch counts more. Each CE is averaged over elements,
+    categories included: the kind's comes out divided by 5, the construction's by 2. An empty row has the construction
+    label [0, 0] and adds nothing. The values a sample are shares of the batch's: only their mean is the authors'.
+    """
+    _check(prediction, x0, t)
+    mask = _relevant(x0)
+    squared = (_squared_error(prediction, x0) * mask).sum(dim=(1, 2))
+    per_batch = len(x0) / mask.sum().clamp(min=1)
+    filled = 1 - x0.kind[..., layout.NONE]
+    construction = _cross_entropy(prediction.construction_logits, x0.construction) * filled
+    return Loss(
+        boost(t, mse_boost, boost_until) * squared * per_batch,
+        _cross_entropy(prediction.kind_logits, x0.kind).mean(dim=-1) / layout.NUM_KINDS,
+        construction.mean(dim=-1) / layout.NUM_CONSTRUCTION,
+    )
+
+
+def our_loss(
+    prediction: Prediction,
+    x0: SketchBatch,
+    level_t: Level,
+    data_std: float,
+    *,
+    kind_weight: float = 1.0,
+    construction_weight: float = 1.0,
+) -> Loss:
+    """Uniform in the network's output: the error of x̂_0 is divided by c_out, which makes it an error of F.
+
+    `level_t` is the level of the parameters, t ≥ 1. Averaged as in `paper_loss`.
+    """
+    _check(prediction, x0)
+    error = _squared_error(prediction, x0)
+    out = like(precondition.coefficients(level_t, data_std).out, error)
+    return Loss(
+        _mean_of_relevant(error / out**2, x0),
+        kind_weight * _cross_entropy(prediction.kind_logits, x0.kind).mean(dim=-1),
+        construction_weight * _cross_entropy(prediction.construction_logits, x0.construction).mean(dim=-1),
+    )
+
+
+def boost(
+    t: Int[Tensor, " batch"], mse_boost: float = MSE_BOOST, boost_until: int = BOOST_UNTIL
+) -> Float[Tensor, " batch"]:
+    """λ for t up to and including `boost_until`, else 1."""
+    return torch.where(t <= boost_until, mse_boost, 1.0)
+
+
+def _check(prediction: Prediction, x0: SketchBatch, t: Tensor | None = None) -> None:
+    """Shapes alone, which a compiled step knows without a look at a value. A wrong one would broadcast silently."""
+    check_shape(x0, "x0")
+    said = SketchBatch(prediction.construction_logits, prediction.kind_logits, prediction.params)
+    check_shape(said, "prediction", like=x0)
+    if t is not None and t.shape != (len(x0),):
+        raise ValueError(f"t must hold one step a sample, {len(x0)} of them, not the shape {tuple(t.shape)}")
+
+
+def _squared_error(prediction: Prediction, x0: SketchBatch) -> Float[Tensor, "batch prim param"]:
+    return (prediction.params - x0.params) ** 2
+
+
+def _mean_of_relevant(values: Float[Tensor, "batch prim param"], x0: SketchBatch) -> Float[Tensor, " batch"]:
+    """The mean over each sketch's relevant parameters; zero for an empty sketch."""
+    mask = _relevant(x0)
+    return (values * mask).sum(dim=(1, 2)) / mask.sum(dim=(1, 2)).clamp(min=1)
+
+
+def _relevant(x0: SketchBatch) -> Bool[Tensor, "batch prim param"]:
+    return relevant(x0.kind.argmax(dim=-1))
+
+
+def _cross_entropy(
+    logits: Float[Tensor, "batch prim cat"], label: Float[Tensor, "batch prim cat"]
+) -> Float[Tensor, "batch prim"]:
+    return -(label * logits.log_softmax(dim=-1)).sum(dim=-1)

@@ -1,0 +1,126 @@
+"""From rows back to sketches, with an account of what had to be repaired or left out. Numpy only."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sketchdnn.geometry import TAU, Arc, Circle, GeometryError, Kind, Line, Point, Primitive, Sketch, arc_from_sweep
+
+from . import layout
+from .compact import Compact
+
+NOT_FINITE = "a number that is not finite"
+NO_LENGTH = "a line of no length"
+NO_RADIUS = "a circle whose radius is not above zero"
+NO_CHORD = "an arc whose ends are one point"
+SWEEP_OUT_OF_RANGE = "an arc whose sweep is not between 0 and 2π"
+SHORT_RADIUS = "an arc of a radius below half its chord, made a semicircle"
+NOT_A_PRIMITIVE = "numbers that make no primitive"
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """What was wrong with a row. `reason` is one of this module's sentences, so that cases can be counted."""
+
+    row: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A sketch and what it took to get it: rows changed to make sense, and rows left out because they make none."""
+
+    sketch: Sketch
+    repairs: tuple[Issue, ...] = ()
+    rejects: tuple[Issue, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every row was a valid primitive as it stood."""
+        return not (self.repairs or self.rejects)
+
+
+def decode_compact(compact: Compact) -> list[Decoded]:
+    """The sketches of compact rows; primitives keep the order of their rows."""
+    nothing: list[list[Issue]] = [[] for _ in range(len(compact))]
+    return decode_rows(compact.kind, compact.construction, compact.params.astype(np.float64), nothing)
+
+
+def decode_rows(
+    kind: NDArray[np.integer],
+    construction: NDArray[np.bool_],
+    params: NDArray[np.float64],
+    repairs: Iterable[list[Issue]],
+) -> list[Decoded]:
+    """Sketches of rows written as `Compact` writes them; `repairs` were made to each sketch on the way here."""
+    decoded = []
+    for kinds, flags, rows, repaired in zip(
+        kind.tolist(), construction.tolist(), params.tolist(), repairs, strict=True
+    ):
+        primitives: list[Primitive] = []
+        rejects: list[Issue] = []
+        for index, (row_kind, flag, numbers) in enumerate(zip(kinds, flags, rows, strict=True)):
+            if row_kind == layout.NONE:
+                continue
+            item = _primitive(Kind(row_kind), flag, numbers)
+            if isinstance(item, str):
+                rejects.append(Issue(index, item))
+            else:
+                primitives.append(item)
+        lost = {issue.row for issue in rejects}
+        kept = tuple(issue for issue in repaired if issue.row not in lost)
+        decoded.append(Decoded(Sketch(tuple(primitives)), kept, tuple(rejects)))
+    return decoded
+
+
+def count_reasons(decoded: Iterable[Decoded]) -> Counter[str]:
+    """How often each repair or reject happened over some sketches."""
+    return Counter(issue.reason for one in decoded for issue in (*one.repairs, *one.rejects))
+
+
+def _primitive(kind: Kind, construction: bool, numbers: list[float]) -> Primitive | str:
+    """The primitive of a row, or why it is none."""
+    used = numbers[: len(layout.PARAM_NAMES[kind])]
+    reason = _why_not(kind, used)
+    if reason is not None:
+        return reason
+    try:
+        return _build(kind, construction, used)
+    except GeometryError:  # beyond the largest coordinate, or an arc too flat for any radius
+        return NOT_A_PRIMITIVE
+
+
+def _why_not(kind: Kind, used: list[float]) -> str | None:
+    if not all(map(math.isfinite, used)):
+        return NOT_FINITE
+    if kind is Kind.CIRCLE and used[layout.RADIUS] <= 0:
+        return NO_RADIUS
+    if kind is Kind.LINE and used[layout.START] == used[layout.END]:
+        return NO_LENGTH
+    if kind is Kind.ARC and used[layout.START] == used[layout.END]:
+        return NO_CHORD
+    if kind is Kind.ARC and not 0 < used[layout.BEND] < TAU:
+        return SWEEP_OUT_OF_RANGE
+    return None
+
+
+def _build(kind: Kind, construction: bool, used: list[float]) -> Line | Circle | Arc | Point:
+    match kind:
+        case Kind.LINE:
+            x1, y1, x2, y2 = used
+            return Line((x1, y1), (x2, y2), construction)
+        case Kind.CIRCLE:
+            x, y, radius = used
+            return Circle((x, y), radius, construction)
+        case Kind.ARC:
+            x1, y1, x2, y2, sweep = used
+            return arc_from_sweep((x1, y1), (x2, y2), sweep, construction=construction)
+        case Kind.POINT:
+            x, y = used
+            return Point((x, y), construction)

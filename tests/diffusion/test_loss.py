@@ -1,0 +1,171 @@
+"""Reconstruction losses: what they count, what they ignore, and how each averages."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from random_batches import clean_batch, normal_batch, random_prediction
+from torch.nn import functional
+
+from sketchdnn.diffusion import authors_loss, cosine, our_loss, our_process, paper_loss
+from sketchdnn.diffusion import precondition as pre
+from sketchdnn.diffusion.loss import Loss
+from sketchdnn.geometry import Kind
+from sketchdnn.representation.batch import SketchBatch, relevant
+from sketchdnn.representation.layout import NONE, NUM_KINDS
+from sketchdnn.representation.prediction import Prediction
+
+LATE = torch.full((6,), 500)
+
+
+def ours(prediction: Prediction, x0: SketchBatch, t: torch.Tensor) -> Loss:
+    return our_loss(prediction, x0, cosine(2000).at(t), data_std=0.4)
+
+
+LOSSES = {"paper": paper_loss, "authors": authors_loss, "ours": ours}
+
+
+def certain(x0: SketchBatch) -> Prediction:
+    """The truth, with logits so far apart that the cross entropy is nil."""
+    return Prediction(100 * x0.construction, 100 * x0.kind, x0.params)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_truth_costs_nothing(name: str) -> None:
+    x0 = clean_batch(6)
+    loss = LOSSES[name](certain(x0), x0, LATE)
+    assert loss.total.item() == pytest.approx(0, abs=1e-6)
+    assert LOSSES[name](random_prediction(6), x0, LATE).total > 0.1
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_parameters_of_other_kinds_are_free(name: str) -> None:
+    x0 = clean_batch(6)
+    prediction = certain(x0)
+    mine = relevant(x0.kind.argmax(-1))
+    elsewhere = replace(prediction, params=torch.where(mine, prediction.params, 7.0).requires_grad_())
+    loss = LOSSES[name](elsewhere, x0, LATE)
+    assert loss.params == 0
+    wrong = replace(prediction, params=(prediction.params + 0.1).requires_grad_())
+    loss = LOSSES[name](wrong, x0, LATE)
+    (gradient,) = torch.autograd.grad(loss.total, wrong.params)
+    assert torch.equal(gradient != 0, mine)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_terms_sum_to_the_total_and_are_means_over_samples(name: str) -> None:
+    loss = LOSSES[name](random_prediction(6), clean_batch(6), torch.tensor([1, 150, 151, 500, 1999, 2000]))
+    torch.testing.assert_close(loss.total, loss.params + loss.kind + loss.construction)
+    assert loss.per_sample.shape == (6,)
+    torch.testing.assert_close(loss.total, loss.per_sample.mean())
+
+
+@pytest.mark.parametrize("name", ["paper", "authors"])
+def test_early_steps_weigh_sixteen_times(name: str) -> None:
+    prediction, x0 = random_prediction(6), clean_batch(6)
+    plain = LOSSES[name](prediction, x0, LATE)
+    mixed = LOSSES[name](prediction, x0, torch.tensor([1, 149, 150, 151, 152, 2000]))
+    expected = torch.tensor([16.0, 16, 16, 1, 1, 1])
+    torch.testing.assert_close(mixed.params_per_sample, expected * plain.params_per_sample)
+    assert torch.equal(mixed.kind_per_sample, plain.kind_per_sample)
+
+
+@pytest.mark.parametrize("name", ["paper", "ours"])
+def test_a_sketch_costs_the_same_in_any_batch(name: str) -> None:
+    prediction, x0 = random_prediction(6), clean_batch(6)
+    whole = LOSSES[name](prediction, x0, LATE)
+    alone = Prediction(prediction.construction_logits[2:3], prediction.kind_logits[2:3], prediction.params[2:3])
+    torch.testing.assert_close(LOSSES[name](alone, x0[2:3], LATE[:1]).per_sample, whole.per_sample[2:3])
+
+
+def test_the_papers_loss_by_hand() -> None:
+    """One line, one point, one empty row: 4 + 2 relevant parameters, each off by 1/2; every label a coin toss."""
+    kind = torch.tensor([[Kind.LINE, Kind.POINT, NONE]])
+    x0 = SketchBatch(
+        functional.one_hot(torch.tensor([[0, 1, 0]]), 2).float(),
+        functional.one_hot(kind, NUM_KINDS).float(),
+        torch.zeros(1, 3, 14),
+    )
+    prediction = Prediction(torch.zeros(1, 3, 2), torch.zeros(1, 3, 5), torch.full((1, 3, 14), 0.5))
+    loss = paper_loss(prediction, x0, torch.tensor([150]))
+    assert loss.params.item() == pytest.approx(16 * 0.25)
+    assert loss.kind.item() == pytest.approx(math.log(5))
+    assert loss.construction.item() == pytest.approx(math.log(2))
+    authors = authors_loss(prediction, x0, torch.tensor([150]))
+    assert authors.params.item() == pytest.approx(16 * 0.25)
+    assert authors.kind.item() == pytest.approx(math.log(5) / 5)
+    # Two of three rows have a construction label at all.
+    assert authors.construction.item() == pytest.approx(math.log(2) / 2 * 2 / 3)
+
+
+def test_the_authors_loss_pools_the_batch() -> None:
+    """Σ(λ·mask·err²)/Σmask: a sketch with more parameters counts more, unlike in the paper's."""
+    kind = torch.full((2, 16), NONE)
+    kind[0] = Kind.ARC
+    kind[1, 0] = Kind.POINT
+    x0 = SketchBatch(
+        functional.one_hot(torch.zeros(2, 16, dtype=torch.int64), 2).float(),
+        functional.one_hot(kind, NUM_KINDS).float(),
+        torch.zeros(2, 16, 14),
+    )
+    params = torch.zeros(2, 16, 14)
+    params[1] = 1.0
+    prediction = replace(certain(x0), params=params)
+    late = torch.tensor([500, 500])
+    assert authors_loss(prediction, x0, late).params.item() == pytest.approx(2 / 82)
+    assert paper_loss(prediction, x0, late).params.item() == pytest.approx(1 / 2)
+
+
+def test_authors_ignore_the_construction_of_empty_rows() -> None:
+    x0, prediction = clean_batch(6), random_prediction(6)
+    empty = x0.kind[..., NONE, None] == 1
+    blank = replace(x0, construction=torch.where(empty, 0.0, x0.construction))
+    torch.testing.assert_close(
+        authors_loss(prediction, x0, LATE).per_sample, authors_loss(prediction, blank, LATE).per_sample
+    )
+
+
+def test_an_empty_sketch_has_no_parameter_loss() -> None:
+    x0 = clean_batch(6)
+    empty = replace(x0, kind=functional.one_hot(torch.full((6, 16), NONE), NUM_KINDS).float())
+    for loss in LOSSES.values():
+        result = loss(random_prediction(6), empty, LATE)
+        assert result.params == 0
+        assert result.total.isfinite()
+
+
+@pytest.mark.parametrize("t", [1, 100, 1000, 2000])
+def test_ours_is_uniform_in_the_output_of_the_network(t: int) -> None:
+    """An error of 0.1 in every element of F costs 0.01 at any noise level."""
+    process, data_std = our_process(), 0.4
+    x0 = clean_batch(6, dtype=torch.float64)
+    level = process.params.at(torch.full((6,), t))
+    x_t = process.diffuse(x0, t, normal_batch(6, dtype=torch.float64))
+    target = pre.target(x0.params, x_t.params, level, data_std)
+    said = pre.denoised(x_t.params, target + 0.1, level, data_std)
+    loss = our_loss(replace(certain(x0), params=said), x0, level, data_std)
+    torch.testing.assert_close(loss.params_per_sample, torch.full((6,), 0.01, dtype=torch.float64))
+
+
+def test_our_label_weights() -> None:
+    prediction, x0, level = random_prediction(6), clean_batch(6), cosine(10).at(torch.full((6,), 5))
+    plain = our_loss(prediction, x0, level, 0.4)
+    weighted = our_loss(prediction, x0, level, 0.4, kind_weight=2.0, construction_weight=0.5)
+    torch.testing.assert_close(weighted.kind, 2 * plain.kind)
+    torch.testing.assert_close(weighted.construction, plain.construction / 2)
+    torch.testing.assert_close(weighted.params, plain.params)
+
+
+def test_bad_input_names_the_argument() -> None:
+    prediction, x0 = random_prediction(6), clean_batch(6)
+    short = random_prediction(5)
+    for loss in LOSSES.values():
+        with pytest.raises(ValueError, match="prediction"):
+            loss(short, x0, LATE)
+    for t in (torch.tensor([1, 2]), torch.tensor(5)):
+        for loss in (paper_loss, authors_loss):
+            with pytest.raises(ValueError, match="t must"):
+                loss(prediction, x0, t)

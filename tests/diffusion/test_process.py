@@ -1,0 +1,190 @@
+"""The joint process: rows on their own, presets that differ as they should, and a step that compiles whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from random_batches import clean_batch, normal_batch, random_prediction
+
+from sketchdnn.diffusion import GaussianSoftmax, JointProcess, authors_process, cosine, our_process, paper_process
+from sketchdnn.diffusion.check import check_batch, check_pair, check_shape, check_step, check_steps
+from sketchdnn.diffusion.gaussian import centred
+from sketchdnn.diffusion.labels import smooth
+from sketchdnn.diffusion.process import Clean, superpose
+from sketchdnn.geometry import Kind
+from sketchdnn.representation.batch import SketchBatch, relevant
+from sketchdnn.representation.layout import NONE, NUM_PARAMS, PARAMS_OF_KIND
+from sketchdnn.representation.prediction import Prediction
+
+PROCESSES = [paper_process, authors_process, our_process]
+
+
+def truth(process: JointProcess, x0: SketchBatch) -> Clean:
+    """The clean sketch itself, as an oracle's prediction would enter the reverse mean."""
+    certain = Prediction(x0.construction.log(), x0.kind.log(), x0.params)
+    return replace(process, reverse_logits="log", superposition=False).clean(certain)
+
+
+@pytest.mark.parametrize("make", PROCESSES)
+def test_diffuse_to_t_and_step_back_to_s_is_diffuse_to_s(make) -> None:
+    """With zero noise: the mean of every part of a row, for steps that differ by sample."""
+    process = make(100)
+    x0 = clean_batch(6, dtype=torch.float64)
+    zero = SketchBatch(*(torch.zeros_like(part) for part in (x0.construction, x0.kind, x0.params)))
+    t = torch.tensor([1, 2, 50, 99, 100, 100])
+    s = torch.tensor([0, 1, 20, 98, 99, 0])
+    there = process.diffuse(x0, t, zero)
+    back = process.step_back(truth(process, x0), there, s, t, zero)
+    direct = process.diffuse(x0, s, zero)
+    exact = {"rtol": 1e-10, "atol": 1e-10}
+    torch.testing.assert_close(centred(back.kind.log()), centred(direct.kind.log()), **exact)
+    torch.testing.assert_close(centred(back.construction.log()), centred(direct.construction.log()), **exact)
+    torch.testing.assert_close(back.params, direct.params, **exact)
+
+
+@pytest.mark.parametrize("make", PROCESSES)
+def test_forward_steps_compose(make) -> None:
+    process = make(100)
+    x0 = clean_batch(3, dtype=torch.float64)
+    zero = SketchBatch(*(torch.zeros_like(part) for part in (x0.construction, x0.kind, x0.params)))
+    twice = process.step_forward(process.diffuse(x0, 20, zero), 20, 70, zero)
+    once = process.diffuse(x0, 70, zero)
+    torch.testing.assert_close(twice.kind, once.kind, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(twice.params, once.params, rtol=1e-10, atol=1e-10)
+
+
+def test_rows_are_noised_on_their_own() -> None:
+    """Permuting rows and noise permutes the result: both ways, to the bit."""
+    process = our_process(100)
+    x0, noise, prediction = clean_batch(4), normal_batch(4), random_prediction(4)
+    order = torch.rand(4, 16, generator=torch.Generator().manual_seed(5)).argsort(dim=-1)
+    x_t = process.diffuse(x0, 60, noise)
+    permuted_x_t = process.diffuse(x0.permuted(order), 60, noise.permuted(order))
+    assert torch.equal(x_t.permuted(order).flat(), permuted_x_t.flat())
+    said = SketchBatch(prediction.construction_logits, prediction.kind_logits, prediction.params).permuted(order)
+    x_s = process.step_back(process.clean(prediction), x_t, 30, 60, noise)
+    permuted_x_s = process.step_back(
+        process.clean(Prediction(said.construction, said.kind, said.params)),
+        permuted_x_t,
+        30,
+        60,
+        noise.permuted(order),
+    )
+    assert torch.equal(x_s.permuted(order).flat(), permuted_x_s.flat())
+
+
+def test_presets_differ_as_paper_and_code_do() -> None:
+    paper, authors, ours = paper_process(), authors_process(), our_process()
+    assert (paper.label_smoothing, authors.label_smoothing) == (0.99, 0.9999)
+    assert (paper.reverse_logits, authors.reverse_logits, ours.reverse_logits) == ("log", "2log", "expected")
+    assert paper.num_steps == authors.num_steps == ours.num_steps == 2000
+    assert paper.params.alpha_bar[-1] == 0
+    assert authors.params.alpha_bar[-1] == 1e-4
+    assert paper.kind.alpha_bar[1000] != paper.construction.alpha_bar[1000]
+    # f(√ᾱ) keeps a label longer than f(ᾱ), each with its own k.
+    kept = [
+        GaussianSoftmax(
+            level.alpha_bar.sqrt() * smooth(torch.eye(5, dtype=torch.float64)[0], process.label_smoothing).log(),
+            level.var.sqrt(),
+        ).argmax_probs()[0]
+        for process in (authors, paper)
+        for level in [process.kind.at(1000)]
+    ]
+    assert kept[0] > kept[1] + 0.05
+
+
+def test_superposition_fades_unlikely_kinds() -> None:
+    kind = torch.tensor([[[0.5, 0.25, 0.0, 0.05, 0.2]]])
+    params = torch.ones(1, 1, NUM_PARAMS)
+    faded = superpose(params, kind)[0, 0]
+    for which, weight in ((Kind.LINE, 1.0), (Kind.CIRCLE, 0.5), (Kind.ARC, 0.0), (Kind.POINT, 0.1)):
+        assert torch.allclose(faded[PARAMS_OF_KIND[which]], torch.tensor(weight))
+    # A certain prediction keeps its own parameters and nothing else; an empty row keeps none.
+    for which in (*Kind, NONE):
+        certain = torch.eye(5)[which][None, None]
+        assert torch.equal(superpose(params, certain)[0, 0] == 1, relevant(torch.tensor(which)))
+
+
+def test_the_reverse_mean_gets_superposed_parameters() -> None:
+    process, prediction = our_process(10), random_prediction(3)
+    assert torch.equal(process.clean(prediction).params, superpose(prediction.params, prediction.kind))
+    assert not torch.allclose(process.clean(prediction).params, prediction.params)
+    assert torch.equal(replace(process, superposition=False).clean(prediction).params, prediction.params)
+
+
+@pytest.mark.parametrize("make", PROCESSES)
+def test_a_joint_step_compiles_into_one_graph(make) -> None:
+    """No branch on a value, no break: fullgraph refuses both. Other steps need no other graph."""
+    process = make(100)
+    x0, noise, prediction = clean_batch(4), normal_batch(4), random_prediction(4)
+    torch._dynamo.reset()
+
+    def step(
+        prediction: Prediction, x_t: SketchBatch, s: torch.Tensor, t: torch.Tensor, noise: SketchBatch
+    ) -> SketchBatch:
+        return process.step_back(process.clean(prediction), x_t, s, t, noise)
+
+    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for s, t in ((30, 60), (0, 1), (0, 100)):
+            x_t = process.diffuse(x0, t, noise)
+            steps = torch.full((4,), s), torch.full((4,), t)
+            whole = compiled(prediction, x_t, *steps, noise)
+            torch.testing.assert_close(whole.flat(), step(prediction, x_t, *steps, noise).flat())
+    forward = torch.compile(process.diffuse, fullgraph=True, backend="aot_eager")
+    t = torch.tensor([1, 20, 50, 100])
+    torch.testing.assert_close(forward(x0, t, noise).flat(), process.diffuse(x0, t, noise).flat())
+
+
+def test_a_process_moves_and_stays_itself() -> None:
+    process = our_process(10)
+    moved = process.to("cpu")
+    assert torch.equal(moved.kind.alpha_bar, process.kind.alpha_bar)
+    assert moved.reverse_logits == process.reverse_logits
+
+
+def test_an_impossible_process_is_refused() -> None:
+    process = our_process(10)
+    with pytest.raises(ValueError, match="reverse_logits"):
+        replace(process, reverse_logits="exp")
+    with pytest.raises(ValueError, match="label_smoothing"):
+        replace(process, label_smoothing=1.0)
+    with pytest.raises(ValueError, match="same number of steps"):
+        replace(process, params=cosine(11))
+
+
+def test_steps_outside_the_schedule_are_refused() -> None:
+    check_step(0, 10)
+    check_step(torch.tensor([1, 10]), 10, lowest=1)
+    for wrong in (-1, 11, torch.tensor([3, 11]), torch.tensor([0.5])):
+        with pytest.raises(ValueError, match="when"):
+            check_step(wrong, 10, "when")
+    check_pair(torch.tensor([0, 5]), torch.tensor([1, 6]), 10)
+    for s, t, name in ((3, 3, "s must"), (4, 3, "s must"), (0, 11, "t must"), (torch.tensor([1, 5]), 5, "s must")):
+        with pytest.raises(ValueError, match=name):
+            check_pair(s, t, 10)
+    check_steps([10, 5, 0], 10)
+    for steps in ([10], [], [10, 10], [0, 10], [11, 0], [10, -1]):
+        with pytest.raises(ValueError, match="steps"):
+            check_steps(steps, 10)
+
+
+def test_batches_off_the_simplex_are_refused() -> None:
+    good = clean_batch(2)
+    check_batch(good)
+    bad = {
+        "kind": [good.kind * 0.5, good.kind - 0.1, good.kind * torch.nan, good.kind.int(), good.kind[:, :3]],
+        "construction": [good.construction * 2, good.construction[:1]],
+        "params": [good.params / 0, good.params[..., :3]],
+    }
+    for name, values in bad.items():
+        for value in values:
+            with pytest.raises(ValueError, match=f"start.{name}" if value is not bad["kind"][-1] else "start"):
+                check_batch(replace(good, **{name: value}), "start")
+    with pytest.raises(ValueError, match=r"start\.construction.*zero"):
+        check_batch(good, "start", positive=True)
+    check_batch(our_process(10).diffuse(good, 5, normal_batch(2)), positive=True)
+    with pytest.raises(ValueError, match="noise"):
+        check_shape(normal_batch(3), "noise", like=good)

@@ -1,0 +1,30 @@
+"""Named tensors: flat and back, and what is relevant to a row."""
+
+from __future__ import annotations
+
+import torch
+
+from sketchdnn.geometry import Kind
+from sketchdnn.representation import SketchBatch, from_flat, relevant
+from sketchdnn.representation.layout import NONE, NUM_PARAMS, PARAM_NAMES, PARAMS_OF_KIND, ROW_WIDTH
+
+
+def test_flat_and_back() -> None:
+    rows = torch.randn(3, 16, ROW_WIDTH)
+    batch = from_flat(rows)
+    assert isinstance(batch, SketchBatch)
+    assert torch.equal(batch.flat(), rows)
+    assert len(batch[1:]) == 2
+
+
+def test_the_row_of_the_paper_has_21_columns() -> None:
+    assert ROW_WIDTH == 21
+    assert sorted(i for s in PARAMS_OF_KIND.values() for i in range(s.start, s.stop)) == list(range(NUM_PARAMS))
+
+
+def test_relevant_columns() -> None:
+    mask = relevant(torch.tensor([*Kind, NONE]))
+    for kind in Kind:
+        assert mask[kind].sum() == len(PARAM_NAMES[kind])
+        assert mask[kind, PARAMS_OF_KIND[kind]].all()
+    assert not mask[NONE].any()

@@ -1,0 +1,203 @@
+"""Composite rows: there and back with either arc scalar, and an account of everything that is not right."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from corpora import open_sketches
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import sketches
+
+from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Sketch, normalise
+from sketchdnn.geometry.table import to_table
+from sketchdnn.representation import Compact, Decoded, SketchBatch, decode, encode, encode_table, expand, relevant
+from sketchdnn.representation import decoding as why
+from sketchdnn.representation.compact import collapsed
+from sketchdnn.representation.layout import MAX_PRIMITIVES, NONE, PARAMS_OF_KIND, ArcScalar
+
+SCALARS: tuple[ArcScalar, ...] = ("signed_radius", "sweep")
+
+
+def composite(rows: Compact, arc_scalar: ArcScalar = "signed_radius", **options: str) -> SketchBatch:
+    tensors = map(torch.from_numpy, (rows.kind, rows.construction, rows.params))
+    return expand(*tensors, arc_scalar=arc_scalar, **options)
+
+
+def assert_close(original: Sketch, back: Sketch, tolerance: float) -> None:
+    """What is drawn agrees: the ends and middles of arcs, not their distant centres."""
+    for p, q in zip(original, back, strict=True):
+        assert (p.kind, p.construction) == (q.kind, q.construction)
+        match p, q:
+            case (Arc(), Arc()):
+                pairs = [(p.start, q.start), (p.mid, q.mid), (p.end, q.end)]
+            case (Line(), Line()):
+                pairs = [(p.start, q.start), (p.end, q.end)]
+            case (Circle(), Circle()):
+                pairs = [(p.center, q.center), ((p.radius, 0), (q.radius, 0))]
+            case (Point(), Point()):
+                pairs = [(p.at, q.at)]
+        assert all(math.dist(*pair) < tolerance for pair in pairs), f"{p} became {q}"
+
+
+@pytest.mark.parametrize("arc_scalar", SCALARS)
+@given(sketch=sketches(max_size=MAX_PRIMITIVES))
+def test_round_trip(arc_scalar: ArcScalar, sketch: Sketch) -> None:
+    placed, _ = normalise(sketch)
+    rows = encode_table(to_table([placed]))
+    if collapsed(rows).any():
+        return
+    decoded = decode(composite(rows, arc_scalar), arc_scalar)[0]
+    assert not decoded.rejects
+    # A radius says little about an arc that is nearly a semicircle: its square root of single precision is lost.
+    assert_close(placed, decoded.sketch, 2e-3 if arc_scalar == "signed_radius" else 1e-4)
+
+
+@pytest.mark.parametrize("arc_scalar", SCALARS)
+def test_round_trip_of_real_sketches(arc_scalar: ArcScalar, real_sketches: list[Sketch]) -> None:
+    placed = [normalise(sketch)[0] for sketch in real_sketches]
+    rows = encode_table(to_table(placed))
+    fine = ~collapsed(rows)
+    assert fine.mean() > 0.99
+    decoded = decode(composite(rows[fine], arc_scalar), arc_scalar)
+    for original, back in zip((s for s, ok in zip(placed, fine, strict=True) if ok), decoded, strict=True):
+        assert not back.rejects
+        assert_close(original, back.sketch, 2e-3 if arc_scalar == "signed_radius" else 1e-4)
+
+
+@given(st.floats(0.05, 2 * math.pi - 0.05))
+def test_the_sign_tells_minor_from_major(sweep: float) -> None:
+    rows = encode([Sketch((Arc((0, 0), 0.7, 0.3, sweep),))])
+    bend = composite(rows).of_kind(Kind.ARC)[0, 0, -1].item()
+    assert abs(bend) == pytest.approx(0.7, rel=1e-4)
+    if abs(sweep - math.pi) > 1e-3:
+        assert (bend > 0) == (sweep < math.pi)
+
+
+def test_the_bounded_scalar_is_bounded_and_centred() -> None:
+    arcs = [Arc((0, 0), 1, 0, sweep) for sweep in (1e-3, math.pi / 2, math.pi, 2 * math.pi - 1e-3)]
+    bends = composite(encode([Sketch(tuple(arcs))]), "sweep").of_kind(Kind.ARC)[0, :4, -1]
+    assert (bends.abs() < 1).all()
+    assert bends[1:3].tolist() == pytest.approx([-0.5, 0], abs=1e-6)
+
+
+def test_clean_rows_are_one_hot_with_zeros_elsewhere() -> None:
+    rows = encode([Sketch((Line((0, 1), (2, 3), True), Circle((4, 5), 6), Arc((0, 0), 1, 0, 1), Point((7, 8))))])
+    batch = composite(rows)
+    assert torch.equal(batch.kind.argmax(-1), torch.from_numpy(rows.kind).long())
+    assert torch.equal(batch.kind.sum(-1), torch.ones(1, MAX_PRIMITIVES))
+    assert batch.construction[0, :2].tolist() == [[0, 1], [1, 0]]
+    own = relevant(torch.from_numpy(rows.kind))
+    assert not batch.params[~own].any()
+    assert batch.params[0, 0, PARAMS_OF_KIND[Kind.LINE]].tolist() == [0, 1, 2, 3]
+
+
+def test_construction_bits_of_empty_rows() -> None:
+    rows = encode([Sketch((Point((0, 0)),))])
+    assert composite(rows).construction[0, 1:].tolist() == [[1, 0]] * 15
+    assert not composite(rows, none_construction="zero").construction[0, 1:].any()
+    assert composite(rows, none_construction="zero").construction[0, 0].tolist() == [1, 0]
+
+
+@settings(max_examples=20)
+@given(sketch=sketches(max_size=MAX_PRIMITIVES), order=st.permutations(range(MAX_PRIMITIVES)))
+@pytest.mark.parametrize("arc_scalar", SCALARS)
+def test_row_order_does_not_matter(arc_scalar: ArcScalar, sketch: Sketch, order: list[int]) -> None:
+    rows = encode_table(to_table([normalise(sketch)[0]]))
+    batch = composite(rows, arc_scalar)
+    turned = composite(rows.permuted(np.array([order])), arc_scalar)
+    assert torch.equal(turned.flat(), batch.permuted(torch.tensor([order])).flat())
+    one, other = decode(batch, arc_scalar)[0], decode(turned, arc_scalar)[0]
+    assert Counter(one.sketch.primitives) == Counter(other.sketch.primitives)
+    assert why.count_reasons([one]) == why.count_reasons([other])
+
+
+def broken(kind: Kind, numbers: list[float], arc_scalar: ArcScalar = "signed_radius") -> Decoded:
+    """What becomes of one row of this kind with these numbers, beside a healthy circle."""
+    rows = encode([Sketch((Circle((0, 0), 1), Circle((0, 0), 1)))])
+    batch = composite(rows)
+    batch.kind[0, 1] = torch.nn.functional.one_hot(torch.tensor(int(kind)), 5).float()
+    batch.params[0, 1] = 0
+    batch.params[0, 1, PARAMS_OF_KIND[kind]] = torch.tensor(numbers)
+    return decode(batch, arc_scalar)[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "reason"),
+    [
+        (Kind.LINE, [0.1, 0.2, 0.1, 0.2], why.NO_LENGTH),
+        (Kind.LINE, [0.1, math.nan, 0.1, 0.2], why.NOT_FINITE),
+        (Kind.POINT, [math.inf, 0.0], why.NOT_FINITE),
+        (Kind.CIRCLE, [0.0, 0.0, 0.0], why.NO_RADIUS),
+        (Kind.CIRCLE, [0.0, 0.0, -0.3], why.NO_RADIUS),
+        (Kind.ARC, [0.1, 0.1, 0.1, 0.1, 0.5], why.NO_CHORD),
+        (Kind.ARC, [0.1, 0.1, 0.5, 0.1, math.nan], why.NOT_FINITE),
+        (Kind.ARC, [0.1, 0.1, 0.5, 0.1, -math.inf], why.NOT_FINITE),
+        (Kind.CIRCLE, [0.0, 0.0, 1e30], why.NOT_A_PRIMITIVE),
+    ],
+)
+def test_rows_that_make_no_sense_are_rejected_with_the_reason(kind: Kind, numbers: list[float], reason: str) -> None:
+    decoded = broken(kind, numbers)
+    assert [(issue.row, issue.reason) for issue in decoded.rejects] == [(1, reason)]
+    assert not decoded.repairs
+    assert decoded.sketch.primitives == (Circle((0, 0), 1),)
+
+
+@pytest.mark.parametrize("bend", [-1.0, -1.5, 1.0, 1.2])
+def test_a_sweep_out_of_range_is_rejected(bend: float) -> None:
+    decoded = broken(Kind.ARC, [0.0, 0.0, 1.0, 0.0, bend], "sweep")
+    assert [issue.reason for issue in decoded.rejects] == [why.SWEEP_OUT_OF_RANGE]
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.3, -0.3, 0.4999])
+def test_a_radius_below_half_the_chord_is_repaired_to_the_semicircle(bend: float) -> None:
+    decoded = broken(Kind.ARC, [0.0, 0.0, 1.0, 0.0, bend])
+    assert [(issue.row, issue.reason) for issue in decoded.repairs] == [(1, why.SHORT_RADIUS)]
+    arc = decoded.sketch.primitives[1]
+    assert isinstance(arc, Arc)
+    assert (arc.radius, arc.sweep) == pytest.approx((0.5, math.pi))
+
+
+def test_a_rounded_semicircle_is_no_repair() -> None:
+    turns = np.linspace(0, 6, 200)
+    for start in range(0, 200, 10):
+        arcs = Sketch(tuple(Arc((0.1, 0.2), 0.37, a, math.pi) for a in turns[start : start + 10]))
+        decoded = decode(composite(encode([arcs])))[0]
+        assert decoded.is_clean
+        assert len(decoded.sketch) == 10
+
+
+def test_a_nan_in_the_class_is_reported_not_painted_over() -> None:
+    batch = composite(encode([Sketch((Circle((0, 0), 1), Line((0, 0), (1, 1))))]))
+    batch.kind[0, 1, 2] = math.nan
+    batch.construction[0, 5, 0] = math.nan
+    decoded = decode(batch)[0]
+    assert [(issue.row, issue.reason) for issue in decoded.rejects] == [(1, why.NOT_FINITE), (5, why.NOT_FINITE)]
+    assert len(decoded.sketch) == 1
+
+
+def test_an_unknown_scalar_is_refused() -> None:
+    rows = encode([Sketch((Point((0, 0)),))])
+    with pytest.raises(ValueError, match="'bulge' is not one of signed_radius, sweep"):
+        composite(rows, "bulge")  # type: ignore[arg-type]
+
+
+def test_expand_compiles_to_one_graph() -> None:
+    rows = encode([Sketch((Arc((0, 0), 1, 0, 1), Line((0, 0), (1, 1))))])
+    tensors = [torch.from_numpy(a) for a in (rows.kind, rows.construction, rows.params)]
+    explained = torch._dynamo.explain(expand)(*tensors, arc_scalar="sweep")
+    assert explained.graph_break_count == 0
+
+
+@pytest.fixture(scope="module")
+def real_sketches(real_data: Path) -> list[Sketch]:
+    return [s for s in open_sketches(real_data, 3000) if len(s) <= MAX_PRIMITIVES]
+
+
+def test_none_is_the_last_class() -> None:
+    assert max(Kind) + 1 == NONE

@@ -1,0 +1,112 @@
+"""Compact rows: what is stored, in any order, from any table."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import assert_same, sketches
+
+from sketchdnn.geometry import Arc, Circle, GeometryError, Kind, Line, Point, Sketch, normalise
+from sketchdnn.geometry.table import to_table
+from sketchdnn.representation import Compact, decode_compact, encode, encode_table
+from sketchdnn.representation.compact import collapsed
+from sketchdnn.representation.layout import MAX_PRIMITIVES, NONE
+
+
+def test_what_each_kind_stores() -> None:
+    sketch = Sketch((Line((0, 1), (2, 3), True), Circle((4, 5), 6), Arc((0, 0), 1, 0, 1.5), Point((7, 8), True)))
+    rows = encode([sketch])
+    assert rows.kind[0].tolist() == [0, 1, 2, 3] + [NONE] * 12
+    assert rows.construction[0].tolist() == [True, False, False, True] + [False] * 12
+    assert rows.params[0, 0].tolist() == [0, 1, 2, 3, 0]
+    assert rows.params[0, 1].tolist() == [4, 5, 6, 0, 0]
+    assert rows.params[0, 2] == pytest.approx([1, 0, np.cos(1.5), np.sin(1.5), 1.5])
+    assert rows.params[0, 3].tolist() == [7, 8, 0, 0, 0]
+    assert not rows.params[0, 4:].any()
+    assert rows.counts.tolist() == [4]
+
+
+@given(st.lists(sketches(max_size=MAX_PRIMITIVES), min_size=1, max_size=5), st.booleans())
+def test_a_table_encodes_like_its_sketches_one_by_one(many: list[Sketch], canonical: bool) -> None:
+    placed = [normalise(sketch)[0] for sketch in many]
+    together = encode_table(to_table(placed), canonical_lines=canonical)
+    for index, sketch in enumerate(placed):
+        alone = encode_table(to_table([sketch]), canonical_lines=canonical)
+        for name in ("kind", "construction", "params"):
+            assert np.array_equal(getattr(together, name)[index], getattr(alone, name)[0])
+
+
+@given(sketches(max_size=MAX_PRIMITIVES))
+def test_round_trip(sketch: Sketch) -> None:
+    placed, _ = normalise(sketch)
+    rows = encode_table(to_table([placed]))
+    if collapsed(rows).any():
+        return
+    decoded = decode_compact(rows)[0]
+    assert decoded.is_clean
+    # Centres and radii of flat or nearly closed arcs follow from their ends with a large factor.
+    assert_same(placed, decoded.sketch, 2e-3)
+    for p, q in zip(placed, decoded.sketch, strict=True):
+        if isinstance(p, Line | Arc) and isinstance(q, Line | Arc):
+            assert p.start == pytest.approx(q.start, abs=1e-6)
+            assert p.end == pytest.approx(q.end, abs=1e-6)
+
+
+@given(st.lists(st.floats(-1, 1).map(lambda x: round(x, 3)), min_size=4, max_size=4))
+def test_a_canonical_line_forgets_its_direction(numbers: list[float]) -> None:
+    a, b = (numbers[0], numbers[1]), (numbers[2], numbers[3])
+    if a == b:
+        return
+    there, back = (encode([Sketch((line,))], canonical_lines=True).params for line in (Line(a, b), Line(b, a)))
+    assert np.array_equal(there, back)
+    assert tuple(there[0, 0, :2]) == tuple(np.float32(min(a, b)))
+
+
+def test_noise_does_not_turn_an_upright_line() -> None:
+    for x in (1e-12, 0.0, -1e-12):
+        rows = encode([Sketch((Line((x, 0.5), (0, -0.5)),))], canonical_lines=True)
+        assert rows.params[0, 0, 1] == -0.5
+
+
+def test_there_is_one_zero() -> None:
+    rows = encode([Sketch((Line((-0.0, -1e-60), (1, -0.0)),))])
+    assert not np.signbit(rows.params).any()
+
+
+def test_too_many_primitives() -> None:
+    crowd = Sketch(tuple(Point((i, 0)) for i in range(17)))
+    with pytest.raises(GeometryError, match="17 primitives does not fit in 16 rows"):
+        encode([crowd])
+    assert encode([crowd], max_primitives=24).kind.shape == (1, 24)
+
+
+def test_a_primitive_lost_in_rounding_is_refused() -> None:
+    far = Sketch((Line((1e6, 0), (1e6 + 1e-3, 0)),))
+    with pytest.raises(GeometryError, match="normalise first"):
+        encode([far])
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    rows = encode([Sketch((Point((0, 0)),))])
+    with pytest.raises(ValueError, match="do not fit together"):
+        Compact(rows.kind, rows.construction, rows.params[:, :8])
+
+
+def test_permuting_rows_permutes_everything() -> None:
+    sketch = Sketch((Line((0, 0), (1, 1), True), Circle((0, 0), 1)))
+    rows = encode([sketch])
+    order = np.arange(MAX_PRIMITIVES)[None, ::-1]
+    turned = rows.permuted(order)
+    assert turned.kind[0, -1] == Kind.LINE
+    assert turned.params[0, -2].tolist() == [0, 0, 1, 0, 0]
+    assert turned.construction[0, -1]
+
+
+def test_workers_need_no_torch() -> None:
+    code = "import sys, sketchdnn.representation.grid; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
