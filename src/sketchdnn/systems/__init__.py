@@ -1,0 +1,1 @@
+"""Whole systems: a network, the process it reverses and how it is trained, behind one small protocol."""

@@ -1,0 +1,104 @@
+"""A run's state on disk: safetensors and JSON, never pickle; whole or not at all; the last few kept.
+
+`RUN/checkpoints/00012000/` holds the weights, their average and the optimiser's moments at step 12,000. Random numbers
+and the order of the data are functions of the seed and the step (see `order`), so there is nothing else to keep.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from sketchdnn.geometry import SketchError
+
+_TENSORS, _FACTS = "state.safetensors", "state.json"
+
+
+class RunError(SketchError):
+    """A run that cannot go on: the sentence says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What training carries from step to step."""
+
+    model: nn.Module
+    average: nn.Module
+    optimiser: torch.optim.Optimizer
+
+
+def save(folder: Path, step: int, state: State, facts: dict[str, Any], keep: int = 2) -> Path:
+    """Write the state after `step` steps and drop all but the newest `keep`."""
+    final = folder / f"{step:08d}"
+    temporary = folder / f".{step:08d}.partial"
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        save_file(_tensors(state), temporary / _TENSORS)
+        (temporary / _FACTS).write_text(json.dumps({"step": step, **facts}, indent=1))
+        for path in temporary.iterdir():
+            _flush(path)
+        shutil.rmtree(final, ignore_errors=True)
+        temporary.replace(final)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise RunError(f"{final}: the checkpoint could not be written ({error}); earlier ones are intact") from error
+    for old in found(folder)[:-keep]:
+        shutil.rmtree(old, ignore_errors=True)
+    return final
+
+
+def found(folder: Path) -> list[Path]:
+    """Whole checkpoints, oldest first."""
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.name.isdigit() and (path / _FACTS).exists())
+
+
+def load(path: Path, state: State) -> dict[str, Any]:
+    """Fill `state` from a checkpoint and return the facts saved with it."""
+    try:
+        facts: dict[str, Any] = json.loads((path / _FACTS).read_text())
+        tensors = load_file(path / _TENSORS)
+        _restore(state, tensors)
+    except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as error:
+        raise RunError(f"{path}: this checkpoint does not fit or is damaged ({error})") from error
+    return facts
+
+
+def _tensors(state: State) -> dict[str, Tensor]:
+    tensors = {f"model.{name}": value for name, value in state.model.state_dict().items()}
+    tensors |= {f"average.{name}": value for name, value in state.average.state_dict().items()}
+    for index, moments in state.optimiser.state_dict()["state"].items():
+        tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+    return {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+
+
+def _restore(state: State, tensors: dict[str, Tensor]) -> None:
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "optimiser": {}}
+    for name, value in tensors.items():
+        part, rest = name.split(".", 1)
+        parts[part][rest] = value
+    state.model.load_state_dict(parts["model"])
+    state.average.load_state_dict(parts["average"])
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name, value in parts["optimiser"].items():
+        index, key = name.split(".", 1)
+        moments.setdefault(int(index), {})[key] = value
+    groups = state.optimiser.state_dict()["param_groups"]
+    state.optimiser.load_state_dict({"state": moments, "param_groups": groups})
+
+
+def _flush(path: Path) -> None:
+    """Onto the disk before the rename, so that a power cut cannot leave a name without its content."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,93 @@
+"""A split of a dataset held on the device as compact rows, handed out as augmented batches.
+
+A sketch is as good turned by a quarter or mirrored, so each is seen in its eight symmetric copies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from sketchdnn.geometry import Kind
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.codec import expand
+from sketchdnn.representation.compact import SAME_X, Compact
+
+NUM_SYMMETRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Compact rows of many sketches, on one device."""
+
+    kind: Int[Tensor, "sketch prim"]
+    construction: Bool[Tensor, "sketch prim"]
+    params: Float[Tensor, "sketch prim 5"]
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def batch(
+        self,
+        index: Int[Tensor, " batch"],
+        symmetry: Int[Tensor, " batch"],
+        *,
+        arc_scalar: layout.ArcScalar = "sweep",
+        none_construction: layout.NoneConstruction = "one_hot",
+        canonical_lines: bool = True,
+    ) -> SketchBatch:
+        """Some sketches as composite rows, each turned or mirrored as its number in 0..7 says; 0 leaves it as it is."""
+        kind = self.kind[index]
+        params = turn(kind, self.params[index], symmetry)
+        if canonical_lines:
+            params = smaller_end_first(kind, params)
+        return expand(
+            kind, self.construction[index], params, arc_scalar=arc_scalar, none_construction=none_construction
+        )
+
+
+def to_device(compact: Compact, device: torch.device | str) -> Corpus:
+    """Copy a split onto a device, where it stays."""
+    return Corpus(
+        torch.tensor(compact.kind, device=device),
+        torch.tensor(compact.construction, device=device),
+        torch.tensor(compact.params, device=device),
+    )
+
+
+def turn(
+    kind: Int[Tensor, "batch prim"], params: Float[Tensor, "batch prim 5"], symmetry: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch prim 5"]:
+    """One of the eight symmetries of the square: mirrored in x if the number is 4 or more, then quarter turns."""
+    mirror = (symmetry >= NUM_SYMMETRIES // 2)[:, None, None]
+    quarters = (symmetry % (NUM_SYMMETRIES // 2))[:, None]
+    start = _turn_places(params[..., layout.START], mirror, quarters)
+    end = _turn_places(params[..., layout.END], mirror, quarters)
+    # An arc runs counter-clockwise, so its mirror image runs from the image of its end.
+    swap = mirror & (kind == Kind.ARC.value)[..., None]
+    start, end = torch.where(swap, end, start), torch.where(swap, start, end)
+    has_end = ((kind == Kind.LINE.value) | (kind == Kind.ARC.value))[..., None]
+    end = torch.where(has_end, end, params[..., layout.END])  # a circle keeps its radius there
+    return torch.cat([start, end, params[..., layout.BEND :]], dim=-1)
+
+
+def smaller_end_first(
+    kind: Int[Tensor, "batch prim"], params: Float[Tensor, "batch prim 5"]
+) -> Float[Tensor, "batch prim 5"]:
+    """Lines from their lexicographically smaller end: which end a draughtsman began with carries no meaning."""
+    start, end = params[..., layout.START], params[..., layout.END]
+    dx, dy = (end - start).unbind(dim=-1)
+    backwards = torch.where(dx.abs() <= SAME_X, dy < 0, dx < 0) & (kind == Kind.LINE.value)
+    swap = backwards[..., None]
+    return torch.cat([torch.where(swap, end, start), torch.where(swap, start, end), params[..., layout.BEND :]], dim=-1)
+
+
+def _turn_places(places: Tensor, mirror: Tensor, quarters: Tensor) -> Tensor:
+    x, y = torch.where(mirror, places * places.new_tensor([-1.0, 1.0]), places).unbind(dim=-1)
+    cos = (quarters == 0).to(places) - (quarters == 2).to(places)
+    sin = (quarters == 1).to(places) - (quarters == 3).to(places)
+    return torch.stack([cos * x - sin * y, sin * x + cos * y], dim=-1)
