@@ -74,8 +74,10 @@ class _Header(tarfile.TarInfo):
         try:
             header = super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:
+            # The library would take either for the end of the archive, and what follows would be lost.
+            if not buf:
+                raise tarfile.ReadError("it ends without its end mark") from error
             if bytes(buf).strip(b"\0"):
-                # The library would take it for the end of the archive, and what follows would be lost.
                 raise tarfile.ReadError("a header is damaged") from error
             raise
         is_file = header.type in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE, tarfile.GNUTYPE_SPARSE)

@@ -1,0 +1,164 @@
+"""DXF drawings, through ezdxf: model space is one sketch, construction lives on its own dashed layer.
+
+What a primitive cannot hold (a SPLINE, a TEXT, a tilted CIRCLE, ...) is counted by type. Constraints have no place in a
+DXF. A drawing is refused when it is larger than `MAX_BYTES`, or holds or unfolds to more than `MAX_ENTITIES` entities.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Point, Primitive, Sketch, bounds
+
+from .atomic import replacing
+from .dxf_entities import CONSTRUCTION_LAYER, TooManyEntitiesError, primitives_of
+from .format import Format, only_one
+from .found import FormatError, Found, Skipped
+
+if TYPE_CHECKING:
+    from ezdxf.document import Drawing
+    from ezdxf.layouts.layout import Modelspace
+
+MAX_BYTES = 64 * 2**20
+MAX_ENTITIES = 100_000
+
+# $INSUNITS codes: the unit we name, and how many of it the DXF unit is.
+_UNITS: Mapping[int, tuple[str, float]] = {
+    1: ("in", 1), 2: ("ft", 1), 3: ("ft", 5280), 4: ("mm", 1), 5: ("cm", 1), 6: ("m", 1), 7: ("km", 1),
+    8: ("mil", 1e-3), 9: ("mil", 1), 10: ("yd", 1), 11: ("um", 1e-4), 12: ("um", 1e-3), 13: ("um", 1), 14: ("dm", 1),
+    15: ("m", 10), 16: ("m", 100), 17: ("km", 1e6), 18: ("km", 149_597_870.7), 19: ("km", 9.4607304725808e12),
+    20: ("km", 3.0856775814914e13), 21: ("ft", 1200 / 3937 / 0.3048), 22: ("in", 1200 / 3937 / 0.3048),
+    23: ("yd", 1200 / 3937 / 0.3048), 24: ("ft", 5280 * 1200 / 3937 / 0.3048),
+}  # fmt: skip
+_CODES = {unit: code for code, (unit, factor) in _UNITS.items() if factor == 1}
+
+_BINARY = b"AutoCAD Binary DXF\r\n\x1a\x00"
+_FIRST_SECTION = re.compile(rb"(?:^|\n)[ \t]*0[ \t]*\r?\n[ \t]*SECTION")
+_END = re.compile(rb"EOF[\s\x00\x1a]*\Z")  # DOS ended a file with 1A
+# How an entity begins: group code 0, then its type.
+_ENTITY = re.compile(rb"\n[ \t]*0[ \t]*\r?\n[ \t]*[A-Z3]")
+_BINARY_ENTITY = re.compile(rb"\x00\x00[A-Z3][A-Z0-9_]+\x00")
+
+
+def _recognises(path: Path, head: bytes) -> bool:
+    return path.suffix.lower() == ".dxf" or head.startswith(_BINARY) or bool(_FIRST_SECTION.search(head))
+
+
+def read(path: Path) -> Iterator[Found]:
+    """The drawing's model space as one sketch, then what was left out of it."""
+    _check(path)
+    try:
+        sketch, skipped = _contents(path)
+    except TooManyEntitiesError as error:
+        raise FormatError(path, f"unfolds to more than {MAX_ENTITIES:,} entities; that is no sketch") from error
+    except GeometryError as error:
+        raise FormatError(path, f"cannot be measured in its own units: {error}") from error
+    except Exception as error:  # a broken file can make ezdxf raise anything
+        raise FormatError(path, f"is a DXF drawing too broken to read ({type(error).__name__})") from error
+    yield sketch if len(sketch) else Skipped("a drawing without a line, circle, arc or point", is_sketch=True)
+    yield from (Skipped(reason, count=count) for reason, count in skipped.items() if count)
+
+
+def write(sketches: Iterable[Sketch], path: Path) -> None:
+    """One sketch as a DXF of version R2010."""
+    from ezdxf.filemanagement import new
+
+    sketch = only_one(sketches, path)
+    document = new("R2010", units=_CODES[sketch.units] if sketch.units else 0)
+    document.linetypes.add("DASHED", pattern=[0.75, 0.5, -0.25], description="Dashed __ __ __")
+    document.layers.add(CONSTRUCTION_LAYER, linetype="DASHED")
+    space = document.modelspace()
+    for primitive in sketch:
+        _add(space, primitive)
+    if len(sketch):
+        box = bounds(sketch)
+        size = box.size or 1.0
+        document.header["$LTSCALE"] = size / 40  # a dash in proportion to the drawing, whatever its units
+        document.set_modelspace_vport(height=1.2 * size, center=box.center)
+    with replacing(path) as temporary:
+        document.saveas(temporary)
+
+
+FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, keeps_constraints=False)
+
+
+def _add(space: Modelspace, primitive: Primitive) -> None:
+    layer = {"layer": CONSTRUCTION_LAYER if primitive.construction else "0"}
+    match primitive:
+        case Line(start, end):
+            space.add_line(start, end, layer)
+        case Circle(center, radius):
+            space.add_circle(center, radius, layer)
+        case Arc(center, radius):
+            angles = math.degrees(primitive.start_angle), math.degrees(primitive.end_angle)
+            space.add_arc(center, radius, *angles, dxfattribs=layer)
+        case Point(at):
+            space.add_point(at, layer)
+
+
+def _in_known_units(sketch: Sketch, code: int) -> Sketch:
+    """The sketch with its unit named; a unit we do not name becomes one that we do, the numbers with it."""
+    if code not in _UNITS:
+        return sketch
+    units, factor = _UNITS[code]
+    return replace(sketch if factor == 1 else sketch.moved(factor), units=units)
+
+
+def _check(path: Path) -> None:
+    """Refuse what is no DXF, what was cut off, and what would take too long, before it is parsed."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FormatError(path, f"cannot be read ({error.strerror})") from error
+    if not data:
+        raise FormatError(path, "is empty")
+    if len(data) > MAX_BYTES:
+        raise FormatError(path, f"is larger than {MAX_BYTES >> 20} MiB; that is no sketch")
+    is_binary = data.startswith(_BINARY)
+    if not is_binary and not _FIRST_SECTION.search(data, 0, 2**16):
+        raise FormatError(path, "is not a DXF drawing")
+    if not _END.search(data, len(data) - 2**10):
+        raise FormatError(path, "is cut off: a DXF ends in EOF")
+    starts = (_BINARY_ENTITY if is_binary else _ENTITY).finditer(data)
+    if sum(1 for _ in islice(starts, MAX_ENTITIES + 1)) > MAX_ENTITIES:
+        raise FormatError(path, f"holds more than {MAX_ENTITIES:,} entities; that is no sketch")
+
+
+def _contents(path: Path) -> tuple[Sketch, Counter[str]]:
+    document, skipped = _load(path)
+    primitives: list[Primitive] = []
+    for found in primitives_of(document.modelspace(), MAX_ENTITIES):
+        if isinstance(found, Skipped):
+            skipped[found.reason] += found.count
+        else:
+            primitives.append(found)
+    sheets = [layout for layout in document.layouts if layout.is_any_paperspace]
+    skipped["an entity in paper space"] = sum(e.dxftype() != "VIEWPORT" for sheet in sheets for e in sheet)
+    return _in_known_units(Sketch(tuple(primitives)), document.header.get("$INSUNITS", 0)), skipped
+
+
+def _load(path: Path) -> tuple[Drawing, Counter[str]]:
+    """The document, and how many flaws had to be repaired to read it.
+
+    The plain reader goes first: the repairing one drops entities over trifles such as a handle used twice.
+    """
+    from ezdxf import recover
+    from ezdxf.filemanagement import readfile
+
+    if not (log := logging.getLogger("ezdxf")).handlers:
+        log.addHandler(logging.NullHandler())  # its remarks are not for stderr
+    try:
+        return readfile(path), Counter()
+    except Exception:  # noqa: BLE001 - whatever is wrong, the other reader may see past it
+        document, auditor = recover.readfile(path)
+    flaws = len(auditor.errors) + len(auditor.fixes)
+    return document, Counter({"a flaw of the file, repaired; what it spoilt may be missing": flaws})

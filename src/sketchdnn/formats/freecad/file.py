@@ -1,0 +1,114 @@
+"""A FreeCAD document is a zip file; its `Document.xml` says what objects there are, and sketches are among them.
+
+Nothing is unpacked to disk, and only that one member is looked at, up to `MAX_BYTES` of it. A sketch lies in a plane of
+its own: where that plane is in space is not kept. FreeCAD measures in millimetres.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element, ParseError, tostring
+
+from sketchdnn.formats.atomic import replacing
+from sketchdnn.formats.format import Format
+from sketchdnn.formats.found import FormatError, Found, Skipped
+from sketchdnn.geometry import Sketch, SketchError
+
+from .objects import read_object, to_object
+
+MAX_BYTES = 32 * 2**20
+# No honest document packs tighter (real ones: 17); a bomb does.
+MAX_RATIO = 200
+_MEMBER = "Document.xml"
+_SKETCH = "Sketcher::SketchObject"
+# FreeCAD is lost after an empty list that is closed where it opens, so none is.
+_DOCUMENT = b"""<?xml version='1.0' encoding='utf-8'?>
+<Document SchemaVersion="4" ProgramVersion="0.20" FileVersion="1">
+<Properties Count="0">
+</Properties>
+<Objects Count="%(count)d">
+%(heads)s</Objects>
+<ObjectData Count="%(count)d">
+%(objects)s
+</ObjectData>
+</Document>
+"""
+
+
+def _recognises(path: Path, head: bytes) -> bool:
+    return head.startswith(b"PK\x03\x04") and (path.suffix.lower() == ".fcstd" or _MEMBER.encode() in head[:128])
+
+
+def read(path: Path) -> Iterator[Found]:
+    """Every sketch of a document, each followed by what was left out of it."""
+    root = _parse(path)
+    types = {of.get("name"): of.get("type", "") for of in root.iterfind("Objects/Object")}
+    sketches = [of for of in root.iterfind("ObjectData/Object") if types.get(of.get("name"), "").startswith(_SKETCH)]
+    if not sketches:
+        yield Skipped("a document without a sketch")
+    for sketch in sketches:
+        yield from read_object(sketch)
+
+
+def write(sketches: Iterable[Sketch], path: Path) -> None:
+    """A document with a sketch object for each; constraints that FreeCAD would refuse are in it, switched off."""
+    heads: list[bytes] = []
+    objects: list[bytes] = []
+    left = MAX_BYTES - 2**16
+    for number, sketch in enumerate(sketches):
+        name = f"Sketch{number:03d}" if number else "Sketch"
+        heads.append(f'<Object type="{_SKETCH}" name="{name}" Touched="1"/>\n'.encode())
+        try:
+            objects.append(tostring(to_object(sketch.in_units("mm"), name), encoding="utf-8"))
+        except SketchError as error:
+            raise FormatError(path, f"cannot be written: {error}") from error
+        left -= len(heads[-1]) + len(objects[-1])
+        if left < 0:
+            raise FormatError(path, f"would be larger than {MAX_BYTES >> 20} MiB; write to a folder, a file a sketch")
+    xml = _DOCUMENT % {b"count": len(objects), b"heads": b"".join(heads), b"objects": b"\n".join(objects)}
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(_MEMBER, xml)
+
+
+FORMAT = Format("freecad", (".FCStd",), holds_many=True, recognises=_recognises, read=read, write=write)
+
+
+def _parse(path: Path) -> Element:
+    from defusedxml.common import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
+
+    xml = _document_xml(path)
+    try:
+        return fromstring(xml, forbid_dtd=True)
+    except DefusedXmlException as error:
+        raise FormatError(path, f"its {_MEMBER} defines entities of its own, which is not safe to read") from error
+    except (ParseError, ValueError, LookupError) as error:
+        raise FormatError(path, f"its {_MEMBER} is not proper XML") from error
+
+
+def _document_xml(path: Path) -> bytes:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            member = archive.getinfo(_MEMBER)
+            if member.flag_bits & 1:
+                raise FormatError(path, "is encrypted")
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise FormatError(path, f"its {_MEMBER} is packed as FreeCAD never does")
+            with archive.open(member) as file:
+                data = file.read(MAX_BYTES + 1)
+    except FormatError:
+        raise
+    except KeyError as error:
+        raise FormatError(path, f"is a zip file without {_MEMBER}, so no FreeCAD document") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise FormatError(path, "is not a whole zip file, as a FreeCAD document is") from error
+    except OSError as error:
+        raise FormatError(path, f"cannot be read ({error.strerror or error})") from error
+    if len(data) > MAX_BYTES:
+        raise FormatError(path, f"its {_MEMBER} is larger than {MAX_BYTES >> 20} MiB")
+    if len(data) > MAX_RATIO * max(1, member.compress_size) + 2**16:
+        raise FormatError(path, f"its {_MEMBER} unpacks to over {MAX_RATIO} times its size, as a zip bomb does")
+    return data

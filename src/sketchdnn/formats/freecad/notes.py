@@ -1,0 +1,107 @@
+"""What FreeCAD has no place for, kept beside a sketch in a property of its own.
+
+A list of texts, each JSON. The first says what came with the sketch, and the kinds of its primitives. Then comes one
+for each constraint: the constraint as we say it, the relations that say it to FreeCAD, and a note where there is
+something to remark, such as that it is redundant. Reading gives our own constraint back where its relations are still
+there unchanged, so that a document edited in FreeCAD is read as what it has become.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sketchdnn.formats.records import dumps, from_record, to_record
+from sketchdnn.geometry import Constraint, Primitive, Sketch, SketchError
+
+from .relation import At, Code, Pos, Relation
+from .selection import Said
+
+PROPERTY = "SketchDNN"
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What the notes still know: our constraints, the relations that are none of ours, what came with the sketch."""
+
+    constraints: tuple[Constraint, ...]
+    relations: tuple[Relation, ...]
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def to_notes(sketch: Sketch, said: Sequence[Said]) -> list[str]:
+    """The texts to keep with a sketch."""
+    constraints = to_record(sketch).get("constraints", [])
+    head = {"primitives": _kinds(sketch.primitives), "extra": dict(sketch.extra)}
+    return [dumps(head)] + [
+        dumps({"note": s.note, "constraint": constraint, "relations": list(map(_to_list, s.relations))})
+        for s, constraint in zip(said, constraints, strict=True)
+    ]
+
+
+def recall(notes: Sequence[str], primitives: Sequence[Primitive], relations: Sequence[Relation]) -> Recalled:
+    """What notes say about these primitives and relations: nothing, if they are not ours, damaged, or out of date."""
+    try:
+        head, *items = map(json.loads, notes)
+        if head["primitives"] != _kinds(primitives):
+            raise ValueError("other primitives")
+        rest = _Relations(relations)
+        kept = [item["constraint"] for item in items if rest.take([_from_list(r) for r in item["relations"]])]
+        sketch = from_record(to_record(Sketch(tuple(primitives))) | {"constraints": kept})
+        return Recalled(sketch.constraints, rest.left(), dict(head["extra"]))
+    except (SketchError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError):
+        return Recalled((), tuple(relations))
+
+
+class _Relations:
+    """The relations of a sketch, from which those that are accounted for are taken."""
+
+    def __init__(self, relations: Sequence[Relation]) -> None:
+        self._relations = dict(enumerate(relations))
+        self._alike: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
+        for index, relation in self._relations.items():
+            self._alike[_signature(relation)].append(index)
+
+    def take(self, wanted: Sequence[Relation]) -> bool:
+        """Take all of these, or none if one is not there."""
+        found: list[int] = []
+        for relation in wanted:
+            candidates = (i for i in self._alike[_signature(relation)] if i in self._relations and i not in found)
+            same = next((i for i in candidates if _is_close(self._relations[i].value, relation.value)), None)
+            if same is None:
+                return False
+            found.append(same)
+        for index in found:
+            del self._relations[index]
+        return True
+
+    def left(self) -> tuple[Relation, ...]:
+        return tuple(self._relations.values())
+
+
+def _signature(relation: Relation) -> tuple[object, ...]:
+    """All of a relation but its value, which FreeCAD rounds."""
+    return relation.code, relation.at, relation.label, relation.driving, relation.active
+
+
+def _is_close(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _kinds(primitives: Sequence[Primitive]) -> str:
+    """One letter for each primitive: what the numbers in constraints count."""
+    return "".join(primitive.kind.name[0] for primitive in primitives)
+
+
+def _to_list(relation: Relation) -> list[Any]:
+    at = [[place.geo, int(place.pos)] for place in relation.at]
+    return [int(relation.code), at, relation.value, relation.label, relation.driving, relation.active]
+
+
+def _from_list(item: Any) -> Relation:
+    code, at, value, label, driving, active = item
+    return Relation(Code(code), tuple(At(geo, Pos(pos)) for geo, pos in at), value, label, driving, active)

@@ -1,0 +1,193 @@
+"""The operations of a SketchGraphs sequence, read from the small part of pickle that they are stored in.
+
+A pickle is a program, so a file's is read in two steps. First a regular expression follows it from opcode to opcode and
+admits only the handful that a plain list of operations needs: nothing that sets attributes, fills the memo at a place
+of its choice or asks for registered code passes. Then Python's unpickler runs it with an allow-list of five names,
+which stand for built-ins that can neither do harm nor be changed.
+"""
+
+from __future__ import annotations
+
+import io
+import operator
+import pickle
+import re
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, NoReturn
+
+# An operation is held by a `slice`: the one built-in that keeps three values of any kind, is made without running
+# Python, and cannot be altered. Millions of sequences are read this way.
+#   node: slice(label, params)               label is an EntityType or a SubnodeType
+#   edge: slice(label, references, params)   label is a code of `constraints`; references count nodes from 0
+Op = slice
+
+
+class EntityType(IntEnum):
+    """What a node is."""
+
+    POINT = 0
+    LINE = 1
+    CIRCLE = 2
+    ELLIPSE = 3
+    SPLINE = 4
+    CONIC = 5
+    ARC = 6
+    EXTERNAL = 7
+    STOP = 8
+    UNKNOWN = 9
+
+
+class SubnodeType(IntEnum):
+    """Which part of an entity a node is."""
+
+    START = 101
+    END = 102
+    CENTER = 103
+
+
+# Nodes that are no entity of the sketch.
+STRUCTURE = frozenset((EntityType.EXTERNAL, EntityType.STOP, *SubnodeType))
+
+
+class PickleError(ValueError):
+    """A pickle that is damaged or asks for more than plain data; the text is a reason to count."""
+
+
+def load_ops(data: bytes) -> list[Op]:
+    """The operations of one sequence; `PickleError` for anything else. Only labels are checked to be numbers."""
+    unpickler = _OpsUnpickler if len(data) <= UNCHECKED_BYTES else _CheckedOpsUnpickler
+    ops = _load(unpickler, data)
+    try:
+        if type(ops) is list and set(map(type, map(_label, ops))) == {int}:
+            return ops
+    except AttributeError:  # only a slice has a `start`
+        pass
+    raise PickleError("a sequence that is not a list of operations")
+
+
+def load_plain(data: bytes) -> object:
+    """Plain values: numbers, text, tuples of numbers, lists, dictionaries. No name of any module is allowed."""
+    return _load(_PlainUnpickler, data)
+
+
+_label = operator.attrgetter("start")
+
+# Python's hash of nested tuples recurses without a limit, 64 bytes of stack a level. A sequence of this size has room
+# for too few levels to matter; in a longer one each operation is checked as it is made, so that nothing can nest.
+UNCHECKED_BYTES = 32 * 1024
+
+
+class _CheckedNode:
+    def __new__(cls, label: object, params: object) -> Op:  # type: ignore[misc]
+        if type(label) is int and type(params) is dict:
+            return slice(label, params)
+        raise pickle.UnpicklingError
+
+
+class _CheckedEdge:
+    def __new__(cls, label: object, references: object, params: object) -> Op:  # type: ignore[misc]
+        # The arguments of another operation would end in a dictionary; no other tuple passes _check_opcodes.
+        is_refs = type(references) is tuple and type(references[-1]) is int
+        if type(label) is int and is_refs and type(params) is dict:
+            return slice(label, references, params)
+        raise pickle.UnpicklingError
+
+
+Allowed = dict[tuple[str, str], Callable[..., Any]]
+# Enumerations become plain numbers: a code that we do not know is refused where it is used.
+ALLOWED: Allowed = {
+    ("sketchgraphs.data.sequence", "NodeOp"): slice,
+    ("sketchgraphs.data.sequence", "EdgeOp"): slice,
+    ("sketchgraphs.data._entity", "EntityType"): operator.index,
+    ("sketchgraphs.data._entity", "SubnodeType"): operator.index,
+    ("sketchgraphs.data._constraint", "ConstraintType"): operator.index,
+}
+_CHECKED: Allowed = ALLOWED | {
+    ("sketchgraphs.data.sequence", "NodeOp"): _CheckedNode,
+    ("sketchgraphs.data.sequence", "EdgeOp"): _CheckedEdge,
+}
+
+
+class _OpsUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str, allowed: Allowed = ALLOWED) -> Callable[..., Any]:
+        try:
+            return allowed[module, name]
+        except KeyError:
+            raise PickleError("a sequence that asks to run code") from None
+
+
+class _CheckedOpsUnpickler(_OpsUnpickler):
+    def find_class(self, module: str, name: str, allowed: Allowed = _CHECKED) -> Callable[..., Any]:
+        return super().find_class(module, name, allowed)
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> NoReturn:
+        raise PickleError("a header that asks to run code")
+
+
+def _load(unpickler: type[pickle.Unpickler], data: bytes) -> Any:
+    _check_opcodes(data)
+    try:
+        return unpickler(io.BytesIO(data)).load()
+    except PickleError:
+        raise
+    except _DAMAGE as error:
+        raise PickleError("a damaged pickle") from error
+
+
+_DAMAGE = (
+    pickle.UnpicklingError,
+    EOFError,
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+)
+
+# The opcodes, as a regular expression. Possessive throughout (`++`): there is one way to read a pickle.
+_FRAME = rb"(?:\x95.{8})?+"  # may stand between any two opcodes of a long pickle
+_MEMO = rb"\x94?+" + _FRAME
+_INT = rb"(?:K.|M..|J.{4}|\x8a(?:\x05.{5}|\x06.{6}|\x07.{7}|\x08.{8}))" + _FRAME
+_SHORT_TEXT = b"|".join(b"\\x%02x.{%d}" % (length, length) for length in range(32))
+_TOKENS = re.compile(
+    b"(?s:"
+    + b"|".join(
+        (
+            rb"h.",  # what the memo holds
+            # An integer; one, two or three in a tuple; a tuple of one may be the argument of an enumeration.
+            _INT + b"(?:\x85%b(?:R%b)?+|%b(?:\x86%b|%b\x87%b))?+" % (_MEMO, _MEMO, _INT, _MEMO, _INT, _MEMO),
+            rb"[\x86\x87]%b\x81%b" % (_MEMO, _MEMO),  # an operation from its arguments
+            rb"[}\]]" + _MEMO,  # an empty dictionary or list
+            rb"\((?:(?:%b)++t%b)?+" % (_INT, _MEMO),  # a mark, or a tuple of any number of integers
+            rb"[usea\x88\x89N]",  # fill a dictionary or list; true, false, none
+            rb"G.{8}",
+            rb"\x8c(?:%b)%b" % (_SHORT_TEXT, _MEMO),
+            rb"\x93" + _MEMO,  # one of the allowed names
+            rb"j.{4}",
+            rb"\x94",
+            rb"\x95.{8}",
+        )
+    ).join((b"(?:", b")*+)"))
+)
+_STOP, _SHORT_STRING, _STRING = b".", b"\x8c", b"X"
+
+
+def _check_opcodes(data: bytes) -> None:
+    """Refuse a pickle with any opcode that plain operations do not need, before it is run."""
+    at = 2 if data[:2] in (b"\x80\x04", b"\x80\x05") else len(data)
+    while match := _TOKENS.match(data, at):
+        at = match.end()
+        opcode = data[at : at + 1]
+        if opcode == _SHORT_STRING and at + 1 < len(data):
+            at += 2 + data[at + 1]
+        elif opcode == _STRING:
+            at += 5 + int.from_bytes(data[at + 1 : at + 5], "little")
+        elif opcode == _STOP and at + 1 == len(data):
+            return
+        else:
+            break
+    raise PickleError("a pickle that is more than plain data" if at < len(data) else "a pickle that is cut short")

@@ -1,0 +1,124 @@
+"""Sequences as sketches and back: which node is which part of which primitive, and which edge is which constraint.
+
+Nodes are numbered as they come: 0 is everything outside the sketch, then each entity followed by its parts, last the
+end. A constraint follows the last node it refers to, and lists its nodes from the last to the first. Three things that
+a sketch of ours may say have no word here: which of a constraint's places is which, beyond their kinds; the origin and
+the axes, which are external like everything outside; a point on a curve or two lines in line, which are coincident.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from sketchdnn.formats.found import Found, Skipped
+from sketchdnn.geometry import Kind, Part, Sketch
+
+from .constraints import NAMES, SUBNODE, file_form
+from .container import Sequences, open_sequences, writing
+from .drafts import DAMAGED, LEFT_OUT, OUTSIDE, Draft, Target, assemble
+from .entities import Entities, entity_of
+from .ops import STRUCTURE, EntityType, Op, PickleError, SubnodeType, load_ops
+from .pickling import dump_ops
+
+# Sequences turned into columns together: enough for numpy to pay, little enough to stream.
+_TOGETHER = 256
+
+_PART_OF: dict[int, Part] = {
+    SubnodeType.START: Part.START,
+    SubnodeType.END: Part.END,
+    SubnodeType.CENTER: Part.CENTER,
+}
+_SUBNODES: dict[Kind, tuple[SubnodeType, ...]] = {
+    Kind.LINE: (SubnodeType.START, SubnodeType.END),
+    Kind.CIRCLE: (SubnodeType.CENTER,),
+    Kind.ARC: (SubnodeType.CENTER, SubnodeType.START, SubnodeType.END),
+    Kind.POINT: (),
+}
+
+
+def read(path: Path) -> Iterator[Found]:
+    """Every sequence of a file as a sketch in metres, with its constraints."""
+    sequences = open_sequences(path)
+    for start in range(0, len(sequences), _TOGETHER):
+        yield from _read_some(sequences, start, min(start + _TOGETHER, len(sequences)))
+
+
+def write(sketches: Iterable[Sketch], path: Path) -> None:
+    """A file that the official library opens, written as the sketches come. Without units they are taken as metres."""
+    with writing(path) as add:
+        for sketch in sketches:
+            ops = ops_of(sketch)
+            add(dump_ops(ops), len(ops))
+
+
+def ops_of(sketch: Sketch) -> list[Op]:
+    """The sequence that means a sketch."""
+    sketch = sketch.in_units("m")
+    nodes: list[list[Op]] = [[slice(int(EntityType.EXTERNAL), {})]]  # each node, then the edges that follow it
+    node_of: defaultdict[tuple[int | None, Part], int] = defaultdict(int)  # whatever is outside the sketch is node 0
+    for index, primitive in enumerate(sketch):
+        entity = len(nodes)
+        label, fields = entity_of(primitive)
+        nodes.append([slice(int(label), fields)])
+        node_of[index, Part.WHOLE] = node_of[index, Part.POINT] = entity
+        for subnode in _SUBNODES[primitive.kind]:
+            node_of[index, _PART_OF[subnode]] = len(nodes)
+            nodes.append([slice(int(subnode), {}), slice(SUBNODE, (len(nodes), entity), {})])
+    for constraint in sketch.constraints:
+        code, params = file_form(constraint)
+        refs = sorted((node_of[ref.primitive, ref.part] for ref in constraint.refs), reverse=True)
+        nodes[refs[0]].append(slice(code, tuple(refs), params))
+    nodes.append([slice(int(EntityType.STOP), {})])
+    return [op for ops in nodes for op in ops]
+
+
+def _read_some(sequences: Sequences, start: int, stop: int) -> Iterator[Found]:
+    entities = Entities()
+    drafts: list[Draft | Skipped] = []
+    for owner, data in enumerate(sequences.pickles(start, stop)):
+        if isinstance(data, Skipped):
+            drafts.append(data)
+            continue
+        try:
+            ops = load_ops(data)
+        except PickleError as error:
+            drafts.append(Skipped(str(error), is_sketch=True))
+            continue
+        index = start + owner
+        draft = Draft({"source": "sketchgraphs", "id": sequences.id_of(index), "index": index})
+        _follow(ops, owner, entities, draft)
+        drafts.append(draft)
+    yield from assemble(drafts, entities)
+
+
+def _follow(ops: list[Op], owner: int, entities: Entities, draft: Draft) -> None:
+    """Gather the entities and constraints of a sequence."""
+    nodes: list[Target] = []
+    for op in ops:
+        if op.step is None:
+            nodes.append(_node(op, owner, entities))
+            continue
+        code, refs, params = op.start, op.stop, op.step
+        # A short pickle is not checked as it is made: references and parameters may be anything.
+        is_sound = type(refs) is tuple and all(type(r) is int and 0 <= r < len(nodes) for r in refs)
+        if code == SUBNODE and is_sound and len(refs) == 2:
+            part, entity = refs
+            nodes[part] = Target(nodes[entity].entity, nodes[part].part)
+        elif is_sound and 0 <= code < len(NAMES) and type(params) is dict:
+            draft.constraints.append((NAMES[code], tuple(nodes[r] for r in refs), params))
+        else:
+            draft.skipped[DAMAGED] += 1
+
+
+def _node(op: Op, owner: int, entities: Entities) -> Target:
+    label = op.start
+    if label not in STRUCTURE:
+        number = len(entities)
+        return Target(number, Part.WHOLE) if entities.add(owner, label, op.stop) else LEFT_OUT
+    if label == EntityType.EXTERNAL:
+        return OUTSIDE
+    if label in _PART_OF:
+        return Target(None, _PART_OF[label])  # until the edge that ties it to its entity
+    return LEFT_OUT

@@ -1,0 +1,341 @@
+"""Pickles: the official library understands ours, and none of anyone's makes us do more than read."""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import json
+import os
+import pickle
+import pickletools
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import lz4.frame
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sketchdnn.formats.found import FormatError, Skipped
+from sketchdnn.formats.sketchgraphs import read, read_table, write
+from sketchdnn.formats.sketchgraphs.container import writing
+from sketchdnn.formats.sketchgraphs.ops import ALLOWED, UNCHECKED_BYTES, PickleError, load_ops, load_plain
+from sketchdnn.formats.sketchgraphs.pickling import dump_header, dump_ops
+from sketchdnn.formats.sketchgraphs.sketches import ops_of
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
+
+NODE = b"\x8c\x1asketchgraphs.data.sequence\x94\x8c\x06NodeOp\x94\x93\x94"
+ENTITY = b"\x8c\x19sketchgraphs.data._entity\x94\x8c\x0aEntityType\x94\x93\x94"
+
+# The classes of the official library, as their own pickles name them.
+OFFICIAL = """
+import json, pickle, sys, types
+from enum import IntEnum
+from typing import Any, Dict, NamedTuple, Tuple
+
+class NodeOp(NamedTuple):
+    label: Any
+    params: Dict
+
+class EdgeOp(NamedTuple):
+    label: Any
+    references: Tuple
+    params: Dict
+
+codes = {f"c{i}": i for i in range(104)}
+enums = [IntEnum(name, codes) for name in ("EntityType", "SubnodeType", "ConstraintType")]
+homes = {"NodeOp": "sequence", "EdgeOp": "sequence", "EntityType": "_entity", "SubnodeType": "_entity",
+         "ConstraintType": "_constraint"}
+for name in ("sketchgraphs", "sketchgraphs.data", *(f"sketchgraphs.data.{home}" for home in set(homes.values()))):
+    sys.modules[name] = types.ModuleType(name)
+for cls in (NodeOp, EdgeOp, *enums):
+    setattr(sys.modules[f"sketchgraphs.data.{homes[cls.__name__]}"], cls.__name__, cls)
+
+for line in sys.stdin:
+    ops = pickle.loads(bytes.fromhex(line))
+    assert type(ops) is list
+    print(json.dumps([[type(op).__name__, type(op.label).__name__, int(op.label), *op[1:]] for op in ops]))
+"""
+
+
+def a_sketch() -> Sketch:
+    return Sketch(
+        (Line((0, 0), (1, 0)), Circle((0, 0), 1, True), Arc((1, 0), 2, 0.5, 4), Point((3, 4))),
+        (
+            Constraint(ConstraintType.DISTANCE, (Ref(1, Part.CENTER), Ref(0)), 0.0127, extra={"halfSpace0": "LEFT"}),
+            Constraint(ConstraintType.OTHER, tuple(Ref(i) for i in range(4)), name="Circular_Pattern"),
+            Constraint(ConstraintType.ANGLE, (Ref(0), Ref(2)), 1.0, extra={"note": "ä" * 300, "n": 2**40}),
+        ),
+        "m",
+    )
+
+
+def test_the_official_classes_come_out_of_our_files(tmp_path: Path) -> None:
+    """Another process that has only the official classes, and follows the layout by itself."""
+    sketches = [a_sketch(), Sketch(tuple(Point((i, i)) for i in range(300)))]
+    write(sketches, tmp_path / "a.npy")
+    data = np.load(tmp_path / "a.npy", mmap_mode="r", allow_pickle=False).tobytes()
+    magic, version, size = struct.unpack_from("<3q", data)
+    assert (magic, version) == (87374267, 1)
+    header = pickle.loads(data[24 : 24 + size])
+    assert list(header) == ["sequences", "sequence_lengths"]
+    blobs = data[24 + size :]
+    offset, length, kind = header["sequence_lengths"]
+    lengths = np.load(io.BytesIO(blobs[offset : offset + length]), allow_pickle=False)
+    assert kind == 1
+    assert lengths.dtype == np.int64
+    assert offset + length == len(blobs)
+    offset, length, kind = header["sequences"]
+    flat = blobs[offset : offset + length]
+    magic, version, number = struct.unpack_from("<3q", flat)
+    assert (magic, version, number, kind) == (-2356038617, 2, 2, 2)
+    *starts, end = struct.unpack_from(f"<{number + 1}q", flat, 24)
+    frames = flat[24 + 8 * (number + 1) :]
+    assert len(frames) == end + 8
+    raws = [lz4.frame.decompress(frames[a:b]) for a, b in zip(starts, [*starts[1:], end], strict=True)]
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", OFFICIAL],
+        input="\n".join(raw.hex() for raw in raws),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for line, raw, sketch, count in zip(done.stdout.splitlines(), raws, sketches, lengths.tolist(), strict=True):
+        ops = ops_of(sketch)
+        expected = [
+            ["NodeOp", "SubnodeType" if op.start > 100 else "EntityType", op.start, op.stop]
+            if op.step is None
+            else ["EdgeOp", "ConstraintType", op.start, list(op.stop), op.step]
+            for op in ops
+        ]
+        assert json.loads(line) == json.loads(json.dumps(expected))
+        assert len(ops) == count
+        opcodes = {op.name for op, _, _ in pickletools.genops(raw)}
+        assert "NEWOBJ" in opcodes
+        assert "REDUCE" in opcodes
+
+
+def test_the_names_in_our_pickles_are_the_allowed_ones() -> None:
+    strings: list[str] = []
+    named: set[tuple[str, str]] = set()
+    for opcode, argument, _ in pickletools.genops(dump_ops(ops_of(a_sketch()))):
+        if opcode.name == "SHORT_BINUNICODE":
+            strings.append(str(argument))
+        if opcode.name == "STACK_GLOBAL":
+            name = strings[-1]
+            named.add((next(m for m, n in ALLOWED if n == name), name))
+    assert named == set(ALLOWED)
+    assert {s for s in strings if "." in s and " " not in s} == {module for module, _ in ALLOWED}
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=300), st.tuples(st.integers(0, 2**62), st.integers(0, 2**31), st.integers(0, 2)), max_size=5
+    )
+)
+def test_a_header_is_read_back(header: dict[str, tuple[int, int, int]]) -> None:
+    assert load_plain(dump_header(header)) == header == pickle.loads(dump_header(header))
+    for protocol in (4, 5):
+        assert load_plain(pickle.dumps(header, protocol)) == header
+
+
+class Malice:
+    """Runs a command when it is unpickled."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __reduce__(self) -> object:
+        return os.system, (self.command,)
+
+
+def hostile(command: str) -> dict[str, bytes]:
+    code = command.encode()
+    text = b"\x8c" + bytes([len(code)]) + code
+    argument = b"S'" + code + b"'\n"
+    pickles = {f"reduce, protocol {p}": pickle.dumps([Malice(command)], p) for p in range(6)}
+    return pickles | {
+        "reduce in a frame that looks right": b"\x80\x04]\x94(\x8c\x05posix\x94\x8c\x06system\x94\x93\x94"
+        + text
+        + b"\x94\x85\x94R\x94e.",
+        "global": b"\x80\x04cposix\nsystem\n" + text + b"\x85R.",
+        "inst": b"(" + argument + b"iposix\nsystem\n.",
+        "obj": b"(cposix\nsystem\n" + argument + b"o.",
+        "newobj": b"\x80\x04cposix\nsystem\n" + text + b"\x85\x81.",
+        "newobj_ex": b"\x80\x04cposix\nsystem\n" + text + b"\x85}\x92.",
+        "extension": b"\x80\x04\x82\xf0" + text + b"\x85R.",
+        "extension 2": b"\x80\x04\x83\xf0\x00" + text + b"\x85R.",
+        "extension 4": b"\x80\x04\x84\xf0\x00\x00\x00" + text + b"\x85R.",
+        "persistent id": b"\x80\x04" + text + b"Q.",
+        "dotted name": b"\x80\x04]\x94(" + NODE.replace(b"\x06NodeOp", b"\x10NodeOp.__class__") + b"e.",
+        "builtins": b"\x80\x04]\x94(\x8c\x08builtins\x94\x8c\x04eval\x94\x93\x94" + text + b"\x94\x85\x94R\x94e.",
+        "a change to an allowed class": b"\x80\x04]\x94(" + NODE + b"N}\x8c\x05label\x94K\x01s\x86\x94be.",
+        "state of an operation": b"\x80\x04]\x94(" + NODE + b"K\x01}\x94\x86\x94\x81\x94}b.",
+        "operation by reduce": b"\x80\x04]\x94(" + NODE + text + b"\x94}\x94\x86\x94R\x94e.",
+    }
+
+
+@pytest.fixture
+def registered_extension() -> object:
+    """Someone in this process has given os.system a short code, and it has been looked up before."""
+    copyreg.add_extension("posix", "system", 0xF0)
+    assert pickle.loads(b"\x80\x04\x82\xf0.") is os.system
+    yield
+    copyreg.remove_extension("posix", "system", 0xF0)
+    copyreg.clear_extension_cache()
+
+
+@pytest.mark.usefixtures("registered_extension")
+@pytest.mark.parametrize("name", hostile(""))
+def test_no_pickle_runs_code(tmp_path: Path, name: str) -> None:
+    harm = tmp_path / "harm"
+    data = hostile(f"touch {harm}")[name]
+    with pytest.raises(PickleError):
+        load_ops(data)
+    with pytest.raises(PickleError):
+        load_plain(data)
+
+    with writing(tmp_path / "element.npy") as add:
+        add(data, 1)
+        add(dump_ops(ops_of(a_sketch())), 1)
+    skipped, sketch = read(tmp_path / "element.npy")
+    assert isinstance(skipped, Skipped)
+    assert skipped.is_sketch
+    assert isinstance(sketch, Sketch)
+    assert read_table(tmp_path / "element.npy").table.counts.tolist() == [0, 4]
+
+    blob = struct.pack("<3q", 87374267, 1, len(data)) + data + bytes(64)
+    np.save(tmp_path / "header.npy", np.frombuffer(blob, np.int8))
+    with pytest.raises(FormatError, match="header with"):
+        list(read(tmp_path / "header.npy"))
+    assert not harm.exists()
+
+
+def test_the_malice_is_real(tmp_path: Path) -> None:
+    harm = tmp_path / "harm"
+    pickle.loads(hostile(f"touch {harm}")["reduce, protocol 4"])
+    assert harm.exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b".",
+        b"\x80\x04",
+        b"\x80\x04.",
+        b"\x80\x04N.",
+        b"\x80\x04]\x94.",
+        b"\x80\x04}\x94.",
+        b"\x80\x04]\x94(K\x01K\x02e.",
+        b"\x80\x04]\x94(]\x94e.",
+        b"\x80\x04]\x94h\x00a.",  # a list that holds itself
+        b"\x80\x04]\x94(h\x07e.",
+        b"\x80\x04]\x94e.",
+        b"\x80\x04u.",
+        b"\x80\x04]\x94(" + NODE + b"e.",
+        b"\x80\x04]\x94(" + NODE + b"K\x01\x85\x94\x81\x94e.",
+        b"\x80\x04]\x94(" + NODE + b"}\x94}\x94\x86\x94\x81\x94e.",
+        b"\x80\x04]\x94(" + ENTITY + b"K\x01\x85\x94R\x94e.",
+        b"\x80\x04\x8c\xffabc.",
+        b"\x80\x04X\xff\xff\xff\xffabc.",
+        b"\x80\x04\x8c\x01\xff\x94.",
+        b"\x80\x04]\x94r\xff\xff\xff\xff.",  # a memo of 4 billion places
+        b"\x80\x04]\x94p4294967295\n.",
+        b"\x80\x04]\x94q\xff.",
+        b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\xff]\x94.",
+        b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",
+        b"\x80\x04\x8b\xff\xff\xff\x7f.",
+        b"\x80\x04]\x94.garbage",
+    ],
+)
+def test_damage_is_refused(data: bytes) -> None:
+    with pytest.raises(PickleError):
+        load_ops(data)
+
+
+def test_an_operation_may_hold_anything_without_harm(tmp_path: Path) -> None:
+    """A short pickle is not checked as it is made: labels are numbers, but parameters and references may be odd."""
+    node = NODE + b"K\x01"
+    odd = [
+        node + b"N\x86\x94\x81\x94",
+        node + b"K\x05\x86\x94\x81\x94",
+        node + b"h\x00\x86\x94\x81\x94",
+        node + b"K\x01}\x94\x87\x94\x81\x94",
+        node + b"]\x94}\x94\x87\x94\x81\x94",
+        node + b"K\x01K\x02\x86\x94K\x03\x87\x94\x81\x94",
+        node + b"K\x01\x85\x94h\x00\x87\x94\x81\x94",
+        node + b"K\x01\x85\x94}\x94\x8c\x01a\x94h\x00s\x87\x94\x81\x94",
+    ]
+    path = tmp_path / "a.npy"
+    with writing(path) as add:
+        for op in odd:
+            add(b"\x80\x04]\x94(" + op + b"e.", 1)
+    assert all(isinstance(found, Skipped) for found in read(path))
+    assert read_table(path).table.counts.tolist() == [0] * len(odd)
+
+
+# Each level: a class, the arguments of the level below from the memo, a dictionary, and the operation made of them.
+NESTING = """
+import struct, sys, threading
+from sketchdnn.formats.sketchgraphs.ops import PickleError, load_ops
+
+def nested(levels):
+    def get(n):
+        return b"h" + bytes([n]) if n < 256 else b"j" + struct.pack("<I", n)
+    data = [b"\\x80\\x04]\\x94(" + NODE + b"}\\x94K\\x01K\\x01\\x86\\x94"]  # memo: 3 class, 4 dictionary, 5 tuple
+    number = 5
+    for _ in range(levels):
+        data.append(b"h\\x03" + get(number) + b"h\\x04\\x86\\x94\\x81")
+        number += 1
+    return b"".join([*data, b"h\\x04", get(number), b"K\\x01se."])  # the deepest tuple as a key, to be hashed
+
+def run():
+    for levels in LEVELS:
+        try:
+            load_ops(nested(levels))
+        except PickleError as error:
+            print(len(nested(levels)), error)
+
+threading.stack_size(1 << 20)
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+"""
+
+
+def test_nothing_can_be_nested_deeply_enough_to_break_the_interpreter() -> None:
+    """Hashing nested tuples recurses in C; deep enough, it ends the process. Hence another one."""
+    program = f"NODE = {NODE!r}\nLEVELS = (10, 2600, 300_000)\n{NESTING}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    sizes = [int(line.split()[0]) for line in done.stdout.splitlines()]
+    assert len(sizes) == 3
+    assert sizes[0] < 0.9 * UNCHECKED_BYTES < sizes[1] <= UNCHECKED_BYTES < sizes[2]
+
+
+def test_a_million_empty_values_are_only_memory() -> None:
+    for opcode in (b"]", b"}", b"]\x94", b"(", b"N"):
+        with pytest.raises(PickleError):
+            load_ops(b"\x80\x04]\x94(" + opcode * 500_000 + b"e.")
+
+
+@given(st.data())
+def test_a_mutated_pickle_gives_operations_or_an_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    raw = bytearray(dump_ops(ops_of(a_sketch())))
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(raw) - 1))
+        raw[at] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("mutated") / "a.npy"
+    with writing(path) as add:
+        add(bytes(raw), 1)
+    found = list(read(path))
+    table = read_table(path)
+    (whole,) = [f for f in found if isinstance(f, Sketch) or f.is_sketch]
+    assert table.table.counts.tolist() == [len(whole) if isinstance(whole, Sketch) else 0]
