@@ -1,0 +1,32 @@
+"""Drawings made with ezdxf, and what we read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ezdxf
+
+from sketchdnn.formats import Reading, gather
+from sketchdnn.formats.dxf import FORMAT
+from sketchdnn.geometry import Sketch
+
+Draw = Callable[[Any, Any], None]
+
+
+def read(path: Path) -> Reading:
+    return gather(FORMAT.read(path))
+
+
+def drawn(path: Path, draw: Draw, version: str = "R2010", **saving: str) -> Reading:
+    """What we read when `draw(document, modelspace)` has drawn."""
+    document = ezdxf.new(version)
+    draw(document, document.modelspace())
+    document.saveas(path, **saving)
+    return read(path)
+
+
+def only(reading: Reading) -> Sketch:
+    assert len(reading) == 1
+    return reading.sketches[0]

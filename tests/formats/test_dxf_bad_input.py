@@ -1,0 +1,212 @@
+"""Broken, hostile and huge DXF files: one sentence, or a count, and never a traceback."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import ezdxf
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sketchdnn.formats import FormatError, gather
+from sketchdnn.formats.dxf import FORMAT, MAX_ENTITIES
+from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
+
+HEAD, TAIL = "0\nSECTION\n2\nENTITIES\n", "0\nENDSEC\n0\nEOF\n"
+SKETCH = Sketch((Line((0, 0), (4, 0)), Arc((1, 2), 3, 0.5, 2), Circle((0, 1), 2, True), Point((3, 3))), units="mm")
+
+
+def refused(path: Path, match: str) -> None:
+    with pytest.raises(FormatError, match=match) as caught:
+        list(FORMAT.read(path))
+    assert "\n" not in str(caught.value)
+    assert path.name in str(caught.value)
+
+
+def file(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def entity(type_: str, **tags: object) -> str:
+    """`x10=1` stands for group code 10, value 1."""
+    return f"0\n{type_}\n8\n0\n" + "".join(f"{name[1:]}\n{value}\n" for name, value in tags.items())
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (b"", "empty"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(1000), "not a DXF"),
+        (b"hello, this is a letter\n" * 50, "not a DXF"),
+        ((HEAD + entity("LINE", x10=0, x20=0)).encode(), "cut off"),
+        (b"AutoCAD Binary DXF\r\n\x1a\x00" + bytes(range(256)) * 4, "cut off"),
+        (b"AutoCAD Binary DXF\r\n\x1a\x00" + bytes(range(256)) * 4 + b"EOF\x00", "too broken"),
+    ],
+)
+def test_what_is_no_drawing_is_refused(tmp_path: Path, content: bytes, match: str) -> None:
+    refused(file(tmp_path / "a.dxf", content), match)
+
+
+def test_a_drawing_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
+    """Half a drawing is not passed off as a whole one."""
+    FORMAT.write([SKETCH], tmp_path / "a.dxf")
+    whole = (tmp_path / "a.dxf").read_bytes()
+    for tenth in range(1, 10):
+        refused(file(tmp_path / "b.dxf", whole[: len(whole) * tenth // 10]), "cut off|not a DXF")
+
+
+def test_a_missing_or_forbidden_file(tmp_path: Path) -> None:
+    refused(tmp_path / "nowhere.dxf", "cannot be read")
+    refused(tmp_path, "cannot be read")
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-1e400", "1e300", "abc"])
+def test_impossible_numbers_are_counted(tmp_path: Path, number: str) -> None:
+    drawing = (
+        HEAD
+        + entity("LINE", x10=number, x20=0, x11=1, x21=1)
+        + entity("CIRCLE", x10=0, x20=0, x40=number)
+        + entity("ARC", x10=0, x20=number, x40=1, x50=0, x51=90)
+        + entity("LWPOLYLINE", x100="AcDbEntity")
+        + f"100\nAcDbPolyline\n90\n3\n70\n0\n10\n{number}\n20\n0\n42\n1\n10\n5\n20\n0\n10\n6\n20\n0\n"
+        + entity("LINE", x10=0, x20=0, x11=1, x21=1)
+        + TAIL
+    )
+    try:
+        reading = gather(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
+    except FormatError:
+        assert number == "abc"  # no number at all spoils the file; the others are numbers of a sort
+        return
+    assert [len(sketch) for sketch in reading] == [2]  # the last line, and the sound half of the polyline
+    assert sum(reading.skipped.values()) == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        entity("LINE", x10=0, x20=0),
+        entity("CIRCLE", x10=0, x20=0, x40=0),
+        entity("CIRCLE", x10=0, x20=0, x40=-3),
+        entity("ARC", x10=0, x20=0, x40=1, x50="nan", x51=1),
+        entity("CIRCLE", x10=0, x20=0, x40=1, x210=0, x220=0, x230=0),
+        entity("ELLIPSE", x10=0, x20=0, x11=0, x21=0, x40=1),
+        entity("LWPOLYLINE", x100="AcDbEntity") + "100\nAcDbPolyline\n90\n0\n70\n1\n",
+        entity("INSERT", x2="nothing", x10=0, x20=0),
+    ],
+)
+def test_degenerate_entities_do_not_spoil_the_rest(tmp_path: Path, text: str) -> None:
+    drawing = HEAD + text + entity("LINE", x10=0, x20=0, x11=1, x21=1) + TAIL
+    reading = gather(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
+    assert len(reading.sketches[0]) in (1, 2)
+
+
+def test_a_million_entities_are_refused_at_once(tmp_path: Path) -> None:
+    lines = "".join(entity("LINE", x10=i, x20=0, x11=i, x21=1) for i in range(1000))
+    path = file(tmp_path / "a.dxf", HEAD + lines * 1000 + TAIL)
+    began, memory = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    refused(path, "entities")
+    assert time.monotonic() - began < 5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < 200 * 1024  # KiB
+
+
+def test_a_file_of_many_megabytes_is_refused_at_once(tmp_path: Path) -> None:
+    path = file(tmp_path / "a.dxf", HEAD)
+    os.truncate(path, 10**9)
+    refused(path, "MiB")
+
+
+@pytest.mark.parametrize("depth", [2, 12])
+def test_a_small_file_that_unfolds_to_a_vast_one_is_refused(tmp_path: Path, depth: int) -> None:
+    """Arrays of blocks of arrays of blocks: by their size or by their depth, 10^12 lines or none at all."""
+    document = ezdxf.new()
+    document.blocks.new("B0")
+    if depth == 2:
+        document.blocks.get("B0").add_line((0, 0), (1, 1))
+    grid = {"row_count": 1000, "column_count": 1000} if depth == 2 else {"row_count": 10, "column_count": 1}
+    for level in range(1, depth + 1):
+        attributes = grid | {"row_spacing": 1, "column_spacing": 1}
+        document.blocks.new(f"B{level}").add_blockref(f"B{level - 1}", (0, 0), dxfattribs=attributes)
+    document.modelspace().add_blockref(f"B{depth}", (0, 0))
+    document.saveas(tmp_path / "a.dxf")
+    began = time.monotonic()
+    refused(tmp_path / "a.dxf", f"unfolds to more than {MAX_ENTITIES:,}")
+    assert time.monotonic() - began < 10
+
+
+def test_a_polyline_in_many_copies_counts_each_segment(tmp_path: Path) -> None:
+    document = ezdxf.new()
+    document.blocks.new("B").add_lwpolyline([(i, i % 2) for i in range(2000)])
+    grid = {"row_count": 100, "column_count": 1, "row_spacing": 1}
+    document.modelspace().add_blockref("B", (0, 0), dxfattribs=grid)
+    document.saveas(tmp_path / "a.dxf")
+    refused(tmp_path / "a.dxf", "unfolds")
+
+
+def test_a_block_that_holds_itself(tmp_path: Path) -> None:
+    document = ezdxf.new()
+    block = document.blocks.new("B")
+    block.add_line((0, 0), (1, 1))
+    block.add_blockref("B", (1, 0))
+    document.modelspace().add_blockref("B", (0, 0))
+    document.saveas(tmp_path / "a.dxf")
+    reading = gather(FORMAT.read(tmp_path / "a.dxf"))
+    assert reading.skipped["INSERT more than 32 blocks deep"] == 1
+
+
+def test_slightly_broken_drawings_are_repaired(tmp_path: Path) -> None:
+    """A section that is not closed: the plain reader gives up, the repairing one does not."""
+    line = entity("LINE", x10=0, x20=0, x11=1, x21=1)
+    reading = gather(FORMAT.read(file(tmp_path / "a.dxf", HEAD + line + "0\nEOF\n")))
+    assert [len(sketch) for sketch in reading] == [1]
+
+
+def damaged(data: bytes, draw: st.DataObject) -> bytes:
+    """A file with a few bytes changed, and perhaps a piece taken out or doubled."""
+    damage = bytearray(data)
+    for _ in range(draw.draw(st.integers(1, 8))):
+        damage[draw.draw(st.integers(0, len(damage) - 1))] = draw.draw(st.sampled_from(b"0123459-.\n\x00\xffAEL "))
+    start, length = draw.draw(st.integers(0, len(damage))), draw.draw(st.integers(0, 200))
+    return bytes(
+        damage[:start] + damage[start : start + length] * draw.draw(st.integers(0, 2)) + damage[start + length :]
+    )
+
+
+@pytest.fixture(scope="module")
+def whole_files(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """Files as we write them, ASCII and binary, with a block in one, and some real ones where there are any."""
+    folder = tmp_path_factory.mktemp("dxf")
+    FORMAT.write([SKETCH], folder / "ours.dxf")
+    small = HEAD + entity("LINE", x10=0, x20=0, x11=1, x21=1) + entity("ARC", x10=0, x20=0, x40=1, x50=0, x51=90) + TAIL
+    file(folder / "small.dxf", small)
+    document = ezdxf.new("R12")
+    document.blocks.new("B").add_polyline2d([(0, 0, 1), (1, 0, 0)], format="xyb")
+    document.modelspace().add_blockref("B", (0, 0), dxfattribs={"row_count": 3, "row_spacing": 2})
+    document.saveas(folder / "block.dxf")
+    document.saveas(folder / "binary.dxf", fmt="bin")
+    real = Path(os.environ.get("SKETCHDNN_DATA") or "nowhere", "dxf")
+    return [path.read_bytes() for path in [*sorted(folder.iterdir()), *sorted(real.glob("*.dxf"))[:6]]]
+
+
+@given(draw=st.data())
+def test_damage_is_told_in_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, whole_files: list[bytes], draw: st.DataObject
+) -> None:
+    path = file(tmp_path_factory.mktemp("dxf") / "a.dxf", damaged(draw.draw(st.sampled_from(whole_files)), draw))
+    with suppress(FormatError):
+        list(FORMAT.read(path))
+
+
+def test_types_that_nobody_knows_are_counted(tmp_path: Path) -> None:
+    drawing = HEAD + entity("WORMHOLE") * 2 + entity("li ne?") + entity("LINE", x10=0, x20=0, x11=1, x21=1) + TAIL
+    reading = gather(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
+    assert [len(sketch) for sketch in reading] == [1]
+    assert reading.skipped == {
+        "WORMHOLE cannot be a primitive": 2,
+        "an entity of a type without a proper name cannot be a primitive": 1,
+    }

@@ -1,0 +1,61 @@
+"""FreeCAD documents made by hand, as old and new versions of it write them."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+from sketchdnn.formats import Reading, gather
+from sketchdnn.formats.freecad import FORMAT
+
+
+def read(path: Path) -> Reading:
+    return gather(FORMAT.read(path))
+
+
+def document(path: Path, geometry: str = "", constraints: str = "", types: str = "Sketcher::SketchObject") -> Path:
+    """A document as FreeCAD writes one, with a sketch of this geometry and these constraints."""
+    xml = f"""<?xml version='1.0' encoding='utf-8'?>
+<!-- FreeCAD Document -->
+<Document SchemaVersion="4" ProgramVersion="0.20" FileVersion="1">
+  <Objects Count="2"><Object type="Part::Box" name="Box"/><Object type="{types}" name="Sketch"/></Objects>
+  <ObjectData Count="2"><Object name="Box"/>
+    <Object name="Sketch"><Properties Count="2">
+      <Property name="Label" type="App::PropertyString"><String value="Plate &amp; co"/></Property>
+      <Property name="ExternalGeo" type="Part::PropertyGeometryList"><GeometryList count="1">
+        <Geometry type="Part::GeomPoint"><GeomPoint X="9" Y="9" Z="0"/></Geometry></GeometryList></Property>
+      <Property name="Geometry" type="Part::PropertyGeometryList"><GeometryList>{geometry}</GeometryList></Property>
+      <Property name="Constraints"><ConstraintList>{constraints}</ConstraintList></Property>
+    </Properties></Object>
+  </ObjectData>
+</Document>"""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("Document.xml", xml)
+    return path
+
+
+def geometry(kind: str, inside: str, flags: str | None = None, construction: bool | None = None) -> str:
+    extension = ""
+    if flags is not None:
+        extension = (
+            '<GeoExtensions count="1"><GeoExtension type="Sketcher::SketchGeometryExtension" internalGeometryType="0"'
+            f' geometryModeFlags="{flags.zfill(32)}" geometryLayer="0"/></GeoExtensions>'
+        )
+    if construction is not None:
+        extension = f'<Construction value="{int(construction)}"/>'
+    return f'<Geometry type="Part::Geom{kind}">{extension}{inside}</Geometry>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, **how: bool | str) -> str:
+    inside = f'<LineSegment StartX="{x1}" StartY="{y1}" StartZ="0" EndX="{x2}" EndY="{y2}" EndZ="0"/>'
+    return geometry("LineSegment", inside, **({"flags": "0"} | how))  # type: ignore[arg-type]
+
+
+def constrain(code: int, *places: tuple[int, int], value: float = 0, **more: str) -> str:
+    three = [*places, (-2000, 0), (-2000, 0), (-2000, 0)][:3]
+    slots = " ".join(
+        f'{name}="{geo}" {name}Pos="{pos}"'
+        for name, (geo, pos) in zip(("First", "Second", "Third"), three, strict=True)
+    )
+    rest = " ".join(f'{name}="{text}"' for name, text in more.items())
+    return f'<Constrain Name="" Type="{code}" Value="{value}" {slots} {rest}/>'
