@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Tests run in as many processes as there are cores. Threads in each of them would only wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 settings.register_profile(
     "sketchdnn", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )

@@ -11,7 +11,7 @@ import pytest
 import sketchdnn
 
 PUBLIC = {
-    "sketchdnn": "Arc Circle Line Point Sketch read write",
+    "sketchdnn": "Arc Circle Line Point Sketch SketchDNN read write",
     "sketchdnn.geometry": """
         Arc Box Chain Circle Constraint ConstraintType EXTERNAL GeometryError Kind Line Loop MM_PER_UNIT
         Overlap Part Placement Point Primitive Profile Ref Sketch SketchError TAU Vec arc_from_angles
@@ -32,9 +32,16 @@ PUBLIC = {
         Dataset PRESETS PrepareConfig Procedural SPLITS Split prepare
     """,
     "sketchdnn.diffusion": """
-        Denoiser GaussianSoftmax JointProcess Loss Schedule augment authors_cosine authors_loss
-        authors_process cosine linear log_linear_snr our_loss our_process paper_loss paper_process
-        seeded_noise
+        Bins Denoiser Elbo GaussianSoftmax Given JointProcess Loss Schedule ancestral augment authors authors_cosine
+        authors_loss authors_process cosine ddim dpm_solver_pp draw_steps elbo given_rows linear log_linear_snr our_loss
+        our_process paper_loss paper_process report_bits seeded_noise step_sequence
+    """,
+    "sketchdnn.systems": """
+        ConfigError GivenFlags Preset PretrainedError RowForm SAMPLERS SYSTEMS System from_pretrained
+        from_table load_preset preset_names save_pretrained to_table
+    """,
+    "sketchdnn.generation": """
+        Drawing SketchDNN draw write_sketches
     """,
 }
 

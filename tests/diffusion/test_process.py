@@ -24,7 +24,7 @@ PROCESSES = [paper_process, authors_process, our_process]
 def truth(process: JointProcess, x0: SketchBatch) -> Clean:
     """The clean sketch itself, as an oracle's prediction would enter the reverse mean."""
     certain = Prediction(x0.construction.log(), x0.kind.log(), x0.params)
-    return replace(process, reverse_logits="log", superposition=False).clean(certain)
+    return replace(process, reverse_logits="log", superposition="none").clean(certain)
 
 
 @pytest.mark.parametrize("make", PROCESSES)
@@ -111,7 +111,11 @@ def test_the_reverse_mean_gets_superposed_parameters() -> None:
     process, prediction = our_process(10), random_prediction(3)
     assert torch.equal(process.clean(prediction).params, superpose(prediction.params, prediction.kind))
     assert not torch.allclose(process.clean(prediction).params, prediction.params)
-    assert torch.equal(replace(process, superposition=False).clean(prediction).params, prediction.params)
+    assert torch.equal(replace(process, superposition="none").clean(prediction).params, prediction.params)
+    expected = replace(process, superposition="expected").clean(prediction).params
+    assert torch.allclose(expected, superpose(prediction.params, prediction.kind) * prediction.kind.amax(-1)[..., None])
+    with pytest.raises(ValueError, match="superposition"):
+        replace(process, superposition="most")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("make", PROCESSES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -20,6 +20,8 @@ from .schedule import Level, Schedule, augment, authors_cosine, cosine
 
 # Standard normal noise in the shape of a batch: the same three named tensors.
 Noise = SketchBatch
+# By what a prediction's parameters of each kind are weighted in the reverse mean: p/max p (paper), p, or one.
+Superposition = Literal["max", "expected", "none"]
 
 
 @runtime_checkable
@@ -33,7 +35,8 @@ class Denoiser(Protocol):
 class JointProcess:
     """The schedules of the three parts of a row, and what the reverse step does with a prediction.
 
-    `superposition` weights a prediction's parameters by p_kind / max p, as the paper does at inference.
+    `superposition` weights a prediction's parameters: by p_kind / max p, as the paper does at inference; or by p_kind,
+    which makes them the expectation, since a network learns each kind's as if the row were of that kind; or not at all.
     """
 
     params: Schedule
@@ -41,11 +44,13 @@ class JointProcess:
     construction: Schedule
     label_smoothing: float
     reverse_logits: ReverseLogits = "expected"
-    superposition: bool = True
+    superposition: Superposition = "max"
 
     def __post_init__(self) -> None:
         if self.reverse_logits not in REVERSE_LOGITS:
             raise ValueError(f"reverse_logits must be one of {REVERSE_LOGITS}, not {self.reverse_logits!r}")
+        if self.superposition not in get_args(Superposition):
+            raise ValueError(f"superposition must be one of {get_args(Superposition)}, not {self.superposition!r}")
         if not self.params.num_steps == self.kind.num_steps == self.construction.num_steps:
             raise ValueError("params, kind and construction must have schedules of the same number of steps")
         check_smoothing(self.label_smoothing)
@@ -97,7 +102,7 @@ class JointProcess:
         return Clean(
             labels.reverse_logits(prediction.construction, self.label_smoothing, self.reverse_logits),
             labels.reverse_logits(kind, self.label_smoothing, self.reverse_logits),
-            superpose(prediction.params, kind) if self.superposition else prediction.params,
+            superpose(prediction.params, kind, self.superposition),
         )
 
     def step_back(
@@ -142,9 +147,13 @@ class Clean:
     params: Float[Tensor, "batch prim 14"]
 
 
-def superpose(params: Float[Tensor, "batch prim 14"], kind: Float[Tensor, "batch prim 5"]) -> Tensor:
-    """Weight each parameter by p_kind / max p of the row, so that unlikely kinds fade as they do in the data."""
-    weight = kind / kind.amax(dim=-1, keepdim=True)
+def superpose(
+    params: Float[Tensor, "batch prim 14"], kind: Float[Tensor, "batch prim 5"], by: Superposition = "max"
+) -> Float[Tensor, "batch prim 14"]:
+    """Weight each parameter by how likely its kind is, so that unlikely kinds fade as they do in the data."""
+    if by == "none":
+        return params
+    weight = kind / kind.amax(dim=-1, keepdim=True) if by == "max" else kind
     # Side by side, not by an index: a device need not wait for one to arrive.
     widths = ((of, len(names)) for of, names in layout.PARAM_NAMES.items())
     return params * torch.cat([weight[..., of, None].expand(*weight.shape[:-1], n) for of, n in widths], dim=-1)

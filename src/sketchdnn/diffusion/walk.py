@@ -1,0 +1,177 @@
+"""The walk from noise to a sketch that all samplers share. What they differ in is a table of numbers, made beforehand.
+
+A step takes each part of a row, coordinates or logits, to a weighted sum of its state, its predictions and noise. Noise
+of draw 0 starts a trajectory and every step takes the next draw; nothing else is random. Which way to go is decided by
+whole numbers, never by a look at a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.prediction import Prediction
+
+from . import gaussian, latent
+from .check import check_shape, check_steps
+from .given import Given
+from .latent import Latent
+from .noise import NoiseSource
+from .process import Denoiser, JointProcess
+from .schedule import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One step done: for a progress bar, a preview or an animation."""
+
+    number: int  # from 1
+    total: int
+    t: int
+    s: int
+    batch: SketchBatch  # X_s; at s = 0 the sample itself
+    prediction: Prediction  # of X_0, made at t
+
+
+OnStep = Callable[[Progress], None]
+
+
+class Weights(NamedTuple):
+    """x_s = of_x_t·x_t + of_x0·x̂_0 + of_before·(the prediction before) + std·noise; one number a step each, float64."""
+
+    of_x_t: Float[Tensor, " steps"]
+    of_x0: Float[Tensor, " steps"]
+    of_before: Float[Tensor, " steps"]
+    std: Float[Tensor, " steps"]
+
+
+# The weights of steps from t to s. The third level is where the walk was one move earlier: if it is noisier than t,
+# then a prediction was made there; at the start of the walk, and after going back up, it is not.
+WeightsOf = Callable[[Level, Level, Level], Weights]
+
+
+def walk(
+    denoise: Denoiser,
+    process: JointProcess,
+    noise: NoiseSource,
+    weights_of: WeightsOf,
+    *,
+    steps: Sequence[int] | None,
+    given: Given | None,
+    on_step: OnStep | None,
+    clean_of: Callable[[Prediction], Latent] | None = None,
+    end_on_prediction: bool = False,
+) -> SketchBatch:
+    """Draw sketches. `clean_of` makes of a prediction what goes into the sum; by default the process does."""
+    steps = range(process.num_steps, -1, -1) if steps is None else steps
+    start = noise(0)
+    _check(steps, process.num_steps, start, given)
+    clean_of = clean_of or (lambda prediction: latent.of_clean(process.clean(prediction)))
+    moves = _moves(steps, given)
+    table = _table(process, moves, weights_of, start.params)
+
+    state = _start(latent.of_noise(start), process, given)
+    clean = state  # stands in for the prediction before the first, with weight zero
+    batch = _shown(state, given)
+    with torch.no_grad():
+        for number, (t, s) in enumerate(moves, start=1):
+            before, fresh = clean, latent.of_noise(noise(number))
+            if s < t:
+                prediction = _predicted(denoise, batch, t, given)
+                clean = clean_of(prediction)
+                if given is not None:
+                    clean = given.tell(clean, process.label_smoothing)
+            state = Latent(*map(_combined, (part[number - 1] for part in table), state, clean, before, fresh))
+            batch = _shown(state, given)
+            if s == 0:
+                batch = _as_it_is(prediction, clean) if end_on_prediction else state.batch()
+                batch = batch if given is None else given.keep(batch)
+            if s < t and on_step is not None:
+                on_step(Progress(number, len(moves), t, s, batch, prediction))
+    return batch
+
+
+def _table(
+    process: JointProcess, moves: Sequence[tuple[int, int]], weights_of: WeightsOf, like: Tensor
+) -> list[Float[Tensor, "moves 4"]]:
+    """The weights of every move for each part of a row, cast last."""
+    t, s = torch.tensor(moves).unbind(dim=1)
+    down = s < t
+    before = t.roll(1)
+    low, high = torch.minimum(s, t), torch.maximum(s, t)
+    table = []
+    for schedule in (process.construction, process.kind, process.params):
+        schedule = schedule.to("cpu")
+        back = torch.stack(weights_of(schedule.at(low), schedule.at(high), schedule.at(before)), dim=-1)
+        alpha_ts, var_ts = gaussian.transition(schedule.at(low), schedule.at(high))
+        nothing = torch.zeros_like(var_ts)
+        forth = torch.stack(Weights(gaussian.root(alpha_ts), nothing, nothing, gaussian.root(var_ts)), dim=-1)
+        table.append(torch.where(down[:, None], back, forth).to(like))
+    return table
+
+
+def _combined(weights: Float[Tensor, " 4"], x_t: Tensor, x0: Tensor, before: Tensor, noise: Tensor) -> Tensor:
+    of_x_t, of_x0, of_before, std = weights.unbind()
+    return of_x_t * x_t + of_x0 * x0 + of_before * before + std * noise
+
+
+def _start(noise: Latent, process: JointProcess, given: Given | None) -> Latent:
+    """Noise, but for given parts, which start as the forward process would leave them."""
+    if given is None:
+        return noise
+    truth = latent.of_sketch(given.batch, process.label_smoothing)
+    noisy = Latent(*map(gaussian.diffuse, truth, noise, latent.levels(process, process.num_steps)))
+    return latent.where(given.masks, noisy, noise)
+
+
+def _shown(state: Latent, given: Given | None) -> SketchBatch:
+    """What the network sees of a state."""
+    return given.keep(state.batch()) if given is not None and given.way == "clean" else state.batch()
+
+
+def _predicted(denoise: Denoiser, batch: SketchBatch, t: int, given: Given | None) -> Prediction:
+    """What the network says, in the precision of the walk, and what is known better."""
+    said = denoise(batch, torch.full((len(batch),), t, device=batch.params.device))
+    parts = SketchBatch(said.construction_logits, said.kind_logits, said.params)
+    check_shape(parts, "what denoise returns", like=batch)
+    parts = parts.to(batch.params)
+    prediction = Prediction(parts.construction, parts.kind, parts.params)
+    return prediction if given is None else given.correct(prediction)
+
+
+def _as_it_is(prediction: Prediction, clean: Latent) -> SketchBatch:
+    """The prediction as a sketch."""
+    return SketchBatch(prediction.construction, prediction.kind, clean.params)
+
+
+def _moves(steps: Sequence[int], given: Given | None) -> list[tuple[int, int]]:
+    """From where to where each move goes: down the steps, and up again before each stretch that is walked anew.
+
+    The last step is taken once: nothing would follow that could fit itself to what comes out.
+    """
+    down = list(pairwise(steps))
+    if given is None or given.resamples == 1:
+        return down
+    moves: list[tuple[int, int]] = []
+    last = len(down) - 1
+    for first in range(0, last, given.jump):
+        stretch = down[first : min(first + given.jump, last)]
+        up = (stretch[-1][1], stretch[0][0])
+        moves += [*stretch, up] * (given.resamples - 1) + stretch
+    return [*moves, down[last]]
+
+
+def _check(steps: Sequence[int], num_steps: int, start: SketchBatch, given: Given | None) -> None:
+    check_steps(steps, num_steps)
+    if steps[0] != num_steps or steps[-1] != 0:
+        raise ValueError(f"steps must go from {num_steps} to 0, not from {steps[0]} to {steps[-1]}")
+    check_shape(start, "noise")
+    if given is not None:
+        check_shape(given.batch, "given.batch", like=start)

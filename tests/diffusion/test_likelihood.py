@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.distributions import Normal, kl_divergence
+from toys import ONLY_ARCS, process_of, random_noise
+
+from sketchdnn.diffusion.bins import Bins
+from sketchdnn.diffusion.bits import estimate
+from sketchdnn.diffusion.distribution import GaussianSoftmax
+from sketchdnn.diffusion.likelihood import Elbo, authors_estimate, diffusion, elbo, prior
+from sketchdnn.diffusion.oracles import RowTarget, entropy, oracle
+from sketchdnn.diffusion.process import JointProcess, Superposition, authors_process, our_process, paper_process
+from sketchdnn.diffusion.schedule import Schedule, authors_cosine, cosine, linear, log_linear_snr
+from sketchdnn.diffusion.step_draws import StepDraws, draw_steps, every_step, step_as_noisy_as
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch, relevant
+from sketchdnn.representation.prediction import Prediction
+
+SHARES = (0.55, 0.25, 0.12, 0.06, 0.02)
+MIXED = RowTarget((0.4, 0.2, 0.15, 0.1, 0.15), construction=0.3, std=0.4)
+DIMENSIONS = 16 * 5  # parameters of sixteen arcs
+
+
+def sketches(target: RowTarget, batch: int, seed: int = 0) -> SketchBatch:
+    return target.sample(batch, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def bound(target: RowTarget, process: JointProcess, batch: int, draws: int, seed: int = 0, **options) -> Elbo:
+    """The bound for sketches of a target whose exact denoiser is the network."""
+    read_at = options.pop("read_at", 1)
+    steps = draw_steps(process, batch, draws, torch.Generator().manual_seed(seed + 1), read_at=read_at)
+    noise = random_noise(seed + 2, batch, dtype=torch.float64)
+    return elbo(target.denoiser(process), process, sketches(target, batch, seed), noise, steps, **options)
+
+
+def closed_form(schedule: Schedule, std: float) -> float:
+    """The bound per dimension for N(0, std²): the exact denoiser errs by the posterior variance of x_0."""
+    alpha_bar, var = schedule.alpha_bar, schedule.var
+    error = std**2 * var / (alpha_bar * std**2 + var)
+    snr = alpha_bar[1:] / var[1:]
+    reach = (alpha_bar[-1] * std**2 + var[-1] - 1 - var[-1].log()) / 2
+    walk = ((snr[:-1] - snr[1:]) * error[2:]).sum() / 2
+    return float(reach + walk + (2 * math.pi * var[1]).log() / 2 + error[1] / (2 * var[1]))
+
+
+def exact_nll(std: float) -> float:
+    return math.log(2 * math.pi * math.e * std**2) / 2
+
+
+@pytest.mark.parametrize("schedule", [cosine(2000), linear(500), authors_cosine(2000)], ids=lambda s: s.name)
+@pytest.mark.parametrize("std", [1.0, 0.5])
+def test_the_estimate_is_the_closed_form_of_a_gaussian(schedule: Schedule, std: float) -> None:
+    per_dimension = estimate(bound(RowTarget(ONLY_ARCS, std=std), process_of(schedule), 300, 8).nats / DIMENSIONS)
+    assert abs(per_dimension.mean - closed_form(schedule, std)) < 3 * per_dimension.standard_error
+    assert per_dimension.standard_error < 0.05
+
+
+@pytest.mark.parametrize("std", [1.0, 0.5])
+def test_fine_steps_in_log_snr_come_within_a_hundredth_of_the_exact_likelihood(std: float) -> None:
+    schedule = log_linear_snr(10_000)
+    assert 0 < closed_form(schedule, std) - exact_nll(std) < 0.01
+    per_dimension = estimate(bound(RowTarget(ONLY_ARCS, std=std), process_of(schedule), 300, 8).nats / DIMENSIONS)
+    assert abs(per_dimension.mean - closed_form(schedule, std)) < 3 * per_dimension.standard_error
+
+
+def test_the_papers_schedule_is_loose_by_a_third_of_a_nat_a_dimension() -> None:
+    """What docs/equations.md says of it."""
+    assert closed_form(cosine(2000), 1.0) - exact_nll(1.0) == pytest.approx(0.358, abs=0.001)
+
+
+@pytest.mark.parametrize("process", [our_process(60), paper_process(60)], ids=["expected", "log"])
+def test_the_diffusion_term_of_the_truth_is_nothing(process: JointProcess) -> None:
+    x0 = sketches(MIXED, 4)
+    parts = diffusion(oracle(x0), process, x0, random_noise(0, 4, dtype=torch.float64), every_step(process, 4))
+    assert parts.total.abs().max() < 1e-20
+
+
+@pytest.mark.parametrize("form", ["log", "2log", "expected"])
+def test_a_step_costs_the_divergence_of_its_two_posteriors(form) -> None:
+    """One term against KL divergences computed from the distributions themselves."""
+    process = replace(our_process(40), reverse_logits=form)
+    x0, noise = sketches(MIXED, 6), random_noise(5, 6, dtype=torch.float64)(1)
+    said = Prediction(*(torch.randn(part.shape, dtype=torch.float64) for part in (x0.construction, x0.kind, x0.params)))
+    t = torch.tensor([2, 7, 15, 22, 31, 40])
+    one = StepDraws(t[None], torch.ones(1, 6, dtype=torch.float64))
+    parts = diffusion(lambda batch_t, t: said, process, x0, lambda _: noise, one)
+
+    x_t, clean = process.diffuse(x0, t, noise), process.clean(said)
+    logits = {"construction": clean.construction_logits, "kind": clean.kind_logits}
+    for i in range(6):
+        at_s, at_t = process.levels(int(t[i]) - 1), process.levels(int(t[i]))
+        for name, guessed in logits.items():
+            label, x = getattr(x0, name)[i], getattr(x_t, name)[i].log()
+            levels = getattr(at_s, name), getattr(at_t, name)
+            true, std = mean_and_std((0.99 * label + 0.01 / label.shape[-1]).log(), x, *levels)
+            guess, _ = mean_and_std(guessed[i], x, *levels)
+            divergence = kl_divergence(GaussianSoftmax(true, std), GaussianSoftmax(guess, std)).sum()
+            torch.testing.assert_close(getattr(parts, name)[i], divergence)
+        true, std = mean_and_std(x0.params[i], x_t.params[i], at_s.params, at_t.params)
+        guess, _ = mean_and_std(clean.params[i], x_t.params[i], at_s.params, at_t.params)
+        torch.testing.assert_close(parts.params[i], kl_divergence(Normal(true, std), Normal(guess, std)).sum())
+
+
+def mean_and_std(x0, x_t, level_s, level_t) -> tuple[torch.Tensor, torch.Tensor]:
+    """Bayes' rule on two Gaussians, by precisions."""
+    alpha = level_t.alpha_bar / level_s.alpha_bar
+    forward, back = alpha / (1 - alpha), 1 / level_s.var
+    var = 1 / (forward + back)
+    return var * (alpha.sqrt() / (1 - alpha) * x_t + back * level_s.alpha_bar.sqrt() * x0), var.sqrt()
+
+
+def test_the_prior_term_is_the_divergence_from_noise() -> None:
+    process = process_of(log_linear_snr(50, 10, -1))  # its last level is not pure noise
+    x0 = sketches(MIXED, 3)
+    parts, at = prior(process, x0), process.levels(50)
+    level = at.params
+    reached = Normal(level.alpha_bar.sqrt() * x0.params, level.var.sqrt())
+    noise = Normal(torch.zeros_like(x0.params), 1.0)
+    torch.testing.assert_close(parts.params, kl_divergence(reached, noise).sum((-2, -1)))
+    logits = (0.99 * x0.kind + 0.01 / 5).log()
+    reached = GaussianSoftmax(at.kind.alpha_bar.sqrt() * logits, at.kind.var.sqrt())
+    noise = GaussianSoftmax(torch.zeros_like(logits), 1.0)
+    torch.testing.assert_close(parts.kind, kl_divergence(reached, noise).sum(-1))
+    assert prior(our_process(50), x0).total.abs().max() == 0
+
+
+def test_expected_logits_bound_the_entropy_of_labels_tightly() -> None:
+    result = bound(RowTarget(SHARES), our_process(2000), 1500, 12)
+    per_label = (result.prior.kind + result.diffusion.kind + result.reconstruction.kind) / 16
+    assert estimate(per_label).mean == pytest.approx(entropy(SHARES), rel=0.03)
+    assert estimate(per_label).standard_error < 0.01 * entropy(SHARES)
+
+
+def test_the_logit_of_the_expectation_is_a_looser_bound() -> None:
+    result = bound(RowTarget(SHARES), paper_process(2000), 500, 8)
+    per_label = estimate((result.diffusion.kind + result.reconstruction.kind) / 16)
+    assert per_label.mean == pytest.approx(1.61, abs=0.05)
+
+
+def test_two_seeds_agree() -> None:
+    first, second = (estimate(bound(MIXED, our_process(400), 200, 6, seed=s).nats) for s in (10, 20))
+    assert abs(first.mean - second.mean) < 3 * math.hypot(first.standard_error, second.standard_error)
+    assert first.mean != second.mean
+
+
+def exact_nats(x0: SketchBatch, bins: Bins) -> torch.Tensor:
+    """−log P of a mixed sketch on the grid: its rows are independent, so it is a sum."""
+    kind, flag = x0.kind.argmax(-1), x0.construction.argmax(-1)
+    of_kind = torch.tensor(MIXED.kind, dtype=torch.float64).log()[kind]
+    of_flag = torch.where(flag == 1, math.log(MIXED.construction), math.log(1 - MIXED.construction))
+    of_cells = bins.log_mass(x0.params, torch.zeros_like(x0.params), MIXED.std)
+    rows = of_kind + of_flag * (kind != layout.NONE) + (of_cells * relevant(kind)).sum(-1)
+    return -rows.sum(-1)
+
+
+@pytest.mark.parametrize("superposition", ["max", "expected", "none"])
+@pytest.mark.parametrize("bits", [4, 6])
+def test_on_a_grid_it_bounds_the_probability_and_closely(bits: int, superposition: Superposition) -> None:
+    """The headline figure: kinds, flags and cells of a target whose probabilities are known exactly."""
+    process, bins = process_of(log_linear_snr(2000), superposition=superposition), Bins(bits)
+    read_at = step_as_noisy_as(process, 1.5 * 2 / bins.levels)
+    level = process.params.at(read_at)
+    last = float(MIXED.std**2 * level.var / (level.alpha_bar * MIXED.std**2 + level.var))
+    result = bound(MIXED, process, 500, 12, bins=bins, read_at=read_at, last_variance=last)
+    exact = exact_nats(sketches(MIXED, 500), bins)
+    gap = estimate((result.nats - exact) / 16)
+    assert gap.mean > -3 * gap.standard_error
+    assert gap.mean < 0.02 * float(exact.mean()) / 16 + 3 * gap.standard_error
+    assert gap.standard_error < 0.05
+
+
+@pytest.mark.parametrize("schedule", [cosine(500), log_linear_snr(500)], ids=lambda s: s.name)
+@pytest.mark.parametrize("last_variance", [None, 1e-5, 1e-2])
+def test_no_choice_of_the_last_variance_breaks_the_bound(schedule: Schedule, last_variance: float | None) -> None:
+    bins = Bins(8)
+    result = bound(MIXED, process_of(schedule), 200, 6, bins=bins, last_variance=last_variance)
+    gap = estimate(result.nats - exact_nats(sketches(MIXED, 200), bins))
+    assert gap.mean > 0
+    assert result.last_variance == (last_variance or float(schedule.var[1]))
+
+
+def test_noisy_zeros_of_other_kinds_are_paid_for() -> None:
+    """A model that is sure of the kind but not of the zeros pays; the authors' estimate does not notice."""
+    process, x0 = our_process(50), sketches(RowTarget(ONLY_ARCS, std=0.4), 4)
+    process = replace(process, superposition="none")
+
+    def unsure(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
+        wrong = torch.where(relevant(x0.kind.argmax(-1)), x0.params, 0.1)
+        return Prediction(x0.construction.log(), x0.kind.log(), wrong)
+
+    noise, steps = random_noise(0, 4, dtype=torch.float64), every_step(process, 4)
+    assert (elbo(unsure, process, x0, noise, steps).diffusion.params > 1).all()
+    assert authors_estimate(unsure, process, x0, noise, steps).total.abs().max() == 0
+
+
+def test_the_authors_estimate_is_no_bound() -> None:
+    """For labels it falls below the entropy, which no bound can."""
+    process, target = authors_process(2000), RowTarget(SHARES)
+    x0 = sketches(target, 300)
+    f_of_alpha_bar = replace(process, kind=process_of(process.params, process.label_smoothing).kind)
+    steps = draw_steps(f_of_alpha_bar, 300, 16, torch.Generator().manual_seed(3))
+    noise = random_noise(4, 300, dtype=torch.float64)
+    parts = authors_estimate(target.denoiser(f_of_alpha_bar), process, x0, noise, steps)
+    assert estimate(parts.kind / 16).mean < 0.5 * entropy(SHARES)
+
+
+def test_a_density_names_its_variance_and_moves_with_it() -> None:
+    process = our_process(200)
+    result = bound(MIXED, process, 50, 2)
+    assert result.last_variance == float(process.params.var[1])
+    assert result.read_at == 1
+    other = bound(MIXED, process, 50, 2, last_variance=result.last_variance / 4)
+    assert other.diffusion.total.equal(result.diffusion.total)
+    assert not other.reconstruction.params.equal(result.reconstruction.params)
+    torch.testing.assert_close(result.bits * math.log(2), result.nats)
+
+
+def test_empty_rows_have_no_flag_to_tell() -> None:
+    process, x0 = our_process(20), sketches(RowTarget((0.0, 0.0, 0.0, 0.0, 1.0)), 3)
+
+    def wrong_about_flags(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
+        return Prediction(-9.0 * x0.construction, x0.kind.log(), x0.params)
+
+    result = elbo(wrong_about_flags, process, x0, random_noise(0, 3, dtype=torch.float64), every_step(process, 3))
+    assert result.reconstruction.total.abs().max() == 0
+    assert (result.diffusion.construction > 0).all()
+    bare = SketchBatch(torch.zeros_like(x0.construction), x0.kind, x0.params)  # as the authors write them
+    assert (
+        elbo(oracle(x0), process, bare, random_noise(0, 3, dtype=torch.float64), every_step(process, 3))
+        .nats.isfinite()
+        .all()
+    )
+
+
+def test_bad_input_is_refused_by_name() -> None:
+    process, x0 = our_process(20), sketches(MIXED, 2)
+    noise, steps = random_noise(0, 2, dtype=torch.float64), every_step(process, 2)
+
+    def refused(match: str, batch: SketchBatch = x0, steps: StepDraws = steps, **options) -> None:
+        with pytest.raises(ValueError, match=match):
+            elbo(oracle(x0), process, batch, noise, steps, **options)
+
+    refused(r"x0\.kind", SketchBatch(x0.construction, x0.kind * 0.5 + 0.1, x0.params))
+    refused(r"x0\.construction", SketchBatch(x0.construction * 0 + 0.5, x0.kind, x0.params))
+    refused(r"x0\.params", SketchBatch(x0.construction, x0.kind, x0.params + 1))
+    refused(r"x0\.params", SketchBatch(x0.construction, x0.kind, x0.params * math.nan))
+    refused("last_variance", last_variance=0.0)
+    refused("last_variance", last_variance=math.inf)
+    refused("steps", steps=every_step(process, 3))
+    refused("steps", steps=StepDraws(steps.t - 1, steps.count))
+    refused("steps", steps=StepDraws(steps.t + 1, steps.count))
+    refused("noise", sketches(MIXED, 3), every_step(process, 3))

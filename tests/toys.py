@@ -1,0 +1,56 @@
+"""Noise for toy problems: plain random, one impulse at a time, or silence."""
+
+from __future__ import annotations
+
+import torch
+
+from sketchdnn.diffusion.noise import NoiseSource
+from sketchdnn.diffusion.process import JointProcess
+from sketchdnn.diffusion.schedule import Schedule, augment
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch
+
+WIDTHS = (layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS)
+ONLY_ARCS = (0.0, 0.0, 1.0, 0.0, 0.0)
+ARC_COLUMNS = [i for i, kind in enumerate(layout.KIND_OF_PARAM) if kind == 2]
+
+
+def random_noise(
+    seed: int, batch: int, rows: int = layout.MAX_PRIMITIVES, dtype: torch.dtype = torch.float32
+) -> NoiseSource:
+    """Quicker than the noise that belongs to a sample; every call draws anew."""
+    generator = torch.Generator().manual_seed(seed)
+    return lambda number: SketchBatch(
+        *(torch.randn(batch, rows, width, generator=generator, dtype=dtype) for width in WIDTHS)
+    )
+
+
+def impulses(draws: int) -> NoiseSource:
+    """Draw d is 1 for one parameter of an arc, number d of all, and 0 elsewhere.
+
+    A sampler of a Gaussian target is linear in its noise, so the squares of what comes out add up to the variance of
+    its samples: exact, where random numbers would only estimate it.
+    """
+    batch = -(-draws // len(ARC_COLUMNS))
+
+    def draw(number: int) -> SketchBatch:
+        params = torch.zeros(batch, 1, layout.NUM_PARAMS, dtype=torch.float64)
+        params[number // len(ARC_COLUMNS), 0, ARC_COLUMNS[number % len(ARC_COLUMNS)]] = 1.0
+        return SketchBatch(
+            torch.zeros(batch, 1, layout.NUM_CONSTRUCTION, dtype=torch.float64),
+            torch.zeros(batch, 1, layout.NUM_KINDS, dtype=torch.float64),
+            params,
+        )
+
+    return draw
+
+
+def process_of(schedule: Schedule, label_smoothing: float = 0.99, **options: object) -> JointProcess:
+    """Coordinates on a schedule, and labels on its augmentations."""
+    return JointProcess(
+        params=schedule,
+        kind=augment(schedule, layout.NUM_KINDS, label_smoothing),
+        construction=augment(schedule, layout.NUM_CONSTRUCTION, label_smoothing),
+        label_smoothing=label_smoothing,
+        **options,  # type: ignore[arg-type]
+    )
