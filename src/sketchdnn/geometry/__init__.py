@@ -12,9 +12,12 @@ from .arcs import (
 from .bounds import Box, bounds
 from .constraints import EXTERNAL, Constraint, ConstraintType, Part, Ref
 from .errors import GeometryError, SketchError
+from .loops import Chain, Loop, Profile, profile
 from .normalise import Placement, normalise
+from .overlaps import Overlap, overlaps
 from .primitives import TAU, Arc, Circle, Kind, Line, Point, Primitive, Vec
 from .sketch import MM_PER_UNIT, Sketch
+from .tessellate import tessellate
 
 __all__ = [
     "EXTERNAL",
@@ -22,16 +25,20 @@ __all__ = [
     "TAU",
     "Arc",
     "Box",
+    "Chain",
     "Circle",
     "Constraint",
     "ConstraintType",
     "GeometryError",
     "Kind",
     "Line",
+    "Loop",
+    "Overlap",
     "Part",
     "Placement",
     "Point",
     "Primitive",
+    "Profile",
     "Ref",
     "Sketch",
     "SketchError",
@@ -44,5 +51,8 @@ __all__ = [
     "bounds",
     "bulge",
     "normalise",
+    "overlaps",
+    "profile",
     "signed_radius",
+    "tessellate",
 ]

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 from .errors import GeometryError
 from .primitives import TAU, Arc, Vec
@@ -35,25 +36,29 @@ def arc_from_sweep(start: Vec, end: Vec, sweep: float, *, construction: bool = F
     if sweep < 0:
         start, end, sweep = end, start, -sweep
     chord = math.dist(start, end)
-    if not 0 < sweep < TAU or not 0 < chord < math.inf:
+    half_sine = math.sin(sweep / 2) if 0 < sweep < TAU else 0.0
+    if not 0 < chord < math.inf or half_sine <= 0:
         raise GeometryError(f"no arc turns through {sweep} between ends {chord} apart")
-    radius = chord / (2 * math.sin(sweep / 2))
     # From the middle of the chord the centre lies to its left, by a distance that turns negative past the semicircle.
     # Written as chord/2 · cot(sweep/2) so that nothing is divided by a vanishing cosine.
-    height = chord / 2 * math.cos(sweep / 2) / math.sin(sweep / 2)
-    ux, uy = (end[0] - start[0]) / chord, (end[1] - start[1]) / chord
-    center = ((start[0] + end[0]) / 2 - height * uy, (start[1] + end[1]) / 2 + height * ux)
-    start_angle = math.atan2(start[1] - center[1], start[0] - center[0])
-    return Arc(center, radius, start_angle, sweep, construction)
+    height = chord / 2 * math.cos(sweep / 2) / half_sine
+    return _arc_on_chord(start, end, chord / (2 * half_sine), height, sweep, construction)
 
 
 def arc_from_signed_radius(start: Vec, end: Vec, radius: float, *, construction: bool = False) -> Arc:
-    """The paper's form: counter-clockwise from `start` to `end`; + the minor arc, − the major arc of that radius."""
+    """The paper's form: counter-clockwise from `start` to `end`; + the minor arc, − the major arc of that radius.
+
+    Close to a semicircle this form says little: a sweep within 1e-7 of π comes back only to that accuracy, while a
+    semicircle itself is kept, whichever way its radius was rounded.
+    """
     chord = math.dist(start, end)
-    if abs(radius) < chord / 2:
+    depth = abs(radius) - chord / 2
+    rounding = 4 * sys.float_info.epsilon * max(map(abs, (*start, *end, radius)))
+    if not 0 < chord < math.inf or not -rounding <= depth < math.inf:
         raise GeometryError(f"no arc of radius {abs(radius)} joins ends {chord} apart")
-    minor = 2 * math.asin(min(1.0, chord / (2 * abs(radius)))) if radius else 0.0
-    return arc_from_sweep(start, end, minor if radius > 0 else TAU - minor, construction=construction)
+    height = math.sqrt(depth * (abs(radius) + chord / 2)) if depth > rounding else 0.0
+    height = math.copysign(height, radius)
+    return _arc_on_chord(start, end, abs(radius), height, 2 * math.atan2(chord / 2, height), construction)
 
 
 def arc_from_bulge(start: Vec, end: Vec, bulge: float, *, construction: bool = False) -> Arc:
@@ -67,7 +72,9 @@ def arc_from_points(start: Vec, through: Vec, end: Vec, *, construction: bool = 
     bx, by = end[0] - through[0], end[1] - through[1]
     cross = ax * by - ay * bx
     a, b, c = math.hypot(ax, ay), math.hypot(bx, by), math.dist(start, end)
-    if cross == 0 or not all(map(math.isfinite, (a, b, c, cross))):
+    if not all(map(math.isfinite, (a, b, c, cross))):
+        raise GeometryError("an arc has a coordinate that is not a number, or too large")
+    if cross == 0:
         raise GeometryError(f"no arc passes through {start}, {through} and {end}: they are on one line")
     # The inscribed angle at `through` is half of the arc that does *not* contain it.
     inscribed = math.atan2(abs(cross), ax * bx + ay * by)
@@ -84,3 +91,12 @@ def signed_radius(arc: Arc) -> float:
 def bulge(arc: Arc) -> float:
     """tan(sweep / 4), the DXF polyline scalar; always positive since our arcs run counter-clockwise."""
     return math.tan(arc.sweep / 4)
+
+
+def _arc_on_chord(start: Vec, end: Vec, radius: float, height: float, sweep: float, construction: bool) -> Arc:
+    """The arc whose centre lies `height` to the left of the middle of its chord."""
+    chord = math.dist(start, end)
+    ux, uy = (end[0] - start[0]) / chord, (end[1] - start[1]) / chord
+    center = ((start[0] + end[0]) / 2 - height * uy, (start[1] + end[1]) / 2 + height * ux)
+    start_angle = math.atan2(start[1] - center[1], start[0] - center[0])
+    return Arc(center, radius, start_angle, sweep, construction)

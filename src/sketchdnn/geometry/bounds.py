@@ -58,7 +58,7 @@ def table_bounds(table: Table) -> NDArray[np.float64]:
     """Low x, low y, high x, high y of each sketch of a table; inf and −inf for a sketch without primitives."""
     lows = np.full((table.num_sketches, 2), np.inf)
     highs = np.full((table.num_sketches, 2), -np.inf)
-    low, high = _row_bounds(table)
+    low, high = row_bounds(table)
     starts = np.flatnonzero(np.diff(table.owner, prepend=-1))
     if len(starts):
         owners = table.owner[starts]
@@ -67,7 +67,8 @@ def table_bounds(table: Table) -> NDArray[np.float64]:
     return np.concatenate([lows, highs], axis=1)
 
 
-def _row_bounds(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def row_bounds(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The low and the high corner of each primitive of a table."""
     at = np.stack([table.x, table.y], axis=1)
     other = np.where((table.kind == Kind.LINE)[:, None], np.stack([table.x2, table.y2], axis=1), at)
     reach = np.where(table.kind == Kind.CIRCLE, table.radius, 0.0)[:, None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass, replace
 
 from .bounds import bounds
@@ -32,8 +34,10 @@ def normalise(sketch: Sketch, half_extent: float = 1.0) -> tuple[Sketch, Placeme
     (1.0, Circle(center=(30.0, 0.0), radius=5.0, construction=False))
     """
     box = bounds(sketch)
-    if box.size <= 0:
-        raise GeometryError("a sketch of no extent cannot be scaled to a standard size")
+    if not 0 < half_extent < math.inf:
+        raise GeometryError(f"a sketch cannot be scaled to half extent {half_extent}")
     scale = box.size / (2 * half_extent)
+    if scale < sys.float_info.min:
+        raise GeometryError("a sketch of no extent cannot be scaled to a standard size")
     placed = sketch.moved(1 / scale, (-box.center[0] / scale, -box.center[1] / scale))
     return replace(placed, units=None), Placement(box.center, scale, sketch.units)

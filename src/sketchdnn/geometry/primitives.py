@@ -48,7 +48,7 @@ class Line:
     construction: bool = False
 
     def __post_init__(self) -> None:
-        _check_numbers("line", *self.start, *self.end)
+        _check_numbers("a line", *self.start, *self.end)
         if self.start == self.end:
             raise GeometryError(f"a line needs two different ends, both are {self.start}")
 
@@ -67,8 +67,8 @@ class Circle:
     construction: bool = False
 
     def __post_init__(self) -> None:
-        _check_numbers("circle", *self.center, self.radius)
-        _check_radius("circle", self.radius)
+        _check_numbers("a circle", *self.center, self.radius)
+        _check_radius("a circle", self.radius)
 
     @property
     def length(self) -> float:
@@ -87,8 +87,8 @@ class Arc:
     construction: bool = False
 
     def __post_init__(self) -> None:
-        _check_numbers("arc", *self.center, self.radius, self.start_angle, self.sweep)
-        _check_radius("arc", self.radius)
+        _check_numbers("an arc", *self.center, self.radius, self.start_angle, self.sweep)
+        _check_radius("an arc", self.radius)
         if not 0 < self.sweep < TAU:
             raise GeometryError(f"an arc's sweep lies between 0 and 2π, not {self.sweep}")
         if self.start == self.end:
@@ -129,7 +129,7 @@ class Point:
     construction: bool = False
 
     def __post_init__(self) -> None:
-        _check_numbers("point", *self.at)
+        _check_numbers("a point", *self.at)
 
     @property
     def length(self) -> float:
@@ -143,9 +143,9 @@ def _check_numbers(what: str, *numbers: float) -> None:
     for number in numbers:
         if not -LARGEST_COORDINATE <= number <= LARGEST_COORDINATE:  # false for NaN too
             reason = "is not a number" if math.isnan(number) else f"is beyond ±{LARGEST_COORDINATE:g}"
-            raise GeometryError(f"a {what} has a coordinate that {reason}")
+            raise GeometryError(f"{what} has a coordinate that {reason}")
 
 
 def _check_radius(what: str, radius: float) -> None:
     if radius <= 0:
-        raise GeometryError(f"a {what}'s radius must be above zero, not {radius}")
+        raise GeometryError(f"{what}'s radius must be above zero, not {radius}")

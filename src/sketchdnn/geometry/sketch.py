@@ -8,7 +8,7 @@ from typing import Any
 
 from .constraints import LENGTHS, PARTS_OF_KIND, Constraint
 from .errors import GeometryError
-from .primitives import Arc, Circle, Line, Point, Primitive, Vec
+from .primitives import Arc, Circle, Kind, Line, Point, Primitive, Vec
 
 MM_PER_UNIT: Mapping[str, float] = {
     "um": 1e-3,
@@ -54,7 +54,8 @@ class Sketch:
                     )
                 kind = self.primitives[ref.primitive].kind
                 if ref.part not in PARTS_OF_KIND[kind]:
-                    raise GeometryError(f"a {constraint.type} constraint refers to the {ref.part} of a {kind.label}")
+                    owner = "an arc" if kind is Kind.ARC else f"a {kind.label}"
+                    raise GeometryError(f"a {constraint.type} constraint refers to the {ref.part} of {owner}")
 
     def __len__(self) -> int:
         return len(self.primitives)

@@ -1,0 +1,78 @@
+"""Shapes with known areas, and the ways a drawing can be turned over without changing what it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sketchdnn.geometry import Arc, Circle, Line, Loop, Point, Primitive, Vec, tessellate
+
+
+def polygon(*corners: Vec) -> list[Primitive]:
+    return [Line(a, b) for a, b in zip(corners, (*corners[1:], corners[0]), strict=True)]
+
+
+def rectangle(x: float, y: float, width: float, height: float) -> list[Primitive]:
+    return polygon((x, y), (x + width, y), (x + width, y + height), (x, y + height))
+
+
+def slot(length: float, radius: float) -> list[Primitive]:
+    """Two half circles and two lines around the origin; `length` between the centres."""
+    x = length / 2
+    return [
+        Line((-x, -radius), (x, -radius)),
+        Arc((x, 0), radius, -math.pi / 2, math.pi),
+        Line((x, radius), (-x, radius)),
+        Arc((-x, 0), radius, math.pi / 2, math.pi),
+    ]
+
+
+def d_shape(radius: float, sweep: float) -> list[Primitive]:
+    """An arc, major or minor, and its chord."""
+    arc = Arc((0, 0), radius, 0.3, sweep)
+    return [arc, Line(arc.end, arc.start)]
+
+
+def turned(
+    p: Primitive, angle: float = 0.0, *, mirrored: bool = False, scale: float = 1.0, by: Vec = (0, 0)
+) -> Primitive:
+    """A primitive mirrored in the y axis if asked for, then turned about the origin, scaled and moved."""
+
+    def place(v: Vec) -> Vec:
+        x, y = (-v[0] if mirrored else v[0]), v[1]
+        c, s = math.cos(angle), math.sin(angle)
+        return (scale * (c * x - s * y) + by[0], scale * (s * x + c * y) + by[1])
+
+    match p:
+        case Line(start, end):
+            return replace(p, start=place(start), end=place(end))
+        case Circle(center, radius):
+            return replace(p, center=place(center), radius=scale * radius)
+        case Arc(center, radius, start_angle, sweep):
+            first = math.pi - start_angle - sweep if mirrored else start_angle
+            return replace(p, center=place(center), radius=scale * radius, start_angle=first + angle)
+        case Point(at):
+            return replace(p, at=place(at))
+
+
+def backwards(p: Primitive) -> Primitive:
+    """A line drawn from its other end; nothing else has a direction to choose."""
+    return replace(p, start=p.end, end=p.start) if isinstance(p, Line) else p
+
+
+def permuted(items: Sequence[Primitive], order: Sequence[int]) -> list[Primitive]:
+    return [items[i] for i in order]
+
+
+def drawn_area(items: list[Primitive], loop: Loop) -> float:
+    """The shoelace area of a fine polyline along the edges of a loop, which must follow one another."""
+    size = loop.perimeter
+    pieces = [tessellate(items[e.primitive], 1e-7 * size)[:: 1 if e.forward else -1] for e in loop.edges]
+    for a, b in zip(pieces, pieces[1:] + pieces[:1], strict=True):
+        assert np.hypot(*(a[-1] - b[0])) < 1e-6 * size
+    places = np.concatenate(pieces) - pieces[0][0]
+    x, y = places.T
+    return float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))) / 2
