@@ -17,6 +17,7 @@ from sketchdnn.geometry import (
     Line,
     Point,
     Primitive,
+    Sketch,
     profile,
 )
 
@@ -280,3 +281,24 @@ def test_areas_stay_exact_far_from_the_origin() -> None:
 def test_the_tolerance_is_a_share_of_the_size(tolerance: float) -> None:
     with pytest.raises(GeometryError, match="share of the size"):
         profile(rectangle(0, 0, 1, 1), tolerance)
+
+
+def test_eyes_on_the_chords_of_a_link_are_holes() -> None:
+    """The middle of each eye lies on the chord of an end's arc, to the last bit or not."""
+    for turn in (0.0, 0.3, math.pi / 2):
+        c, s = math.cos(turn), math.sin(turn)
+
+        def place(x: float, y: float, c: float = c, s: float = s) -> tuple[float, float]:
+            return (c * x - s * y, s * x + c * y)
+
+        link = Sketch(
+            (
+                Arc(place(0, 47.5), 26.5, turn, math.pi),
+                Arc(place(0, -47.5), 26.5, turn + math.pi, math.pi),
+                Line(place(-26.5, 47.5), place(-26.5, -47.5)),
+                Line(place(26.5, -47.5), place(26.5, 47.5)),
+                Circle(place(0, 47.5), 10.5),
+                Circle(place(0, -47.5), 10.5),
+            )
+        )
+        assert sorted(loop.depth for loop in profile(link).loops) == [0, 1, 1]

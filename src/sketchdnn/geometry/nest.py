@@ -9,10 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .bounds import row_bounds
-from .intersect import Curve, distance, middle
+from .intersect import Curve, distance
 from .near import near_pairs
-from .primitives import Circle, Line, Vec
+from .primitives import TAU, Arc, Circle, Line, Vec
 from .table import Floats, to_table
+
+# How far along a curve a place is taken to ask what it lies in: the golden section, no fraction that drawings favour.
+_ALONG = 0.381966
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,23 @@ def _candidates(low: Floats, high: Floats, area: Floats, slack: float) -> Iterat
 def lies_in(inner: Outline, outer: Outline, *, closely: bool) -> bool:
     """Whether an outline that does not cross another lies inside: any of its places tells, unless it is on both."""
     if not closely:
-        return contains(outer, middle(inner.pieces[0]))
-    places = [middle(piece) for piece in inner.pieces]
+        return contains(outer, _place_on(inner.pieces[0]))
+    places = [_place_on(piece) for piece in inner.pieces]
     return contains(outer, max(places, key=lambda place: min(distance(piece, place) for piece in outer.pieces)))
+
+
+def _place_on(curve: Curve) -> Vec:
+    """A place on a curve that symmetry singles out for nothing.
+
+    Middles and quarters of one curve often lie on the chord of another, where rounding decides on which side.
+    """
+    match curve:
+        case Line((x0, y0), (x1, y1)):
+            return (x0 + _ALONG * (x1 - x0), y0 + _ALONG * (y1 - y0))
+        case Arc():
+            return curve.at(_ALONG)
+        case Circle((x, y), radius):
+            return (x + radius * math.cos(TAU * _ALONG), y + radius * math.sin(TAU * _ALONG))
 
 
 def contains(outline: Outline, place: Vec) -> bool:
