@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sketchdnn.formats import read, write
+    from sketchdnn.generation import SketchDNN
     from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
 
-__all__ = ["Arc", "Circle", "Line", "Point", "Sketch", "read", "write"]
+__all__ = ["Arc", "Circle", "Line", "Point", "Sketch", "SketchDNN", "read", "write"]
 
-_ROOM_OF = {name: "formats" if name in ("read", "write") else "geometry" for name in __all__}
+_ROOM_OF = dict.fromkeys(__all__, "geometry") | {"read": "formats", "write": "formats", "SketchDNN": "generation"}
 
 
 def __getattr__(name: str) -> Any:

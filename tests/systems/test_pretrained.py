@@ -9,14 +9,22 @@ import pytest
 import torch
 
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.systems.pretrained import PretrainedError, from_pretrained, save_pretrained
+from sketchdnn.systems.pretrained import (
+    PretrainedError,
+    bundled_names,
+    from_pretrained,
+    model_hash,
+    save_pretrained,
+)
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+
+MEBIBYTE = 2**20
 
 
 @pytest.fixture
 def system() -> SketchDNN:
     torch.manual_seed(0)
-    system = SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=64, depth=2, heads=2)))
+    system = SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=64, depth=2, heads=2), superposition="none"))
     for weight in system.parameters():
         torch.nn.init.normal_(weight, std=0.1)
     return system
@@ -27,6 +35,7 @@ def test_what_is_saved_is_loaded(system: SketchDNN, tmp_path: Path, eight_bit: b
     save_pretrained(system, tmp_path, eight_bit=eight_bit)
     loaded = from_pretrained(tmp_path)
     assert loaded.config == system.config
+    assert loaded.process.superposition == "none"
     for name, weight in system.state_dict().items():
         error = (loaded.state_dict()[name] - weight).norm() / weight.norm()
         assert error < tolerance, name
@@ -39,14 +48,27 @@ def test_eight_bits_take_about_half_the_room_of_half_precision(system: SketchDNN
     assert eight < 0.8 * half  # this small network is mostly ends, which stay in half
 
 
+def test_a_model_is_known_by_its_weights(system: SketchDNN, tmp_path: Path) -> None:
+    save_pretrained(system, tmp_path / "one")
+    save_pretrained(system, tmp_path / "same")
+    system.network.head.bias.data += 1
+    save_pretrained(system, tmp_path / "other")
+    one, same, other = (model_hash(tmp_path / name) for name in ("one", "same", "other"))
+    assert one == same != other
+
+
 @pytest.mark.parametrize(
     ("file", "content"),
     [
         ("config.json", "{"),
+        ("config.json", "[]"),
         ("config.json", json.dumps({"system": "sketchdnn", "representation": 999})),
-        ("config.json", json.dumps({"system": "sketchdnn", "representation": 1, "network": {"depth": 2, "x": 1}})),
+        ("config.json", json.dumps({"system": "sketchdnn", "representation": 1})),
+        ("config.json", json.dumps({"system": "teapot", "representation": 1, "config": {}})),
+        ("config.json", json.dumps({"system": "sketchdnn", "representation": 1, "config": {"x": 1}})),
         ("model.safetensors", "not tensors"),
         ("model.safetensors.index.json", json.dumps({"weight_map": {"a": "../../etc/passwd"}})),
+        ("model.safetensors.index.json", json.dumps({"weight_map": [1]})),
     ],
 )
 def test_a_bad_folder_is_refused(system: SketchDNN, tmp_path: Path, file: str, content: str) -> None:
@@ -56,6 +78,63 @@ def test_a_bad_folder_is_refused(system: SketchDNN, tmp_path: Path, file: str, c
         from_pretrained(tmp_path)
 
 
+def test_one_changed_bit_is_found_out(system: SketchDNN, tmp_path: Path) -> None:
+    save_pretrained(system, tmp_path)
+    weights = bytearray((tmp_path / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (tmp_path / "model.safetensors").write_bytes(weights)
+    with pytest.raises(PretrainedError, match="not those it was saved with"):
+        from_pretrained(tmp_path)
+
+
+def test_a_missing_shard_is_named(system: SketchDNN, tmp_path: Path) -> None:
+    save_pretrained(system, tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(PretrainedError, match=r"model\.safetensors is missing"):
+        from_pretrained(tmp_path)
+
+
+def test_weights_of_another_shape_are_refused(system: SketchDNN, tmp_path: Path) -> None:
+    save_pretrained(system, tmp_path)
+    facts = json.loads((tmp_path / "config.json").read_text())
+    facts["config"]["network"]["depth"] = 3
+    (tmp_path / "config.json").write_text(json.dumps(facts))
+    with pytest.raises(PretrainedError, match="do not fit"):
+        from_pretrained(tmp_path)
+
+
 def test_a_folder_without_a_model_is_said(tmp_path: Path) -> None:
     with pytest.raises(PretrainedError, match="no model is there"):
         from_pretrained(tmp_path)
+    with pytest.raises(PretrainedError, match=r"no model is there.*ours"):
+        from_pretrained("nonsense")
+
+
+def test_the_hub_is_asked_only_for_what_is_nowhere_else(
+    system: SketchDNN, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def fetch(name: str, **_: object) -> str:
+        asked.append(name)
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    save_pretrained(system, tmp_path / "owner" / "model")
+    monkeypatch.chdir(tmp_path)
+    from_pretrained("owner/model")
+    assert not asked
+    with pytest.raises(PretrainedError, match="cannot be fetched"):
+        from_pretrained("owner/other")
+    assert asked == ["owner/other"]
+
+
+def test_the_bundled_model_is_small_and_whole() -> None:
+    assert "ours" in bundled_names()
+    system = from_pretrained()
+    assert sum(weight.numel() for weight in system.parameters()) == 41_141_781
+    import sketchdnn
+
+    sizes = [file.stat().st_size for file in (Path(sketchdnn.__file__).parent / "weights" / "ours").iterdir()]
+    assert max(sizes) <= 16 * MEBIBYTE
+    assert sum(sizes) <= 48_000_000

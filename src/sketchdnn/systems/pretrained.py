@@ -1,88 +1,164 @@
 """Weights on disk: safetensors shards with the usual index beside a `config.json`. No pickle anywhere.
 
 `eight_bit` stores the matrices of the blocks as int8 with one scale a row, at half the size of half precision; all the
-rest, such as the layers at both ends, which place coordinates, stays in half.
+rest, such as the layers at both ends, which place coordinates, stays in half. `config.json` records a hash of the
+shards, by which a model is known and a damaged one found out.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import save_torch_state_dict
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
 from sketchdnn.geometry import SketchError
-from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 
-from .sketchdnn import SketchDNN, SketchDNNConfig
+from .registry import build
+from .system import System
+from .tables import ConfigError, to_table
 
-SHARD_SIZE = 16 * 1024 * 1024
+BUNDLED = "ours"
+# The library counts 16 MB as 16·10⁶ bytes, below our limit of 16 MiB with its header.
+_SHARD_SIZE = "16MB"
 _INDEX, _SINGLE, _CONFIG = "model.safetensors.index.json", "model.safetensors", "config.json"
 _SCALE = ".scale"
 _BLOCKS = "network.blocks."
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 class PretrainedError(SketchError):
-    """A model folder that cannot be used: the sentence says what is wrong with it."""
+    """A model that cannot be used: the sentence says what is wrong with it."""
 
 
-def save_pretrained(system: SketchDNN, folder: str | Path, *, eight_bit: bool = False) -> None:
+def save_pretrained(system: System, folder: str | Path, *, eight_bit: bool = False) -> None:
     """Write a model folder; half precision unless `eight_bit`."""
+    from huggingface_hub import save_torch_state_dict
+
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    # Last to be written and first to go: a folder without it is no model, so none is ever half there.
+    (folder / _CONFIG).unlink(missing_ok=True)
     weights = system.state_dict()
     stored = _quantised(weights) if eight_bit else {name: w.half() for name, w in weights.items()}
-    # The library counts 16 MB as 16·10⁶ bytes, below our limit of 16 MiB with its header.
-    save_torch_state_dict({n: w.cpu().contiguous() for n, w in stored.items()}, folder, max_shard_size="16MB")
-    facts = {"system": "sketchdnn", "representation": REPRESENTATION_VERSION, **asdict(system.config)}
+    save_torch_state_dict({n: w.cpu().contiguous() for n, w in stored.items()}, folder, max_shard_size=_SHARD_SIZE)
+    for name in _shards(folder):
+        (folder / name).chmod(0o644)  # the library makes them private; a result is an ordinary file
+    facts = {
+        "system": system.name,
+        "representation": REPRESENTATION_VERSION,
+        "sha256": _hash(folder, _shards(folder)),
+        "config": to_table(system.config),
+    }
     (folder / _CONFIG).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
-def from_pretrained(folder: str | Path) -> SketchDNN:
-    """The model of a folder that `save_pretrained` wrote, in float32 on the CPU, ready to draw."""
-    folder = Path(folder)
-    system = SketchDNN(_config(folder))
+def from_pretrained(model: str | Path = BUNDLED) -> System:
+    """A model in float32 on the CPU, ready to draw: a folder, the name of a bundled model, or OWNER/NAME on the Hub."""
+    folder = _found(model)
+    facts = _facts(folder)
     try:
-        system.load_state_dict(_restored(_tensors(folder)))
+        system = build(facts["system"], facts["config"], str(folder / _CONFIG))
+    except (KeyError, ConfigError) as error:
+        raise PretrainedError(f"{folder}: its {_CONFIG} does not describe a model ({error})") from error
+    try:
+        system.load_state_dict(_restored(_tensors(folder, facts.get("sha256"))))
     except (RuntimeError, KeyError) as error:
-        raise PretrainedError(f"{folder}: the weights do not fit the configuration ({error})") from error
+        first = (str(error).splitlines() or [""])[0]
+        raise PretrainedError(f"{folder}: the weights do not fit the configuration ({first})") from error
     return system.eval()
 
 
-def _config(folder: Path) -> SketchDNNConfig:
+def model_hash(model: str | Path = BUNDLED) -> str:
+    """What a model is known by: the SHA-256 of its weights as stored."""
+    return str(_facts(_found(model)).get("sha256"))
+
+
+def bundled_names() -> list[str]:
+    """The models that come with the package."""
+    weights = files("sketchdnn") / "weights"
+    return sorted(item.name for item in weights.iterdir() if item.is_dir()) if weights.is_dir() else []
+
+
+def _found(model: str | Path) -> Path:
+    """The folder of a model, fetched from the Hub only if it is nowhere else."""
+    folder = Path(model)
+    if folder.exists():
+        return folder
+    if str(model) in bundled_names():
+        return Path(str(files("sketchdnn") / "weights" / str(model)))
+    if isinstance(model, str) and _HUB_NAME.fullmatch(model):
+        return _fetched(model)
+    names = ", ".join(bundled_names()) or "none"
+    raise PretrainedError(f"{model}: no model is there; name a folder, a model on the Hub, or a bundled one ({names})")
+
+
+def _fetched(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
     try:
-        facts: dict[str, Any] = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+        return Path(snapshot_download(name, allow_patterns=[_CONFIG, "*.safetensors", _INDEX]))
+    except Exception as error:  # the library and those below it raise all sorts; any of them means no model
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise PretrainedError(f"{name}: no such folder, and it cannot be fetched from the Hub ({first})") from error
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PretrainedError(f"{folder}: no model is there, its {_CONFIG} cannot be read ({error})") from error
-    version = facts.pop("representation", None)
-    if facts.pop("system", None) != "sketchdnn" or version != REPRESENTATION_VERSION:
-        raise PretrainedError(f"{folder}: this model is of another system or representation ({version})")
-    try:
-        return SketchDNNConfig(network=SetDenoiserConfig(**facts.pop("network")), **facts)
-    except (KeyError, TypeError) as error:
-        raise PretrainedError(f"{folder}: its {_CONFIG} does not describe a model ({error})") from error
+    version = facts.get("representation") if isinstance(facts, dict) else None
+    if version != REPRESENTATION_VERSION:
+        raise PretrainedError(
+            f"{folder}: this model is of representation {version}, and we read {REPRESENTATION_VERSION}; "
+            "train it anew or use the version of the program that wrote it"
+        )
+    return dict(facts)
 
 
-def _tensors(folder: Path) -> dict[str, Tensor]:
+def _tensors(folder: Path, recorded: object) -> dict[str, Tensor]:
+    names = _shards(folder)
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        raise PretrainedError(f"{folder}: {missing[0]} is missing; copy the model again, all of its files")
     try:
-        names = [_SINGLE]
-        if (folder / _INDEX).exists():
-            names = sorted(set(json.loads((folder / _INDEX).read_text(encoding="utf-8"))["weight_map"].values()))
+        if _hash(folder, names) != recorded:
+            raise PretrainedError(f"{folder}: its weights are not those it was saved with; copy the model again")
         tensors: dict[str, Tensor] = {}
         for name in names:
-            # An index is data: it must not lead out of its folder.
-            tensors |= load_file(folder / Path(name).name)
+            tensors |= load_file(folder / name)
         return tensors
-    except (OSError, ValueError, KeyError, AttributeError, SafetensorError) as error:
+    except (OSError, SafetensorError) as error:
         raise PretrainedError(f"{folder}: its weights cannot be read ({error})") from error
+
+
+def _shards(folder: Path) -> list[str]:
+    """The files that hold the weights. An index is data: it must not lead out of its folder."""
+    if not (folder / _INDEX).exists():
+        return [_SINGLE]
+    try:
+        index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+        return sorted({Path(name).name for name in index["weight_map"].values()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise PretrainedError(f"{folder}: its {_INDEX} cannot be read ({error})") from error
+
+
+def _hash(folder: Path, names: list[str]) -> str:
+    """Of all shards, one after the other."""
+    digest = hashlib.sha256()
+    for name in names:
+        digest.update((folder / name).read_bytes())
+    return digest.hexdigest()
 
 
 def _quantised(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -1,0 +1,71 @@
+"""Presets: a system's settings and how it is trained, as TOML beside the code or in a file of one's own.
+
+[system]            name, and the settings of that system's config
+[system.network]    its network
+[training]          what `training` makes its own config of
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from .registry import entry
+from .system import System
+from .tables import ConfigError, from_table
+
+_SECTIONS = ("system", "training")
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A system to make, and the settings of its training, which are checked by the room that trains."""
+
+    name: str
+    system: str
+    config: Any
+    training: Mapping[str, Any]
+
+    def make(self) -> System:
+        """The system, fresh: its weights as they are before training."""
+        return entry(self.system).make(self.config)
+
+
+def preset_names() -> list[str]:
+    """The presets that come with the package."""
+    return sorted(Path(file.name).stem for file in _folder().iterdir() if file.name.endswith(".toml"))
+
+
+def load_preset(name: str | Path) -> Preset:
+    """A preset of the package by its name, or one's own by the path of a .toml file."""
+    path = Path(name)
+    if path.suffix != ".toml":
+        if str(name) not in preset_names():
+            raise ConfigError(f"'{name}' is no preset; use one of {', '.join(preset_names())}, or a .toml file")
+        path = Path(str(_folder() / f"{name}.toml"))
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: the preset cannot be read ({error})") from error
+    return _preset(path, table)
+
+
+def _preset(path: Path, table: Mapping[str, Any]) -> Preset:
+    for section in table:
+        if section not in _SECTIONS:
+            raise ConfigError(f"{path}: '{section}' is no section; there are {', '.join(_SECTIONS)}")
+    for section in _SECTIONS:
+        if not isinstance(table.get(section, {}), Mapping):
+            raise ConfigError(f"{path}: [{section}] must be a table of settings")
+    settings = dict(table.get("system", {}))
+    name = settings.pop("name", None)
+    config = from_table(entry(name).config, settings, f"{path}: system")
+    return Preset(path.stem, str(name), config, dict(table.get("training", {})))
+
+
+def _folder() -> Any:
+    return files("sketchdnn") / "presets"

@@ -1,0 +1,37 @@
+"""All systems by name, each with the config that describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .sketchdnn import SketchDNN, SketchDNNConfig
+from .system import System
+from .tables import ConfigError, from_table
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A system's config, and the function that makes the system of it."""
+
+    config: type[Any]
+    make: Callable[[Any], System]
+
+
+SYSTEMS: Mapping[str, Entry] = {
+    SketchDNN.name: Entry(SketchDNNConfig, SketchDNN),
+}
+
+
+def entry(name: object) -> Entry:
+    """The system of that name."""
+    if not isinstance(name, str) or name not in SYSTEMS:
+        raise ConfigError(f"'{name}' is no system; use one of {', '.join(SYSTEMS)}")
+    return SYSTEMS[name]
+
+
+def build(name: str, table: object, where: str) -> System:
+    """A fresh system from its settings as a plain table."""
+    known = entry(name)
+    return known.make(from_table(known.config, table, where))

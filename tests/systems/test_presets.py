@@ -1,0 +1,77 @@
+"""Presets: the four that come with the package, and files that are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from sketchdnn.networks.dit import DiT
+from sketchdnn.systems import ConfigError, from_pretrained, from_table, load_preset, preset_names, to_table
+from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.training.config import config_from
+
+
+def test_there_are_four() -> None:
+    assert preset_names() == ["authors", "ours", "paper", "tiny"]
+
+
+@pytest.mark.parametrize("name", ["ours", "tiny", "paper", "authors"])
+def test_a_preset_trains(name: str) -> None:
+    preset = load_preset(name)
+    assert config_from(preset.training, name)  # whose budget and settings make sense
+    assert from_table(SketchDNNConfig, to_table(preset.config), "here") == preset.config
+
+
+@pytest.mark.parametrize("name", ["paper", "authors"])
+def test_the_network_of_the_paper_is_of_its_size(name: str) -> None:
+    config = load_preset(name).config
+    with torch.device("meta"):
+        assert sum(weight.numel() for weight in DiT(config.network).parameters()) == 138_167_829
+
+
+def test_where_text_and_code_differ() -> None:
+    paper, authors = load_preset("paper"), load_preset("authors")
+    assert (paper.config.label_smoothing, authors.config.label_smoothing) == (0.99, 0.9999)
+    assert (paper.config.none_construction, authors.config.none_construction) == ("one_hot", "zero")
+    assert (paper.training["batch_size"], authors.training["batch_size"]) == (4096, 1024)
+    assert (paper.training["times"], authors.training["times"]) == ("uniform", "authors")
+
+
+def test_the_bundled_model_is_of_the_preset_ours() -> None:
+    assert from_pretrained("ours").config == load_preset("ours").config
+
+
+def test_tiny_is_tiny() -> None:
+    system = load_preset("tiny").make()
+    assert isinstance(system, SketchDNN)
+    assert sum(weight.numel() for weight in system.parameters()) < 500_000
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[system", "cannot be read"),
+        ("[sistem]", "'sistem' is no section"),
+        ("system = 3", "must be a table"),
+        ("[system]", "'None' is no system"),
+        ("[system]\nname = 'teapot'", "'teapot' is no system"),
+        ("[system]\nname = 'sketchdnn'\nwidth = 3", "'width' is no setting"),
+        ("[system]\nname = 'sketchdnn'\nnum_steps = 2.5", "num_steps must be a whole number"),
+        ("[system]\nname = 'sketchdnn'\nnum_steps = true", "num_steps must be a whole number"),
+        ("[system]\nname = 'sketchdnn'\nform = 'theirs'", "form must be one of ours, paper, authors"),
+        ("[system]\nname = 'sketchdnn'\n[system.network]\nwidth = 3", "must say its type"),
+        ("[system]\nname = 'sketchdnn'\n[system.network]\ntype = 'DiT'\nheads = 7", "width must be a multiple"),
+        ("[system]\nname = 'sketchdnn'\n[system.network]\ntype = 'DiT'\nnum_steps = 9", "knows 9 steps"),
+    ],
+)
+def test_a_wrong_file_is_explained(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(ConfigError, match=complaint):
+        load_preset(tmp_path / "mine.toml")
+
+
+def test_an_unknown_preset_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'huge' is no preset; use one of authors, ours, paper, tiny"):
+        load_preset("huge")
