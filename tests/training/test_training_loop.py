@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import math
+import os
+import resource
+import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.geometry import normalise
+from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.compact import encode
+from sketchdnn.systems import load_preset
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
 from sketchdnn.training.checkpoint import RunError, found
-from sketchdnn.training.config import TrainConfig
+from sketchdnn.training.config import TrainConfig, config_from
 from sketchdnn.training.corpus import Corpus, to_device
-from sketchdnn.training.loop import Report, train
+from sketchdnn.training.loop import train
 from sketchdnn.training.order import DataOrder
+from sketchdnn.training.run import Report, Run
+from sketchdnn.training.step import time_edges
 
 
 def _system() -> SketchDNN:
@@ -30,20 +41,23 @@ def corpus() -> Corpus:
     return to_device(encode([s for s in sketches if len(s) <= 16], canonical_lines=True), "cpu")
 
 
-def _config(steps: int) -> TrainConfig:
-    return TrainConfig(batch_size=8, steps=steps, warmup=2, decay=0.0, log_every=2, checkpoint_minutes=0.0)
+def _config(steps: int, **changes: float) -> TrainConfig:
+    config = TrainConfig(batch_size=8, steps=steps, warmup=2, decay=0.0, log_every=2, checkpoint_minutes=0.0)
+    return replace(config, **changes)  # type: ignore[arg-type]
 
 
 def test_a_resumed_run_ends_where_an_uninterrupted_one_does(corpus: Corpus, tmp_path: Path) -> None:
-    whole = _system()
-    train(whole, corpus, _config(8), tmp_path / "whole")
-    half = _system()
-    train(half, corpus, _config(4), tmp_path / "half")
-    resumed = _system()
-    average = train(resumed, corpus, _config(8), tmp_path / "half", resume=True)
+    whole, resumed = _system(), _system()
+    one = train(whole, corpus, _config(8), tmp_path / "whole")
+    train(_system(), corpus, _config(4), tmp_path / "half")
+    other = train(resumed, corpus, _config(8), tmp_path / "half", resume=True)
     for name, weight in whole.state_dict().items():
         assert torch.equal(weight, resumed.state_dict()[name]), name
-    assert int(average.n_averaged) == 8
+    for name, weight in one.model.state_dict().items():
+        assert torch.equal(weight, other.model.state_dict()[name]), name
+    assert one.finished
+    assert other.step == 8
+    assert [row.split(",")[0] for row in (tmp_path / "half" / "log.csv").read_text().split()[1:]] == list("2468")
 
 
 def test_the_loss_falls(corpus: Corpus, tmp_path: Path) -> None:
@@ -54,15 +68,135 @@ def test_the_loss_falls(corpus: Corpus, tmp_path: Path) -> None:
     assert (tmp_path / "log.csv").read_text().count("\n") == len(reports) + 1
 
 
+def test_the_average_follows_the_weights_and_none_is_kept_without(corpus: Corpus, tmp_path: Path) -> None:
+    system = _system()
+    averaged = train(system, corpus, _config(6), tmp_path / "with").model
+    apart = [torch.dist(a, b) for a, b in zip(averaged.parameters(), system.parameters(), strict=True)]
+    assert 0 < max(apart) < 0.1
+    plain = _system()
+    assert train(plain, corpus, _config(2, ema=0.0), tmp_path / "without").model is plain
+
+
 def test_only_the_newest_checkpoints_are_kept(corpus: Corpus, tmp_path: Path) -> None:
     train(_system(), corpus, _config(8), tmp_path)
     assert [path.name for path in found(tmp_path / "checkpoints")] == ["00000006", "00000008"]
+
+
+def test_a_run_is_never_written_over(corpus: Corpus, tmp_path: Path) -> None:
+    train(_system(), corpus, _config(2), tmp_path)
+    with pytest.raises(RunError, match="add --resume"):
+        train(_system(), corpus, _config(2), tmp_path)
+
+
+@pytest.mark.parametrize(("change", "named"), [({"batch_size": 4}, "batch_size"), ({"seed": 1}, "seed")])
+def test_a_checkpoint_of_another_configuration_is_refused(
+    corpus: Corpus, tmp_path: Path, change: dict[str, float], named: str
+) -> None:
+    train(_system(), corpus, _config(2), tmp_path)
+    with pytest.raises(RunError, match=f"made with training.{named}"):
+        train(_system(), corpus, _config(4, **change), tmp_path, resume=True)
+
+
+def test_a_checkpoint_of_another_network_or_corpus_is_refused(corpus: Corpus, tmp_path: Path) -> None:
+    train(_system(), corpus, _config(2), tmp_path)
+    wider = SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=64, depth=1, heads=1)))
+    with pytest.raises(RunError, match=r"system\.network\.width = 32, not 64"):
+        train(wider, corpus, _config(4), tmp_path, resume=True)
+    fewer = Corpus(corpus.kind[:-1], corpus.construction[:-1], corpus.params[:-1])
+    with pytest.raises(RunError, match="data"):
+        train(_system(), fewer, _config(4), tmp_path, resume=True)
+
+
+def test_a_damaged_checkpoint_is_said(corpus: Corpus, tmp_path: Path) -> None:
+    train(_system(), corpus, _config(2), tmp_path)
+    path = found(tmp_path / "checkpoints")[-1] / "state.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(RunError, match="damaged"):
+        train(_system(), corpus, _config(4), tmp_path, resume=True)
 
 
 def test_a_folder_that_cannot_be_written_is_said(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "checkpoints").write_text("in the way")
     with pytest.raises(RunError, match="could not be written"):
         train(_system(), corpus, _config(2), tmp_path)
+
+
+def test_a_full_disk_leaves_the_last_checkpoint_intact(corpus: Corpus, tmp_path: Path) -> None:
+    train(_system(), corpus, _config(4), tmp_path)
+    before = {path.name: (path / "state.safetensors").read_bytes() for path in found(tmp_path / "checkpoints")}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(RunError, match=r"could not be written .* earlier ones are intact"):
+            train(_system(), corpus, _config(8), tmp_path, resume=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    after = {path.name: (path / "state.safetensors").read_bytes() for path in found(tmp_path / "checkpoints")}
+    assert after == before
+    assert not list((tmp_path / "checkpoints").glob(".*"))
+    assert train(_system(), corpus, _config(8), tmp_path, resume=True).finished
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_finishes_the_step_and_saves(corpus: Corpus, tmp_path: Path, number: int) -> None:
+    def interrupt(report: Report) -> None:
+        if report.step == 4:
+            os.kill(os.getpid(), number)
+
+    handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    outcome = train(_system(), corpus, _config(1000, checkpoint_minutes=99), tmp_path, on_report=interrupt)
+    assert not outcome.finished
+    assert outcome.signal == number
+    assert [int(path.name) for path in found(tmp_path / "checkpoints")] == [outcome.step]
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == handlers
+
+
+def test_a_loss_that_is_no_number_stops_with_its_batch(corpus: Corpus, tmp_path: Path) -> None:
+    train(_system(), corpus, _config(2), tmp_path)
+    params = corpus.params.clone()
+    spoilt = int(DataOrder(len(corpus), 8, 0, "cpu").indices(4)[3])
+    params[spoilt, 0, 0] = math.nan
+    with pytest.raises(RunError, match=r"no finite number; its batch is saved in .*failed"):
+        train(_system(), Corpus(corpus.kind, corpus.construction, params), _config(20), tmp_path, resume=True)
+    (folder,) = (tmp_path / "failed").iterdir()
+    facts, batch = json.loads((folder / "facts.json").read_text()), load_file(folder / "batch.safetensors")
+    step = facts["step"]
+    assert facts["seed"] == 0
+    # The first batch with the spoilt sketch, not the later one at which the loss was looked at.
+    first = next(s for s in range(2, 20) if spoilt in DataOrder(len(corpus), 8, 0, "cpu").indices(s))
+    assert step == first
+    assert torch.equal(batch["indices"], DataOrder(len(corpus), 8, 0, "cpu").indices(step))
+    assert batch["params"].isnan().any()
+    assert all(int(path.name) <= step for path in found(tmp_path / "checkpoints"))
+
+
+def test_memory_that_runs_out_is_said(corpus: Corpus, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="lower --batch-size"):
+        train(_system(), corpus, _config(2, batch_size=10**15), tmp_path)
+
+
+def test_validation_and_previews_are_written(corpus: Corpus, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    network = SetDenoiserConfig(width=32, depth=1, heads=1)
+    system = SketchDNN(SketchDNNConfig(network=network, num_steps=100))
+    config = _config(4, validate_every=2, preview_every=4)
+    train(system, corpus, config, tmp_path, validation=corpus)
+    header, first, second = (row.split(",") for row in (tmp_path / "validation.csv").read_text().split())
+    assert header[0] == "step"
+    assert [first[0], second[0]] == ["2", "4"]
+    assert all(float(low) < 10 for low in second[1:])
+    assert (tmp_path / "previews" / "00000004.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_two_ranks_share_what_one_would_see() -> None:
+    whole = DataOrder(10, 8, seed=3, device="cpu")
+    halves = [DataOrder(10, 8, 3, "cpu", rank, 2) for rank in range(2)]
+    for step in range(4):
+        for name in ("indices", "numbers"):
+            assert torch.equal(torch.cat([getattr(h, name)(step) for h in halves]), getattr(whole, name)(step))
+    assert torch.equal(torch.cat([half.positions() for half in halves]), whole.positions())
+    with pytest.raises(RunError, match="multiple of 3"):
+        DataOrder(10, 8, 3, "cpu", 0, 3)
 
 
 def test_every_pass_sees_every_sketch_once() -> None:
@@ -73,7 +207,39 @@ def test_every_pass_sees_every_sketch_once() -> None:
     assert torch.equal(DataOrder(10, 4, 3, "cpu").indices(4), order.indices(4))
 
 
+def test_the_step_compiles_whole(corpus: Corpus) -> None:
+    """A graph that breaks would wait for the host in the middle of a step."""
+    run = Run(_system(), corpus, _config(2))
+    run.objective = torch.compile(run.objective, backend="eager", fullgraph=True)
+    run.advance()
+    assert run.wrong_step() is None
+
+
+def test_times_are_those_of_the_preset() -> None:
+    shares = {times: time_edges(100, times).diff(prepend=torch.zeros(1)) for times in ("uniform", "authors")}  # type: ignore[arg-type]
+    assert torch.allclose(shares["uniform"], torch.full((100,), 0.01, dtype=torch.float64))
+    assert shares["authors"][-1] == 0
+    low = time_edges(2000, "low_noise")
+    assert float(low[-1]) == pytest.approx(1)
+    assert float(low[400]) > 0.4  # a fifth of the steps, near the clean end, has well over a fifth of the weight
+
+
 @pytest.mark.parametrize("budget", [{}, {"steps": 1, "minutes": 1.0}, {"minutes": 0.0}])
 def test_a_budget_must_be_one_and_positive(budget: dict[str, float]) -> None:
     with pytest.raises(RunError):
         TrainConfig(**budget)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["paper", "authors"])
+def test_the_paper_and_its_authors_train_plainly(name: str, corpus: Corpus) -> None:
+    """Adam at a constant rate; no average, decay, warm-up or clipping."""
+    preset = load_preset(name)
+    config = config_from(preset.training, steps=1, batch_size=2)
+    assert [config.rate(step, step / 1000) for step in (0, 10, 999)] == [1e-4] * 3
+    assert (config.weight_decay, config.clip, config.ema, config.spread) == (0, 0, 0, False)
+    assert config.times == {"paper": "uniform", "authors": "authors"}[name]
+    small = replace(preset.config, network=DiTConfig(width=16, depth=1, heads=1))
+    run = Run(SketchDNN(small), corpus, config)
+    run.advance()
+    assert run.model is run.system
+    assert run.wrong_step() is None

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from sketchdnn.geometry import SketchError
 
-# One module of this room a verb, in the order of --help. Each defines `app`, a Typer app or command function.
-VERBS: tuple[str, ...] = ()
+# One module of this room a verb, in the order of --help. Each defines `register(app)`.
+VERBS = ("generate", "convert", "view", "prepare", "train", "figures", "bench")
 
 app = typer.Typer(
     name="sketchdnn",

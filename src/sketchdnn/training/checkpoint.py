@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,32 +30,44 @@ class RunError(SketchError):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What training carries from step to step."""
+    """What training carries from step to step. Without an average of the weights, they speak for themselves."""
 
     model: nn.Module
-    average: nn.Module
+    average: nn.Module | None
     optimiser: torch.optim.Optimizer
 
 
 def save(folder: Path, step: int, state: State, facts: dict[str, Any], keep: int = 2) -> Path:
     """Write the state after `step` steps and drop all but the newest `keep`."""
     final = folder / f"{step:08d}"
-    temporary = folder / f".{step:08d}.partial"
-    try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
+
+    def write(temporary: Path) -> None:
         save_file(_tensors(state), temporary / _TENSORS)
         (temporary / _FACTS).write_text(json.dumps({"step": step, **facts}, indent=1))
-        for path in temporary.iterdir():
-            _flush(path)
-        shutil.rmtree(final, ignore_errors=True)
-        temporary.replace(final)
+
+    try:
+        write_folder(final, write)
     except (OSError, SafetensorError) as error:
-        shutil.rmtree(temporary, ignore_errors=True)
         raise RunError(f"{final}: the checkpoint could not be written ({error}); earlier ones are intact") from error
     for old in found(folder)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
     return final
+
+
+def write_folder(final: Path, write: Callable[[Path], None]) -> None:
+    """A folder whole or not at all: `write` fills a temporary one, which then takes the place of `final`."""
+    temporary = final.with_name(f".{final.name}.partial")
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        write(temporary)
+        for path in (*temporary.iterdir(), temporary):
+            _flush(path)
+        shutil.rmtree(final, ignore_errors=True)
+        temporary.replace(final)
+        _flush(final.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def found(folder: Path) -> list[Path]:
@@ -64,20 +77,48 @@ def found(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name.isdigit() and (path / _FACTS).exists())
 
 
-def load(path: Path, state: State) -> dict[str, Any]:
-    """Fill `state` from a checkpoint and return the facts saved with it."""
+def load(path: Path, state: State, identity: dict[str, Any]) -> dict[str, Any]:
+    """Fill `state` from a checkpoint and return the facts saved with it; `identity` must be what it was."""
     try:
         facts: dict[str, Any] = json.loads((path / _FACTS).read_text())
-        tensors = load_file(path / _TENSORS)
-        _restore(state, tensors)
+    except (OSError, ValueError) as error:
+        raise RunError(
+            f"{path}: this checkpoint is damaged ({error}); delete it to resume from the one before"
+        ) from error
+    _refuse_another(path, facts.get("identity", identity), identity)
+    try:
+        _restore(state, load_file(path / _TENSORS))
     except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as error:
-        raise RunError(f"{path}: this checkpoint does not fit or is damaged ({error})") from error
+        raise RunError(
+            f"{path}: this checkpoint does not fit or is damaged ({_first_line(error)}); "
+            "delete it to resume from the one before"
+        ) from error
     return facts
+
+
+def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
+    """A run goes on as it began: another configuration would make it neither one nor the other."""
+    before, after = _flat(then), _flat(now)
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            raise RunError(
+                f"{path}: this checkpoint was made with {name} = {before.get(name)}, not {after.get(name)}; "
+                "resume with the same settings, or start a new run from its weights with --init-from"
+            )
+
+
+def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings as dotted names, in the types that JSON has."""
+    flat: dict[str, Any] = {}
+    for name, value in json.loads(json.dumps(table)).items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat
 
 
 def _tensors(state: State) -> dict[str, Tensor]:
     tensors = {f"model.{name}": value for name, value in state.model.state_dict().items()}
-    tensors |= {f"average.{name}": value for name, value in state.average.state_dict().items()}
+    if state.average is not None:
+        tensors |= {f"average.{name}": value for name, value in state.average.state_dict().items()}
     for index, moments in state.optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
     return {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
@@ -89,7 +130,8 @@ def _restore(state: State, tensors: dict[str, Tensor]) -> None:
         part, rest = name.split(".", 1)
         parts[part][rest] = value
     state.model.load_state_dict(parts["model"])
-    state.average.load_state_dict(parts["average"])
+    if state.average is not None:
+        state.average.load_state_dict(parts["average"])
     moments: dict[int, dict[str, Tensor]] = {}
     for name, value in parts["optimiser"].items():
         index, key = name.split(".", 1)
@@ -98,7 +140,14 @@ def _restore(state: State, tensors: dict[str, Tensor]) -> None:
     state.optimiser.load_state_dict({"state": moments, "param_groups": groups})
 
 
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def _flush(path: Path) -> None:
     """Onto the disk before the rename, so that a power cut cannot leave a name without its content."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

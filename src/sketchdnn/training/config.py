@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from sketchdnn.systems import from_table
 
 from .checkpoint import RunError
+
+# Which steps t are trained on: ours dwells on small noise; the paper's are 1..T alike; the authors' leave out T.
+Times = Literal["low_noise", "uniform", "authors"]
+
+# What may differ between the parts of one run: how long it goes on, and how closely it is watched.
+_BUDGETS = {"steps", "epochs", "minutes"}
+_FREE = _BUDGETS | {"checkpoint_minutes", "keep", "log_every", "validate_every", "preview_every"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +24,11 @@ class TrainConfig:
     """Defaults are what `ours` uses. Exactly one of `steps`, `epochs` and `minutes` says when to stop.
 
     The learning rate warms up over `warmup` steps, stays, and falls to zero over the last `decay` share of the budget.
+    Zero turns off: `weight_decay` (AdamW is then Adam), `clip`, `warmup`, `decay`, `ema`, `validate_every`,
+    `preview_every`. With `spread` a batch covers all noise levels evenly; without, each sketch draws its own.
     """
 
-    batch_size: int = 2048
+    batch_size: int = 2048  # over all devices
     learning_rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.99)
     weight_decay: float = 0.01
@@ -23,6 +36,8 @@ class TrainConfig:
     warmup: int = 500
     decay: float = 0.6
     ema: float = 0.9995
+    times: Times = "low_noise"
+    spread: bool = True
     given: float = 0.25  # share of samples in which something is given
     augment: bool = True
     seed: int = 0
@@ -30,7 +45,10 @@ class TrainConfig:
     epochs: float | None = None
     minutes: float | None = None
     checkpoint_minutes: float = 5.0
+    keep: int = 2
     log_every: int = 50
+    validate_every: int = 0
+    preview_every: int = 0
 
     def __post_init__(self) -> None:
         budgets = [b for b in (self.steps, self.epochs, self.minutes) if b is not None]
@@ -38,6 +56,17 @@ class TrainConfig:
             raise RunError("say how long to train with exactly one of --steps, --epochs and --minutes")
         if not (math.isfinite(budgets[0]) and budgets[0] > 0):
             raise RunError(f"a budget of {budgets[0]} is too small for one step")
+        if self.times not in get_args(Times):
+            raise RunError(f"times must be one of {', '.join(get_args(Times))}, not '{self.times}'")
+        if not 0 <= self.seed < 2**63:
+            raise RunError(f"the seed must be a whole number from 0 to 2^63 − 1, not {self.seed}")
+        for name in ("batch_size", "log_every", "keep"):
+            if getattr(self, name) < 1:
+                raise RunError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise RunError(f"the learning rate must be a positive number, not {self.learning_rate}")
+        if not 0 <= self.ema < 1:
+            raise RunError(f"ema must lie in [0, 1), not {self.ema}")
 
     def total_steps(self, corpus_size: int) -> int | None:
         """The number of steps, known beforehand unless the budget is minutes."""
@@ -50,3 +79,17 @@ class TrainConfig:
         warm = min(1.0, (step + 1) / max(1, self.warmup))
         cool = min(1.0, (1 - progress) / self.decay) if self.decay > 0 else 1.0
         return self.learning_rate * warm * max(0.0, cool)
+
+    def identity(self) -> dict[str, Any]:
+        """What must not change when a run is resumed."""
+        return {name: value for name, value in asdict(self).items() if name not in _FREE}
+
+
+def config_from(table: Mapping[str, Any], where: str = "training", **said: object) -> TrainConfig:
+    """A configuration from a preset's table, with what a person said in its place; `None` says nothing.
+
+    A budget that a person gives replaces the preset's.
+    """
+    said = {name: value for name, value in said.items() if value is not None}
+    kept = {name: value for name, value in table.items() if not (name in _BUDGETS and said.keys() & _BUDGETS)}
+    return from_table(TrainConfig, kept | said, where)

@@ -16,8 +16,10 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import expand
 from sketchdnn.representation.compact import SAME_X, Compact
+from sketchdnn.systems import RowForm
 
 NUM_SYMMETRIES = 8
+OUR_ROWS = RowForm()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +37,19 @@ class Corpus:
         self,
         index: Int[Tensor, " batch"],
         symmetry: Int[Tensor, " batch"],
-        *,
-        arc_scalar: layout.ArcScalar = "sweep",
-        none_construction: layout.NoneConstruction = "one_hot",
-        canonical_lines: bool = True,
+        form: RowForm = OUR_ROWS,
     ) -> SketchBatch:
         """Some sketches as composite rows, each turned or mirrored as its number in 0..7 says; 0 leaves it as it is."""
         kind = self.kind[index]
         params = turn(kind, self.params[index], symmetry)
-        if canonical_lines:
+        if form.canonical_lines:
             params = smaller_end_first(kind, params)
         return expand(
-            kind, self.construction[index], params, arc_scalar=arc_scalar, none_construction=none_construction
+            kind,
+            self.construction[index],
+            params,
+            arc_scalar=form.arc_scalar,
+            none_construction=form.none_construction,
         )
 
 
@@ -87,7 +90,8 @@ def smaller_end_first(
 
 
 def _turn_places(places: Tensor, mirror: Tensor, quarters: Tensor) -> Tensor:
-    x, y = torch.where(mirror, places * places.new_tensor([-1.0, 1.0]), places).unbind(dim=-1)
+    x, y = places.unbind(dim=-1)
+    x = torch.where(mirror[..., 0], -x, x)
     cos = (quarters == 0).to(places) - (quarters == 2).to(places)
     sin = (quarters == 1).to(places) - (quarters == 3).to(places)
     return torch.stack([cos * x - sin * y, sin * x + cos * y], dim=-1)

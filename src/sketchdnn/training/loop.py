@@ -1,135 +1,139 @@
-"""The loop: steps until the budget is spent, with logs, checkpoints and an average of the weights on the way."""
+"""The loop: steps until the budget is spent, with logs, checkpoints and pictures on the way."""
 
 from __future__ import annotations
 
-import csv
 import math
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from sketchdnn.systems.sketchdnn import SketchDNN
+from sketchdnn.systems import System
 
 from . import checkpoint
-from .checkpoint import RunError, State
+from .checkpoint import RunError
 from .config import TrainConfig
 from .corpus import Corpus
-from .order import DataOrder
-from .step import batch_loss, draw, time_edges
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Where a run stands."""
-
-    step: int
-    progress: float
-    loss: float
-    params: float
-    kind: float
-    construction: float
-    rate: float
-    sketches_per_second: float
-
+from .distributed import Ranks
+from .failure import save_batch
+from .interrupt import Interrupt, interruptible
+from .logbook import Logbook
+from .preview import save_preview
+from .run import Report, Run
+from .validation import validate
 
 OnReport = Callable[[Report], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run: the model, how far it got, and the signal that stopped it before its end, if one did."""
+
+    model: System
+    step: int
+    finished: bool
+    signal: int | None = None
+    writes: bool = True  # whether this process is the one that speaks for all
+
+
 def train(
-    system: SketchDNN,
+    system: System,
     corpus: Corpus,
     config: TrainConfig,
     out: Path,
     *,
+    validation: Corpus | None = None,
     resume: bool = False,
     pause_after: float = math.inf,
     on_report: OnReport | None = None,
-) -> AveragedModel:
-    """Train in place and return the averaged model. `pause_after` seconds it saves and stops, to be resumed later.
+    ranks: Ranks | None = None,
+) -> Outcome:
+    """Train in place. After `pause_after` seconds, or on SIGTERM or SIGINT, it saves and stops, to be resumed later.
 
     With a budget of minutes, time spent before a resume counts.
     """
-    device = corpus.params.device
-    order = DataOrder(len(corpus), config.batch_size, config.seed, device)
-    edges = time_edges(system.process.params).to(device)
-    average = AveragedModel(system, multi_avg_fn=get_ema_multi_avg_fn(config.ema))  # type: ignore[no-untyped-call]
-    optimiser = torch.optim.AdamW(
-        system.parameters(),
-        lr=config.learning_rate,
-        betas=config.betas,
-        weight_decay=config.weight_decay,
-        fused=device.type == "cuda",
-    )
-    state = State(system, average, optimiser)
     folder = out / "checkpoints"
-    step, spent = 0, 0.0
-    if resume and checkpoint.found(folder):
-        facts = checkpoint.load(checkpoint.found(folder)[-1], state)
-        step, spent = int(facts["step"]), float(facts["seconds"])
-    loss_of = torch.compile(batch_loss) if device.type == "cuda" else batch_loss
-    started = saved = reported = time.monotonic()
-    total = config.total_steps(len(corpus))
-
-    def progress() -> float:
-        if config.minutes is not None:
-            return (spent + time.monotonic() - started) / (60 * config.minutes)
-        return step / (total or 1)
-
-    system.train()
-    while (done := progress()) < 1:
-        rate = config.rate(step, done)
-        for group in optimiser.param_groups:
-            group["lr"] = rate
-        with _precision(device):
-            draws = draw(config.seed, order.numbers(step), corpus.kind.shape[1])
-            loss, _ = loss_of(system, corpus, edges, order.indices(step), draws, config)
-        torch.autograd.backward(loss.total)
-        torch.nn.utils.clip_grad_norm_(system.parameters(), config.clip)
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
-        average.update_parameters(system)
-        step += 1
-        if step % config.log_every == 0:
-            now = time.monotonic()
-            report = Report(
-                step,
-                done,
-                float(loss.total.detach()),
-                float(loss.params.detach()),
-                float(loss.kind.detach()),
-                float(loss.construction.detach()),
-                rate,
-                config.log_every * config.batch_size / (now - reported),
-            )
-            reported = now
-            _log(out / "log.csv", report)
-            if not math.isfinite(report.loss):
-                raise RunError(f"the loss became {report.loss} near step {step}; try a lower learning rate")
-            if on_report is not None:
-                on_report(report)
-            if now - saved > 60 * config.checkpoint_minutes or now - started > pause_after:
-                checkpoint.save(folder, step, state, {"seconds": spent + now - started})
-                saved = time.monotonic()
-            if now - started > pause_after:
-                return average
-    checkpoint.save(folder, step, state, {"seconds": spent + time.monotonic() - started})
-    return average
+    ends = time.monotonic() + pause_after
+    saved = time.monotonic()
+    with _explained(config), interruptible() as interrupt:
+        run = Run(system, corpus, config, ranks)
+        _take_up(run, folder, resume)
+        with Logbook.opened(out, run.step, write=run.ranks.first) as logbook:
+            stopping = False
+            while not (run.done or stopping):
+                run.advance()
+                if not _due(run, interrupt):
+                    continue
+                report = run.report()
+                _check(run, out)
+                logbook.report(report)
+                if on_report is not None and run.ranks.first:
+                    on_report(report)
+                _look(run, validation, logbook, out)
+                stopping = _agreed(run, interrupt.caught or time.monotonic() > ends)
+                if stopping or run.done or _agreed(run, time.monotonic() - saved >= 60 * config.checkpoint_minutes):
+                    run.save(folder)
+                    saved = time.monotonic()
+    return Outcome(run.model, run.step, run.done, interrupt.signal, run.ranks.first)
 
 
-def _precision(device: torch.device) -> AbstractContextManager[object]:
-    return torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
+def _take_up(run: Run, folder: Path, resume: bool) -> None:
+    """Begin at the last checkpoint or at none; never write over another run."""
+    before = checkpoint.found(folder)
+    if before and not resume:
+        raise RunError(
+            f"{folder.parent} holds a run at step {int(before[-1].name)}; add --resume, or name another --out"
+        )
+    if before:
+        run.resume(before[-1])
 
 
-def _log(path: Path, report: Report) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if fresh:
-            writer.writerow(Report.__slots__)
-        writer.writerow(getattr(report, name) for name in Report.__slots__)
+def _due(run: Run, interrupt: Interrupt) -> bool:
+    """Whether to look up from the work. Many processes do it only at steps that all know beforehand."""
+    return run.step % run.config.log_every == 0 or run.done or (run.ranks.alone and interrupt.caught)
+
+
+def _check(run: Run, out: Path) -> None:
+    wrong = run.wrong_step()
+    if wrong is None:
+        return
+    path = save_batch(run, wrong, out)
+    raise RunError(
+        f"the loss of step {wrong} is no finite number; its batch is saved in {path}. "
+        "Try a lower --learning-rate, or --resume from the last checkpoint"
+    )
+
+
+def _look(run: Run, validation: Corpus | None, logbook: Logbook, out: Path) -> None:
+    """Validation and a preview, when their step has come or the end has."""
+    if not run.ranks.first:
+        return
+    if validation is not None and _every(run, run.config.validate_every):
+        logbook.validation(run.step, validate(run.model, validation, run.config))
+    if _every(run, run.config.preview_every):
+        save_preview(run.model, out / "previews" / f"{run.step:08d}.png", run.config.seed)
+
+
+def _every(run: Run, steps: int) -> bool:
+    """Whether a report passed a multiple of `steps`, or was the last."""
+    return steps > 0 and (run.done or run.step % steps < run.config.log_every)
+
+
+def _agreed(run: Run, wish: bool) -> bool:
+    """One answer for all processes: yes, if any of them says so."""
+    return bool(run.ranks.largest(torch.tensor(int(wish), device=run.device))) if not run.ranks.alone else wish
+
+
+@contextmanager
+def _explained(config: TrainConfig) -> Iterator[None]:
+    """Memory that runs out is not a fault of the program: say what to do."""
+    try:
+        yield
+    except RuntimeError as error:
+        memory = isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
+        if not memory:
+            raise
+        raise RunError(f"a batch of {config.batch_size} does not fit in memory; lower --batch-size") from error

@@ -1,6 +1,7 @@
 """Which sketch is seen when, and with which random numbers: a function of the seed and the step alone.
 
-So a run that resumes needs no state but its step number, and a run on two devices sees what one would have seen.
+So a run that resumes needs no state but its step number, and a run on two devices sees what one would have seen: each
+takes its share of every batch.
 """
 
 from __future__ import annotations
@@ -9,25 +10,37 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from .checkpoint import RunError
+
 
 class DataOrder:
-    """An endless sequence of shuffled passes over `size` sketches, cut into batches."""
+    """An endless sequence of shuffled passes over `size` sketches, cut into batches, of which one rank has a share."""
 
-    def __init__(self, size: int, batch_size: int, seed: int, device: torch.device | str) -> None:
+    def __init__(
+        self, size: int, batch_size: int, seed: int, device: torch.device | str, rank: int = 0, world: int = 1
+    ) -> None:
         if size < 1 or batch_size < 1:
-            raise ValueError(f"a batch of {batch_size} cannot be drawn from {size} sketches")
+            raise RunError(f"a batch of {batch_size} cannot be drawn from {size} sketches")
+        if batch_size % world:
+            raise RunError(f"a batch of {batch_size} cannot be shared by {world} processes; use a multiple of {world}")
         self.size, self.batch_size, self.seed, self.device = size, batch_size, seed, device
+        self.share = batch_size // world
+        self._first = rank * self.share
         self._passes: dict[int, Tensor] = {}
 
-    def numbers(self, step: int) -> Int[Tensor, " batch"]:
-        """The global sample numbers of a step: what its noise is drawn by. They never repeat."""
-        start = step * self.batch_size
-        return torch.arange(start, start + self.batch_size, device=self.device)
+    def positions(self) -> Int[Tensor, " share"]:
+        """Which places of every batch are this rank's."""
+        return torch.arange(self._first, self._first + self.share, device=self.device)
 
-    def indices(self, step: int) -> Int[Tensor, " batch"]:
+    def numbers(self, step: int) -> Int[Tensor, " share"]:
+        """The global sample numbers of a step: what its noise is drawn by. They never repeat."""
+        start = step * self.batch_size + self._first
+        return torch.arange(start, start + self.share, device=self.device)
+
+    def indices(self, step: int) -> Int[Tensor, " share"]:
         """The sketches of a step."""
-        start = step * self.batch_size
-        stop = start + self.batch_size
+        start = step * self.batch_size + self._first
+        stop = start + self.share
         first, last = start // self.size, (stop - 1) // self.size
         passes = torch.cat([self._pass(number) for number in range(first, last + 1)])
         self._passes = {n: p for n, p in self._passes.items() if n >= last}
@@ -37,5 +50,8 @@ class DataOrder:
         if number not in self._passes:
             # Shuffled on the CPU, so that every device sees the same order.
             generator = torch.Generator().manual_seed((self.seed * 1_000_003 + number) % 2**63)
-            self._passes[number] = torch.randperm(self.size, generator=generator).to(self.device)
+            order = torch.randperm(self.size, generator=generator)
+            if torch.device(self.device).type == "cuda":
+                order = order.pin_memory()  # so that nothing waits for the copy
+            self._passes[number] = order.to(self.device, non_blocking=True)
         return self._passes[number]

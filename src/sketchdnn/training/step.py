@@ -6,32 +6,43 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import normal, uniform
-from sketchdnn.diffusion.schedule import Schedule
+from sketchdnn.diffusion.schedule import cosine
+from sketchdnn.diffusion.times import authors_times, paper_times
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import from_flat
-from sketchdnn.systems.sketchdnn import SketchDNN, draw_given
+from sketchdnn.systems import System
+from sketchdnn.systems.sketchdnn import draw_given
 
-from .config import TrainConfig
+from .config import Times, TrainConfig
 from .corpus import NUM_SYMMETRIES, Corpus
 
 # Draws of the counter-based generator: one number a purpose, so that none shares bits with another.
 _NOISE, _CHOICES = 0, 1
 
 
-def time_edges(schedule: Schedule) -> Float[Tensor, " steps"]:
-    """The cumulative density of t in 1..T: half uniform, half uniform in the logarithm of the noise.
+class Objective(nn.Module):
+    """The loss of a system on a corpus as a module, which is what can be compiled and shared between devices."""
 
-    The second half dwells on small noise, where gaps close.
-    """
-    sigma = (schedule.var / schedule.alpha_bar).sqrt()[1:-1].clamp(2e-3, 1.0)
-    log_uniform = torch.zeros(schedule.num_steps, dtype=torch.float64)
-    log_uniform[1:-1] = sigma.log().diff()
-    uniform_t = torch.full_like(log_uniform, 1 / schedule.num_steps)
-    return (0.5 * uniform_t + 0.5 * log_uniform / log_uniform.sum()).cumsum(dim=0)
+    def __init__(self, system: System, corpus: Corpus, config: TrainConfig) -> None:
+        super().__init__()
+        self.system, self.corpus, self.config = system, corpus, config
+        self.edges = time_edges(system.config.num_steps, config.times).to(corpus.params.device)
+
+    def forward(
+        self,
+        indices: Int[Tensor, " share"],
+        positions: Int[Tensor, " share"],
+        noise: Float[Tensor, "share prim 21"],
+        choices: Float[Tensor, "share number"],
+    ) -> Float[Tensor, "term share"]:
+        """The terms of each sketch's loss: parameters, kind, construction."""
+        draws = Draws(noise, choices)
+        loss, _ = batch_loss(self.system, self.corpus, self.edges, indices, positions, draws, self.config)
+        return torch.stack([loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +60,51 @@ def draw(seed: int, numbers: Int[Tensor, " batch"], num_rows: int) -> Draws:
     )
 
 
+def time_edges(num_steps: int, times: Times = "low_noise") -> Float[Tensor, " steps"]:
+    """The cumulative density of t in 1..T.
+
+    `low_noise` is half uniform, half uniform in the logarithm of the noise: it dwells where gaps close.
+    """
+    if times == "uniform":
+        return _cumulative(paper_times(num_steps))
+    if times == "authors":
+        return _cumulative(authors_times(num_steps))
+    schedule = cosine(num_steps)
+    sigma = (schedule.var / schedule.alpha_bar).sqrt()[1:-1].clamp(2e-3, 1.0)
+    log_uniform = torch.zeros(num_steps, dtype=torch.float64)
+    log_uniform[1:-1] = sigma.log().diff()
+    uniform_t = torch.full_like(log_uniform, 1 / num_steps)
+    return (0.5 * uniform_t + 0.5 * log_uniform / log_uniform.sum()).cumsum(dim=0)
+
+
 def batch_loss(
-    system: SketchDNN,
+    system: System,
     corpus: Corpus,
     edges: Float[Tensor, " steps"],
     indices: Int[Tensor, " batch"],
+    positions: Int[Tensor, " batch"],
     draws: Draws,
     config: TrainConfig,
 ) -> tuple[Loss, Int[Tensor, " batch"]]:
-    """The loss of some sketches, and the steps it was taken at."""
+    """The loss of some sketches, and the steps it was taken at. `positions` are their places in the global batch."""
     u = draws.choices
     symmetry = (u[:, 0] * NUM_SYMMETRIES).long() if config.augment else torch.zeros_like(indices)
-    x0 = corpus.batch(indices, symmetry, arc_scalar=system.config.arc_scalar)
-    # Spread evenly over the batch: every step sees all noise levels.
-    spread = (u[:, 1].double() + torch.arange(len(u), device=u.device)) / len(u)
-    t = torch.searchsorted(edges, spread * edges[-1], right=True).clamp(max=system.process.num_steps - 1) + 1
+    x0 = corpus.batch(indices, symmetry, system.rows)
+    where = u[:, 1].double()
+    if config.spread:
+        # Evenly over the batch: every step sees all noise levels.
+        where = (where + positions) / config.batch_size
+    t = _steps_at(where, edges)
     given = draw_given(u[:, 2:], corpus.kind[indices], config.given)
     return system.loss(x0, t, from_flat(draws.noise), given), t
+
+
+def _steps_at(where: Float[Tensor, " batch"], edges: Float[Tensor, " steps"]) -> Int[Tensor, " batch"]:
+    """The steps t in 1..T at these places in [0, 1) of a cumulative density; one of no weight is never chosen."""
+    below = torch.searchsorted(edges, where * edges[-1], right=True)
+    # A product rounded up to the whole belongs to the last step that has a weight.
+    return torch.minimum(below, torch.searchsorted(edges, edges[-1])) + 1
+
+
+def _cumulative(weights: Float[Tensor, " steps"]) -> Float[Tensor, " steps"]:
+    return (weights / weights.sum()).cumsum(dim=0)

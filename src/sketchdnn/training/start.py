@@ -1,0 +1,114 @@
+"""From what a person asked for to a finished run: the data opened, the device chosen, the model written at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+
+from sketchdnn.data import Dataset
+from sketchdnn.data.config import SPLITS
+from sketchdnn.systems import Preset, System, from_pretrained, save_pretrained
+
+from .checkpoint import RunError, write_folder
+from .config import TrainConfig
+from .corpus import Corpus, to_device
+from .distributed import joined
+from .loop import OnReport, Outcome, train
+
+MODEL = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A run as a person asks for it. `device` is cpu, cuda or cuda:N; nothing said means a GPU where there is one."""
+
+    preset: Preset
+    config: TrainConfig
+    data: Path
+    out: Path
+    device: str | None = None
+    resume: bool = False
+    init_from: Path | None = None
+    on_report: OnReport | None = field(default=None, compare=False)
+
+
+def start(request: Request) -> Outcome:
+    """Train, and write the model to `out/model` when the budget is spent."""
+    device = chosen_device(request.device)
+    with joined(device) as ranks:
+        system = _system(request)
+        try:
+            corpus, validation = _corpora(request.data, device)
+            system.to_device(device)
+        except torch.OutOfMemoryError as error:
+            raise RunError(f"the corpus and the model do not fit on {device}; use another --device") from error
+        _make(request.out)
+        outcome = train(
+            system,
+            corpus,
+            request.config,
+            request.out,
+            validation=validation,
+            resume=request.resume,
+            on_report=request.on_report,
+            ranks=ranks,
+        )
+        if outcome.finished and ranks.first:
+            _write_model(outcome.model, request.out / MODEL)
+    return outcome
+
+
+def chosen_device(asked: str | None) -> str:
+    """The device to train on; refuses one that is not there."""
+    if asked is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    kind, _, number = asked.partition(":")
+    if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
+        raise RunError(f"--device is cpu, cuda or cuda:N, not '{asked}'")
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise RunError("there is no GPU here that PyTorch can use; train with --device cpu")
+    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
+        raise RunError(f"there is no {asked} here, only {torch.cuda.device_count()} GPUs; count from 0")
+    return asked
+
+
+def _system(request: Request) -> System:
+    """The preset's system: its weights from the seed, or those of another model and nothing else of it."""
+    torch.manual_seed(request.config.seed)
+    system = request.preset.make()
+    if request.init_from is not None:
+        other = from_pretrained(request.init_from)
+        if other.config != system.config:
+            raise RunError(
+                f"{request.init_from}: that model is of another shape than the preset; choose the preset it was made by"
+            )
+        system.load_state_dict(other.state_dict())
+    return system
+
+
+def _corpora(folder: Path, device: str) -> tuple[Corpus, Corpus | None]:
+    """The train split, and the validation split where it holds anything."""
+    dataset = Dataset.open(folder)
+    train_split, validation = dataset.split(SPLITS[0]), dataset.split(SPLITS[1])
+    if not len(train_split):
+        raise RunError(f"{folder}: its train split is empty; prepare it from more sketches")
+    return to_device(train_split.compact, device), to_device(validation.compact, device) if len(validation) else None
+
+
+def _make(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{out}: the run's folder cannot be made ({error.strerror}); name another --out") from error
+
+
+def _write_model(model: System, folder: Path) -> None:
+    try:
+        write_folder(folder, lambda temporary: save_pretrained(model, temporary))
+    except (OSError, SafetensorError) as error:
+        raise RunError(
+            f"{folder}: the model could not be written ({error}); make room and use --resume, nothing is lost"
+        ) from error

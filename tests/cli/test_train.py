@@ -1,0 +1,177 @@
+"""`sketchdnn train` as a person runs it: killed, shared, refused, finished."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from corpora import parts, written
+from safetensors.torch import load_file
+from typer.testing import CliRunner
+
+from sketchdnn.cli.app import app
+from sketchdnn.data import PrepareConfig, prepare
+from sketchdnn.systems import from_pretrained
+from sketchdnn.training.checkpoint import found
+
+PRESET = """
+[system]
+name = "sketchdnn"
+num_steps = 100
+[system.network]
+type = "SetDenoiser"
+width = 32
+depth = 1
+heads = 1
+[training]
+batch_size = 8
+learning_rate = 1e-3
+warmup = 5
+ema = 0.9
+"""
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus")
+    prepare([written(parts(60), folder / "parts.jsonl")], folder / "made", PrepareConfig(), workers=1)
+    return folder / "made"
+
+
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("preset") / "small.toml"
+    path.write_text(PRESET)
+    return path
+
+
+def _arguments(preset: Path, corpus: Path, out: Path, *more: str) -> list[str]:
+    quiet = ("--device", "cpu", "--validate-every", "0", "--preview-every", "0")
+    return ["train", "--preset", str(preset), "--data", str(corpus), "--out", str(out), *quiet, *more]
+
+
+def _program(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "sketchdnn", *arguments]
+
+
+def _fails(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code != 0
+    return str(result.exception)
+
+
+def _losses(out: Path) -> list[float]:
+    return [float(row.split(",")[2]) for row in (out / "log.csv").read_text().split()[1:]]
+
+
+def _final(out: Path) -> dict[str, torch.Tensor]:
+    return load_file(found(out / "checkpoints")[-1] / "state.safetensors")
+
+
+def test_killed_at_any_moment_and_resumed_it_ends_the_same(preset: Path, corpus: Path, tmp_path: Path) -> None:
+    how = ("--steps", "100", "--log-every", "4", "--checkpoint-minutes", "0")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert CliRunner().invoke(app, _arguments(preset, corpus, whole, *how)).exit_code == 0
+    process = subprocess.Popen(_program(*_arguments(preset, corpus, killed, *how)))
+    until = time.monotonic() + 120
+    while not found(killed / "checkpoints") and time.monotonic() < until and process.poll() is None:
+        time.sleep(0.02)
+    time.sleep(random.random() * 0.5)
+    process.kill()
+    process.wait()
+    at = int(found(killed / "checkpoints")[-1].name)
+    result = CliRunner().invoke(app, _arguments(preset, corpus, killed, *how, "--resume"))
+    assert result.exit_code == 0, result.exception
+    one, other = _final(whole), _final(killed)
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in one), f"killed at {at}"
+    assert _losses(whole)[-1] == _losses(killed)[-1]
+    assert len(_losses(whole)) == len(_losses(killed))
+
+
+def test_two_processes_see_the_loss_of_one(preset: Path, corpus: Path, tmp_path: Path) -> None:
+    how = ("--steps", "6", "--log-every", "1", "--checkpoint-minutes", "9")
+    assert CliRunner().invoke(app, _arguments(preset, corpus, tmp_path / "one", *how)).exit_code == 0
+    shared = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "sketchdnn"]
+    arguments = _arguments(preset, corpus, tmp_path / "two", *how)
+    result = subprocess.run([*shared, *arguments], capture_output=True, text=True, check=False, timeout=300)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("trained 6 steps") == 1
+    assert _losses(tmp_path / "two") == pytest.approx(_losses(tmp_path / "one"), rel=1e-4)
+    one, two = _final(tmp_path / "one"), _final(tmp_path / "two")
+    assert all(torch.allclose(one[n], two[n], rtol=1e-3, atol=1e-5) for n in one if n.startswith("model."))
+
+
+def test_sigterm_saves_and_says_so(preset: Path, corpus: Path, tmp_path: Path) -> None:
+    program = _program(*_arguments(preset, corpus, tmp_path, "--minutes", "5", "--log-every", "1"))
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
+    until = time.monotonic() + 120
+    while not (tmp_path / "log.csv").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "go on with --resume" in said
+    assert len(found(tmp_path / "checkpoints")) == 1
+
+
+def test_the_model_is_written_and_can_start_another_run(preset: Path, corpus: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    result = CliRunner().invoke(app, _arguments(preset, corpus, first, "--epochs", "1"))
+    assert result.exit_code == 0, result.exception
+    assert "the model is in" in result.output
+    model = from_pretrained(first / "model")
+    more = ("--steps", "1", "--learning-rate", "1e-9", "--init-from", str(first / "model"))
+    assert CliRunner().invoke(app, _arguments(preset, corpus, second, *more)).exit_code == 0
+    begun = from_pretrained(second / "model").state_dict()
+    assert all(torch.allclose(w, begun[name], atol=1e-3) for name, w in model.state_dict().items())
+    wider = tmp_path / "wider.toml"
+    wider.write_text(PRESET.replace("width = 32", "width = 64"))
+    assert "another shape" in _fails(*_arguments(wider, corpus, tmp_path / "x", *more))
+
+
+def test_what_cannot_be_trained_is_one_sentence(preset: Path, corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def says(*more: str, data: Path = corpus, to: Path = out) -> str:
+        return _fails(*_arguments(preset, data, to, *more))
+
+    assert "no prepared corpus" in says("--steps", "1", data=tmp_path)
+    assert "exactly one of" in says()
+    assert "exactly one of" in says("--steps", "1", "--minutes", "1")
+    assert "too small" in says("--steps", "0")
+    assert "lower --batch-size" in says("--steps", "1", "--batch-size", str(10**15))
+    assert "not 'tpu'" in says("--steps", "1", "--device", "tpu")
+    assert "system" in says("--steps", "1", "--system", "other")
+    if not torch.cuda.is_available():
+        assert "--device cpu" in says("--steps", "1", "--device", "cuda")
+    (tmp_path / "file").write_text("")
+    assert "name another --out" in says("--steps", "1", to=tmp_path / "file" / "run")
+
+
+def test_another_representation_and_damaged_arrays_are_refused(preset: Path, corpus: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    (copy / "train").mkdir(parents=True)
+    for file in corpus.glob("train/*.npy"):
+        (copy / "train" / file.name).write_bytes(file.read_bytes()[:200])
+    description = json.loads((corpus / "dataset.json").read_text())
+    (copy / "dataset.json").write_text(json.dumps(description))
+    assert "prepare the corpus again" in _fails(*_arguments(preset, copy, tmp_path / "out", "--steps", "1"))
+    (copy / "dataset.json").write_text(json.dumps({**description, "representation": 0}))
+    assert "prepare it again" in _fails(*_arguments(preset, copy, tmp_path / "out", "--steps", "1"))
+
+
+def test_bad_input_ends_with_exit_code_2(preset: Path, tmp_path: Path) -> None:
+    program = _program(*_arguments(preset, tmp_path, tmp_path / "out", "--steps", "1"))
+    result = subprocess.run(program, capture_output=True, text=True, check=False, env=os.environ)
+    assert result.returncode == 2
+    assert result.stderr.startswith("sketchdnn: ")
+    assert "Traceback" not in result.stderr
