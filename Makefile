@@ -7,8 +7,8 @@ JOBS ?= 2
 .PHONY: demo test check clean
 
 demo: $(VENV)/.installed
-	$(BIN)/sketchdnn prepare --source procedural --count 2000 --out demo
-	@echo "Open demo/report.html, or look at demo/gallery.png."
+	$(BIN)/sketchdnn generate --count 16 --seed 0 --out demo
+	@echo "Look at demo/gallery.png; each sketch is beside it as JSON, SVG, DXF and FCStd."
 
 test: $(VENV)/.installed
 	scripts/check
