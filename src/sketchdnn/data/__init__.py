@@ -1,0 +1,8 @@
+"""Corpora: prepared from any mix of files into a folder that trains, and read back from it."""
+
+from .config import PRESETS, SPLITS, PrepareConfig
+from .loader import Dataset, Split
+from .prepare import prepare
+from .sources import Procedural
+
+__all__ = ["PRESETS", "SPLITS", "Dataset", "PrepareConfig", "Procedural", "Split", "prepare"]

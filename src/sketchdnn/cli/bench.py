@@ -1,0 +1,95 @@
+"""`sketchdnn bench`: how fast things are, each against something else in the same run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sketchdnn.geometry import SketchError
+
+bench = typer.Typer(help="Measure how fast things are.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.add_typer(bench, name="bench")
+
+
+@bench.command(epilog="Example: sketchdnn bench prepare --sequences 1000000 --data sg_subset.npy")
+def prepare(
+    data: Annotated[Path, typer.Option(help="A SketchGraphs file to make the corpus from.", show_default=False)],
+    sequences: Annotated[int, typer.Option(min=1, help="How many distinct sequences to prepare.")] = 1_000_000,
+    reference: Annotated[int, typer.Option(min=1, help="How many of them the plain reference prepares.")] = 50_000,
+    out: Annotated[Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False)] = None,
+) -> None:
+    """Prepare a corpus on all cores, against a plain one-process version of the authors' steps."""
+    from sketchdnn.bench.prepare import time_prepare
+    from sketchdnn.formats.atomic import replacing
+
+    if out is not None and out.is_dir():
+        raise SketchError(f"{out} is a folder; name a file for the result")
+    with Console(stderr=True).status("…") as status:
+        timing = time_prepare(data, sequences, min(reference, sequences), status.update)
+    Console().print(timing.table())
+    if out is not None:
+        command = f"sketchdnn bench prepare --sequences {sequences} --reference {reference} --data {data.name}"
+        with replacing(out) as temporary:
+            temporary.write_text(timing.markdown(command), encoding="utf-8")
+
+
+@bench.command(epilog="Example: sketchdnn bench step --device cuda --batch 4096")
+def step(
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    batch: Annotated[int, typer.Option(min=1, help="Sketches in the step.")] = 4096,
+    rows: Annotated[int, typer.Option(min=1, help="Rows of a sketch.")] = 16,
+    network_batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Sketches to time the network on, then scaled; 32 on a CPU.", show_default=False),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds, of which the best counts.")] = 5,
+) -> None:
+    """Time one reverse diffusion step against the forward pass of the paper's network; exit code 1 if it is felt."""
+    from sketchdnn.bench.step import ALLOWED, time_step
+
+    timing = time_step(device, batch, rows, network_batch, repeats)
+    console = Console()
+    console.print(timing.table())
+    console.print(f"The step takes {timing.ratio:.2%} of the network's time; {ALLOWED:.0%} is allowed.")
+    raise typer.Exit(0 if timing.ratio < ALLOWED else 1)
+
+
+@bench.command(epilog="Example: sketchdnn bench train --device cuda --out docs/results/training.md")
+def train(
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    preset: Annotated[
+        list[str] | None, typer.Option(help="Presets to time; may be repeated.", show_default="paper and ours; tiny")
+    ] = None,
+    batch: Annotated[
+        list[int] | None, typer.Option(min=1, help="Sketches a step; may be repeated.", show_default="2048 to 16384")
+    ] = None,
+    eager_batch: Annotated[
+        list[int] | None, typer.Option(min=1, help="… of the eager loop.", show_default="128 to 4096")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds, of which the best counts.")] = 3,
+    out: Annotated[Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False)] = None,
+) -> None:
+    """Train at several batch sizes, beside a plain eager float32 loop and the device's fastest matrix product."""
+    from sketchdnn.bench.train import time_train
+    from sketchdnn.formats.atomic import replacing
+
+    small = device == "cpu"
+    presets = preset or (["tiny"] if small else ["paper", "ours"])
+    batches = batch or ([32] if small else [2048, 4096, 8192, 16384])
+    eager = eager_batch or (batches if small else [128, 512, 1024, 2048, 4096])
+    with Console(stderr=True).status("…") as status:
+        timed = time_train(presets, batches, eager, device, repeats, on_stage=status.update)
+    console = Console()
+    console.print(timed.table())
+    for sentence in timed.summary():
+        console.print(sentence)
+    if out is not None:
+        with replacing(out) as temporary:
+            temporary.write_text(timed.markdown(f"sketchdnn bench train --device {device}"), encoding="utf-8")

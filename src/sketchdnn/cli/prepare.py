@@ -1,0 +1,92 @@
+"""`sketchdnn prepare`: files in, a corpus that trains out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sketchdnn.geometry import SketchError
+
+PRESETS = ("ours", "paper", "authors")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command(epilog="Example: sketchdnn prepare sg_t16_train.npy parts/ --preset ours --out corpus")(prepare)
+
+
+def prepare(
+    out: Annotated[Path, typer.Option(help="The folder to make.", show_default=False)],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="SOURCE", help="Files, folders or archives in any format that is read."),
+    ] = None,
+    preset: Annotated[
+        str, typer.Option(help="ours; paper: what its text says; authors: what its code does.")
+    ] = PRESETS[0],
+    source: Annotated[
+        str | None, typer.Option(help="'procedural': built-in parts, nothing to download.", show_default=False)
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="How many built-in parts.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Which built-in parts.")] = 0,
+    min_primitives: Annotated[
+        int | None, typer.Option(help="Instead of the preset's fewest primitives a sketch.", show_default=False)
+    ] = None,
+    max_primitives: Annotated[
+        int | None, typer.Option(help="Instead of the preset's most primitives a sketch.", show_default=False)
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; by default one a core.", show_default=False)
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a corpus that is already there.")] = False,
+) -> None:
+    """Make a training corpus: filter, normalise, encode, remove duplicates, split. An ended run is taken up again."""
+    from sketchdnn.data import PRESETS as CONFIGS
+    from sketchdnn.data import Procedural
+    from sketchdnn.data import prepare as run
+
+    if preset not in CONFIGS:
+        raise SketchError(f"'{preset}' is no preset; use one of {', '.join(PRESETS)}")
+    if source not in (None, "procedural"):
+        raise SketchError(f"--source '{source}' is not known; the only built-in source is 'procedural'")
+    if not files and source is None:
+        raise SketchError("nothing to prepare: name files or folders, or use --source procedural")
+    config = CONFIGS[preset]
+    if min_primitives is not None:
+        config = replace(config, min_primitives=min_primitives)
+    if max_primitives is not None:
+        config = replace(config, max_primitives=max_primitives)
+    parts = Procedural(count, seed) if source else None
+    with _bar() as bar:
+        shown = bar.add_task("reading", total=None)
+        report = run(
+            files or [],
+            out,
+            config,
+            parts=parts,
+            workers=workers,
+            force=force,
+            on_progress=lambda stage, done, total: bar.update(shown, description=stage, completed=done, total=total),
+        )
+    typer.echo(_sentence(out, report))
+
+
+def _bar() -> Progress:
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _sentence(out: Path, report: dict[str, Any]) -> str:
+    name = str(out).encode(errors="backslashreplace").decode()
+    splits = ", ".join(f"{count:,} {split}" for split, count in report["splits"].items())
+    refused = sum(report["refused"].values())
+    return (
+        f"{name}: {report['kept']:,} sketches ({splits}) of {report['found']:,} found; "
+        f"{refused:,} refused, {report['duplicates']:,} duplicates. See {name}/report.html"
+    )

@@ -1,0 +1,74 @@
+"""What a prepared corpus is to be: the choices of the paper, of its authors' code, and ours (see `PRESETS`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sketchdnn.geometry import SketchError
+from sketchdnn.representation.layout import MAX_PRIMITIVES
+
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareConfig:
+    """Which sketches are kept, how they are placed, when two are the same, and how they are split.
+
+    - `constrained`: keep only sketches with entities ≤ constraints ≤ `max_constraints`, as the authors do. They count
+      entities that are no primitive, and keep the rest of such a sketch; otherwise (`keep_incomplete` false) a sketch
+      known to have lost an entity is refused.
+    - `frame`: "tight" centres the box of what is drawn, its larger side 2·half_extent; "authors" takes their box.
+    - `duplicates`: "sorted" compares sketches on the 8-bit grid of `representation.grid`, as sets of rows; "authors"
+      scales each row to its own smallest and largest number and compares sketches row by row, in order.
+    - `split_by`: "group" keeps variants of one model in one split; "sketch" spreads them.
+    """
+
+    preset: str = "ours"
+    min_primitives: int = 8
+    max_primitives: int = 16
+    constrained: bool = False
+    max_constraints: int = 208
+    keep_incomplete: bool = False
+    frame: Literal["tight", "authors"] = "tight"
+    half_extent: float = 1.0
+    canonical_lines: bool = True
+    duplicates: Literal["sorted", "authors"] = "sorted"
+    split_by: Literal["group", "sketch"] = "group"
+    fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
+    split_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.min_primitives <= self.max_primitives <= MAX_PRIMITIVES:
+            raise SketchError(
+                f"primitives a sketch must run from at least 1 to at most {MAX_PRIMITIVES}, "
+                f"not {self.min_primitives} to {self.max_primitives}"
+            )
+        if min(self.fractions) < 0 or not math.isclose(sum(self.fractions), 1):
+            raise SketchError(f"the shares of {', '.join(SPLITS)} must add up to 1, not {self.fractions}")
+
+
+PRESETS: Mapping[str, PrepareConfig] = {
+    "paper": PrepareConfig(
+        preset="paper",
+        half_extent=0.5,
+        canonical_lines=False,
+        split_by="sketch",
+        fractions=(0.9, 0.05, 0.05),
+    ),
+    "authors": PrepareConfig(
+        preset="authors",
+        min_primitives=7,
+        constrained=True,
+        keep_incomplete=True,
+        frame="authors",
+        canonical_lines=False,
+        duplicates="authors",
+        split_by="sketch",
+        fractions=(0.9, 0.05, 0.05),
+        split_seed=4,
+    ),
+    "ours": PrepareConfig(),
+}

@@ -1,0 +1,116 @@
+"""A prepared corpus, opened: its splits as mapped arrays, and batches of them as tensors."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sketchdnn.formats import FormatError
+from sketchdnn.representation import Compact
+from sketchdnn.representation.layout import NONE, REPRESENTATION_VERSION, ArcScalar, NoneConstruction
+
+from .config import SPLITS
+from .staging import DATASET
+from .store import ARRAYS
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sketchdnn.representation import SketchBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The sketches of one split. Arrays are mapped: what is not looked at is not read."""
+
+    name: str
+    compact: Compact
+
+    def __len__(self) -> int:
+        return len(self.compact)
+
+    def tensors(self, index: slice | NDArray[np.integer] = slice(None)) -> tuple[Tensor, Tensor, Tensor]:
+        """Kind, construction and parameters of some sketches, copied: what `expand` takes, on any device."""
+        import torch
+
+        rows = self.compact[index]
+        kind, construction, params = (
+            torch.from_numpy(np.array(a)) for a in (rows.kind, rows.construction, rows.params)
+        )
+        return kind, construction, params
+
+    def batch(
+        self,
+        index: slice | NDArray[np.integer],
+        *,
+        arc_scalar: ArcScalar = "signed_radius",
+        none_construction: NoneConstruction = "one_hot",
+    ) -> SketchBatch:
+        """Some sketches as a model sees them."""
+        from sketchdnn.representation import expand
+
+        return expand(*self.tensors(index), arc_scalar=arc_scalar, none_construction=none_construction)
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A prepared corpus; `description` is its `dataset.json`."""
+
+    folder: Path
+    description: dict[str, Any]
+
+    @staticmethod
+    def open(folder: str | Path) -> Dataset:
+        """Open a folder that `prepare` wrote; refuses one that is damaged or of another version, saying so."""
+        folder = Path(folder)
+        path = folder / DATASET
+        try:
+            description = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise FormatError(folder, f"is no prepared corpus: it has no {DATASET}") from None
+        except (OSError, ValueError) as error:
+            raise FormatError(path, f"cannot be read ({error})") from error
+        version = description.get("representation") if isinstance(description, dict) else None
+        if version != REPRESENTATION_VERSION:
+            raise FormatError(
+                folder, f"was prepared for representation {version}, this is {REPRESENTATION_VERSION}; prepare it again"
+            )
+        return Dataset(folder, description)
+
+    @property
+    def half_extent(self) -> float:
+        """Half the larger side of the box that sketches were scaled to."""
+        return float(self.description["config"]["half_extent"])
+
+    def split(self, name: str) -> Split:
+        """One of the splits, with its arrays checked against what `dataset.json` promises."""
+        if name not in SPLITS:
+            raise FormatError(self.folder, f"has no split '{name}'; use one of {', '.join(SPLITS)}")
+        try:
+            count = int(self.description["counts"][name])
+        except (KeyError, TypeError, ValueError):
+            raise FormatError(self.folder / DATASET, f"does not say how many sketches are in {name}") from None
+        arrays = {array: self._array(name, array, count) for array in ARRAYS}
+        if arrays["kind"].max(initial=0) > NONE:
+            raise FormatError(self.folder / name / "kind.npy", "is damaged: it names kinds that do not exist")
+        return Split(name, Compact(**arrays))
+
+    def _array(self, split: str, name: str, count: int) -> NDArray[Any]:
+        path = self.folder / split / f"{name}.npy"
+        dtype, shape = ARRAYS[name]
+        try:
+            array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        except FileNotFoundError:
+            raise FormatError(path, "is missing; prepare the corpus again") from None
+        except (OSError, ValueError, EOFError) as error:
+            raise FormatError(path, f"is damaged ({error}); prepare the corpus again") from error
+        if array.dtype != dtype or array.shape != (count, *shape):
+            raise FormatError(
+                path, f"does not fit {DATASET}: {array.dtype} {array.shape} where {(count, *shape)} is promised"
+            )
+        return array

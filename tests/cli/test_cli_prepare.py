@@ -1,0 +1,63 @@
+"""`sketchdnn prepare` and `sketchdnn bench` as a user meets them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def sketchdnn(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sketchdnn", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_corpus_from_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    done = sketchdnn("prepare", "--source", "procedural", "--count", 40, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""  # no bar where there is no terminal
+    assert "of 40 found" in done.stdout
+    assert {path.name for path in out.iterdir()} >= {
+        "dataset.json",
+        "report.html",
+        "report.json",
+        "gallery.png",
+        "train",
+    }
+    assert "<svg" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["missing.npy"], "missing.npy: cannot be read (No such file or directory)"),
+        ([], "nothing to prepare"),
+        (["--source", "thin air"], "'thin air' is not known"),
+        (["--source", "procedural", "--preset", "best"], "'best' is no preset"),
+        (["--source", "procedural", "--min-primitives", "12", "--max-primitives", "9"], "not 12 to 9"),
+        (["--source", "procedural", "--count", "5", "--preset", "authors"], "fewer constraints than primitives"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    done = sketchdnn("prepare", *arguments, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_path_that_is_no_utf8(tmp_path: Path) -> None:
+    bad = Path(str(tmp_path) + "/caf\udce9.jsonl")
+    bad.write_text("{")
+    done = sketchdnn("prepare", bad, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_bench_says_what_is_wrong(tmp_path: Path) -> None:
+    done = sketchdnn("bench", "prepare", "--data", tmp_path / "no.npy", "--sequences", 10)
+    assert done.returncode == 2
+    assert "no.npy" in done.stderr

@@ -1,0 +1,60 @@
+"""Corpora for tests: built-in parts written to files, the open corpus, and the bytes of what comes out."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from sketchdnn.data.procedural import procedural
+from sketchdnn.formats import scan, write
+from sketchdnn.geometry import Line, Sketch
+
+
+def parts(count: int, *, per_group: int = 3, twins: int = 0) -> list[Sketch]:
+    """Built-in parts in groups, some of them again under other names, scaled and moved."""
+    found = []
+    for index in range(count):
+        sketch = procedural(5, index)
+        extra = {**sketch.extra, "group": f"model {index // per_group}", "licence": "CC0"}
+        found.append(replace(sketch, extra=extra))
+    again = [
+        replace(sketch.moved(3.0, (7.0, -2.0)), extra={**sketch.extra, "id": f"twin of {sketch.extra['id']}"})
+        for sketch in found[:twins]
+    ]
+    return found + again
+
+
+def shuffled(sketches: list[Sketch], seed: int) -> list[Sketch]:
+    """The same sketches in another order, their primitives too, and half of their lines turned round."""
+    dice = random.Random(seed)
+    mixed = []
+    for sketch in sketches:
+        primitives = [
+            replace(p, start=p.end, end=p.start) if isinstance(p, Line) and dice.random() < 0.5 else p for p in sketch
+        ]
+        dice.shuffle(primitives)
+        mixed.append(replace(sketch, primitives=tuple(primitives)))
+    dice.shuffle(mixed)
+    return mixed
+
+
+def written(sketches: list[Sketch], path: Path) -> Path:
+    """The sketches as a file."""
+    write(sketches, path)
+    return path
+
+
+def contents(folder: Path, *, without: tuple[str, ...] = ("inputs.json",)) -> dict[str, bytes]:
+    """Every file of a corpus. What it was made from is left out: that may differ."""
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.name not in without
+    }
+
+
+def open_sketches(folder: Path, count: int) -> list[Sketch]:
+    """The first sketches of the open corpus."""
+    return list(islice((s for s in scan(folder / "open-sketches.jsonl.xz") if isinstance(s, Sketch)), count))

@@ -1,0 +1,57 @@
+"""Who stays: decided by what a sketch is, never by where it stood."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sketchdnn.data import PRESETS
+from sketchdnn.data.dedup import split_of, survivors
+
+OURS = PRESETS["ours"]
+small = st.integers(0, 6)
+
+
+@given(st.lists(st.tuples(small, small, small, small), min_size=0, max_size=40, unique=True), st.randoms())
+def test_the_order_of_candidates_does_not_matter(rows: list[tuple[int, ...]], dice: object) -> None:
+    def chosen(some: list[tuple[int, ...]]) -> list[tuple[tuple[int, ...], int]]:
+        keys = np.array(some, np.uint64).reshape(-1, 4)
+        kept = survivors(*keys.T, OURS)
+        return [(some[i], s) for i, s in zip(kept.index.tolist(), kept.split.tolist(), strict=True)]
+
+    first = chosen(rows)
+    mixed = list(rows)
+    dice.shuffle(mixed)  # type: ignore[attr-defined]
+    # Rows that agree in all but the split do not occur: what they stand for is the same in every respect.
+    if len({row[:3] for row in rows}) == len(rows):
+        assert chosen(mixed) == first
+    assert len({row[0] for row, _ in first}) == len(first) == len({row[0] for row in rows})
+
+
+def test_the_smallest_content_of_a_group_stays() -> None:
+    keys = np.array([[5, 30, 1, 0], [5, 10, 9, 0], [5, 10, 2, 0], [8, 7, 0, 0]], np.uint64)
+    kept = survivors(*keys.T, OURS)
+    assert sorted(kept.index.tolist()) == [2, 3]
+    assert kept.group_sizes == {3: 1, 1: 1}
+
+
+def test_shares_are_as_asked() -> None:
+    keys = np.random.default_rng(0).integers(0, 2**63, 50_000).astype(np.uint64)
+    for preset in PRESETS.values():
+        counts = np.bincount(split_of(keys, preset), minlength=3) / len(keys)
+        assert np.abs(counts - preset.fractions).max() < 0.01
+
+
+def test_all_of_a_group_fall_together_and_the_seed_moves_them() -> None:
+    keys = np.repeat(np.arange(1000, dtype=np.uint64), 5)
+    split = split_of(keys, OURS).reshape(1000, 5)
+    assert (split == split[:, :1]).all()
+    assert (split_of(keys, replace(OURS, split_seed=1)) != split.reshape(-1)).any()
+
+
+def test_no_share_no_sketch() -> None:
+    keys = np.arange(1000, dtype=np.uint64)
+    assert set(split_of(keys, replace(OURS, fractions=(1.0, 0.0, 0.0))).tolist()) == {0}

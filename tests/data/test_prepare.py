@@ -1,0 +1,339 @@
+"""The whole way from files to a corpus: the same whatever the order, the cores or the interruptions; nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from corpora import contents, open_sketches, parts, shuffled, written
+
+from sketchdnn.data import PRESETS, SPLITS, Dataset, Procedural, prepare
+from sketchdnn.data import sources as sources_module
+from sketchdnn.data import store as store_module
+from sketchdnn.data.workers import WorkersEndedError
+from sketchdnn.formats import FormatError, write
+from sketchdnn.formats.records import write_record
+from sketchdnn.geometry import Placement, Point, Sketch, SketchError, bounds
+from sketchdnn.representation import Compact, decode_compact
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Sketch], Path]:
+    """Some parts with twins, and what `ours` makes of them."""
+    folder = tmp_path_factory.mktemp("corpus")
+    sketches = parts(240, twins=40)
+    prepare([written(sketches, folder / "parts.jsonl")], folder / "out", workers=1)
+    return sketches, folder / "out"
+
+
+def table_of(folder: Path, split: str) -> list[dict[str, Any]]:
+    return pq.read_table(folder / "parquet" / split).to_pylist()
+
+
+def rows_of(folder: Path) -> list[dict[str, Any]]:
+    there = [split for split in SPLITS if (folder / "parquet" / split).exists()]
+    return [row for split in there for row in table_of(folder, split)]
+
+
+def test_order_of_sketches_and_primitives_changes_no_byte(corpus: tuple[list[Sketch], Path], tmp_path: Path) -> None:
+    sketches, out = corpus
+    prepare([written(shuffled(sketches, 1), tmp_path / "parts.jsonl")], tmp_path / "out", workers=1)
+    assert contents(tmp_path / "out") == contents(out)
+
+
+def test_cuts_and_cores_change_no_byte(
+    corpus: tuple[list[Sketch], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sketches, out = corpus
+    for number, first in enumerate(range(0, len(sketches), 100)):
+        written(sketches[first : first + 100], tmp_path / "in" / f"{number}.jsonl")
+    monkeypatch.setattr(sources_module, "BYTES_A_STRIPE", 20_000)
+    monkeypatch.setattr(sources_module, "RUN_OF_LINES", 7)
+    report = prepare([tmp_path / "in"], tmp_path / "out", workers=2)
+    assert report["files"] == 3
+    different = {"report.json", "report.html"}  # they count files
+    ours, theirs = contents(tmp_path / "out"), contents(out)
+    assert {name for name in theirs if ours[name] != theirs[name]} == different
+
+
+def test_parts_of_a_split_follow_one_another(
+    corpus: tuple[list[Sketch], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sketches, out = corpus
+    monkeypatch.setattr(store_module, "PART_SIZE", 50)
+    prepare([written(sketches, tmp_path / "parts.jsonl")], tmp_path / "out", workers=1)
+    assert len(list((tmp_path / "out" / "parquet" / "train").glob("*.parquet"))) == 4
+    assert rows_of(tmp_path / "out") == rows_of(out)
+    for split in SPLITS:
+        for name in store_module.ARRAYS:
+            path = f"{split}/{name}.npy"
+            assert (tmp_path / "out" / path).read_bytes() == (out / path).read_bytes()
+
+
+def test_everything_found_is_accounted_for(corpus: tuple[list[Sketch], Path]) -> None:
+    sketches, out = corpus
+    report = json.loads((out / "report.json").read_text())
+    assert report["found"] == len(sketches)
+    assert report["found"] == sum(report["refused"].values()) + report["duplicates"] + report["kept"]
+    assert report["kept"] == sum(report["splits"].values())
+    assert report["duplicates"] >= 39  # the twins of those that fit
+    assert report["licences"] == {"procedural": {"CC0": report["kept"]}}
+    assert sum(report["kinds"].values()) == sum(int(n) * c for n, c in report["primitives_per_sketch"].items())
+    assert sum(report["sizes_mm"].values()) == report["kept"]
+
+
+def test_groups_stay_together(corpus: tuple[list[Sketch], Path]) -> None:
+    _, out = corpus
+    groups = [{row["group"] for row in table_of(out, split)} for split in SPLITS]
+    assert all(groups)
+    assert not groups[0] & groups[1]
+    assert not groups[0] & groups[2]
+    assert not groups[1] & groups[2]
+
+
+def test_both_forms_hold_the_same_sketches_at_their_true_size(corpus: tuple[list[Sketch], Path]) -> None:
+    sketches, out = corpus
+    by_id = {sketch.extra["id"]: sketch for sketch in sketches}
+    for split in SPLITS:
+        compact = Dataset.open(out).split(split).compact
+        rows = table_of(out, split)
+        assert len(rows) == len(compact)
+        for index, row in enumerate(rows):
+            count = len(row["kind"])
+            assert row["kind"] == compact.kind[index, :count].tolist()
+            assert row["params"] == compact.params[index, :count].reshape(-1).tolist()
+            original = by_id[row["id"]]
+            stored = decode_compact(compact[index : index + 1])[0].sketch
+            true = Placement((row["center_x"], row["center_y"]), row["scale"], row["units"]).restore(stored)
+            was, now = bounds(original), bounds(true)
+            assert true.units == original.units
+            assert (*now.low, *now.high) == pytest.approx((*was.low, *was.high), abs=1e-4 * was.size)
+
+
+def test_splitting_by_sketch_and_the_papers_frame(tmp_path: Path) -> None:
+    source = written(parts(150, per_group=150), tmp_path / "parts.jsonl")
+    report = prepare([source], tmp_path / "out", PRESETS["paper"], workers=1)
+    assert all(report["splits"].values())  # one group, and yet in every split
+    compact = Dataset.open(tmp_path / "out").split("train").compact
+    for decoded in decode_compact(compact[:20]):
+        assert bounds(decoded.sketch).size == pytest.approx(1)
+        assert bounds(decoded.sketch).center == pytest.approx((0, 0), abs=1e-6)
+
+
+def test_a_sketch_without_a_name_is_named_by_what_it_is(tmp_path: Path) -> None:
+    bare = [replace(sketch, extra={}) for sketch in parts(60)]
+    names = []
+    for seed in (1, 2):
+        source = written(shuffled(bare, seed), tmp_path / f"{seed}" / "parts.jsonl")
+        prepare([source], tmp_path / f"out{seed}", workers=1)
+        names.append([row["id"] for row in rows_of(tmp_path / f"out{seed}")])
+    assert names[0] == names[1]
+    assert len(set(names[0])) == len(names[0])
+    assert contents(tmp_path / "out1") == contents(tmp_path / "out2")
+
+
+def test_any_mix_of_formats(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    sketches = parts(24)
+    written(sketches[:8], folder / "some.jsonl")
+    for index, sketch in enumerate(sketches[8:16]):
+        write(sketch, folder / f"{index}.dxf")
+    for index, sketch in enumerate(sketches[16:]):
+        write(sketch, folder / "svg" / f"{index}.svg")
+    (folder / "broken.json").write_text("{")
+    (folder / "notes.txt").write_text("nothing to draw")
+    config = replace(PRESETS["ours"], min_primitives=1)
+    report = prepare([folder], tmp_path / "out", config, parts=Procedural(10, seed=9), workers=1)
+    assert report["found"] == 34
+    assert report["files"] == 19
+    assert set(report["files_not_read"]) == {"in/broken.json", "in/notes.txt"}
+    assert set(report["licences"]) == {"procedural", "in"}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\x93NUMPY\x01\x00v", b"\xfd7zXZ\x00junk"])
+@pytest.mark.parametrize("name", ["bad.jsonl.xz", "bad.npy", "bad.dxf"])
+def test_a_file_asked_for_by_name_must_be_readable(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FormatError, match=name):
+        prepare([tmp_path / name], tmp_path / "out", workers=1)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_in_a_folder_such_files_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    written(parts(12), folder / "good.jsonl")
+    (folder / "cut.npy").write_bytes(b"\x93NUMPY\x01\x00v")
+    (folder / "empty.jsonl").write_bytes(b"")
+    (folder / "nowhere.dxf").symlink_to(tmp_path / "missing")
+    os.mkfifo(folder / "pipe.svg")
+    report = prepare([folder], tmp_path / "out", workers=1)
+    assert set(report["files_not_read"]) == {"in/cut.npy", "in/empty.jsonl", "in/nowhere.dxf", "in/pipe.svg"}
+    assert report["found"] == 12
+
+
+def test_a_worker_that_dies_leaves_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(*_: object) -> None:
+        raise WorkersEndedError("run again to resume")
+
+    # The whole module hides behind the function of its name.
+    module = sys.modules["sketchdnn.data.prepare"]
+    monkeypatch.setattr(module, "choose", ended)
+    with pytest.raises(WorkersEndedError):
+        prepare([], tmp_path / "out", parts=Procedural(30), workers=1)
+    assert list((tmp_path / "out.partial" / "chunks").glob("*.arrow"))
+    monkeypatch.undo()
+    assert prepare([], tmp_path / "out", parts=Procedural(30), workers=1)["found"] == 30
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_error_in_a_worker_is_the_same_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = written(parts(60), tmp_path / "whole.jsonl.xz").read_bytes()
+    (tmp_path / "cut.jsonl.xz").write_bytes(whole[: len(whole) // 2])
+    monkeypatch.setattr(sources_module, "BYTES_A_STRIPE", 500)
+    with pytest.raises(SketchError, match=r"cut\.jsonl\.xz: is compressed, and damaged"):
+        prepare([tmp_path / "cut.jsonl.xz"], tmp_path / "out", workers=2)
+
+
+def test_what_a_file_says_beside_the_geometry_is_not_trusted(tmp_path: Path) -> None:
+    odd = [
+        {"id": "\ud800", "group": ["a", {"b": 1}], "licence": 7, "source": "<script>alert(1)</script>"},
+        {"id": "x" * 10**5, "dropped_entities": "many", "licence": None},
+        {"dropped_entities": -3, "units": "mm", "id": {}},
+        {"dropped_entities": 10**30},
+    ]
+    lines = []
+    for number, extra in enumerate(odd):
+        record = json.loads(write_record(parts(8)[number + 1]))
+        lines.append(json.dumps({**record, **extra}))
+    (tmp_path / "odd.jsonl").write_text("\n".join(lines))
+    config = replace(PRESETS["ours"], min_primitives=1)
+    report = prepare([tmp_path / "odd.jsonl"], tmp_path / "out", config, workers=1)
+    assert report["refused"] == {"an entity that is no primitive": 1}
+    assert "<script" not in (tmp_path / "out" / "report.html").read_text()
+    assert max(len(row["id"]) for row in rows_of(tmp_path / "out")) == 1000
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    prepare([], tmp_path / "out", parts=Procedural(30), workers=1, on_progress=lambda *step: told.append(step))
+    assert told[0] == ("reading", 0, 1)
+    assert told[-1][0] == "writing"
+    assert told[-1][1] == told[-1][2]
+
+
+def test_nothing_left_is_a_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    source = written([Sketch((Point((0, 0)),))] * 3, tmp_path / "dots.jsonl")
+    with pytest.raises(SketchError, match="none of the 3 sketches found can be kept: 3 with fewer than 8 primitives"):
+        prepare([source], tmp_path / "out", workers=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["dots.jsonl"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SketchError, match="no sketch was found"):
+        prepare([tmp_path / "empty"], tmp_path / "out", workers=1)
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    some = Procedural(30)
+    first = prepare([], out, parts=some, workers=1)
+    written_at = (out / "dataset.json").stat().st_mtime_ns
+    assert prepare([], out, parts=some, workers=1) == first
+    assert (out / "dataset.json").stat().st_mtime_ns == written_at
+    with pytest.raises(FormatError, match="--force replaces it"):
+        prepare([], out, parts=Procedural(40), workers=1)
+    assert prepare([], out, parts=Procedural(40), workers=1, force=True)["found"] == 40
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("precious")
+    with pytest.raises(FormatError, match="is no prepared corpus"):
+        prepare([], tmp_path / "mine", parts=some, workers=1, force=True)
+
+
+RUN = """
+import sys
+from pathlib import Path
+import sketchdnn.data.sources as sources
+from sketchdnn.data import Procedural, prepare
+sources.BLOCK_SIZE = 60
+if __name__ == "__main__":
+    prepare([], Path(sys.argv[1]), parts=Procedural(900), workers=int(sys.argv[2]))
+"""
+
+
+def test_a_killed_run_is_taken_up_and_ends_the_same(tmp_path: Path) -> None:
+    script = tmp_path / "run.py"
+    script.write_text(RUN)
+    subprocess.run([sys.executable, script, tmp_path / "whole", "1"], check=True)
+
+    out, chunks = tmp_path / "out", tmp_path / "out.partial" / "chunks"
+    run = subprocess.Popen([sys.executable, script, out, "2"], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(list(chunks.glob("*.json"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    _wait_for_end(children)
+    done = {path: path.stat().st_mtime_ns for path in chunks.glob("*.json")}
+    assert 3 <= len(done) < 15
+    assert not out.exists()
+
+    subprocess.run([sys.executable, "-c", KEEPING.format(script=script), out, "2"], check=True)
+    kept = json.loads((tmp_path / "times.json").read_text())
+    assert all(kept[path.name] == when for path, when in done.items())  # what was done was not done again
+    assert contents(out, without=()) == contents(tmp_path / "whole", without=())
+    assert not (tmp_path / "out.partial").exists()
+
+
+# Runs the same, and notes when each task was finished before the folder of work in progress goes.
+KEEPING = """
+import json, sys
+from pathlib import Path
+from sketchdnn.data.staging import Staging
+publish = Staging.publish
+def noting(self):
+    times = {{p.name: p.stat().st_mtime_ns for p in (self.folder / "chunks").glob("*.json")}}
+    self.out.with_name("times.json").write_text(json.dumps(times))
+    publish(self)
+Staging.publish = noting
+if __name__ == "__main__":
+    exec(open("{script}").read())
+"""
+
+
+def _wait_for_end(children: list[str]) -> None:
+    """No worker outlives its parent."""
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in children):
+        assert time.monotonic() < deadline, "workers are still running"
+        time.sleep(0.02)
+
+
+def test_the_open_corpus_in_part(real_data: Path, tmp_path: Path) -> None:
+    some = open_sketches(real_data, 2500)
+    results = []
+    for seed in (1, 2):
+        source = written(shuffled(some, seed), tmp_path / f"{seed}" / "some.corpus.jsonl")
+        results.append(prepare([source], tmp_path / f"out{seed}", workers=1))
+    assert results[0] == results[1]
+    assert contents(tmp_path / "out1") == contents(tmp_path / "out2")
+
+
+@pytest.mark.slow
+def test_the_open_corpus(real_data: Path, tmp_path: Path) -> None:
+    report = prepare([real_data / "open-sketches.jsonl.xz"], tmp_path / "out")
+    assert report["found"] == 78_236
+    assert 27_800 < report["kept"] < 28_116
+    assert 2_600 < report["splits"]["test"] < 3_000
+    some = Dataset.open(tmp_path / "out").split("test").compact
+    assert isinstance(some, Compact)
+    assert np.abs(some.params[..., :2]).max() <= 1 + 1e-6
