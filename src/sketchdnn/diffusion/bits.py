@@ -42,6 +42,12 @@ def report_bits(
     nats: Float[Tensor, " batch"], num_primitives: Int[Tensor, " batch"], rows: int = layout.MAX_PRIMITIVES
 ) -> BitsReport:
     """Summarise what `Elbo.nats` says of a set of sketches."""
+    if nats.shape != num_primitives.shape:
+        raise ValueError(
+            f"num_primitives must hold one number a sketch, {len(nats)}, not {tuple(num_primitives.shape)}"
+        )
+    if rows < 1:
+        raise ValueError(f"rows must be at least 1, not {rows}")
     per_sketch = estimate(nats / math.log(2))
     mean_primitives = float(num_primitives.double().mean())
     if mean_primitives <= 0:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from numbers import Integral
 
 import torch
 from jaxtyping import Int
@@ -21,9 +22,14 @@ SIMPLEX_TOLERANCE = 1e-4
 
 def check_step(t: int | Int[Tensor, "*batch"], num_steps: int, name: str = "t", lowest: int = 0) -> None:
     """A step, or one a sample, lies in lowest..T."""
-    least, most = (int(t.min()), int(t.max())) if isinstance(t, Tensor) else (t, t)
-    if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex()):
-        raise ValueError(f"{name} must hold whole numbers, not {t.dtype}")
+    if isinstance(t, Tensor):
+        if t.is_floating_point() or t.is_complex() or t.numel() == 0:
+            raise ValueError(f"{name} must hold whole numbers, at least one, not {t.dtype} of shape {tuple(t.shape)}")
+        least, most = int(t.min()), int(t.max())
+    elif not isinstance(t, Integral):
+        raise ValueError(f"{name} must be a whole number, not {t}")
+    else:
+        least = most = int(t)
     if least < lowest or most > num_steps:
         wrong = least if least < lowest else most
         raise ValueError(f"{name} must lie in {lowest}..{num_steps}, not {wrong}")

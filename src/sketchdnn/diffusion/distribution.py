@@ -113,6 +113,12 @@ def kl_gaussian_softmax(p: GaussianSoftmax, q: GaussianSoftmax) -> Float[Tensor,
     """
     if p.event_shape != q.event_shape:
         raise ValueError(f"p and q must have as many categories, not {p.event_shape[0]} and {q.event_shape[0]}")
+    try:
+        torch.broadcast_shapes(p.batch_shape, q.batch_shape)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        raise ValueError(
+            f"p and q of batches {tuple(p.batch_shape)} and {tuple(q.batch_shape)} do not broadcast"
+        ) from None
     # tr(Σ_q⁻¹ Σ_p) there: each direction's ratio of variances, less what the shift takes away.
     ratio = (p.scale / q.scale) ** 2
     trace = (ratio * (1 - _precision_share(q.scale))).sum(dim=-1)

@@ -6,7 +6,7 @@ from noise to their values exactly as the forward process would have them, and t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import torch
@@ -30,7 +30,7 @@ Way = Literal["noised", "clean"]
 class Given:
     """Values in `batch`, and where they hold: the masks say which labels and which single parameters are known.
 
-    Known labels are one-hot. With `resamples` > 1 every stretch of `jump` steps is walked that many times, noised again
+    With `resamples` > 1 every stretch of `jump` steps is walked that many times, noised again
     in between (RePaint, Lugmayr et al. 2022): what is drawn early gets to hear of what is given.
     """
 
@@ -69,6 +69,11 @@ class Given:
     def tell(self, clean: Latent, label_smoothing: float) -> Latent:
         """What goes into the reverse mean, with the truth where it is given, whatever form the rest has."""
         return latent.where(self.masks, latent.of_sketch(self.batch, label_smoothing), clean)
+
+    def to(self, like: Tensor) -> Given:
+        """On the device and in the precision of the walk."""
+        construction, kind, params = (mask.to(like.device) for mask in (self.construction, self.kind, self.params))
+        return replace(self, batch=self.batch.to(like), construction=construction, kind=kind, params=params)
 
     def keep(self, batch: SketchBatch) -> SketchBatch:
         """The batch with its given parts as they were given, to the bit."""

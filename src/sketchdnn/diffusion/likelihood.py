@@ -81,6 +81,7 @@ def elbo(
     then r is best the step whose noise is about as wide as a cell (`step_as_noisy_as`): a finer x_r pays for telling
     what the grid does not ask.
     """
+    check_step(steps.read_at, process.num_steps - 1, "steps.read_at", lowest=1)
     variance = float(process.params.var[steps.read_at]) if last_variance is None else last_variance
     if not 0 < variance < math.inf:
         raise ValueError(f"last_variance must be above zero and finite, not {variance}")
@@ -256,6 +257,7 @@ def _check(process: JointProcess, x0: SketchBatch, start: Noise, steps: StepDraw
     if bool(((x0.params != 0) & ~relevant(kind)).any()):
         raise ValueError("x0.params must be zero in the columns of other kinds")
     check_shape(start, "noise", like=x0)
-    if steps.t.shape[1:] != (len(x0),):
-        raise ValueError(f"steps must be drawn for {len(x0)} samples, not {steps.t.shape[1]}")
+    if steps.t.shape[1:] != (len(x0),) or steps.count.shape != steps.t.shape:
+        shapes = tuple(steps.t.shape), tuple(steps.count.shape)
+        raise ValueError(f"steps must hold draws for {len(x0)} samples, t and count alike, not of shapes {shapes}")
     check_step(steps.t, process.num_steps, "steps", lowest=steps.read_at + 1)

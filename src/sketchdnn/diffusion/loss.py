@@ -118,6 +118,8 @@ def our_loss(
     `level_t` is the level of the parameters, t ≥ 1. Averaged as in `paper_loss`.
     """
     _check(prediction, x0)
+    if level_t.alpha_bar.shape not in ((), (len(x0),)):
+        raise ValueError(f"level_t must be one level, or one a sample, not of shape {tuple(level_t.alpha_bar.shape)}")
     error = _squared_error(prediction, x0)
     out = like(precondition.coefficients(level_t, data_std).out, error)
     return Loss(

@@ -42,7 +42,8 @@ def draw(probs: Probabilities, gumbel: Probabilities) -> Probabilities:
 
 def gumbel_from_uniform(uniform: Tensor) -> Tensor:
     """Gumbel noise from uniform noise on [0, 1)."""
-    return -torch.log(-uniform.log())
+    # Zero, which a generator may draw, would make a Gumbel of −inf and lose to a label of probability zero.
+    return -torch.log(-uniform.clamp(min=torch.finfo(uniform.dtype).tiny).log())
 
 
 def gumbel_from_normal(normal: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
 from . import gaussian, labels
-from .check import check_smoothing
+from .check import check_pair, check_shape, check_smoothing, check_step
 from .labels import REVERSE_LOGITS, ReverseLogits
 from .schedule import Level, Schedule, augment, authors_cosine, cosine
 
@@ -74,6 +74,7 @@ class JointProcess:
 
     def diffuse(self, x0: SketchBatch, t: int | Int[Tensor, " batch"], noise: Noise) -> SketchBatch:
         """X_t from a clean X_0 in one shot."""
+        self._validate(x0, noise, t=t)
         level = self.levels(t)
         return SketchBatch(
             labels.diffuse(x0.construction, noise.construction, level.construction, self.label_smoothing),
@@ -89,6 +90,7 @@ class JointProcess:
         noise: Noise,
     ) -> SketchBatch:
         """X_t from X_s, whose labels have no zeros."""
+        self._validate(batch_s, noise, s=s, t=t)
         at_s, at_t = self.levels(s), self.levels(t)
         return SketchBatch(
             labels.step_forward(batch_s.construction, noise.construction, at_s.construction, at_t.construction),
@@ -114,6 +116,7 @@ class JointProcess:
         noise: Noise,
     ) -> SketchBatch:
         """X_s from X_t and a (predicted) clean sketch, by the posterior."""
+        self._validate(batch_t, noise, s=s, t=t)
         at_s, at_t = self.levels(s), self.levels(t)
         mean, std = gaussian.posterior(clean.params, batch_t.params, at_s.params, at_t.params)
         return SketchBatch(
@@ -127,6 +130,18 @@ class JointProcess:
             labels.step_back(clean.kind_logits, batch_t.kind, noise.kind, at_s.kind, at_t.kind),
             mean + std * noise.params,
         )
+
+    def _validate(self, batch: SketchBatch, noise: Noise, **steps: int | Int[Tensor, " batch"]) -> None:
+        """Shapes always: a wrong one would broadcast. Steps where they are plain numbers; tensors are assumed valid."""
+        check_shape(noise, "noise", like=batch)
+        for name, step in steps.items():
+            if not isinstance(step, Tensor):
+                check_step(step, self.num_steps, name)
+            elif step.shape not in ((), (len(batch),)):
+                raise ValueError(f"{name} must hold one step a sample, {len(batch)}, not the shape {tuple(step.shape)}")
+        s, t = steps.get("s"), steps["t"]
+        if isinstance(s, int) and isinstance(t, int):
+            check_pair(s, t, self.num_steps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ a row, coordinates and logits of labels each on their own schedule. `steps` fall
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -161,8 +162,11 @@ def extrapolation(level_s: Level, level_t: Level, level_before: Level) -> Tensor
     at_s, at_t, at_before = (_half_log_snr(level) for level in (level_s, level_t, level_before))
     ahead, behind = at_s - at_t, at_t - at_before
     usable = ahead.isfinite() & behind.isfinite() & (behind > 0)
-    return torch.where(usable, ahead / (2 * torch.where(usable, behind, 1.0)), 0.0)
+    return torch.where(usable, torch.where(usable, ahead, 0.0) / (2 * torch.where(usable, behind, 1.0)), 0.0)
 
 
 def _half_log_snr(level: Level) -> Tensor:
-    return (level.alpha_bar.log() - level.var.log()) / 2
+    """±inf at the ends. Set there, not computed, so that what leaves them out has a finite gradient."""
+    noise, clean = level.alpha_bar == 0, level.var == 0
+    half = (level.alpha_bar.masked_fill(noise, 1.0).log() - level.var.masked_fill(clean, 1.0).log()) / 2
+    return half.masked_fill(noise, -math.inf).masked_fill(clean, math.inf)

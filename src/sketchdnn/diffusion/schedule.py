@@ -44,6 +44,8 @@ class Schedule:
             )
         if not bool((self.alpha_bar.diff() <= 0).all()) or not bool((self.var.diff() >= 0).all()):
             raise ValueError("alpha_bar must fall and var rise from t = 0 to T")
+        if not bool((self.alpha_bar >= 0).all()) or not bool((self.var >= 0).all()):
+            raise ValueError("alpha_bar and var must lie in 0..1")
         if not bool(torch.isclose(self.alpha_bar + self.var, torch.ones_like(self.var)).all()):
             raise ValueError("alpha_bar and var must be parts of one, var = 1 − alpha_bar")
 

@@ -73,6 +73,7 @@ def walk(
     steps = range(process.num_steps, -1, -1) if steps is None else steps
     start = noise(0)
     _check(steps, process.num_steps, start, given)
+    given = None if given is None else given.to(start.params)
     clean_of = clean_of or (lambda prediction: latent.of_clean(process.clean(prediction)))
     moves = _moves(steps, given)
     table = _table(process, moves, weights_of, start.params)
