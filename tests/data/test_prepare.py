@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -20,7 +21,6 @@ from corpora import contents, open_sketches, parts, shuffled, written
 from sketchdnn.data import PRESETS, SPLITS, Dataset, Procedural, prepare
 from sketchdnn.data import sources as sources_module
 from sketchdnn.data import store as store_module
-from sketchdnn.data.workers import WorkersEndedError
 from sketchdnn.formats import FormatError, write
 from sketchdnn.formats.records import write_record
 from sketchdnn.geometry import Placement, Point, Sketch, SketchError, bounds
@@ -164,7 +164,7 @@ def test_any_mix_of_formats(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["bad.jsonl.xz", "bad.npy", "bad.dxf"])
 def test_a_file_asked_for_by_name_must_be_readable(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(FormatError, match=name):
+    with pytest.raises(SketchError, match=name):
         prepare([tmp_path / name], tmp_path / "out", workers=1)
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -182,18 +182,45 @@ def test_in_a_folder_such_files_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_dies_leaves_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ended(*_: object) -> None:
-        raise WorkersEndedError("run again to resume")
+    """A real worker, ended by a real signal, once some work is done."""
 
-    # The whole module hides behind the function of its name.
-    module = sys.modules["sketchdnn.data.prepare"]
-    monkeypatch.setattr(module, "choose", ended)
-    with pytest.raises(WorkersEndedError):
+    def end_a_worker(stage: str, done: int, total: int) -> None:
+        if done == 1 and stage == "reading":
+            os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
+
+    monkeypatch.setattr(sources_module, "BYTES_A_STRIPE", 500)  # many tasks
+    source = written(parts(120), tmp_path / "in" / "parts.jsonl")
+    with pytest.raises(SketchError, match="run again to resume"):
+        prepare([source], tmp_path / "out", workers=2, on_progress=end_a_worker)
+    assert list((tmp_path / "out.partial" / "chunks").glob("*.json"))
+    done: list[int] = []
+    report = prepare([source], tmp_path / "out", workers=1, on_progress=lambda *seen: done.append(seen[1]))
+    assert done[0] >= 1
+    assert report["found"] == 120
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
+def test_a_full_disk_leaves_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise FormatError("chunk", "cannot be written (No space left on device)")
+
+    monkeypatch.setattr(sys.modules["sketchdnn.data.prepare"], "write_corpus", full)
+    with pytest.raises(FormatError, match="No space"):
         prepare([], tmp_path / "out", parts=Procedural(30), workers=1)
     assert list((tmp_path / "out.partial" / "chunks").glob("*.arrow"))
-    monkeypatch.undo()
-    assert prepare([], tmp_path / "out", parts=Procedural(30), workers=1)["found"] == 30
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_output_is_no_input_of_its_own(tmp_path: Path) -> None:
+    written(parts(12), tmp_path / "good.jsonl")
+    first = prepare([tmp_path], tmp_path / "corpus", workers=1)
+    assert prepare([tmp_path], tmp_path / "corpus", workers=1) == first
+    assert prepare([tmp_path], tmp_path / "corpus", workers=1, force=True)["files"] == 1
+
+
+def test_an_output_may_have_any_name(tmp_path: Path) -> None:
+    out = tmp_path / os.fsdecode(b"p\xff")
+    assert prepare([], out, parts=Procedural(30), workers=1)["found"] == 30
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
 
 
 def test_an_error_in_a_worker_is_the_same_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

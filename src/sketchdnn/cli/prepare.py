@@ -86,7 +86,10 @@ def _sentence(out: Path, report: dict[str, Any]) -> str:
     name = str(out).encode(errors="backslashreplace").decode()
     splits = ", ".join(f"{count:,} {split}" for split, count in report["splits"].items())
     refused = sum(report["refused"].values())
+    unread = len(report["files_not_read"])
     return (
         f"{name}: {report['kept']:,} sketches ({splits}) of {report['found']:,} found; "
-        f"{refused:,} refused, {report['duplicates']:,} duplicates. See {name}/report.html"
+        f"{refused:,} refused, {report['duplicates']:,} duplicates"
+        + (f"; {unread:,} files could not be read" if unread else "")
+        + f". See {name}/report.html"
     )

@@ -106,7 +106,7 @@ def gather_blocks(found: Iterable[Sketch | Skipped], tally: Tally, source: str, 
 
 def _block(sketches: list[Sketch], source: str, group: str) -> Block:
     def said(key: str, otherwise: str = "") -> list[str]:
-        return [_word(sketch.extra.get(key)) or otherwise for sketch in sketches]
+        return [word(sketch.extra.get(key)) or otherwise for sketch in sketches]
 
     origins = Origins(
         said("id"), said("source", source), said("licence"), said("group", group), [s.units or "" for s in sketches]
@@ -116,7 +116,7 @@ def _block(sketches: list[Sketch], source: str, group: str) -> Block:
     return Block(to_table(sketches), constraints, lost, origins)
 
 
-def _word(value: object) -> str:
+def word(value: object) -> str:
     """What a file says of a sketch, which may be anything, as text that can be written."""
     return "" if value is None else str(value)[:LONGEST_WORD].encode(errors="backslashreplace").decode()
 

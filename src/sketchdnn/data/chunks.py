@@ -6,6 +6,7 @@ order from hundreds of these without holding more than one part in memory.
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,7 @@ def write_chunk(path: Path, found: Candidates) -> None:
     table = pa.table(columns)
     with (
         replacing(path) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
+        pa.OSFile(os.fsencode(temporary), "wb") as sink,
         pa.ipc.new_file(sink, table.schema) as f,
     ):
         f.write_table(table)
@@ -78,7 +79,7 @@ def centers_of(table: pa.Table) -> NDArray[np.float64]:
 def _mapped(path: Path) -> pa.Table:
     import pyarrow as pa
 
-    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    return pa.ipc.open_file(pa.memory_map(os.fsencode(path))).read_all()
 
 
 def _fixed(values: NDArray[Any], width: int) -> Any:

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from sketchdnn.geometry import SketchError
 from sketchdnn.representation.layout import MAX_PRIMITIVES, REPRESENTATION_VERSION
 
 from .blocks import Tally
@@ -27,12 +26,12 @@ from .chunks import KEYS, read_keys, write_chunk
 from .config import PRESETS, SPLITS, PrepareConfig
 from .dedup import Survivors, survivors
 from .report import Report, load_report, write_report
-from .sources import Input, Procedural, Task, plan, read_task
-from .staging import DATASET, INPUTS, Staging, check_output, fingerprint, write_json
+from .sources import Input, InputError, Procedural, Task, plan, read_task
+from .staging import DATASET, INPUTS, Staging, check_output, fingerprint, partial_folder, write_json
 from .steps import candidates
 from .store import PART_SIZE, Places, create_arrays, cut_parts, write_part
 from .summary import Summary
-from .workers import WorkersEndedError, run_all
+from .workers import run_all
 
 # What is being done, how many pieces of it are done, and of how many.
 Progress = Callable[[str, int, int], None]
@@ -54,7 +53,8 @@ def prepare(
     """
     on_progress = on_progress or (lambda stage, done, total: None)
     workers = workers or os.cpu_count() or 1
-    tasks, inputs = plan(sources, parts)
+    # The output may lie in a folder that is read: it is no input of its own.
+    tasks, inputs = plan(sources, parts, leave_out=(out, partial_folder(out)))
     staging = Staging(out.absolute(), fingerprint(inputs, config))
     if check_output(out, staging.fingerprint, force=force):
         return load_report(out)
@@ -63,11 +63,9 @@ def prepare(
         tally, chunks = stage_candidates(staging, tasks, config, workers, on_progress)
         kept, places = choose(chunks, config)
         if not len(kept):
-            raise SketchError(_nothing_left(tally))
-    except WorkersEndedError:
-        raise
-    except SketchError:
-        staging.discard()  # the input is at fault: there is nothing to take up
+            raise InputError(_nothing_left(tally, inputs))
+    except InputError:
+        staging.discard()
         raise
     summary = write_corpus(staging, chunks, kept, places, config, workers, on_progress)
     report = Report(asdict(config), tally, kept.group_sizes, summary)
@@ -155,9 +153,10 @@ def _origin(work: str, inputs: Sequence[Input]) -> dict[str, object]:
     return {"fingerprint": work, "files": [asdict(i) for i in inputs]}
 
 
-def _nothing_left(tally: Tally) -> str:
+def _nothing_left(tally: Tally, inputs: Sequence[Input]) -> str:
+    read = ", ".join(i.name for i in inputs[:3]) + (f" and {len(inputs) - 3} more" if len(inputs) > 3 else "")
     if not tally.found:
         bad = "; ".join(f"{name}: {reason}" for name, reason in list(tally.bad_files.items())[:3])
-        return "no sketch was found in the input" + (f" ({bad})" if bad else "")
-    reasons = ", ".join(f"{count:,} with {reason}" for reason, count in tally.refused.most_common(3))
-    return f"none of the {tally.found:,} sketches found can be kept: {reasons}"
+        return f"{read or 'the input'}: no sketch was found" + (f" ({bad})" if bad else "")
+    reasons = [f"{count:,} with {reason}" for reason, count in (tally.refused + tally.left_out).most_common(3)]
+    return f"{read}: none of the {tally.found:,} sketches found can be kept: {', '.join(reasons)}"

@@ -19,7 +19,7 @@ from sketchdnn.formats.json_files import LINE_SUFFIXES, lines
 from sketchdnn.formats.records import read_record
 from sketchdnn.geometry import Sketch, SketchError
 
-from .blocks import BLOCK_SIZE, Block, Origins, Tally, gather_blocks
+from .blocks import BLOCK_SIZE, Block, Origins, Tally, gather_blocks, word
 from .procedural import procedural
 
 # A file of lines is read by several workers, each parsing every n-th run of this many lines: parsing costs far more
@@ -28,6 +28,10 @@ RUN_OF_LINES = 256
 BYTES_A_STRIPE = 2**20
 MOST_STRIPES = 16
 FILES_A_TASK = 64
+
+
+class InputError(SketchError):
+    """What was asked for cannot be prepared: there is nothing to take up later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +71,17 @@ class Input:
     digest: str
 
 
-def plan(sources: Sequence[Path], parts: Procedural | None = None) -> tuple[list[Task], list[Input]]:
-    """The tasks that read all sources, and what the sources were."""
+def plan(
+    sources: Sequence[Path], parts: Procedural | None = None, leave_out: Sequence[Path] = ()
+) -> tuple[list[Task], list[Input]]:
+    """The tasks that read all sources, and what the sources were; nothing below the folders in `leave_out`."""
+    hidden = [folder.absolute() for folder in leave_out]
     tasks: list[Task] = []
     inputs: list[Input] = []
     for source in sources:
         is_folder = source.is_dir()
         files = folder_files(source) if is_folder else [source]
+        files = [file for file in files if not any(file.absolute().is_relative_to(folder) for folder in hidden)]
         small: list[tuple[Path, str]] = []
         for file in files:
             name = file.relative_to(source.parent).as_posix() if is_folder else file.name
@@ -114,7 +122,7 @@ def read_task(task: Task, tally: Tally) -> Iterator[Block]:
             yield from _read_file(task, file, name, tally)
         except FormatError as error:
             if task.named:
-                raise
+                raise InputError(str(error)) from error
             tally.bad_files[name] = reason_of(error)
 
 
@@ -162,7 +170,7 @@ def _sequences(file: Path, start: int, stop: int, tally: Tally) -> Block:
     tally.found += count
     tally.left_out.update(found.skipped)
     sequences = open_sequences(file)
-    ids = _Names(count, lambda index: sequences.id_of(start + index))
+    ids = _Names(count, lambda index: word(sequences.id_of(start + index)))
     # Official names are a document, a part and a sketch; sketches of one document are variants of one thing.
     has_documents = sequences.ids is not None and sequences.ids.dtype.names is not None
     groups = _Names(count, lambda index: ids[index].split("/")[0] if has_documents else "")

@@ -33,7 +33,7 @@ class Staging:
 
     @property
     def folder(self) -> Path:
-        return self.out.with_name(self.out.name + ".partial")
+        return partial_folder(self.out)
 
     @property
     def result(self) -> Path:
@@ -83,6 +83,12 @@ class Staging:
 
     def _record(self, task: int) -> Path:
         return self.folder / "chunks" / f"{task:06d}.json"
+
+
+def partial_folder(out: Path) -> Path:
+    """Where the work towards an output is kept until it is done."""
+    out = out.absolute()
+    return out.with_name(out.name + ".partial")
 
 
 def fingerprint(inputs: Sequence[Input], config: PrepareConfig) -> str:

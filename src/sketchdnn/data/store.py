@@ -95,8 +95,10 @@ def write_part(part: Part) -> Summary:
         array = np.lib.format.open_memmap(folder / f"{name}.npy", "r+")
         array[part.offset : part.offset + len(rows)] = getattr(rows, name)
         array.flush()
-    with replacing(part.folder / "parquet" / part.split / f"part-{part.number:05d}.parquet") as temporary:
-        pq.write_table(_parquet_table(table, rows), temporary, compression="zstd")
+    path = part.folder / "parquet" / part.split / f"part-{part.number:05d}.parquet"
+    # Through an open file: the library cannot take a name that is no UTF-8.
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        pq.write_table(_parquet_table(table, rows), file, compression="zstd")
     return summarise(table, rows, part.split, part.half_extent)
 
 

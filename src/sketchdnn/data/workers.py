@@ -14,10 +14,7 @@ from typing import TypeVar, cast
 
 from sketchdnn.geometry import SketchError
 
-
-class WorkersEndedError(SketchError):
-    """Worker processes were ended from outside; the work itself is not at fault."""
-
+from .sources import InputError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -48,18 +45,20 @@ def _completed(pool: ProcessPoolExecutor, function: Callable[[T], R], tasks: Seq
         done, running = wait(running, return_when=FIRST_COMPLETED)
         running |= {pool.submit(_attempt, function, task) for task in islice(remaining, len(done))}
         for future in done:
-            result, sentence = future.result()
-            if sentence is not None:
-                raise SketchError(sentence)
+            result, error = future.result()
+            if error is not None:
+                raise error
             yield cast("R", result)
 
 
-def _attempt(function: Callable[[T], R], task: T) -> tuple[R | None, str | None]:
-    """The result, or the sentence that says why there is none: what went wrong must survive the way home."""
+def _attempt(function: Callable[[T], R], task: T) -> tuple[R | None, SketchError | None]:
+    """The result, or why there is none, as an error that survives the way home."""
     try:
         return function(task), None
+    except InputError as error:
+        return None, error
     except SketchError as error:
-        return None, str(error)
+        return None, SketchError(str(error))  # others may have arguments of their own, and would not arrive
 
 
 def _leave_with_parent() -> None:
