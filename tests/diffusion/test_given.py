@@ -161,6 +161,22 @@ def test_a_network_told_the_truth_draws_from_the_conditional() -> None:
     assert drawn.var() == pytest.approx(1 - RHO**2, rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("way", "resamples", "mean", "variance"),
+    [
+        ("noised", 1, 0.93, 0.34),
+        ("noised", 2, 1.14, 0.25),
+        ("noised", 5, 1.28, 0.19),
+        ("noised", 10, 1.31, 0.165),
+        ("clean", 1, 1.35, 0.1755),
+    ],
+)
+def test_completions_are_as_far_off_as_the_docs_say(way, resamples: int, mean: float, variance: float) -> None:
+    drawn = completed(way, resamples=resamples)
+    assert drawn.mean() == pytest.approx(mean, abs=0.03)  # three standard errors
+    assert drawn.var() == pytest.approx(variance, rel=0.07)
+
+
 def test_resampling_brings_a_network_that_was_not_told_closer() -> None:
     """Without it the early, noisy look at what is given counts too little: the known flaw that RePaint mends."""
     off = [

@@ -9,12 +9,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toys import random_noise
 
 from sketchdnn.diffusion.bins import Bins, log_normal_between
 from sketchdnn.diffusion.bits import estimate, log_arrangements, log_factorial, num_primitives, report_bits
-from sketchdnn.diffusion.oracles import RowTarget
+from sketchdnn.diffusion.likelihood import elbo
+from sketchdnn.diffusion.oracles import RowTarget, oracle
 from sketchdnn.diffusion.process import our_process
-from sketchdnn.diffusion.step_draws import draw_steps, every_step, step_as_noisy_as
+from sketchdnn.diffusion.step_draws import StepDraws, draw_steps, every_step, step_as_noisy_as
 from sketchdnn.representation.batch import SketchBatch
 
 
@@ -148,5 +150,32 @@ def test_distinct_primitives_can_be_placed_in_any_rows() -> None:
     assert num_primitives(x0).tolist() == [10]
     expected = math.lgamma(17) - math.lgamma(7)
     assert float(log_arrangements(x0, Bins(8))) == pytest.approx(expected)
+    for nats, bits in ((expected, 34.8), (float(log_factorial(10)), 21.8)):
+        assert nats / math.log(2) == pytest.approx(bits, abs=0.05)
     # Sequences only tell the order of ten; which of sixteen rows are empty is extra.
     assert expected - float(log_factorial(10)) == pytest.approx(math.log(math.comb(16, 10)))
+
+
+def sketches(batch: int) -> SketchBatch:
+    target = RowTarget((0.4, 0.2, 0.15, 0.1, 0.15), construction=0.3, std=0.4)
+    return target.sample(batch, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def test_a_likelihood_refuses_bad_input_by_name() -> None:
+    process, x0 = our_process(20), sketches(2)
+    noise, steps = random_noise(0, 2, dtype=torch.float64), every_step(process, 2)
+
+    def refused(match: str, batch: SketchBatch = x0, steps: StepDraws = steps, **options) -> None:
+        with pytest.raises(ValueError, match=match):
+            elbo(oracle(x0), process, batch, noise, steps, **options)
+
+    refused(r"x0\.kind", SketchBatch(x0.construction, x0.kind * 0.5 + 0.1, x0.params))
+    refused(r"x0\.construction", SketchBatch(x0.construction * 0 + 0.5, x0.kind, x0.params))
+    refused(r"x0\.params", SketchBatch(x0.construction, x0.kind, x0.params + 1))
+    refused(r"x0\.params", SketchBatch(x0.construction, x0.kind, x0.params * math.nan))
+    refused("last_variance", last_variance=0.0)
+    refused("last_variance", last_variance=math.inf)
+    refused("steps", steps=every_step(process, 3))
+    refused("steps", steps=StepDraws(steps.t - 1, steps.count))
+    refused("steps", steps=StepDraws(steps.t + 1, steps.count))
+    refused("noise", sketches(3), every_step(process, 3))

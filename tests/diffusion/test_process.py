@@ -175,6 +175,21 @@ def test_steps_outside_the_schedule_are_refused() -> None:
             check_steps(steps, 10)
 
 
+def test_a_process_refuses_steps_and_noise_that_do_not_fit_by_name() -> None:
+    process, x0, noise = our_process(10), clean_batch(4), normal_batch(4)
+    for t in (-1, 11, torch.tensor([1, 2, 3])):
+        with pytest.raises(ValueError, match=r"^t must"):
+            process.diffuse(x0, t, noise)
+    with pytest.raises(ValueError, match=r"^noise\."):
+        process.diffuse(x0, 5, normal_batch(1))  # one sample's noise would broadcast to all
+    x_t, clean = process.diffuse(x0, 5, noise), process.clean(random_prediction(4))
+    for s in (5, 6):
+        with pytest.raises(ValueError, match=r"^s must"):
+            process.step_back(clean, x_t, s, 5, noise)
+    with pytest.raises(ValueError, match=r"^noise\."):
+        process.step_back(clean, x_t, 4, 5, normal_batch(1))
+
+
 def test_batches_off_the_simplex_are_refused() -> None:
     good = clean_batch(2)
     check_batch(good)

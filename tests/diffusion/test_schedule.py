@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sketchdnn.diffusion import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
 from sketchdnn.diffusion.gaussian import posterior_weights, root, transition
 from sketchdnn.diffusion.precondition import coefficients
+from sketchdnn.diffusion.samplers import ddim_weights, solver_weights
 from sketchdnn.diffusion.schedule import Level
 
 SCHEDULES = {"cosine": cosine, "authors": authors_cosine, "linear": linear, "log-linear": log_linear_snr}
@@ -125,7 +126,7 @@ def test_no_coefficient_and_no_gradient_is_nan_or_infinite_in_float32(
         t = torch.arange(1, 2001)
         s = torch.cat([t - 1, torch.zeros_like(t), t // 2])
         late = torch.cat([t, t, t])
-        at_s, at_t = schedule.at(s), schedule.at(late)
+        at_s, at_t, at_before = schedule.at(s), schedule.at(late), schedule.at((late + 1).clamp(max=2000))
         everywhere = schedule.at(torch.arange(2001))
         numbers = [
             root(everywhere.alpha_bar),
@@ -134,6 +135,12 @@ def test_no_coefficient_and_no_gradient_is_nan_or_infinite_in_float32(
             *(root(x) for x in transition(at_s, at_t)),
             *posterior_weights(at_s, at_t),
             *coefficients(everywhere, 0.4),
+            *(
+                x
+                for w in (ddim_weights(at_s, at_t, eta) for eta in (0.0, 0.5, 1.0))
+                for x in (w.of_x_t, w.of_x0, w.std)
+            ),
+            *solver_weights(at_s, at_t, at_before),
         ]
         for number in numbers:
             assert number.dtype == torch.float64

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sketchdnn.diffusion.distribution import GaussianSoftmax
-from sketchdnn.diffusion.schedule import augment, cosine
+from sketchdnn.diffusion.schedule import Schedule, augment, cosine
 from sketchdnn.figures import label_survival, write_schedule
 
 
@@ -50,6 +50,29 @@ def test_monte_carlo_agrees_with_quadrature() -> None:
         level = schedule.at(t)
         exact = GaussianSoftmax(level.alpha_bar.sqrt() * logits, level.var.sqrt()).argmax_probs()[0]
         assert float(survival.kept_augmented[t]) == pytest.approx(float(exact), abs=0.007)  # over four standard errors
+
+
+@pytest.mark.parametrize(
+    ("num_categories", "augmented", "raw"), [(2, 0.041, 0.370), (3, 0.079, 0.494), (5, 0.139, 0.594)]
+)
+def test_labels_outlive_what_is_asked_by_as_much_as_the_docs_say(
+    num_categories: int, augmented: float, raw: float
+) -> None:
+    """By quadrature, over every fifth step."""
+    plain = cosine(2000)
+    label = torch.eye(num_categories, dtype=torch.float64)[0]
+    logits = (0.99 * label + 0.01 / num_categories).log()
+
+    def most(schedule: Schedule) -> float:
+        excess = []
+        for t in range(5, 2000, 5):
+            level, asked = schedule.at(t), plain.alpha_bar[t] + plain.var[t] / num_categories
+            exact = GaussianSoftmax(level.alpha_bar.sqrt() * logits, level.var.sqrt()).argmax_probs()[0]
+            excess.append(float(exact - asked))
+        return max(excess)
+
+    assert most(augment(plain, num_categories, 0.99)) == pytest.approx(augmented, abs=6e-4)
+    assert most(plain) == pytest.approx(raw, abs=6e-4)
 
 
 def test_it_is_drawn_the_same_every_time(tmp_path: Path) -> None:
