@@ -11,12 +11,14 @@ import pytest
 from corpora import parts, written
 
 from sketchdnn.bench.corpus import write_distinct
+from sketchdnn.bench.lean import prepare_leanly
 from sketchdnn.bench.memory import run_watched
 from sketchdnn.bench.prepare import time_prepare
-from sketchdnn.bench.reference import prepare_plainly
+from sketchdnn.bench.reference import prepare_plainly, quantised
 from sketchdnn.data import PRESETS, SPLITS, prepare
-from sketchdnn.formats import read
-from sketchdnn.geometry import Constraint, ConstraintType, Kind, Ref, Sketch, SketchError
+from sketchdnn.formats import read, write
+from sketchdnn.formats.sketchgraphs.container import open_sequences
+from sketchdnn.geometry import Circle, Constraint, ConstraintType, Kind, Point, Ref, Sketch, SketchError
 
 
 def constrained(count: int) -> list[Sketch]:
@@ -38,7 +40,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def assert_agree(source: Path, out: Path) -> int:
     """Both ways keep one sketch of each of the same groups; which one of twins stays is each one's own affair."""
-    plain, _ = prepare_plainly([source])
+    plain, looked_at = prepare_plainly([source])
+    lean, also_looked_at = prepare_leanly([source])
+    assert looked_at <= also_looked_at  # one without a primitive is no sketch to the first
+    assert sorted(map(quantised, lean)) == sorted(map(quantised, plain.matrices))
     prepare([source], out, PRESETS["authors"], workers=1)
     kept = [name for split in SPLITS for name in ids(out, split)]
     assert sorted(plain.stands_for[name] for name in kept) == sorted(set(plain.stands_for.values()))
@@ -68,6 +73,18 @@ def test_perturbed_sequences_are_all_different(base: Path, tmp_path: Path) -> No
     assert report["duplicates"] <= 20  # those that the base itself holds
 
 
+def test_even_a_sketch_at_the_origin_changes(tmp_path: Path) -> None:
+    dot = written([Sketch((Point((0, 0)),)), Sketch((Circle((0, 0), 1),))], tmp_path / "dot.npy")
+    (file,) = write_distinct(dot, tmp_path / "in", 200, workers=1)
+    assert len({sketch.primitives for sketch in read(file)}) == 200
+
+
+def test_real_sequences_become_all_different(real_data: Path, tmp_path: Path) -> None:
+    files = write_distinct(real_data / "sketchgraphs" / "sg_subset.npy", tmp_path, 12_000, workers=1)
+    pickles = [data for file in files for data in open_sequences(file).pickles(0, 12_000)]
+    assert len(set(pickles)) == len(pickles) == 12_000
+
+
 def test_memory_of_all_processes_is_seen() -> None:
     child = "import time; held = bytearray(60_000_000); time.sleep(0.6); sum(range(10**7))"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
@@ -87,9 +104,15 @@ def test_a_failing_command_is_a_sentence() -> None:
 def test_the_whole_bench(base: Path) -> None:
     stages: list[str] = []
     timing = time_prepare(base, 300, 100, stages.append)
-    assert len(stages) == 3
-    assert timing.reference_sequences == 100
+    assert len(stages) == 4
+    assert [one.sequences for one in timing.references] == [100, 100]
     assert timing.kept > 100
     page = timing.markdown("sketchdnn bench prepare")
-    assert "| ratio |" in page
-    assert "300, all different" in page
+    assert "| ratio to the plain reference |" in page
+    assert "| ratio to the lean reference |" in page
+
+
+def test_a_file_of_no_sequences_is_said(tmp_path: Path) -> None:
+    write([], tmp_path / "none.npy")
+    with pytest.raises(SketchError, match="holds no sequence"):
+        write_distinct(tmp_path / "none.npy", tmp_path / "out", 10, workers=1)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.data.workers import run_all
+from sketchdnn.formats import FormatError
 from sketchdnn.formats.sketchgraphs.container import open_sequences, writing
 from sketchdnn.formats.sketchgraphs.ops import EntityType, Op, load_ops
 from sketchdnn.formats.sketchgraphs.pickling import dump_ops
@@ -44,7 +45,8 @@ def write_distinct(base: Path, folder: Path, count: int, workers: int) -> list[P
 
 def perturbed(ops: Sequence[Op], dice: random.Random) -> list[Op]:
     """The same entities and constraints with other numbers."""
-    size = max((abs(v) for op in ops if op.step is None for k, v in op.stop.items() if k in _PLACES), default=1.0)
+    # A sketch that lies at the origin alone has no size to go by, and must change all the same.
+    size = max((abs(v) for op in ops if op.step is None for k, v in op.stop.items() if k in _PLACES), default=0) or 1.0
     scale = dice.uniform(0.5, 2.0)
     return [slice(op.start, _changed(op, size, scale, dice)) if op.step is None and op.stop else op for op in ops]
 
@@ -67,6 +69,8 @@ def _changed(op: Op, size: float, scale: float, dice: random.Random) -> dict[str
 def _write(base: Path, batch: Batch) -> Path:
     sequences = open_sequences(base)
     known = [load_ops(data) for data in sequences.pickles(0, len(sequences)) if isinstance(data, bytes)]
+    if not known:
+        raise FormatError(base, "holds no sequence that can be read")
     with writing(batch.path) as add:
         for index in range(batch.start, batch.stop):
             # The first round is the corpus itself.
