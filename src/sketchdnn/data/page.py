@@ -123,9 +123,8 @@ def _duplicates(sizes: Mapping[str, int]) -> str:
         for name, (low, high) in zip(names, steps, strict=True)
     }
     largest = max(map(int, sizes))
-    return (
-        bars({n: c for n, c in counted.items() if c}) + f"<p class=soft>The largest group had {largest:,} members.</p>"
-    )
+    remark = f"The largest group had {largest:,} members." if largest > 1 else "No sketch occurs twice."
+    return bars({n: c for n, c in counted.items() if c}) + f"<p class=soft>{remark}</p>"
 
 
 def _licences(licences: Mapping[str, Mapping[str, int]]) -> str:
