@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -160,6 +161,35 @@ def test_units_and_formats_that_do_not_exist(tmp_path: Path) -> None:
     with pytest.raises(SketchError, match="'step' is no format that we write"):
         convert(tmp_path / "part.json", tmp_path / "out", format="step")
     assert [p.name for p in tmp_path.iterdir()] == ["part.json"]
+
+
+def test_a_sketch_too_large_for_the_units_names_its_file(tmp_path: Path) -> None:
+    write(Sketch((Circle((0.0, 0.0), 1e11),), units="m"), tmp_path / "part.json")
+    with pytest.raises(FormatError, match=r"part\.json: cannot be measured in um: "):
+        convert(tmp_path / "part.json", tmp_path / "out.json", units="um")
+    assert [p.name for p in tmp_path.iterdir()] == ["part.json"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "convert broken.json out.json",
+        "view broken.json --out folder/picture.png",
+        "prepare broken.json --out folder",
+        "train --data folder --out folder --init-from folder",
+        "bench prepare --data broken.json --out folder",
+    ],
+)
+def test_whether_a_file_may_be_read_is_for_its_reader_to_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str
+) -> None:
+    """The parser of the command line would ask first, and answer with a box of five lines."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "broken.json").write_text("{")
+    result = CliRunner().invoke(app, arguments.split())
+    assert isinstance(result.exception, SketchError), result.output
 
 
 @pytest.mark.parametrize(("name", "told"), [("p.svg", True), ("p.dxf", True), ("p.FCStd", False), ("p.jsonl", False)])

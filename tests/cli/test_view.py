@@ -121,6 +121,22 @@ def test_what_is_skipped_is_counted(folder: Path) -> None:
     assert said.count("skipped 1 × ") == 2
 
 
+def test_a_folder_that_cannot_be_listed_is_counted_unless_it_is_the_only_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "shut").mkdir()
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if Path(path).name == "shut":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert "skipped 1 × shut: cannot be listed (Permission denied)" in view("one.json", "shut", "--out", "a.svg")
+    assert refused(monkeypatch, capfd, "shut") == "sketchdnn: shut: cannot be listed (Permission denied)\n"
+
+
 def test_an_empty_sketch_is_shown_as_one(folder: Path) -> None:
     (folder / "empty.json").write_text('{"primitives": []}')
     view("empty.json", "--out", "empty.svg")

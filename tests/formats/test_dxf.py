@@ -145,6 +145,7 @@ def test_an_ellipse_that_is_a_circle_is_one(tmp_path: Path) -> None:
     assert arc.start == pytest.approx((1, 5))  # along its major axis, which points up
     assert arc.end == pytest.approx((-2, 2))
     assert reading.skipped == Counter({"ELLIPSE that is no circle": 1})
+    assert reading.sketches[0].extra == {"dropped_entities": 1}
 
 
 def test_an_arc_of_a_full_turn_is_a_circle(tmp_path: Path) -> None:
@@ -177,6 +178,18 @@ def test_what_is_no_primitive_is_counted_by_type(tmp_path: Path) -> None:
             "an entity in paper space": 1,
         }
     )
+    assert reading.sketches[0].extra == {"dropped_entities": 2}  # the curve and what the block may hold
+
+
+def test_what_is_no_curve_leaves_a_sketch_complete(tmp_path: Path) -> None:
+    def draw(document: Any, space: Any) -> None:
+        space.add_circle((0, 0), 1)
+        space.add_text("hello")
+        space.add_line((1, 1), (1, 1))
+
+    reading = drawn(tmp_path / "a.dxf", draw)
+    assert reading.skipped.total() == 2
+    assert reading.sketches[0].extra == {}
 
 
 def test_a_drawing_of_text_alone_is_no_sketch(tmp_path: Path) -> None:

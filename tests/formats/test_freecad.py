@@ -144,5 +144,6 @@ def test_all_real_documents_are_read(real_data: Path) -> None:
     assert kinds == {Kind.LINE: 526, Kind.CIRCLE: 114, Kind.ARC: 66, Kind.POINT: 29}
     skipped = sum((reading.skipped for reading in readings), Counter())
     assert skipped == {"GeomArcOfEllipse cannot be a primitive": 4, "a constraint on geometry that was left out": 31}
+    assert sum(sketch.extra.get("dropped_entities", 0) for reading in readings for sketch in reading) == 4
     constraints = sum(len(sketch.constraints) for reading in readings for sketch in reading)
     assert constraints + 31 == 1714  # as many as there are in the files

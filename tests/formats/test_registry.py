@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import tarfile
@@ -148,6 +149,27 @@ def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
         "an unreadable file: cannot be read (No such file or directory)": 1,
         "an unreadable file: is not a regular file": 1,
     }
+
+
+def test_a_folder_that_cannot_be_listed_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may be allowed to list everything, so the refusal is made up."""
+    shut = tmp_path / "parts" / "shut"
+    shut.mkdir(parents=True)
+    write(PART, tmp_path / "parts" / "open.json")
+    write(PART, shut / "lost.json")
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if Path(path) == shut:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    reading = read(tmp_path / "parts")
+    assert len(reading) == 1
+    assert reading.skipped == {"an unreadable file: cannot be listed (Permission denied)": 1}
+    with pytest.raises(FormatError, match=r"shut: cannot be listed \(Permission denied\)"):
+        read(shut)
 
 
 def test_an_archive_may_hold_any_mixture(tmp_path: Path) -> None:

@@ -78,6 +78,10 @@ class TestLayouts:
             (np.array(["first", "second"]), ["first", "second"]),
             (np.array([b"a", b"b\xff"]), ["a", "b\ufffd"]),
             (np.array([7, 8]), ["7", "8"]),
+            # What no text can hold, half of a surrogate pair, and a text without end.
+            (np.array([0x7FFFFFFF, 0x61], "<u4").view("<U1"), ["a/0", "a"]),
+            (np.array([0xD800, 0x61], "<u4").view("<U1"), ["?", "a"]),
+            (np.array(["a" * 10_000, "b"]), ["a" * 200, "b"]),
             (np.array([(b"doc", 1), (b"doc", 2)], [("document", "S3"), ("sketch", "i4")]), ["doc/1", "doc/2"]),
         ],
     )

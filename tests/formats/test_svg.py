@@ -235,6 +235,8 @@ def test_what_is_no_primitive_is_counted(tmp_path: Path, body: str, reason: str)
     assert reading.skipped == {reason: 1}
     (sketch,) = reading
     assert sketch.primitives[-1] == Line((0.0, 0.0), (7.0, 0.0))
+    is_loss = not body.startswith("<text")
+    assert sketch.extra == ({"dropped_entities": 1} if is_loss else {})
 
 
 def test_what_is_not_drawn_is_no_loss(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 import typer
 from rich.console import Console
 
+from sketchdnn.formats import shown
 from sketchdnn.geometry import SketchError
 
 # One module of this room a verb, in the order of --help. Each defines `register(app)`.
@@ -43,7 +44,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
     except OSError as error:
-        name = str(error.filename or "").encode(errors="backslashreplace").decode()
+        name = shown(error.filename or "")
         _fail(f"{name}: {error.strerror or error}" if name else str(error))
 
 

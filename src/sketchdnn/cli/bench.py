@@ -20,10 +20,14 @@ def register(app: typer.Typer) -> None:
 
 @bench.command(epilog="Example: sketchdnn bench prepare --sequences 1000000 --data sg_subset.npy")
 def prepare(
-    data: Annotated[Path, typer.Option(help="A SketchGraphs file to make the corpus from.", show_default=False)],
+    data: Annotated[
+        Path, typer.Option(help="A SketchGraphs file to make the corpus from.", show_default=False, readable=False)
+    ],
     sequences: Annotated[int, typer.Option(min=1, help="How many distinct sequences to prepare.")] = 1_000_000,
     reference: Annotated[int, typer.Option(min=1, help="How many of them the plain reference prepares.")] = 50_000,
-    out: Annotated[Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False, readable=False)
+    ] = None,
 ) -> None:
     """Prepare a corpus on all cores, against a plain one-process version of the authors' steps."""
     from sketchdnn.bench.prepare import time_prepare
@@ -74,7 +78,9 @@ def train(
         list[int] | None, typer.Option(min=1, help="… of the eager loop.", show_default="128 to 4096")
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Rounds, of which the best counts.")] = 3,
-    out: Annotated[Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False, readable=False)
+    ] = None,
 ) -> None:
     """Train at several batch sizes, beside a plain eager float32 loop and the device's fastest matrix product."""
     from sketchdnn.bench.train import time_train

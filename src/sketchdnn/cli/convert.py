@@ -21,7 +21,9 @@ def register(app: typer.Typer) -> None:
 
 
 def _convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A file, folder or tar archive of sketches.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="A file, folder or tar archive of sketches.", readable=False)
+    ],
     target: Annotated[str, typer.Argument(metavar="OUT", help="A file, its format told by its suffix; or a folder.")],
     format: Annotated[  # noqa: A002
         str | None, typer.Option(help="json, jsonl, corpus, sketchgraphs, dxf, freecad or svg.")

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from sketchdnn.formats import shown
 from sketchdnn.geometry import SketchError
 
 PRESETS = ("ours", "paper", "authors")
@@ -21,10 +22,10 @@ def register(app: typer.Typer) -> None:
 
 
 def prepare(
-    out: Annotated[Path, typer.Option(help="The folder to make.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The folder to make.", show_default=False, readable=False)],
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="SOURCE", help="Files, folders or archives in any format that is read."),
+        typer.Argument(metavar="SOURCE", help="Files, folders or archives in any format that is read.", readable=False),
     ] = None,
     preset: Annotated[
         str, typer.Option(help="ours; paper: what its text says; authors: what its code does.")
@@ -63,7 +64,7 @@ def prepare(
         config = replace(config, max_primitives=max_primitives)
     parts = Procedural(count, seed) if source else None
     with _bar() as bar:
-        shown = bar.add_task("reading", total=None)
+        task = bar.add_task("reading", total=None)
         report = run(
             files or [],
             out,
@@ -71,7 +72,7 @@ def prepare(
             parts=parts,
             workers=workers,
             force=force,
-            on_progress=lambda stage, done, total: bar.update(shown, description=stage, completed=done, total=total),
+            on_progress=lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total),
         )
     typer.echo(_sentence(out, report))
 
@@ -83,7 +84,7 @@ def _bar() -> Progress:
 
 
 def _sentence(out: Path, report: dict[str, Any]) -> str:
-    name = str(out).encode(errors="backslashreplace").decode()
+    name = shown(out)
     splits = ", ".join(f"{count:,} {split}" for split, count in report["splits"].items())
     refused = sum(report["refused"].values())
     unread = len(report["files_not_read"])

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from sketchdnn.formats import shown
 from sketchdnn.geometry import SketchError
 
 if TYPE_CHECKING:
@@ -28,8 +29,12 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
-    data: Annotated[Path, typer.Option(help="A corpus that `sketchdnn prepare` made.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="The run's folder: checkpoints, logs, the model.", show_default=False)],
+    data: Annotated[
+        Path, typer.Option(help="A corpus that `sketchdnn prepare` made.", show_default=False, readable=False)
+    ],
+    out: Annotated[
+        Path, typer.Option(help="The run's folder: checkpoints, logs, the model.", show_default=False, readable=False)
+    ],
     preset: Annotated[str, typer.Option(help="ours, tiny, paper, authors, or a .toml file.")] = "ours",
     system: Annotated[str | None, typer.Option(help="Which system it must be.", show_default="the preset's")] = None,
     steps: Annotated[int | None, typer.Option(help="Train this many steps,", show_default=False)] = None,
@@ -43,7 +48,7 @@ def train(
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, …", show_default="a GPU if any")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in --out.")] = False,
     init_from: Annotated[
-        Path | None, typer.Option(help="Start with the weights of this model.", show_default=False)
+        Path | None, typer.Option(help="Start with the weights of this model.", show_default=False, readable=False)
     ] = None,
     checkpoint_minutes: Annotated[float, typer.Option(min=0, help="Save this often.")] = 5.0,
     keep: Annotated[int, typer.Option(min=1, help="How many checkpoints to keep.")] = 2,
@@ -85,17 +90,17 @@ def _progress() -> Iterator[Callable[[Report], None]]:
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(elapsed_when_finished=True))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        shown = bar.add_task("starting", total=1.0)
+        task = bar.add_task("starting", total=1.0)
 
         def on_report(report: Report) -> None:
             words = f"step {report.step:,}  loss {report.loss:.4f}  {report.sketches_per_second:,.0f} sketches/s"
-            bar.update(shown, description=words, completed=min(1.0, report.progress))
+            bar.update(task, description=words, completed=min(1.0, report.progress))
 
         yield on_report
 
 
 def _tell(outcome: Outcome, out: Path) -> None:
-    name = str(out).encode(errors="backslashreplace").decode()
+    name = shown(out)
     if not outcome.writes:
         return
     if outcome.finished:

@@ -31,12 +31,15 @@ def register(app: typer.Typer) -> None:
 
 def view(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Files, folders or archives in any format that is read.")
+        list[Path],
+        typer.Argument(metavar="FILE", help="Files, folders or archives in any format that is read.", readable=False),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The picture: .png, .svg or .html. By default NAME-view.png in the current folder.", show_default=False
+            help="The picture: .png, .svg or .html. By default NAME-view.png in the current folder.",
+            show_default=False,
+            readable=False,
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Show at most this many: the first, unless --random.")] = 64,
@@ -83,7 +86,7 @@ def _default_name(file: Path) -> Path:
 
 def _read(files: list[Path], skipped: Counter[str]) -> Iterator[Named]:
     """Each sketch with a name for its card. A file that cannot be read is counted, unless it is the only one."""
-    each = [member for file in files for member in (folder_files(file) if file.is_dir() else [file])]
+    each = [member for file in files for member in _members(file)]
     for file in each:
         number = 0
         try:
@@ -97,6 +100,14 @@ def _read(files: list[Path], skipped: Counter[str]) -> Iterator[Named]:
             if len(each) == 1 and not number:
                 raise
             skipped[str(error)] += 1
+
+
+def _members(file: Path) -> list[Path]:
+    """The files of a folder; a file alone, and a folder that cannot be listed, whose reader will say so."""
+    try:
+        return folder_files(file) if file.is_dir() else [file]
+    except FormatError:
+        return [file]
 
 
 def _first(stream: Iterator[Named], limit: int) -> tuple[list[Named], str]:

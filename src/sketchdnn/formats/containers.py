@@ -29,9 +29,19 @@ def is_tar(path: Path, head: bytes) -> bool:
 
 
 def folder_files(folder: Path) -> list[Path]:
-    """Every file below a folder, in a fixed order; listed at once, so that what is written there later stays out."""
+    """Every file below a folder, in a fixed order; listed at once, so that what is written there later stays out.
+
+    A folder below that cannot be listed stands for its files, so that whoever reads it finds out and can count it.
+    """
     files: list[Path] = []
-    for place, folders, names in os.walk(folder):
+
+    def keep(error: OSError) -> None:
+        place = Path(error.filename or folder)
+        if place == folder:
+            raise FormatError(folder, f"cannot be listed ({error.strerror or error})") from error
+        files.append(place)
+
+    for place, folders, names in os.walk(folder, onerror=keep):
         folders.sort()
         files.extend(Path(place, name) for name in sorted(names))
     return files

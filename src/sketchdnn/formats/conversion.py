@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sketchdnn.geometry import Sketch
+from sketchdnn.geometry import GeometryError, Sketch
 
 from .format import Format
 from .found import FormatError, Found, Skipped
@@ -45,6 +45,8 @@ def convert(
     target = Path(target)
     chosen = writer_of(target, format or (DEFAULT_FORMAT if into_folder else None))
     into_folder = into_folder or (format is not None and not target.suffix)
+    if units is not None:
+        Sketch(()).in_units(units)  # refuses what is no unit, which is no fault of the file
     result = Conversion(target)
     sketches = _counted(Path(source), result, chosen, units, on_found)
     if into_folder:
@@ -66,10 +68,17 @@ def _counted(
             result.written += 1
             if found.constraints and not chosen.keeps_constraints:
                 result.skipped[f"a constraint, which {chosen.name} cannot hold"] += len(found.constraints)
-            yield found if units is None else found.in_units(units)
+            yield found if units is None else _measured(found, units, source)
     if not result.written:
         reasons = "; ".join(f"{count} × {reason}" for reason, count in result.skipped.most_common(5))
         raise FormatError(source, f"holds no sketch that can be read{': ' if reasons else ''}{reasons}")
+
+
+def _measured(sketch: Sketch, units: str, source: Path) -> Sketch:
+    try:
+        return sketch.in_units(units)
+    except GeometryError as error:
+        raise FormatError(source, f"cannot be measured in {units}: {error}") from error
 
 
 def _single(sketches: Iterable[Sketch], source: Path, target: Path) -> Iterator[Sketch]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Point, Primitive, Sketch, bounds
 
 from .atomic import replacing
-from .dxf_entities import CONSTRUCTION_LAYER, TooManyEntitiesError, primitives_of
+from .dxf_entities import CONSTRUCTION_LAYER, NO_LENGTH, TooManyEntitiesError, primitives_of
 from .format import Format, only_one
 from .found import FormatError, Found, Skipped
 
@@ -39,6 +39,11 @@ _UNITS: Mapping[int, tuple[str, float]] = {
     23: ("yd", 1200 / 3937 / 0.3048), 24: ("ft", 5280 * 1200 / 3937 / 0.3048),
 }  # fmt: skip
 _CODES = {unit: code for code, (unit, factor) in _UNITS.items() if factor == 1}
+
+# What a sketch is drawn with; reasons begin with the type.
+_CURVES = frozenset(
+    {"LINE", "POINT", "CIRCLE", "ARC", "ELLIPSE", "LWPOLYLINE", "POLYLINE", "SPLINE", "HELIX", "MLINE", "INSERT"}
+)
 
 _BINARY = b"AutoCAD Binary DXF\r\n\x1a\x00"
 _FIRST_SECTION = re.compile(rb"(?:^|\n)[ \t]*0[ \t]*\r?\n[ \t]*SECTION")
@@ -136,14 +141,22 @@ def _check(path: Path) -> None:
 def _contents(path: Path) -> tuple[Sketch, Counter[str]]:
     document, skipped = _load(path)
     primitives: list[Primitive] = []
+    dropped = 0
     for found in primitives_of(document.modelspace(), MAX_ENTITIES):
         if isinstance(found, Skipped):
             skipped[found.reason] += found.count
+            dropped += found.count * _is_loss(found.reason)
         else:
             primitives.append(found)
     sheets = [layout for layout in document.layouts if layout.is_any_paperspace]
     skipped["an entity in paper space"] = sum(e.dxftype() != "VIEWPORT" for sheet in sheets for e in sheet)
-    return _in_known_units(Sketch(tuple(primitives)), document.header.get("$INSUNITS", 0)), skipped
+    extra = {"dropped_entities": dropped} if dropped else {}
+    return _in_known_units(Sketch(tuple(primitives), extra=extra), document.header.get("$INSUNITS", 0)), skipped
+
+
+def _is_loss(reason: str) -> bool:
+    """Whether a sketch is incomplete without what was left out: a curve, not a text or what has no length."""
+    return reason.split()[0] in _CURVES and not reason.endswith(NO_LENGTH)
 
 
 def _load(path: Path) -> tuple[Drawing, Counter[str]]:

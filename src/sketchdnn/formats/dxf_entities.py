@@ -26,6 +26,7 @@ MAX_DEPTH = 32
 TOLERANCE = 1e-6
 _TYPE = re.compile("[A-Z0-9_]{1,40}")
 _SPLINE_FRAME = 16  # flag of a vertex that only steers a smoothed polyline
+NO_LENGTH = "of no length"
 _IMPOSSIBLE = "with impossible numbers (no size, not a number, or too far out)"
 # What ezdxf, and arithmetic on what it gives, raise for numbers that make no sense. A GeometryError is a ValueError.
 _NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -154,7 +155,7 @@ def _primitive_or_reason(shape: _Shape, drawn: _Drawn, kind: str) -> Primitive |
         if abs(end.z - start.z) > TOLERANCE * start.distance(end):
             raise _LeftOut("out of the plane")
         if _flat(start) == _flat(end):
-            raise _LeftOut("of no length")
+            raise _LeftOut(NO_LENGTH)
         return Line(_flat(start), _flat(end), construction)
     except _LeftOut as reason:
         return Skipped(f"{kind} {reason}")

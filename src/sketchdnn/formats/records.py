@@ -55,17 +55,10 @@ def from_record(record: object) -> Sketch:
 def read_record(data: bytes) -> Sketch:
     """The sketch that JSON text means, read strictly: UTF-8, no NaN or Infinity, no key twice, bounded depth."""
     try:
-        return from_record(_DECODER.decode(data.decode("utf-8-sig")))
-    except RecursionError as error:
-        raise SketchError("JSON nested too deeply") from error
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SketchError("text that is not UTF-8") from error
-    except json.JSONDecodeError as error:
-        raise SketchError(f"not JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
-    except SketchError:
-        raise
-    except ValueError as error:  # Python refuses to read a number of thousands of digits
-        raise SketchError("a number too large to read") from error
+    return from_record(_loads(text))
 
 
 def write_record(sketch: Sketch, *, compact: bool = False) -> str:
@@ -79,6 +72,29 @@ def dumps(value: object) -> str:
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise SketchError(f"a sketch cannot be written as JSON: {error}") from error
+
+
+def constraint_to_text(constraint: Constraint) -> str:
+    """One constraint of a record as JSON."""
+    return dumps(_to_constraint_object(constraint))
+
+
+def constraint_from_text(text: str) -> Constraint:
+    """The constraint that JSON text means, read as strictly as a record."""
+    return _from_constraint_object(_loads(text))
+
+
+def _loads(text: str) -> object:
+    try:
+        return _DECODER.decode(text)
+    except RecursionError as error:
+        raise SketchError("JSON nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise SketchError(f"not JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
+    except SketchError:
+        raise
+    except ValueError as error:  # Python refuses to read a number of thousands of digits
+        raise SketchError("a number too large to read") from error
 
 
 def _primitives(items: list[Any]) -> tuple[tuple[Primitive, ...], Record]:

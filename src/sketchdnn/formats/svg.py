@@ -23,6 +23,7 @@ from .svg_transform import MM_PER_PIXEL, Affine, physical_length
 
 _FLIP = Affine(d=-1.0)  # y points down in SVG
 
+_HOLDS_SHAPES = ("use", "svg")  # what we do not look into
 _MARGIN = 0.05
 _STROKE = 1 / 250
 _DARK, _PALE = "#1b1f24", "#7a869a"
@@ -65,17 +66,24 @@ def read(path: Path) -> Iterator[Found]:
     _, root, _ = next(drawn)
     scale, units = _units(root)
     primitives: list[Primitive] = []
+    dropped = 0
     for element in drawn:
+        tag, _, to_page = element
+        # Text and pictures are no part of a sketch; a group comes up here only if nothing in it can be placed.
+        is_shape = tag in SHAPES or tag in _HOLDS_SHAPES or to_page is None
         try:
             for found in _found(element):
                 if isinstance(found, Skipped):
+                    dropped += is_shape * found.count
                     yield found
                 else:
                     primitives.append(found)
         except SketchError as error:
+            dropped += is_shape
             yield Skipped(reason_of(error))
     if primitives:
-        yield replace(Sketch(tuple(primitives)).moved(scale), units=units)
+        extra = {"dropped_entities": dropped} if dropped else {}
+        yield replace(Sketch(tuple(primitives)).moved(scale), units=units, extra=extra)
     else:
         yield Skipped("a drawing without any line, circle, arc or point", is_sketch=True)
 

@@ -30,7 +30,8 @@ def read_object(of: Element) -> Iterator[Found]:
     if primitives:
         label = of.find(_path("Label", "String"))
         name = (label.get("value") if label is not None else None) or of.get("name", "")
-        yield Sketch(tuple(primitives), tuple(constraints), "mm", {**recalled.extra, "name": name})
+        dropped = {"dropped_entities": lost} if (lost := numbering.count(None)) else {}
+        yield Sketch(tuple(primitives), tuple(constraints), "mm", {**recalled.extra, "name": name, **dropped})
     else:
         yield Skipped("a sketch without a line, circle, arc or point", is_sketch=True)
     yield from (Skipped(reason, count=count) for reason, count in skipped.items())
@@ -85,10 +86,11 @@ def _meant(
     skipped: Counter[str],
 ) -> Iterator[Constraint]:
     """The constraints that FreeCAD's own relations mean."""
+    known = tuple(primitives)
     for relation_ in relations:
         try:
             constraint = constraint_of(relation_, numbering, primitives)
-            Sketch(tuple(primitives), (constraint,))  # refuses a part that its primitive does not have
+            Sketch(known, (constraint,))  # refuses a part that its primitive does not have
             yield constraint
         except OnMissingGeometryError:
             skipped["a constraint on geometry that was left out"] += 1

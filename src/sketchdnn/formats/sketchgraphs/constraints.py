@@ -2,18 +2,32 @@
 
 A dimension is text such as "0.0127 METER" (Onshape: "12.7*mm", "0.5 in"). One that we can read becomes the constraint's
 value; one that we cannot, such as "#width/2", stays among the other parameters in `Constraint.extra`, so that writing
-loses nothing. A distance that counts along an axis has a type of its own here and a `direction` in the file.
+loses nothing. A distance that counts along an axis has a type of its own here and a `direction` in the file. Three
+parameters are ours alone: `name`, `value`, and the note `sketchdnn`, the type and references of a constraint that would
+be read as another: on the origin or an axis, a point on a curve, places in an order that matters.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from sketchdnn.geometry import Constraint, ConstraintType, GeometryError, Kind, Part, Primitive, Ref
+from sketchdnn.formats.records import constraint_from_text, constraint_to_text
+from sketchdnn.geometry import (
+    EXTERNAL,
+    Constraint,
+    ConstraintType,
+    GeometryError,
+    Kind,
+    Part,
+    Primitive,
+    Ref,
+    SketchError,
+)
 from sketchdnn.geometry.constraints import LENGTHS
 
 # In the order of their codes; Onshape spells them in capitals.
@@ -49,6 +63,7 @@ NAMES = (
     "Rho",
     "Unknown",
 )
+NOTE = "sketchdnn"
 SUBNODE = 101  # an edge that ties a part to its entity: structure, not a constraint
 
 _TYPES = {
@@ -79,6 +94,7 @@ _DIRECTIONS = {
     "HORIZONTAL": ConstraintType.HORIZONTAL_DISTANCE,
     "VERTICAL": ConstraintType.VERTICAL_DISTANCE,
 }
+_DIRECTIONAL = ("Distance", "Length")
 _DIRECTED = {type_: direction for direction, type_ in _DIRECTIONS.items() if type_}
 
 Scalar = bool | int | float | str
@@ -89,9 +105,12 @@ def constraint_of(name: str, refs: tuple[Ref, ...], params: Mapping[str, Any]) -
     extra = plain(params)
     if len(extra) != len(params):
         raise GeometryError(f"a {name} constraint has a parameter that is neither a number, a word nor a flag")
-    type_ = _TYPES.get(name, ConstraintType.OTHER)
-    if type_ in (ConstraintType.DISTANCE, ConstraintType.LENGTH) and extra.get("direction") in _DIRECTIONS:
-        type_ = _DIRECTIONS[str(extra.pop("direction"))] or type_
+    note = _recalled(extra.pop(NOTE, None), name, refs)
+    type_ = _type_of(name, extra)
+    if name in _DIRECTIONAL and extra.get("direction") in _DIRECTIONS:
+        del extra["direction"]
+    if note is not None:
+        type_, refs = note.type, note.refs
     own_name = str(extra.pop("name", "")) or (name if type_ is ConstraintType.OTHER else None)
     key = _quantity_of(type_)
     value = _value(key, extra.get(key))
@@ -103,15 +122,10 @@ def constraint_of(name: str, refs: tuple[Ref, ...], params: Mapping[str, Any]) -
 def file_form(constraint: Constraint) -> tuple[int, dict[str, Scalar]]:
     """The code and parameters of a constraint whose value is in metres or radians."""
     type_, params = constraint.type, plain(constraint.extra)
+    params.pop(NOTE, None)
     direction = _DIRECTED.get(type_, "MINIMUM")
-    if type_ is ConstraintType.OTHER:
-        name = constraint.name if constraint.name in NAMES else "Unknown"
-    elif type_ in _DIRECTED:
-        # Along an axis: between two places it is a distance, along one line a length.
-        name = "Distance" if len(constraint.refs) > 1 else "Length"
-    else:
-        name = _NAMES[type_]
-    if name in ("Distance", "Length"):
+    name = _name_of(constraint)
+    if name in _DIRECTIONAL:
         params = {"direction": direction, **params}
     if constraint.name and constraint.name != name:
         params["name"] = constraint.name
@@ -119,6 +133,17 @@ def file_form(constraint: Constraint) -> tuple[int, dict[str, Scalar]]:
         key = _quantity_of(type_)
         params[key] = _text(key, float(constraint.value))
     return NAMES.index(name), params
+
+
+def note_of(
+    constraint: Constraint, refs: tuple[Ref, ...], params: Mapping[str, Any], primitives: Sequence[Primitive]
+) -> dict[str, Scalar]:
+    """The note that a constraint needs if its parameters, and references as they are read back, would mean another."""
+    type_ = _type_of(_name_of(constraint), params)
+    if (type_, in_reading_order(type_, refs, primitives)) == (constraint.type, constraint.refs):
+        return {}
+    name = constraint.name if constraint.type is ConstraintType.OTHER else None
+    return {NOTE: constraint_to_text(Constraint(constraint.type, constraint.refs, name=name))}
 
 
 def in_reading_order(type_: ConstraintType, refs: tuple[Ref, ...], primitives: Sequence[Primitive]) -> tuple[Ref, ...]:
@@ -153,6 +178,43 @@ def quantity(text: object, *, is_angle: bool) -> float | None:
 def plain(params: Mapping[str, Any]) -> dict[str, Scalar]:
     """Numbers, words and flags: all that a parameter of a constraint can be."""
     return {key: value for key, value in params.items() if type(key) is str and _is_plain(value)}
+
+
+def _recalled(text: object, name: str, refs: tuple[Ref, ...]) -> Constraint | None:
+    """What a note says, if it is one and says no more than which of the constraints written alike is meant."""
+    if not isinstance(text, str):
+        return None
+    try:
+        note = constraint_from_text(text)
+    except SketchError:
+        return None
+    is_same = _name_of(note) == name and Counter(_written(ref, refs) for ref in note.refs) == Counter(refs)
+    return note if is_same else None
+
+
+def _written(ref: Ref, refs: tuple[Ref, ...]) -> Ref:
+    """What the file, which has these, can say of a reference: all outside is external, and a point is one node."""
+    if ref.primitive is None:
+        return EXTERNAL
+    point = Ref(ref.primitive, Part.POINT)
+    return point if ref.part is Part.WHOLE and point in refs else ref
+
+
+def _type_of(name: str, params: Mapping[str, Any]) -> ConstraintType:
+    type_ = _TYPES.get(name, ConstraintType.OTHER)
+    if name in _DIRECTIONAL:
+        return _DIRECTIONS.get(str(params.get("direction"))) or type_
+    return type_
+
+
+def _name_of(constraint: Constraint) -> str:
+    """The name of `NAMES` that a constraint is written under."""
+    if constraint.type is ConstraintType.OTHER:
+        return constraint.name if constraint.name in NAMES else "Unknown"
+    if constraint.type in _DIRECTED:
+        # Along an axis: between two places it is a distance, along one line a length.
+        return "Distance" if len(constraint.refs) > 1 else "Length"
+    return _NAMES[constraint.type]
 
 
 def _is_plain(value: object) -> bool:

@@ -42,6 +42,7 @@ SEQUENCES, LENGTHS, IDS = "sequences", "sequence_lengths", "sketch_ids"
 LARGEST_SEQUENCE = 4 * 2**20
 _LARGEST_HEADER = 2**20
 _LARGEST_ARRAY_HEADER = 16 * 1024
+_LONGEST_ID = 200
 _HEADER = struct.Struct("<qqq")
 _SLACK = bytes(8)
 # All that numpy raises for a file that is not one of its own, or damaged.
@@ -87,9 +88,13 @@ class Sequences:
         """The file's name for a sketch, else the file's own name and the place in it."""
         if self.ids is None:
             return f"{self.path.stem}/{index}"
-        name = self.ids[index].item()
+        try:
+            name = self.ids[index].item()
+        except (ValueError, SystemError):  # code points that no text can hold
+            return f"{self.path.stem}/{index}"
         parts = name if isinstance(name, tuple) else (name,)
-        return "/".join(p.decode(errors="replace") if isinstance(p, bytes) else str(p) for p in parts)
+        text = "/".join(p.decode(errors="replace") if isinstance(p, bytes) else str(p) for p in parts)
+        return text[:_LONGEST_ID].encode(errors="replace").decode()  # half a surrogate pair could not be written again
 
 
 def open_sequences(path: Path) -> Sequences:

@@ -110,6 +110,8 @@ def _constraint(
     name: str, refs: tuple[Ref, ...], params: Mapping[str, Any], primitives: Sequence[Primitive]
 ) -> Constraint:
     constraint = constraint_of(name, refs, params)
+    if constraint.refs is not refs:  # a note has said which is which
+        return constraint
     ordered = in_reading_order(constraint.type, refs, primitives)
     return constraint if ordered is refs else replace(constraint, refs=ordered)
 

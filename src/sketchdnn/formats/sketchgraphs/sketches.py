@@ -4,6 +4,7 @@ Nodes are numbered as they come: 0 is everything outside the sketch, then each e
 end. A constraint follows the last node it refers to, and lists its nodes from the last to the first. Three things that
 a sketch of ours may say have no word here: which of a constraint's places is which, beyond their kinds; the origin and
 the axes, which are external like everything outside; a point on a curve or two lines in line, which are coincident.
+A note among the constraint's parameters keeps them for us; the official library passes it over.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sketchdnn.formats.found import Found, Skipped
-from sketchdnn.geometry import Kind, Part, Sketch
+from sketchdnn.geometry import EXTERNAL, Kind, Part, Ref, Sketch
 
-from .constraints import NAMES, SUBNODE, file_form
+from .constraints import NAMES, SUBNODE, file_form, note_of
 from .container import Sequences, open_sequences, writing
 from .drafts import DAMAGED, LEFT_OUT, OUTSIDE, Draft, Target, assemble
 from .entities import Entities, entity_of
@@ -58,17 +59,21 @@ def ops_of(sketch: Sketch) -> list[Op]:
     sketch = sketch.in_units("m")
     nodes: list[list[Op]] = [[slice(int(EntityType.EXTERNAL), {})]]  # each node, then the edges that follow it
     node_of: defaultdict[tuple[int | None, Part], int] = defaultdict(int)  # whatever is outside the sketch is node 0
+    read_as = [EXTERNAL]  # what each node is when it is read
     for index, primitive in enumerate(sketch):
         entity = len(nodes)
         label, fields = entity_of(primitive)
         nodes.append([slice(int(label), fields)])
         node_of[index, Part.WHOLE] = node_of[index, Part.POINT] = entity
+        read_as.append(Ref(index, Part.POINT if primitive.kind is Kind.POINT else Part.WHOLE))
         for subnode in _SUBNODES[primitive.kind]:
+            read_as.append(Ref(index, _PART_OF[subnode]))
             node_of[index, _PART_OF[subnode]] = len(nodes)
             nodes.append([slice(int(subnode), {}), slice(SUBNODE, (len(nodes), entity), {})])
     for constraint in sketch.constraints:
         code, params = file_form(constraint)
         refs = sorted((node_of[ref.primitive, ref.part] for ref in constraint.refs), reverse=True)
+        params |= note_of(constraint, tuple(read_as[node] for node in refs), params, sketch.primitives)
         nodes[refs[0]].append(slice(code, tuple(refs), params))
     nodes.append([slice(int(EntityType.STOP), {})])
     return [op for ops in nodes for op in ops]
