@@ -206,7 +206,7 @@ def _plain(system: System, corpus: Corpus, objective: Objective, batch: int) -> 
 
 def _data(run: Run) -> None:
     """A step's data on its own. In the real step most of it is compiled, so this is more than it costs there."""
-    index = run.order.indices(run.step)
+    index = run.indices(run.step)
     draws = draw(run.config.seed, run.order.numbers(run.step), layout.MAX_PRIMITIVES)
     run.corpus.batch(index, (draws.choices[:, 0] * 8).long(), run.system.rows)
 

@@ -16,6 +16,8 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, from_flat
 from sketchdnn.representation.prediction import Prediction
 
+from .attention import attend
+
 Tokens = Float[Tensor, "batch prim width"]
 Condition = Float[Tensor, "batch width"]
 
@@ -111,10 +113,8 @@ class Attention(nn.Module):
         self.project_out = nn.Linear(width, width)
 
     def forward(self, tokens: Tokens) -> Tokens:
-        split = self.project_in(tokens).unflatten(-1, (3, self.heads, -1))  # batch, prim, 3, head, channel
-        query, key, value = split.permute(2, 0, 3, 1, 4)
-        mixed = functional.scaled_dot_product_attention(query, key, value)
-        projected: Tokens = self.project_out(mixed.transpose(1, 2).flatten(2))
+        mixed = attend(self.project_in(tokens).unflatten(-1, (3, self.heads, -1)))
+        projected: Tokens = self.project_out(mixed.flatten(2))
         return projected
 
 

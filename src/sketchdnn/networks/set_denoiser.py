@@ -19,6 +19,8 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
+from .attention import attend
+
 # Given or not, for each of: construction, kind, parameters.
 NUM_GIVEN_FLAGS = 3
 _OUTPUTS = [layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS]
@@ -104,9 +106,11 @@ class _Block(nn.Module):
         return h + change
 
     def _attend(self, h: Tensor) -> Tensor:
-        q, k, v = self.qkv(h).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        attended = functional.scaled_dot_product_attention(self.q_norm(q).to(v.dtype), self.k_norm(k).to(v.dtype), v)
-        out: Tensor = self.out(attended.transpose(1, 2).flatten(2))
+        q, k, v = self.qkv(h).unflatten(-1, (3, self.heads, -1)).unbind(dim=2)
+        # Norms in float32, the type of their weights; compiled, the casts cost nothing.
+        q, k = self.q_norm(q.float()).to(v.dtype), self.k_norm(k.float()).to(v.dtype)
+        mixed = attend(torch.stack([q, k, v], dim=2))
+        out: Tensor = self.out(mixed.flatten(2))
         return out
 
 

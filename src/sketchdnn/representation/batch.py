@@ -64,4 +64,6 @@ def from_flat(rows: Float[Tensor, "batch prim 21"]) -> SketchBatch:
 
 def relevant(kind: Int[Tensor, "*rows"]) -> Bool[Tensor, "*rows 14"]:
     """Which parameter columns matter to rows of these kinds: those of the row's own kind, none for NONE."""
-    return kind[..., None] == torch.tensor(layout.KIND_OF_PARAM, device=kind.device)
+    # Side by side, not by an index: a device need not wait for one to arrive.
+    widths = ((of.value, len(names)) for of, names in layout.PARAM_NAMES.items())
+    return torch.cat([(kind == of)[..., None].expand(*kind.shape, width) for of, width in widths], dim=-1)

@@ -1,0 +1,30 @@
+"""Every row attends to every row: sixteen tokens, so a kernel of its own on a GPU.
+
+The flash kernels that torch has are made for long sequences and pad sixteen rows to 64 or 128. On a GPU with Triton the
+whole attention of one head of one sketch fits in registers, read once and written once; elsewhere torch's own serves.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+
+if find_spec("triton") is not None:
+    from . import short_attention
+
+    _KERNEL = True
+else:
+    _KERNEL = False
+
+
+def attend(qkv: Float[Tensor, "batch prim 3 head channel"]) -> Float[Tensor, "batch prim head channel"]:
+    """softmax(q·kᵀ/√channel)·v within each sketch, for queries, keys and values that lie side by side."""
+    if _KERNEL and qkv.is_cuda and qkv.dtype in (torch.bfloat16, torch.float16) and short_attention.fits(qkv.shape):
+        mixed: Tensor = short_attention.short_attention(qkv)
+        return mixed
+    query, key, value = qkv.permute(2, 0, 3, 1, 4)
+    return functional.scaled_dot_product_attention(query, key, value).transpose(1, 2)
