@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from typing import Literal, get_args
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from . import gaussian
 from .schedule import Level
@@ -18,6 +20,9 @@ from .schedule import Level
 Label = Float[Tensor, "*rows cat"]
 ReverseLogits = Literal["log", "2log", "expected"]
 REVERSE_LOGITS: tuple[ReverseLogits, ...] = get_args(ReverseLogits)
+
+# Keeps the logarithm of a chance finite: beyond what normal noise of 32 bits reaches.
+_TINY = 1e-12
 
 
 def smooth(y0: Label, label_smoothing: float) -> Label:
@@ -39,6 +44,14 @@ def step_back(logits0: Label, y_t: Label, noise: Label, level_s: Level, level_t:
     """y_s from y_t and the logits of a (predicted) y_0, eqn:discrete_reverse_transition."""
     mean, std = gaussian.posterior(logits0, y_t.log(), level_s, level_t)
     return (mean + std * noise).softmax(dim=-1)
+
+
+def draw(y0_hat: Label, noise: Label) -> Label:
+    """A one-hot label with the chances ŷ_0; `noise` is standard normal (Gumbel-max)."""
+    uniform = torch.special.ndtr(noise.double()).clamp(_TINY, 1 - _TINY)
+    gumbel = -(-uniform.log()).log()
+    chosen = (y0_hat.double().log() + gumbel).argmax(dim=-1)
+    return one_hot(chosen, y0_hat.shape[-1]).to(y0_hat)
 
 
 def reverse_logits(y0_hat: Label, label_smoothing: float, form: ReverseLogits) -> Label:

@@ -7,8 +7,9 @@ a row, coordinates and logits of labels each on their own schedule. `steps` fall
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -18,14 +19,16 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
 from . import gaussian, latent
+from . import labels as label
 from .given import Given
 from .latent import Latent
 from .noise import NoiseSource
-from .process import Denoiser, JointProcess
+from .process import Denoiser, JointProcess, Noise
 from .schedule import Level
 from .walk import OnStep, Weights, walk
 
 Spacing = Literal["uniform", "quadratic"]
+Labels = Literal["mean", "drawn"]
 
 
 def ancestral(
@@ -33,12 +36,21 @@ def ancestral(
     process: JointProcess,
     noise: NoiseSource,
     *,
+    labels: Labels = "mean",
     steps: Sequence[int] | None = None,
     given: Given | None = None,
     on_step: OnStep | None = None,
 ) -> SketchBatch:
-    """The paper's sampler: each step draws from the posterior, given the prediction."""
-    return walk(denoise, process, noise, posterior_weights, steps=steps, given=given, on_step=on_step)
+    """The paper's sampler: each step draws from the posterior, given the prediction.
+
+    What stands for a label is the process's logit of the prediction (`mean`), or the label is `drawn` from the
+    prediction. In small steps both come to the same; in long ones the mean forgets how uncertain the label was and
+    favours the common kinds, while a drawn label has the right law however long the step (docs/decisions/0004).
+    """
+    clean_of = partial(_drawn, process) if labels == "drawn" else None
+    return walk(
+        denoise, process, noise, posterior_weights, steps=steps, given=given, on_step=on_step, clean_of=clean_of
+    )
 
 
 def authors(
@@ -60,7 +72,7 @@ def authors(
         raise ValueError(f"prediction_weight must be above zero, not {prediction_weight}")
     plain = replace(process, reverse_logits="log")
 
-    def weighted(prediction: Prediction) -> Latent:
+    def weighted(prediction: Prediction, _: Callable[[], Noise]) -> Latent:
         clean = latent.of_clean(plain.clean(prediction))
         return Latent(prediction_weight * clean.construction, prediction_weight * clean.kind, clean.params)
 
@@ -163,6 +175,15 @@ def extrapolation(level_s: Level, level_t: Level, level_before: Level) -> Tensor
     ahead, behind = at_s - at_t, at_t - at_before
     usable = ahead.isfinite() & behind.isfinite() & (behind > 0)
     return torch.where(usable, torch.where(usable, ahead, 0.0) / (2 * torch.where(usable, behind, 1.0)), 0.0)
+
+
+def _drawn(process: JointProcess, prediction: Prediction, noise: Callable[[], Noise]) -> Latent:
+    """A prediction with its labels drawn; parameters stay superposed by how likely their kinds were."""
+    fresh = noise()
+    construction = label.draw(prediction.construction, fresh.construction)
+    kind = label.draw(prediction.kind, fresh.kind)
+    known = latent.of_sketch(SketchBatch(construction, kind, prediction.params), process.label_smoothing)
+    return known._replace(params=process.clean(prediction).params)
 
 
 def _half_log_snr(level: Level) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from .check import check_shape, check_steps
 from .given import Given
 from .latent import Latent
 from .noise import NoiseSource
-from .process import Denoiser, JointProcess
+from .process import Denoiser, JointProcess, Noise
 from .schedule import Level
 
 
@@ -55,6 +56,8 @@ class Weights(NamedTuple):
 # The weights of steps from t to s. The third level is where the walk was one move earlier: if it is noisier than t,
 # then a prediction was made there; at the start of the walk, and after going back up, it is not.
 WeightsOf = Callable[[Level, Level, Level], Weights]
+# What a prediction puts into the sum, with noise for it should it be wanted.
+CleanOf = Callable[[Prediction, Callable[[], Noise]], Latent]
 
 
 def walk(
@@ -66,15 +69,18 @@ def walk(
     steps: Sequence[int] | None,
     given: Given | None,
     on_step: OnStep | None,
-    clean_of: Callable[[Prediction], Latent] | None = None,
+    clean_of: CleanOf | None = None,
     end_on_prediction: bool = False,
 ) -> SketchBatch:
-    """Draw sketches. `clean_of` makes of a prediction what goes into the sum; by default the process does."""
+    """Draw sketches. `clean_of` makes of a prediction what goes into the sum; by default the process does.
+
+    If it is to be random, it takes noise of its own: draws that no step uses.
+    """
     steps = range(process.num_steps, -1, -1) if steps is None else steps
     start = noise(0)
     _check(steps, process.num_steps, start, given)
     given = None if given is None else given.to(start.params)
-    clean_of = clean_of or (lambda prediction: latent.of_clean(process.clean(prediction)))
+    clean_of = clean_of or (lambda prediction, _: latent.of_clean(process.clean(prediction)))
     moves = _moves(steps, given)
     table = _table(process, moves, weights_of, start.params)
 
@@ -86,7 +92,7 @@ def walk(
             before, fresh = clean, latent.of_noise(noise(number))
             if s < t:
                 prediction = _predicted(denoise, batch, t, given)
-                clean = clean_of(prediction)
+                clean = clean_of(prediction, partial(noise, len(moves) + number))
                 if given is not None:
                     clean = given.tell(clean, process.label_smoothing)
             state = Latent(*map(_combined, (part[number - 1] for part in table), state, clean, before, fresh))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from sketchdnn.diffusion import samplers
@@ -47,12 +48,18 @@ def draw_sketches(
     given: Given | None,
     on_step: OnStep | None,
 ) -> SketchBatch:
-    """Walk with the sampler of that name. A number of steps is spaced quadratically: more of them near 0."""
+    """Walk with the sampler of that name. A number of steps is spaced quadratically: more of them near 0.
+
+    Where the process means the expected logit of a label, `ancestral` draws the label instead: few steps then do.
+    """
     check_sampler(sampler)
     if isinstance(steps, int):
         check_step_count(steps, process.num_steps)
         steps = samplers.step_sequence(process.num_steps, steps, "quadratic")
-    return SAMPLERS[sampler](denoise, process, noise, steps=steps, given=given, on_step=on_step)
+    chosen = SAMPLERS[sampler]
+    if sampler == "ancestral" and process.reverse_logits == "expected":
+        chosen = partial(samplers.ancestral, labels="drawn")
+    return chosen(denoise, process, noise, steps=steps, given=given, on_step=on_step)
 
 
 def check_sampler(sampler: str) -> None:
