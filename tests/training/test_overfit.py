@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import pytest
 import torch
 
 from sketchdnn.diffusion import seeded_noise
@@ -54,7 +53,6 @@ def _alike(one: Sketch, other: Sketch) -> bool:
     )
 
 
-@pytest.mark.slow
 def test_tiny_learns_eight_sketches_by_heart(tmp_path: Path) -> None:
     sketches = [_part(number) for number in range(8)]
     whole = to_device(encode(sketches, canonical_lines=True), "cpu")

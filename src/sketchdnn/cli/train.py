@@ -50,6 +50,9 @@ def train(
     init_from: Annotated[
         Path | None, typer.Option(help="Start with the weights of this model.", show_default=False, readable=False)
     ] = None,
+    fsdp: Annotated[
+        bool, typer.Option("--fsdp", help="Split the weights over the devices: for a model too large for one.")
+    ] = False,
     checkpoint_minutes: Annotated[float, typer.Option(min=0, help="Save this often.")] = 5.0,
     keep: Annotated[int, typer.Option(min=1, help="How many checkpoints to keep.")] = 2,
     log_every: Annotated[int, typer.Option(min=1, help="Steps between reports.")] = 50,
@@ -80,7 +83,7 @@ def train(
         preview_every=preview_every,
     )
     with _progress() as on_report:
-        outcome = start(Request(chosen, config, data, out, device, resume, init_from, on_report))
+        outcome = start(Request(chosen, config, data, out, device, resume, init_from, fsdp, on_report))
     _tell(outcome, out)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from sketchdnn.geometry import SketchError
+
+from .sharding import split_like, whole
 
 _TENSORS, _FACTS = "state.safetensors", "state.json"
 
@@ -37,12 +39,19 @@ class State:
     optimiser: torch.optim.Optimizer
 
 
-def save(folder: Path, step: int, state: State, facts: dict[str, Any], keep: int = 2) -> Path:
-    """Write the state after `step` steps and drop all but the newest `keep`."""
+def save(folder: Path, step: int, state: State, facts: dict[str, Any], keep: int = 2, *, writes: bool = True) -> Path:
+    """Write the state after `step` steps and drop all but the newest `keep`.
+
+    Of a state that is split over processes each must hand in its part, and one `writes`.
+    """
     final = folder / f"{step:08d}"
+    # Gathered by every process, kept by the one that writes.
+    tensors = {name: value.detach().cpu().contiguous().clone() for name, value in _tensors(state) if writes}
+    if not writes:
+        return final
 
     def write(temporary: Path) -> None:
-        save_file(_tensors(state), temporary / _TENSORS)
+        save_file(tensors, temporary / _TENSORS)
         (temporary / _FACTS).write_text(json.dumps({"step": step, **facts}, indent=1))
 
     try:
@@ -88,7 +97,7 @@ def load(path: Path, state: State, identity: dict[str, Any]) -> dict[str, Any]:
     _refuse_another(path, facts.get("identity", identity), identity)
     try:
         _restore(state, load_file(path / _TENSORS))
-    except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, SafetensorError, ValueError, KeyError, IndexError, RuntimeError) as error:
         raise RunError(
             f"{path}: this checkpoint does not fit or is damaged ({_first_line(error)}); "
             "delete it to resume from the one before"
@@ -115,13 +124,14 @@ def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _tensors(state: State) -> dict[str, Tensor]:
+def _tensors(state: State) -> Iterator[tuple[str, Tensor]]:
+    """All there is by name, one after the other, each whole."""
     tensors = {f"model.{name}": value for name, value in state.model.state_dict().items()}
     if state.average is not None:
         tensors |= {f"average.{name}": value for name, value in state.average.state_dict().items()}
     for index, moments in state.optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
-    return {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+    return ((name, whole(value)) for name, value in tensors.items())
 
 
 def _restore(state: State, tensors: dict[str, Tensor]) -> None:
@@ -129,15 +139,21 @@ def _restore(state: State, tensors: dict[str, Tensor]) -> None:
     for name, value in tensors.items():
         part, rest = name.split(".", 1)
         parts[part][rest] = value
-    state.model.load_state_dict(parts["model"])
+    _fill(state.model, parts["model"])
     if state.average is not None:
-        state.average.load_state_dict(parts["average"])
+        _fill(state.average, parts["average"])
+    weights = [weight for group in state.optimiser.param_groups for weight in group["params"]]
     moments: dict[int, dict[str, Tensor]] = {}
     for name, value in parts["optimiser"].items():
         index, key = name.split(".", 1)
-        moments.setdefault(int(index), {})[key] = value
+        moments.setdefault(int(index), {})[key] = split_like(value, weights[int(index)])
     groups = state.optimiser.state_dict()["param_groups"]
     state.optimiser.load_state_dict({"state": moments, "param_groups": groups})
+
+
+def _fill(module: nn.Module, values: dict[str, Tensor]) -> None:
+    there = module.state_dict()
+    module.load_state_dict({n: split_like(v, there[n]) if n in there else v for n, v in values.items()})
 
 
 def _first_line(error: Exception) -> str:

@@ -40,6 +40,7 @@ class TrainConfig:
     spread: bool = True
     given: float = 0.25  # share of samples in which something is given
     augment: bool = True
+    rare: float = 1.0  # how often a sketch with points or construction is seen, beside one without
     seed: int = 0
     steps: int | None = None
     epochs: float | None = None
@@ -65,6 +66,8 @@ class TrainConfig:
                 raise RunError(f"{name} must be at least 1, not {getattr(self, name)}")
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise RunError(f"the learning rate must be a positive number, not {self.learning_rate}")
+        if not 1 <= self.rare <= 100:
+            raise RunError(f"rare must lie in 1..100, not {self.rare}")
         if not 0 <= self.ema < 1:
             raise RunError(f"ema must lie in [0, 1), not {self.ema}")
 

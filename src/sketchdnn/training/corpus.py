@@ -14,8 +14,8 @@ from torch import Tensor
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.codec import expand
-from sketchdnn.representation.compact import SAME_X, Compact
+from sketchdnn.representation.codec import expand, smaller_end_first
+from sketchdnn.representation.compact import Compact
 from sketchdnn.systems import RowForm
 
 NUM_SYMMETRIES = 8
@@ -76,17 +76,6 @@ def turn(
     has_end = ((kind == Kind.LINE.value) | (kind == Kind.ARC.value))[..., None]
     end = torch.where(has_end, end, params[..., layout.END])  # a circle keeps its radius there
     return torch.cat([start, end, params[..., layout.BEND :]], dim=-1)
-
-
-def smaller_end_first(
-    kind: Int[Tensor, "batch prim"], params: Float[Tensor, "batch prim 5"]
-) -> Float[Tensor, "batch prim 5"]:
-    """Lines from their lexicographically smaller end: which end a draughtsman began with carries no meaning."""
-    start, end = params[..., layout.START], params[..., layout.END]
-    dx, dy = (end - start).unbind(dim=-1)
-    backwards = torch.where(dx.abs() <= SAME_X, dy < 0, dx < 0) & (kind == Kind.LINE.value)
-    swap = backwards[..., None]
-    return torch.cat([torch.where(swap, end, start), torch.where(swap, start, end), params[..., layout.BEND :]], dim=-1)
 
 
 def _turn_places(places: Tensor, mirror: Tensor, quarters: Tensor) -> Tensor:

@@ -1,4 +1,6 @@
-"""More than one device or machine: `torchrun -m sketchdnn train …` starts a process for each, and DDP adds gradients.
+"""More than one device or machine: `torchrun -m sketchdnn train …` starts a process for each.
+
+DDP averages their gradients; or FSDP does, which also splits the weights between them (see `sharding`).
 
 Each takes its share of every batch, and what depends on a clock or a signal is decided by the first, so that all stay
 in step. On its own a process pays for none of this.
@@ -15,6 +17,9 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from .checkpoint import RunError
+from .sharding import shard
+
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
@@ -23,6 +28,7 @@ class Ranks:
     rank: int = 0
     world: int = 1
     local: int = 0  # which device of this machine
+    shards: bool = False  # whether each keeps only a part of the weights
 
     @property
     def alone(self) -> bool:
@@ -33,9 +39,16 @@ class Ranks:
         """Writes files and speaks for all."""
         return self.rank == 0
 
-    def wrapped(self, module: nn.Module) -> nn.Module:
-        """The module with its gradients averaged over all processes, and the first one's weights to begin with."""
-        return module if self.alone else DistributedDataParallel(module)
+    def wrapped(self, module: nn.Module, average: nn.Module | None = None) -> nn.Module:
+        """The module with its gradients averaged over all processes, and the first one's weights to begin with.
+
+        Where weights are split, so are those of their `average`, both in place: an optimiser must be made after.
+        """
+        if self.shards:
+            for split in (module, average):
+                if split is not None:
+                    shard(split)
+        return module if self.alone or self.shards else DistributedDataParallel(module)
 
     def averaged(self, values: Tensor) -> Tensor:
         """The mean over all processes."""
@@ -63,12 +76,18 @@ class Ranks:
 
 
 @contextmanager
-def joined(device: str) -> Iterator[Ranks]:
+def joined(device: str, *, shards: bool = False) -> Iterator[Ranks]:
     """Join the processes that torchrun started, if it did, and leave them at the end."""
-    if "WORLD_SIZE" not in os.environ or int(os.environ["WORLD_SIZE"]) == 1:
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world == 1:
+        if shards:
+            raise RunError(
+                "--fsdp splits a model over processes, and there is only one; "
+                "start two or more with torchrun --nproc-per-node N -m sketchdnn train …"
+            )
         yield Ranks()
         return
-    ranks = Ranks(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), int(os.environ.get("LOCAL_RANK", "0")))
+    ranks = Ranks(int(os.environ["RANK"]), world, int(os.environ.get("LOCAL_RANK", "0")), shards)
     if device == "cuda":
         torch.cuda.set_device(ranks.local)
     distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")

@@ -17,7 +17,7 @@ def save_batch(run: Run, step: int, out: Path) -> Path:
     folder = out / "failed" / f"{step:08d}"
     if not run.ranks.first:
         return folder
-    numbers, indices = run.order.numbers(step), run.order.indices(step)
+    numbers, indices = run.order.numbers(step), run.indices(step)
     draws = draw(run.config.seed, numbers, run.corpus.kind.shape[1])
     tensors = {
         "numbers": numbers,

@@ -109,12 +109,17 @@ def _check(run: Run, out: Path) -> None:
 
 def _look(run: Run, validation: Corpus | None, logbook: Logbook, out: Path) -> None:
     """Validation and a preview, when their step has come or the end has."""
+    validates = validation is not None and _every(run, run.config.validate_every)
+    previews = _every(run, run.config.preview_every)
+    if not (validates or previews):
+        return
+    model = run.model  # of all processes, where each has a part of it
     if not run.ranks.first:
         return
-    if validation is not None and _every(run, run.config.validate_every):
-        logbook.validation(run.step, validate(run.model, validation, run.config))
-    if _every(run, run.config.preview_every):
-        save_preview(run.model, out / "previews" / f"{run.step:08d}.png", run.config.seed)
+    if validation is not None and validates:
+        logbook.validation(run.step, validate(model, validation, run.config))
+    if previews:
+        save_preview(model, out / "previews" / f"{run.step:08d}.png", run.config.seed)
 
 
 def _every(run: Run, steps: int) -> bool:

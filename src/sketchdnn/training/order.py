@@ -10,11 +10,26 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from sketchdnn.geometry import Kind
+
 from .checkpoint import RunError
+from .corpus import Corpus
+
+
+def balanced(corpus: Corpus, rare: float) -> Int[Tensor, " entry"]:
+    """The sketches of one pass by number, those with a point or a construction aid `rare` times as often as others.
+
+    Such sketches are few, and a model draws fewer still. A fraction is spread evenly over them.
+    """
+    special = ((corpus.kind == Kind.POINT.value) | corpus.construction).any(dim=1).cpu()
+    repeats = torch.ones(len(corpus), dtype=torch.int64)
+    place = torch.arange(int(special.sum()), dtype=torch.float64)
+    repeats[special] = ((place + 1) * rare).floor().long() - (place * rare).floor().long()
+    return torch.repeat_interleave(torch.arange(len(corpus)), repeats).to(corpus.params.device)
 
 
 class DataOrder:
-    """An endless sequence of shuffled passes over `size` sketches, cut into batches, of which one rank has a share."""
+    """An endless sequence of shuffled passes over `size` entries, cut into batches, of which one rank has a share."""
 
     def __init__(
         self, size: int, batch_size: int, seed: int, device: torch.device | str, rank: int = 0, world: int = 1
@@ -38,7 +53,7 @@ class DataOrder:
         return torch.arange(start, start + self.share, device=self.device)
 
     def indices(self, step: int) -> Int[Tensor, " share"]:
-        """The sketches of a step."""
+        """The entries of a step."""
         start = step * self.batch_size + self._first
         stop = start + self.share
         first, last = start // self.size, (stop - 1) // self.size

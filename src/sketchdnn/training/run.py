@@ -21,7 +21,8 @@ from .checkpoint import State
 from .config import TrainConfig
 from .corpus import Corpus
 from .distributed import Ranks
-from .order import DataOrder
+from .order import DataOrder, balanced
+from .sharding import local, whole
 from .step import Objective, draw
 
 
@@ -47,11 +48,14 @@ class Run:
         self.system, self.corpus, self.config = system, corpus, config
         self.ranks = ranks = ranks or Ranks()
         self.device = device = corpus.params.device
-        self.order = DataOrder(len(corpus), config.batch_size, config.seed, device, ranks.rank, ranks.world)
-        self.total = config.total_steps(len(corpus))
-        self.state = State(system, _average(system) if config.ema else None, _optimiser(system, config, device))
-        objective = ranks.wrapped(Objective(system, corpus, config))
-        self.objective = torch.compile(objective, dynamic=False) if device.type == "cuda" else objective
+        self.entries = balanced(corpus, config.rare)
+        self.order = DataOrder(len(self.entries), config.batch_size, config.seed, device, ranks.rank, ranks.world)
+        self.total = config.total_steps(len(self.entries))
+        average = _average(system) if config.ema else None
+        objective = ranks.wrapped(Objective(system, corpus, config), average.module if average else None)
+        self.state = State(system, average, _optimiser(system, config, device))
+        compiles = device.type == "cuda" and not ranks.shards  # sharding compiles what it can
+        self.objective = torch.compile(objective, dynamic=False) if compiles else objective
         self.positions = self.order.positions()
         self.step, self.progress, self.rate = 0, 0.0, 0.0
         self._seconds_before, self._started = 0.0, time.monotonic()
@@ -72,9 +76,14 @@ class Run:
 
     @property
     def model(self) -> System:
-        """What the run is for: the averaged weights if there are any."""
+        """What the run is for: the averaged weights if there are any. Split ones are gathered, by all processes."""
         average = self.state.average
-        return average.module if isinstance(average, AveragedModel) else self.system  # type: ignore[return-value]
+        model: System = average.module if isinstance(average, AveragedModel) else self.system  # type: ignore[assignment]
+        if not self.ranks.shards:
+            return model
+        gathered = type(self.system)(self.system.config).to_device(self.device)
+        gathered.load_state_dict({name: whole(value) for name, value in model.state_dict().items()})
+        return gathered
 
     def advance(self) -> None:
         """One step."""
@@ -106,16 +115,20 @@ class Run:
         total = params + kind + construction
         return Report(self.step, self.progress, total, params, kind, construction, self.rate, speed, self.seconds)
 
+    def indices(self, step: int) -> Tensor:
+        """The sketches of a step, those of this process."""
+        return self.entries[self.order.indices(step)]
+
     def wrong_step(self) -> int | None:
         """The first step whose loss was no finite number, if one was. Waits for the device."""
         wrong = int(self.ranks.largest(self._wrong))
         return None if wrong < 0 else wrong
 
     def save(self, folder: Path) -> None:
-        """Write a checkpoint, by the first process alone."""
-        if self.ranks.first:
+        """Write a checkpoint, by the first process alone; the others have a part in it only if they hold one."""
+        if self.ranks.first or self.ranks.shards:
             facts = {"seconds": self.seconds, "identity": self._identity()}
-            checkpoint.save(folder, self.step, self.state, facts, self.config.keep)
+            checkpoint.save(folder, self.step, self.state, facts, self.config.keep, writes=self.ranks.first)
 
     def resume(self, path: Path) -> None:
         """Go on from a checkpoint as if nothing had happened."""
@@ -127,7 +140,7 @@ class Run:
     def _terms(self) -> Tensor:
         draws = draw(self.config.seed, self.order.numbers(self.step), self.corpus.kind.shape[1])
         with precision(self.device):
-            terms: Tensor = self.objective(self.order.indices(self.step), self.positions, draws.noise, draws.choices)
+            terms: Tensor = self.objective(self.indices(self.step), self.positions, draws.noise, draws.choices)
         return terms
 
     def _measure(self, *, always: bool = False) -> None:
@@ -172,7 +185,7 @@ def _follow(average: AveragedModel, system: nn.Module, decay: float) -> None:
     """
     count = int(average.n_averaged)
     update = get_ema_multi_avg_fn(min(decay, (1 + count) / (10 + count)))  # type: ignore[no-untyped-call]
-    update(list(average.module.parameters()), list(system.parameters()), count)
+    update(local(list(average.module.parameters())), local(list(system.parameters())), count)
     average.n_averaged += 1
 
 

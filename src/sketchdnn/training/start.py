@@ -32,13 +32,14 @@ class Request:
     device: str | None = None
     resume: bool = False
     init_from: Path | None = None
+    fsdp: bool = False  # split the weights over the processes
     on_report: OnReport | None = field(default=None, compare=False)
 
 
 def start(request: Request) -> Outcome:
     """Train, and write the model to `out/model` when the budget is spent."""
     device = chosen_device(request.device)
-    with joined(device) as ranks:
+    with joined(device, shards=request.fsdp) as ranks:
         system = _system(request)
         try:
             corpus, validation = _corpora(request.data, device)

@@ -1,0 +1,49 @@
+"""Memory that runs out is said in a sentence, whoever runs out of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from corpora import parts, written
+from typer.testing import CliRunner
+
+from sketchdnn.cli.app import app
+from sketchdnn.data import PrepareConfig, prepare
+from sketchdnn.training.run import Run
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> list[str]:
+    prepare([written(parts(30), tmp_path / "parts.jsonl")], tmp_path / "corpus", PrepareConfig(), workers=1)
+    where = ("--data", str(tmp_path / "corpus"), "--out", str(tmp_path / "run"), "--device", "cpu")
+    return ["train", "--preset", "tiny", *where, "--steps", "1", "--batch-size"]
+
+
+def test_a_batch_that_does_not_fit_ends_with_exit_code_2(arguments: list[str]) -> None:
+    """A real one: the process may have 6 GB, its rows alone would take several times that."""
+    limited = ["bash", "-c", 'ulimit -v 6000000; exec "$@"', "limited", sys.executable, "-m", "sketchdnn"]
+    result = subprocess.run([*limited, *arguments, str(10**8)], capture_output=True, text=True, check=False)
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.strip() == f"sketchdnn: a batch of {10**8} does not fit in memory; lower --batch-size"
+
+
+def test_a_device_that_runs_out_in_a_step_is_told_the_same(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def runs_out(run: Run) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+
+    monkeypatch.setattr(Run, "advance", runs_out)
+    assert "a batch of 8 does not fit" in str(CliRunner().invoke(app, [*arguments, "8"]).exception)
+
+
+def test_another_fault_is_not_taken_for_it(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(run: Run) -> None:
+        raise RuntimeError("shapes do not match")
+
+    monkeypatch.setattr(Run, "advance", fails)
+    assert "shapes do not match" in str(CliRunner().invoke(app, [*arguments, "8"]).exception)
