@@ -1,7 +1,8 @@
-"""What tests may need beyond the package: real data, FreeCAD. Absent, they skip and say so, unless it is required.
+"""What tests may need beyond the package: real data, FreeCAD, the FID Inception. Absent, they skip and say so, unless
+it is required.
 
-`SKETCHDNN_DATA` names a folder of real sketches. `SKETCHDNN_REQUIRE` lists what must be there (`data,freecad`): then a
-missing one fails instead of skipping, so that a green run means that it ran.
+`SKETCHDNN_DATA` names a folder of real sketches. `SKETCHDNN_REQUIRE` lists what must be there
+(`data,freecad,inception`): then a missing one fails instead of skipping, so that a green run means that it ran.
 """
 
 from __future__ import annotations
@@ -44,3 +45,15 @@ def freecadcmd() -> str:
     if program is None:
         _absent("freecad", "freecadcmd is not on PATH")
     return str(program)
+
+
+@pytest.fixture(scope="session")
+def inception_file() -> Path:
+    """The file of the FID Inception."""
+    from sketchdnn.evaluation.inception import InceptionError, find_inception
+
+    try:
+        return find_inception(None)
+    except InceptionError as error:
+        _absent("inception", str(error))
+        raise

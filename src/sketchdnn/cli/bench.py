@@ -98,4 +98,87 @@ def train(
         console.print(sentence)
     if out is not None:
         with replacing(out) as temporary:
-            temporary.write_text(timed.markdown(f"sketchdnn bench train --device {device}"), encoding="utf-8")
+            temporary.write_text(timed.markdown(_command(device, presets, batches, eager)), encoding="utf-8")
+
+
+def _command(device: str, presets: list[str], batches: list[int], eager: list[int]) -> str:
+    """What to type for the same table."""
+    chosen: dict[str, list[str] | list[int]] = {"--preset": presets, "--batch": batches, "--eager-batch": eager}
+    options = [f"{option} {value}" for option, values in chosen.items() for value in values]
+    return " ".join([f"sketchdnn bench train --device {device}", *options])
+
+
+@bench.command(epilog="Example: sketchdnn bench raster --device cuda --data prepared --out docs/results/raster.md")
+def raster(
+    device: Annotated[str, typer.Option(help="cpu (one core), cuda, cuda:1, …")] = "cpu",
+    count: Annotated[int, typer.Option(min=1, help="Pictures to draw.")] = 10_000,
+    plotted: Annotated[int, typer.Option(min=1, help="… and how many of them with matplotlib.")] = 100,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="A prepared corpus whose test split to draw.", show_default="built-in parts", readable=False),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds, of which the best counts.")] = 3,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False, readable=False)
+    ] = None,
+) -> None:
+    """Draw sketches as a score sees them, against a matplotlib loop as the authors draw them."""
+    from sketchdnn.bench.raster import time_raster
+    from sketchdnn.formats.atomic import replacing
+
+    if out is not None and out.is_dir():
+        raise SketchError(f"{out} is a folder; name a file for the result")
+    with Console(stderr=True).status("…") as status:
+        timing = time_raster(device, count, plotted, data, repeats, status.update)
+    Console().print(timing.table())
+    if out is not None:
+        source = f" --data {data.name}" if data else ""
+        command = f"sketchdnn bench raster --device {device} --count {count}{source}"
+        with replacing(out) as temporary:
+            temporary.write_text(timing.markdown(command), encoding="utf-8")
+
+
+@bench.command(epilog="Example: sketchdnn bench samplers --data prepared --device cuda --out docs/results/samplers.md")
+def samplers(
+    data: Annotated[
+        Path, typer.Option(help="A corpus that `sketchdnn prepare` made.", show_default=False, readable=False)
+    ],
+    model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    count: Annotated[int, typer.Option(min=6, help="Sketches to draw with each.")] = 10_000,
+    way: Annotated[
+        list[str] | None, typer.Option(help="A sampler and its steps, as ddim:50; may be repeated.", show_default="all")
+    ] = None,
+    inception: Annotated[
+        Path | None,
+        typer.Option(help="The FID Inception as a TorchScript file.", show_default="the one installed", readable=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False, readable=False)
+    ] = None,
+) -> None:
+    """Quality against time for every sampler: what the default of `generate` is chosen by."""
+    from sketchdnn.bench.samplers import WAYS, score_samplers
+    from sketchdnn.data.loader import Dataset
+    from sketchdnn.evaluation.inception import find_inception, load_inception
+    from sketchdnn.formats.atomic import replacing
+    from sketchdnn.systems import from_pretrained
+
+    ways = [_way(words) for words in way] if way else WAYS
+    dataset = Dataset.open(data)
+    extractor = load_inception(find_inception(inception), device)
+    system = from_pretrained(model).to_device(device)
+    with Console(stderr=True).status("…") as status:
+        scored = score_samplers(system, dataset, extractor, ways, count, status.update)
+    Console().print(scored.table())
+    if out is not None:
+        command = f"sketchdnn bench samplers --data {data.name} --model {model} --device {device} --count {count}"
+        with replacing(out) as temporary:
+            temporary.write_text(scored.markdown(command), encoding="utf-8")
+
+
+def _way(words: str) -> tuple[str, int]:
+    sampler, _, steps = words.partition(":")
+    if not steps.isdigit() or int(steps) < 1:
+        raise SketchError(f"a way to draw is a sampler and its steps, such as ddim:50, not '{words}'")
+    return sampler, int(steps)

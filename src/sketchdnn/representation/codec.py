@@ -24,6 +24,7 @@ from sketchdnn.geometry import TAU, Kind
 
 from . import layout
 from .batch import SketchBatch
+from .compact import SAME_X
 from .decoding import SHORT_RADIUS, Decoded, Issue, decode_rows
 
 # Single precision cannot tell a signed radius this close (in radians) to the semicircle from it, so such arcs are all
@@ -59,6 +60,17 @@ def expand(
             own = _bent(own, of_kind, arc_scalar)
         columns.append(torch.where(of_kind[..., None], own, 0.0))
     return SketchBatch(bits, one_hot(kind, layout.NUM_KINDS).to(params.dtype), torch.cat(columns, dim=-1))
+
+
+def smaller_end_first(
+    kind: Int[Tensor, "batch prim"], params: Float[Tensor, "batch prim 5"]
+) -> Float[Tensor, "batch prim 5"]:
+    """Lines from their lexicographically smaller end: which end a draughtsman began with carries no meaning."""
+    start, end = params[..., layout.START], params[..., layout.END]
+    dx, dy = (end - start).unbind(dim=-1)
+    backwards = torch.where(dx.abs() <= SAME_X, dy < 0, dx < 0) & (kind == Kind.LINE.value)
+    swap = backwards[..., None]
+    return torch.cat([torch.where(swap, end, start), torch.where(swap, start, end), params[..., layout.BEND :]], dim=-1)
 
 
 def decode(batch: SketchBatch, arc_scalar: layout.ArcScalar = "signed_radius") -> list[Decoded]:

@@ -1,0 +1,180 @@
+"""From names to reports: what is wrong with a request is said before long work starts, and then it is measured.
+
+One `Run` holds what several systems are measured with: the corpus, the extractor, the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+
+from sketchdnn.data.loader import Dataset
+from sketchdnn.formats import FormatError
+from sketchdnn.generation.files import make_folder
+from sketchdnn.generation.generate import SIZE, STEPS, check_request
+from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.systems import System, from_pretrained
+from sketchdnn.systems.pretrained import model_hash
+from sketchdnn.systems.sampling import check_sampler, check_step_count
+
+from .evaluate import Evaluation, evaluate, open_references, protocol_of
+from .features import Extractor, default_cache
+from .inception import find_inception, load_inception
+from .protocol import Protocol, refuse_unlike
+from .report import write_report, write_samples
+from .samples import Samples, check_count, draw_samples, read_samples
+from .scores import DAMAGE
+from .settings import FAST, Settings, sizes_for
+from .sheets import sketches_of
+from .stages import OnStage, Stages
+
+# What one core of a CPU gets through the Inception, about.
+PICTURES_PER_MINUTE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a person asks for. `seed`, `steps` and `sampler` are how models draw."""
+
+    data: Path
+    settings: Settings = field(default_factory=Settings)
+    seed: int = 0
+    steps: int = STEPS
+    sampler: str = "ancestral"
+    inception: Path | None = None
+    device: str = "auto"
+    cache: Path | None = None
+    save_samples: bool = True
+    command: str = ""
+
+
+def settings_from(*, fast: bool, count: int | None, likelihood: bool, corruption: bool | None) -> Settings:
+    """The full settings or the fast ones, changed as asked."""
+    settings = FAST if fast else Settings()
+    if count is not None:
+        check_count(count)
+        settings = replace(settings, count=count)
+    if corruption is not None:
+        settings = replace(settings, corruption=corruption)
+    return replace(settings, likelihood=likelihood)
+
+
+def device_named(name: str) -> str:
+    """The device to work on; `auto` is a GPU if there is one."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise SketchError(f"'{name}' is no device; use auto, cpu or cuda") from None
+    if device.type not in ("cpu", "cuda"):
+        raise SketchError(f"'{name}' is no device that we work on; use auto, cpu or cuda")
+    if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
+        raise SketchError(f"there is no '{name}' here; use --device cpu")
+    return name
+
+
+class Run:
+    """A corpus and an extractor, opened once. `extractor` replaces the Inception, in tests only."""
+
+    def __init__(
+        self,
+        request: Request,
+        *,
+        on_stage: OnStage = lambda name, share: None,
+        extractor: Callable[[str], Extractor] | None = None,
+    ) -> None:
+        check_sampler(request.sampler)
+        check_request(request.settings.count, request.seed, SIZE)
+        check_count(request.settings.count)
+        self.request = request
+        self.device = device_named(request.device)
+        self.dataset = Dataset.open(request.data)
+        test, train = (len(self.dataset.split(name)) for name in ("test", "train"))
+        sizes_for(request.settings, request.settings.count, test, train)  # refuses a corpus that is too small
+        if extractor is None:
+            path = find_inception(request.inception)
+            extractor = lambda device: load_inception(path, device)  # noqa: E731
+        self._make_extractor = extractor
+        self._extractor: Extractor | None = None
+        self._on_stage = on_stage
+
+    @property
+    def pictures(self) -> int:
+        """How many pictures the extractor has to look at for one system, if none of the corpus is known yet."""
+        settings = self.request.settings
+        test, train = (len(self.dataset.split(name)) for name in ("test", "train"))
+        sizes = sizes_for(settings, settings.count, test, train)
+        damaged = len(DAMAGE) * sizes.test if settings.corruption else 0
+        return max(sizes.test, sizes.train) + sizes.test + max(sizes.test, 2 * sizes.train) + damaged
+
+    @property
+    def minutes(self) -> float:
+        """About how long that takes on this machine's CPU."""
+        return self.pictures / PICTURES_PER_MINUTE / max(1, torch.get_num_threads())
+
+    def real_sketches(self, count: int = 100) -> list[Sketch]:
+        """Some of the test split."""
+        split = self.dataset.split("test").compact
+        return sketches_of(split, range(min(count, len(split))))
+
+    def measure(self, name: str, out: Path, *, is_model: bool, like: Protocol | None = None) -> Evaluation:
+        """Judge a model or a file of sketches, and write the report. `like`: the protocol that it must share."""
+        stages = Stages(self._on_stage, self.device)
+        system, samples = self._drawn(name, stages, out) if is_model else self._read(Path(name), stages, out)
+        settings = self.request.settings
+        if like is not None:
+            _, sizes = open_references(self.dataset, settings, len(samples))
+            mine = protocol_of(samples, self.dataset, self._loaded(stages), settings, sizes, system)
+            refuse_unlike({"what was measured before": like, samples.name: mine})
+        found = evaluate(
+            samples,
+            self.dataset,
+            self._loaded(stages),
+            settings,
+            system=system if settings.likelihood else None,
+            cache=self.request.cache or default_cache(),
+            command=self.request.command,
+            stages=stages,
+        )
+        write_report(found, out)
+        return found
+
+    def _drawn(self, model: str, stages: Stages, out: Path) -> tuple[System, Samples]:
+        request = self.request
+        with stages("loading the model"):
+            system = from_pretrained(model)
+            check_step_count(request.steps, system.config.num_steps)
+            make_folder(out)
+            system = system.to_device(self.device)
+        self._loaded(stages)  # refuses a wrong file before sketches are drawn
+        with stages("drawing sketches") as tell:
+            samples = draw_samples(
+                system,
+                Path(model).name,
+                request.settings.count,
+                seed=request.seed,
+                steps=request.steps,
+                sampler=request.sampler,
+                on_progress=tell,
+            )
+        if request.save_samples:
+            write_samples(samples, out)  # at once: they are dear, and what comes after may be stopped
+        return system, replace(samples, origin={**samples.origin, "system": system.name, "sha256": model_hash(model)})
+
+    def _read(self, path: Path, stages: Stages, out: Path) -> tuple[None, Samples]:
+        if not path.exists():
+            raise FormatError(path, "is not there")
+        with stages("reading sketches"):
+            samples = read_samples(path, self.request.settings.count)
+            make_folder(out)
+        return None, samples
+
+    def _loaded(self, stages: Stages) -> Extractor:
+        if self._extractor is None:
+            with stages("loading the extractor"):
+                self._extractor = self._make_extractor(self.device)
+        return self._extractor

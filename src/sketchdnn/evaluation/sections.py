@@ -1,0 +1,227 @@
+"""What a report says, section by section: the numbers of `report.json` in tables, plots and words.
+
+Here are the scores; `sketch_sections` has what is seen in the sketches themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from . import sketch_sections
+from .document import Document, Gallery, Section, Table
+from .plots import Curve, Panel, panels
+from .protocol import in_words
+from .wording import at, interval, number, percent
+
+Report = Mapping[str, Any]
+
+# Key, name, factor, and whether it is a share of one.
+SCORES: tuple[tuple[str, str, float], ...] = (
+    ("fid", "FID ↓", 1.0),
+    ("fid_infinity", "FID∞, extrapolated to infinite samples ↓", 1.0),
+    ("kid", "KID × 1000 ↓", 1000.0),
+    ("precision", "precision (Kynkäänniemi 2019, k = 3) ↑", 1.0),
+    ("recall", "recall (Kynkäänniemi 2019, k = 3) ↑", 1.0),
+    ("authors_precision", "precision (authors' variant) ↑", 1.0),
+    ("authors_recall", "recall (authors' variant) ↑", 1.0),
+    ("density", "density (k = 5) ↑", 1.0),
+    ("coverage", "coverage (k = 5) ↑", 1.0),
+)
+LIKELIHOOD: tuple[tuple[str, str], ...] = (
+    ("grid_set", "bound on the grid, of the set (order taken off)"),
+    ("grid.bits", "bound on the grid, of the rows in order"),
+    ("density.bits", "bound on the density (differential bits)"),
+    ("authors", "authors' estimate (no bound)"),
+)
+
+
+def document(report: Report, galleries: Sequence[Gallery] = ()) -> Document:
+    """The report in words."""
+    system, protocol = report["system"], report["protocol"]
+    how = f"drawn with {protocol['steps']} {protocol['sampler']} steps, seed {protocol['sample_seed']}"
+    source = how if system["kind"] == "model" else "read from a file"
+    sections = [
+        *_scores(report),
+        *_corruption(report),
+        *sketch_sections.validity(report),
+        *sketch_sections.distributions(report),
+        *sketch_sections.novelty(report),
+        *_likelihood(report),
+        *sketch_sections.drawing(report),
+        *sketch_sections.galleries(report, galleries),
+        *_protocol(report),
+    ]
+    return Document(
+        f"Evaluation of {system['name']}",
+        [
+            f"{system['samples']:,} sketches, {source}; protocol {protocol['id']}. Intervals are 95 %.",
+            f"Made by {report['program']}" + (f": {report['command']}" if report["command"] else ""),
+        ],
+        report["warnings"],
+        sections,
+    )
+
+
+def headline(report: Report) -> str:
+    """The one number that everybody asks for, and what it must never be quoted without."""
+    part = report["scores"]["test"]
+    return (
+        f"{report['system']['name']}: FID {interval(part['system']['fid'])} of {part['samples']:,} samples against the "
+        f"test split, floor {interval(part['floor']['fid'])}; protocol {report['protocol']['id']}"
+    )
+
+
+def _scores(report: Report) -> list[Section]:
+    tables = []
+    for part in report["scores"].values():
+        rows = [
+            (name, interval(part["system"].get(key), factor), interval(part["floor"].get(key), factor))
+            for key, name, factor in SCORES
+            if key in part["system"]
+        ]
+        head = (f"against {part['references']:,} of the {part['reference']}", report["system"]["name"], "floor")
+        caption = (
+            f"{part['samples']:,} samples against {part['references']:,} sketches of the {part['reference']}. "
+            f"Floor: {part['floor_of']}, both real, at the same size. "
+            f"KID's interval is 1.96 standard errors. Protocol {report['protocol']['id']}."
+        )
+        tables.append(Table(head, rows, caption))
+    words = (
+        "How far the samples are from real sketches, seen through the FID Inception. The floor is what real sketches "
+        "score against other real sketches: no system can be expected to pass it."
+    )
+    return [Section("Likeness to the data", [words], tables)]
+
+
+def _corruption(report: Report) -> list[Section]:
+    steps = report.get("corruption")
+    if not steps:
+        return []
+    measures = (
+        ("fid", "FID ↓", 1.0, "fid"),
+        ("kid", "KID × 1000 ↓", 1000.0, "kid"),
+        ("within_loose", "ends within 0.02, % ↑", 100.0, "gaps.within_loose"),
+    )
+    rows = [
+        (
+            step["name"],
+            *(interval(step[key], factor) for key, _, factor, _ in measures[:2]),
+            percent(step["within_loose"]),
+        )
+        for step in steps
+    ]
+    own = {
+        "fid": at(report["scores"]["test"], "system.fid.value"),
+        "kid": at(report["scores"]["test"], "system.kid.value"),
+        "within_loose": at(report["validity"]["samples"], "gaps.within_loose.value"),
+    }
+    name = report["system"]["name"]
+    rows.append(
+        (
+            name,
+            *(interval(report["scores"]["test"]["system"][key], factor) for key, _, factor, _ in measures[:2]),
+            percent(at(report["validity"]["samples"], "gaps.within_loose")),
+        )
+    )
+    plots = [
+        Panel(title, _curves(steps, key, factor), None if own[key] is None else own[key] * factor, name)
+        for key, title, factor, _ in measures
+    ]
+    caption = (
+        f"{at(report, 'scores.test.samples'):,} test sketches, damaged, against as many training sketches; "
+        f"{name} as above. Protocol {report['protocol']['id']}."
+    )
+    words = (
+        "Do the scores measure anything? Real sketches of the test split are damaged on purpose: noise on every end, "
+        "or primitives left out. Undamaged they score the floor, and every score must get worse with the damage."
+    )
+    return [
+        Section(
+            "Sanity by corruption",
+            [words, _verdict(plots)],
+            [Table(("test split", "FID", "KID × 1000", "ends within 0.02"), rows, caption)],
+            [panels(plots)],
+        )
+    ]
+
+
+def _verdict(plots: Sequence[Panel]) -> str:
+    """Whether every score got worse with every step of damage, as they must."""
+    failed = [
+        f"{panel.title} ({curve.name})"
+        for panel in plots
+        for curve in panel.curves
+        for values in [[-value for value in curve.values] if "↑" in panel.title else curve.values]
+        if any(after <= before for before, after in pairwise(values))
+    ]
+    if not failed:
+        return "Here every one of them gets worse with every step of damage."
+    return f"Here not all of them do so with every step: {'; '.join(failed)}."
+
+
+def _curves(steps: Sequence[Report], key: str, factor: float) -> list[Curve]:
+    names = {"jitter": "noise on ends", "drop": "primitives dropped"}
+    start = next(step for step in steps if step["kind"] == "none")
+    found = []
+    for kind, name in names.items():
+        own = [start, *(step for step in steps if step["kind"] == kind)]
+        values = [factor * step[key]["value"] for step in own]
+        places = [f"{100 * step['amount']:g} %" if kind == "drop" else f"{step['amount']:g}" for step in own]
+        found.append(Curve(name, places, values))
+    return found
+
+
+def _likelihood(report: Report) -> list[Section]:
+    found = report.get("likelihood")
+    if not found:
+        return []
+    protocol = report["protocol"]["id"]
+    rows = [
+        (name, *(interval(at(found, f"{path}.{unit}")) for unit in ("per_sketch", "per_primitive", "per_row")))
+        for path, name in LIKELIHOOD
+    ]
+    figures = Table(
+        ("bits ↓", "per sketch", "per primitive", "per row (of 16)"),
+        rows,
+        f"{found['sketches']:,} sketches of the test split, {number(found['mean_primitives'])} primitives each on "
+        f"average, {found['draws']} draws of t for each. Protocol {protocol}.",
+    )
+    terms = Table(
+        ("bits a sketch, part by part", "bound on the grid", "on the density"),
+        [
+            (name, interval(at(found, f"grid.{kind}.{name}")), interval(at(found, f"density.{kind}.{name}")))
+            for kind in ("terms", "parts")
+            for name in at(found, f"grid.{kind}") or ()
+        ],
+        f"The same bound twice: by term, and by part of a row. Protocol {protocol}.",
+    )
+    words = (
+        f"The grid has {found['grid_levels']} levels from −1 to 1; a sketch is read off at step {found['read_at']}. "
+        "Only the figures on the grid may be compared with those of a model of tokens on that grid; the authors' "
+        "estimate bounds nothing. Bits a primitive divide by each sketch's own primitives, bits a row by all 16, empty "
+        "ones included; the paper's table mixes the two."
+    )
+    return [Section("Likelihood", [words], [figures, terms])]
+
+
+def _protocol(report: Report) -> list[Section]:
+    facts = in_words(report["protocol"])
+    named = (("sha256", "the weights (SHA-256)"), ("samples_sha256", "the samples (SHA-256)"))
+    facts += [(words, str(report["system"][name])) for name, words in named if report["system"].get(name)]
+    seconds = [(name, f"{time:.1f} s") for name, time in report["timings"].items()]
+    return [
+        Section(
+            "Protocol and timings",
+            ["Scores of two reports may be compared if all of this agrees, but for how the system drew its sketches."],
+            [
+                Table(("protocol", ""), facts),
+                Table(
+                    ("stage", "time"),
+                    seconds,
+                    f"On {report['device']}, {sum(report['timings'].values()):.0f} s in all.",
+                ),
+            ],
+        )
+    ]

@@ -1,0 +1,137 @@
+"""What a report says of the sketches themselves: validity, what they are made of, novelty, and some to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .document import Gallery, Section, Table
+from .plots import paired_columns
+from .wording import at, interval, number, percent
+
+Report = Mapping[str, Any]
+
+VALIDITY: tuple[tuple[str, str], ...] = (
+    ("gaps.within_fine", "ends within 0.005 of another end"),
+    ("gaps.within_loose", "ends within 0.02"),
+    ("gaps.sketches_within_loose", "sketches with every end within 0.02"),
+    ("exact.closed", "sketches that are closed profiles, exactly"),
+    ("loose.closed", "… forgiving 0.02"),
+    ("exact.extrudable", "sketches that can be extruded, exactly"),
+    ("loose.extrudable", "… forgiving 0.02"),
+    ("exact.overlapping", "sketches with a primitive along another, exactly"),
+    ("loose.overlapping", "… forgiving 0.02"),
+    ("loose.primitives_overlapping", "primitives along another, forgiving 0.02"),
+    ("specks", "primitives smaller than 0.005 (degenerate)"),
+    ("flat", "sketches flatter than 0.005 (degenerate)"),
+    ("symmetric", "sketches that are mirror-symmetric"),
+    ("axis_aligned", "lines along an axis"),
+)
+_PARTS = {"kinds": "Kinds of primitive", "construction": "Construction", "counts": "Primitives a sketch"}
+
+
+def validity(report: Report) -> list[Section]:
+    ours, real = report["validity"]["samples"], report["validity"]["test"]
+    rows = [("median end gap ↓", interval(at(ours, "gaps.median")), interval(at(real, "gaps.median")))]
+    rows += [(name, percent(at(ours, path)), percent(at(real, path))) for path, name in VALIDITY]
+    caption = (
+        f"{ours['sketches']:,} samples and {real['sketches']:,} sketches of the test split; the larger side of each is "
+        f"2. Intervals are by sketch. Protocol {report['protocol']['id']}."
+    )
+    words = ["Do ends meet, do profiles close, is anything drawn twice or too small to see?"]
+    head = ("what a CAD user would ask", report["system"]["name"], "test split")
+    return [Section("Validity", words, [Table(head, rows, caption)])]
+
+
+def distributions(report: Report) -> list[Section]:
+    found = report["distributions"]
+    tables, plots = [], []
+    for part, title in _PARTS.items():
+        rows = [
+            (
+                d["name"],
+                _share(d["value"]),
+                _share(d["reference"]),
+                _signed(d["relative"]),
+                number(d["errors"]),
+                _yes(d),
+            )
+            for d in found[part]["deviations"]
+        ]
+        head = (title, report["system"]["name"], "test split", "relative", "standard errors", "within 15 % or 2 se")
+        caption = (
+            f"Total variation {number(found[part]['total_variation'])}; {found['samples']:,} samples and "
+            f"{found['test']:,} test sketches. Protocol {report['protocol']['id']}."
+        )
+        tables.append(Table(head, rows, caption))
+        if part != "construction":
+            ours, real = ({d["name"]: d[side] for d in found[part]["deviations"]} for side in ("value", "reference"))
+            plots.append(paired_columns(ours, real, (report["system"]["name"], "test split"), title + ", %"))
+    return [Section("What sketches are made of", (), tables, plots)]
+
+
+def novelty(report: Report) -> list[Section]:
+    found = report["novelty"]
+    rows = [
+        (
+            f"{level['levels']} levels",
+            *(percent(level[key]) for key in ("found", "real_found", "unique_of_equal", "real_unique")),
+        )
+        for level in found["repeats"]
+    ]
+    name = report["system"]["name"]
+    near = found["neighbours"]
+    head = ("grid", f"{name} in training", "test in training", f"{name} unique", "test unique")
+    sizes = f"{found['samples']:,} samples, {found['test']:,} test and {found['train']:,} training sketches"
+    same = Table(
+        head,
+        rows,
+        f"Equal to a training sketch on the grid up to symmetry, and different sketches among {found['equal']:,} of "
+        f"each; {sizes}. Protocol {report['protocol']['id']}.",
+    )
+    nearest = Table(
+        ("way to the nearest training sketch", name, "test split"),
+        [
+            ("median distance", interval(near["median"]), interval(near["real_median"])),
+            ("closer than the closest 1 % of the test split", percent(near["closer_than_1"]), "1 %"),
+            ("closer than the closest 5 % of the test split", percent(near["closer_than_5"]), "5 %"),
+        ],
+        f"Distances of blurred pictures, up to symmetry, from 0 to √2; largest difference of the two distributions "
+        f"{number(near['kolmogorov_smirnov'])} (Kolmogorov–Smirnov). Protocol {report['protocol']['id']}.",
+    )
+    plot = paired_columns(near["samples"], near["test"], (name, "test split"), "distance to the nearest, %")
+    words = ["A system that copies would be found in the training split more often than held-out real sketches are."]
+    return [Section("Novelty", words, [same, nearest], [plot])]
+
+
+def drawing(report: Report) -> list[Section]:
+    found = report["drawing"]
+    rows = [("primitives repaired", reason, f"{count:,}") for reason, count in found["repaired"].items()]
+    rows += [("primitives left out", reason, f"{count:,}") for reason, count in found["rejected"].items()]
+    rows += [("sketches left out", reason, f"{count:,}") for reason, count in found["skipped"].items()]
+    rows.append(("empty draws, drawn anew", "", f"{found['empty_draws']:,}"))
+    caption = (
+        f"Of {found['primitives']:,} primitives in {report['system']['samples']:,} sketches. "
+        f"Protocol {report['protocol']['id']}."
+    )
+    return [Section("Repaired and left out", (), [Table(("what", "why", "how often"), rows, caption)])]
+
+
+def galleries(report: Report, shown: Sequence[Gallery]) -> list[Section]:
+    words = [
+        f"Chosen by {report['galleries']['score']}.",
+        "sheet.png shows the first 64 samples, which nobody chose, and real.png as many sketches of the test split.",
+    ]
+    return [Section("Best, typical and worst", words, galleries=shown, pictures=["sheet.png"])]
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def _signed(relative: float | None) -> str:
+    return "—" if relative is None else f"{100 * relative:+.0f} %"
+
+
+def _yes(deviation: Report) -> str:
+    return "yes" if deviation["is_within"] else "no"

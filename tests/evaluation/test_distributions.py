@@ -1,0 +1,48 @@
+"""What a set is made of, and when two sets count as made of the same."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from drawn_sets import parts, rows, square
+
+from sketchdnn.evaluation.distributions import construction, counts, deviations, kinds, total_variation
+from sketchdnn.geometry import Circle, Line, Point
+from sketchdnn.representation import Compact
+
+PLATE = rows([*square(), Circle((0, 0), 0.5), Line((-1, 0), (1, 0), True)], [*square(), Point((0, 0)), Point((1, 0))])
+
+
+def test_shares_are_of_all_primitives() -> None:
+    found = {name: share.estimate.value for name, share in kinds(PLATE).items()}
+    assert found == pytest.approx({"line": 9 / 12, "circle": 1 / 12, "arc": 0, "point": 2 / 12})
+    assert construction(PLATE)["construction"].estimate.value == pytest.approx(1 / 12)
+    assert {name: share.estimate.value for name, share in counts(PLATE).items()} == {"6": 1.0}
+
+
+def test_total_variation_is_a_distance_from_nothing_to_all() -> None:
+    lines, rings = rows(square()), rows([Circle((0, 0), 1)])
+    assert total_variation(kinds(PLATE), kinds(PLATE)) == 0
+    assert total_variation(kinds(lines), kinds(rings)) == 1
+    assert total_variation(counts(lines), counts(rings)) == 1
+    assert total_variation(kinds(PLATE), kinds(lines)) == pytest.approx(3 / 12)
+
+
+def test_two_draws_of_one_source_are_within_and_another_source_is_not() -> None:
+    whole = parts(600)
+    first, second = kinds(whole[:300]), kinds(whole[300:])
+    assert all(deviation.is_within for deviation in deviations(first, second))
+    lines_only = Compact(np.where(whole.kind == 0, 0, 4).astype(np.uint8), whole.construction, whole.params)
+    found = {d.name: d for d in deviations(kinds(lines_only), kinds(whole))}
+    assert not found["circle"].is_within
+    assert found["circle"].relative == -1
+    assert found["circle"].errors < -2
+
+
+def test_what_the_reference_lacks_is_infinitely_far() -> None:
+    found = {d.name: d for d in deviations(kinds(rows(square(), square())), kinds(rows([Circle((0, 0), 1)] * 2)))}
+    assert math.isinf(found["line"].relative)
+    assert not found["line"].is_within
+    assert found["arc"].relative == found["arc"].errors == 0

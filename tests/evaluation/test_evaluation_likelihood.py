@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from toys import process_of
+
+from sketchdnn.data.procedural import procedural
+from sketchdnn.diffusion.bins import Bins
+from sketchdnn.diffusion.oracles import RowTarget, oracle
+from sketchdnn.diffusion.schedule import log_linear_snr
+from sketchdnn.evaluation.likelihood import Bits, Likelihoods, clean_rows, likelihood
+from sketchdnn.geometry import Kind, SketchError, normalise
+from sketchdnn.networks.dit import DiTConfig
+from sketchdnn.networks.set_denoiser import SetDenoiserConfig
+from sketchdnn.representation import Compact, encode, layout
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.systems import RowForm
+from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+
+# Without arcs and circles, of which a Gaussian would draw impossible ones; rows of these are as they stand.
+TARGET = RowTarget((0.5, 0.0, 0.0, 0.3, 0.2), construction=0.3, std=0.4)
+SETTINGS = SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2), num_steps=200, canonical_lines=False)
+
+
+class Perfect(SketchDNN):
+    """Knows the distribution of `TARGET`, and nothing of the sketch."""
+
+    def __init__(self) -> None:
+        super().__init__(SETTINGS)
+        self.process = process_of(log_linear_snr(1000), superposition="expected")
+
+    def denoise(self, batch_t, t, given=None):  # type: ignore[no-untyped-def]
+        return TARGET.denoiser(self.process)(batch_t.to(torch.float64), t)
+
+
+class Knowing(SketchDNN):
+    """Knows the very sketches that it is asked about."""
+
+    truth: SketchBatch
+
+    def denoise(self, batch_t, t, given=None):  # type: ignore[no-untyped-def]
+        return oracle(self.truth)(batch_t, t)
+
+
+def parts(count: int, first: int = 0) -> Compact:
+    sketches = [normalise(procedural(0, i), 1.0)[0] for i in range(first, first + count)]
+    return encode(sketches, canonical_lines=True)
+
+
+def rows_of_target(count: int, seed: int = 0) -> Compact:
+    """Rows of the target, but no sketch without a primitive."""
+    drawn = TARGET.sample(count, generator=torch.Generator().manual_seed(seed), dtype=torch.float32)
+    kind = drawn.kind.argmax(-1)
+    params = torch.zeros(count, layout.MAX_PRIMITIVES, layout.MAX_KIND_PARAMS)
+    for k in (Kind.LINE, Kind.POINT):
+        own = drawn.of_kind(k)
+        params[..., : own.shape[-1]] += own * (kind == k.value)[..., None]
+    flags = drawn.construction.argmax(-1) == 1
+    return Compact(kind.numpy().astype(np.uint8), flags.numpy(), params.numpy())
+
+
+@pytest.fixture(scope="module")
+def untrained() -> SketchDNN:
+    torch.manual_seed(0)
+    return SketchDNN(replace(SETTINGS, canonical_lines=True)).eval()
+
+
+def test_at_the_truth_only_the_reading_off_costs_anything() -> None:
+    count = 12
+    system, compact = Knowing(SETTINGS), parts(count)
+    system.truth = clean_rows(compact, system.rows)
+    found = likelihood(system, compact, draws=3, batch=count)
+    for bound in (found.density, found.grid):
+        assert abs(bound.terms["diffusion"].value) < 1e-9
+        assert abs(bound.terms["prior"].value) < 1e-9
+        assert abs(bound.parts["kind"].value) < 1e-5
+    assert abs(found.authors.per_sketch.value) < 1e-9
+    # One that knows the cell of each parameter, and draws it with noise narrower than that, needs hardly a bit for it.
+    used = sum(len(layout.PARAM_NAMES[Kind(k)]) for k in compact.kind[compact.kind != layout.NONE])
+    assert 0 < found.grid.bits.per_sketch.value < 2 * used / count
+
+
+def test_on_the_grid_a_perfect_denoiser_comes_close_to_the_entropy() -> None:
+    """The bound of the whole function against probabilities that are known exactly, sketch by sketch."""
+    compact, grid = rows_of_target(300), Bins(6)
+    found = likelihood(Perfect(), compact, draws=8, batch=300, grid=grid).grid.bits.per_sketch
+    x0 = clean_rows(compact, RowForm(canonical_lines=False))
+    kind, flag = x0.kind.argmax(-1), x0.construction.argmax(-1)
+    of_kind = torch.tensor(TARGET.kind, dtype=torch.float64).log()[kind]
+    of_flag = torch.where(flag == 1, math.log(TARGET.construction), math.log(1 - TARGET.construction))
+    of_cells = grid.log_mass(x0.params, torch.zeros_like(x0.params), TARGET.std)
+    of_cells = of_cells * (kind[..., None] == torch.tensor(layout.KIND_OF_PARAM))
+    exact = -(of_kind + of_flag * (kind != layout.NONE) + of_cells.sum(-1)).sum(-1).mean() / math.log(2)
+    half = (found.high - found.low) / 2
+    assert exact - half < found.value < 1.1 * exact + half
+
+
+def test_two_seeds_agree_within_their_intervals(untrained: SketchDNN) -> None:
+    """Of other noise, other steps and other sketches, all procedural."""
+    first = likelihood(untrained, parts(60), draws=4, seed=1)
+    second = likelihood(untrained, parts(60, first=60), draws=4, seed=2)
+    for a, b in zip(figures(first), figures(second), strict=True):
+        for x, y in ((a.per_sketch, b.per_sketch), (a.per_primitive, b.per_primitive), (a.per_row, b.per_row)):
+            assert x.value != y.value
+            assert abs(x.value - y.value) < math.hypot(x.high - x.value, y.high - y.value)
+
+
+def test_more_draws_narrow_the_interval_to_what_the_sketches_leave() -> None:
+    """Sketches of one distribution, perfect denoiser: with a single draw most of the spread is that of t."""
+    system, compact = Perfect(), rows_of_target(200)
+    widths = []
+    for draws in (1, 4, 16):
+        interval = likelihood(system, compact, draws=draws).grid.bits.per_sketch
+        widths.append(interval.high - interval.low)
+    assert widths[0] > 1.3 * widths[1] > 1.3 * widths[2]
+
+
+def test_terms_and_parts_add_up_and_the_divisors_are_what_they_say(untrained: SketchDNN) -> None:
+    compact = parts(20)
+    found = likelihood(untrained, compact, draws=2)
+    for bound in (found.density, found.grid):
+        whole = bound.bits.per_sketch.value
+        assert sum(term.value for term in bound.terms.values()) == pytest.approx(whole)
+        assert sum(part.value for part in bound.parts.values()) == pytest.approx(whole)
+    for bits in figures(found):
+        assert bits.per_row.value == pytest.approx(bits.per_sketch.value / 16)
+    same = compact[np.full(4, 3)]
+    alike = likelihood(untrained, same, draws=2)
+    number = int(same.counts[0])
+    assert alike.mean_primitives == number
+    assert alike.grid.bits.per_primitive.value == pytest.approx(alike.grid.bits.per_sketch.value / number)
+    distinct = math.log2(math.factorial(16) / math.factorial(16 - number))
+    assert alike.grid.bits.per_sketch.value - alike.grid_set.per_sketch.value == pytest.approx(distinct)
+
+
+def test_neither_batches_nor_the_way_that_lines_run_matter(untrained: SketchDNN) -> None:
+    compact = parts(10)
+    turned = Compact(compact.kind, compact.construction, compact.params.copy())
+    lines = turned.kind == Kind.LINE
+    turned.params[lines] = turned.params[lines][:, [2, 3, 0, 1, 4]]
+    heard: list[float] = []
+    one = likelihood(untrained, compact, draws=3, on_progress=heard.append)
+    other = likelihood(untrained, turned, draws=3, batch=4)
+    for a, b in zip(figures(one), figures(other), strict=True):
+        assert a.per_sketch.value == pytest.approx(b.per_sketch.value, rel=1e-4)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1
+    assert len(heard) > 6
+
+
+@pytest.mark.parametrize("form", ["paper", "authors"])
+def test_every_form_of_rows_has_a_likelihood(form) -> None:
+    torch.manual_seed(0)
+    network = DiTConfig(width=32, depth=1, heads=2, num_steps=50)
+    rows = {"arc_scalar": "signed_radius", "canonical_lines": False}
+    rows |= {"none_construction": "zero" if form == "authors" else "one_hot"}
+    system = SketchDNN(SketchDNNConfig(network=network, form=form, num_steps=50, **rows)).eval()
+    found = likelihood(system, parts(6), draws=2)
+    for bits in figures(found):
+        assert math.isfinite(bits.per_sketch.value)
+        assert bits.per_sketch.low < bits.per_sketch.value < bits.per_sketch.high
+
+
+def test_a_finer_grid_takes_about_a_bit_more_a_parameter(untrained: SketchDNN) -> None:
+    compact = parts(16)
+    coarse, fine = (likelihood(untrained, compact, draws=2, grid=Bins(bits)) for bits in (8, 9))
+    assert (coarse.grid_levels, fine.grid_levels) == (256, 512)
+    used = sum(len(layout.PARAM_NAMES[Kind(k)]) for k in compact.kind[compact.kind != layout.NONE]) / 16
+    # An untrained network is lost on either grid alike but for the width of a cell.
+    gained = fine.grid.terms["reconstruction"].value - coarse.grid.terms["reconstruction"].value
+    assert 0 < gained < 2 * used
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda c: c[:1], "two sketches"),
+        (lambda c: Compact(c.kind, c.construction, np.full_like(c.params, np.nan)), "finite"),
+        (lambda c: Compact(np.full_like(c.kind, layout.NONE), c.construction, c.params * 0), "without a primitive"),
+        (lambda c: Compact(c.kind[:, :9], c.construction[:, :9], c.params[:, :9]), "16 rows"),
+    ],
+)
+def test_what_has_no_likelihood_is_refused_in_a_sentence(untrained: SketchDNN, spoil, says: str) -> None:
+    with pytest.raises(SketchError, match=says):
+        likelihood(untrained, spoil(parts(4)))
+
+
+def figures(found: Likelihoods) -> tuple[Bits, ...]:
+    return (found.authors, found.density.bits, found.grid.bits, found.grid_set)

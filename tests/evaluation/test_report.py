@@ -1,0 +1,118 @@
+"""A report for people and programs: whole, escaped, with nothing from outside, its protocol beside every table."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judging import SMALL, StandIn, sample_file, small_corpus
+
+from sketchdnn.evaluation import Request, Run, load_report
+from sketchdnn.evaluation.document import Document, Section, Table, markdown
+from sketchdnn.evaluation.page import page
+from sketchdnn.evaluation.report import is_report
+from sketchdnn.evaluation.wording import plain
+from sketchdnn.formats import FormatError
+
+HOSTILE = "<script>alert(1)</script>|*`.jsonl"
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    small_corpus(folder / "corpus")
+    path = sample_file(folder / HOSTILE.replace("/", "_"))
+    request = Request(folder / "corpus", settings=SMALL, device="cpu", cache=folder / "cache", command="a <b> & c")
+    Run(request, extractor=lambda device: StandIn()).measure(str(path), folder / "out", is_model=False)
+    return folder / "out"
+
+
+class Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.outside: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in ("meta", "rect", "line", "polyline", "circle", "path"):
+            self.open.append(tag)
+        self.outside += [v or "" for k, v in attrs if k in ("src", "href", "xlink:href", "data", "action")]
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self.open and self.open[-1] == tag:
+            self.open.pop()
+
+
+def test_the_page_needs_nothing_but_itself_and_runs_nothing(out: Path) -> None:
+    words = (out / "report.html").read_text()
+    found = Page()
+    found.feed(words)
+    assert not found.outside
+    assert not {"script", "link", "iframe", "img"} & set(found.tags)
+    assert not found.open  # every tag is closed
+    assert "url(" not in words
+    assert "@import" not in words
+    assert found.tags.count("figure") >= 15  # best, typical and worst
+    assert "<polyline" in words  # the plot of corruption
+
+
+def test_every_table_of_numbers_names_its_protocol(out: Path) -> None:
+    name = json.loads((out / "report.json").read_text())["protocol"]["id"]
+    tables = re.findall(r"</table></div>\n(.*)", (out / "report.html").read_text())
+    assert len(tables) >= 9
+    assert all(name in caption for caption in tables[:-2])  # the last two are the protocol itself, and timings
+    assert (out / "report.md").read_text().count(name) >= len(tables) - 2
+
+
+def test_markdown_keeps_its_tables_whole_whatever_a_name_holds(out: Path) -> None:
+    lines = (out / "report.md").read_text().splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("|---"):
+            width = line.count("|")
+            assert len(re.findall(r"(?<!\\)\|", lines[number - 1])) == width
+            assert len(re.findall(r"(?<!\\)\|", lines[number + 1])) == width
+    assert not any("<script>" in line for line in lines)
+
+
+def test_a_report_is_read_back(out: Path) -> None:
+    assert is_report(out)
+    assert is_report(out / "report.json")
+    assert load_report(out) == load_report(out / "report.json")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"protocol": {}}', '{"protocol": 3}', "null"])
+def test_what_is_no_report_is_one_sentence(content: str, tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text(content)
+    with pytest.raises(FormatError, match="is no report of an evaluation"):
+        load_report(tmp_path)
+
+
+def test_a_report_of_a_corpus_is_no_report_of_an_evaluation(out: Path, tmp_path: Path) -> None:
+    assert not is_report(out.parent / "corpus")
+    assert not is_report(tmp_path)
+    changed: dict[str, Any] = json.loads((out / "report.json").read_text())
+    del changed["novelty"]
+    (tmp_path / "report.json").write_text(json.dumps(changed))
+    with pytest.raises(FormatError, match="has no novelty"):
+        load_report(tmp_path)
+
+
+def test_words_are_escaped_in_both_forms() -> None:
+    said = Document("<b>", ["a|b"], ["*x*"], [Section("#", ["<i>"], [Table(("<h>", "|"), [("<c>", "`")], "<p>")])])
+    for tag in ("<b>", "<i>", "<h>", "<c>"):
+        assert tag not in page(said)
+    assert "| \\<h\\> | \\| |" in markdown(said)
+
+
+def test_numbers_that_are_none_become_null() -> None:
+    found = plain({"a": float("nan"), "b": [float("inf"), 1.23456789], "c": True})
+    assert json.dumps(found, allow_nan=False) == '{"a": null, "b": [null, 1.23457], "c": true}'
