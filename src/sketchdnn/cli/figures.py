@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
 
 from sketchdnn.formats import shown
+from sketchdnn.geometry import Sketch, SketchError
+
+if TYPE_CHECKING:
+    from sketchdnn.figures import Source
 
 Out = Annotated[Path, typer.Option(help="Folder to write to; it is made if need be.")]
 Steps = Annotated[int, typer.Option(min=2, help="T, the number of diffusion steps.")]
 Smoothing = Annotated[float, typer.Option(help="k, the share of a label that smoothing leaves: between 0 and 1.")]
 Seed = Annotated[int, typer.Option(min=0, help="Which random numbers.")]
+Model = Annotated[str, typer.Option(help="A model folder, or the bundled one.")]
+Denoising = Annotated[int, typer.Option(min=1, help="Denoising steps: fewer are quicker, more close gaps.")]
 
 app = typer.Typer(help="Draw the paper's figures and ours.", no_args_is_help=True)
 
@@ -81,6 +89,128 @@ def bias(
             on_step=lambda: progress.advance(task),
         )
     _say(write_bias(out, measured))
+
+
+@app.command(epilog="Example: sketchdnn figures teaser --out figures --seed 1")
+def teaser(
+    out: Out,
+    count: Annotated[int, typer.Option(min=1, max=400, help="How many sketches.")] = 32,
+    columns: Annotated[int, typer.Option(min=1, help="How many side by side.")] = 8,
+    seed: Seed = 0,
+    steps: Denoising = 50,
+    model: Model = "ours",
+) -> None:
+    """Sketches of the model, the first of a seed: the paper's figure 1 (PNG, SVG)."""
+    from sketchdnn.figures import write_teaser
+
+    _say(write_teaser(out, _drawn(model, count, seed, steps), columns=columns))
+
+
+@app.command(epilog="Example: sketchdnn figures pipeline --out figures --count 2")
+def pipeline(
+    out: Out,
+    count: Annotated[int, typer.Option(min=1, max=16, help="How many sketches.")] = 3,
+    seed: Seed = 0,
+    steps: Denoising = 50,
+    model: Model = "ours",
+) -> None:
+    """Noise becoming sketches, with what the network predicts on the way: the paper's figure 3 (PNG, SVG)."""
+    from sketchdnn.figures import watch, write_pipeline
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.sampling import check_step_count
+
+    system = from_pretrained(model)
+    check_step_count(steps, system.config.num_steps)
+    with _progress("drawing") as on_progress:
+        walk = watch(system, count=count, seed=seed, steps=steps, on_progress=on_progress)
+    _say(write_pipeline(out, walk))
+
+
+@app.command(epilog="Example: sketchdnn figures comparison --data corpus --model ours=ours --out figures")
+def comparison(
+    out: Out,
+    data: Annotated[Path | None, typer.Option(help="A prepared corpus, whose test split comes first.")] = None,
+    samples: Annotated[list[str] | None, typer.Option(help="NAME=FILE: sketches of a system. Can be repeated.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="NAME=MODEL to draw with. Can be repeated.")] = None,
+    count: Annotated[int, typer.Option(min=1, max=200, help="Sketches of each.")] = 16,
+    columns: Annotated[int, typer.Option(min=1, help="How many side by side.")] = 8,
+    seed: Seed = 0,
+    steps: Denoising = 50,
+) -> None:
+    """Data above, systems below, none of them chosen by hand: the paper's figure 4 (PNG, SVG)."""
+    files = [_named(words, "--samples NAME=FILE") for words in samples or []]
+    models = [_named(words, "--model NAME=MODEL") for words in model or []]
+    if (data is not None) + len(files) + len(models) < 2:
+        raise SketchError("a comparison needs two of --data, --samples and --model at least")
+    from sketchdnn.figures import Source, by_lot, write_comparison
+
+    sources = [] if data is None else [_of_corpus(data, count, seed)]
+    sources += [Source(name, by_lot(_read(Path(file)), count, seed)) for name, file in files]
+    sources += [Source(name, _drawn(place, count, seed, steps)) for name, place in models]
+    _say(write_comparison(out, sources, columns=columns))
+
+
+@app.command(epilog="Example: sketchdnn figures failures --out figures --count 128")
+def failures(
+    out: Out,
+    count: Annotated[int, typer.Option(min=1, max=100_000, help="How many samples to look through.")] = 48,
+    each: Annotated[int, typer.Option(min=1, max=12, help="How many of the worst to show of each kind.")] = 4,
+    seed: Seed = 0,
+    steps: Denoising = 50,
+    model: Model = "ours",
+) -> None:
+    """The worst of the model's sketches, by what is wrong with them: the paper's figure 5 (PNG, SVG)."""
+    from sketchdnn.figures import find_failures, write_failures
+
+    _say(write_failures(out, find_failures(_drawn(model, count, seed, steps), each=each)))
+
+
+def _drawn(model: str, count: int, seed: int, steps: int) -> list[Sketch]:
+    """Sketches of a model, those that `generate` draws."""
+    from sketchdnn.generation import draw
+    from sketchdnn.systems import from_pretrained
+
+    system = from_pretrained(model)
+    with _progress("drawing") as on_progress:
+        drawings = draw(system, count, seed=seed, steps=steps, on_progress=lambda done: on_progress(done / count))
+        return [drawing.sketch for drawing in drawings]
+
+
+def _of_corpus(folder: Path, count: int, seed: int) -> Source:
+    import numpy as np
+
+    from sketchdnn.data.loader import Dataset
+    from sketchdnn.figures import Source, by_lot
+    from sketchdnn.representation import decode_compact
+
+    split = Dataset.open(folder).split("test")
+    index = np.array(by_lot(range(len(split)), count, seed), dtype=np.int64)
+    return Source("data", [decoded.sketch for decoded in decode_compact(split.compact[index])])
+
+
+def _read(path: Path) -> list[Sketch]:
+    from sketchdnn.formats import read
+
+    sketches = [sketch for sketch in read(path).sketches if len(sketch)]
+    if not sketches:
+        raise SketchError(f"{shown(path)}: there are no sketches in it")
+    return sketches
+
+
+def _named(words: str, form: str) -> tuple[str, str]:
+    name, equals, rest = words.partition("=")
+    if not (equals and name.strip() and rest.strip()):
+        raise SketchError(f"'{words}' is not of the form {form}")
+    return name.strip(), rest.strip()
+
+
+@contextmanager
+def _progress(words: str) -> Iterator[Callable[[float], None]]:
+    """A bar that is told the share done, and quiet where nobody looks."""
+    console = _console()
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(words, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
 
 
 def _check(smoothing: float) -> None:

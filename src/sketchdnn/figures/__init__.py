@@ -1,17 +1,31 @@
 """The paper's figures and ours, each as numbers first and then as a drawing of them."""
 
 from .bias import Measured, measure_bias, write_bias
+from .comparison import Source, by_lot, write_comparison
+from .failures import Failures, find_failures, write_failures
+from .pipeline import Denoising, watch, write_pipeline
 from .schedule import Survival, label_survival, write_schedule
 from .simplex import Clouds, label_clouds, write_simplex
+from .teaser import write_teaser
 
 __all__ = [
     "Clouds",
+    "Denoising",
+    "Failures",
     "Measured",
+    "Source",
     "Survival",
+    "by_lot",
+    "find_failures",
     "label_clouds",
     "label_survival",
     "measure_bias",
+    "watch",
     "write_bias",
+    "write_comparison",
+    "write_failures",
+    "write_pipeline",
     "write_schedule",
     "write_simplex",
+    "write_teaser",
 ]
