@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -26,7 +26,7 @@ SMALL_FAST = replace(FAST, count=16, against_test=12, validity=12, likelihood=Fa
 class StandIn:
     """No Inception: pictures, coarse, through a random matrix. Its name is in every protocol, so none is mistaken."""
 
-    device: torch.device = torch.device("cpu")
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     sha256: str = "a stand-in for tests"
 
     def features(self, images: Tensor) -> Tensor:
