@@ -37,11 +37,14 @@ PUBLIC = {
         our_process paper_loss paper_process report_bits seeded_noise step_sequence
     """,
     "sketchdnn.systems": """
-        ConfigError GivenFlags Preset PretrainedError RowForm SAMPLERS SYSTEMS System from_pretrained
-        from_table load_preset preset_names save_pretrained to_table
+        ConfigError GivenFlags Known Preset PretrainedError RowForm SAMPLERS SYSTEMS System from_pretrained
+        from_table known_of load_preset preset_names save_known save_pretrained to_table
+    """,
+    "sketchdnn.evaluation": """
+        Estimate Evaluation FAST Protocol Request Run Settings compare_systems evaluate load_report
     """,
     "sketchdnn.generation": """
-        Drawing SketchDNN draw write_sketches
+        Completion Conditions Drawing SketchDNN complete draw draw_like write_sketches
     """,
 }
 

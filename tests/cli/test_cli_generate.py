@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ import sketchdnn
 from sketchdnn.cli.app import app, main
 
 runner = CliRunner()
+BESIDE = ["gallery.html", "gallery.png", "manifest.json"]
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +45,9 @@ def test_files_do_not_depend_on_how_many_are_asked_for(tmp_path: Path, model: Pa
     options = ["--model", str(model), "--steps", "4", "--format", "json"]
     few = drawn(tmp_path / "few", "--count", "3", *options)
     many = drawn(tmp_path / "many", "--count", "20", *options)
-    assert sorted(few) == ["gallery.png", "sketch-0000.json", "sketch-0001.json", "sketch-0002.json"]
-    assert len(many) == 21
-    assert all(many[name] == content for name, content in few.items() if name.endswith(".json"))
+    assert sorted(few) == [*BESIDE, "sketch-0000.json", "sketch-0001.json", "sketch-0002.json"]
+    assert len(many) == 23
+    assert all(many[name] == content for name, content in few.items() if name.startswith("sketch"))
     sketch = json.loads(few["sketch-0002.json"])
     assert sketch["units"] == "mm"
     assert sketch["primitives"]
@@ -53,11 +56,108 @@ def test_files_do_not_depend_on_how_many_are_asked_for(tmp_path: Path, model: Pa
 def test_all_formats_by_default_and_the_size_asked_for(tmp_path: Path, model: Path) -> None:
     drawn(tmp_path / "out", "--count", "1", "--model", str(model), "--steps", "3", "--size", "2in")
     names = {path.suffix for path in (tmp_path / "out").iterdir()}
-    assert names == {".json", ".svg", ".dxf", ".FCStd", ".png"}
+    assert names == {".json", ".svg", ".dxf", ".FCStd", ".png", ".html"}
     from sketchdnn.geometry import bounds
 
     sketch = sketchdnn.read(tmp_path / "out" / "sketch-0000.json").sketches[0]
     assert (bounds(sketch).size, sketch.units) == (pytest.approx(2.0), "in")
+
+
+def test_one_sketch_of_a_seed_can_be_had_alone(tmp_path: Path, model: Path) -> None:
+    options = ["--model", str(model), "--steps", "4", "--aspect", "1..1.5"]
+    many = drawn(tmp_path / "many", "--count", "20", *options)
+    for number in (5, 18):
+        alone = drawn(tmp_path / str(number), "--first", str(number), "--count", "1", *options)
+        files = {name: content for name, content in alone.items() if name.startswith("sketch")}
+        assert len(files) == 4
+        assert all(many[name] == content for name, content in files.items())
+
+
+def test_the_manifest_says_what_was_asked_for_and_by_whom_it_was_drawn(tmp_path: Path, model: Path) -> None:
+    from sketchdnn.systems.pretrained import model_hash
+
+    options = ["--kinds", "lines=5,circle=1", "--construction", "0..0.9", "--unique", "--best-of", "2"]
+    drawn(tmp_path / "out", "--count", "2", "--model", str(model), "--steps", "3", "--seed", "9", *options)
+    told = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert told["model"] == {"name": str(model), "sha256": model_hash(model)}
+    assert (told["seed"], told["count"], told["sampler"], told["steps"]) == (9, 2, "ancestral", 3)
+    assert told["conditions"] == {
+        "kinds": "line=5,circle=1",
+        "construction": "0..0.9",
+        "best_of": 2,
+        "unique": True,
+    }
+    assert told["finished"] is True
+    assert set(told["seconds"]) == {"loading", "drawing", "writing"}
+    assert [entry["files"][0] for entry in told["sketches"]] == ["sketch-0000.json", "sketch-0001.json"]
+
+
+def test_what_cannot_be_met_is_said(tmp_path: Path, model: Path) -> None:
+    options = ["--count", "2", "--model", str(model), "--steps", "2", "--format", "svg", "--aspect", "0.0001..0.0002"]
+    result = runner.invoke(app, ["generate", "--out", str(tmp_path / "out"), *options])
+    assert result.exit_code == 0
+    assert "2 of them come only close" in result.output
+    told = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert all("of its height, not" in entry["shortfall"] for entry in told["sketches"])
+    assert "of its height, not" in (tmp_path / "out" / "gallery.html").read_text()
+
+
+def test_variations_of_a_file(tmp_path: Path, model: Path) -> None:
+    lines = "".join(f'<line x1="{x}" y1="0" x2="{x + 9}" y2="40"/>' for x in range(0, 60, 10))
+    (tmp_path / "part.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg" stroke="black">{lines}</svg>')
+    options = ["--model", str(model), "--steps", "5", "--count", "2", "--format", "json", "--strength", "0.2"]
+    drawn(tmp_path / "out", "--like", str(tmp_path / "part.svg"), *options)
+    told = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert (told["like"], told["strength"]) == (str(tmp_path / "part.svg"), 0.2)
+    assert len(told["sketches"]) == 2
+
+
+def test_trajectories_are_written_beside(tmp_path: Path, model: Path) -> None:
+    files = drawn(
+        tmp_path / "out", "--count", "2", "--model", str(model), "--steps", "5", "--format", "svg", "--trajectory"
+    )
+    moving = [name for name in files if ".trajectory" in name]
+    assert moving
+    assert all(files[name] for name in moving)
+
+
+SLOW_MODEL = ["--steps", "60", "--count", "5000", "--format", "json"]
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path: Path, model: Path) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "sketchdnn", "generate", "--out", str(out), "--model", str(model), *SLOW_MODEL]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while not list(out.glob("sketch-0016.json")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "stopped" in said
+    assert "Traceback" not in said
+    told = json.loads((out / "manifest.json").read_text())
+    assert told["finished"] is False
+    listed = {name for entry in told["sketches"] for name in entry["files"]}
+    assert 17 <= len(listed) < 5000
+    assert {path.name for path in out.iterdir()} == listed | set(BESIDE)
+
+
+@pytest.mark.slow
+def test_processes_share_a_job(tmp_path: Path, model: Path) -> None:
+    """As torchrun starts them: the same files as one process writes."""
+    options = ["--model", str(model), "--steps", "4", "--count", "21", "--format", "json,svg"]
+    alone = drawn(tmp_path / "alone", *options)
+    command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "sketchdnn", "generate"]
+    subprocess.run([sys.executable, *command, "--out", str(tmp_path / "both"), *options], check=True, timeout=300)
+    both = {path.name: path.read_bytes() for path in (tmp_path / "both").iterdir()}
+    assert both.keys() == alone.keys()
+    assert all(both[name] == alone[name] for name in alone if name.startswith("sketch"))
+    told, listed = (json.loads(files["manifest.json"])["sketches"] for files in (both, alone))
+    assert told == listed
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *options: str) -> str:
@@ -84,6 +184,23 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
         (["--steps", "100000"], "1 to 2000 steps"),
         (["--sampler", "euler"], "'euler' is no sampler"),
         (["--model", "nowhere"], "no model is there"),
+        (["--first", "-3"], "numbered from 0"),
+        (["--primitives", "20"], "20 primitives do not fit"),
+        (["--primitives", "a few"], "--primitives is a number or a range such as 8..16"),
+        (["--primitives", "8.5"], "--primitives is a whole number"),
+        (["--primitives", "12..8"], "put the smaller number first"),
+        (["--kinds", "spline=3"], "--kinds is such as line=8,circle=2"),
+        (["--kinds", "line=3,lines=4"], "names line twice"),
+        (["--kinds", "line=9,circle=8"], "17 primitives do not fit"),
+        (["--construction", "0.5..1.5"], "share of construction is 0 to 1"),
+        (["--aspect", "-1..2"], "aspect ratio"),
+        (["--aspect", "nan"], "--aspect is a number"),
+        (["--best-of", "0"], "at least 1"),
+        (["--novel"], "does not say what it was trained on"),
+        (["--device", "tpu"], "cpu, cuda or cuda:1"),
+        (["--strength", "0.3"], "--like"),
+        (["--like", "nowhere.dxf"], "nowhere.dxf"),
+        (["--like", "nowhere.dxf", "--size", "5mm"], "leave --size out"),
     ],
 )
 def test_a_wrong_request_is_one_sentence_and_leaves_nothing(

@@ -12,7 +12,7 @@ from sketchdnn.diffusion.oracles import RowTarget, oracle
 from sketchdnn.diffusion.process import JointProcess, authors_process, our_process
 from sketchdnn.diffusion.samplers import ancestral, authors, ddim, dpm_solver_pp, step_sequence
 from sketchdnn.diffusion.schedule import log_linear_snr
-from sketchdnn.diffusion.walk import Progress, _moves
+from sketchdnn.diffusion.walk import Progress, moves_of
 from sketchdnn.representation.batch import SketchBatch, from_flat, relevant
 from sketchdnn.representation.prediction import Prediction
 
@@ -192,7 +192,7 @@ def test_the_way_with_jumps_is_one_way(resamples: int, jump: int) -> None:
     x0 = sketches(1)
     known = given_rows(x0, torch.ones(1, 16, dtype=torch.bool), resamples=resamples, jump=jump)
     steps = step_sequence(100, 20)
-    moves = _moves(steps, known)
+    moves = moves_of(steps, known)
     assert moves[0][0] == 100
     assert moves[-1] == (steps[-2], 0)
     assert all(a[1] == b[0] for a, b in pairwise(moves))

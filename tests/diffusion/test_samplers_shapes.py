@@ -15,7 +15,10 @@ from jaxtyping import install_import_hook
 with install_import_hook(["sketchdnn.diffusion", "sketchdnn.representation"], "beartype.beartype"):
     import torch
     from toys import random_noise
-    from sketchdnn.diffusion import bins, bits, given, likelihood, oracles, samplers, step_draws
+    from sketchdnn.diffusion import bins, bits, given, likelihood, oracles, samplers, step_draws, vectors
+    from sketchdnn.diffusion.cat_likelihood import cat_elbo
+    from sketchdnn.diffusion.cat_process import CatProcess
+    from sketchdnn.diffusion.cat_sampler import cat_ancestral
     from sketchdnn.diffusion.process import our_process
 
 process, target = our_process(12), oracles.RowTarget((0.3, 0.2, 0.2, 0.1, 0.2), 0.3, 0.5)
@@ -27,6 +30,14 @@ steps = step_draws.draw_steps(process, 4, 3, torch.Generator())
 for grid in (None, bins.Bins(6)):
     found = likelihood.elbo(oracles.oracle(x0), process, x0, random_noise(0, 4), steps, bins=grid)
     found.nats, found.bits
+for reverse in ("predicted", "expected"):
+    cat = CatProcess(process.params, process.params, "max", reverse)
+    cat_ancestral(oracles.oracle(x0), cat, random_noise(0, 4), given=known, on_step=lambda progress: None)
+    cat_elbo(oracles.oracle(x0), cat, x0, random_noise(0, 4), steps)
+for weights in vectors.VECTOR_SAMPLERS.values():
+    noise = lambda number: torch.randn(4, 3, 2)
+    vectors.walk_back(lambda x, t: x, process.params, noise(0), noise, weights, steps=(12, 6, 0))
+vectors.vector_bound(lambda x, t: x, process.params, noise(0), noise, steps)
 likelihood.authors_estimate(target.denoiser(process), process, x0, random_noise(0, 4), steps).total
 bits.report_bits(found.nats - bits.log_arrangements(x0, grid), bits.num_primitives(x0))
 bits.log_factorial(bits.num_primitives(x0))

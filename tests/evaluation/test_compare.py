@@ -59,6 +59,13 @@ def test_what_was_measured_otherwise_is_refused_and_named(folder: Path, tmp_path
         compare_systems(run, [str(folder / "report"), str(tmp_path / "eight")], tmp_path / "out")
 
 
+def test_a_model_that_could_not_be_compared_is_not_even_asked(folder: Path, tmp_path: Path) -> None:
+    run = run_of(folder, against=8)
+    with pytest.raises(SketchError, match="cannot be compared"):
+        compare_systems(run, [str(folder / "model"), str(folder / "report")], tmp_path / "out")
+    assert not list((tmp_path / "out").rglob("samples.jsonl"))
+
+
 def test_two_of_one_name_are_told_apart(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     paths = [str(folder / "parts.jsonl"), str(sample_file(tmp_path / "a" / "parts.jsonl", seed=13))]

@@ -12,6 +12,7 @@ from sketchdnn.evaluation.distributions import construction, counts, deviations,
 from sketchdnn.geometry import Circle, Line, Point
 from sketchdnn.representation import Compact
 
+FIELDS = ("kind", "construction", "params")
 PLATE = rows([*square(), Circle((0, 0), 0.5), Line((-1, 0), (1, 0), True)], [*square(), Point((0, 0)), Point((1, 0))])
 
 
@@ -42,7 +43,34 @@ def test_two_draws_of_one_source_are_within_and_another_source_is_not() -> None:
 
 
 def test_what_the_reference_lacks_is_infinitely_far() -> None:
-    found = {d.name: d for d in deviations(kinds(rows(square(), square())), kinds(rows([Circle((0, 0), 1)] * 2)))}
+    squares, rings = rows(*[square()] * 9), rows(*[[Circle((0, 0), 1)]] * 9)
+    found = {d.name: d for d in deviations(kinds(squares), kinds(rings))}
     assert math.isinf(found["line"].relative)
     assert not found["line"].is_within
     assert found["arc"].relative == found["arc"].errors == 0
+
+
+@pytest.mark.parametrize("few", [20, 2000])
+def test_none_of_few_is_no_finding_and_none_of_many_is_one(few: int) -> None:
+    """Of 2,000 reference sketches 2 % have a circle, and a seventh primitive; of the others none has."""
+    plain, rare = rows(square()), rows([*square(), Circle((0, 0), 1)])
+    reference = Compact(*(np.concatenate([getattr(plain, n)[[0] * 1960], getattr(rare, n)[[0] * 40]]) for n in FIELDS))
+    samples = plain[np.zeros(few, np.int64)]
+    for measure, name in ((kinds, "circle"), (counts, str(rare.counts[0]))):
+        for ours, theirs, sign in ((samples, reference, -1), (reference, samples, 1)):
+            found = {d.name: d for d in deviations(measure(ours), measure(theirs))}[name]
+            assert found.is_within == (few == 20)
+            # As often as that many draws would have to miss: 0.98^20 is two in three, 0.98^2000 never.
+            assert (abs(found.errors) < 1) == (few == 20)
+            assert found.errors * sign > 0
+
+
+def test_errors_are_standard_errors() -> None:
+    """Over many pairs of sets from one source they spread by about one, whether or not a set has none."""
+    dice, rare = np.random.default_rng(0), rows(square(), [*square(), Circle((0, 0), 1)])
+    for share, count in ((0.3, 100), (0.02, 100)):
+        errors = [
+            deviations(*(counts(rare[(dice.random(n) < share).astype(np.int64)]) for n in (count, 4 * count)))
+            for _ in range(300)
+        ]
+        assert np.std([e.errors for one in errors for e in one if e.name == "5"]) == pytest.approx(1, abs=0.2)

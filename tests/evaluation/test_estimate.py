@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sketchdnn.evaluation.estimate import Estimate, EvaluationError, mean_estimate, normal_estimate, share_estimate
+from sketchdnn.evaluation.estimate import (
+    Estimate,
+    EvaluationError,
+    mean_estimate,
+    normal_estimate,
+    ratio_estimate,
+    share_estimate,
+)
 
 
 @given(st.integers(1, 5000).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))))
@@ -45,3 +52,12 @@ def test_the_impossible_is_refused() -> None:
             share_estimate(hits, of)
     with pytest.raises(ValueError, match="cannot run"):
         Estimate(1.0, 2.0, 0.0)
+
+
+def test_the_interval_of_a_ratio_holds_it_as_often_as_it_says() -> None:
+    dice, held = np.random.default_rng(0), 0
+    for _ in range(400):
+        of = dice.integers(1, 20, 60)
+        found = ratio_estimate(of * dice.normal(3, 1, 60) + dice.normal(0, 2, 60), of)
+        held += found.low <= 3 <= found.high
+    assert 0.9 <= held / 400 <= 0.98

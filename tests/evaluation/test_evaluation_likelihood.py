@@ -133,6 +133,10 @@ def test_terms_and_parts_add_up_and_the_divisors_are_what_they_say(untrained: Sk
     number = int(same.counts[0])
     assert alike.mean_primitives == number
     assert alike.grid.bits.per_primitive.value == pytest.approx(alike.grid.bits.per_sketch.value / number)
+    # Of sketches of unlike sizes: all bits over all primitives, not the mean of each sketch's own ratio.
+    for bits in figures(found):
+        assert bits.per_primitive.value == pytest.approx(bits.per_sketch.value / found.mean_primitives)
+        assert bits.per_primitive.low < bits.per_primitive.value < bits.per_primitive.high
     distinct = math.log2(math.factorial(16) / math.factorial(16 - number))
     assert alike.grid.bits.per_sketch.value - alike.grid_set.per_sketch.value == pytest.approx(distinct)
 

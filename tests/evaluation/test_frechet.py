@@ -143,6 +143,13 @@ def test_at_infinity_is_the_same_for_the_same_seed_and_tells_how_far_it_is() -> 
     assert told[-1] == 1
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_at_infinity_may_be_told_what_is_known_already(shift: float) -> None:
+    """Also of sets so alike that the interval of FID stops at 0."""
+    a, b = draw(50, 40, 0), draw(60, 40, 1, shift=shift)
+    assert frechet_at_infinity(a, b, whole=frechet_estimate(a, b)) == frechet_at_infinity(a, b)
+
+
 def test_too_few_are_refused() -> None:
     with pytest.raises(EvaluationError, match="at least 2"):
         frechet_distance(torch.zeros(1, 4), torch.zeros(9, 4))

@@ -24,15 +24,17 @@ PROTOCOL = Protocol(
     data="def",
     against_test=2000,
     against_train=10000,
+    validity=2000,
     seed=0,
     likelihood_sketches=2888,
     likelihood_draws=16,
     fast=False,
+    samples=10000,
     sampler="ancestral",
     steps=50,
     sample_seed=0,
 )
-OF_THE_SYSTEM = {"sampler", "steps", "sample_seed"}
+OF_THE_SYSTEM = {"samples", "sampler", "steps", "sample_seed"}
 
 
 def changed(name: str) -> Protocol:

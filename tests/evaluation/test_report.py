@@ -89,7 +89,7 @@ def test_a_report_is_read_back(out: Path) -> None:
     assert load_report(out) == load_report(out / "report.json")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"protocol": {}}', '{"protocol": 3}', "null"])
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"protocol": {}}', '{"protocol": 3}', "null", "[" * 100_000])
 def test_what_is_no_report_is_one_sentence(content: str, tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(content)
     with pytest.raises(FormatError, match="is no report of an evaluation"):
@@ -99,11 +99,39 @@ def test_what_is_no_report_is_one_sentence(content: str, tmp_path: Path) -> None
 def test_a_report_of_a_corpus_is_no_report_of_an_evaluation(out: Path, tmp_path: Path) -> None:
     assert not is_report(out.parent / "corpus")
     assert not is_report(tmp_path)
+    (tmp_path / "report.json").write_text("[" * 100_000)
+    assert not is_report(tmp_path)
+
+
+@pytest.mark.parametrize("part", ["system", "scores", "validity", "novelty", "warnings"])
+@pytest.mark.parametrize("value", [None, 3])
+def test_a_report_that_lacks_a_part_is_one_sentence(out: Path, tmp_path: Path, part: str, value: int | None) -> None:
     changed: dict[str, Any] = json.loads((out / "report.json").read_text())
-    del changed["novelty"]
+    changed[part] = value
     (tmp_path / "report.json").write_text(json.dumps(changed))
-    with pytest.raises(FormatError, match="has no novelty"):
+    with pytest.raises(FormatError, match=f"has no {part}"):
         load_report(tmp_path)
+
+
+def test_the_command_can_be_copied_as_it_is(out: Path) -> None:
+    assert "\n    a <b> & c\n" in (out / "report.md").read_text()
+    assert "<code>a &lt;b&gt; &amp; c</code>" in (out / "report.html").read_text()
+
+
+def test_a_table_of_scores_has_kids_standard_error(out: Path) -> None:
+    report = json.loads((out / "report.json").read_text())
+    kid = report["scores"]["test"]["system"]["kid"]
+    assert kid["standard_error"] == pytest.approx((kid["high"] - kid["value"]) / 1.96, rel=1e-3)
+    assert f"| KID × 1000, standard error | {1000 * kid['standard_error']:.3g}"[:40] in (out / "report.md").read_text()
+
+
+def test_what_the_test_split_itself_does_stands_beside_the_samples(out: Path) -> None:
+    near = json.loads((out / "report.json").read_text())["novelty"]["neighbours"]
+    words = (out / "report.md").read_text()
+    for share in (1, 5, 25):
+        own = f"{100 * near[f'real_closer_than_{share}']['value']:.1f} %"
+        (line,) = [one for one in words.splitlines() if f"the closest {share} % of the test split" in one]
+        assert own in line.split("|")[-2]
 
 
 def test_words_are_escaped_in_both_forms() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import io
 import os
+import subprocess
+import sys
 import tarfile
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -263,3 +266,31 @@ def test_any_bytes_under_any_name(tmp_path_factory: pytest.TempPathFactory, data
     path.write_bytes(data)
     with suppress(FormatError):
         read(path)
+
+
+@pytest.mark.parametrize("name", ["part.json", "part.svg", "part.dxf", "part.FCStd"])
+def test_the_same_sketch_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """No time of day and no random name is in a file, so that files can be compared."""
+    sketch = Sketch((Line((0, 0), (3, 1)), Circle((1, 1), 2, True)), units="mm")
+    sketch.save(tmp_path / name)
+    before = (tmp_path / name).read_bytes()
+    later = time.time() + 4_000_000
+    monkeypatch.setattr(time, "time", lambda: later)
+    monkeypatch.setattr(time, "localtime", lambda *_: time.gmtime(later))
+    sketch.save(tmp_path / name)
+    assert (tmp_path / name).read_bytes() == before
+
+
+def test_processes_write_the_same_bytes(tmp_path: Path) -> None:
+    """Nothing follows the order of a set, which is another in every process."""
+    program = (
+        "import sys; from sketchdnn import Circle, Sketch\n"
+        "for name in ('part.dxf', 'part.FCStd', 'part.svg', 'part.json'):\n"
+        "    Sketch((Circle((1, 1), 2, True),), units='mm').save(f'{sys.argv[1]}/{name}')"
+    )
+    for seed in "12":
+        (tmp_path / seed).mkdir()
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", program, str(tmp_path / seed)], check=True, env=environment)
+    for path in (tmp_path / "1").iterdir():
+        assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes(), path.name

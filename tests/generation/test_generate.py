@@ -9,7 +9,10 @@ import torch
 
 from sketchdnn import SketchDNN
 from sketchdnn.generation import draw
+from sketchdnn.generation.conditions import ATTEMPTS, Conditions
 from sketchdnn.generation.generate import CHUNK
+from sketchdnn.generation.keep import shortfall, sketch_key
+from sketchdnn.generation.score import score
 from sketchdnn.geometry import SketchError, bounds
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch
@@ -33,6 +36,88 @@ def test_a_sketch_does_not_depend_on_how_many_are_asked_for(system: systems.Sket
     assert [drawing.number for drawing in many] == list(range(20))
     assert few == many[:3]  # to the bit
     assert len({drawing.sketch.primitives for drawing in many}) == 20
+
+
+def test_a_range_of_numbers_is_a_part_of_the_whole(system: systems.SketchDNN) -> None:
+    whole = list(draw(system, 20, seed=3, steps=6))
+    assert list(draw(system, 1, seed=3, steps=6, first=13)) == whole[13:14]
+    assert list(draw(system, 9, seed=3, steps=6, first=11)) == whole[11:]
+
+
+# Half of what the untrained system draws is so.
+WIDE = Conditions(aspect=(1.0, 1.3))
+
+
+@pytest.mark.parametrize("conditions", [WIDE, Conditions(aspect=(1.0, 1.3), best_of=3), Conditions(primitives=(9, 11))])
+def test_what_is_drawn_again_does_not_depend_on_what_is_asked_for_beside_it(
+    system: systems.SketchDNN, conditions: Conditions
+) -> None:
+    """Redraws share batches, with other sketches or with attempts ahead, as it comes."""
+    whole = list(draw(system, 20, seed=3, steps=4, conditions=conditions))
+    assert max(drawing.attempts for drawing in whole) > 1
+    assert all(drawing.shortfall or shortfall(conditions, drawing.sketch) is None for drawing in whole)
+    for first, count in ((0, 3), (5, 1), (17, 3)):
+        some = list(draw(system, count, seed=3, steps=4, first=first, conditions=conditions))
+        assert some == whole[first : first + count]
+
+
+def test_the_best_of_several_is_the_best_of_them(system: systems.SketchDNN) -> None:
+    plain = [drawing.sketch for drawing in draw(system, 4, steps=4)]
+    best = list(draw(system, 4, steps=4, conditions=Conditions(best_of=6)))
+    assert [drawing.attempts for drawing in best] == [6] * 4
+    for drawing, sketch in zip(best, plain, strict=True):
+        assert drawing.score == score(drawing.sketch) >= score(sketch)
+    assert [drawing.sketch for drawing in best] != plain
+
+
+def test_what_cannot_be_met_comes_close_and_says_so(system: systems.SketchDNN) -> None:
+    flat = Conditions(aspect=(1e-4, 2e-4))
+    closest = list(draw(system, 3, steps=3, conditions=flat))
+    first_tries = list(draw(system, 3, steps=3))
+    for drawing, plain in zip(closest, first_tries, strict=True):
+        assert drawing.attempts == ATTEMPTS
+        assert drawing.shortfall is not None
+        assert "of its height" in drawing.shortfall
+        lack, before = shortfall(flat, drawing.sketch), shortfall(flat, plain.sketch)
+        assert lack is not None
+        assert before is not None
+        assert lack.distance <= before.distance
+
+
+class Repeating(systems.SketchDNN):
+    """Draws one and the same sketch in every other row."""
+
+    def sample(self, noise: object, **options: object) -> SketchBatch:
+        batch = super().sample(noise, **options)  # type: ignore[arg-type]
+        same = torch.arange(len(batch))
+        same[::2] = 0
+        return batch[same]
+
+
+def test_no_two_are_alike_if_that_is_asked_for(system: systems.SketchDNN) -> None:
+    repeating = Repeating(system.config)
+    repeating.load_state_dict(system.state_dict())
+    keys = [
+        [sketch_key(drawing.sketch) for drawing in draw(repeating, 20, steps=4, conditions=conditions)]
+        for conditions in (Conditions(), Conditions(unique=True))
+    ]
+    assert len(set(keys[0])) < 20
+    assert len(set(keys[1])) == 20
+
+
+def test_frames_end_in_the_sketch(system: systems.SketchDNN) -> None:
+    for drawing in draw(system, 3, steps=6, frames=3):
+        assert len(drawing.frames) == 3
+        kinds = [primitive.kind for primitive in drawing.sketch]
+        assert [primitive.kind for primitive in drawing.frames[-1]] == kinds
+        assert drawing.frames[0] != drawing.frames[-1]
+    assert next(draw(system, 1, steps=6)).frames == ()
+
+
+def test_memory_does_not_grow_with_the_count(system: systems.SketchDNN) -> None:
+    """A million sketches are begun, not finished: the first come at once."""
+    stream = draw(system, 1_000_000, steps=2)
+    assert [next(stream).number for _ in range(CHUNK + 1)] == list(range(CHUNK + 1))
 
 
 def test_seeds_differ_and_repeat(system: systems.SketchDNN) -> None:
@@ -84,6 +169,12 @@ def test_progress_rises_to_the_count(system: systems.SketchDNN) -> None:
         ({"count": 0}, "at least one"),
         ({"seed": -1}, "seed"),
         ({"seed": 2**64}, "seed"),
+        ({"first": -1}, "numbered from 0"),
+        ({"first": 2**32}, "numbered from 0"),
+        ({"best_of": 0}, "at least 1"),
+        ({"primitives": 20}, "do not fit"),
+        ({"primitives": (9, 8)}, "smaller number first"),
+        ({"kinds": {"spline": 3}}, "'spline' is no kind"),
         ({"size": 0.0}, "large"),
         ({"size": float("nan")}, "large"),
         ({"steps": 0}, "steps"),

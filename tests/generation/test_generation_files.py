@@ -1,9 +1,15 @@
-"""Files of sketches: names, formats, and what is left when drawing stops."""
+"""Files of sketches: names, formats, the page and the manifest, and what is left when drawing stops."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from html.parser import HTMLParser
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 import pytest
 from strategies import assert_same
@@ -11,40 +17,152 @@ from strategies import assert_same
 from sketchdnn import read
 from sketchdnn.formats import FormatError
 from sketchdnn.generation import Drawing, write_sketches
+from sketchdnn.generation import files as files_room
+from sketchdnn.generation.files import Written
+from sketchdnn.generation.page import Card, gallery_page
+from sketchdnn.generation.share import Share
 from sketchdnn.geometry import Circle, Line, Sketch, SketchError
 
 SKETCH = Sketch((Line((0, 0), (80, 0)), Line((80, 0), (0, 60)), Circle((40, 20), 5, True)), units="mm")
+BESIDE = ["gallery.html", "gallery.png", "manifest.json"]
 
 
 def drawings(count: int) -> Iterator[Drawing]:
     return (Drawing(number, SKETCH) for number in range(count))
 
 
+def manifest(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "manifest.json").read_text()))
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 def test_every_sketch_is_written_in_every_format(tmp_path: Path) -> None:
-    written = write_sketches(drawings(2), 2, tmp_path / "new" / "folder", ["json", "svg", "dxf", "fcstd"])
-    names = sorted(path.name for path in (tmp_path / "new" / "folder").iterdir())
-    assert names == sorted(path.name for path in written)
-    assert names[:1] == ["gallery.png"]
-    assert names[1:] == [f"sketch-000{n}.{suffix}" for n in (0, 1) for suffix in ("FCStd", "dxf", "json", "svg")]
+    out = tmp_path / "new" / "folder"
+    written = write_sketches(drawings(2), 2, out, ["json", "svg", "dxf", "fcstd"])
+    assert written.sketches == 2
+    files = [f"sketch-000{n}.{suffix}" for n in (0, 1) for suffix in ("FCStd", "dxf", "json", "svg")]
+    assert names(out) == BESIDE + files
     for suffix in ("json", "dxf", "FCStd", "svg"):
-        found = read(tmp_path / "new" / "folder" / f"sketch-0001.{suffix}").sketches
+        found = read(out / f"sketch-0001.{suffix}").sketches
         assert_same(SKETCH, found[0].in_units("mm"), tolerance=1e-4, construction=suffix != "dxf")
+
+
+def test_the_manifest_tells_what_became_of_each(tmp_path: Path) -> None:
+    odd = Drawing(7, SKETCH, 3, ("a line of no length",), ("made a semicircle",), "it has 3 primitives, not 4", 0.12345)
+    facts = {"seed": 5, "count": 2, "model": {"name": "ours", "sha256": "abc"}, "seconds": {"loading": 1.0}}
+    written = write_sketches([Drawing(6, SKETCH), odd], 8, tmp_path, ["json", "svg"], facts=facts)
+    told = manifest(tmp_path)
+    assert told["model"] == {"name": "ours", "sha256": "abc"}
+    assert (told["seed"], told["finished"]) == (5, True)
+    assert set(told["seconds"]) == {"loading", "drawing", "writing"}
+    assert told["sketches"][0] == {
+        "number": 6,
+        "seed": 5,
+        "files": ["sketch-0006.json", "sketch-0006.svg"],
+        "primitives": 3,
+        "attempts": 1,
+        "repaired": [],
+        "rejected": [],
+        "shortfall": None,
+    }
+    assert told["sketches"][1] == {
+        **told["sketches"][0],
+        "number": 7,
+        "files": ["sketch-0007.json", "sketch-0007.svg"],
+        "attempts": 3,
+        "repaired": ["made a semicircle"],
+        "rejected": ["a line of no length"],
+        "shortfall": "it has 3 primitives, not 4",
+        "score": 0.1235,
+    }
+    assert (written.sketches, written.short) == (2, 1)
 
 
 def test_names_are_long_enough_for_all(tmp_path: Path) -> None:
     late = (Drawing(number, SKETCH) for number in (0, 123_456))
     write_sketches(late, 200_000, tmp_path, ["json"])
-    assert {path.name for path in tmp_path.glob("*.json")} == {"sketch-000000.json", "sketch-123456.json"}
+    assert {path.name for path in tmp_path.glob("sketch*")} == {"sketch-000000.json", "sketch-123456.json"}
 
 
-def test_what_is_done_stays_when_drawing_stops(tmp_path: Path) -> None:
+def test_sketches_appear_as_they_come(tmp_path: Path) -> None:
+    def looking() -> Iterator[Drawing]:
+        for drawing in drawings(3):
+            assert len(list(tmp_path.glob("sketch-*.json"))) == drawing.number
+            yield drawing
+
+    write_sketches(looking(), 3, tmp_path, ["json"])
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SketchError("the model drew nothing"), MemoryError])
+def test_what_is_done_stays_when_drawing_stops(tmp_path: Path, end: type[BaseException] | BaseException) -> None:
     def stopped() -> Iterator[Drawing]:
         yield from drawings(2)
+        raise end
+
+    with pytest.raises(end if isinstance(end, type) else type(end)):
+        write_sketches(stopped(), 5, tmp_path, ["json"], facts={"count": 5})
+    assert names(tmp_path) == [*BESIDE, "sketch-0000.json", "sketch-0001.json"]
+    told = manifest(tmp_path)
+    assert (told["finished"], [entry["number"] for entry in told["sketches"]]) == (False, [0, 1])
+    assert "Stopped early: 5 were asked for" in (tmp_path / "gallery.html").read_text()
+
+
+def test_nothing_is_left_if_there_was_nothing(tmp_path: Path) -> None:
+    def stopped() -> Iterator[Drawing]:
         raise KeyboardInterrupt
+        yield from drawings(1)
 
     with pytest.raises(KeyboardInterrupt):
         write_sketches(stopped(), 5, tmp_path, ["json"])
-    assert {path.name for path in tmp_path.iterdir()} == {"sketch-0000.json", "sketch-0001.json", "gallery.png"}
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), FormatError("disk", "cannot be written (No space left)")])
+def test_a_sketch_is_there_in_all_formats_or_in_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: BaseException
+) -> None:
+    def full(sketch: Sketch, path: Path, name: str) -> None:
+        if path.name == "sketch-0001.dxf":
+            raise end
+        write(sketch, path, name)
+
+    write = files_room.write
+    monkeypatch.setattr(files_room, "write", full)
+    with pytest.raises(type(end)):
+        write_sketches(drawings(3), 3, tmp_path, ["json", "dxf", "svg"])
+    assert names(tmp_path) == [*BESIDE, "sketch-0000.dxf", "sketch-0000.json", "sketch-0000.svg"]
+
+
+def test_a_full_disk_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither sketch nor page fits: the first complaint is the one to hear, and no part of a file is left."""
+
+    def full(*_: object) -> None:
+        raise FormatError(tmp_path / "sketch", "cannot be written (No space left on device)")
+
+    def late() -> Iterator[Drawing]:
+        yield from drawings(1)
+        monkeypatch.setattr(files_room, "write", full)
+        monkeypatch.setattr(files_room, "_write_gallery", full)
+        yield from drawings(1)
+
+    with pytest.raises(FormatError, match="sketch: cannot be written"):
+        write_sketches(late(), 3, tmp_path, ["json"])
+    assert not [name for name in names(tmp_path) if name.startswith(".")]
+
+
+def test_more_may_be_written_of_each(tmp_path: Path) -> None:
+    def note(drawing: Drawing, stem: Path) -> Sequence[Path]:
+        path = stem.with_name(stem.name + ".note.txt")
+        path.write_text(str(drawing.number))
+        return [path]
+
+    write_sketches(drawings(2), 2, tmp_path, ["svg"], also=note)
+    assert (tmp_path / "sketch-0001.note.txt").read_text() == "1"
+    assert manifest(tmp_path)["sketches"][1]["files"] == ["sketch-0001.svg", "sketch-0001.note.txt"]
+    assert '<a href="sketch-0001.note.txt">note</a>' in (tmp_path / "gallery.html").read_text()
 
 
 @pytest.mark.parametrize("formats", [["stl"], [], ["json", "jsonl"], [" "]])
@@ -58,3 +176,80 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(FormatError, match="file"):
         write_sketches(drawings(1), 1, tmp_path / "file", ["json"])
+
+
+class Page(HTMLParser):
+    """What a page consists of: its tags, where its links lead, and its words."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.words = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def test_the_page_needs_nothing_but_itself_and_leads_to_every_file(tmp_path: Path) -> None:
+    write_sketches(drawings(3), 3, tmp_path, ["json", "svg", "dxf", "fcstd"], facts={"seed": 4, "count": 3})
+    text = (tmp_path / "gallery.html").read_text()
+    page = Page(text)
+    assert set(page.links) == {path.name for path in tmp_path.iterdir()} - {"gallery.html", "gallery.png"}
+    assert page.tags.count("article") == page.tags.count("svg") == 3
+    assert not {"script", "img", "link", "iframe"} & set(page.tags)
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "url(" not in text
+    assert re.search(r"Sketch 2\s*seed 4", page.words)
+
+
+HOSTILE = "<script>alert(1)</script>\"'&\u202e\n"
+
+
+def test_hostile_words_are_only_words() -> None:
+    odd = Sketch(SKETCH.primitives, extra={"id": HOSTILE})
+    facts = {
+        "seed": 0,
+        "model": {"name": HOSTILE, "sha256": ""},
+        "sampler": HOSTILE,
+        "steps": 3,
+        "conditions": {HOSTILE: HOSTILE},
+    }
+    card = Card(0, odd, (f"{HOSTILE.strip()}.svg",), HOSTILE)
+    page = Page(gallery_page([card], facts))
+    assert "script" not in page.tags
+    assert page.words.count("<script>alert(1)</script>") == 5
+    assert all("<" not in link and '"' not in link for link in page.links)
+
+
+def test_a_page_has_room_for_some(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(files_room, "MOST_ON_PAGE", 2)
+    write_sketches(drawings(3), 3, tmp_path, ["svg"], facts={"count": 3})
+    page = Page((tmp_path / "gallery.html").read_text())
+    assert page.tags.count("article") == 2
+    assert "3 sketches" in page.words
+    assert "The first 2 are shown" in page.words
+    assert len(manifest(tmp_path)["sketches"]) == 3
+
+
+def test_several_processes_make_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads stand in for them, and wait for one another as they do."""
+    barrier = Barrier(2, timeout=30)
+    monkeypatch.setattr(Share, "wait", lambda share: barrier.wait())
+
+    def write(rank: int) -> Written:
+        share = Share(rank, 2)
+        mine = (Drawing(n, SKETCH, shortfall="short" if n > 1 else None) for n in share.of(range(5)))
+        return write_sketches(mine, 5, tmp_path, ["dxf", "svg"], facts={"count": 5}, share=share)
+
+    with ThreadPoolExecutor(2) as pool:
+        first, _ = pool.map(write, range(2))
+    assert (first.sketches, first.short) == (5, 3)
+    assert [entry["number"] for entry in manifest(tmp_path)["sketches"]] == list(range(5))
+    assert Page((tmp_path / "gallery.html").read_text()).tags.count("article") == 5
+    assert not [name for name in names(tmp_path) if name.startswith(".")]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sketchdnn import SketchDNN
-from sketchdnn.geometry import SketchError
+from sketchdnn.geometry import Sketch, SketchError
 from sketchdnn.systems import load_preset
 
 
@@ -28,3 +28,46 @@ def test_a_saved_model_draws_what_it_drew(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_model_that_is_nowhere_is_refused() -> None:
     with pytest.raises(SketchError, match="no model is there"):
         SketchDNN.from_pretrained("nowhere")
+
+
+@pytest.fixture(scope="module")
+def model() -> SketchDNN:
+    torch.manual_seed(0)
+    system = load_preset("tiny").make().eval()
+    for weight in system.parameters():
+        torch.nn.init.normal_(weight, std=0.1)
+    return SketchDNN(system)
+
+
+def test_conditions_are_arguments(model: SketchDNN) -> None:
+    """Lines and points, since what the untrained model draws of the others may be none."""
+    exact = model.generate(3, seed=1, steps=5, kinds={"line": 10, "point": 2})
+    for sketch in exact:
+        kinds = [primitive.kind.label for primitive in sketch]
+        assert (len(kinds), kinds.count("line"), kinds.count("point")) == (12, 10, 2)
+    assert model.generate(1, seed=1, steps=5, kinds={"line": 10, "point": 2}, first=2) == exact[2:]
+    ranges = {"line": 6, "circle": 0, "arc": 0}
+    counts = {len(sketch) for sketch in model.generate(12, seed=1, steps=5, primitives=(9, 10), kinds=ranges)}
+    assert counts == {9, 10}
+
+
+def test_drawings_come_one_by_one_with_an_account(model: SketchDNN) -> None:
+    drawing = next(model.draw(1_000_000, seed=1, steps=5))
+    assert (drawing.number, drawing.attempts) == (0, 1)
+    assert [drawing.sketch] == model.generate(1, seed=1, steps=5)
+
+
+def test_variations_and_completions_are_sketches(model: SketchDNN) -> None:
+    sketch = model.generate(1, steps=5, primitives=9)[0]
+    varied = model.vary(sketch, 2, strength=0.2, steps=10)
+    assert len(varied) == 2
+    assert sketch not in varied
+    part = Sketch(sketch.primitives[:4], units="mm")
+    for whole in model.complete(part, 2, steps=5):
+        assert whole.primitives[:4] == part.primitives
+        assert len(whole) > 4
+
+
+def test_a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(SketchError, match="cpu, cuda"):
+        SketchDNN.from_pretrained(device="abacus")

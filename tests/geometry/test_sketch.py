@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import assert_same, sketches
 
+from sketchdnn.formats import read
 from sketchdnn.geometry import (
     EXTERNAL,
     MM_PER_UNIT,
@@ -22,6 +24,7 @@ from sketchdnn.geometry import (
     Point,
     Ref,
     Sketch,
+    SketchError,
 )
 
 PLATE = Sketch(
@@ -100,3 +103,22 @@ def test_sketches_are_values() -> None:
     assert len({PLATE, PLATE.moved()}) == 1
     assert list(PLATE) == list(PLATE.primitives)
     assert len(PLATE) == 4
+
+
+@pytest.mark.parametrize("name", ["part.json", "part.svg", "part.dxf", "part.FCStd"])
+def test_a_sketch_saves_itself(tmp_path: Path, name: str) -> None:
+    sketch = Sketch((Line((0, 0), (80, 0)), Circle((40, 20), 5)), units="mm")
+    sketch.save(tmp_path / name)
+    assert_same(sketch, read(tmp_path / name).sketches[0].in_units("mm"), tolerance=1e-4)
+
+
+def test_a_sketch_saves_itself_in_a_format_by_name(tmp_path: Path) -> None:
+    Sketch((Circle((0, 0), 5),)).save(str(tmp_path / "part"), format="svg")
+    assert "<circle" in (tmp_path / "part").read_text()
+    with pytest.raises(SketchError, match="must end in"):
+        Sketch((Circle((0, 0), 5),)).save(tmp_path / "part.stl")
+
+
+def test_a_notebook_shows_a_sketch_as_a_picture() -> None:
+    assert "<circle" in Sketch((Circle((0, 0), 5),))._repr_svg_()
+    assert "empty" in Sketch(())._repr_svg_()

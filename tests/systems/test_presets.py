@@ -1,27 +1,40 @@
-"""Presets: the four that come with the package, and files that are wrong."""
+"""Presets: those that come with the package, and files that are wrong."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from sketchdnn.networks.dit import DiT
-from sketchdnn.systems import ConfigError, from_pretrained, from_table, load_preset, preset_names, to_table
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems import SYSTEMS, ConfigError, from_pretrained, from_table, load_preset, preset_names, to_table
+from sketchdnn.systems.sketchdnn import SketchDNN
 from sketchdnn.training.config import config_from
 
-
-def test_there_are_four() -> None:
-    assert preset_names() == ["authors", "ours", "paper", "tiny"]
+OF_SKETCHDNN = ["authors", "ours", "paper", "tiny"]
 
 
-@pytest.mark.parametrize("name", ["ours", "tiny", "paper", "authors"])
+def test_every_system_has_one_and_a_tiny_one() -> None:
+    others = [name for name in SYSTEMS if name != "sketchdnn"]
+    assert preset_names() == sorted([*OF_SKETCHDNN, *others, *(f"{name}-tiny" for name in others)])
+
+
+@pytest.mark.parametrize("name", preset_names())
 def test_a_preset_trains(name: str) -> None:
     preset = load_preset(name)
     assert config_from(preset.training, name)  # whose budget and settings make sense
-    assert from_table(SketchDNNConfig, to_table(preset.config), "here") == preset.config
+    assert from_table(type(preset.config), to_table(preset.config), "here") == preset.config
+
+
+def test_the_ablations_are_ours_but_for_one_thing() -> None:
+    ours, pos, cat = load_preset("ours"), load_preset("sketchdnn-pos"), load_preset("sketchdnn-cat")
+    assert pos.config == replace(ours.config, network=replace(ours.config.network, positions=True))
+    shared = to_table(ours.config).keys() & to_table(cat.config).keys()
+    assert shared >= {"network", "form", "num_steps", "superposition", "data_std"}
+    assert all(getattr(ours.config, name) == getattr(cat.config, name) for name in shared)
+    assert ours.training == pos.training == cat.training
 
 
 @pytest.mark.parametrize("name", ["paper", "authors"])
@@ -73,5 +86,5 @@ def test_a_wrong_file_is_explained(tmp_path: Path, text: str, complaint: str) ->
 
 
 def test_an_unknown_preset_is_refused() -> None:
-    with pytest.raises(ConfigError, match="'huge' is no preset; use one of authors, ours, paper, tiny"):
+    with pytest.raises(ConfigError, match="'huge' is no preset; use one of authors, "):
         load_preset("huge")

@@ -13,7 +13,7 @@ from sketchdnn.formats import shown
 from sketchdnn.geometry import SketchError
 
 # One module of this room a verb, in the order of --help. Each defines `register(app)`.
-VERBS = ("generate", "convert", "view", "prepare", "train", "figures", "bench")
+VERBS = ("generate", "complete", "convert", "view", "prepare", "train", "evaluate", "figures", "bench")
 
 app = typer.Typer(
     name="sketchdnn",
@@ -35,6 +35,8 @@ for _verb in VERBS:
 
 def main() -> None:
     """Run the command line; never a traceback for bad input."""
+    # Threads that wait for one another sleep. By default they spin: twenty times slower if cores are busy elsewhere.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()
     except SketchError as error:

@@ -10,11 +10,15 @@ from rich.console import Console
 
 from sketchdnn.geometry import SketchError
 
+from . import bench_drawing, bench_generate
+
 bench = typer.Typer(help="Measure how fast things are.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the command line."""
+    bench_drawing.add(bench)
+    bench_generate.add(bench)
     app.add_typer(bench, name="bench")
 
 
@@ -182,3 +186,42 @@ def _way(words: str) -> tuple[str, int]:
     if not steps.isdigit() or int(steps) < 1:
         raise SketchError(f"a way to draw is a sampler and its steps, such as ddim:50, not '{words}'")
     return sampler, int(steps)
+
+
+@bench.command(epilog="Example: sketchdnn bench conditions --device cuda --out docs/results/conditions.md")
+def conditions(
+    model: Annotated[str, typer.Option(help="A model folder, OWNER/NAME on the Hub, or a bundled one.")] = "ours",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    requests: Annotated[int, typer.Option(min=1, help="Requests of each sort.")] = 500,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of the sampler.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False, readable=False)
+    ] = None,
+) -> None:
+    """Ask for numbers of primitives, kinds and closed profiles, and count how often they are drawn."""
+    from sketchdnn.bench.conditions import measure_conditions
+    from sketchdnn.formats.atomic import replacing
+    from sketchdnn.systems import from_pretrained
+
+    if out is not None and out.is_dir():
+        raise SketchError(f"{out} is a folder; name a file for the result")
+    system = from_pretrained(model).to_device(_there(device))
+    with Console(stderr=True).status("…") as status:
+        measured = measure_conditions(system, requests, seed=seed, steps=steps, on_stage=status.update)
+    Console().print(measured.table())
+    if out is not None:
+        command = f"sketchdnn bench conditions --device {device} --requests {requests} --steps {steps} --seed {seed}"
+        with replacing(out) as temporary:
+            temporary.write_text(measured.markdown(command), encoding="utf-8")
+
+
+def _there(device: str) -> str:
+    """A device's name; refuses one that is not there."""
+    import torch
+
+    if device.partition(":")[0] not in ("cpu", "cuda"):
+        raise SketchError(f"the device is cpu or cuda, not {device}")
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise SketchError("no CUDA device is available here; use --device cpu")
+    return device

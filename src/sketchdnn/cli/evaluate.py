@@ -104,7 +104,7 @@ def evaluate(
         device=device,
         cache=cache,
         save_samples=save_samples,
-        command=shlex.join(["sketchdnn", *sys.argv[1:]]),
+        command=shown(shlex.join(["sketchdnn", *sys.argv[1:]])),
     )
     with _progress(console) as on_stage:
         run = Run(request, on_stage=on_stage)

@@ -120,7 +120,7 @@ def pipeline(
     from sketchdnn.systems.sampling import check_step_count
 
     system = from_pretrained(model)
-    check_step_count(steps, system.config.num_steps)
+    check_step_count(steps, system.max_steps)
     with _progress("drawing") as on_progress:
         walk = watch(system, count=count, seed=seed, steps=steps, on_progress=on_progress)
     _say(write_pipeline(out, walk))

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import re
+import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sketchdnn.formats import shown
-from sketchdnn.geometry import MM_PER_UNIT, SketchError
+from sketchdnn.formats import FormatError, read, shown
+from sketchdnn.geometry import Sketch, SketchError
+
+from . import values
+
+_FRAMES = 24
+_CONDITIONS, _VARIATIONS = "Conditions, which may be combined", "Variations"
+_STOPPED = 130  # what a shell says of a program that Ctrl-C ended
 
 
 def register(app: typer.Typer) -> None:
@@ -24,54 +30,216 @@ def generate(
     out: Annotated[Path, typer.Option(help="Folder to write to; it is made if need be.", show_default=False)],
     count: Annotated[int, typer.Option(help="How many sketches.")] = 16,
     seed: Annotated[int, typer.Option(help="Which sketches: the same seed gives the same.")] = 0,
+    first: Annotated[int, typer.Option(help="Number of the first: --first 7 --count 1 draws sketch 7 alone.")] = 0,
     format: Annotated[str, typer.Option(help="Files to write for each sketch.")] = "json,svg,dxf,fcstd",  # noqa: A002
-    size: Annotated[str, typer.Option(help="Larger side of every sketch: 100mm, 4in, …")] = "100mm",
+    size: Annotated[
+        str | None, typer.Option(help="Larger side of every sketch: 100mm, 4in, …", show_default="100mm")
+    ] = None,
     steps: Annotated[int, typer.Option(help="Denoising steps: fewer are quicker, more close gaps.")] = 50,
     sampler: Annotated[str, typer.Option(help="ancestral, ddim, dpm++ or authors.")] = "ancestral",
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    compile: Annotated[  # noqa: A002
+        bool, typer.Option("--compile", help="On a GPU: quicker after a minute, for 100,000 sketches or more.")
+    ] = False,
+    repair: Annotated[
+        bool, typer.Option(help="For later: there is no repair of sketches yet, and this does nothing.")
+    ] = False,
+    primitives: Annotated[
+        str | None,
+        typer.Option(help="How many primitives: 12 or 8..16.", rich_help_panel=_CONDITIONS, show_default=False),
+    ] = None,
+    kinds: Annotated[
+        str | None,
+        typer.Option(help="How many of each kind: line=8,circle=2.", rich_help_panel=_CONDITIONS, show_default=False),
+    ] = None,
+    construction: Annotated[
+        str | None,
+        typer.Option(help="Share of construction geometry: 0.1..0.3.", rich_help_panel=_CONDITIONS, show_default=False),
+    ] = None,
+    aspect: Annotated[
+        str | None,
+        typer.Option(help="Width over height: 0.5..2, or 1..1.1.", rich_help_panel=_CONDITIONS, show_default=False),
+    ] = None,
+    closed: Annotated[
+        bool, typer.Option("--closed", help="Only sketches whose profile closes.", rich_help_panel=_CONDITIONS)
+    ] = False,
+    unique: Annotated[bool, typer.Option("--unique", help="No two alike.", rich_help_panel=_CONDITIONS)] = False,
+    novel: Annotated[
+        bool, typer.Option("--novel", help="None that is in the training corpus.", rich_help_panel=_CONDITIONS)
+    ] = False,
+    best_of: Annotated[
+        int, typer.Option(help="Draw so many for each and keep the one that is cleanest.", rich_help_panel=_CONDITIONS)
+    ] = 1,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="Variations of the sketch in this file.",
+            rich_help_panel=_VARIATIONS,
+            show_default=False,
+            readable=False,
+        ),
+    ] = None,
+    strength: Annotated[
+        float | None,
+        typer.Option(
+            help="With --like: how much to change, above 0 to 1.", rich_help_panel=_VARIATIONS, show_default="0.3"
+        ),
+    ] = None,
+    trajectory: Annotated[
+        bool, typer.Option("--trajectory", help="Also write how each sketch emerges from noise.")
+    ] = False,
 ) -> None:
-    """Draw new sketches and write them as CAD files, with a gallery to look at."""
-    length, units = _length(size)
+    """Draw new sketches and write them as CAD files, with a gallery to look at.
+
+    Sketch number i of a seed is the same whatever is asked for beside it.
+
+    Several processes share the work: torchrun --nproc-per-node 8 -m sketchdnn generate …
+    """
+    asked = _asked(primitives, kinds, construction, aspect, closed, unique, novel, best_of)
+    length, units = values.length(size or "100mm")
     # Refused first, since the rooms that draw take seconds to load.
     if count < 1:
         raise SketchError(f"--count must be at least 1, not {count}")
-    from sketchdnn.generation import draw, write_sketches
+    original = _original(like, strength, size)
+    begun = time.perf_counter()
+
+    from sketchdnn.generation.conditions import Conditions, check_conditions
+    from sketchdnn.generation.engine import on_device, precision
     from sketchdnn.generation.files import check_formats, make_folder
     from sketchdnn.generation.generate import check_request
+    from sketchdnn.generation.like import STRENGTH
+    from sketchdnn.generation.share import joined
     from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.pretrained import model_hash
     from sketchdnn.systems.sampling import check_sampler, check_step_count
 
     formats = check_formats(format.split(","))
-    check_request(count, seed, length)
+    check_request(count, seed, length, first)
     check_sampler(sampler)
-    system = from_pretrained(model)
-    check_step_count(steps, system.config.num_steps)
-    make_folder(out)
-    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    conditions = Conditions(**asked)
+    with joined() as share:
+        system = on_device(from_pretrained(model), device, share.local)
+        check_sampler(sampler, system)
+        check_step_count(steps, system.max_steps)
+        check_conditions(conditions, system)
+        make_folder(out)
+        facts: dict[str, Any] = {
+            "model": {"name": shown(model), "sha256": model_hash(model)},
+            "seed": seed,
+            "first": first,
+            "count": count,
+            "sampler": sampler,
+            "steps": steps,
+            "size": length,
+            "units": units,
+            "formats": formats,
+            "conditions": _told(asked),
+            "repair": False,
+            "device": device,
+            "precision": precision(system),
+            "seconds": {"loading": time.perf_counter() - begun},
+        }
+        options: dict[str, Any] = {"seed": seed, "steps": steps, "sampler": sampler, "conditions": conditions}
+        options["frames"] = _FRAMES if trajectory else 0
+        if original is None:
+            options |= {"size": length, "units": units, "compile": compile}
+        else:
+            options |= {} if strength is None else {"strength": strength}
+            facts |= {"like": shown(like or ""), "strength": options.get("strength", STRENGTH)}
+            del facts["size"], facts["units"]
+        _run(system, range(first, first + count), options, original, out, formats, facts, share)
+
+
+def _run(
+    system: Any,
+    numbers: range,
+    options: dict[str, Any],
+    original: Sketch | None,
+    out: Path,
+    formats: list[str],
+    facts: dict[str, Any],
+    share: Any,
+) -> None:
+    """Draw and write, with a bar; what Ctrl-C leaves is said."""
+    from sketchdnn.generation.files import write_sketches
+    from sketchdnn.generation.generate import Drawing, draw
+    from sketchdnn.generation.like import draw_like
+    from sketchdnn.generation.trajectory import write_trajectory
+
+    mine = share.of(numbers)
+    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=not share.leads)
     columns = TextColumn("drawing"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=count)
-        drawings = draw(
-            system,
-            count,
-            seed=seed,
-            steps=steps,
-            sampler=sampler,
-            size=length,
-            units=units,
-            on_progress=lambda done: bar.update(task, completed=done),
-        )
-        write_sketches(drawings, count, out, formats)
-    console.print(f"{shown(out)}: {count:,} sketch{'es' * (count != 1)} as {', '.join(formats)}, and gallery.png")
-
-
-def _length(words: str) -> tuple[float, str]:
-    """A number and its unit, millimetres unless said."""
-    match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([a-z]*)\s*", words)
+    written = None
     try:
-        number, units = float(match[1]), match[2] or "mm"  # type: ignore[index]
-    except (TypeError, ValueError):
-        number, units = math.nan, ""
-    if not (0 < number < math.inf) or units not in MM_PER_UNIT:
-        raise SketchError(f"--size is a length such as 120mm or 4in, not '{words}'; units are {', '.join(MM_PER_UNIT)}")
-    return number, units
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+            task = bar.add_task("", total=len(mine))
+            options["on_progress"] = lambda done: bar.update(task, completed=done)
+            if not mine:
+                drawings: Iterator[Drawing] = iter(())
+            elif original is None:
+                drawings = draw(system, len(mine), first=mine.start, **options)
+            else:
+                drawings = draw_like(system, original, len(mine), first=mine.start, **options)
+            also = write_trajectory if options.get("frames") else None
+            written = write_sketches(drawings, numbers.stop, out, formats, facts=facts, also=also, share=share)
+    except KeyboardInterrupt:
+        console.print(f"{shown(out)}: stopped; what was drawn by then is there, and manifest.json lists it")
+        raise typer.Exit(_STOPPED) from None
+    done = len(numbers)
+    console.print(
+        f"{shown(out)}: {done:,} sketch{'es' * (done != 1)} as {', '.join(formats)}; look at gallery.html "
+        f"(drawn in {written.seconds['drawing']:.1f} s)"
+    )
+    if written.short:
+        console.print(f"{written.short:,} of them come only close to what was asked for; manifest.json says how close")
+
+
+def _asked(
+    primitives: str | None,
+    kinds: str | None,
+    construction: str | None,
+    aspect: str | None,
+    closed: bool,
+    unique: bool,
+    novel: bool,
+    best_of: int,
+) -> dict[str, Any]:
+    """The fields of `Conditions` that were asked for."""
+    asked: dict[str, Any] = {}
+    if primitives is not None:
+        asked["primitives"] = values.whole_span(primitives, "--primitives", "8..16")
+    if kinds is not None:
+        asked["kinds"] = values.kind_counts(kinds)
+    if construction is not None:
+        asked["construction"] = values.span(construction, "--construction", "0.1..0.3")
+    if aspect is not None:
+        asked["aspect"] = values.span(aspect, "--aspect", "0.5..2")
+    if best_of != 1:
+        asked["best_of"] = best_of
+    return asked | {name: True for name, on in (("closed", closed), ("unique", unique), ("novel", novel)) if on}
+
+
+def _told(asked: dict[str, Any]) -> dict[str, Any]:
+    """Conditions as the manifest has them: ranges as they are typed, kinds by name."""
+    told = dict(asked)
+    for name, value in asked.items():
+        if isinstance(value, tuple):
+            told[name] = f"{value[0]:g}" if value[0] == value[1] else f"{value[0]:g}..{value[1]:g}"
+        elif name == "kinds":
+            told[name] = ",".join(f"{kind.label}={number}" for kind, number in value.items())
+    return told
+
+
+def _original(like: Path | None, strength: float | None, size: str | None) -> Sketch | None:
+    """The sketch to vary, if one is named; it keeps its size."""
+    if like is None:
+        if strength is not None:
+            raise SketchError("--strength says how much to change a sketch: name its file with --like")
+        return None
+    if size is not None:
+        raise SketchError("--like draws variations at the size of their sketch; leave --size out")
+    found = read(like).sketches
+    if not found:
+        raise FormatError(like, "holds no sketch that could be varied")
+    return found[0]

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sketchdnn.formats import shown
-from sketchdnn.geometry import SketchError
 
 if TYPE_CHECKING:
     from sketchdnn.training.loop import Outcome
@@ -35,8 +34,16 @@ def train(
     out: Annotated[
         Path, typer.Option(help="The run's folder: checkpoints, logs, the model.", show_default=False, readable=False)
     ],
-    preset: Annotated[str, typer.Option(help="ours, tiny, paper, authors, or a .toml file.")] = "ours",
-    system: Annotated[str | None, typer.Option(help="Which system it must be.", show_default="the preset's")] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="ours, tiny, paper, authors, … or a .toml file.", show_default="the system's own, or ours"),
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            help="sketchdnn, sketchdnn-pos, sketchdnn-cat, latent, vitruvion or sketchgen.", show_default="the preset's"
+        ),
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Train this many steps,", show_default=False)] = None,
     epochs: Annotated[float | None, typer.Option(help="… or passes over the corpus,", show_default=False)] = None,
     minutes: Annotated[float | None, typer.Option(help="… or minutes.", show_default=False)] = None,
@@ -64,12 +71,10 @@ def train(
     from sketchdnn.training.config import config_from
     from sketchdnn.training.start import Request, start
 
-    chosen = load_preset(preset)
-    if system not in (None, chosen.system):
-        raise SketchError(f"preset '{preset}' is of the system {chosen.system}, not {system}")
+    chosen = load_preset(preset, system)
     config = config_from(
         chosen.training,
-        f"{preset}: training",
+        f"{chosen.name}: training",
         steps=steps,
         epochs=epochs,
         minutes=minutes,

@@ -27,7 +27,7 @@ from .check import check_shape, check_simplex, check_step
 from .gaussian import squared_norm_perp
 from .latent import Latent
 from .noise import NoiseSource
-from .process import Denoiser, JointProcess, Noise
+from .process import Denoiser, JointProcess, Noise, Process
 from .schedule import Level, augment
 from .step_draws import StepDraws
 
@@ -86,7 +86,7 @@ def elbo(
     if not 0 < variance < math.inf:
         raise ValueError(f"last_variance must be above zero and finite, not {variance}")
     start = noise(0)
-    _check(process, x0, start, steps)
+    check_clean(process.num_steps, x0, start, steps)
     process = process.to(x0.params.device)
     with torch.no_grad():
         return Elbo(
@@ -104,9 +104,9 @@ def prior(process: JointProcess, x0: SketchBatch) -> Parts:
     at, rows = process.levels(process.num_steps), x0.kind.shape[1]
     construction, kind, params = _squared_lengths(_truth(process, x0))
     return Parts(
-        _kl_to_noise(construction, at.construction, rows * (layout.NUM_CONSTRUCTION - 1)),
-        _kl_to_noise(kind, at.kind, rows * (layout.NUM_KINDS - 1)),
-        _kl_to_noise(params, at.params, rows * layout.NUM_PARAMS),
+        kl_to_noise(construction, at.construction, rows * (layout.NUM_CONSTRUCTION - 1)),
+        kl_to_noise(kind, at.kind, rows * (layout.NUM_KINDS - 1)),
+        kl_to_noise(params, at.params, rows * layout.NUM_PARAMS),
     )
 
 
@@ -125,7 +125,7 @@ def diffusion(denoise: Denoiser, process: JointProcess, x0: SketchBatch, noise: 
 
 def reconstruction(
     denoise: Denoiser,
-    process: JointProcess,
+    process: Process,
     x0: SketchBatch,
     noise: Noise,
     last_variance: float,
@@ -134,8 +134,14 @@ def reconstruction(
     bins: Bins | None = None,
 ) -> Parts:
     """−log p(sketch | x_r): labels, and the parameters of the row's own kind, as a density or as cells of a grid."""
-    said = _said(denoise, process, x0, torch.full((len(x0),), read_at, device=x0.params.device), noise)
-    kind, std = x0.kind.argmax(dim=-1), math.sqrt(last_variance)
+    t = torch.full((len(x0),), read_at, device=x0.params.device)
+    said = said_of(denoise, process.diffuse(x0, t, noise), t)
+    return unlikelihood(said, x0, last_variance, bins)
+
+
+def unlikelihood(said: Prediction, x0: SketchBatch, variance: float, bins: Bins | None) -> Parts:
+    """−log of the chance that a sketch read off a prediction (float64) is this one."""
+    kind, std = x0.kind.argmax(dim=-1), math.sqrt(variance)
     flags = _log_prob(said.construction_logits, x0.construction.argmax(dim=-1))
     params = (
         -(((x0.params.double() - said.params) / std) ** 2) / 2 - math.log(std * math.sqrt(2 * math.pi))
@@ -159,7 +165,7 @@ def authors_estimate(
     no KL; parameters of other kinds are left out, though their noisy zeros betray the kind; and labels are noised by
     f(ᾱ), whatever the model was trained on.
     """
-    _check(process, x0, noise(0), steps)
+    check_clean(process.num_steps, x0, noise(0), steps)
     of_alpha_bar = replace(
         process,
         kind=augment(process.params, layout.NUM_KINDS, process.label_smoothing),
@@ -194,26 +200,26 @@ def _sum_over_steps(
     terms = []
     for draw, (t, count) in enumerate(zip(steps.t.to(x0.params.device), steps.count, strict=True), start=1):
         at_s, at_t = process.levels(t - 1), process.levels(t)
-        construction, kind, params = errors(_said(denoise, process, x0, t, noise(draw)))
+        construction, kind, params = errors(said_of(denoise, process.diffuse(x0, t, noise(draw)), t))
         terms.append(
             count.to(params)
             * torch.stack(
                 [
-                    _kl_of_steps(construction, at_s.construction, at_t.construction),
-                    _kl_of_steps(kind, at_s.kind, at_t.kind),
-                    _kl_of_steps(params, at_s.params, at_t.params),
+                    kl_of_steps(construction, at_s.construction, at_t.construction),
+                    kl_of_steps(kind, at_s.kind, at_t.kind),
+                    kl_of_steps(params, at_s.params, at_t.params),
                 ]
             )
         )
     return Parts(*torch.stack(terms).mean(dim=0))
 
 
-def _kl_of_steps(squared_error: Tensor, level_s: Level, level_t: Level) -> Tensor:
+def kl_of_steps(squared_error: Tensor, level_s: Level, level_t: Level) -> Tensor:
     """KL of two posteriors of equal variance whose x_0 differ by so much."""
     return (level_s.snr - level_t.snr) / 2 * squared_error
 
 
-def _kl_to_noise(squared_length: Tensor, level: Level, dimensions: int) -> Tensor:
+def kl_to_noise(squared_length: Tensor, level: Level, dimensions: int) -> Tensor:
     """KL(N(√ᾱ·x_0, 1 − ᾱ) ‖ N(0, 1))."""
     return (level.alpha_bar * squared_length - dimensions * (level.alpha_bar + level.var.log())) / 2
 
@@ -231,10 +237,11 @@ def _truth(process: JointProcess, x0: SketchBatch) -> Latent:
     return latent.of_sketch(x0.to(torch.float64), process.label_smoothing)
 
 
-def _said(denoise: Denoiser, process: JointProcess, x0: SketchBatch, t: Tensor, noise: Noise) -> Prediction:
+def said_of(denoise: Denoiser, batch_t: SketchBatch, t: Tensor) -> Prediction:
     """The prediction at X_t, in float64: what follows subtracts numbers that nearly agree."""
-    said = denoise(process.diffuse(x0, t, noise), t)
-    check_shape(SketchBatch(said.construction_logits, said.kind_logits, said.params), "what denoise returns", like=x0)
+    said = denoise(batch_t, t)
+    parts = SketchBatch(said.construction_logits, said.kind_logits, said.params)
+    check_shape(parts, "what denoise returns", like=batch_t)
     return Prediction(said.construction_logits.double(), said.kind_logits.double(), said.params.double())
 
 
@@ -242,7 +249,7 @@ def _log_prob(logits: Tensor, label: Tensor) -> Tensor:
     return logits.log_softmax(dim=-1).gather(-1, label[..., None]).squeeze(-1)
 
 
-def _check(process: JointProcess, x0: SketchBatch, start: Noise, steps: StepDraws) -> None:
+def check_clean(num_steps: int, x0: SketchBatch, start: Noise, steps: StepDraws) -> None:
     """A clean batch, noise like it, and steps for it."""
     check_shape(x0, "x0")
     check_simplex(x0.kind, "x0.kind")
@@ -260,4 +267,4 @@ def _check(process: JointProcess, x0: SketchBatch, start: Noise, steps: StepDraw
     if steps.t.shape[1:] != (len(x0),) or steps.count.shape != steps.t.shape:
         shapes = tuple(steps.t.shape), tuple(steps.count.shape)
         raise ValueError(f"steps must hold draws for {len(x0)} samples, t and count alike, not of shapes {shapes}")
-    check_step(steps.t, process.num_steps, "steps", lowest=steps.read_at + 1)
+    check_step(steps.t, num_steps, "steps", lowest=steps.read_at + 1)

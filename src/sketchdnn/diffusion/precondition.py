@@ -53,3 +53,8 @@ def target(x0: State, x_t: State, level_t: Level, data_std: float) -> State:
     """The F that would be right, (x_0 − c_skip·x_t)/c_out; t ≥ 1."""
     c = coefficients(level_t, data_std)
     return (x0 - like(c.skip, x_t) * x_t) / like(c.out, x_t)
+
+
+def without_noise(x_t: State, noise: State, level_t: Level) -> State:
+    """x̂_0 from the noisy state and what the network takes for its noise, (x_t − √(1 − ᾱ_t)·ε̂)/√ᾱ_t; ᾱ_t > 0."""
+    return (x_t - like(root(level_t.var), x_t) * noise) / like(root(level_t.alpha_bar), x_t)

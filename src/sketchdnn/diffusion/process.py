@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -23,12 +23,35 @@ Noise = SketchBatch
 # By what a prediction's parameters of each kind are weighted in the reverse mean: p/max p (paper), p, or one.
 Superposition = Literal["max", "expected", "none"]
 
+Same = TypeVar("Same")
+
 
 @runtime_checkable
 class Denoiser(Protocol):
     """A network, or an oracle: a noisy batch and its step in, the clean sketch out."""
 
     def __call__(self, batch_t: SketchBatch, t: Int[Tensor, " batch"]) -> Prediction: ...
+
+
+@runtime_checkable
+class Process(Protocol):
+    """What all processes of sketches have: a schedule for each part of a row, and the way to noise."""
+
+    @property
+    def params(self) -> Schedule: ...
+
+    @property
+    def kind(self) -> Schedule: ...
+
+    @property
+    def construction(self) -> Schedule: ...
+
+    @property
+    def num_steps(self) -> int: ...
+
+    def to(self: Same, device: torch.device | str) -> Same: ...  # noqa: PYI019 - Self cannot be checked at run time
+
+    def diffuse(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise) -> SketchBatch: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from .latent import Latent
 from .noise import NoiseSource
 from .process import Denoiser, JointProcess, Noise
 from .schedule import Level
-from .walk import OnStep, Weights, walk
+from .walk import OnStep, Start, Weights, walk
 
 Spacing = Literal["uniform", "quadratic"]
 Labels = Literal["mean", "drawn"]
@@ -40,6 +40,7 @@ def ancestral(
     steps: Sequence[int] | None = None,
     given: Given | None = None,
     on_step: OnStep | None = None,
+    start: Start | None = None,
 ) -> SketchBatch:
     """The paper's sampler: each step draws from the posterior, given the prediction.
 
@@ -49,7 +50,15 @@ def ancestral(
     """
     clean_of = partial(_drawn, process) if labels == "drawn" else None
     return walk(
-        denoise, process, noise, posterior_weights, steps=steps, given=given, on_step=on_step, clean_of=clean_of
+        denoise,
+        process,
+        noise,
+        posterior_weights,
+        steps=steps,
+        given=given,
+        on_step=on_step,
+        start=start,
+        clean_of=clean_of,
     )
 
 
@@ -62,6 +71,7 @@ def authors(
     steps: Sequence[int] | None = None,
     given: Given | None = None,
     on_step: OnStep | None = None,
+    start: Start | None = None,
 ) -> SketchBatch:
     """The authors' sampler: `prediction_weight`·log ŷ_0 in the reverse mean, and the last prediction is the sample.
 
@@ -84,6 +94,7 @@ def authors(
         steps=steps,
         given=given,
         on_step=on_step,
+        start=start,
         clean_of=weighted,
         end_on_prediction=True,
     )
@@ -98,6 +109,7 @@ def ddim(
     steps: Sequence[int] | None = None,
     given: Given | None = None,
     on_step: OnStep | None = None,
+    start: Start | None = None,
 ) -> SketchBatch:
     """Song et al. 2021, on coordinates and logits together: `eta` of the noise of `ancestral`; 0 is deterministic."""
     if not 0 <= eta <= 1:
@@ -106,7 +118,7 @@ def ddim(
     def weights(level_s: Level, level_t: Level, _: Level) -> Weights:
         return ddim_weights(level_s, level_t, eta)
 
-    return walk(denoise, process, noise, weights, steps=steps, given=given, on_step=on_step)
+    return walk(denoise, process, noise, weights, steps=steps, given=given, on_step=on_step, start=start)
 
 
 def dpm_solver_pp(
@@ -117,13 +129,14 @@ def dpm_solver_pp(
     steps: Sequence[int] | None = None,
     given: Given | None = None,
     on_step: OnStep | None = None,
+    start: Start | None = None,
 ) -> SketchBatch:
     """DPM-Solver++(2M), Lu et al. 2022: deterministic, of second order in λ = ½ log SNR.
 
     A step of it is a step of DDIM with the prediction extrapolated from the last two. Where λ is infinite, from pure
     noise and to the clean end, it is of first order.
     """
-    return walk(denoise, process, noise, solver_weights, steps=steps, given=given, on_step=on_step)
+    return walk(denoise, process, noise, solver_weights, steps=steps, given=given, on_step=on_step, start=start)
 
 
 def step_sequence(num_steps: int, count: int, spacing: Spacing = "uniform") -> tuple[int, ...]:

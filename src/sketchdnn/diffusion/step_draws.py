@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from .check import check_step
-from .process import JointProcess
+from .process import Process
 from .times import TimeWeights, draw_times, low_discrepancy, paper_times
 
 # `uniform` over t; `importance`: half of the draws where the bound of a typical target changes fastest.
@@ -29,7 +29,7 @@ class StepDraws:
     read_at: int = 1
 
 
-def every_step(process: JointProcess, batch: int, *, read_at: int = 1) -> StepDraws:
+def every_step(process: Process, batch: int, *, read_at: int = 1) -> StepDraws:
     """All steps for every sample: no estimate in t at all."""
     check_step(read_at, process.num_steps - 1, "read_at", lowest=1)
     t = torch.arange(read_at + 1, process.num_steps + 1)[:, None].expand(-1, batch)
@@ -37,7 +37,7 @@ def every_step(process: JointProcess, batch: int, *, read_at: int = 1) -> StepDr
 
 
 def draw_steps(
-    process: JointProcess,
+    process: Process,
     batch: int,
     draws: int,
     generator: torch.Generator,
@@ -60,13 +60,13 @@ def draw_steps(
     return StepDraws(t, weights.sum() / weights[t - 1], read_at)
 
 
-def step_as_noisy_as(process: JointProcess, std: float) -> int:
+def step_as_noisy_as(process: Process, std: float) -> int:
     """The first step, from 1, whose parameters carry noise of at least this standard deviation."""
     quieter = int((process.params.var[1:] < std**2).sum())
     return min(quieter + 1, process.num_steps - 1)
 
 
-def _weights(process: JointProcess, times: Times, read_at: int) -> TimeWeights:
+def _weights(process: Process, times: Times, read_at: int) -> TimeWeights:
     """How often each t in r+1..T is to be drawn; the steps below have no weight."""
     weights = paper_times(process.num_steps)
     weights[:read_at] = 0

@@ -21,7 +21,7 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
 from . import gaussian, latent
-from .check import check_shape, check_steps
+from .check import check_shape, check_step, check_steps
 from .given import Given
 from .latent import Latent
 from .noise import NoiseSource
@@ -42,6 +42,13 @@ class Progress:
 
 
 OnStep = Callable[[Progress], None]
+
+
+class Start(NamedTuple):
+    """Where a walk begins if not in pure noise: clean sketches, which the noise of draw 0 takes to step t."""
+
+    t: int
+    batch: SketchBatch
 
 
 class Weights(NamedTuple):
@@ -69,29 +76,31 @@ def walk(
     steps: Sequence[int] | None,
     given: Given | None,
     on_step: OnStep | None,
+    start: Start | None = None,
     clean_of: CleanOf | None = None,
     end_on_prediction: bool = False,
 ) -> SketchBatch:
     """Draw sketches. `clean_of` makes of a prediction what goes into the sum; by default the process does.
 
-    If it is to be random, it takes noise of its own: draws that no step uses.
+    If it is to be random, it takes noise of its own: draws that no step uses. With a `start`, steps go from its t.
     """
-    steps = range(process.num_steps, -1, -1) if steps is None else steps
-    start = noise(0)
-    _check(steps, process.num_steps, start, given)
-    given = None if given is None else given.to(start.params)
+    first = process.num_steps if start is None else start.t
+    steps = range(first, -1, -1) if steps is None else steps
+    pure = noise(0)
+    check_walk(steps, process.num_steps, pure, given, start)
+    given = None if given is None else given.to(pure.params)
     clean_of = clean_of or (lambda prediction, _: latent.of_clean(process.clean(prediction)))
-    moves = _moves(steps, given)
-    table = _table(process, moves, weights_of, start.params)
+    moves = moves_of(steps, given)
+    table = _table(process, moves, weights_of, pure.params)
 
-    state = _start(latent.of_noise(start), process, given)
+    state = _first(latent.of_noise(pure), process, given, start)
     clean = state  # stands in for the prediction before the first, with weight zero
     batch = _shown(state, given)
     with torch.no_grad():
         for number, (t, s) in enumerate(moves, start=1):
             before, fresh = clean, latent.of_noise(noise(number))
             if s < t:
-                prediction = _predicted(denoise, batch, t, given)
+                prediction = predicted(denoise, batch, t, given)
                 clean = clean_of(prediction, partial(noise, len(moves) + number))
                 if given is not None:
                     clean = given.tell(clean, process.label_smoothing)
@@ -129,13 +138,15 @@ def _combined(weights: Float[Tensor, " 4"], x_t: Tensor, x0: Tensor, before: Ten
     return of_x_t * x_t + of_x0 * x0 + of_before * before + std * noise
 
 
-def _start(noise: Latent, process: JointProcess, given: Given | None) -> Latent:
-    """Noise, but for given parts, which start as the forward process would leave them."""
-    if given is None:
-        return noise
-    truth = latent.of_sketch(given.batch, process.label_smoothing)
-    noisy = Latent(*map(gaussian.diffuse, truth, noise, latent.levels(process, process.num_steps)))
-    return latent.where(given.masks, noisy, noise)
+def _first(noise: Latent, process: JointProcess, given: Given | None, start: Start | None) -> Latent:
+    """Noise, or what it makes of the start; given parts begin as the forward process would leave them there."""
+    levels = latent.levels(process, process.num_steps if start is None else start.t)
+
+    def diffused(batch: SketchBatch) -> Latent:
+        return Latent(*map(gaussian.diffuse, latent.of_sketch(batch, process.label_smoothing), noise, levels))
+
+    state = noise if start is None else diffused(start.batch.to(noise.params))
+    return state if given is None else latent.where(given.masks, diffused(given.batch), state)
 
 
 def _shown(state: Latent, given: Given | None) -> SketchBatch:
@@ -143,7 +154,7 @@ def _shown(state: Latent, given: Given | None) -> SketchBatch:
     return given.keep(state.batch()) if given is not None and given.way == "clean" else state.batch()
 
 
-def _predicted(denoise: Denoiser, batch: SketchBatch, t: int, given: Given | None) -> Prediction:
+def predicted(denoise: Denoiser, batch: SketchBatch, t: int, given: Given | None) -> Prediction:
     """What the network says, in the precision of the walk, and what is known better."""
     said = denoise(batch, torch.full((len(batch),), t, device=batch.params.device))
     parts = SketchBatch(said.construction_logits, said.kind_logits, said.params)
@@ -158,7 +169,7 @@ def _as_it_is(prediction: Prediction, clean: Latent) -> SketchBatch:
     return SketchBatch(prediction.construction, prediction.kind, clean.params)
 
 
-def _moves(steps: Sequence[int], given: Given | None) -> list[tuple[int, int]]:
+def moves_of(steps: Sequence[int], given: Given | None) -> list[tuple[int, int]]:
     """From where to where each move goes: down the steps, and up again before each stretch that is walked anew.
 
     The last step is taken once: nothing would follow that could fit itself to what comes out.
@@ -175,10 +186,18 @@ def _moves(steps: Sequence[int], given: Given | None) -> list[tuple[int, int]]:
     return [*moves, down[last]]
 
 
-def _check(steps: Sequence[int], num_steps: int, start: SketchBatch, given: Given | None) -> None:
+def check_walk(
+    steps: Sequence[int], num_steps: int, noise: SketchBatch, given: Given | None, start: Start | None
+) -> None:
+    """Refuses steps, noise, given parts and a start that do not go together."""
+    check_shape(noise, "noise")
+    first = num_steps
+    if start is not None:
+        check_step(start.t, num_steps, "start.t", lowest=1)
+        check_shape(start.batch, "start.batch", like=noise)
+        first = start.t
     check_steps(steps, num_steps)
-    if steps[0] != num_steps or steps[-1] != 0:
-        raise ValueError(f"steps must go from {num_steps} to 0, not from {steps[0]} to {steps[-1]}")
-    check_shape(start, "noise")
+    if steps[0] != first or steps[-1] != 0:
+        raise ValueError(f"steps must go from {first} to 0, not from {steps[0]} to {steps[-1]}")
     if given is not None:
-        check_shape(given.batch, "given.batch", like=start)
+        check_shape(given.batch, "given.batch", like=noise)

@@ -26,12 +26,21 @@ def clustered_share(hits: NDArray[np.number], of: NDArray[np.number]) -> Estimat
     total = float(of.sum())
     if total == 0:
         return NOTHING
-    share = float(hits.sum()) / total
-    error = standard_error(hits, of)
-    # All or none: no spread to measure, and each sketch counts once.
-    independent = share * (1 - share) / error**2 if error > 0 else float(np.count_nonzero(of))
-    interval = share_estimate(share * independent, independent)
+    share, weight = float(hits.sum()) / total, independent(hits, of)
+    interval = share_estimate(share * weight, weight)
     return Estimate(share, interval.low, interval.high)
+
+
+def independent(hits: NDArray[np.number], of: NDArray[np.number]) -> float:
+    """As many independent things as would leave the same standard error.
+
+    Where all have the property or none has, there is no spread to measure, and each sketch counts once.
+    """
+    error = standard_error(hits, of)
+    if error == 0:
+        return float(np.count_nonzero(of))
+    share = float(hits.sum()) / float(of.sum())
+    return share * (1 - share) / error**2
 
 
 def standard_error(hits: NDArray[np.number], of: NDArray[np.number]) -> float:

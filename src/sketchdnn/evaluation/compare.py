@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.formats import scan
+from sketchdnn.formats import scan, shown
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.geometry import Sketch, SketchError
 from sketchdnn.systems.pretrained import bundled_names
@@ -55,6 +55,8 @@ LIKENESS = (
     Measure("KID × 1000, test", "scores.test.system.kid", "scores.test.floor.kid", 1000.0),
     Measure("precision, test", "scores.test.system.precision", "scores.test.floor.precision"),
     Measure("recall, test", "scores.test.system.recall", "scores.test.floor.recall"),
+    Measure("density, test", "scores.test.system.density", "scores.test.floor.density"),
+    Measure("coverage, test", "scores.test.system.coverage", "scores.test.floor.coverage"),
     Measure("FID, training", "scores.train.system.fid", "scores.train.floor.fid"),
     Measure("precision, training", "scores.train.system.precision", "scores.train.floor.precision"),
     Measure("recall, training", "scores.train.system.recall", "scores.train.floor.recall"),
@@ -79,6 +81,7 @@ LIKELIHOOD = (
     Measure("bits a sketch, grid, as a set", "likelihood.grid_set.per_sketch"),
     Measure("bits a sketch, grid", "likelihood.grid.bits.per_sketch"),
     Measure("bits a primitive, grid", "likelihood.grid.bits.per_primitive"),
+    Measure("bits a row (of 16), grid", "likelihood.grid.bits.per_row"),
     Measure("bits a sketch, authors' estimate", "likelihood.authors.per_sketch"),
 )
 TABLES = (("Likeness to the data", LIKENESS), ("Validity", SOUNDNESS), ("Likelihood", LIKELIHOOD))
@@ -128,7 +131,7 @@ def unique_names(reports: Sequence[tuple[str, Report]]) -> dict[str, Report]:
     names = [str(report["system"]["name"]) for _, report in reports]
     found: dict[str, Report] = {}
     for (place, report), name in zip(reports, names, strict=True):
-        label = name if names.count(name) == 1 else f"{name} ({place})"
+        label = name if names.count(name) == 1 else f"{name} ({shown(place)})"
         if label in found:
             raise SketchError(f"{place} is named twice")
         found[label] = report

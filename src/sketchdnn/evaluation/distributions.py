@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import Compact
 
-from .clusters import clustered_share, standard_error
+from .clusters import clustered_share, independent
 from .curves import filled
 from .estimate import Estimate
 
@@ -21,10 +21,10 @@ RELATIVE, ERRORS = 0.15, 2.0
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share with its interval and its standard error, both by sketch."""
+    """A share with its interval, by sketch, and as many independent things as would leave the same interval."""
 
     estimate: Estimate
-    standard_error: float
+    independent: float
 
 
 Distribution = Mapping[str, Share]
@@ -33,7 +33,8 @@ Distribution = Mapping[str, Share]
 @dataclass(frozen=True, slots=True)
 class Deviation:
     """One share in two sets. `relative` is to the reference (infinite if that has none and this has some); `errors`
-    counts standard errors of the difference. `is_within`: no more than 15 % or two standard errors."""
+    counts standard errors that the difference would have if both sets had the same share: that of a set which has none
+    says nothing, being 0. `is_within`: no more than 15 % or two standard errors."""
 
     name: str
     value: float
@@ -63,7 +64,7 @@ def counts(compact: Compact) -> Distribution:
     """The share of sketches with each number of primitives that occurs."""
     number, one = compact.counts, np.ones(len(compact), np.int64)
     return {
-        str(count): Share(clustered_share(number == count, one), standard_error(number == count, one))
+        str(count): Share(clustered_share(number == count, one), independent(number == count, one))
         for count in np.unique(number).tolist()
     }
 
@@ -78,14 +79,14 @@ def deviations(a: Distribution, reference: Distribution) -> tuple[Deviation, ...
     found = []
     for name in _names(a, reference):
         value, wanted = _value(a, name), _value(reference, name)
-        error = math.hypot(*(side[name].standard_error if name in side else 0.0 for side in (a, reference)))
+        error = _error_if_equal(value, _weight(a, name), wanted, _weight(reference, name))
         found.append(Deviation(name, value, wanted, _ratio(value - wanted, wanted), _ratio(value - wanted, error)))
     return tuple(found)
 
 
 def _share(hits: NDArray[np.bool_], compact: Compact) -> Share:
     by_sketch, of = hits.sum(axis=1), compact.counts
-    return Share(clustered_share(by_sketch, of), standard_error(by_sketch, of))
+    return Share(clustered_share(by_sketch, of), independent(by_sketch, of))
 
 
 def _names(a: Distribution, b: Distribution) -> Iterable[str]:
@@ -94,6 +95,21 @@ def _names(a: Distribution, b: Distribution) -> Iterable[str]:
 
 def _value(distribution: Distribution, name: str) -> float:
     return distribution[name].estimate.value if name in distribution else 0.0
+
+
+def _weight(distribution: Distribution, name: str) -> float:
+    """How much a share rests on. What a set does not name, it has none of, among as many as it has others."""
+    if name in distribution:
+        return distribution[name].independent
+    return max((share.independent for share in distribution.values()), default=0.0)
+
+
+def _error_if_equal(share: float, of: float, other: float, of_other: float) -> float:
+    """The standard error of the difference of two shares, both taken to be the one that the two sets have together."""
+    if not min(of, of_other) > 0:
+        return math.nan
+    together = (share * of + other * of_other) / (of + of_other)
+    return math.sqrt(together * (1 - together) * (1 / of + 1 / of_other))
 
 
 def _ratio(difference: float, unit: float) -> float:

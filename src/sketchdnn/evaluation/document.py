@@ -41,12 +41,13 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is said of one system."""
+    """What is said of one system; `command` says it again, and is shown so that it can be copied."""
 
     title: str
     lead: Sequence[str]
     warnings: Sequence[str] = ()
     sections: Sequence[Section] = field(default_factory=tuple)
+    command: str = ""
 
 
 def markdown(document: Document) -> str:
@@ -54,6 +55,8 @@ def markdown(document: Document) -> str:
     lines = [f"# {_plain(document.title)}", ""]
     for words in document.lead:
         lines += [_plain(words), ""]
+    if document.command:
+        lines += [f"    {' '.join(document.command.split())}", ""]
     for words in document.warnings:
         lines += [f"> **Note.** {_plain(words)}", ""]
     for section in document.sections:

@@ -60,6 +60,17 @@ def mean_estimate(values: Sequence[float] | NDArray[np.floating[Any]]) -> Estima
     return Estimate(mean, mean - reach, mean + reach)
 
 
+def ratio_estimate(values: NDArray[np.floating[Any]], of: NDArray[np.number]) -> Estimate:
+    """All of some values over all that they are of, with the interval of independent pairs (linearised, Student's).
+
+    >>> ratio_estimate(np.array([8.0, 30.0]), np.array([1, 3])).value
+    9.5
+    """
+    ratio = float(values.sum() / of.sum())
+    residual = mean_estimate((values - ratio * of) / of.mean())
+    return Estimate(ratio, ratio + residual.low - residual.value, ratio + residual.high - residual.value)
+
+
 def share_estimate(hits: float, of: float) -> Estimate:
     """A share with Wilson's interval, which stays inside 0..1 and is honest at both ends: 0 of 100 may still be 3 %.
 

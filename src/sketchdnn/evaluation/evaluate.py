@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
@@ -19,7 +20,7 @@ from sketchdnn.systems import System
 from . import raster
 from .distributions import construction, counts, deviations, kinds, total_variation
 from .features import Extractor
-from .likelihood import Denoising, likelihood
+from .likelihood import likelihood
 from .novelty import novelty
 from .protocol import VERSION, Protocol, data_hash
 from .samples import Samples, normalised_split
@@ -84,7 +85,7 @@ def evaluate(
     """
     stages = stages or Stages()
     references, sizes = open_references(dataset, settings, len(samples))
-    protocol = protocol_of(samples, dataset, extractor, settings, sizes, system)
+    protocol = protocol_of(samples.origin, len(samples), dataset, extractor, settings, sizes, system)
     judge = Judge(extractor, cache, stages, settings.seed)
     seen = judge.look(samples.compact, references.chosen_test, references.chosen_train, sizes)
     scores = judge.scores(seen, sizes)
@@ -112,17 +113,17 @@ def evaluate(
 
 
 def protocol_of(
-    samples: Samples,
+    origin: Mapping[str, Any],
+    samples: int,
     dataset: Dataset,
     extractor: Extractor,
     settings: Settings,
     sizes: Sizes,
     system: System | None,
 ) -> Protocol:
-    """All that the scores depend on."""
-    has_bits = settings.likelihood and isinstance(system, Denoising)
+    """All that the scores depend on; `origin` is that of so many samples."""
+    has_bits = settings.likelihood and system is not None
     whole = len(dataset.split("test"))
-    origin = samples.origin
     return Protocol(
         version=VERSION,
         size=raster.SIZE,
@@ -134,10 +135,12 @@ def protocol_of(
         data=data_hash(dataset),
         against_test=sizes.test,
         against_train=sizes.train,
+        validity=settings.validity,
         seed=settings.seed,
         likelihood_sketches=min(whole, settings.likelihood_sketches or whole) if has_bits else 0,
         likelihood_draws=settings.likelihood_draws if has_bits else 0,
         fast=settings.fast,
+        samples=samples,
         sampler=origin.get("sampler", ""),
         steps=origin.get("steps", 0),
         sample_seed=origin.get("seed", 0),
@@ -182,7 +185,7 @@ def _histogram(distances: tuple[float, ...]) -> dict[str, float]:
 
 def _likelihood(system: System | None, real: Compact, settings: Settings, stages: Stages) -> dict[str, Any] | None:
     """In the corpus's own frame, which is what a system was trained on."""
-    if not settings.likelihood or not isinstance(system, Denoising):
+    if not settings.likelihood or system is None:
         return None
     some = real[: settings.likelihood_sketches]
     with stages("likelihood") as tell:

@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .estimate import Estimate, normal_estimate
+from .estimate import Estimate, Z, normal_estimate
 from .features import comparable
 
 # Shares of both sets that the extrapolation looks at: their inverses are evenly spaced from 1 to 2.
@@ -44,15 +45,16 @@ def frechet_estimate(a: Float[Tensor, "a feature"], b: Float[Tensor, "b feature"
     equal, since the influences then are mostly noise themselves.
     """
     a, b = comparable(a, b)
-    of_a, of_b = _Gaussian.of(a), _Gaussian.of(b)
-    found = normal_estimate(_distance(of_a, of_b), math.sqrt(_variance(a, b, of_a, of_b)))
-    return Estimate(found.value, max(0.0, found.low), found.high)
+    value, variance = _distance_and_variance(a, b)
+    found = normal_estimate(value, math.sqrt(variance))
+    return Estimate(value, max(0.0, found.low), found.high)
 
 
 def frechet_at_infinity(
     a: Float[Tensor, "a feature"],
     b: Float[Tensor, "b feature"],
     *,
+    whole: Estimate | None = None,
     seed: int = 0,
     on_progress: Callable[[float], None] | None = None,
 ) -> Estimate:
@@ -63,63 +65,78 @@ def frechet_at_infinity(
     features vary in directions the bias is not yet a line in 1/N, and a part of it stays.
 
     The interval joins the error of the line with that of FID from the whole sets: the parts come from them, so all
-    of the line's points share that error.
+    of the line's points share that error. `whole` is what `frechet_estimate` says of the two, if that is known already.
     """
     a, b = comparable(a, b, at_least=4)
+    whole = whole or frechet_estimate(a, b)
     dice = np.random.default_rng(seed)
-    scores = []
-    for done, share in enumerate(SHARES, 1):
-        parts = (_part(rows, share, dice) for rows in (a, b))
-        scores.append(_distance(*(_Gaussian.of(part) for part in parts)))
+    scores = [whole.value]
+    for done, share in enumerate(SHARES[1:], 1):
+        scores.append(_distance(*(_Gaussian.of(_part(rows, share, dice)) for rows in (a, b))))
         if on_progress is not None:
-            on_progress(done / (len(SHARES) + 1))
+            on_progress(done / (len(SHARES) - 1))
     (_, intercept), of_line = np.polyfit([1 / share for share in SHARES], scores, 1, cov=True)
-    of_sets = _variance(a, b, _Gaussian.of(a), _Gaussian.of(b))
-    if on_progress is not None:
-        on_progress(1.0)
-    return normal_estimate(float(intercept), math.sqrt(float(of_line[1, 1]) + of_sets))
+    of_sets = (whole.high - whole.value) / Z  # not from its lower end, which stops at 0
+    return normal_estimate(float(intercept), math.hypot(math.sqrt(float(of_line[1, 1])), of_sets))
 
 
 @dataclass(frozen=True, slots=True)
 class _Gaussian:
-    """A Gaussian fitted to features, and a matrix `root` of few rows with rootᵀ root = covariance."""
+    """A Gaussian fitted to features: its mean, its covariance, and the features it was fitted to."""
 
     mean: Float[Tensor, " feature"]
     covariance: Float[Tensor, "feature feature"]
-    root: Float[Tensor, "rank feature"]
+    rows: Float[Tensor, "row feature"]
 
     @staticmethod
     def of(rows: Float[Tensor, "row feature"]) -> _Gaussian:
-        count, dimensions = rows.shape
         mean = rows.mean(0, dtype=torch.float64)
-        scale = math.sqrt(count - 1)
-        if count <= dimensions:
-            root = (rows.double() - mean) / scale
-            return _Gaussian(mean, root.T @ root, root)
-        covariance = mean.new_zeros(dimensions, dimensions)
-        for first in range(0, count, _ROWS):
-            centred = (rows[first : first + _ROWS].double() - mean) / scale
+        covariance = mean.new_zeros(len(mean), len(mean))
+        for first in range(0, len(rows), _ROWS):
+            centred = rows[first : first + _ROWS].double() - mean
             covariance += centred.T @ centred
-        return _Gaussian(mean, covariance, _root(covariance))
+        return _Gaussian(mean, covariance / (len(rows) - 1), rows)
 
+    @property
+    def rank(self) -> int:
+        """The most directions that the features can vary in."""
+        return min(self.rows.shape)
 
-def _root(covariance: Float[Tensor, "feature feature"]) -> Float[Tensor, "rank feature"]:
-    triangle: Tensor
-    triangle, failed = torch.linalg.cholesky_ex(covariance)
-    if not failed:
-        return triangle.T
-    # Not of full rank: a feature that never changes, say.
-    values, vectors = torch.linalg.eigh(covariance)
-    root: Tensor = values.clamp(min=0).sqrt()[:, None] * vectors.T
-    return root
+    def root(self) -> Float[Tensor, "rank feature"]:
+        """A matrix of few rows with rootᵀ root = covariance. It takes a while, and one of two Gaussians is enough."""
+        centred = (self.rows.double() - self.mean) / math.sqrt(len(self.rows) - 1)
+        if len(self.rows) <= len(self.mean):
+            return centred
+        triangle: Tensor
+        triangle, failed = torch.linalg.cholesky_ex(self.covariance)
+        if not failed:
+            return triangle.T
+        # Not of full rank: a feature that never changes, say. The triangle of QR is a root whatever the rank.
+        triangle = torch.linalg.qr(centred, mode="r").R
+        return triangle
 
 
 def _distance(a: _Gaussian, b: _Gaussian) -> float:
-    if len(b.root) < len(a.root):
+    if b.rank < a.rank:
         a, b = b, a
-    shared = torch.linalg.eigvalsh(_inner(a.root, b.covariance)).clamp(min=0).sqrt().sum()
+    return _from_eigenvalues(a, b, _solve(torch.linalg.eigvalsh, _inner(a.root(), b.covariance)))
+
+
+def _from_eigenvalues(a: _Gaussian, b: _Gaussian, of_inner: Float[Tensor, " rank"]) -> float:
     apart = (a.mean - b.mean).square().sum()
+    shared = of_inner.clamp(min=0).sqrt().sum()
     return max(0.0, float(apart + a.covariance.trace() + b.covariance.trace() - 2 * shared))
+
+
+def _solve(solver: Callable[[Tensor], Any], matrix: Float[Tensor, "r r"]) -> Any:
+    """A GPU's solver may give up on a matrix that is not of full rank, where the CPU's does not."""
+    try:
+        return solver(matrix)
+    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+        if matrix.device.type == "cpu":
+            raise
+        found = solver(matrix.cpu())
+        return found.to(matrix.device) if isinstance(found, Tensor) else [part.to(matrix.device) for part in found]
 
 
 def _inner(root: Float[Tensor, "rank feature"], covariance: Float[Tensor, "feature feature"]) -> Float[Tensor, "r r"]:
@@ -127,34 +144,34 @@ def _inner(root: Float[Tensor, "rank feature"], covariance: Float[Tensor, "featu
     return (inner + inner.T) / 2
 
 
-def _variance(a: Float[Tensor, "a feature"], b: Float[Tensor, "b feature"], of_a: _Gaussian, of_b: _Gaussian) -> float:
-    """The variance of FID by the influence of every row.
+def _distance_and_variance(a: Float[Tensor, "a feature"], b: Float[Tensor, "b feature"]) -> tuple[float, float]:
+    """FID, and its variance by the influence of every row, from one decomposition.
 
     The derivative by the mean of a set is 2 (μ − μ'); that by its covariance is 1 − T, where T carries the set to the
     other one: with K = F Cb Fᵀ it is Fᵀ K^−½ F for `b`, and Cb Fᵀ K^−3⁄2 F Cb for `a`. Directions that K does not reach
     have no derivative and are left out.
     """
-    if len(of_b.root) < len(of_a.root):
-        a, b, of_a, of_b = b, a, of_b, of_a
-    values, vectors = torch.linalg.eigh(_inner(of_a.root, of_b.covariance))
+    of_a, of_b = _Gaussian.of(a), _Gaussian.of(b)
+    if of_b.rank < of_a.rank:
+        of_a, of_b = of_b, of_a
+    root = of_a.root()
+    values, vectors = _solve(torch.linalg.eigh, _inner(root, of_b.covariance))
+    distance = _from_eigenvalues(of_a, of_b, values)
     reached = values > values[-1] * len(values) * torch.finfo(values.dtype).eps
-    values, turned = values[reached, None], vectors[:, reached].T @ of_a.root
+    values, turned = values[reached, None], vectors[:, reached].T @ root
     slope = 2 * (of_a.mean - of_b.mean)
-    on_a = _influences(a, of_a.mean, slope, values.pow(-0.75) * (turned @ of_b.covariance))
-    on_b = _influences(b, of_b.mean, -slope, values.pow(-0.25) * turned)
-    return float(on_a.var() / len(a) + on_b.var() / len(b))
+    on_a = _influences(of_a, slope, values.pow(-0.75) * (turned @ of_b.covariance))
+    on_b = _influences(of_b, -slope, values.pow(-0.25) * turned)
+    return distance, float(on_a.var() / len(on_a) + on_b.var() / len(on_b))
 
 
 def _influences(
-    rows: Float[Tensor, "row feature"],
-    mean: Float[Tensor, " feature"],
-    slope: Float[Tensor, " feature"],
-    half: Float[Tensor, "rank feature"],
+    of: _Gaussian, slope: Float[Tensor, " feature"], half: Float[Tensor, "rank feature"]
 ) -> Float[Tensor, " row"]:
-    """How FID changes with the weight of each row, up to a constant; halfᵀ half is the T of `_variance`."""
+    """How FID changes with the weight of each row, up to a constant; halfᵀ half is the T of the function above."""
     found = []
-    for first in range(0, len(rows), _ROWS):
-        centred = rows[first : first + _ROWS].double() - mean
+    for first in range(0, len(of.rows), _ROWS):
+        centred = of.rows[first : first + _ROWS].double() - of.mean
         found.append(centred @ slope + centred.square().sum(1) - (centred @ half.T).square().sum(1))
     return torch.cat(found)
 

@@ -6,9 +6,11 @@
 | `density` | the bound on −log2 of a density: differential bits, which move with the unit and with `last_std` |
 | `grid` | the bound on −log2 of a probability on a grid: the figure to compare with a model of tokens on that grid |
 | `grid_set` | `grid` less log2 of the number of matrices that hold the same sketch, since order carries no meaning |
+| `tokens` | of a model of tokens, exactly: −log2 of the probability of the sequence, on its own grid |
 
-A model of tokens in one canonical order already models the set: its figure stands beside `grid_set`. One that is
-trained on any order pays log2 n! more, and stands beside neither unless that is taken off.
+A system that knows the order of rows (`System.ordered`) gives other orders other probabilities, and nothing can be
+taken off: the set is at least as likely as this order of it, so `grid` itself bounds `grid_set`. So it is with a model
+of tokens, whose `grid` is exact, and there only if the grid is its own. What a system cannot say is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -25,17 +26,17 @@ from torch import Tensor
 
 from sketchdnn.diffusion.bins import Bins
 from sketchdnn.diffusion.bits import log_arrangements, num_primitives
-from sketchdnn.diffusion.likelihood import Elbo, Parts, authors_estimate, elbo, reconstruction
+from sketchdnn.diffusion.likelihood import Elbo, authors_estimate, reconstruction
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.process import JointProcess
-from sketchdnn.diffusion.step_draws import StepDraws, draw_steps, step_as_noisy_as
+from sketchdnn.diffusion.step_draws import StepDraws
 from sketchdnn.representation import Compact, layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import expand, smaller_end_first
-from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import RowForm, System
+from sketchdnn.systems.row_denoiser import RowDenoiser
 
-from .estimate import Estimate, EvaluationError, mean_estimate
+from .estimate import Estimate, EvaluationError, mean_estimate, ratio_estimate
 
 DRAWS = 16
 BATCH = 256
@@ -52,7 +53,7 @@ class Bits:
     """Means over sketches. Bits a primitive come by two divisors, which the paper's table mixes."""
 
     per_sketch: Estimate
-    per_primitive: Estimate  # each sketch by its own number of primitives
+    per_primitive: Estimate  # all bits by all primitives, as the 8.19 = 84.80/10.35 of Vitruvion in the paper's table
     per_row: Estimate  # by all 16 rows, empty ones included: the paper's 5.08 = 81.33/16
 
 
@@ -63,7 +64,7 @@ class Bound:
     bits: Bits
     terms: Mapping[str, Estimate]
     parts: Mapping[str, Estimate]
-    last_std: float  # of the parameters when the sketch is read off
+    last_std: float | None  # of the parameters when the sketch is read off; none if nothing is bounded, but exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,24 +75,13 @@ class Likelihoods:
     mean_primitives: float
     draws: int
     seed: int
-    read_at: int
-    grid_levels: int  # between −1 and 1, the outermost cells open
-    authors: Bits
-    density: Bound
-    grid: Bound
-    grid_set: Bits
-
-
-@runtime_checkable
-class Denoising(Protocol):
-    """What a system needs to be bounded here: a denoiser, and the process that it reverses."""
-
-    process: JointProcess
-
-    @property
-    def rows(self) -> RowForm: ...
-
-    def denoise(self, batch_t: SketchBatch, t: Int[Tensor, " batch"]) -> Prediction: ...
+    read_at: int | None  # none if it is exact
+    grid_levels: int  # between −1 and 1 unless told, the outermost cells open
+    authors: Bits | None
+    density: Bound | None
+    grid: Bound | None
+    grid_set: Bits | None
+    tokens: Bits | None = None
 
 
 def likelihood(
@@ -108,44 +98,72 @@ def likelihood(
 
     Noise and steps belong to a sketch's place, so `batch` only decides how much memory is used.
     """
-    model = _check(system, compact, draws, batch)
+    _check(compact, draws, batch)
     device = next(system.parameters()).device
-    process = model.process
-    read_at = step_as_noisy_as(process, NOISE_IN_CELLS * _cell(grid))
-    variance = float(process.params.var[read_at])
     generator = torch.Generator().manual_seed(seed)
-    steps = draw_steps(process.to("cpu"), len(compact), draws, generator, read_at=read_at)
+    steps = system.draw_steps(len(compact), draws, generator, width=NOISE_IN_CELLS * _cell(grid))
     tick = _ticker(on_progress, math.ceil(len(compact) / batch) * (2 * draws + 3))
 
-    found: list[tuple[SketchBatch, Parts, Elbo, Elbo]] = []
+    found: list[_Found] = []
     for first in range(0, len(compact), batch):
-        x0 = clean_rows(compact[first : first + batch], model.rows, device)
+        x0 = clean_rows(compact[first : first + batch], system.rows, device)
         places = slice(first, first + len(x0))
-        some = StepDraws(steps.t[:, places], steps.count[:, places].to(device), read_at)
+        some = None if steps is None else replace(steps, t=steps.t[:, places], count=steps.count[:, places].to(device))
         noise = _heard(seeded_noise(seed, torch.arange(first, places.stop, device=device)), tick)
         with torch.no_grad():
-            on_grid = elbo(
-                model.denoise, process, x0, noise, some, bins=grid, last_variance=SHARE_OF_NOISE**2 * variance
-            )
-            plain = reconstruction(model.denoise, process, x0, noise(0), variance, read_at=read_at)
-            authors = authors_estimate(model.denoise, process, x0, noise, some)
-        found.append((x0, authors, replace(on_grid, reconstruction=plain, last_variance=variance), on_grid))
+            found.append(_look(system, x0, noise, some, grid))
+    on_progress(1.0)
+    if all(one.grid is None and one.density is None for one in found):
+        raise EvaluationError(f"a '{system.name}' cannot say how likely a sketch is")
 
-    counts = torch.cat([num_primitives(x0) for x0, *_ in found]).cpu()
-    arrangements = torch.cat([log_arrangements(x0, grid) for x0, *_ in found]).cpu()
-    on_grid_nats = torch.cat([one.nats for *_, one in found]).cpu()
+    counts = torch.cat([one.primitives for one in found]).cpu()
+    on_grid, density, authors = ([getattr(one, name) for one in found] for name in ("grid", "density", "authors"))
+    bound = _bound(on_grid, counts)
+    off = 0.0 if system.ordered else torch.cat([one.arrangements for one in found]).cpu()
+    exact = not isinstance(found[0].density, Elbo)
     return Likelihoods(
         sketches=len(compact),
         mean_primitives=float(counts.double().mean()),
-        draws=draws,
+        draws=draws if steps is not None else 0,
         seed=seed,
-        read_at=read_at,
+        read_at=None if steps is None else steps.read_at,
         grid_levels=grid.levels,
-        authors=_bits(torch.cat([parts.total for _, parts, *_ in found]).cpu(), counts),
-        density=_bound([one for *_, one, _ in found], counts),
-        grid=_bound([one for *_, one in found], counts),
-        grid_set=_bits(on_grid_nats - arrangements, counts),
+        authors=_summed(authors, counts),
+        density=None if exact else _bound(density, counts),
+        grid=bound,
+        grid_set=None if bound is None else _bits(_nats(on_grid) - off, counts),
+        tokens=_summed(density, counts) if exact else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a system says of some sketches: bounds with their terms, or exact nats."""
+
+    primitives: Int[Tensor, " sketch"]
+    arrangements: Float[Tensor, " sketch"]
+    grid: _Said
+    density: _Said
+    authors: Float[Tensor, " sketch"] | None = None
+
+
+_Said = Elbo | Tensor | None
+
+
+def _look(system: System, x0: SketchBatch, noise: NoiseSource, steps: StepDraws | None, grid: Bins) -> _Found:
+    counted = num_primitives(x0), log_arrangements(x0, grid)
+    if not isinstance(system, RowDenoiser) or steps is None:
+        on_grid = system.likelihood(x0, noise, steps, bins=grid)
+        return _Found(*counted, on_grid, system.likelihood(x0, noise, steps))
+    # A denoiser is asked once for what its density and its grid share.
+    process, read_at = system.process, steps.read_at
+    variance = float(process.params.var[read_at])
+    bound = system.bound(x0, noise, steps, bins=grid, last_variance=SHARE_OF_NOISE**2 * variance)
+    plain = reconstruction(system.denoise, process, x0, noise(0), variance, read_at=read_at)
+    density = replace(bound, reconstruction=plain, last_variance=variance)
+    if not isinstance(process, JointProcess):
+        return _Found(*counted, bound, density)
+    return _Found(*counted, bound, density, authors_estimate(system.denoise, process, x0, noise, steps).total)
 
 
 def clean_rows(compact: Compact, form: RowForm, device: torch.device | str = "cpu") -> SketchBatch:
@@ -158,9 +176,7 @@ def clean_rows(compact: Compact, form: RowForm, device: torch.device | str = "cp
     return expand(kind, construction, params, arc_scalar=form.arc_scalar, none_construction=form.none_construction)
 
 
-def _check(system: System, compact: Compact, draws: int, batch: int) -> Denoising:
-    if not isinstance(system, Denoising):
-        raise EvaluationError(f"a '{system.name}' does not denoise, so its likelihood cannot be bounded this way")
+def _check(compact: Compact, draws: int, batch: int) -> None:
     if len(compact) < 2:
         raise EvaluationError(f"a likelihood needs two sketches at least to have an interval, not {len(compact)}")
     if draws < 1 or batch < 1:
@@ -171,7 +187,6 @@ def _check(system: System, compact: Compact, draws: int, batch: int) -> Denoisin
         raise EvaluationError("a sketch holds numbers that are not finite: it has no likelihood")
     if (compact.counts == 0).any():
         raise EvaluationError("a sketch without a primitive has no bits a primitive; leave it out")
-    return system
 
 
 def _cell(grid: Bins) -> float:
@@ -201,28 +216,42 @@ def _heard(noise: NoiseSource, tick: Callable[[], None]) -> NoiseSource:
     return draw
 
 
-def _bound(found: list[Elbo], counts: Int[Tensor, " sketch"]) -> Bound:
-    """What the batches say together."""
+def _bound(found: list[_Said], counts: Int[Tensor, " sketch"]) -> Bound | None:
+    """What the batches say together, by term and part where it is a sum of them."""
+    bounds = [one for one in found if isinstance(one, Elbo)]
+    if not bounds:
+        exact = _summed(found, counts)
+        return None if exact is None else Bound(exact, {}, {}, None)
     terms = {
-        name: torch.cat([getattr(one, name).total for one in found]).cpu()
+        name: torch.cat([getattr(one, name).total for one in bounds]).cpu()
         for name in ("prior", "diffusion", "reconstruction")
     }
     parts = {
         name: torch.cat(
-            [sum(getattr(term, name) for term in (one.prior, one.diffusion, one.reconstruction)) for one in found]
+            [sum(getattr(term, name) for term in (one.prior, one.diffusion, one.reconstruction)) for one in bounds]
         ).cpu()
         for name in ("construction", "kind", "params")
     }
     return Bound(
-        _bits(torch.cat([one.nats for one in found]).cpu(), counts),
+        _bits(_nats(found), counts),
         {name: _mean_bits(nats) for name, nats in terms.items()},
         {name: _mean_bits(nats) for name, nats in parts.items()},
-        math.sqrt(found[0].last_variance),
+        math.sqrt(bounds[0].last_variance),
     )
 
 
+def _summed(found: list[_Said], counts: Int[Tensor, " sketch"]) -> Bits | None:
+    return None if any(one is None for one in found) else _bits(_nats(found), counts)
+
+
+def _nats(found: list[_Said]) -> Float[Tensor, " sketch"]:
+    nats = [one.nats if isinstance(one, Elbo) else one for one in found]
+    return torch.cat([one for one in nats if one is not None]).cpu()
+
+
 def _bits(nats: Float[Tensor, " sketch"], counts: Int[Tensor, " sketch"]) -> Bits:
-    return Bits(_mean_bits(nats), _mean_bits(nats / counts), _mean_bits(nats / layout.MAX_PRIMITIVES))
+    per_primitive = ratio_estimate((nats / math.log(2)).numpy(), counts.numpy())
+    return Bits(_mean_bits(nats), per_primitive, _mean_bits(nats / layout.MAX_PRIMITIVES))
 
 
 def _mean_bits(nats: Float[Tensor, " sketch"]) -> Estimate:

@@ -95,7 +95,7 @@ def _nearest(rows: Float[Tensor, "row feature"], k: int) -> Float[Tensor, "row k
     """Squared distances from each row to its k nearest others, smallest first."""
     found = []
     for first, squared in _squared_distances(rows, rows):
-        squared[torch.arange(len(squared)), torch.arange(first, first + len(squared))] = torch.inf  # itself
+        squared.diagonal(first).fill_(torch.inf)  # itself
         found.append(squared.topk(k, largest=False).values)
     return torch.cat(found)
 

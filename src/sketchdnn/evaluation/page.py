@@ -60,6 +60,7 @@ def page(document: Document) -> str:
             f"<title>{escape(document.title)}</title>\n<style>{_CSS}</style>\n</head>\n<body>",
             f"<header><h1>{escape(document.title)}</h1>",
             *_paragraphs(document.lead),
+            f"<p><code>{escape(document.command)}</code></p>" if document.command else "",
             "</header>",
             *(f'<p class="warning">{escape(words)}</p>' for words in document.warnings),
             *(_section(section) for section in document.sections),

@@ -1,7 +1,7 @@
 """What a score means: everything that it depends on beside the sketches themselves, under one name.
 
-Two scores may be compared if their protocols agree in how sketches are measured. How a system drew them, by which
-sampler in how many steps, is its own affair: it is part of the name, but no hindrance.
+Two scores may be compared if their protocols agree in how sketches are measured. How a system drew them, how many, by
+which sampler in how many steps, is its own affair: it is part of the name, but no hindrance.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sketchdnn.geometry import SketchError
 # Raised whenever a score is computed otherwise than before, so that old reports are not compared with new ones.
 VERSION = 1
 _OF_LIKELIHOOD = ("likelihood_sketches", "likelihood_draws")
-# How sketches are measured. Sampler, steps and their seed are not here.
+# How sketches are measured. Their number, sampler, steps and seed are not here.
 _WORDS = {
     "version": "the version of the scores",
     "size": "the size of the pictures",
@@ -30,6 +30,7 @@ _WORDS = {
     "data": "the corpus",
     "against_test": "how many sketches are compared with the test split",
     "against_train": "how many sketches are compared with the training split",
+    "validity": "how many sketches are looked at one by one",
     "seed": "the seed that chooses references",
     "likelihood_sketches": "how many sketches likelihoods are taken of",
     "likelihood_draws": "how many draws a likelihood is taken from",
@@ -39,7 +40,8 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Renderer, extractor, corpus, sizes, seeds; and how the sketches were drawn, blank where they came in a file."""
+    """Renderer, extractor, corpus, sizes, seeds; and how many sketches there are and how they were drawn, blank where
+    they came in a file."""
 
     version: int
     size: int
@@ -51,10 +53,12 @@ class Protocol:
     data: str
     against_test: int
     against_train: int
+    validity: int
     seed: int
     likelihood_sketches: int
     likelihood_draws: int
     fast: bool
+    samples: int = 0
     sampler: str = ""
     steps: int = 0
     sample_seed: int = 0
@@ -105,7 +109,13 @@ def refuse_unlike(protocols: dict[str, Protocol]) -> None:
 
 def in_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """A protocol as people read it, from what `to_json` gave."""
-    others = {"id": "id", "sampler": "the sampler", "steps": "its steps", "sample_seed": "the seed of the sketches"}
+    others = {
+        "id": "id",
+        "samples": "how many sketches there are",
+        "sampler": "the sampler",
+        "steps": "its steps",
+        "sample_seed": "the seed of the sketches",
+    }
     named = {**_WORDS, **others}
     yes_or_no = {True: "yes", False: "no"}
     return [

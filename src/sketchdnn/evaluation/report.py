@@ -8,6 +8,7 @@ from typing import Any
 
 from sketchdnn.formats import FormatError, write
 from sketchdnn.formats.atomic import replacing
+from sketchdnn.geometry import SketchError
 
 from .document import markdown
 from .evaluate import Evaluation
@@ -18,6 +19,8 @@ from .sections import document
 from .sheets import galleries, write_sheet
 
 REPORT, SAMPLES = "report.json", "samples.jsonl"
+# What a comparison reads of a report.
+_PARTS = {"system": dict, "scores": dict, "validity": dict, "novelty": dict, "warnings": list}
 
 
 def write_samples(samples: Samples, folder: Path) -> None:
@@ -44,11 +47,13 @@ def load_report(path: Path) -> dict[str, Any]:
     try:
         report = json.loads(file.read_text(encoding="utf-8"))
         Protocol.from_json(report["protocol"])
-        missing = [name for name in ("system", "scores", "validity", "novelty") if name not in report]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, SketchError) as error:
         raise FormatError(file, f"is no report of an evaluation ({error})") from error
-    if missing:
-        raise FormatError(file, f"is no report of an evaluation: it has no {missing[0]}")
+    for name, kind in _PARTS.items():
+        if not isinstance(report.get(name), kind):
+            raise FormatError(file, f"is no report of an evaluation: it has no {name}")
+    if not isinstance(report["system"].get("name"), str):
+        raise FormatError(file, "is no report of an evaluation: its system has no name")
     return dict(report)
 
 
@@ -59,7 +64,7 @@ def is_report(path: Path) -> bool:
         return False
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(found, dict) and "protocol" in found
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from sketchdnn.data.loader import Dataset
-from sketchdnn.formats import FormatError
+from sketchdnn.formats import FormatError, shown
 from sketchdnn.generation.files import make_folder
 from sketchdnn.generation.generate import SIZE, STEPS, check_request
 from sketchdnn.geometry import Sketch, SketchError
@@ -20,7 +20,7 @@ from sketchdnn.systems import System, from_pretrained
 from sketchdnn.systems.pretrained import model_hash
 from sketchdnn.systems.sampling import check_sampler, check_step_count
 
-from .evaluate import Evaluation, evaluate, open_references, protocol_of
+from .evaluate import Evaluation, evaluate, protocol_of
 from .features import Extractor, default_cache
 from .inception import find_inception, load_inception
 from .protocol import Protocol, refuse_unlike
@@ -124,12 +124,12 @@ class Run:
     def measure(self, name: str, out: Path, *, is_model: bool, like: Protocol | None = None) -> Evaluation:
         """Judge a model or a file of sketches, and write the report. `like`: the protocol that it must share."""
         stages = Stages(self._on_stage, self.device)
-        system, samples = self._drawn(name, stages, out) if is_model else self._read(Path(name), stages, out)
         settings = self.request.settings
-        if like is not None:
-            _, sizes = open_references(self.dataset, settings, len(samples))
-            mine = protocol_of(samples, self.dataset, self._loaded(stages), settings, sizes, system)
-            refuse_unlike({"what was measured before": like, samples.name: mine})
+        system: System | None
+        if is_model:
+            system, samples = self._drawn(name, stages, out, like)
+        else:
+            system, samples = self._read(Path(name), stages, out, like)
         found = evaluate(
             samples,
             self.dataset,
@@ -143,18 +143,20 @@ class Run:
         write_report(found, out)
         return found
 
-    def _drawn(self, model: str, stages: Stages, out: Path) -> tuple[System, Samples]:
+    def _drawn(self, model: str, stages: Stages, out: Path, like: Protocol | None) -> tuple[System, Samples]:
         request = self.request
         with stages("loading the model"):
             system = from_pretrained(model)
-            check_step_count(request.steps, system.config.num_steps)
+            check_sampler(request.sampler, system)
+            check_step_count(request.steps, system.max_steps)
             make_folder(out)
             system = system.to_device(self.device)
         self._loaded(stages)  # refuses a wrong file before sketches are drawn
+        self._refuse_unlike(like, model, request.settings.count, system, stages)
         with stages("drawing sketches") as tell:
             samples = draw_samples(
                 system,
-                Path(model).name,
+                shown(Path(model).resolve().name),
                 request.settings.count,
                 seed=request.seed,
                 steps=request.steps,
@@ -165,13 +167,26 @@ class Run:
             write_samples(samples, out)  # at once: they are dear, and what comes after may be stopped
         return system, replace(samples, origin={**samples.origin, "system": system.name, "sha256": model_hash(model)})
 
-    def _read(self, path: Path, stages: Stages, out: Path) -> tuple[None, Samples]:
+    def _read(self, path: Path, stages: Stages, out: Path, like: Protocol | None) -> tuple[None, Samples]:
         if not path.exists():
             raise FormatError(path, "is not there")
         with stages("reading sketches"):
             samples = read_samples(path, self.request.settings.count)
             make_folder(out)
+        self._refuse_unlike(like, samples.name, len(samples), None, stages)
         return None, samples
+
+    def _refuse_unlike(
+        self, like: Protocol | None, name: str, samples: int, system: System | None, stages: Stages
+    ) -> None:
+        """Refuses what could not be compared afterwards."""
+        if like is None:
+            return
+        settings = self.request.settings
+        test, train = (len(self.dataset.split(split)) for split in ("test", "train"))
+        sizes = sizes_for(settings, samples, test, train)
+        mine = protocol_of({}, samples, self.dataset, self._loaded(stages), settings, sizes, system)
+        refuse_unlike({"what was measured before": like, name: mine})
 
     def _loaded(self, stages: Stages) -> Extractor:
         if self._extractor is None:

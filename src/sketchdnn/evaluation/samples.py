@@ -100,7 +100,7 @@ def read_samples(path: Path, count: int) -> Samples:
         reasons = "".join(f"; left out: {number:,} × {reason}" for reason, number in skipped.most_common(3))
         held = {0: "no sketch", 1: "only one sketch"}.get(len(sketches), f"only {len(sketches)} sketches")
         raise FormatError(path, f"holds {held} that can be judged, and scores need at least {FEWEST}{reasons}")
-    return Samples(shown(path.name), sketches, compact, {"kind": "samples"}, skipped, rejected)
+    return Samples(shown(path.resolve().name), sketches, compact, {"kind": "samples"}, skipped, rejected)
 
 
 def normalised_split(compact: Compact, *, already: bool) -> Compact:

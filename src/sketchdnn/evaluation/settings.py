@@ -80,10 +80,11 @@ def warnings_about(settings: Settings, sizes: Sizes, samples: int) -> list[str]:
                 f"{wanted:,} sketches were to be compared with the {split} split; there are enough for {used:,} "
                 f"({samples:,} samples), so both sides were cut to that."
             )
-    if sizes.test < DIMENSIONS:
+    small = sorted({size for size in (sizes.test, sizes.train) if 0 < size < DIMENSIONS})
+    if small:
         found.append(
-            f"FID from {sizes.test:,} sketches rests on fewer than the {DIMENSIONS:,} dimensions of its features: its "
-            "covariance is singular and the score too high by an amount that depends on the size. Compare it only "
-            "with scores of the same protocol, and with the floor beside it."
+            f"FID from {' and '.join(f'{size:,}' for size in small)} sketches rests on fewer than the {DIMENSIONS:,} "
+            "dimensions of its features: its covariance is singular and the score too high by an amount that depends "
+            "on the size. Compare it only with scores of the same protocol, and with the floor beside it."
         )
     return found

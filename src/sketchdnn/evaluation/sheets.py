@@ -26,10 +26,10 @@ def sketches_of(compact: Compact, index: Sequence[int] | NDArray[np.integer]) ->
 
 
 def write_sheet(compact: Compact, path: Path) -> None:
-    """The first 64 sketches of a set in one picture."""
+    """64 sketches of a set in one picture, drawn by lot: a file may be sorted."""
     from sketchdnn.render import gallery_png
 
-    shown = sketches_of(compact, range(min(SHEET_SIZE, len(compact))))
+    shown = sketches_of(compact, np.random.default_rng(0).permutation(len(compact))[:SHEET_SIZE])
     with replacing(path) as temporary:
         gallery_png(shown, columns=SHEET_COLUMNS).save(temporary, format="png")
 

@@ -51,7 +51,8 @@ def write_comparison(folder: Path, sources: Sequence[Source], *, columns: int = 
             if number:
                 rule(axes, 0, width, top + BETWEEN / 2)
             name = {"rotation": 90, "ha": "center", "va": "center", "fontsize": 9, "fontweight": "bold", "color": INK}
-            axes.text(MARGIN / 2 - 2, top - height / 2, source.name, **name)
+            # A file's name may hold dollars, which are no formula.
+            axes.text(MARGIN / 2 - 2, top - height / 2, source.name, parse_math=False, **name)
             for index, sketch in enumerate(source.sketches):
                 row, column = divmod(index, columns)
                 x, y = MARGIN + (column + 0.5) * pitch, top - (row + 0.5) * pitch

@@ -18,6 +18,7 @@ from torch.nn.functional import one_hot
 from sketchdnn.diffusion import latent
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.walk import Progress
+from sketchdnn.generation.engine import quick
 from sketchdnn.generation.generate import CHUNK, STEPS
 from sketchdnn.geometry import Kind, Primitive, Sketch, SketchError
 from sketchdnn.render import PALETTE, Stroke, Style
@@ -71,6 +72,8 @@ def watch(
     """Draw sketches 0..count−1 of a seed, as `generate` does, and look on at some shares of T."""
     if not 1 <= count <= CHUNK:
         raise SketchError(f"the figure shows 1 to {CHUNK} sketches, not {count}")
+    if system.max_steps is None:
+        raise SketchError(f"a '{system.name}' takes no noise away: there is nothing to show on the way")
     noise = seeded_noise(seed, torch.arange(CHUNK, device=next(system.parameters()).device))
     state = latent.of_noise(noise(0)).batch()
     seen: list[Glimpse] = []
@@ -82,9 +85,9 @@ def watch(
         state = progress.batch
         on_progress(progress.number / progress.total)
 
-    with torch.no_grad():
+    with torch.no_grad(), quick(system):
         last = system.sample(noise, steps=steps, on_step=look)
-    wanted = [share * system.config.num_steps for share in shares]
+    wanted = [share * system.max_steps for share in shares]
     nearest = {min(range(len(seen)), key=lambda i: abs(seen[i].t - t)) for t in wanted}
     ends = decode(last[:count], system.rows.arc_scalar)
     return Denoising(

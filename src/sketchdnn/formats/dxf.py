@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -73,10 +74,31 @@ def read(path: Path) -> Iterator[Found]:
 
 
 def write(sketches: Iterable[Sketch], path: Path) -> None:
-    """One sketch as a DXF of version R2010."""
+    """One sketch as a DXF of version R2010: the same sketch gives the same bytes."""
+    sketch = only_one(sketches, path)
+    with _no_clock(), replacing(path) as temporary:
+        _document(sketch).saveas(temporary)
+
+
+FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, keeps_constraints=False)
+
+
+@contextmanager
+def _no_clock() -> Iterator[None]:
+    """Without the time and the random names that ezdxf puts into every file, unless told otherwise."""
+    from ezdxf import options  # type: ignore[attr-defined]
+
+    before = options.write_fixed_meta_data_for_testing
+    options.write_fixed_meta_data_for_testing = True
+    try:
+        yield
+    finally:
+        options.write_fixed_meta_data_for_testing = before
+
+
+def _document(sketch: Sketch) -> Drawing:
     from ezdxf.filemanagement import new
 
-    sketch = only_one(sketches, path)
     document = new("R2010", units=_CODES[sketch.units] if sketch.units else 0)
     document.linetypes.add("DASHED", pattern=[0.75, 0.5, -0.25], description="Dashed __ __ __")
     document.layers.add(CONSTRUCTION_LAYER, linetype="DASHED")
@@ -88,11 +110,10 @@ def write(sketches: Iterable[Sketch], path: Path) -> None:
         size = box.size or 1.0
         document.header["$LTSCALE"] = size / 40  # a dash in proportion to the drawing, whatever its units
         document.set_modelspace_vport(height=1.2 * size, center=box.center)
-    with replacing(path) as temporary:
-        document.saveas(temporary)
-
-
-FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, keeps_constraints=False)
+    # What ezdxf would declare when it saves, but in no order that is the same in every process.
+    for name in sorted(document.entitydb.dxf_types_in_use()):
+        document.classes.add_class(name)
+    return document
 
 
 def _add(space: Modelspace, primitive: Primitive) -> None:

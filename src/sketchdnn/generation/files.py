@@ -1,21 +1,66 @@
-"""Sketches as files in a folder: each whole or not at all, named by its number, and a picture of them all."""
+"""Sketches as files in a folder: each whole or not at all, named by its number, with a page, a picture and a manifest.
+
+A sketch appears as soon as it is drawn. Whatever ends the work early, what was drawn stays, in all of its formats, and
+is in the page, the picture and the manifest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
+from typing import Any, Protocol
 
-from sketchdnn.formats import FormatError, write, writer_of
+from sketchdnn.formats import FormatError, read, write, writer_of
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.render import Style
 
-from .generate import Drawing
+from .manifest import Spool, entries, spools, write_manifest
+from .page import PAGE, Card, gallery_page
+from .share import ALONE, Share
 
 FORMATS = ("json", "svg", "dxf", "fcstd")
 GALLERY = "gallery.png"
-# More would be too large a picture to look at.
+# More would be too large a picture to look at, or a page to load.
 MOST_IN_GALLERY = 100
+MOST_ON_PAGE = 400
 _DIGITS = 4
+# What a sketch is best read back from: all but the last keep everything.
+_READ_BACK = (".json", ".svg", ".FCStd", ".dxf")
+
+
+class Drawn(Protocol):
+    """What is asked of a drawing: `Drawing` and `Completion` are such."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def sketch(self) -> Sketch: ...
+    @property
+    def attempts(self) -> int: ...
+    @property
+    def rejected(self) -> tuple[str, ...]: ...
+    @property
+    def repaired(self) -> tuple[str, ...]: ...
+    @property
+    def shortfall(self) -> str | None: ...
+
+
+# Writes more about a drawing to files whose names begin so, and says which: the hook for trajectories.
+Also = Callable[[Any, Path], Sequence[Path]]
+
+
+@dataclass(slots=True)
+class Written:
+    """What came of it."""
+
+    sketches: int = 0
+    short: int = 0  # of what was asked for
+    seconds: dict[str, float] = field(default_factory=lambda: {"drawing": 0.0, "writing": 0.0})
 
 
 def check_formats(names: Iterable[str]) -> list[str]:
@@ -37,35 +82,140 @@ def make_folder(folder: Path) -> None:
         raise FormatError(folder, f"cannot be made a folder ({error.strerror})") from error
 
 
-def write_sketches(drawings: Iterable[Drawing], count: int, folder: Path, formats: Sequence[str]) -> list[Path]:
-    """Write each sketch as it comes, in every format, and a gallery of the first at the end. Says which were written.
+def write_sketches(
+    drawings: Iterable[Drawn],
+    below: int,
+    folder: Path,
+    formats: Sequence[str],
+    *,
+    stem: str = "sketch",
+    facts: Mapping[str, Any] | None = None,
+    also: Also | None = None,
+    style: Style | None = None,
+    share: Share = ALONE,
+) -> Written:
+    """Write each sketch as it comes, in every format, and at the end the page, the picture and the manifest.
 
-    Whatever ends it early, Ctrl-C included, what was drawn stays and has its gallery.
+    Numbers of the whole job lie `below` that one, and names are long enough for them. `facts` are the manifest's: what
+    was asked for. Page and picture show sketches in that `style`. Of several processes each writes its own sketches,
+    and the first gathers.
     """
     chosen = check_formats(formats)
     make_folder(folder)
-    digits = max(_DIGITS, len(str(count - 1)))
-    written: list[Path] = []
-    shown: list[Sketch] = []
+    digits = max(_DIGITS, len(str(below - 1)))
+    facts, written, cards = dict(facts or {}), Written(), list[Card]()
+    spool = Spool(folder, share.rank)
     try:
-        for drawing in drawings:
-            stem = f"sketch-{drawing.number:0{digits}d}"
-            for name in chosen:
-                path = folder / f"{stem}{writer_of('', name).suffixes[0]}"
-                write(drawing.sketch, path, name)
-                written.append(path)
-            if len(shown) < MOST_IN_GALLERY:
-                shown.append(drawing.sketch)
+        for drawing in _timed(drawings, written.seconds):
+            path = folder / f"{stem}-{drawing.number:0{digits}d}"
+            with _together() as paths:
+                for name in chosen:
+                    paths.append(path.with_name(path.name + writer_of("", name).suffixes[0]))
+                    write(drawing.sketch, paths[-1], name)
+                if also is not None:
+                    paths += also(drawing, path)
+                files = tuple(each.name for each in paths)
+                spool.add(_entry(drawing, files, facts.get("seed")))
+            written.sketches += 1
+            written.short += drawing.shortfall is not None
+            if len(cards) < MOST_ON_PAGE:
+                cards.append(Card(drawing.number, drawing.sketch, files, drawing.shortfall))
+        spool.close()
+        share.wait()
+        if share.leads:
+            _gather(folder, facts, written, cards, style, share, finished=True)
+        share.wait()
+        return written
+    except BaseException:
+        spool.close()
+        if share.alone:
+            # The first thing that went wrong is what is told; a full disk does not take these either.
+            with suppress(SketchError):
+                _gather(folder, facts, written, cards, style, share, finished=False)
+        raise
     finally:
-        if shown:
-            written.append(_write_gallery(shown, folder / GALLERY))
-    return written
+        spool.path.unlink(missing_ok=True)
 
 
-def _write_gallery(sketches: Sequence[Sketch], path: Path) -> Path:
+@contextmanager
+def _together() -> Iterator[list[Path]]:
+    """Files of which all are written, or none is left: whatever happens, a sketch is there in all of its formats."""
+    paths: list[Path] = []
+    try:
+        yield paths
+    except BaseException:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _entry(drawing: Drawn, files: Sequence[str], seed: object) -> dict[str, Any]:
+    entry = {
+        "number": drawing.number,
+        "seed": seed,
+        "files": files,
+        "primitives": len(drawing.sketch),
+        "attempts": drawing.attempts,
+        "repaired": drawing.repaired,
+        "rejected": drawing.rejected,
+        "shortfall": drawing.shortfall,
+    }
+    score = getattr(drawing, "score", None)
+    return entry if score is None else {**entry, "score": round(score, 4)}
+
+
+def _gather(
+    folder: Path,
+    facts: dict[str, Any],
+    written: Written,
+    cards: Sequence[Card],
+    style: Style | None,
+    share: Share,
+    *,
+    finished: bool,
+) -> None:
+    """Manifest, picture and page, of all processes. If there is nothing to tell of, nothing is told."""
+    parts = spools(folder, share.world)
+    if not share.alone:
+        cards = [_read_back(entry, folder) for entry in islice(entries(parts), MOST_ON_PAGE)]
+        short = [entry["shortfall"] is not None for entry in entries(parts)]
+        written.sketches, written.short = len(short), sum(short)
+    if not cards:
+        return
+    seconds = {name: round(value, 3) for name, value in {**facts.pop("seconds", {}), **written.seconds}.items()}
+    # First, since it matters most if there is little room left.
+    write_manifest(folder, {**facts, "finished": finished, "seconds": seconds}, parts)
+    _write_gallery(cards[:MOST_IN_GALLERY], folder / GALLERY, style)
+    with replacing(folder / PAGE) as temporary:
+        temporary.write_text(gallery_page(cards, facts, written.sketches, style=style), encoding="utf-8")
+
+
+def _read_back(entry: Mapping[str, Any], folder: Path) -> Card:
+    """What another process wrote."""
+    named = {Path(name).suffix: name for name in entry["files"] if len(Path(name).suffixes) == 1}
+    best = next(named[suffix] for suffix in _READ_BACK if suffix in named)
+    return Card(entry["number"], read(folder / best).sketches[0], tuple(entry["files"]), entry["shortfall"])
+
+
+def _write_gallery(cards: Sequence[Card], path: Path, style: Style | None) -> None:
     from sketchdnn.render import gallery_png
 
-    captions = [str(number) for number in range(len(sketches))]
+    captions = [str(card.number) for card in cards]
     with replacing(path) as temporary:
-        gallery_png(sketches, captions=captions).save(temporary, format="png")
-    return path
+        gallery_png([card.sketch for card in cards], captions=captions, style=style).save(temporary, format="png")
+
+
+def _timed(drawings: Iterable[Drawn], seconds: dict[str, float]) -> Iterator[Drawn]:
+    """The drawings, with an account of the time until each came, and of the time until the next was asked for."""
+    stream = iter(drawings)
+    while True:
+        begun = time.perf_counter()
+        try:
+            drawing = next(stream)
+        except StopIteration:
+            return
+        finally:
+            seconds["drawing"] += time.perf_counter() - begun
+        begun = time.perf_counter()
+        yield drawing
+        seconds["writing"] += time.perf_counter() - begun

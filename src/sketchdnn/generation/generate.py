@@ -1,44 +1,55 @@
 """From a seed to sketches of a real size. Sketch i of a seed is the same whatever is asked for beside it.
 
-Its noise belongs to its number alone, and the network sees it in a batch of one fixed size, together with the same
-neighbours: arithmetic in a batch of another size may round otherwise, and a sampler makes much of the last bit.
+A sketch that is empty or not what was asked for is drawn anew, from other noise. Which attempt is kept depends on the
+sketch alone (and, if sketches are to be unique, on those before it), so rows of a batch that nobody needs draw attempts
+ahead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
-import torch
-
-from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.geometry import GeometryError, Sketch, SketchError, normalise
+from sketchdnn.diffusion.walk import Progress
+from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.representation import layout
 from sketchdnn.representation.codec import decode
-from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import System
 from sketchdnn.systems.sampling import check_sampler, check_step_count
 
-CHUNK = 16
+from .choices import given_for
+from .conditions import NO_CONDITIONS, Conditions, check_conditions
+from .engine import CHUNK, GPU_CHUNK, NUMBER_BITS, Ask, Engine, chunk_size, compiled
+from .keep import Keeper
+from .search import Attempt, Drawing, Search, most_attempts, sized
+
+__all__ = [
+    "CHUNK",
+    "GPU_CHUNK",
+    "SIZE",
+    "STEPS",
+    "UNITS",
+    "Drawing",
+    "OnProgress",
+    "check_request",
+    "chunk_size",
+    "draw",
+]
+
 STEPS = 50
 SIZE = 100.0
 UNITS = "mm"
-# A sketch with nothing in it is drawn anew, from other noise, but not for ever.
-_ATTEMPTS = 8
 _MOST_SEEDS = 2**64
 
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """A sketch, where it came from, and what the model drew that was no primitive and had to be left out."""
-
-    number: int
-    sketch: Sketch
-    attempts: int = 1
-    rejected: tuple[str, ...] = ()
-
-
 OnProgress = Callable[[float], None]
+
+
+class Place(Protocol):
+    """Where a sketch is to be, how large and by which name; none if it is empty or has no extent."""
+
+    def __call__(self, sketch: Sketch, *, name: str) -> Sketch | None: ...
 
 
 def draw(
@@ -50,77 +61,135 @@ def draw(
     sampler: str = "ancestral",
     size: float = SIZE,
     units: str = UNITS,
+    conditions: Conditions = NO_CONDITIONS,
+    first: int = 0,
+    frames: int = 0,
+    compile: bool = False,  # noqa: A002
     on_progress: OnProgress = lambda sketches: None,
 ) -> Iterator[Drawing]:
-    """Sketches 0..count−1 of a seed as their batches finish, the larger side of each `size` in `units`.
+    """Sketches first..first+count−1 of a seed as their batches finish, the larger side of each `size` in `units`.
 
-    `on_progress` hears how many sketches' worth of work is done.
+    Memory is bounded, however many there are. `frames` pictures are kept of how each came about. With `compile` a GPU
+    is quicker, once it has compiled. `on_progress` hears how many sketches' worth of work is done.
     """
-    check_request(count, seed, size)
-    check_sampler(sampler)
-    check_step_count(steps, system.config.num_steps)
+    check_request(count, seed, size, first)
+    check_sampler(sampler, system)
+    check_step_count(steps, system.max_steps)
+    check_conditions(conditions, system)
+    given_of = partial(given_for, conditions, seed, system=system)
+    engine = Engine(compiled(system) if compile else system, seed, steps, sampler, given_of)
+    place = partial(sized, size=size, units=units)
+    yield from draw_with(engine, count, place, conditions, first=first, frames=frames, on_progress=on_progress)
 
-    for first in range(0, count, CHUNK):
-        places = range(min(CHUNK, count - first))
+
+def draw_with(
+    engine: Engine,
+    count: int,
+    place: Place,
+    conditions: Conditions = NO_CONDITIONS,
+    *,
+    first: int = 0,
+    frames: int = 0,
+    on_progress: OnProgress = lambda sketches: None,
+) -> Iterator[Drawing]:
+    """`draw` with an engine that is ready, each sketch where `place` has it."""
+    keeper = Keeper(conditions, engine.system.known)
+    recorder = _Recorder(frames, engine.system.rows.arc_scalar)
+    for begin in range(0, count, window := engine.chunk):
+        numbers = range(first + begin, first + min(begin + window, count))
+        tell = _Teller(on_progress, begin, conditions)
         found: dict[int, Drawing] = {}
-        for attempt in range(_ATTEMPTS):
-            decoded = _chunk(system, seed, first, attempt, sampler, steps, partial(_tell, on_progress, first, count))
-            for place in places:
-                sketch = _sized(decoded[place], size, units)
-                if place not in found and sketch is not None:
-                    named = replace(sketch, extra={"id": f"seed {seed}, sketch {first + place}"})
-                    rejected = tuple(issue.reason for issue in decoded[place].rejects)
-                    found[place] = Drawing(first + place, named, attempt + 1, rejected)
-            if len(found) == len(places):
-                break
-        else:
-            raise SketchError(f"the model drew nothing in {_ATTEMPTS} attempts; use more steps or another model")
-        yield from (found[place] for place in places)
+        searches = {number: Search(number) for number in numbers}
+        while searches:
+            asks = _asks(list(searches.values()), window, most_attempts(conditions))
+            tell.begin(len(found), len(searches))
+            for ask, decoded in zip(asks, engine.draw(asks, _both(tell, recorder)), strict=True):
+                placed = place(decoded.sketch, name=f"seed {engine.seed}, sketch {ask.number}")
+                searches[ask.number].attempts.append(Attempt(placed, decoded, recorder.taken(ask)))
+            found |= _settled(searches, keeper)
+        on_progress(float(min(begin + window, count)))
+        yield from (found[number] for number in numbers)
 
 
-def check_request(count: int, seed: int, size: float) -> None:
+def check_request(count: int, seed: int, size: float, first: int = 0) -> None:
     """Refuses what cannot be drawn, before anything is."""
     if count < 1:
         raise SketchError(f"at least one sketch must be asked for, not {count}")
     if not 0 <= seed < _MOST_SEEDS:
         raise SketchError(f"a seed is a whole number from 0 to 2^64 − 1, not {seed}")
+    if first < 0 or first + count > 1 << NUMBER_BITS:
+        raise SketchError(f"the sketches of a seed are numbered from 0 to 2^{NUMBER_BITS} − 1")
     if not 1e-6 <= size <= 1e9:
         raise SketchError(f"a sketch cannot be {size} large")
 
 
-def _chunk(
-    system: System,
-    seed: int,
-    first: int,
-    attempt: int,
-    sampler: str,
-    steps: int,
-    on_part: OnProgress,
-) -> list[Decoded]:
-    """A whole batch, needed or not: what is in it depends on the number of its first sketch alone."""
-    device = next(system.parameters()).device
-    # Attempts count in the upper half of a sample's number, which no sketch of a seed reaches.
-    numbers = torch.arange(first, first + CHUNK, device=device) + (attempt << 32)
-    with torch.no_grad():
-        batch = system.sample(
-            seeded_noise(seed, numbers),
-            sampler=sampler,
-            steps=steps,
-            on_step=lambda progress: on_part(progress.number / progress.total),
-        )
-    return decode(batch, system.rows.arc_scalar)
+def _settled(searches: dict[int, Search], keeper: Keeper) -> dict[int, Drawing]:
+    """Takes out what is settled. Where sketches are to be unique, each waits for those before it."""
+    found: dict[int, Drawing] = {}
+    for number, search in list(searches.items()):
+        drawing = search.settle(keeper)
+        if drawing is not None:
+            keeper.keep(drawing.sketch)
+            found[number] = drawing
+            del searches[number]
+        elif keeper.conditions.unique:
+            break
+    return found
 
 
-def _tell(on_progress: OnProgress, first: int, count: int, part: float) -> None:
-    on_progress(min(float(count), first + part * CHUNK))
+def _asks(searches: Sequence[Search], room: int, most: int) -> list[Ask]:
+    """The next attempt at each, and in rows that are left attempts ahead, as many for each."""
+    ahead = max(1, room // len(searches))
+    return [
+        Ask(search.number, len(search.attempts) + step)
+        for step in range(ahead)
+        for search in searches
+        if len(search.attempts) + step < most
+    ]
 
 
-def _sized(decoded: Decoded, size: float, units: str) -> Sketch | None:
-    """The sketch, centred, its larger side `size`; none if it is empty or has no extent."""
-    if not decoded.sketch.primitives:
-        return None
-    try:
-        placed, _ = normalise(decoded.sketch, size / 2)
-    except GeometryError:
-        return None
-    return replace(placed, units=units)
+@dataclass(slots=True)
+class _Teller:
+    """Turns the steps of batches into sketches' worth of work, which never falls."""
+
+    on_progress: OnProgress
+    done: int
+    conditions: Conditions
+    base: float = 0.0
+    worth: float = 0.0
+    highest: float = 0.0
+
+    def begin(self, settled: int, unsettled: int) -> None:
+        """A batch, which is likely to settle some of what is not."""
+        share = 0.5 if self.conditions.asked else 1.0
+        self.base, self.worth = self.done + settled, unsettled * share / self.conditions.best_of
+
+    def hear(self, progress: Progress) -> None:
+        self.highest = max(self.highest, self.base + self.worth * progress.number / progress.total)
+        self.on_progress(self.highest)
+
+
+@dataclass(slots=True)
+class _Recorder:
+    """Keeps some frames of every walk until they are taken: its state, as a sketch."""
+
+    count: int
+    arc_scalar: layout.ArcScalar
+    frames: dict[Ask, list[Sketch]] = field(default_factory=dict)
+
+    def hear(self, asks: Sequence[Ask], progress: Progress) -> None:
+        if progress.number in {round(k * progress.total / self.count) for k in range(1, self.count + 1)}:
+            for ask, decoded in zip(asks, decode(progress.batch[: len(asks)], self.arc_scalar), strict=True):
+                self.frames.setdefault(ask, []).append(decoded.sketch)
+
+    def taken(self, ask: Ask) -> tuple[Sketch, ...]:
+        return tuple(self.frames.pop(ask, ()))
+
+
+def _both(tell: _Teller, recorder: _Recorder) -> Callable[[Sequence[Ask], Progress], None]:
+    def hear(asks: Sequence[Ask], progress: Progress) -> None:
+        tell.hear(progress)
+        if recorder.count:
+            recorder.hear(asks, progress)
+
+    return hear

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import ModelHubMixin
 
-from sketchdnn.geometry import Sketch
+from sketchdnn.geometry import Kind, Sketch, SketchError
 from sketchdnn.systems import System, from_pretrained, save_pretrained
 from sketchdnn.systems.pretrained import BUNDLED
 
-from .generate import SIZE, STEPS, UNITS, draw
+from .complete import complete
+from .conditions import Conditions
+from .engine import on_device
+from .generate import SIZE, STEPS, UNITS, Drawing, draw
+from .like import STRENGTH, draw_like
+
+Range = tuple[float, float]
 
 
 class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["cad", "sketch", "diffusion"]):
@@ -25,26 +32,85 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         self.system = system
 
     @classmethod
-    def from_pretrained(cls, model: str | Path = BUNDLED) -> SketchDNN:  # type: ignore[override]
+    def from_pretrained(cls, model: str | Path = BUNDLED, *, device: str = "cpu") -> SketchDNN:  # type: ignore[override]
         """Load a folder, a bundled model by its name, or, if no such folder exists, OWNER/NAME from the Hub."""
-        return cls(from_pretrained(model))
+        return cls(on_device(from_pretrained(model), device))
 
     def generate(
         self,
         count: int = 1,
         *,
         seed: int = 0,
+        first: int = 0,
         steps: int = STEPS,
         sampler: str = "ancestral",
         size: float = SIZE,
         units: str = UNITS,
+        primitives: int | tuple[int, int] | None = None,
+        kinds: Mapping[str, int] | None = None,
+        construction: Range | None = None,
+        aspect: Range | None = None,
+        closed: bool = False,
+        unique: bool = False,
+        novel: bool = False,
+        best_of: int = 1,
     ) -> list[Sketch]:
-        """Sketches 0..count−1 of a seed, the larger side of each `size` in `units`.
+        """Sketches first..first+count−1 of a seed, the larger side of each `size` in `units`.
 
-        Sketch i of a seed is the same whatever the count.
+        Sketch i of a seed is the same whatever the count. Conditions may be combined: `primitives=12` or `(8, 16)`,
+        `kinds={"line": 8, "circle": 2}`, the share of `construction` and the `aspect` (width over height) as ranges,
+        only `closed` profiles, no two alike (`unique`), none of the training corpus (`novel`), and for each the best
+        of several. A sketch that comes only close is among them: `draw` says what it lacks.
         """
-        drawn = draw(self.system, count, seed=seed, steps=steps, sampler=sampler, size=size, units=units)
+        conditions = Conditions(
+            primitives=_whole_range(primitives),
+            kinds=None if kinds is None else {_kind(name): number for name, number in kinds.items()},
+            construction=construction,
+            aspect=aspect,
+            closed=closed,
+            unique=unique,
+            novel=novel,
+            best_of=best_of,
+        )
+        drawn = self.draw(
+            count,
+            seed=seed,
+            first=first,
+            steps=steps,
+            sampler=sampler,
+            size=size,
+            units=units,
+            conditions=conditions,
+        )
         return [drawing.sketch for drawing in drawn]
+
+    def draw(self, count: int = 1, **options: Any) -> Iterator[Drawing]:
+        """The same one by one as they are drawn, each with an account of it; for a million, and for the curious.
+
+        Takes the options of `sketchdnn.generation.draw`.
+        """
+        return draw(self.system, count, **options)
+
+    def vary(
+        self,
+        sketch: Sketch,
+        count: int = 8,
+        *,
+        seed: int = 0,
+        strength: float = STRENGTH,
+        steps: int = STEPS,
+        sampler: str = "ancestral",
+    ) -> list[Sketch]:
+        """Variations of a sketch, in its place and at its size: the greater the `strength`, up to 1, the freer."""
+        drawn = draw_like(self.system, sketch, count, seed=seed, strength=strength, steps=steps, sampler=sampler)
+        return [drawing.sketch for drawing in drawn]
+
+    def complete(self, part: Sketch, count: int = 8, *, seed: int = 0, **options: Any) -> list[Sketch]:
+        """The part with what may have been left out: its primitives come first, as they are, and then what was added.
+
+        Takes the options of `sketchdnn.generation.complete`.
+        """
+        return [completion.sketch for completion in complete(self.system, part, count, seed=seed, **options)]
 
     def _save_pretrained(self, save_directory: Path) -> None:
         save_pretrained(self.system, save_directory)
@@ -52,3 +118,19 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
     @classmethod
     def _from_pretrained(cls, *, model_id: str, **_: Any) -> SketchDNN:
         return cls.from_pretrained(model_id)
+
+
+def _whole_range(number: int | tuple[int, int] | None) -> tuple[int, int] | None:
+    return (number, number) if isinstance(number, int) else number
+
+
+def _kind(name: str) -> Kind:
+    """A kind by its name; a `Kind` is one already.
+
+    >>> _kind("line"), _kind(Kind.ARC)
+    (<Kind.LINE: 0>, <Kind.ARC: 2>)
+    """
+    for kind in Kind:
+        if name in (kind, kind.label):
+            return kind
+    raise SketchError(f"'{name}' is no kind of primitive; use {', '.join(kind.label for kind in Kind)}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from .constraints import LENGTHS, PARTS_OF_KIND, Constraint
@@ -63,6 +65,14 @@ class Sketch:
     def __iter__(self) -> Iterator[Primitive]:
         return iter(self.primitives)
 
+    def save(self, path: str | Path, format: str | None = None) -> None:  # noqa: A002
+        """Write to a file, in the named format or the one that its suffix means: .json, .svg, .dxf, .FCStd, …"""
+        _above("formats").write(self, path, format)
+
+    def _repr_svg_(self) -> str:
+        """How a notebook shows it."""
+        return str(_above("render").svg(self))
+
     def moved(self, scale: float = 1.0, by: Vec = (0.0, 0.0)) -> Sketch:
         """Every place p becomes scale·p + by; lengths in constraints follow."""
         return replace(
@@ -78,6 +88,11 @@ class Sketch:
         if self.units is None or self.units == units:
             return replace(self, units=units)
         return replace(self.moved(MM_PER_UNIT[self.units] / MM_PER_UNIT[units]), units=units)
+
+
+def _above(room: str) -> Any:
+    """A room above this one, which imports nothing from there: only these two methods go up, and only when called."""
+    return import_module(f"sketchdnn.{room}")
 
 
 def _move(primitive: Primitive, scale: float, by: Vec) -> Primitive:

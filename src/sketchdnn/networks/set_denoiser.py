@@ -28,18 +28,21 @@ _OUTPUTS = [layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS]
 
 @dataclass(frozen=True, slots=True)
 class SetDenoiserConfig:
-    """The size of the network. `octaves`: the finest coordinate feature has a wavelength of 4 / 2^octaves."""
+    """The size of the network. `octaves`: the finest coordinate feature has a wavelength of 4 / 2^octaves.
+
+    `positions` adds a learned vector to each row, as in the ablation SketchDNN (Pos.): then order matters.
+    """
 
     width: int = 512
     depth: int = 12
     heads: int = 8
     octaves: int = 8
     time_features: int = 64
+    positions: bool = False
 
     @property
     def hidden(self) -> int:
-        """Inner width of SwiGLU: its three matrices cost what a plain 4× MLP's two do."""
-        return -(-8 * self.width // 3 // 64) * 64
+        return hidden_width(self.width)
 
 
 class SetDenoiser(nn.Module):
@@ -51,9 +54,10 @@ class SetDenoiser(nn.Module):
         width = config.width
         features = layout.ROW_WIDTH + NUM_GIVEN_FLAGS + 2 * config.octaves * layout.NUM_PARAMS
         self.embed = nn.Linear(features, width)
+        self.position = nn.Parameter(torch.zeros(layout.MAX_PRIMITIVES, width)) if config.positions else None
         self.time = nn.Sequential(nn.Linear(2 * config.time_features, width), nn.SiLU(), nn.Linear(width, width))
         self.modulation = nn.Linear(width, 6 * width)
-        self.blocks = nn.ModuleList(_Block(config) for _ in range(config.depth))
+        self.blocks = nn.ModuleList(Block(width, config.heads, config.hidden) for _ in range(config.depth))
         self.final_norm = nn.RMSNorm(width, elementwise_affine=False)
         self.final_modulation = nn.Linear(width, 2 * width)
         self.head = nn.Linear(width, sum(_OUTPUTS))
@@ -61,6 +65,8 @@ class SetDenoiser(nn.Module):
         for layer in (self.modulation, self.final_modulation, self.head):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
+        if self.position is not None:
+            nn.init.normal_(self.position, std=0.02)
 
     def forward(
         self,
@@ -71,8 +77,10 @@ class SetDenoiser(nn.Module):
         """`rows.params` scaled to unit variance; `noise` is any smooth measure of the level, about −3 to 3."""
         # Both ends in float32: half precision cannot tell 0.500 from 0.501, and a gap of that size is a failure.
         with torch.autocast(rows.params.device.type, enabled=False):
-            h = self.embed(torch.cat([rows.flat(), given, _fourier(rows.params, self.config.octaves)], dim=-1))
-            c = self.time(_waves(noise, self.config.time_features))
+            h = self.embed(torch.cat([rows.flat(), given, fourier(rows.params, self.config.octaves)], dim=-1))
+            c = self.time(waves(noise, self.config.time_features))
+            if self.position is not None:
+                h = h + self.position[: h.shape[1]]
         shared = self.modulation(functional.silu(c))[:, None].unflatten(-1, (6, -1))
         for block in self.blocks:
             h = block(h, shared)
@@ -82,21 +90,20 @@ class SetDenoiser(nn.Module):
         return Prediction(*torch.split(out, _OUTPUTS, dim=-1))
 
 
-class _Block(nn.Module):
+class Block(nn.Module):
     """Attention, then SwiGLU, each shifted, scaled and gated by the noise level."""
 
-    def __init__(self, config: SetDenoiserConfig) -> None:
+    def __init__(self, width: int, heads: int, hidden: int) -> None:
         super().__init__()
-        width = config.width
-        self.heads = config.heads
+        self.heads = heads
         self.table = nn.Parameter(torch.zeros(6, width))
         self.norm = nn.RMSNorm(width, elementwise_affine=False)
         self.qkv = nn.Linear(width, 3 * width, bias=False)
-        self.q_norm = nn.RMSNorm(width // config.heads)
-        self.k_norm = nn.RMSNorm(width // config.heads)
+        self.q_norm = nn.RMSNorm(width // heads)
+        self.k_norm = nn.RMSNorm(width // heads)
         self.out = nn.Linear(width, width, bias=False)
-        self.gate_up = nn.Linear(width, 2 * config.hidden, bias=False)
-        self.down = nn.Linear(config.hidden, width, bias=False)
+        self.gate_up = nn.Linear(width, 2 * hidden, bias=False)
+        self.down = nn.Linear(hidden, width, bias=False)
 
     def forward(self, h: Tensor, shared: Tensor) -> Tensor:
         shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = (shared + self.table).unbind(dim=-2)
@@ -114,13 +121,18 @@ class _Block(nn.Module):
         return out
 
 
-def _fourier(x: Float[Tensor, "batch prim param"], octaves: int) -> Float[Tensor, "batch prim feature"]:
+def hidden_width(width: int) -> int:
+    """Inner width of SwiGLU: its three matrices cost what a plain 4× MLP's two do."""
+    return -(-8 * width // 3 // 64) * 64
+
+
+def fourier(x: Float[Tensor, "batch prim param"], octaves: int) -> Float[Tensor, "batch prim feature"]:
     """sin and cos of each number at wavelengths 4, 2, 1, …: neighbouring places look different to a linear layer."""
     angles = (x[..., None] * (math.pi / 2 * 2.0 ** torch.arange(octaves, device=x.device))).flatten(-2)
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
-def _waves(noise: Float[Tensor, " batch"], count: int) -> Float[Tensor, "batch feature"]:
+def waves(noise: Float[Tensor, " batch"], count: int) -> Float[Tensor, "batch feature"]:
     """sin and cos of the noise level at geometric frequencies."""
     frequencies = torch.exp(torch.linspace(math.log(0.25), math.log(64.0), count, device=noise.device))
     angles = noise.float()[:, None] * frequencies

@@ -77,6 +77,10 @@ class Frame:
             self.height / 2 - self.scale * (p[1] - self.center[1]),
         )
 
+    def times(self, factor: float) -> Frame:
+        """The same view in a picture that is so much larger."""
+        return Frame(factor * self.width, factor * self.height, self.center, factor * self.scale)
+
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
@@ -86,6 +90,11 @@ class Stroke:
     color: str
     width: float
     dash: tuple[float, float] | None = None
+
+    def times(self, factor: float) -> Stroke:
+        """The same stroke in a picture that is so much larger."""
+        dash = self.dash and (factor * self.dash[0], factor * self.dash[1])
+        return replace(self, width=factor * self.width, dash=dash)
 
 
 def frame(sketch: Sketch, width: float, height: float, style: Style) -> Frame:

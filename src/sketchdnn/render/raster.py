@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -38,19 +39,26 @@ def png(sketch: Sketch, size: int = 400, *, style: Style | None = None) -> Image
 
 def picture(sketch: Sketch, width: int, height: int, style: Style) -> Image:
     """The sketch on its background, for a picture or for a card of a gallery."""
-    from PIL import Image, ImageDraw
-
     if not len(sketch):
-        image = Image.new("RGB", (width, height), style.background)
+        image = painted((), Frame(width, height, (0.0, 0.0), 1.0), style)
         write(image, EMPTY_TEXT, width / 2, height / 2, style)
         return image
+    style = style.thinned(len(sketch))
+    view = frame(sketch, width, height, style)
+    return painted(strokes(sketch, view, style), view, style)
+
+
+def painted(items: Iterable[Stroke], view: Frame, style: Style) -> Image:
+    """Strokes on the background, in a view of whole pixels."""
+    from PIL import Image, ImageDraw
+
+    width, height = int(view.width), int(view.height)
     samples = max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, _LARGE // max(width, height)))
     large = Image.new("RGB", (width * samples, height * samples), style.background)
     pen = ImageDraw.Draw(large)
-    style = style.thinned(len(sketch)).times(samples)
-    view = frame(sketch, *large.size, style)
-    for stroke in strokes(sketch, view, style):
-        _draw(pen, stroke, view, style)
+    view, style = view.times(samples), style.times(samples)
+    for stroke in items:
+        _draw(pen, stroke.times(samples), view, style)
     return large.reduce(samples)
 
 

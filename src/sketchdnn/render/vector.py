@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, Vec
@@ -38,7 +39,12 @@ def drawing(sketch: Sketch, width: float, height: float, style: Style) -> str:
         return text(EMPTY_TEXT, width / 2, height / 2, style)
     style = style.thinned(len(sketch))
     view = frame(sketch, width, height, style)
-    elements = [_element(stroke, view, style) for stroke in strokes(sketch, view, style)]
+    return painted(strokes(sketch, view, style), view, style)
+
+
+def painted(items: Iterable[Stroke], view: Frame, style: Style) -> str:
+    """Strokes in a view, as one group."""
+    elements = [_element(stroke, view, style) for stroke in items]
     return '<g fill="none" stroke-linecap="round">\n' + "\n".join(elements) + "\n</g>"
 
 

@@ -19,6 +19,7 @@ from .system import System
 from .tables import ConfigError, from_table
 
 _SECTIONS = ("system", "training")
+_DEFAULT, _DEFAULT_SYSTEM, _TINY = "ours", "sketchdnn", "tiny"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,30 @@ def preset_names() -> list[str]:
     return sorted(Path(file.name).stem for file in _folder().iterdir() if file.name.endswith(".toml"))
 
 
-def load_preset(name: str | Path) -> Preset:
-    """A preset of the package by its name, or one's own by the path of a .toml file."""
+def load_preset(name: str | Path | None = None, system: str | None = None) -> Preset:
+    """A preset of the package by its name, or one's own by the path of a .toml file; it must be of the `system` told.
+
+    Of a system alone it is that system's own, and `tiny` of a system is its tiny one.
+    """
+    if system is not None:
+        entry(system)
+        name = _named(name, system)
+    preset = _load(_DEFAULT if name is None else name)
+    if system not in (None, preset.system):
+        raise ConfigError(f"preset '{name}' is of the system {preset.system}, not {system}")
+    return preset
+
+
+def _named(name: str | Path | None, system: str) -> str | Path:
+    """`ours` and `tiny` are SketchDNN's; those of any other system bear its name."""
+    if system == _DEFAULT_SYSTEM:
+        return _DEFAULT if name is None else name
+    if name is None:
+        return system
+    return f"{system}-{_TINY}" if name == _TINY else name
+
+
+def _load(name: str | Path) -> Preset:
     path = Path(name)
     if path.suffix != ".toml":
         if str(name) not in preset_names():

@@ -2,7 +2,8 @@
 
 `eight_bit` stores the matrices of the blocks as int8 with one scale a row, at half the size of half precision; all the
 rest, such as the layers at both ends, which place coordinates, stays in half. `config.json` records a hash of the
-shards, by which a model is known and a damaged one found out.
+shards, by which a model is known and a damaged one found out. What the model remembers of its corpus lies beside them,
+if it was told (`known.safetensors`, with a hash of its own).
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from sketchdnn.formats.atomic import replacing
 from sketchdnn.geometry import SketchError
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 
+from .known import Known, read_known, write_known
 from .registry import build
 from .system import System
 from .tables import ConfigError, to_table
@@ -31,6 +34,7 @@ BUNDLED = "ours"
 # The library counts 16 MB as 16·10⁶ bytes, below our limit of 16 MiB with its header.
 _SHARD_SIZE = "16MB"
 _INDEX, _SINGLE, _CONFIG = "model.safetensors.index.json", "model.safetensors", "config.json"
+_KNOWN = "known.safetensors"
 _SCALE = ".scale"
 _BLOCKS = "network.blocks."
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
@@ -59,7 +63,18 @@ def save_pretrained(system: System, folder: str | Path, *, eight_bit: bool = Fal
         "sha256": _hash(folder, _shards(folder)),
         "config": to_table(system.config),
     }
-    (folder / _CONFIG).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    if system.known is not None:
+        write_known(system.known, folder / _KNOWN)
+        facts["known"] = _hash(folder, [_KNOWN])
+    _write_facts(folder, facts)
+
+
+def save_known(known: Known, model: str | Path) -> None:
+    """Add to a model that is there what it is to remember of its corpus, without a touch on its weights."""
+    folder = _found(model)
+    facts = _facts(folder)
+    write_known(known, folder / _KNOWN)
+    _write_facts(folder, facts | {"known": _hash(folder, [_KNOWN])})
 
 
 def from_pretrained(model: str | Path = BUNDLED) -> System:
@@ -75,6 +90,7 @@ def from_pretrained(model: str | Path = BUNDLED) -> System:
     except (RuntimeError, KeyError) as error:
         first = (str(error).splitlines() or [""])[0]
         raise PretrainedError(f"{folder}: the weights do not fit the configuration ({first})") from error
+    system.known = _known(folder, facts.get("known"))
     return system.eval()
 
 
@@ -124,6 +140,25 @@ def _facts(folder: Path) -> dict[str, Any]:
             "train it anew or use the version of the program that wrote it"
         )
     return dict(facts)
+
+
+def _write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
+    with replacing(folder / _CONFIG) as temporary:
+        temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+def _known(folder: Path, recorded: object) -> Known | None:
+    """What a model remembers; nothing if it never was told anything."""
+    if recorded is None:
+        return None
+    if not (folder / _KNOWN).is_file():
+        raise PretrainedError(f"{folder}: {_KNOWN} is missing; copy the model again, all of its files")
+    if _hash(folder, [_KNOWN]) != recorded:
+        raise PretrainedError(f"{folder}: its {_KNOWN} is not the one it was saved with; copy the model again")
+    try:
+        return read_known(folder / _KNOWN)
+    except SketchError as error:
+        raise PretrainedError(f"{folder}: {error}") from error
 
 
 def _tensors(folder: Path, recorded: object) -> dict[str, Tensor]:

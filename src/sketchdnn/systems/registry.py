@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .sketchdnn import SketchDNN, SketchDNNConfig
+from .latent import LatentConfig, LatentDiffusion
+from .sketchdnn import SketchDNN, SketchDNNConfig, SketchDNNPos
+from .sketchdnn_cat import SketchDNNCat, SketchDNNCatConfig
+from .sketchgen import SketchGen, SketchGenConfig
 from .system import System
 from .tables import ConfigError, from_table
+from .vitruvion import Vitruvion, VitruvionConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,11 @@ class Entry:
 
 SYSTEMS: Mapping[str, Entry] = {
     SketchDNN.name: Entry(SketchDNNConfig, SketchDNN),
+    SketchDNNPos.name: Entry(SketchDNNConfig, SketchDNNPos),
+    SketchDNNCat.name: Entry(SketchDNNCatConfig, SketchDNNCat),
+    LatentDiffusion.name: Entry(LatentConfig, LatentDiffusion),
+    Vitruvion.name: Entry(VitruvionConfig, Vitruvion),
+    SketchGen.name: Entry(SketchGenConfig, SketchGen),
 }
 
 

@@ -10,9 +10,11 @@ from sketchdnn.diffusion import samplers
 from sketchdnn.diffusion.given import Given
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Denoiser, JointProcess
-from sketchdnn.diffusion.walk import OnStep
+from sketchdnn.diffusion.walk import OnStep, Start
 from sketchdnn.geometry import SketchError
 from sketchdnn.representation.batch import SketchBatch
+
+from .system import System
 
 
 class Sampler(Protocol):
@@ -27,6 +29,7 @@ class Sampler(Protocol):
         steps: Sequence[int] | None = None,
         given: Given | None = None,
         on_step: OnStep | None = None,
+        start: Start | None = None,
     ) -> SketchBatch: ...
 
 
@@ -47,28 +50,37 @@ def draw_sketches(
     steps: int | Sequence[int] | None,
     given: Given | None,
     on_step: OnStep | None,
+    start: Start | None = None,
 ) -> SketchBatch:
-    """Walk with the sampler of that name. A number of steps is spaced quadratically: more of them near 0.
+    """Walk with the sampler of that name, through the steps of `steps_of`.
 
     Where the process means the expected logit of a label, `ancestral` draws the label instead: few steps then do.
     """
     check_sampler(sampler)
-    if isinstance(steps, int):
-        check_step_count(steps, process.num_steps)
-        steps = samplers.step_sequence(process.num_steps, steps, "quadratic")
+    steps = steps_of(steps, process.num_steps if start is None else start.t)
     chosen = SAMPLERS[sampler]
     if sampler == "ancestral" and process.reverse_logits == "expected":
         chosen = partial(samplers.ancestral, labels="drawn")
-    return chosen(denoise, process, noise, steps=steps, given=given, on_step=on_step)
+    return chosen(denoise, process, noise, steps=steps, given=given, on_step=on_step, start=start)
 
 
-def check_sampler(sampler: str) -> None:
-    """Refuses a name that is none."""
+def steps_of(steps: int | Sequence[int] | None, first: int) -> Sequence[int] | None:
+    """Which steps to go through from `first` to 0: a number of them is spaced quadratically, more near 0."""
+    if not isinstance(steps, int):
+        return steps
+    check_step_count(steps, first)
+    return samplers.step_sequence(first, steps, "quadratic")
+
+
+def check_sampler(sampler: str, system: System | None = None) -> None:
+    """Refuses a name that is none, or a way in which this system cannot draw."""
     if sampler not in SAMPLERS:
         raise SketchError(f"'{sampler}' is no sampler; use one of {', '.join(SAMPLERS)}")
+    if system is not None and sampler not in system.samplers:
+        raise SketchError(f"a '{system.name}' cannot draw with {sampler}; use {' or '.join(system.samplers)}")
 
 
-def check_step_count(steps: int, num_steps: int) -> None:
-    """Refuses more steps than the process has, or none."""
-    if not 1 <= steps <= num_steps:
-        raise SketchError(f"this model draws in 1 to {num_steps} steps, not {steps}")
+def check_step_count(steps: int, most: int | None) -> None:
+    """Refuses no steps, or more than the process has. `most` is a system's `max_steps`: without one any number goes."""
+    if most is not None and not 1 <= steps <= most:
+        raise SketchError(f"this model draws in 1 to {most} steps, not {steps}")

@@ -12,15 +12,17 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from sketchdnn.diffusion.bins import Bins
-from sketchdnn.diffusion.given import Given
+from sketchdnn.diffusion.given import Given, Way
 from sketchdnn.diffusion.likelihood import Elbo
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise
 from sketchdnn.diffusion.step_draws import StepDraws
-from sketchdnn.diffusion.walk import OnStep
+from sketchdnn.diffusion.walk import OnStep, Start
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
+
+from .known import Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,42 @@ class GivenFlags:
 
 
 class System(nn.Module, ABC):
-    """A network, what it learns and how it draws."""
+    """A network, what it learns and how it draws. `known` is what it remembers of its corpus, if it was told.
+
+    `samplers` are the ways it can draw, the usual one first. A system that draws primitive by primitive, with no noise
+    to take away, has one way, which is ancestral too, and no steps: whatever number of them is asked for means nothing.
+    """
 
     name: ClassVar[str]
+    samplers: ClassVar[tuple[str, ...]] = ("ancestral",)
     config: Any
+    known: Known | None = None
+
+    @property
+    def max_steps(self) -> int | None:
+        """T, the most steps that it can draw in and the range of t in training; none if it knows no noise levels."""
+        return None
+
+    @property
+    def ordered(self) -> bool:
+        """Whether rows in another order are another sketch to it."""
+        return True
+
+    @property
+    def given_ways(self) -> tuple[Way, ...]:
+        """How it can be shown what is given when it draws; not at all if there are none."""
+        return ()
+
+    def starts_from(self, other: System) -> bool:
+        """Whether it can begin with the weights of another."""
+        return bool(other.name == self.name and other.config == self.config)
+
+    def draw_steps(self, batch: int, draws: int, generator: torch.Generator, *, width: float) -> StepDraws | None:
+        """The steps at which `likelihood` looks, for sketches that need be told apart by no less than `width`.
+
+        None if it looks at none: its likelihood is exact.
+        """
+        return None
 
     @property
     @abstractmethod
@@ -71,11 +105,15 @@ class System(nn.Module, ABC):
         steps: int | Sequence[int] | None = None,
         given: Given | None = None,
         on_step: OnStep | None = None,
+        start: Start | None = None,
     ) -> SketchBatch:
-        """Sketches of some noise: the same noise gives the same sketches."""
+        """Sketches of some noise: the same noise gives the same sketches. `start` has it walk back from given ones."""
 
     @abstractmethod
     def likelihood(
-        self, x0: SketchBatch, noise: NoiseSource, steps: StepDraws, *, bins: Bins | None = None
-    ) -> Elbo | Float[Tensor, " batch"]:
-        """A bound on −log p with its terms, or exact nats."""
+        self, x0: SketchBatch, noise: NoiseSource, steps: StepDraws | None, *, bins: Bins | None = None
+    ) -> Elbo | Float[Tensor, " batch"] | None:
+        """A bound on −log p with its terms, or exact nats, or none where it cannot be had.
+
+        With `bins` it is the probability of the sketch on that grid, else a density. `steps` are of `draw_steps`.
+        """

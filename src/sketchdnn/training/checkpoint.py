@@ -107,6 +107,8 @@ def load(path: Path, state: State, identity: dict[str, Any]) -> dict[str, Any]:
 
 def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
     """A run goes on as it began: another configuration would make it neither one nor the other."""
+    if then.get("name") != now.get("name"):
+        raise RunError(f"{path}: this checkpoint is of a {then.get('name')}, not of a {now.get('name')}")
     before, after = _flat(then), _flat(now)
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):

@@ -139,6 +139,8 @@ class Run:
 
     def _terms(self) -> Tensor:
         draws = draw(self.config.seed, self.order.numbers(self.step), self.corpus.kind.shape[1])
+        # What a network draws by itself, as dropout does, is a function of the seed and the step too.
+        torch.manual_seed((self.config.seed + self.step * self.ranks.world + self.ranks.rank) % 2**63)
         with precision(self.device):
             terms: Tensor = self.objective(self.indices(self.step), self.positions, draws.noise, draws.choices)
         return terms
@@ -153,6 +155,7 @@ class Run:
     def _identity(self) -> dict[str, Any]:
         return {
             "representation": REPRESENTATION_VERSION,
+            "name": self.system.name,
             "system": to_table(self.system.config),
             "training": self.config.identity(),
             "data": {"sketches": len(self.corpus), "kinds": _digest(self.corpus.kind)},

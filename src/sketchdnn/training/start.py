@@ -82,7 +82,9 @@ def _system(request: Request) -> System:
     system = request.preset.make()
     if request.init_from is not None:
         other = from_pretrained(request.init_from)
-        if other.config != system.config:
+        if other.name != system.name:
+            raise RunError(f"{request.init_from}: that model is a {other.name}, and the preset's is a {system.name}")
+        if not system.starts_from(other):
             raise RunError(
                 f"{request.init_from}: that model is of another shape than the preset; choose the preset it was made by"
             )

@@ -15,7 +15,7 @@ from sketchdnn.diffusion.times import authors_times, paper_times
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import from_flat
 from sketchdnn.systems import System
-from sketchdnn.systems.sketchdnn import draw_given
+from sketchdnn.systems.given_flags import draw_given
 
 from .config import Times, TrainConfig
 from .corpus import NUM_SYMMETRIES, Corpus
@@ -30,7 +30,7 @@ class Objective(nn.Module):
     def __init__(self, system: System, corpus: Corpus, config: TrainConfig) -> None:
         super().__init__()
         self.system, self.corpus, self.config = system, corpus, config
-        self.edges = time_edges(system.config.num_steps, config.times).to(corpus.params.device)
+        self.edges = time_edges(system.max_steps, config.times).to(corpus.params.device)
 
     def forward(
         self,
@@ -60,11 +60,13 @@ def draw(seed: int, numbers: Int[Tensor, " batch"], num_rows: int) -> Draws:
     )
 
 
-def time_edges(num_steps: int, times: Times = "low_noise") -> Float[Tensor, " steps"]:
-    """The cumulative density of t in 1..T.
+def time_edges(num_steps: int | None, times: Times = "low_noise") -> Float[Tensor, " steps"]:
+    """The cumulative density of t in 1..T; a system without steps is always at 1, which means nothing to it.
 
     `low_noise` is half uniform, half uniform in the logarithm of the noise: it dwells where gaps close.
     """
+    if num_steps is None:
+        return torch.ones(1, dtype=torch.float64)
     if times == "uniform":
         return _cumulative(paper_times(num_steps))
     if times == "authors":

@@ -6,7 +6,7 @@ import torch
 
 from sketchdnn.representation.batch import from_flat
 from sketchdnn.systems import System
-from sketchdnn.systems.sketchdnn import draw_given
+from sketchdnn.systems.given_flags import draw_given
 
 from .config import TrainConfig
 from .corpus import Corpus
@@ -22,11 +22,12 @@ _SEED = 0x76616C6964
 
 
 def validate(system: System, corpus: Corpus, config: TrainConfig) -> dict[int, float]:
-    """The mean loss at each level t, nothing given and nothing turned."""
+    """The mean loss at each level t, nothing given and nothing turned; without levels there is one mean, at 1."""
     device = corpus.params.device
     count = min(len(corpus), MOST)
     size = min(count, max(1, config.batch_size))
-    steps = [max(1, round(share * system.config.num_steps)) for share in LEVELS]
+    most = system.max_steps
+    steps = [1] if most is None else sorted({max(1, round(share * most)) for share in LEVELS})
     sums = torch.zeros(len(steps), dtype=torch.float64, device=device)
     training = system.training
     system.eval()

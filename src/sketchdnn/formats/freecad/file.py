@@ -69,8 +69,10 @@ def write(sketches: Iterable[Sketch], path: Path) -> None:
         if left < 0:
             raise FormatError(path, f"would be larger than {MAX_BYTES >> 20} MiB; write to a folder, a file a sketch")
     xml = _DOCUMENT % {b"count": len(objects), b"heads": b"".join(heads), b"objects": b"\n".join(objects)}
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_MEMBER, xml)
+    member = zipfile.ZipInfo(_MEMBER)  # which has no time: the same sketch gives the same bytes
+    member.external_attr = 0o644 << 16
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        archive.writestr(member, xml, zipfile.ZIP_DEFLATED)
 
 
 FORMAT = Format("freecad", (".FCStd",), holds_many=True, recognises=_recognises, read=read, write=write)

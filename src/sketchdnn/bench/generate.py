@@ -1,0 +1,188 @@
+"""How fast sketches are drawn: the bundled model as it is used, and the paper's network with all of its steps.
+
+Each is timed beside the plain eager float32 loop that one writes first, at a batch of its own. What a loop takes is
+proportional to its steps, so the long ones may be timed on a few of them.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from rich.table import Table
+
+from sketchdnn.diffusion import seeded_noise
+from sketchdnn.generation import draw
+from sketchdnn.generation.engine import chunk_size, compiled, on_device, quick
+from sketchdnn.generation.generate import STEPS
+from sketchdnn.geometry import SketchError
+from sketchdnn.systems import System, from_pretrained, load_preset
+
+AS_USED, EAGER = "as used", "eager float32"
+BUNDLED, PAPER = "the bundled model", "the paper's network, untrained"
+_NOTE = (
+    "After a warm-up, without writing files. The bundled model as used is all that `sketchdnn generate` does before it "
+    "writes: every sketch is drawn, decoded, placed and checked. The other rows are the sampler alone. What was timed "
+    "on fewer steps or sketches says so, and is scaled in proportion."
+)
+# Compiled at first, run once more as it is, then recorded as a graph: the first step of a walk as well as the others.
+_WARM_UPS = 3
+_COLUMNS = ("what", "way", "sketches", "steps", "seconds", "sketches/s", "of eager")
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateTiming:
+    """Seconds for `count` sketches in `steps`; timed on fewer of both, if `timed` says so."""
+
+    what: str
+    way: str
+    count: int
+    steps: int
+    seconds: float
+    timed: str = ""
+
+    @property
+    def sketches_per_second(self) -> float:
+        return self.count / self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateBench:
+    """All timings of a run."""
+
+    device: str
+    timings: tuple[GenerateTiming, ...]
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """As words, one row a timing."""
+        for timing in self.timings:
+            plain = next((t for t in self.timings if (t.what, t.way) == (timing.what, EAGER)), None)
+            yield (
+                timing.what,
+                timing.way + (f" ({timing.timed})" if timing.timed else ""),
+                f"{timing.count:,}",
+                f"{timing.steps:,}",
+                f"{timing.seconds:.4g}",
+                f"{timing.sketches_per_second:.4g}",
+                f"{plain.seconds / timing.seconds:.1f}×" if plain else "",
+            )
+
+    def table(self) -> Table:
+        table = Table(*_COLUMNS, title=f"Drawing sketches, {self.device}")
+        for row in self.rows():
+            table.add_row(*row)
+        return table
+
+    def markdown(self, command: str) -> str:
+        lines = [f"# Drawing speed\n\n`{command}` on {self.device}. {_NOTE}\n", f"| {' | '.join(_COLUMNS)} |"]
+        lines += [f"|{'---|' * len(_COLUMNS)}", *(f"| {' | '.join(row)} |" for row in self.rows()), ""]
+        return "\n".join(lines)
+
+
+def time_generate(
+    device: str = "cpu",
+    count: int = 10_000,
+    *,
+    model: str = "ours",
+    steps: int = STEPS,
+    paper: bool = False,
+    paper_steps: int = 100,
+    batch: int | None = None,
+    on_stage: Callable[[str], None] = lambda _: None,
+) -> GenerateBench:
+    """Draw `count` sketches with the bundled model and, if wanted, with the paper's network in its 2000 steps.
+
+    The paper's network is timed on `paper_steps` of them and on one `batch`, which is the device's usual unless told;
+    so are the eager loops, on as many sketches.
+    """
+    if count < 1 or paper_steps < 1 or (batch is not None and batch < 1):
+        raise SketchError("the numbers of sketches and steps to time are at least 1")
+    on_stage("loading")
+    system = on_device(from_pretrained(model), device)
+    batch = min(batch or chunk_size(torch.device(device)), count)
+    timings = [
+        _as_used(system, count, steps, device, on_stage),
+        _loop(system, BUNDLED, EAGER, count, steps, steps, batch, device, on_stage),
+    ]
+    if paper:
+        del system
+        _empty(device)
+        torch.manual_seed(0)
+        system = on_device(load_preset("paper").make().eval(), device)
+        total = system.max_steps or paper_steps
+        few = min(paper_steps, total)
+        timings += [_loop(system, PAPER, way, count, total, few, batch, device, on_stage) for way in (AS_USED, EAGER)]
+    name = torch.cuda.get_device_name(device) if device != "cpu" else f"CPU, {torch.get_num_threads()} threads"
+    return GenerateBench(name, tuple(timings))
+
+
+def _as_used(system: System, count: int, steps: int, device: str, on_stage: Callable[[str], None]) -> GenerateTiming:
+    """All sketches, drawn as `sketchdnn generate` does; compiled on a GPU, on whose account the warm-up goes."""
+    on_stage(f"{BUNDLED}, warming up")
+    if device != "cpu":
+        system = compiled(system)
+        _finish(device)
+    for _ in range(_WARM_UPS if device != "cpu" else 1):
+        _count(draw(system, min(count, chunk_size(torch.device(device))), steps=min(steps, 5), seed=1))
+    on_stage(f"{BUNDLED}, {AS_USED}")
+    begun = time.perf_counter()
+    _count(draw(system, count, steps=steps))
+    _finish(device)
+    return GenerateTiming(BUNDLED, AS_USED, count, steps, time.perf_counter() - begun)
+
+
+def _loop(
+    system: System,
+    what: str,
+    way: str,
+    count: int,
+    steps: int,
+    timed_steps: int,
+    batch: int,
+    device: str,
+    on_stage: Callable[[str], None],
+) -> GenerateTiming:
+    """One batch through the sampler alone, compiled and narrow or plain, and scaled to all."""
+    on_stage(f"{what}, {way}")
+    numbers = torch.arange(batch, device=device)
+    chosen = system
+    narrow: AbstractContextManager[object] = nullcontext()
+    if way == AS_USED:
+        chosen = compiled(system) if device != "cpu" else system
+        narrow = torch.autocast("cuda", torch.bfloat16) if device != "cpu" else quick(system)
+
+    def run(number: int) -> None:
+        chosen.sample(seeded_noise(0, numbers), steps=number)
+        _finish(device)
+
+    with torch.no_grad(), narrow:
+        for _ in range(_WARM_UPS if device != "cpu" else 1):
+            run(min(timed_steps, 5))
+        begun = time.perf_counter()
+        run(timed_steps)
+        seconds = time.perf_counter() - begun
+    _empty(device)
+    scale = count / batch * steps / timed_steps
+    parts = [f"{batch:,} sketches"] * (batch < count) + [f"{timed_steps:,} steps"] * (timed_steps < steps)
+    return GenerateTiming(what, way, count, steps, seconds * scale, "timed on " + ", ".join(parts) if parts else "")
+
+
+def _count(drawings: Iterator[object]) -> int:
+    """Draw them all, and forget each."""
+    return sum(1 for _ in drawings)
+
+
+def _finish(device: str) -> None:
+    """Work on a GPU is only queued: wait for it."""
+    if device != "cpu":
+        torch.cuda.synchronize(device)
+
+
+def _empty(device: str) -> None:
+    gc.collect()
+    if device != "cpu":
+        torch.cuda.empty_cache()

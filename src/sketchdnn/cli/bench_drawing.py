@@ -1,0 +1,117 @@
+"""`sketchdnn bench completion` and `bench failures`: how good what is drawn is, where it was found wanting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sketchdnn.formats.atomic import replacing
+from sketchdnn.geometry import SketchError
+
+_KEPT = "Keep what is drawn in this file, or judge what it holds already."
+
+
+def add(bench: typer.Typer) -> None:
+    """Add the commands to `sketchdnn bench`."""
+    example = "sketchdnn bench completion --data prepared --device cuda --out docs/results/completion.md"
+    bench.command(epilog=f"Example: {example}")(completion)
+    bench.command(epilog="Example: sketchdnn bench failures --device cuda --out docs/results/failures.md")(failures)
+
+
+def completion(
+    data: Annotated[
+        Path, typer.Option(help="A corpus that `sketchdnn prepare` made.", show_default=False, readable=False)
+    ],
+    sketches: Annotated[int, typer.Option(min=1, help="Test sketches to hide half of.")] = 500,
+    best_of: Annotated[int, typer.Option(min=1, help="Completions of each, of which the best counts.")] = 8,
+    steps: Annotated[int, typer.Option(min=1, help="Denoising steps.")] = 50,
+    model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    draws: Annotated[Path | None, typer.Option(help=_KEPT, show_default=False, readable=False)] = None,
+    only_draw: Annotated[bool, typer.Option("--only-draw", help="Stop when it is drawn, and judge elsewhere.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write the result as Markdown, and a figure beside it.", show_default=False, readable=False
+        ),
+    ] = None,
+) -> None:
+    """Hide half of the primitives of test sketches and have them completed, both ways, the frame known and unknown."""
+    from sketchdnn.bench.completion import draw_completions, judge_completions, plan_completion
+    from sketchdnn.bench.completion_figure import write_figure
+    from sketchdnn.generation.engine import on_device
+    from sketchdnn.systems import from_pretrained
+
+    _check(out, draws, only_draw)
+    task = plan_completion(data, sketches=sketches, best_of=best_of, steps=steps)
+    system = on_device(from_pretrained(model), device)
+    with Console(stderr=True).status("…") as status:
+        drawn, seconds = draw_completions(system, task, draws, status.update)
+        if only_draw:
+            return
+        bench = judge_completions(task, drawn, seconds, system.rows.arc_scalar, status.update)
+    Console().print(bench.table())
+    if out is not None:
+        figure = out.with_suffix(".png")
+        write_figure(bench, figure)
+        command = (
+            f"sketchdnn bench completion --data {data.name} --sketches {sketches} --best-of {best_of} "
+            f"--steps {steps} --device {device}"
+        )
+        with replacing(out) as temporary:
+            temporary.write_text(bench.markdown(command, figure.name), encoding="utf-8")
+
+
+def failures(
+    count: Annotated[int, typer.Option(min=1, help="Sketches to draw with each sampler.")] = 10_000,
+    steps: Annotated[int, typer.Option(min=1, help="Denoising steps.")] = 50,
+    weight: Annotated[
+        list[float] | None,
+        typer.Option(help="Weights of the prediction; may be repeated.", show_default="1, 1.25, 1.5 and 2"),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="A prepared corpus whose test split to count too.", show_default=False, readable=False),
+    ] = None,
+    model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    draws: Annotated[Path | None, typer.Option(help=_KEPT, show_default=False, readable=False)] = None,
+    only_draw: Annotated[bool, typer.Option("--only-draw", help="Stop when it is drawn, and judge elsewhere.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False, readable=False)
+    ] = None,
+) -> None:
+    """Count the paper's failure cases for our sampler, and for the authors' with more weight on predictions."""
+    from sketchdnn.bench.failures import WEIGHTS, count_failures, draw_failures
+    from sketchdnn.generation.engine import on_device
+    from sketchdnn.systems import from_pretrained
+
+    _check(out, draws, only_draw)
+    if weight and not min(weight) > 0:
+        raise SketchError(f"the weight of a prediction is above zero, not {min(weight):g}")
+    system = on_device(from_pretrained(model), device)
+    with Console(stderr=True).status("…") as status:
+        drawn, seconds = draw_failures(
+            system, count=count, steps=steps, weights=weight or WEIGHTS, kept=draws, on_stage=status.update
+        )
+        if only_draw:
+            return
+        bench = count_failures(drawn, seconds, steps, system.rows.arc_scalar, data, status.update)
+    Console().print(bench.table())
+    if out is not None:
+        weights = "".join(f" --weight {each:g}" for each in weight or ())
+        source = f" --data {data.name}" if data else ""
+        command = f"sketchdnn bench failures --count {count} --steps {steps}{weights}{source} --device {device}"
+        with replacing(out) as temporary:
+            temporary.write_text(bench.markdown(command), encoding="utf-8")
+
+
+def _check(out: Path | None, draws: Path | None, only_draw: bool) -> None:
+    for file in (out, draws):
+        if file is not None and file.is_dir():
+            raise SketchError(f"{file} is a folder; name a file for the result")
+    if only_draw and draws is None:
+        raise SketchError("--only-draw keeps what is drawn for later: name a file for it with --draws")

@@ -1,0 +1,56 @@
+"""`sketchdnn bench generate`: how fast sketches are drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sketchdnn.formats.atomic import replacing
+from sketchdnn.geometry import SketchError
+
+
+def add(bench: typer.Typer) -> None:
+    """Add the command to `sketchdnn bench`."""
+    example = "sketchdnn bench generate --device cuda --paper --out docs/results/generate_speed.md"
+    bench.command(epilog=f"Example: {example}")(generate)
+
+
+def generate(
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    count: Annotated[
+        int | None, typer.Option(min=1, help="Sketches to draw.", show_default="10,000; 16 on a CPU")
+    ] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Denoising steps of the bundled model.")] = 50,
+    paper: Annotated[bool, typer.Option("--paper", help="Also the paper's network with its 2000 steps.")] = False,
+    paper_steps: Annotated[
+        int | None, typer.Option(min=1, help="… timed on so many of them.", show_default="100; 2 on a CPU")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, help="Sketches that the loops are timed on.", show_default="a batch")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False, readable=False)
+    ] = None,
+) -> None:
+    """Draw sketches without writing them, beside a plain eager float32 loop of the same network."""
+    from sketchdnn.bench.generate import time_generate
+
+    if out is not None and out.is_dir():
+        raise SketchError(f"{out} is a folder; name a file for the result")
+    small = device == "cpu"
+    count = count or (16 if small else 10_000)
+    few = paper_steps or (2 if small else 100)
+    with Console(stderr=True).status("…") as status:
+        timed = time_generate(
+            device, count, steps=steps, paper=paper, paper_steps=few, batch=batch, on_stage=status.update
+        )
+    Console().print(timed.table())
+    if out is not None:
+        chosen = f" --paper --paper-steps {few}" if paper else ""
+        chosen += f" --batch {batch}" if batch else ""
+        command = f"sketchdnn bench generate --device {device} --count {count} --steps {steps}{chosen}"
+        with replacing(out) as temporary:
+            temporary.write_text(timed.markdown(command), encoding="utf-8")

@@ -1,0 +1,121 @@
+"""`sketchdnn complete`: a part that was begun, finished."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sketchdnn.formats import FormatError, read, shown
+from sketchdnn.geometry import Sketch, SketchError
+
+from . import values
+
+# What a gallery shows the two in.
+GIVEN, ADDED = "#1a1a1a", "#0072b2"
+_STOPPED = 130  # what a shell says of a program that Ctrl-C ended
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command(epilog="Example: sketchdnn complete part.dxf --count 8 --out finished")(complete)
+
+
+def complete(
+    file: Annotated[
+        Path, typer.Argument(metavar="PART", help="A sketch to finish: .dxf, .svg, .fcstd, .json, …", readable=False)
+    ],
+    out: Annotated[Path, typer.Option(help="Folder to write to; it is made if need be.", show_default=False)],
+    count: Annotated[int, typer.Option(help="How many completions.")] = 8,
+    seed: Annotated[int, typer.Option(help="Which completions: the same seed gives the same.")] = 0,
+    room: Annotated[
+        str | None,
+        typer.Option(help="Finished size over that of the part: 1.5, or 1.0..4.0.", show_default="1..2, best kept"),
+    ] = None,
+    primitives: Annotated[
+        str | None, typer.Option(help="Primitives in all: 12, or 8..16.", show_default="as the model likes")
+    ] = None,
+    way: Annotated[
+        str,
+        typer.Option(help="given: a network trained for it; repaint: any network, noised and walked again and again."),
+    ] = "given",
+    tries: Annotated[int, typer.Option(help="Frames tried for each completion; the best is kept.")] = 4,
+    format: Annotated[str, typer.Option(help="Files to write for each sketch.")] = "json,svg,dxf,fcstd",  # noqa: A002
+    steps: Annotated[int, typer.Option(help="Denoising steps: fewer are quicker, more close gaps.")] = 50,
+    sampler: Annotated[str, typer.Option(help="ancestral, ddim, dpm++ or authors.")] = "ancestral",
+    model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+) -> None:
+    """Finish a sketch: what is given stays exactly as it is, and the model adds the rest, in several ways."""
+    # Refused first, since the rooms that draw take seconds to load.
+    rooms = None if room is None else values.span(room, "--room", "1..2")
+    wanted = None if primitives is None else values.whole_span(primitives, "--primitives", "8..16")
+    if count < 1:
+        raise SketchError(f"--count must be at least 1, not {count}")
+    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    part = _part(file, console)
+    begun = time.perf_counter()
+
+    from sketchdnn.generation.complete import check_part
+    from sketchdnn.generation.complete import complete as completions
+    from sketchdnn.generation.engine import on_device, precision
+    from sketchdnn.generation.files import check_formats, write_sketches
+    from sketchdnn.generation.frames import check_room
+    from sketchdnn.render import Style
+    from sketchdnn.representation.layout import MAX_PRIMITIVES
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.pretrained import model_hash
+
+    formats = check_formats(format.split(","))
+    check_part(part)
+    low, high = check_room(rooms)
+    system = on_device(from_pretrained(model), device)
+    asked: dict[str, Any] = {"seed": seed, "sampler": sampler, "steps": steps, "way": way, "tries": tries}
+    facts = {
+        "model": {"name": shown(model), "sha256": model_hash(model)},
+        "part": shown(file.name),
+        "given": len(part),
+        "count": count,
+        **asked,
+        "room": [low, high],
+        "primitives": wanted,
+        "formats": formats,
+        "device": device,
+        "precision": precision(system),
+        "seconds": {"loading": time.perf_counter() - begun},
+    }
+    columns = TextColumn("completing"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn()
+    try:
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+            task = bar.add_task("", total=count)
+            asked["on_progress"] = lambda done: bar.update(task, completed=done)
+            finished = completions(system, part, count, room=rooms, primitives=wanted, **asked)
+            style = Style(palette=(GIVEN,) * len(part) + (ADDED,) * MAX_PRIMITIVES)
+            written = write_sketches(finished, count, out, formats, stem="completion", facts=facts, style=style)
+    except KeyboardInterrupt:
+        console.print(f"{shown(out)}: stopped; what was drawn by then is there, and manifest.json lists it")
+        raise typer.Exit(_STOPPED) from None
+    console.print(
+        f"{shown(out)}: {count:,} completion{'s' * (count != 1)} as {', '.join(formats)}; gallery.html shows them, "
+        f"what was given in black (drawn in {written.seconds['drawing']:.1f} s)"
+    )
+    if written.short:
+        console.print(f"{written.short:,} of them come only close to what was asked for; manifest.json says how close")
+
+
+def _part(file: Path, console: Console) -> Sketch:
+    """The one sketch of a file; what could not be read of it is said."""
+    reading = read(file)
+    for reason, number in reading.skipped.most_common():
+        console.print(f"left out {number:,} × {reason}")
+    if not reading.sketches:
+        raise FormatError(file, "holds no sketch that can be read")
+    if len(reading.sketches) > 1:
+        raise FormatError(
+            file, f"holds {len(reading.sketches):,} sketches, and one is completed at a time; split it with convert"
+        )
+    return reading.sketches[0]

@@ -1,0 +1,103 @@
+"""What the model is told before it draws: which rows stay empty, or of which kind each row is.
+
+Training showed it both (`systems.sketchdnn.draw_given`): all empty rows as they are, or the kind of every row and
+nothing else. The order of rows means nothing to it, so empty ones come last.
+
+A sketch that fills all rows has no empty one to show, and one or two are easily taken for rows that happen to be known:
+of 16 sketches asked to have 8, 10, 12, 13, 14 and 15 primitives, 16, 16, 16, 16, 13 and 8 had them. With so few empty
+rows the kinds are given instead, those of some training sketch with as many primitives.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from sketchdnn.diffusion.given import Given
+from sketchdnn.diffusion.noise import uniform
+from sketchdnn.geometry import Kind
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.systems import Known, System
+
+from .conditions import Conditions
+
+# A draw of noise that no walk comes to.
+CHOICE_DRAW = 2**31 - 2
+# Attempts count above this bit of a sample's number; what was chosen for a sketch stays when it is drawn again.
+_NUMBER_BITS = 32
+# Fewer empty rows than this are not enough to tell the model by.
+ENOUGH_EMPTY = 3
+_WITH_NONE = np.array([*Kind, layout.NONE])
+
+
+def given_for(
+    conditions: Conditions,
+    seed: int,
+    numbers: Int[Tensor, " batch"],
+    system: System,
+    rows: int = layout.MAX_PRIMITIVES,
+) -> Given | None:
+    """What is given of the sketches of these numbers, with or without their attempts; None if nothing is.
+
+    A system that can be given nothing has to draw until the conditions are met.
+    """
+    if conditions.count is None or not system.given_ways:
+        return None
+    own = numbers & (1 << _NUMBER_BITS) - 1
+    chance = uniform(seed, own, CHOICE_DRAW, (1,))[:, 0].cpu().numpy().astype(np.float64)
+    mixtures, often = _mixtures(conditions, system.known)
+    rising = np.cumsum(often)
+    chosen = mixtures[np.searchsorted(rising[:-1], chance * rising[-1], side="right")]
+    count = chosen.sum(axis=1)
+    by_kind = np.full(len(chosen), conditions.kinds is not None)
+    if system.known is not None:
+        by_kind |= count > rows - ENOUGH_EMPTY
+    row = np.arange(rows)
+    kinds = np.stack([np.repeat(_WITH_NONE, [*mixture, rows - mixture.sum()]) for mixture in chosen])
+    return _given(kinds, by_kind[:, None] | (row >= count[:, None]), by_kind, system, numbers.device)
+
+
+def _mixtures(conditions: Conditions, known: Known | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """How many of each kind a sketch may hold, and how often it is to be so.
+
+    Those of training sketches that meet the conditions; where none does, all that do, each number of primitives as
+    likely as another.
+    """
+    low, high = conditions.count or (0, 0)
+    named = conditions.kinds or {}
+    if known is not None:
+        counts = known.mixtures.sum(axis=1)
+        fits = (counts >= low) & (counts <= high)
+        for kind, number in named.items():
+            fits &= known.mixtures[:, kind] == number
+        if fits.any():
+            return known.mixtures[fits], known.often[fits].astype(np.float64)
+    ways = [(named[kind],) if kind in named else range(high + 1) for kind in Kind]
+    possible = np.array([way for way in product(*ways) if low <= sum(way) <= high], np.int64)
+    counts = possible.sum(axis=1)
+    return possible, 1 / np.bincount(counts)[counts]
+
+
+def _given(
+    kinds: NDArray[np.int64],
+    told: NDArray[np.bool_],
+    by_kind: NDArray[np.bool_],
+    system: System,
+    device: torch.device,
+) -> Given:
+    """The kind of told rows is given; where that is not all there is to tell, they are empty, and given wholly."""
+    kind, known = torch.from_numpy(kinds).to(device), torch.from_numpy(told).to(device)
+    whole = known & ~torch.from_numpy(by_kind).to(device)[:, None]
+    flags = one_hot(torch.zeros_like(kind), layout.NUM_CONSTRUCTION).float()
+    params = flags.new_zeros((*kind.shape, layout.NUM_PARAMS))
+    batch = SketchBatch(flags, one_hot(kind, layout.NUM_KINDS).float(), params)
+    # The authors leave the flag of an empty row blank: then there is nothing to be told about it.
+    flag = whole if system.rows.none_construction == "one_hot" else torch.zeros_like(whole)
+    return Given(batch, flag, known, whole[..., None].expand_as(params), system.given_ways[0])

@@ -1,0 +1,175 @@
+"""Numbers of sketches in, what the model drew of them out: in batches of one size, as quickly as does no harm.
+
+What a row becomes depends on its own noise and on the shape of its batch, not on its place in it nor on its neighbours.
+So any sketches may share a batch, and one that is drawn again or alone comes out the same to the bit: on one kind of
+processor, since others may round otherwise.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from sketchdnn.diffusion.given import Given
+from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.walk import Progress, Start
+from sketchdnn.geometry import SketchError
+from sketchdnn.networks.set_denoiser import SetDenoiser
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.codec import decode
+from sketchdnn.representation.decoding import Decoded
+from sketchdnn.representation.prediction import Prediction
+from sketchdnn.systems import System
+
+# Enough for two cores to work well on. What they draw is pinned by it, so it stays.
+CHUNK = 16
+# A GPU idles on fewer.
+GPU_CHUNK = 2_500
+# Attempts count above this bit of a sample's number, which no sketch of a seed reaches.
+NUMBER_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A sketch by its number, and how often it was drawn before: each attempt has noise of its own."""
+
+    number: int
+    attempt: int = 0
+
+    @property
+    def sample(self) -> int:
+        """The number of its noise."""
+        return self.number + (self.attempt << NUMBER_BITS)
+
+
+# Hears every step of a batch, and what is in it; rows beyond are padding.
+OnStep = Callable[[Sequence[Ask], Progress], None]
+GivenOf = Callable[[Int[Tensor, " batch"]], Given | None]
+
+
+@dataclass(slots=True)
+class Engine:
+    """Draws any sketches of a seed. `given_of` says what is given of the samples with these numbers.
+
+    With a `start`, which holds one sketch, all are variations of it.
+    """
+
+    system: System
+    seed: int
+    steps: int
+    sampler: str
+    given_of: GivenOf = lambda samples: None
+    start: Start | None = None
+    chunk: int = 0  # as the device likes it
+
+    def __post_init__(self) -> None:
+        self.chunk = self.chunk or chunk_size(device_of(self.system))
+
+    def draw(self, asks: Sequence[Ask], on_step: OnStep | None = None) -> list[Decoded]:
+        """What was asked for, in that order. A GPU that is too small for a batch takes smaller ones from then on."""
+        drawn: list[Decoded] = []
+        while len(drawn) < len(asks):
+            some = asks[len(drawn) : len(drawn) + self.chunk]
+            try:
+                batch = self._batch(some, on_step)
+            except torch.OutOfMemoryError as error:
+                if self.chunk == 1:
+                    raise SketchError("this device has no memory for even one sketch; use --device cpu") from error
+                self.chunk = -(-self.chunk // 2)
+                torch.cuda.empty_cache()
+                continue
+            drawn += decode(batch[: len(some)], self.system.rows.arc_scalar)
+        return drawn
+
+    def _batch(self, asks: Sequence[Ask], on_step: OnStep | None) -> SketchBatch:
+        numbers = [ask.sample for ask in asks]
+        padded = numbers + [numbers[-1]] * (self.chunk - len(numbers))
+        samples = torch.tensor(padded, device=device_of(self.system))
+        start = self.start and Start(self.start.t, self.start.batch[torch.zeros_like(samples)])
+        with torch.no_grad(), quick(self.system):
+            return self.system.sample(
+                seeded_noise(self.seed, samples),
+                sampler=self.sampler,
+                steps=self.steps,
+                given=self.given_of(samples),
+                start=start,
+                on_step=None if on_step is None else lambda progress: on_step(asks, progress),
+            )
+
+
+def device_of(system: System) -> torch.device:
+    """Where its weights are."""
+    return next(system.parameters()).device
+
+
+def on_device(system: System, device: str, local: int = 0) -> System:
+    """The system on `cpu` or `cuda`; of several GPUs on the one numbered `local`, unless told, as `cuda:1`."""
+    kind, _, number = device.partition(":")
+    if kind not in ("cpu", "cuda") or (number and not (kind == "cuda" and number.isdigit())):
+        raise SketchError(f"the device to draw on is cpu, cuda or cuda:1, not '{device}'")
+    if kind == "cpu":
+        return system.to_device("cpu")
+    if not torch.cuda.is_available():
+        raise SketchError("no CUDA device is available here; draw with --device cpu")
+    index = int(number or local)
+    if index >= torch.cuda.device_count():
+        raise SketchError(f"there is no {kind}:{index} here, only {torch.cuda.device_count()} such devices")
+    return system.to_device(f"cuda:{index}")
+
+
+def chunk_size(device: torch.device) -> int:
+    """How many sketches are drawn at once. It may depend on the device, since what a seed draws does so anyway."""
+    return CHUNK if device.type == "cpu" else GPU_CHUNK
+
+
+def precision(system: System) -> str:
+    """What the inner products are computed in: bfloat16 where the device has it and both ends stay in float32.
+
+    Other networks than ours have no such ends: coordinates to three digits would leave gaps.
+    """
+    narrow = _has_bfloat16(device_of(system)) and isinstance(getattr(system, "network", None), SetDenoiser)
+    return "bfloat16" if narrow else "float32"
+
+
+@contextmanager
+def quick(system: System) -> Iterator[None]:
+    """The quickest arithmetic that does a system no harm, for as long as this lasts."""
+    with torch.autocast(device_of(system).type, torch.bfloat16, enabled=precision(system) == "bfloat16"):
+        yield
+
+
+def compiled(system: System, **options: Any) -> System:
+    """The same system with its denoiser compiled to one CUDA graph a shape: for many batches, since it takes a minute.
+
+    `options` are those of `torch.compile`. A system without a denoiser comes back as it is.
+    """
+    if not hasattr(system, "denoise"):
+        return system
+    chosen: dict[str, Any] = {"mode": "reduce-overhead", "dynamic": False, **options}
+    plain: Any = system.denoise
+    step: Any = torch.compile(plain, **chosen)
+
+    def denoise(*args: Any, **kwargs: Any) -> Prediction:
+        torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+        said: Prediction = step(*args, **kwargs)
+        # A graph writes to the same place every time, and a sampler may remember what it heard before.
+        return Prediction(said.construction_logits.clone(), said.kind_logits.clone(), said.params.clone())
+
+    fast = copy.copy(system)  # of the same weights
+    fast.__dict__["denoise"] = denoise
+    return fast
+
+
+def _has_bfloat16(device: torch.device) -> bool:
+    """Natively: emulated, it is slower than float32."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return device.type == "cpu" and any(getattr(torch.cpu, probe, bool)() for probe in probes)

@@ -1,0 +1,123 @@
+"""Whether a drawing is what was asked for and, if not, how far from it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sketchdnn.geometry import Kind, Sketch, bounds, normalise, profile
+from sketchdnn.geometry.table import to_table
+from sketchdnn.representation import encode_table
+from sketchdnn.representation.symmetric import symmetric_keys
+from sketchdnn.systems import Known
+from sketchdnn.systems.known import GRID
+
+from .conditions import Conditions
+from .score import CLOSE
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """What a sketch lacks, as a sentence for people, and how much, to tell which of several comes closest.
+
+    `distance` is about how many primitives would have to be others. It is above 0.
+    """
+
+    sentence: str
+    distance: float
+
+
+def shortfall(conditions: Conditions, sketch: Sketch) -> Shortfall | None:
+    """What a sketch lacks of what it must be by itself; None if nothing. Whether it is new, a `Keeper` knows."""
+    return _joined(_lacking(conditions, sketch))
+
+
+@dataclass(slots=True)
+class Keeper:
+    """Looks at sketches as they come, and remembers those it kept: what `unique` means depends on them."""
+
+    conditions: Conditions
+    known: Known | None = None
+    kept: set[int] = field(default_factory=set)
+
+    def shortfall(self, sketch: Sketch) -> Shortfall | None:
+        """What a sketch lacks, beside those that were kept before it."""
+        lacking = list(_lacking(self.conditions, sketch))
+        if self.conditions.unique or self.conditions.novel:
+            key = sketch_key(sketch)
+            if self.conditions.unique and key in self.kept:
+                lacking.append(Shortfall("it repeats another sketch of this run", 1.0))
+            if self.conditions.novel and self.known is not None and self.known.holds(key):
+                lacking.append(Shortfall("it is in the training corpus", 1.0))
+        return _joined(lacking)
+
+    def keep(self, sketch: Sketch) -> None:
+        """This sketch goes out; none that is the same will do from now on, if that was asked."""
+        if self.conditions.unique:
+            self.kept.add(sketch_key(sketch))
+
+
+def sketch_key(sketch: Sketch) -> int:
+    """The same for sketches that are the same up to symmetry and size, on the grid of 6 bits."""
+    placed, _ = normalise(sketch)
+    return int(symmetric_keys(encode_table(to_table([placed]), max_primitives=len(sketch)), GRID)[0])
+
+
+def _lacking(conditions: Conditions, sketch: Sketch) -> Iterator[Shortfall]:
+    number = len(sketch)
+    if conditions.count is not None and (off := _outside(number, conditions.count)):
+        yield Shortfall(f"it has {number} primitives, not {_span(conditions.count)}", off)
+    if conditions.kinds is not None:
+        found = Counter(p.kind for p in sketch)
+        wrong = {kind: wanted for kind, wanted in conditions.kinds.items() if found[kind] != wanted}
+        for kind, wanted in wrong.items():
+            yield Shortfall(f"it has {_number(found[kind], kind)}, not {wanted}", abs(found[kind] - wanted))
+    if conditions.construction is not None:
+        share = sum(p.construction for p in sketch) / max(number, 1)
+        if off := _outside(share, conditions.construction):
+            yield Shortfall(f"{share:.2f} of it is construction, not {_span(conditions.construction)}", off * number)
+    if conditions.aspect is not None:
+        yield from _aspect(conditions.aspect, sketch)
+    if conditions.closed:
+        yield from _open(sketch)
+
+
+def _aspect(wanted: tuple[float, float], sketch: Sketch) -> Iterator[Shortfall]:
+    """By the logarithm: twice as wide is as far off as half as wide."""
+    box = bounds(sketch)
+    ratio = box.width / box.height if box.height else math.inf
+    if _outside(ratio, wanted):
+        tiny = 1e-6
+        off = _outside(math.log(min(max(ratio, tiny), 1 / tiny)), (math.log(max(wanted[0], tiny)), math.log(wanted[1])))
+        yield Shortfall(f"its width is {ratio:.3g} of its height, not {_span(wanted)}", max(off, tiny))
+
+
+def _open(sketch: Sketch) -> Iterator[Shortfall]:
+    found = profile(sketch, CLOSE)
+    if found.chains:
+        count = len(found.chains)
+        yield Shortfall(f"{count} {'chain is' if count == 1 else 'chains are'} left open", float(count))
+    elif not found.loops:
+        yield Shortfall("nothing in it closes", float(max(len(sketch), 1)))
+
+
+def _joined(lacking: Iterator[Shortfall] | list[Shortfall]) -> Shortfall | None:
+    every = list(lacking)
+    return (
+        Shortfall("; ".join(each.sentence for each in every), sum(each.distance for each in every)) if every else None
+    )
+
+
+def _outside(value: float, span: tuple[float, float]) -> float:
+    """How far a value lies from a range; 0 within it."""
+    return max(span[0] - value, value - span[1], 0.0)
+
+
+def _span(span: tuple[float, float]) -> str:
+    return f"{span[0]:g}" if span[0] == span[1] else f"{span[0]:g} to {span[1]:g}"
+
+
+def _number(count: int, kind: Kind) -> str:
+    return f"{count} {kind.label}{'' if count == 1 else 's'}"

@@ -1,0 +1,80 @@
+"""`manifest.json`: what was asked for, by which model it was drawn, and what became of each sketch.
+
+Entries go to a hidden file as sketches are written, so that a million of them need no memory; at the end they are put
+together, whoever wrote them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import IO, Any
+
+from sketchdnn.formats import FormatError
+from sketchdnn.formats.atomic import replacing
+
+MANIFEST = "manifest.json"
+
+
+class Spool:
+    """Entries on their way to the manifest: one a line."""
+
+    def __init__(self, folder: Path, rank: int = 0) -> None:
+        self.path = folder / f".manifest-{rank:05d}.part"
+        try:
+            self._file: IO[str] = self.path.open("w", encoding="utf-8")
+        except OSError as error:
+            raise FormatError(self.path, f"cannot be written ({error.strerror})") from error
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """Written out at once: what follows may be stopped at any time."""
+        try:
+            self._file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise FormatError(self.path, f"cannot be written ({error.strerror})") from error
+
+    def close(self) -> None:
+        """No more entries. What a full disk did not take is lost, which `add` has said."""
+        try:
+            self._file.close()
+        except OSError:
+            return
+
+
+def spools(folder: Path, world: int) -> list[Path]:
+    """The parts of all processes, in the order of their numbers."""
+    return [folder / f".manifest-{rank:05d}.part" for rank in range(world)]
+
+
+def entries(parts: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    """What was added, in order; a last line that was cut short is left out."""
+    for part in parts:
+        try:
+            with part.open(encoding="utf-8") as lines:
+                for line in lines:
+                    if line.endswith("\n"):
+                        yield json.loads(line)
+        except OSError as error:
+            raise FormatError(part, f"cannot be read ({error.strerror})") from error
+
+
+def write_manifest(folder: Path, facts: Mapping[str, Any], parts: Iterable[Path]) -> Path:
+    """The facts, and all entries as `sketches`, one a line; they are read as they are written."""
+    path = folder / MANIFEST
+    head = json.dumps({"program": f"sketchdnn {_version()}", **facts}, indent=1, ensure_ascii=False)
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as out:
+        out.write(head.removesuffix("\n}") + ',\n "sketches": [')
+        for number, entry in enumerate(entries(parts)):
+            out.write(("," if number else "") + "\n  " + json.dumps(entry, ensure_ascii=False))
+        out.write("\n ]\n}\n")
+    return path
+
+
+def _version() -> str:
+    try:
+        return version("sketchdnn")
+    except PackageNotFoundError:
+        return "from source"

@@ -1,0 +1,78 @@
+"""What a walk went through: some of its states, kept as they were, and all that each of them may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch.nn.functional import one_hot
+
+from sketchdnn.diffusion.walk import Progress
+from sketchdnn.geometry import Kind
+from sketchdnn.render import Likely
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.codec import decode
+from sketchdnn.representation.decoding import Decoded
+
+from .engine import Ask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """X_t of one sketch, in the model's own coordinates. At t = 0 it is what was drawn, and certain."""
+
+    t: int
+    rows: SketchBatch
+    arc_scalar: layout.ArcScalar
+
+    def likely(self) -> list[Likely]:
+        """All that it may be."""
+        return list((superposed if self.t else certain)(self.rows, self.arc_scalar))
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Keeps `count` moments of every walk, the last of them its end, until they are taken."""
+
+    count: int
+    arc_scalar: layout.ArcScalar
+    moments: dict[Ask, list[Moment]] = field(default_factory=dict)
+
+    def hear(self, asks: Sequence[Ask], progress: Progress) -> None:
+        if progress.number in {round(k * progress.total / self.count) for k in range(1, self.count + 1)}:
+            batch = progress.batch[: len(asks)].to("cpu")
+            for index, ask in enumerate(asks):
+                moment = Moment(progress.s, batch[index : index + 1], self.arc_scalar)
+                self.moments.setdefault(ask, []).append(moment)
+
+    def taken(self, ask: Ask) -> tuple[Moment, ...]:
+        return tuple(self.moments.pop(ask, ()))
+
+
+def superposed(rows: SketchBatch, arc_scalar: layout.ArcScalar) -> Iterator[Likely]:
+    """All that one sketch may be. Every row is read as each kind in turn, solid and dashed; what is none is left out."""
+    for kind in Kind:
+        for construction in (False, True):
+            chance = rows.kind[0, :, kind] * rows.construction[0, :, int(construction)]
+            sure = SketchBatch(
+                one_hot(torch.full_like(chance, int(construction), dtype=torch.long)[None], layout.NUM_CONSTRUCTION),
+                one_hot(torch.full_like(chance, kind, dtype=torch.long)[None], layout.NUM_KINDS),
+                rows.params,
+            )
+            for item in certain(sure, arc_scalar):
+                yield Likely(item.primitive, float(chance[item.row]), item.row)
+
+
+def certain(rows: SketchBatch, arc_scalar: layout.ArcScalar) -> Iterator[Likely]:
+    """What one sketch most likely is, as if there were no doubt."""
+    (read,) = decode(rows, arc_scalar)
+    for row, primitive in zip(kept_rows(rows.kind[0].argmax(dim=-1).tolist(), read), read.sketch, strict=True):
+        yield Likely(primitive, 1.0, row)
+
+
+def kept_rows(kinds: Sequence[int], read: Decoded) -> tuple[int, ...]:
+    """The rows that became primitives, of rows of these kinds."""
+    lost = {issue.row for issue in read.rejects}
+    return tuple(row for row, kind in enumerate(kinds) if kind != layout.NONE and row not in lost)

@@ -1,0 +1,114 @@
+"""The attempts at one sketch, and which of them is kept: the first that will do, the best of some, or the closest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from sketchdnn.geometry import GeometryError, Sketch, SketchError, normalise
+from sketchdnn.representation.decoding import Decoded
+
+from .conditions import ATTEMPTS, Conditions
+from .keep import Keeper, Shortfall
+from .score import score
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A sketch, where it came from, and what the model drew that was no primitive: left out, or made one.
+
+    `shortfall` says what it lacks of what was asked for, if no attempt had it all; `score` is that of the best of
+    several. `frames` show how it came about, in the model's own coordinates, if that was wanted.
+    """
+
+    number: int
+    sketch: Sketch
+    attempts: int = 1
+    rejected: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
+    shortfall: str | None = None
+    score: float | None = None
+    frames: tuple[Sketch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What was drawn, at the size asked for; no sketch if it is empty or has no extent."""
+
+    sketch: Sketch | None
+    decoded: Decoded
+    frames: tuple[Sketch, ...] = ()
+
+
+@dataclass(slots=True)
+class Search:
+    """All attempts at the sketch of a number, in order."""
+
+    number: int
+    attempts: list[Attempt] = field(default_factory=list)
+    lacking: dict[int, Shortfall | None] = field(default_factory=dict)
+
+    def settle(self, keeper: Keeper) -> Drawing | None:
+        """The sketch to keep; None if it must be drawn again."""
+        conditions = keeper.conditions
+        met: list[int] = []
+        for number, attempt in enumerate(self.attempts):
+            if attempt.sketch is None:
+                continue
+            # What was short stays so; what was not may by now repeat a sketch that was kept.
+            if number not in self.lacking or (conditions.unique and self.lacking[number] is None):
+                self.lacking[number] = keeper.shortfall(attempt.sketch)
+            if self.lacking[number] is None:
+                met.append(number)
+                if len(met) == conditions.best_of:
+                    return self._drawing(met, number + 1, conditions.best_of > 1)
+        if len(self.attempts) < most_attempts(conditions):
+            return None
+        return self._drawing(met, len(self.attempts), conditions.best_of > 1)
+
+    def _drawing(self, met: Sequence[int], looked_at: int, scored: bool) -> Drawing:
+        """Of those that meet the conditions the one with the highest score, else the one that comes closest."""
+        scores = {number: score(self._sketch(number)) for number in met} if scored else {}
+        if met:
+            chosen = max(met, key=lambda number: (scores.get(number, 0.0), -number))
+        elif self.lacking:
+            chosen = min(self.lacking, key=lambda number: (_distance(self.lacking[number]), number))
+        else:
+            raise SketchError(f"the model drew nothing in {looked_at} attempts; use more steps or another model")
+        decoded, lack = self.attempts[chosen].decoded, self.lacking[chosen]
+        rejected, repaired = (tuple(i.reason for i in issues) for issues in (decoded.rejects, decoded.repairs))
+        return Drawing(
+            self.number,
+            self._sketch(chosen),
+            looked_at,
+            rejected,
+            repaired,
+            lack.sentence if lack else None,
+            scores.get(chosen),
+            self.attempts[chosen].frames,
+        )
+
+    def _sketch(self, number: int) -> Sketch:
+        sketch = self.attempts[number].sketch
+        assert sketch is not None  # noqa: S101 - only such are looked at
+        return sketch
+
+
+def most_attempts(conditions: Conditions) -> int:
+    """How often a sketch is drawn at the most."""
+    return ATTEMPTS + conditions.best_of - 1
+
+
+def sized(sketch: Sketch, size: float, units: str, name: str) -> Sketch | None:
+    """The sketch, centred, its larger side `size`; none if it is empty or has no extent."""
+    if not sketch.primitives:
+        return None
+    try:
+        placed, _ = normalise(sketch, size / 2)
+    except GeometryError:
+        return None
+    return replace(placed, units=units, extra={"id": name})
+
+
+def _distance(lack: Shortfall | None) -> float:
+    return lack.distance if lack else 0.0

@@ -1,0 +1,193 @@
+"""Parts finished by the model, many at once: each in its frame, from noise of its own.
+
+Given primitives go in as rows and come out as they were, to the bit: what is handed back are the user's own values, and
+only what was added is brought from the frame to the user's coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+
+from sketchdnn.diffusion.given import Given
+from sketchdnn.diffusion.given import Way as Shown
+from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.geometry import GeometryError, Placement, Primitive, Sketch, SketchError, bounds, overlaps
+from sketchdnn.geometry.overlaps import Extent
+from sketchdnn.representation import SketchBatch, encode, layout
+from sketchdnn.representation.codec import decode, expand
+from sketchdnn.representation.decoding import Decoded
+from sketchdnn.systems import RowForm, System
+
+from .engine import device_of, quick
+from .frames import into_frame
+
+# `given`: the network was trained to be shown rows as they are. `repaint`: it was not; rows are noised like the rest,
+# and each stretch is walked several times, so that the rest hears of them (Lugmayr et al. 2022).
+Way = Literal["given", "repaint"]
+RESAMPLES, JUMP = 4, 5
+_SHOWN: Mapping[Way, tuple[Shown, int, int]] = {"given": ("clean", 1, 1), "repaint": ("noised", RESAMPLES, JUMP)}
+
+# An added primitive this close to one that is there (a share of the size) only repeats it.
+SAME = 0.01
+
+OnProgress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A part, the frame it lies in, the number of its noise, and how many primitives there are to be, if it matters."""
+
+    part: Sketch
+    frame: Placement
+    noise: int
+    primitives: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A part with what was added after its own primitives.
+
+    `misfit` says how far the box of the whole is from the frame it was drawn in, as a share of the frame. `repeated`
+    counts what was left out because it lay on something that was there.
+    """
+
+    sketch: Sketch
+    added: int
+    misfit: float
+    repeated: int = 0
+    rejected: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
+
+
+def check_way(system: System, way: str) -> None:
+    """Refuses a way that is none, or that the network was not trained for."""
+    if way not in get_args(Way):
+        raise SketchError(f"'{way}' is no way to complete a sketch; use {' or '.join(get_args(Way))}")
+    if not system.given_ways:
+        raise SketchError(
+            f"a '{system.name}' draws sketches whole, so it cannot complete one; use a model that denoises rows"
+        )
+    if way == "given" and "clean" not in system.given_ways:
+        raise SketchError("this model was not trained with given primitives; complete with --way repaint")
+
+
+def walk_all(
+    system: System,
+    walks: Sequence[Walk],
+    *,
+    seed: int,
+    way: Way,
+    steps: int,
+    sampler: str,
+    chunk: int,
+    on_progress: OnProgress = lambda done: None,
+) -> SketchBatch:
+    """The rows of every walk, on the CPU. Batches are of one size, so that no walk depends on how many there are.
+
+    `on_progress` hears the share that is done.
+    """
+    device = device_of(system)
+    drawn: list[SketchBatch] = []
+    batches = range(0, len(walks), chunk)
+
+    def tell(share: float) -> None:
+        on_progress((len(drawn) + share) / len(batches))
+
+    for first in batches:
+        some = walks[first : first + chunk]
+        padded = [*some, *[some[-1]] * (chunk - len(some))]
+        numbers = torch.tensor([walk.noise for walk in padded], device=device)
+        with torch.inference_mode(), quick(system):
+            batch = system.sample(
+                seeded_noise(seed, numbers),
+                sampler=sampler,
+                steps=steps,
+                given=given_of(padded, system.rows, way, device),
+                on_step=lambda progress: tell(progress.number / progress.total),
+            )
+        drawn.append(batch[: len(some)].to("cpu"))
+    parts = zip(*((batch.construction, batch.kind, batch.params) for batch in drawn), strict=True)
+    return SketchBatch(*(torch.cat(part) for part in parts))
+
+
+def given_of(walks: Sequence[Walk], form: RowForm, way: Way, device: torch.device | str = "cpu") -> Given:
+    """The parts as rows in their frames; where the number of primitives matters, also the rows to stay empty."""
+    compact = encode([into_frame(walk.part, walk.frame) for walk in walks], canonical_lines=form.canonical_lines)
+    kind = torch.from_numpy(compact.kind).to(device)
+    batch = expand(
+        kind,
+        torch.from_numpy(compact.construction).to(device),
+        torch.from_numpy(compact.params).to(device),
+        arc_scalar=form.arc_scalar,
+        none_construction=form.none_construction,
+    )
+    row = torch.arange(layout.MAX_PRIMITIVES, device=device)
+    most = torch.tensor([walk.primitives or layout.MAX_PRIMITIVES for walk in walks], device=device)
+    known = (kind != layout.NONE) | (row >= most[:, None])
+    # The authors leave the flag of an empty row blank: then there is nothing to be told about it.
+    flag = known if form.none_construction == "one_hot" else known & (kind != layout.NONE)
+    shown, resamples, jump = _SHOWN[way]
+    return Given(batch, flag, known, known[..., None].expand_as(batch.params), shown, resamples, jump)
+
+
+def finished(walks: Sequence[Walk], batch: SketchBatch, arc_scalar: layout.ArcScalar) -> Iterator[Finished]:
+    """What each walk came to, in the coordinates and units of its part."""
+    rows = torch.arange(batch.kind.shape[1])
+    theirs = rows < torch.tensor([len(walk.part) for walk in walks])[:, None]
+    nothing = torch.eye(layout.NUM_KINDS, dtype=batch.kind.dtype)[layout.NONE]
+    added = SketchBatch(batch.construction, torch.where(theirs[..., None], nothing, batch.kind), batch.params)
+    for walk, decoded in zip(walks, decode(added, arc_scalar), strict=True):
+        yield _finish(walk, decoded)
+
+
+def packed(batch: SketchBatch) -> dict[str, Tensor]:
+    """Rows as small tensors, to be kept: the labels that decoding would read, and every parameter."""
+    kind, construction = (part.argmax(dim=-1).to(torch.uint8) for part in (batch.kind, batch.construction))
+    return {"kind": kind.cpu(), "construction": construction.cpu(), "params": batch.params.float().cpu()}
+
+
+def unpacked(tensors: Mapping[str, Tensor]) -> SketchBatch:
+    """The rows of `packed`."""
+    hot: Any = torch.nn.functional.one_hot
+    return SketchBatch(
+        hot(tensors["construction"].long(), layout.NUM_CONSTRUCTION).float(),
+        hot(tensors["kind"].long(), layout.NUM_KINDS).float(),
+        tensors["params"],
+    )
+
+
+def _finish(walk: Walk, decoded: Decoded) -> Finished:
+    given = into_frame(walk.part, walk.frame).primitives
+    fresh = _without_repeats(given, decoded.sketch.primitives)
+    part = walk.part
+    try:
+        added = walk.frame.restore(Sketch(fresh)).primitives
+    except GeometryError:  # beyond the largest coordinate: nothing of it can be used
+        fresh, added = (), ()
+    box = bounds([*given, *fresh])
+    misfit = max(abs(box.size / 2 - 1), abs(box.center[0]), abs(box.center[1]))
+    return Finished(
+        replace(part, primitives=part.primitives + added),
+        len(added),
+        misfit,
+        len(decoded.sketch) - len(fresh),
+        tuple(issue.reason for issue in decoded.rejects),
+        tuple(issue.reason for issue in decoded.repairs),
+    )
+
+
+def _without_repeats(given: Sequence[Primitive], added: Sequence[Primitive]) -> tuple[Primitive, ...]:
+    """What was added, less what lies wholly on another; of two that are the same, the later goes."""
+    everything = [*given, *added]
+    gone: set[int] = set()
+    for pair in overlaps(everything, SAME):
+        if pair.extent is Extent.DUPLICATE:
+            gone.add(pair.second)
+        elif pair.extent is Extent.CONTAINED:
+            gone.add(min(pair.first, pair.second, key=lambda number: everything[number].length))
+    return tuple(item for number, item in enumerate(everything) if number >= len(given) and number not in gone)

@@ -1,0 +1,129 @@
+"""A causal transformer over tokens: what comes next, from what came before.
+
+A token is the sum of three learned vectors: of its value, of its place in the syntax (which coordinate it is) and of
+its position. With a `Cache` tokens go in one at a time, and none is looked at twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDecoderConfig:
+    """The size of the network; the defaults are Vitruvion's public configuration, 21 million parameters."""
+
+    width: int = 384
+    depth: int = 12
+    heads: int = 8
+    expansion: int = 4
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("width", "depth", "heads", "expansion"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.width % self.heads:
+            raise ValueError(f"width must be a multiple of heads, but {self.width} is none of {self.heads}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout must lie in [0, 1), not {self.dropout}")
+
+
+@dataclass(slots=True)
+class Cache:
+    """Keys and values of the tokens so far, for each block: room for `room` of them, of which `length` are taken."""
+
+    room: int
+    length: int = 0
+    held: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+
+    def extended(self, block: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Put in one token's and hand out all. They are `batch, head, token, channel`."""
+        if block == len(self.held):
+            shape = (*key.shape[:2], self.room, key.shape[3])
+            self.held.append((key.new_empty(shape), value.new_empty(shape)))
+        keys, values = self.held[block]
+        keys[:, :, self.length : self.length + 1] = key
+        values[:, :, self.length : self.length + 1] = value
+        return keys[:, :, : self.length + 1], values[:, :, : self.length + 1]
+
+
+class TokenDecoder(nn.Module):
+    """Values, places and positions in; logits of the value that follows each token out.
+
+    The numbers say how many there are of each that may come in, what stands before the first token included.
+    """
+
+    def __init__(
+        self, config: TokenDecoderConfig, *, values_in: int, places_in: int, positions: int, values_out: int
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.embed_value = nn.Embedding(values_in, config.width)
+        self.embed_place = nn.Embedding(places_in, config.width)
+        self.embed_position = nn.Embedding(positions, config.width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(_Block(config, number) for number in range(config.depth))
+        self.norm = nn.LayerNorm(config.width)
+        self.head = nn.Linear(config.width, values_out)
+        _start_small(self, config.depth)
+
+    def forward(
+        self,
+        value: Int[Tensor, "batch token"],
+        place: Int[Tensor, "batch token"],
+        position: Int[Tensor, "batch token"],
+        cache: Cache | None = None,
+    ) -> Float[Tensor, "batch token value"]:
+        """Logits in float32. With a cache a single token goes in, the one after those that it holds."""
+        h = self.dropout(self.embed_value(value) + self.embed_place(place) + self.embed_position(position))
+        for block in self.blocks:
+            h = block(h, cache)
+        if cache is not None:
+            cache.length += 1
+        with torch.autocast(h.device.type, enabled=False):
+            logits: Tensor = self.head(self.norm(h.float()))
+        return logits
+
+
+class _Block(nn.Module):
+    """Attention to what came before, then a perceptron."""
+
+    def __init__(self, config: TokenDecoderConfig, number: int) -> None:
+        super().__init__()
+        self.number, self.heads = number, config.heads
+        self.attention_norm = nn.LayerNorm(config.width)
+        self.qkv = nn.Linear(config.width, 3 * config.width)
+        self.out = nn.Linear(config.width, config.width)
+        self.perceptron_norm = nn.LayerNorm(config.width)
+        self.up = nn.Linear(config.width, config.expansion * config.width)
+        self.down = nn.Linear(config.expansion * config.width, config.width)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, h: Tensor, cache: Cache | None) -> Tensor:
+        h = h + self.dropout(self.out(self._attend(self.attention_norm(h), cache)))
+        change: Tensor = self.dropout(self.down(functional.gelu(self.up(self.perceptron_norm(h)))))
+        return h + change
+
+    def _attend(self, h: Tensor, cache: Cache | None) -> Tensor:
+        query, key, value = self.qkv(h).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        if cache is not None:
+            key, value = cache.extended(self.number, key, value)
+        # A single token is the last of all that are there: nothing to hide from it.
+        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=cache is None)
+        return mixed.transpose(1, 2).flatten(2)
+
+
+def _start_small(network: TokenDecoder, depth: int) -> None:
+    """The usual start of decoders: small weights, and what blocks add shrunk by how many there are."""
+    for name, weight in network.named_parameters():
+        if name.endswith("bias"):
+            nn.init.zeros_(weight)
+        elif weight.ndim == 2:
+            adds = name.endswith(("out.weight", "down.weight"))
+            nn.init.normal_(weight, std=0.02 / (2 * depth) ** 0.5 if adds else 0.02)

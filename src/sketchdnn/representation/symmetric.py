@@ -1,0 +1,86 @@
+"""Sketches up to the eight symmetries of the square: their images, and a key that all images share.
+
+Two sketches are the same on a grid of L levels if one of the eight symmetries brings every number of the one into the
+cell of the other's, whatever the order of primitives and the direction of lines. Cells are 2/L wide and centred on 0,
+so that the symmetries carry the grid onto itself and what drawings are full of (0, ±1, halves, quarters) lies in the
+middle of a cell: a copy is found even when it is a little inexact. The two outermost cells are half as wide. A length v
+falls into cell round(v·L/2), an arc's sweep by sweep/π − 1 likewise. Numpy only.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sketchdnn.geometry import Kind
+
+from . import layout
+from .compact import Compact
+from .fingerprint import Keys, mix
+
+NUM_SYMMETRIES = 8
+# A share of a cell by which borders lie further out than half way, so that rounding noise does not decide.
+NUDGE = 1e-3
+CHUNK = 1 << 13
+BITS = 9  # enough for a cell of any grid of up to 510 levels
+
+
+def turned(compact: Compact, symmetry: int) -> Compact:
+    """Every sketch mirrored in x if the number, 0 to 7, is 4 or more, then turned by quarters. Exact: no rounding."""
+    mirror, quarters = symmetry >= NUM_SYMMETRIES // 2, symmetry % (NUM_SYMMETRIES // 2)
+    params = np.array(compact.params)
+    arcs = compact.kind == Kind.ARC
+    ends = arcs | (compact.kind == Kind.LINE)
+    params[..., layout.START] = _turned(params[..., layout.START], mirror, quarters)
+    params[ends, layout.END] = _turned(params[ends, layout.END], mirror, quarters)
+    if mirror:
+        # An arc runs counter-clockwise, so its mirror image runs from the image of its end.
+        params[arcs, layout.START], params[arcs, layout.END] = params[arcs, layout.END], params[arcs, layout.START]
+    return Compact(compact.kind, compact.construction, params + np.float32(0))
+
+
+def symmetric_keys(compact: Compact, levels: int) -> Keys:
+    """A 64-bit key for each sketch: the same for two that are the same on the grid, up to symmetry."""
+    found = np.zeros(len(compact), np.uint64)
+    for begin in range(0, len(compact), CHUNK):
+        block = compact[begin : begin + CHUNK]
+        images = [_keys(turned(block, symmetry), levels) for symmetry in range(NUM_SYMMETRIES)]
+        found[begin : begin + CHUNK] = np.min(images, axis=0)
+    return found
+
+
+def _turned(places: NDArray[np.float32], mirror: bool, quarters: int) -> NDArray[np.float32]:
+    x, y = places[..., 0], places[..., 1]
+    if mirror:
+        x = -x
+    for _ in range(quarters):
+        x, y = -y, x
+    return np.stack([x, y], axis=-1)
+
+
+def _keys(compact: Compact, levels: int) -> Keys:
+    """A sum over the rows, so that neither their order nor empty rows count."""
+    rows = np.where(compact.kind != layout.NONE, mix(_row_codes(compact, levels)), np.uint64(0))
+    return mix(rows.sum(axis=1, dtype=np.uint64))
+
+
+def _row_codes(compact: Compact, levels: int) -> NDArray[np.uint64]:
+    """Kind, flag and cells of each row in one integer; a line has its smaller end first."""
+    unit = compact.params.astype(np.float64)
+    arcs = compact.kind == Kind.ARC
+    unit[arcs, layout.BEND] = unit[arcs, layout.BEND] / math.pi - 1
+    half = levels // 2
+    away = np.minimum(np.floor(np.abs(unit) * half + (0.5 + NUDGE)), half)
+    cells = np.where(unit < 0, -away, away).astype(np.int64) + half
+    start, end = (_joined(cells[..., part]) for part in (layout.START, layout.END))
+    lines = compact.kind == Kind.LINE
+    first, second = np.where(lines, np.minimum(start, end), start), np.where(lines, np.maximum(start, end), end)
+    label = compact.kind.astype(np.int64) * 2 + compact.construction
+    code = ((label << 2 * BITS | first) << 2 * BITS | second) << BITS | cells[..., layout.BEND]
+    return code.astype(np.uint64)
+
+
+def _joined(pair: NDArray[np.int64]) -> NDArray[np.int64]:
+    return pair[..., 0] << BITS | pair[..., 1]

@@ -1,0 +1,77 @@
+"""What a model remembers of the corpus it was trained on: which sketches were in it, and what they were made of.
+
+`known.safetensors` beside the weights holds a 64-bit key of every training sketch, which tells a copy (up to symmetry,
+on a grid of 6 bits) but gives nothing of it away, and how often each mixture of kinds occurred.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from sketchdnn.formats.atomic import replacing
+from sketchdnn.geometry import Kind, SketchError
+from sketchdnn.representation import Compact
+from sketchdnn.representation.fingerprint import Keys
+from sketchdnn.representation.symmetric import symmetric_keys
+
+GRID = 64  # levels: 6 bits
+_PARTS = {"keys": (np.uint64, 1), "mixtures": (np.int64, 2), "often": (np.int64, 1)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """`keys` rise. A row of `mixtures` says how many lines, circles, arcs and points; `often`, of how many sketches."""
+
+    keys: Keys
+    mixtures: NDArray[np.int64]
+    often: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        for name, (kind, axes) in _PARTS.items():
+            part: NDArray[np.generic] = getattr(self, name)
+            if part.dtype != kind or part.ndim != axes:
+                raise SketchError(f"what is known of the corpus has {name} of another form than we read")
+        if self.mixtures.shape != (len(self.often), len(Kind)) or not len(self.often):
+            raise SketchError("what is known of the corpus does not fit together")
+        if self.mixtures.min() < 0 or self.often.min() < 1 or bool((self.keys[1:] <= self.keys[:-1]).any()):
+            raise SketchError("what is known of the corpus holds numbers that cannot be")
+
+    @property
+    def primitives(self) -> tuple[int, int]:
+        """The fewest and the most primitives of a training sketch."""
+        counts = self.mixtures.sum(axis=1)
+        return int(counts.min()), int(counts.max())
+
+    def holds(self, key: int) -> bool:
+        """Whether a training sketch has this key."""
+        wanted = np.uint64(key)
+        at = int(np.searchsorted(self.keys, wanted))
+        return at < len(self.keys) and bool(self.keys[at] == wanted)
+
+
+def known_of(train: Compact) -> Known:
+    """What to remember of a training split, normalised as the corpus stores it."""
+    per_kind = np.stack([(train.kind == kind).sum(axis=1) for kind in Kind], axis=1).astype(np.int64)
+    mixtures, often = np.unique(per_kind, axis=0, return_counts=True)
+    return Known(np.unique(symmetric_keys(train, GRID)), mixtures, often.astype(np.int64))
+
+
+def write_known(known: Known, path: Path) -> None:
+    """To a safetensors file, whole or not at all."""
+    with replacing(path) as temporary:
+        save_file({name: np.ascontiguousarray(getattr(known, name)) for name in _PARTS}, temporary)
+
+
+def read_known(path: Path) -> Known:
+    """From a safetensors file; refuses what is none of ours."""
+    try:
+        parts = load_file(path)
+        return Known(**{name: parts[name] for name in _PARTS})
+    except (OSError, SafetensorError, KeyError) as error:
+        raise SketchError(f"what is known of the corpus cannot be read ({error})") from error

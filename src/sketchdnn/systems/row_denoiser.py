@@ -1,0 +1,207 @@
+"""What SketchDNN and its ablations share: a network that says what a noisy sketch was, row by row, and how it learns.
+
+The processes differ in what noise does to a label. What the network puts out is one of three things: the clean
+parameters (the paper's DiT), the noise in them, or, of ours, how far off the noisy ones are (see `precondition`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Generic, Literal, Self, TypeVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sketchdnn.diffusion import precondition
+from sketchdnn.diffusion.bins import Bins
+from sketchdnn.diffusion.gaussian import like
+from sketchdnn.diffusion.given import Given, Way
+from sketchdnn.diffusion.likelihood import Elbo
+from sketchdnn.diffusion.loss import BOOST_UNTIL, MSE_BOOST, Loss, authors_loss, boost, our_loss, paper_loss
+from sketchdnn.diffusion.noise import NoiseSource
+from sketchdnn.diffusion.process import Denoiser, Noise, Process, Superposition
+from sketchdnn.diffusion.schedule import Level
+from sketchdnn.diffusion.step_draws import StepDraws, draw_steps, step_as_noisy_as
+from sketchdnn.networks.dit import DiT, DiTConfig
+from sketchdnn.networks.set_denoiser import NUM_GIVEN_FLAGS, SetDenoiser, SetDenoiserConfig
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.prediction import Prediction
+
+from .given_flags import shown, told
+from .system import GivenFlags, RowForm, System
+
+# Whose process and loss: the text, the released code, or ours.
+Form = Literal["ours", "paper", "authors"]
+# What the network is to say of the parameters. Labels are always said clean: cross entropy knows no other way.
+Predict = Literal["x0", "noise"]
+# Where the squared error weighs λ = 16 times: for t ≤ 150, for every t, for none.
+Boost = Literal["low", "everywhere", "nowhere"]
+
+# Keeps the logarithm of a noise level finite at both ends of the schedule.
+_FLOOR = 1e-8
+# Noise cannot be turned into x_0 where nothing of x_0 is left. The least ᾱ that we divide by is the authors' own.
+_LEAST_ALPHA_BAR = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class RowDenoiserConfig:
+    """Defaults are `ours`. `data_std` is the standard deviation of coordinates in the training set, in [−1, 1].
+
+    A `boost` that is not said is the form's: below t = 150 for the paper and its authors, nowhere for ours.
+    """
+
+    network: SetDenoiserConfig | DiTConfig = field(default_factory=SetDenoiserConfig)
+    form: Form = "ours"
+    num_steps: int = 2000
+    superposition: Superposition = "expected"
+    data_std: float = 0.55
+    arc_scalar: layout.ArcScalar = "sweep"
+    none_construction: layout.NoneConstruction = "one_hot"
+    canonical_lines: bool = True
+    predict: Predict = "x0"
+    boost: Boost | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.network, DiTConfig) and self.network.num_steps != self.num_steps:
+            raise ValueError(f"the network knows {self.network.num_steps} steps, the process {self.num_steps}")
+
+
+AnyProcess = TypeVar("AnyProcess", bound=Process)
+
+
+class RowDenoiser(System, Generic[AnyProcess]):
+    """A denoiser of rows: `loss` for training. How to draw and to judge is for those who know the process."""
+
+    config: RowDenoiserConfig
+
+    def __init__(self, config: RowDenoiserConfig, process: AnyProcess) -> None:
+        super().__init__()
+        self.config = config
+        self.network = DiT(config.network) if isinstance(config.network, DiTConfig) else SetDenoiser(config.network)
+        self.process = process
+
+    @property
+    def rows(self) -> RowForm:
+        return RowForm(self.config.arc_scalar, self.config.none_construction, self.config.canonical_lines)
+
+    @property
+    def max_steps(self) -> int:
+        return self.config.num_steps
+
+    @property
+    def ordered(self) -> bool:
+        return self.config.network.positions
+
+    @property
+    def given_ways(self) -> tuple[Way, ...]:
+        """The paper's network has no flags to be told by what is given: it sees given parts noised."""
+        return ("noised",) if isinstance(self.network, DiT) else ("clean", "noised")
+
+    def to_device(self, device: torch.device | str) -> Self:
+        """Weights and schedules both."""
+        self.to(device)
+        self.process = self.process.to(device)
+        return self
+
+    def denoise(self, batch_t: SketchBatch, t: Int[Tensor, " batch"], given: GivenFlags | None = None) -> Prediction:
+        """The clean sketch, as far as the network can tell. Given parts of `batch_t` are shown clean."""
+        level = self.process.params.at(t)
+        raw = self._put_out(batch_t, t, level, given)
+        if self.config.predict == "noise":
+            params = precondition.without_noise(batch_t.params, raw.params, _bounded(level))
+        elif isinstance(self.network, DiT):
+            return raw
+        else:
+            params = precondition.denoised(batch_t.params, raw.params, level, self.config.data_std)
+        return Prediction(raw.construction_logits, raw.kind_logits, params)
+
+    def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, given: GivenFlags) -> Loss:
+        """Loss of predicting x0 from its noisy self; what is given is shown clean and costs nothing.
+
+        The paper's network has no flags to be told by: with it, nothing is given.
+        """
+        batch_t = self.process.diffuse(x0, t, noise)
+        if isinstance(self.network, DiT):
+            prediction = self.denoise(batch_t, t)
+        else:
+            prediction = told(given, x0, self.denoise(shown(given, x0, batch_t), t, given))
+        return self._judged(prediction, x0, t)
+
+    @abstractmethod
+    def bound(
+        self,
+        x0: SketchBatch,
+        noise: NoiseSource,
+        steps: StepDraws,
+        *,
+        bins: Bins | None = None,
+        last_variance: float | None = None,
+    ) -> Elbo:
+        """The bound on −log p, term by term; parameters are read off with `last_variance`, else that of the noise."""
+
+    def likelihood(
+        self, x0: SketchBatch, noise: NoiseSource, steps: StepDraws | None, *, bins: Bins | None = None
+    ) -> Elbo:
+        """The bound on −log p, term by term; on a grid if `bins` are told."""
+        if steps is None:
+            raise ValueError("a bound needs steps to look at: draw_steps draws them")
+        return self.bound(x0, noise, steps, bins=bins)
+
+    def draw_steps(self, batch: int, draws: int, generator: torch.Generator, *, width: float) -> StepDraws:
+        """The sketch is read off where the noise is `width` wide."""
+        process = self.process.to("cpu")
+        return draw_steps(process, batch, draws, generator, read_at=step_as_noisy_as(process, width))
+
+    def _put_out(
+        self, batch_t: SketchBatch, t: Int[Tensor, " batch"], level: Level, given: GivenFlags | None
+    ) -> Prediction:
+        """What the network says, as it says it."""
+        said: Prediction
+        if isinstance(self.network, DiT):
+            said = self.network(batch_t, t)
+            return said
+        scaled = precondition.scale_input(batch_t.params, level, self.config.data_std)
+        if given is None:
+            flags = scaled.new_zeros((*scaled.shape[:2], NUM_GIVEN_FLAGS))
+        else:
+            scaled = torch.where(given.params[..., None], batch_t.params, scaled)
+            flags = given.stacked().to(scaled.dtype)
+        noise = torch.log((level.var + _FLOOR) / (level.alpha_bar + _FLOOR)).to(scaled.dtype) / 6
+        said = self.network(SketchBatch(batch_t.construction, batch_t.kind, scaled), noise, flags)
+        return said
+
+    def _judged(self, prediction: Prediction, x0: SketchBatch, t: Int[Tensor, " batch"]) -> Loss:
+        """The form's loss, the squared error being that of what the network puts out."""
+        config, level = self.config, self.process.params.at(t)
+        if config.form == "ours" and config.predict == "x0":
+            loss = our_loss(prediction, x0, level, config.data_std)
+        else:
+            average = authors_loss if config.form == "authors" else paper_loss
+            loss = average(prediction, x0, t, mse_boost=1.0)
+        weight = self._boost(t)
+        if config.predict == "noise":
+            # ε − ε̂ is √SNR times x_0 − x̂_0.
+            weight = weight * like(_bounded(level).snr, prediction.params[:, 0, 0])
+        return replace(loss, params_per_sample=weight * loss.params_per_sample)
+
+    def _boost(self, t: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+        where = self.config.boost or ("nowhere" if self.config.form == "ours" else "low")
+        until = {"low": BOOST_UNTIL, "everywhere": self.config.num_steps, "nowhere": 0}
+        return boost(t, MSE_BOOST, until[where])
+
+    def _told_of(self, given: Given | None) -> Denoiser:
+        """The denoiser for drawing, told what is given if it can be."""
+        if given is None or given.way == "noised":
+            return self.denoise
+        if given.way not in self.given_ways:
+            raise ValueError("this network was not trained to see given parts clean: use Given(way='noised')")
+        flags = GivenFlags(given.construction, given.kind, given.params.all(dim=-1))
+        return partial(self.denoise, given=flags)
+
+
+def _bounded(level: Level) -> Level:
+    return Level(level.alpha_bar.clamp(min=_LEAST_ALPHA_BAR), level.var)

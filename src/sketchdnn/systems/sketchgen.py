@@ -1,0 +1,46 @@
+"""SketchGen's generator of primitives (Para et al., NeurIPS 2021): a kind opens a primitive and says what must follow.
+
+Its language has a syntax: kind, construction flag, then the parameters of that kind. The network is told where in the
+syntax each token stands, and is asked only to choose among tokens that may stand there.
+
+Simplified: no stage that generates constraints, hence no pointers; parameters are those of our rows (two ends of a
+line, ends and sweep of an arc) and not those of SketchGraphs' files; primitives come from left to right; 64 levels, as
+in the other token system; of the syntax tree the network sees the place of a token, which tells all that is above it;
+one decoder, the same as Vitruvion's, so that only the language differs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from sketchdnn.networks.token_decoder import TokenDecoderConfig
+from sketchdnn.representation.syntax import ArcTokens
+from sketchdnn.representation.tokens import Order
+
+from .autoregressive import TokenSystem, check_choice
+
+
+@dataclass(frozen=True, slots=True)
+class SketchGenConfig:
+    """Defaults are SketchGen's language with our parameters."""
+
+    network: TokenDecoderConfig = field(default_factory=TokenDecoderConfig)
+    arcs: ArcTokens = "sweep"
+    order: Order = "sorted"
+    temperature: float = 1.0
+    top_p: float = 0.9
+
+    def __post_init__(self) -> None:
+        check_choice(self)
+
+
+class SketchGen(TokenSystem):
+    """Knows the syntax: what cannot stand at a place has no chance there."""
+
+    name: ClassVar[str] = "sketchgen"
+    knows_syntax: ClassVar[bool] = True
+    position_of: ClassVar[Literal["primitive", "token"]] = "token"
+
+    def __init__(self, config: SketchGenConfig) -> None:
+        super().__init__(config)

@@ -1,0 +1,47 @@
+"""Vitruvion's model of primitives (Seff et al., ICLR 2022): one vocabulary, one softmax, token after token.
+
+As its paper has it: a primitive is its kind, its construction flag and its coordinates on 64 levels; lines by their
+ends, circles by centre and radius, arcs by start, middle and end, points by their place; a stop token; the embeddings
+of value, coordinate and position (the number of the primitive) are summed; nucleus sampling.
+
+Departs from it: primitives come from left to right, not in the order in which they were drawn, which a corpus need not
+keep; the model of constraints, and images or primers as context, are left out; levels are 1/30 apart with 0 in the
+middle of one (`representation.syntax`); lines begin at their smaller end, as in all our systems; tokens that would
+break the syntax are ruled out when drawing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from sketchdnn.networks.token_decoder import TokenDecoderConfig
+from sketchdnn.representation.syntax import ArcTokens
+from sketchdnn.representation.tokens import Order
+
+from .autoregressive import TokenSystem, check_choice
+
+
+@dataclass(frozen=True, slots=True)
+class VitruvionConfig:
+    """`arcs = "sweep"` tells arcs as our rows do: then its bits are on the grid of the other systems' (`grid`)."""
+
+    network: TokenDecoderConfig = field(default_factory=TokenDecoderConfig)
+    arcs: ArcTokens = "points"
+    order: Order = "sorted"
+    temperature: float = 1.0
+    top_p: float = 0.9
+
+    def __post_init__(self) -> None:
+        check_choice(self)
+
+
+class Vitruvion(TokenSystem):
+    """Learns the syntax like all else: its likelihood counts what it gives to tokens that cannot be."""
+
+    name: ClassVar[str] = "vitruvion"
+    knows_syntax: ClassVar[bool] = False
+    position_of: ClassVar[Literal["primitive", "token"]] = "primitive"
+
+    def __init__(self, config: VitruvionConfig) -> None:
+        super().__init__(config)

@@ -1,0 +1,41 @@
+"""Scores notice damage: the more of it, the worse, in every measure that the report plots."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from drawn_sets import parts
+from judging import StandIn
+
+from sketchdnn.evaluation.features import Extractor
+from sketchdnn.evaluation.inception import load_inception
+from sketchdnn.evaluation.scores import DAMAGE, Judge
+from sketchdnn.evaluation.settings import Sizes
+from sketchdnn.evaluation.stages import Stages
+
+
+def assert_worse_with_damage(extractor: Extractor, count: int, cache: Path | None) -> None:
+    whole, sizes = parts(2 * count), Sizes(count, 0)
+    test, train = whole[:count], whole[count:]
+    judge = Judge(extractor, cache, Stages(), seed=0)
+    seen = judge.look(test, test, train, sizes)
+    found = judge.corruption(test, seen, judge.scores(seen, sizes)["test"]["floor"])
+    assert [(step["kind"], step["amount"]) for step in found] == [("none", 0.0), *DAMAGE]
+    for kind in ("jitter", "drop"):
+        steps = [step for step in found if step["kind"] in ("none", kind)]
+        for before, after in pairwise(steps):
+            assert after["fid"]["value"] > before["fid"]["value"]
+            assert after["kid"]["value"] > before["kid"]["value"]
+            assert after["median_gap"]["value"] >= before["median_gap"]["value"]
+            assert after["within_loose"]["value"] < before["within_loose"]["value"]
+
+
+def test_every_score_gets_worse_with_every_step_of_damage() -> None:
+    assert_worse_with_damage(StandIn(), 300, None)
+
+
+@pytest.mark.slow
+def test_so_it_does_with_the_inception(inception_file: Path, tmp_path: Path) -> None:
+    assert_worse_with_damage(load_inception(inception_file), 50, tmp_path)

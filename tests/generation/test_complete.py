@@ -1,0 +1,253 @@
+"""Completion: what was given comes back as it was, in its own coordinates, and something is added to it."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from strategies import sketches
+
+from sketchdnn import SketchDNN
+from sketchdnn.generation.complete import check_part, complete
+from sketchdnn.generation.frames import choose_frame, into_frame
+from sketchdnn.generation.walks import RESAMPLES, SAME, Walk, finished, given_of, packed, unpacked
+from sketchdnn.geometry import (
+    Arc,
+    Circle,
+    Constraint,
+    ConstraintType,
+    Line,
+    Point,
+    Ref,
+    Sketch,
+    SketchError,
+    bounds,
+    overlaps,
+)
+from sketchdnn.networks.set_denoiser import SetDenoiserConfig
+from sketchdnn.representation import SketchBatch, decode
+from sketchdnn.representation.layout import MAX_PRIMITIVES, NONE
+from sketchdnn.systems import RowForm, load_preset
+from sketchdnn.systems import sketchdnn as systems
+
+PART = Sketch(
+    (
+        Line((110.3, 10), (10.1, 10)),  # the greater end first, which no model sees
+        Line((110.3, 10), (110.3, 60)),
+        Circle((30, 30), 8.7),
+        Arc((100.3, 60), 10, 0.1, 1.3),
+        Point((60, 20)),
+        Line((60, 0), (60, 40), construction=True),
+    ),
+    (Constraint(ConstraintType.RADIUS, (Ref(2),), 8.7),),
+    units="in",
+    extra={"source": "a drawing"},
+)
+
+
+@pytest.fixture(scope="module")
+def system() -> systems.SketchDNN:
+    """Untrained, but moved off its start, so that what it draws depends on all of the noise."""
+    torch.manual_seed(0)
+    config = systems.SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=2, heads=2), num_steps=50)
+    system = systems.SketchDNN(config)
+    for weight in system.parameters():
+        torch.nn.init.normal_(weight, std=0.1)
+    return system.eval()
+
+
+@pytest.mark.parametrize("way", ["given", "repaint"])
+def test_what_was_given_comes_back_to_the_bit(system: systems.SketchDNN, way: str) -> None:
+    done = list(complete(system, PART, 5, steps=4, way=way))  # type: ignore[arg-type]
+    assert [one.number for one in done] == list(range(5))
+    assert len({one.sketch.primitives for one in done}) == 5
+    for one in done:
+        assert one.sketch.primitives[: one.given] == PART.primitives
+        assert one.given == len(PART) < len(one.sketch) <= MAX_PRIMITIVES
+        assert (one.sketch.constraints, one.sketch.units) == (PART.constraints, "in")
+        assert one.sketch.extra["source"] == "a drawing"
+        assert 1 <= one.room <= 2
+
+
+@given(sketches(min_size=1, max_size=MAX_PRIMITIVES - 1))
+@settings(max_examples=15)
+def test_so_does_any_part_that_is_not_refused(system: systems.SketchDNN, part: Sketch) -> None:
+    try:
+        check_part(part)
+    except SketchError:
+        return
+    (one,) = complete(system, part, 1, steps=2, tries=2)
+    assert one.sketch.primitives[: len(part)] == part.primitives
+
+
+def test_a_completion_does_not_depend_on_how_many_are_asked_for(system: systems.SketchDNN) -> None:
+    few, many = (list(complete(system, PART, count, seed=3, steps=4)) for count in (2, 6))
+    assert few == many[:2]  # to the bit
+    assert list(complete(system, PART, 2, seed=4, steps=4)) != few
+
+
+def test_what_is_added_goes_with_the_part_wherever_it_is(system: systems.SketchDNN) -> None:
+    here = list(complete(system, PART, 2, steps=4, tries=2))
+    there = list(complete(system, PART.moved(0.25, (-300.0, 70.0)), 2, steps=4, tries=2))
+    for one, other in zip(here, there, strict=True):
+        moved = one.sketch.moved(0.25, (-300.0, 70.0))
+        assert [p.kind for p in moved] == [p.kind for p in other.sketch]
+        assert bounds(other.sketch).low == pytest.approx(bounds(moved).low, abs=0.05 * bounds(moved).size)
+        assert bounds(other.sketch).size == pytest.approx(bounds(moved).size, rel=0.05)
+
+
+def test_the_room_is_that_of_the_frame(system: systems.SketchDNN) -> None:
+    small, large = (
+        [bounds(one.sketch).size for one in complete(system, PART, 6, steps=4, room=room)] for room in (1.0, 4.0)
+    )
+    assert sum(large) > 1.5 * sum(small)
+
+
+class Echo(systems.SketchDNN):
+    """Draws the first given row again in every row that is free."""
+
+    def sample(self, noise: object, **options: object) -> SketchBatch:
+        batch = super().sample(noise, **options)  # type: ignore[arg-type]
+        given = options["given"]
+        free = ~given.kind  # type: ignore[attr-defined]
+        for part in (batch.construction, batch.kind, batch.params):
+            part[free] = part[:, :1].expand_as(part)[free]
+        return batch
+
+
+def test_what_only_repeats_the_part_is_left_out(system: systems.SketchDNN) -> None:
+    echo = Echo(system.config)
+    echo.load_state_dict(system.state_dict())
+    with pytest.raises(SketchError, match="added nothing"):
+        list(complete(echo, PART, 1, steps=2))
+
+
+def test_repeats_among_what_is_added_are_left_out_too() -> None:
+    square = Sketch((Line((-1, -1), (1, -1)), Line((-1, 1), (1, 1))))
+    again = (Line((1, -1.004), (-1, -1)), Line((-0.5, 1), (0.5, 1)), Circle((0, 0), 0.5), Circle((0, 0.003), 0.5))
+    frame = choose_frame(bounds(square), (1, 1), 0, 1, ())[1]
+    known = given_of([Walk(Sketch(square.primitives + again), frame, 0)], RowForm(), "given")
+    (one,) = finished([Walk(square, frame, 0)], known.batch, "sweep")
+    assert one.sketch.primitives[2:] == pytest.approx((Circle((0, 0), 0.5),))
+    assert (one.added, one.repeated) == (1, 3)
+    assert not overlaps(one.sketch, SAME)
+    assert one.misfit == pytest.approx(0)
+
+
+def test_the_number_of_primitives_is_kept_or_what_is_wanting_is_said(system: systems.SketchDNN) -> None:
+    for one in complete(system, PART, 4, steps=4, primitives=9):
+        assert len(one.sketch) <= 9
+        assert (one.shortfall is None) == (len(one.sketch) == 9)
+        if one.shortfall:
+            assert one.attempts > 0
+            assert "9 primitives were asked for" in one.shortfall
+
+
+@pytest.mark.parametrize("form", [RowForm(), RowForm("signed_radius", "zero", canonical_lines=False)])
+def test_rows_are_the_part_in_its_frame(form: RowForm) -> None:
+    frame = choose_frame(bounds(PART), (1.5, 1.5), 0, 1, ())[1]
+    known = given_of([Walk(PART, frame, 0), Walk(PART, frame, 1, primitives=10)], form, "repaint")
+    assert known.resamples == RESAMPLES
+    assert known.kind.sum(dim=1).tolist() == [6, 6 + MAX_PRIMITIVES - 10]
+    assert bool((known.batch.kind[1, 10:].argmax(dim=-1) == NONE).all())
+    assert bool(known.construction[1, 10:].any()) == (form.none_construction == "one_hot")
+    placed = into_frame(PART, frame)
+    (decoded, _) = decode(known.batch, form.arc_scalar)
+    line = decoded.sketch.primitives[0]
+    assert isinstance(line, Line)
+    assert (line.start < line.end) == form.canonical_lines
+    assert [p.length for p in decoded.sketch] == pytest.approx([p.length for p in placed], rel=1e-4, abs=1e-6)
+    assert [p.construction for p in decoded.sketch] == [p.construction for p in placed]
+
+
+def test_kept_rows_decode_alike(system: systems.SketchDNN) -> None:
+    from sketchdnn.diffusion.noise import seeded_noise
+
+    batch = system.sample(seeded_noise(0, torch.arange(4)), steps=3)
+    assert decode(unpacked(packed(batch)), "sweep") == decode(batch, "sweep")
+
+
+def test_progress_rises_to_the_count(system: systems.SketchDNN) -> None:
+    heard: list[float] = []
+    list(complete(system, PART, 6, steps=3, primitives=9, on_progress=heard.append))
+    assert heard == sorted(heard)
+    assert heard[-1] == 6
+
+
+def many(count: int) -> Sketch:
+    return Sketch(tuple(Line((i, 0), (i, 1)) for i in range(count)))
+
+
+@pytest.mark.parametrize(
+    ("part", "complaint"),
+    [
+        (Sketch(()), "is empty"),
+        (many(17), "has 17 primitives, and a finished sketch at most 16"),
+        (many(16), "nothing to add"),
+        (Sketch((Point((3, 4)),)), "no extent"),
+        (Sketch((Line((0, 0), (1e9, 0)), Line((9e8, 3e8), (9e8, 3e8 + 0.01)))), "too small"),
+    ],
+)
+def test_a_part_that_cannot_be_completed_is_refused(system: systems.SketchDNN, part: Sketch, complaint: str) -> None:
+    with pytest.raises(SketchError, match=complaint):
+        complete(system, part, 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"count": 0}, "at least one"),
+        ({"seed": -1}, "seed"),
+        ({"room": 5.0}, "1 to 4"),
+        ({"way": "magic"}, "'magic' is no way"),
+        ({"steps": 0}, "steps"),
+        ({"tries": 0}, "at least one try"),
+        ({"sampler": "euler"}, "'euler' is no sampler"),
+        ({"primitives": 6}, "7 to 16 primitives in all, not 6"),
+        ({"primitives": (8, 20)}, "not 8..20"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_at_once(
+    system: systems.SketchDNN, wrong: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(SketchError, match=complaint):
+        SketchDNN(system).complete(PART, **{"count": 1, **wrong})  # type: ignore[arg-type]
+
+
+def test_a_network_that_was_not_trained_for_it_repaints() -> None:
+    torch.manual_seed(0)
+    config = load_preset("authors").config
+    paper = systems.SketchDNN(replace(config, network=replace(config.network, width=16, depth=1, heads=2))).eval()
+    with pytest.raises(SketchError, match="--way repaint"):
+        complete(paper, PART, 1)
+    for weight in paper.parameters():
+        torch.nn.init.normal_(weight, std=0.1)
+    (one,) = complete(paper, PART, 1, way="repaint", steps=3, primitives=12)
+    assert one.sketch.primitives[: len(PART)] == PART.primitives
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("way", ["given", "repaint"])
+def test_a_gpu_completes_too(system: systems.SketchDNN, way: str) -> None:
+    moved = copy.deepcopy(system).to_device("cuda")
+    done = list(complete(moved, PART, 3, steps=4, way=way, primitives=12))  # type: ignore[arg-type]
+    assert all(one.sketch.primitives[: len(PART)] == PART.primitives for one in done)
+
+
+def test_the_bundled_model_closes_a_plate() -> None:
+    """Three sides of a plate with a hole: most completions close it."""
+    from sketchdnn.evaluation.profiles import LOOSE, is_closed
+    from sketchdnn.geometry import profile
+
+    corners = [(0.0, 40.0), (0.0, 0.0), (80.0, 0.0), (80.0, 40.0)]
+    sides = tuple(Line(a, b) for a, b in pairwise(corners))
+    part = Sketch((*sides, Circle((20, 20), 6)), units="mm")
+    done = SketchDNN.from_pretrained().complete(part, 4, steps=12)
+    assert all(one.primitives[:4] == part.primitives for one in done)
+    assert sum(is_closed(profile(one, LOOSE)) for one in done) >= 2
+    assert math.isfinite(sum(bounds(one).size for one in done))

@@ -1,0 +1,21 @@
+"""An untrained system for tests of what is asked of one, with a memory of some built-in parts."""
+
+from __future__ import annotations
+
+import torch
+from drawn_sets import parts
+
+from sketchdnn.networks.set_denoiser import SetDenoiserConfig
+from sketchdnn.systems import known_of
+from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+
+
+def small_system(seed: int = 0, *, knows: bool = True) -> SketchDNN:
+    """Moved off its start, so that what it draws depends on all it is shown."""
+    torch.manual_seed(seed)
+    system = SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=2, heads=2), num_steps=50))
+    for weight in system.parameters():
+        torch.nn.init.normal_(weight, std=0.1)
+    if knows:
+        system.known = known_of(parts(200))
+    return system.eval()

@@ -1,0 +1,209 @@
+"""All six systems, in their tiny presets, through one door: train, draw, save, load, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from sketchdnn.data.procedural import procedural
+from sketchdnn.diffusion.likelihood import Elbo
+from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.geometry import SketchError, normalise
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.codec import decode
+from sketchdnn.representation.compact import encode
+from sketchdnn.systems import SYSTEMS, ConfigError, System, from_pretrained, load_preset, save_pretrained
+from sketchdnn.systems.latent import LatentDiffusion
+from sketchdnn.systems.sampling import check_sampler, check_step_count
+from sketchdnn.training.checkpoint import RunError
+from sketchdnn.training.config import TrainConfig, config_from
+from sketchdnn.training.corpus import Corpus, to_device
+from sketchdnn.training.loop import Outcome, train
+from sketchdnn.training.run import Report
+
+DENOISERS = ("sketchdnn", "sketchdnn-pos", "sketchdnn-cat", "latent")
+TOKENS = ("vitruvion", "sketchgen")
+# Rows are a set to these: permuted noise gives permuted rows.
+WITHOUT_ORDER = ("sketchdnn", "sketchdnn-cat")
+STEPS = 40
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    sketches = [normalise(procedural(0, i))[0] for i in range(24)]
+    return to_device(encode([s for s in sketches if len(s) <= 16], canonical_lines=True), "cpu")
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def fresh(name: str) -> System:
+    torch.manual_seed(0)
+    return load_preset("tiny", name).make()
+
+
+def config(name: str, steps: int = STEPS, **said: object) -> TrainConfig:
+    settings = {"batch_size": 16, "log_every": 4, "checkpoint_minutes": 0.0} | said
+    training = {**load_preset("tiny", name).training, "warmup": 4, "decay": 0.0}
+    return config_from(training, name, steps=steps, **settings)
+
+
+@pytest.fixture(scope="module")
+def trained(name: str, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, list[Report], Path]:
+    out, reports = tmp_path_factory.mktemp(name), []  # type: tuple[Path, list[Report]]
+    told = config(name, validate_every=STEPS, preview_every=STEPS)
+    outcome = train(fresh(name), corpus, told, out, validation=corpus, on_report=reports.append)
+    outcome.model.eval()
+    return outcome, reports, out
+
+
+@pytest.fixture
+def system(trained: tuple[Outcome, list[Report], Path]) -> System:
+    return trained[0].model
+
+
+def drawn(
+    system: System, numbers: list[int], change: Callable[[SketchBatch], SketchBatch] = lambda n: n
+) -> SketchBatch:
+    noise = seeded_noise(3, torch.tensor(numbers))
+    return system.sample(lambda draw: change(noise(draw)), steps=6)
+
+
+def test_there_are_six() -> None:
+    assert tuple(SYSTEMS) == (*DENOISERS, *TOKENS)
+
+
+def test_it_is_what_its_preset_says(name: str) -> None:
+    assert load_preset("tiny", name).make().name == name
+    assert load_preset(system=name).system == name
+
+
+def test_the_loss_is_finite_and_falls(trained: tuple[Outcome, list[Report], Path]) -> None:
+    outcome, reports, out = trained
+    assert outcome.finished
+    assert all(0 < report.loss < float("inf") for report in reports)
+    assert reports[-1].loss < 0.9 * reports[0].loss
+    assert (out / "previews" / f"{STEPS:08d}.png").exists()
+    assert (out / "validation.csv").read_text().count("\n") >= 2
+
+
+def test_a_resumed_run_ends_where_an_uninterrupted_one_does(name: str, corpus: Corpus, tmp_path: Path) -> None:
+    whole, resumed = fresh(name), fresh(name)
+    train(whole, corpus, config(name, 4), tmp_path / "whole")
+    train(fresh(name), corpus, config(name, 2, log_every=2), tmp_path / "half")
+    train(resumed, corpus, config(name, 4), tmp_path / "half", resume=True)
+    for key, weight in whole.state_dict().items():
+        assert torch.equal(weight, resumed.state_dict()[key]), key
+
+
+def test_a_checkpoint_of_another_system_is_refused(name: str, corpus: Corpus, tmp_path: Path) -> None:
+    other = "latent" if name == "sketchdnn" else "sketchdnn"
+    train(fresh(other), corpus, config(other, 1), tmp_path)
+    with pytest.raises(RunError, match=f"is of a {other}, not of a {name}"):
+        train(fresh(name), corpus, config(name, 2), tmp_path, resume=True)
+
+
+def test_noise_decides_alone_what_is_drawn(system: System) -> None:
+    some = drawn(system, [0, 1, 2, 3])
+    assert torch.equal(some.flat(), drawn(system, [0, 1, 2, 3]).flat())
+    alone = drawn(system, [2])
+    assert torch.allclose(alone.flat()[0], some.flat()[2], atol=1e-3)
+    assert not torch.equal(some.flat()[0], some.flat()[1])
+
+
+def test_what_is_drawn_are_sketches(system: System) -> None:
+    heard: list[float] = []
+    batch = system.sample(
+        seeded_noise(0, torch.arange(8)), steps=6, on_step=lambda step: heard.append(step.number / step.total)
+    )
+    assert batch.flat().shape == (8, 16, 21)
+    assert any(len(one.sketch) for one in decode(batch, system.rows.arc_scalar))
+    assert heard == sorted(heard)
+    assert heard[-1] <= 1
+
+
+def test_every_sampler_it_names_draws(system: System) -> None:
+    for sampler in system.samplers:
+        batch = system.sample(seeded_noise(0, torch.arange(2)), sampler=sampler, steps=3)
+        assert bool(batch.flat().isfinite().all()), sampler
+        check_sampler(sampler, system)
+
+
+def test_a_sampler_that_is_not_its_own_is_refused(system: System) -> None:
+    if "authors" in system.samplers:
+        check_sampler("authors", system)
+        return
+    with pytest.raises(SketchError, match="cannot draw with authors; use ancestral"):
+        check_sampler("authors", system)
+    with pytest.raises(SketchError):
+        system.sample(seeded_noise(0, torch.arange(1)), sampler="authors", steps=2)
+
+
+def test_steps_mean_something_or_nothing(name: str, system: System) -> None:
+    assert (system.max_steps is None) == (name in TOKENS)
+    check_step_count(50, system.max_steps)
+    if system.max_steps is not None:
+        with pytest.raises(SketchError, match="1 to 2000 steps"):
+            check_step_count(2001, system.max_steps)
+
+
+def test_what_is_saved_comes_back(system: System, tmp_path: Path) -> None:
+    for weight in system.parameters():
+        weight.data = weight.data.half().float()  # as it is stored
+    save_pretrained(system, tmp_path / "model")
+    loaded = from_pretrained(tmp_path / "model")
+    assert (type(loaded), loaded.name, loaded.config) == (type(system), system.name, system.config)
+    assert loaded.starts_from(system)
+    assert torch.equal(drawn(loaded, [5, 6]).flat(), drawn(system, [5, 6]).flat())
+
+
+def test_the_likelihood_is_finite(name: str, system: System, corpus: Corpus) -> None:
+    first = torch.arange(3)
+    x0 = corpus.batch(first, torch.zeros_like(first), system.rows)
+    steps = system.draw_steps(3, 4, torch.Generator().manual_seed(0), width=0.01)
+    assert (steps is None) == (name in TOKENS)
+    found = system.likelihood(x0, seeded_noise(0, first), steps)
+    nats = found.nats if isinstance(found, Elbo) else found
+    assert nats is not None
+    assert nats.shape == (3,)
+    assert bool(nats.isfinite().all())
+    assert isinstance(found, Elbo) == (name in DENOISERS)
+
+
+def test_order_matters_or_not_as_we_say(name: str, system: System) -> None:
+    order = torch.rand(2, 16, generator=torch.Generator().manual_seed(2)).argsort(dim=-1)
+    plain = drawn(system, [0, 1]).permuted(order)
+    permuted = drawn(system, [0, 1], lambda noise: noise.permuted(order))
+    assert torch.allclose(plain.flat(), permuted.flat(), atol=1e-3) == (name in WITHOUT_ORDER)
+
+
+def test_preset_and_system_must_go_together() -> None:
+    assert load_preset().name == "ours"
+    assert load_preset("paper", "sketchdnn").name == "paper"
+    with pytest.raises(ConfigError, match="'teapot' is no system; use one of sketchdnn, "):
+        load_preset(system="teapot")
+    with pytest.raises(ConfigError, match="preset 'paper' is of the system sketchdnn, not latent"):
+        load_preset("paper", "latent")
+
+
+def test_latent_diffusion_learns_in_stages_too(corpus: Corpus, tmp_path: Path) -> None:
+    settings = load_preset("tiny", "latent").config
+    torch.manual_seed(0)
+    first = LatentDiffusion(replace(settings, stage="vae"))
+    before = {key: weight.clone() for key, weight in first.state_dict().items()}
+    train(first, corpus, config("latent", 2, ema=0.0), tmp_path / "vae")
+    after = first.state_dict()
+    assert {key.split(".")[0] for key in before if not torch.equal(before[key], after[key])} == {"vae"}
+    second = LatentDiffusion(replace(settings, stage="diffusion"))
+    assert second.starts_from(first)
+    second.load_state_dict(after)
+    train(second, corpus, config("latent", 2, ema=0.0), tmp_path / "diffusion")
+    assert {key.split(".")[0] for key, w in second.state_dict().items() if not torch.equal(after[key], w)} == {
+        "network"
+    }
