@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,6 +91,11 @@ def test_all_four_are_measured_and_kept(corpus: Path, system: System, tmp_path: 
     assert judge_completions(task, again, none, "sweep").scores == bench.scores
     with pytest.raises(SketchError, match="drawn for something else"):
         draw_completions(system, replace(task, steps=4), kept)
+    other = copy.deepcopy(system)
+    with torch.no_grad():
+        next(other.parameters()).add_(1e-3)
+    with pytest.raises(SketchError, match="drawn for something else"):
+        draw_completions(other, task, kept)
 
 
 def test_the_figure_shows_what_was_given_added_and_hidden() -> None:

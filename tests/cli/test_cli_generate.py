@@ -201,6 +201,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
         (["--strength", "0.3"], "--like"),
         (["--like", "nowhere.dxf"], "nowhere.dxf"),
         (["--like", "nowhere.dxf", "--size", "5mm"], "leave --size out"),
+        (["--compile"], "--compile is for a GPU"),
     ],
 )
 def test_a_wrong_request_is_one_sentence_and_leaves_nothing(
@@ -214,6 +215,44 @@ def test_a_wrong_request_is_one_sentence_and_leaves_nothing(
     chosen = [] if "--model" in options else ["--model", str(model)]
     assert words in refused(monkeypatch, capsys, "--out", str(tmp_path / "out"), *chosen, *options)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("sketches", "options", "words"),
+    [
+        ([[{"type": "line", "start": [0, 0], "end": [1, 0]}]], ["--strength", "5"], "above 0 and goes up to 1"),
+        ([[{"type": "circle", "center": [i, 0], "radius": 1} for i in range(17)]], [], "has 17 primitives"),
+        ([[{"type": "point", "at": [0, 0]}]], [], "no extent"),
+        ([[{"type": "line", "start": [0, 0], "end": [1, 0]}]] * 2, [], "holds 2 sketches"),
+    ],
+)
+def test_a_sketch_that_cannot_be_varied_is_one_sentence_and_leaves_nothing(
+    sketches: list[object],
+    options: list[str],
+    words: str,
+    tmp_path: Path,
+    model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = [json.dumps({"primitives": primitives}) for primitives in sketches]
+    (tmp_path / "part.jsonl").write_text("\n".join(lines))
+    chosen = ["--out", str(tmp_path / "out"), "--model", str(model), "--like", str(tmp_path / "part.jsonl")]
+    assert words in refused(monkeypatch, capsys, *chosen, *options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_several_processes_cannot_tell_what_is_unique(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from contextlib import nullcontext
+
+    from sketchdnn.generation import share
+
+    monkeypatch.setattr(share, "joined", lambda: nullcontext(share.Share(0, 2)))
+    assert "use one process" in refused(
+        monkeypatch, capsys, "--out", str(tmp_path / "out"), "--model", str(model), "--unique"
+    )
 
 
 def test_a_broken_model_is_one_sentence(

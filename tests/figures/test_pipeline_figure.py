@@ -4,16 +4,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from random_batches import clean_batch
 
 from sketchdnn.figures import watch, write_pipeline
-from sketchdnn.figures.pipeline import superposed
 from sketchdnn.generation import draw
-from sketchdnn.geometry import Kind, SketchError, normalise
+from sketchdnn.geometry import SketchError, normalise
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.codec import decode
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
 
 
@@ -24,26 +19,6 @@ def system() -> SketchDNN:
     for weight in made.parameters():
         torch.nn.init.normal_(weight, std=0.1)
     return made.eval()
-
-
-def test_a_certain_row_is_one_primitive() -> None:
-    batch = clean_batch(1)
-    certain = [(row, primitive) for row, primitive, chance in superposed(batch, "sweep") if chance == 1]
-    (read,) = decode(batch, "sweep")
-    assert [primitive for _, primitive in sorted(certain, key=lambda item: item[0])] == list(read.sketch)
-
-
-def test_chances_of_a_row_add_up_to_that_of_not_being_empty() -> None:
-    rows = SketchBatch(
-        torch.tensor([[[0.7, 0.3]]]), torch.tensor([[[0.4, 0.1, 0.2, 0.1, 0.2]]]), torch.full((1, 1, 14), 0.3)
-    )
-    rows.params[..., layout.PARAMS_OF_KIND[Kind.LINE]] = torch.tensor([0.0, 0.0, 1.0, 0.0])
-    rows.params[..., layout.PARAMS_OF_KIND[Kind.ARC]] = torch.tensor([0.0, 0.0, 1.0, 0.0, 0.1])
-    found = list(superposed(rows, "sweep"))
-    assert len(found) == 2 * len(Kind)
-    assert sum(chance for *_, chance in found) == pytest.approx(0.8)
-    dashed = {p.kind: chance for _, p, chance in found if p.construction}
-    assert dashed[Kind.LINE] == pytest.approx(0.12)
 
 
 def test_the_walk_is_seen_from_noise_to_the_sketch_that_generate_draws(system: SketchDNN, tmp_path: Path) -> None:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from strategies import sketches
 
 from sketchdnn import SketchDNN
+from sketchdnn.generation.choices import kinds_beside
 from sketchdnn.generation.complete import check_part, complete
 from sketchdnn.generation.frames import choose_frame, into_frame
-from sketchdnn.generation.walks import RESAMPLES, SAME, Walk, finished, given_of, packed, unpacked
+from sketchdnn.generation.walks import RESAMPLES, SAME, Finished, Walk, finished, given_of, packed, unpacked
 from sketchdnn.geometry import (
     Arc,
     Circle,
     Constraint,
     ConstraintType,
+    Kind,
     Line,
     Point,
     Ref,
@@ -32,7 +36,7 @@ from sketchdnn.geometry import (
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import SketchBatch, decode
 from sketchdnn.representation.layout import MAX_PRIMITIVES, NONE
-from sketchdnn.systems import RowForm, load_preset
+from sketchdnn.systems import Known, RowForm, load_preset
 from sketchdnn.systems import sketchdnn as systems
 
 PART = Sketch(
@@ -148,14 +152,57 @@ def test_the_number_of_primitives_is_kept_or_what_is_wanting_is_said(system: sys
             assert "9 primitives were asked for" in one.shortfall
 
 
+def test_of_those_that_miss_the_number_the_closest_is_kept(
+    system: systems.SketchDNN, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However good another looks; and all attempts at it are told."""
+    added = iter([2, 1, 1, 1])  # of 3 that are wanted, attempt by attempt
+
+    def drawn(walks: list[Walk], *_: object) -> list[Finished]:
+        count = next(added)
+        more = tuple(Circle((60, 20), 3 + i) for i in range(count))
+        return [Finished(Sketch(PART.primitives + more), count, misfit=float(count)) for _ in walks]
+
+    monkeypatch.setattr(sys.modules[complete.__module__], "finished", drawn)
+    (one,) = complete(system, PART, 1, steps=2, primitives=9)
+    assert (len(one.sketch), one.attempts) == (8, 4)
+    assert one.shortfall == "9 primitives were asked for, and it has 8"
+    added = iter([1, 3])
+    (one,) = complete(system, PART, 1, steps=2, primitives=(9, 12))
+    assert (len(one.sketch), one.attempts, one.shortfall) == (9, 2, None)  # whichever number fell to it
+
+
+def test_what_is_added_is_of_kinds_that_go_with_the_part() -> None:
+    """A number is asked for by the kinds of a training sketch that could hold the part; of any, where none could."""
+    known = Known(
+        np.zeros(0, np.uint64), np.array([[3, 3, 1, 1], [9, 0, 0, 0], [3, 1, 2, 2]]), np.array([1, 8, 1], np.int64)
+    )
+    chance = np.linspace(0, 0.999, 40)
+    assert set(kinds_beside(PART, 8, chance, known)) == {(Kind.CIRCLE,) * 2, (Kind.ARC, Kind.POINT)}
+    free = kinds_beside(PART, 9, chance, known)
+    assert {len(kinds) for kinds in free} == {3}
+    assert {kind for kinds in free for kind in kinds} == set(Kind)
+
+
+@pytest.mark.slow
+def test_the_bundled_model_adds_as_many_as_it_is_asked_to() -> None:
+    corner = Sketch((Line((0, 0), (60, 0)), Line((60, 0), (60, 40)), Circle((30, 20), 8), Line((0, 0), (0, 40))))
+    for one in complete(SketchDNN.from_pretrained().system, corner, 4, steps=20, primitives=(9, 12)):
+        assert one.shortfall is None
+        assert 9 <= len(one.sketch) <= 12
+        assert one.sketch.primitives[:4] == corner.primitives
+
+
 @pytest.mark.parametrize("form", [RowForm(), RowForm("signed_radius", "zero", canonical_lines=False)])
 def test_rows_are_the_part_in_its_frame(form: RowForm) -> None:
     frame = choose_frame(bounds(PART), (1.5, 1.5), 0, 1, ())[1]
-    known = given_of([Walk(PART, frame, 0), Walk(PART, frame, 1, primitives=10)], form, "repaint")
+    adding = (Kind.CIRCLE, Kind.CIRCLE, Kind.ARC)
+    known = given_of([Walk(PART, frame, 0), Walk(PART, frame, 1, adding)], form, "repaint")
     assert known.resamples == RESAMPLES
-    assert known.kind.sum(dim=1).tolist() == [6, 6 + MAX_PRIMITIVES - 10]
-    assert bool((known.batch.kind[1, 10:].argmax(dim=-1) == NONE).all())
-    assert bool(known.construction[1, 10:].any()) == (form.none_construction == "one_hot")
+    assert known.kind.sum(dim=1).tolist() == [6, MAX_PRIMITIVES]
+    assert known.construction.sum(dim=1).tolist() == [6, 6]
+    assert known.params[..., 0].sum(dim=1).tolist() == [6, 6]
+    assert known.batch.kind[1, 6:].argmax(dim=-1).tolist() == [*adding, *[NONE] * (MAX_PRIMITIVES - 9)]
     placed = into_frame(PART, frame)
     (decoded, _) = decode(known.batch, form.arc_scalar)
     line = decoded.sketch.primitives[0]

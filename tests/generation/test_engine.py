@@ -157,4 +157,4 @@ def _alike(a: Sequence[object], b: Sequence[object]) -> bool:
 
 def _numbers(primitive: object) -> list[float]:
     values = [getattr(primitive, name) for name in ("start", "end", "center", "at") if hasattr(primitive, name)]
-    return [number for value in values for number in value]
+    return [number for value in values for number in value] + [getattr(primitive, "radius", 0.0)]

@@ -19,6 +19,7 @@ from sketchdnn.formats import FormatError
 from sketchdnn.generation import Drawing, write_sketches
 from sketchdnn.generation import files as files_room
 from sketchdnn.generation.files import Written
+from sketchdnn.generation.manifest import Spool, entries
 from sketchdnn.generation.page import Card, gallery_page
 from sketchdnn.generation.share import Share
 from sketchdnn.geometry import Circle, Line, Sketch, SketchError
@@ -153,6 +154,25 @@ def test_a_full_disk_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not [name for name in names(tmp_path) if name.startswith(".")]
 
 
+def test_an_entry_that_a_full_disk_cut_short_is_not_told(tmp_path: Path) -> None:
+    """The files of its sketch go, and the room they leave must not let it in after all."""
+    spool = Spool(tmp_path)
+    spool.add({"number": 0})
+    disk = spool._file
+
+    class Full:
+        close = disk.close
+
+        def write(self, line: bytes) -> int:
+            return disk.write(line[: len(line) // 2])
+
+    spool._file = Full()  # type: ignore[assignment]
+    with pytest.raises(FormatError, match="No space left"):
+        spool.add({"number": 1})
+    spool.close()
+    assert list(entries([spool.path])) == [{"number": 0}]
+
+
 def test_more_may_be_written_of_each(tmp_path: Path) -> None:
     def note(drawing: Drawing, stem: Path) -> Sequence[Path]:
         path = stem.with_name(stem.name + ".note.txt")
@@ -162,7 +182,7 @@ def test_more_may_be_written_of_each(tmp_path: Path) -> None:
     write_sketches(drawings(2), 2, tmp_path, ["svg"], also=note)
     assert (tmp_path / "sketch-0001.note.txt").read_text() == "1"
     assert manifest(tmp_path)["sketches"][1]["files"] == ["sketch-0001.svg", "sketch-0001.note.txt"]
-    assert '<a href="sketch-0001.note.txt">note</a>' in (tmp_path / "gallery.html").read_text()
+    assert '<a href="sketch-0001.note.txt">note TXT</a>' in (tmp_path / "gallery.html").read_text()
 
 
 @pytest.mark.parametrize("formats", [["stl"], [], ["json", "jsonl"], [" "]])

@@ -9,8 +9,8 @@ from strategies import numbers
 
 from sketchdnn.generation.conditions import Conditions
 from sketchdnn.generation.generate import draw
-from sketchdnn.generation.like import draw_like, steps_like
-from sketchdnn.geometry import Circle, Line, Sketch, SketchError
+from sketchdnn.generation.like import draw_like, start_like
+from sketchdnn.geometry import Circle, Kind, Line, Sketch, SketchError
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems.sketchdnn import SketchDNN
 
@@ -68,11 +68,29 @@ def test_a_variation_does_not_depend_on_how_many_are_asked_for() -> None:
     assert later == many[18:]
 
 
-def test_it_takes_as_many_steps_as_lie_below_its_start() -> None:
-    assert steps_like(50, 2000, 2000) == 50
-    assert steps_like(50, 500, 2000) == 25
-    assert steps_like(50, 1, 2000) == 1
-    assert steps_like(50, 3, 50) == 3
+def test_the_strength_is_the_share_of_steps_that_are_walked() -> None:
+    """Of quadratically spaced steps, as many lie below the start."""
+    small = system()  # of 50 steps of noise
+    for strength, start, walked in ((1.0, 50, 20), (0.5, 12, 10), (0.1, 1, 1)):
+        assert start_like(small, BRACKET, strength)[0].t == start
+        (drawing,) = draw_like(small, BRACKET, 1, strength=strength, steps=20, frames=100)
+        assert len({moment.t for moment in drawing.frames}) == walked
+
+
+class Dwindling(SketchDNN):
+    """Leaves a point of what it sees, which has no extent."""
+
+    def denoise(self, batch_t, t, given=None) -> Prediction:  # type: ignore[no-untyped-def]
+        kind = torch.full_like(batch_t.kind, -20.0)
+        kind[..., -1] = 20.0
+        kind[:, 0] = 20.0 * torch.eye(kind.shape[-1])[Kind.POINT]
+        return Prediction(batch_t.construction, kind, batch_t.params)
+
+
+def test_a_variation_without_extent_is_none() -> None:
+    """It can be neither exported at a size nor told from others."""
+    with pytest.raises(SketchError, match="drew nothing"):
+        list(draw_like(system(Dwindling), BRACKET, 1, strength=0.9, steps=4, conditions=Conditions(unique=True)))
 
 
 def test_conditions_are_met_or_missed_with_a_sentence() -> None:
@@ -93,7 +111,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(SketchError, match="1 to 50 steps"):
         list(draw_like(small, BRACKET, 1, steps=51))
     with pytest.raises(SketchError, match="at least one"):
-        list(draw_like(small, BRACKET, 0, steps=5))
+        draw_like(small, BRACKET, 0, steps=5)  # at once, not when the first is wanted
 
 
 def test_it_begins_on_the_device_of_the_system() -> None:

@@ -63,7 +63,7 @@ def test_variations_and_completions_are_sketches(model: SketchDNN) -> None:
     assert len(varied) == 2
     assert sketch not in varied
     part = Sketch(sketch.primitives[:4], units="mm")
-    for whole in model.complete(part, 2, steps=5):
+    for whole in model.complete(part, 2, 0, steps=5):
         assert whole.primitives[:4] == part.primitives
         assert len(whole) > 4
 

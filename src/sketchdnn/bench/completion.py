@@ -27,7 +27,7 @@ from sketchdnn.representation.layout import ArcScalar
 from sketchdnn.systems import System
 
 from .completion_page import CompletionBench, CompletionScore
-from .draws import kept_draws
+from .draws import kept_draws, weights_fingerprint
 from .half_hidden import Case, half_hidden
 from .recovery import recovered
 
@@ -50,11 +50,10 @@ class CompletionTask:
     seed: int
     walks: Mapping[str, Sequence[Walk]]
 
-    @property
-    def facts(self) -> dict[str, str]:
+    def facts(self, system: System) -> dict[str, str]:
         """By which draws that were kept are known."""
         facts = {"cases": self.mark, "best_of": self.best_of, "steps": self.steps, "seed": self.seed}
-        return {"completion": json.dumps(facts)}
+        return {"completion": json.dumps(facts | {"model": weights_fingerprint(system)})}
 
 
 def plan_completion(
@@ -88,7 +87,7 @@ def draw_completions(
         seconds.append(time.perf_counter() - start)
         return tensors
 
-    drawn = kept_draws(kept, task.facts, draw)
+    drawn = kept_draws(kept, task.facts(system), draw)
     return drawn, seconds[0] if seconds else None
 
 

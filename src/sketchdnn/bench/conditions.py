@@ -21,10 +21,11 @@ from sketchdnn.generation.conditions import ATTEMPTS, Conditions, trained_for
 from sketchdnn.generation.engine import Ask, Engine, chunk_size, device_of
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.generation.keep import shortfall
+from sketchdnn.generation.rows import rows_of
 from sketchdnn.generation.score import CLOSE
 from sketchdnn.geometry import Kind, Sketch, SketchError, normalise
-from sketchdnn.representation import SketchBatch, encode, from_flat
-from sketchdnn.representation.codec import decode, expand
+from sketchdnn.representation import from_flat
+from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
 
 OnProgress = Callable[[str], None]
@@ -148,7 +149,7 @@ def _unchanged(system: System, requests: int, seed: int, steps: int, sampler: st
     """Give half of the primitives of built-in parts, and see whether they come out as they went in."""
     parts = [normalise(procedural(seed, number))[0] for number in range(requests)]
     half = torch.tensor([(len(part) + 1) // 2 for part in parts])
-    batch, form = _rows(system, parts), system.rows
+    batch = rows_of(parts, system.rows)
     device = device_of(system)
     told = torch.arange(batch.kind.shape[1])[None, :] < half[:, None]
     way = system.given_ways[0]
@@ -159,19 +160,12 @@ def _unchanged(system: System, requests: int, seed: int, steps: int, sampler: st
 
     engine = Engine(system, seed, steps, sampler, given_of, chunk=_chunk(system, requests))
     drawn = engine.draw([Ask(number) for number in range(requests)])
-    truth = decode(batch, form.arc_scalar)
+    truth = decode(batch, system.rows.arc_scalar)
     same = sum(
         one.sketch.primitives[:count] == known.sketch.primitives[:count]
         for one, known, count in zip(drawn, truth, half.tolist(), strict=True)
     )
     return Measured("given primitives unchanged", requests, same, same, 1)
-
-
-def _rows(system: System, sketches: Sequence[Sketch]) -> SketchBatch:
-    form = system.rows
-    compact = encode(sketches, canonical_lines=form.canonical_lines)
-    kind, construction, params = map(torch.from_numpy, (compact.kind, compact.construction, compact.params))
-    return expand(kind, construction, params, arc_scalar=form.arc_scalar, none_construction=form.none_construction)
 
 
 def _together(each: Sequence[Given]) -> Given | None:

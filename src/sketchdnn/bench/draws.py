@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sketchdnn.formats import FormatError
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.representation import Compact
+from sketchdnn.systems import System
 
 
 def kept_draws(
@@ -39,7 +41,16 @@ def kept_draws(
 
 def fingerprint(compact: Compact) -> str:
     """By which rows are known."""
+    return _hash((compact.kind, compact.construction, compact.params))
+
+
+def weights_fingerprint(system: System) -> str:
+    """By which a model is known, wherever it is."""
+    return _hash(weight.cpu().numpy() for weight in system.state_dict().values())
+
+
+def _hash(arrays: Iterable[NDArray[np.generic]]) -> str:
     digest = hashlib.sha256()
-    for array in (compact.kind, compact.construction, compact.params):
+    for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

@@ -30,7 +30,7 @@ from sketchdnn.generation.engine import device_of, quick
 from sketchdnn.generation.walks import packed, unpacked
 from sketchdnn.geometry import Kind, SketchError, overlaps
 from sketchdnn.geometry.table import to_table
-from sketchdnn.representation import Compact, SketchBatch, decode_compact, encode_table
+from sketchdnn.representation import Compact, SketchBatch, decode_compact, encode_table, from_flat
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.layout import ArcScalar
 from sketchdnn.representation.symmetric import symmetric_keys
@@ -39,7 +39,7 @@ from sketchdnn.systems.sketchdnn import SketchDNN
 from sketchdnn.systems.system import System
 
 from .completion_page import percent
-from .draws import kept_draws
+from .draws import kept_draws, weights_fingerprint
 
 WEIGHTS = (1.0, 1.25, 1.5, 2.0)
 OURS, REAL = "ours", "real test sketches"
@@ -130,7 +130,13 @@ def draw_failures(
         seconds.append(time.perf_counter() - start)
         return tensors
 
-    facts = {"count": count, "steps": steps, "seed": seed, "weights": list(weights), "config": str(system.config)}
+    facts = {
+        "count": count,
+        "steps": steps,
+        "seed": seed,
+        "weights": list(weights),
+        "model": weights_fingerprint(system),
+    }
     drawn = kept_draws(kept, {"failures": json.dumps(facts)}, draw)
     batches = {
         name: unpacked({part: drawn[f"{name}.{part}"] for part in ("kind", "construction", "params")}) for name in names
@@ -198,8 +204,7 @@ def _sampled(system: SketchDNN, count: int, seed: int, steps: int, weight: float
         for first in range(0, count, chunk):
             numbers = torch.arange(first, min(first + chunk, count), device=device)
             drawn.append(sample(noise=seeded_noise(seed, numbers)).to("cpu"))
-    parts = zip(*((batch.construction, batch.kind, batch.params) for batch in drawn), strict=True)
-    return SketchBatch(*(torch.cat(part) for part in parts))
+    return from_flat(torch.cat([batch.flat() for batch in drawn]))
 
 
 _PAGE = """# The paper's failure cases, counted

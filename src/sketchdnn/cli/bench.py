@@ -1,4 +1,4 @@
-"""`sketchdnn bench`: how fast things are, each against something else in the same run."""
+"""`sketchdnn bench`: how fast and how good things are, each against something else in the same run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from rich.console import Console
 from sketchdnn.geometry import SketchError
 
 from . import bench_drawing, bench_generate
+from .page import check_file, of_model, write_page
 
-bench = typer.Typer(help="Measure how fast things are.", no_args_is_help=True)
+bench = typer.Typer(help="Measure how fast and how good things are.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -35,17 +36,14 @@ def prepare(
 ) -> None:
     """Prepare a corpus on all cores, against a plain one-process version of the authors' steps."""
     from sketchdnn.bench.prepare import time_prepare
-    from sketchdnn.formats.atomic import replacing
 
-    if out is not None and out.is_dir():
-        raise SketchError(f"{out} is a folder; name a file for the result")
+    check_file(out)
     with Console(stderr=True).status("…") as status:
         timing = time_prepare(data, sequences, min(reference, sequences), status.update)
     Console().print(timing.table())
     if out is not None:
         command = f"sketchdnn bench prepare --sequences {sequences} --reference {reference} --data {data.name}"
-        with replacing(out) as temporary:
-            temporary.write_text(timing.markdown(command), encoding="utf-8")
+        write_page(out, timing.markdown(command))
 
 
 @bench.command(epilog="Example: sketchdnn bench step --device cuda --batch 4096")
@@ -88,8 +86,8 @@ def train(
 ) -> None:
     """Train at several batch sizes, beside a plain eager float32 loop and the device's fastest matrix product."""
     from sketchdnn.bench.train import time_train
-    from sketchdnn.formats.atomic import replacing
 
+    check_file(out)
     small = device == "cpu"
     presets = preset or (["tiny"] if small else ["paper", "ours"])
     batches = batch or ([32] if small else [2048, 4096, 8192, 16384])
@@ -101,8 +99,7 @@ def train(
     for sentence in timed.summary():
         console.print(sentence)
     if out is not None:
-        with replacing(out) as temporary:
-            temporary.write_text(timed.markdown(_command(device, presets, batches, eager)), encoding="utf-8")
+        write_page(out, timed.markdown(_command(device, presets, batches, eager)))
 
 
 def _command(device: str, presets: list[str], batches: list[int], eager: list[int]) -> str:
@@ -128,18 +125,15 @@ def raster(
 ) -> None:
     """Draw sketches as a score sees them, against a matplotlib loop as the authors draw them."""
     from sketchdnn.bench.raster import time_raster
-    from sketchdnn.formats.atomic import replacing
 
-    if out is not None and out.is_dir():
-        raise SketchError(f"{out} is a folder; name a file for the result")
+    check_file(out)
     with Console(stderr=True).status("…") as status:
         timing = time_raster(device, count, plotted, data, repeats, status.update)
     Console().print(timing.table())
     if out is not None:
         source = f" --data {data.name}" if data else ""
         command = f"sketchdnn bench raster --device {device} --count {count}{source}"
-        with replacing(out) as temporary:
-            temporary.write_text(timing.markdown(command), encoding="utf-8")
+        write_page(out, timing.markdown(command))
 
 
 @bench.command(epilog="Example: sketchdnn bench samplers --data prepared --device cuda --out docs/results/samplers.md")
@@ -165,20 +159,22 @@ def samplers(
     from sketchdnn.bench.samplers import WAYS, score_samplers
     from sketchdnn.data.loader import Dataset
     from sketchdnn.evaluation.inception import find_inception, load_inception
-    from sketchdnn.formats.atomic import replacing
+    from sketchdnn.generation.engine import on_device
     from sketchdnn.systems import from_pretrained
 
     ways = [_way(words) for words in way] if way else WAYS
+    check_file(out)
     dataset = Dataset.open(data)
+    system = on_device(from_pretrained(model), device)
     extractor = load_inception(find_inception(inception), device)
-    system = from_pretrained(model).to_device(device)
     with Console(stderr=True).status("…") as status:
         scored = score_samplers(system, dataset, extractor, ways, count, status.update)
     Console().print(scored.table())
     if out is not None:
-        command = f"sketchdnn bench samplers --data {data.name} --model {model} --device {device} --count {count}"
-        with replacing(out) as temporary:
-            temporary.write_text(scored.markdown(command), encoding="utf-8")
+        chosen = "".join(f" --way {words}" for words in way or ())
+        command = f"sketchdnn bench samplers --data {data.name} --device {device} --count {count}{chosen}"
+        command += of_model(model)
+        write_page(out, scored.markdown(command))
 
 
 def _way(words: str) -> tuple[str, int]:
@@ -201,27 +197,15 @@ def conditions(
 ) -> None:
     """Ask for numbers of primitives, kinds and closed profiles, and count how often they are drawn."""
     from sketchdnn.bench.conditions import measure_conditions
-    from sketchdnn.formats.atomic import replacing
+    from sketchdnn.generation.engine import on_device
     from sketchdnn.systems import from_pretrained
 
-    if out is not None and out.is_dir():
-        raise SketchError(f"{out} is a folder; name a file for the result")
-    system = from_pretrained(model).to_device(_there(device))
+    check_file(out)
+    system = on_device(from_pretrained(model), device)
     with Console(stderr=True).status("…") as status:
         measured = measure_conditions(system, requests, seed=seed, steps=steps, on_stage=status.update)
     Console().print(measured.table())
     if out is not None:
         command = f"sketchdnn bench conditions --device {device} --requests {requests} --steps {steps} --seed {seed}"
-        with replacing(out) as temporary:
-            temporary.write_text(measured.markdown(command), encoding="utf-8")
-
-
-def _there(device: str) -> str:
-    """A device's name; refuses one that is not there."""
-    import torch
-
-    if device.partition(":")[0] not in ("cpu", "cuda"):
-        raise SketchError(f"the device is cpu or cuda, not {device}")
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise SketchError("no CUDA device is available here; use --device cpu")
-    return device
+        command += of_model(model)
+        write_page(out, measured.markdown(command))

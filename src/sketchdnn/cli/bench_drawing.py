@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sketchdnn.formats.atomic import replacing
 from sketchdnn.geometry import SketchError
+
+from .page import check_file, of_model, write_page
 
 _KEPT = "Keep what is drawn in this file, or judge what it holds already."
 
@@ -59,10 +60,9 @@ def completion(
         write_figure(bench, figure)
         command = (
             f"sketchdnn bench completion --data {data.name} --sketches {sketches} --best-of {best_of} "
-            f"--steps {steps} --device {device}"
+            f"--steps {steps} --device {device}{of_model(model)}"
         )
-        with replacing(out) as temporary:
-            temporary.write_text(bench.markdown(command, figure.name), encoding="utf-8")
+        write_page(out, bench.markdown(command, figure.name))
 
 
 def failures(
@@ -105,13 +105,12 @@ def failures(
         weights = "".join(f" --weight {each:g}" for each in weight or ())
         source = f" --data {data.name}" if data else ""
         command = f"sketchdnn bench failures --count {count} --steps {steps}{weights}{source} --device {device}"
-        with replacing(out) as temporary:
-            temporary.write_text(bench.markdown(command), encoding="utf-8")
+        command += of_model(model)
+        write_page(out, bench.markdown(command))
 
 
 def _check(out: Path | None, draws: Path | None, only_draw: bool) -> None:
-    for file in (out, draws):
-        if file is not None and file.is_dir():
-            raise SketchError(f"{file} is a folder; name a file for the result")
+    check_file(out)
+    check_file(draws)
     if only_draw and draws is None:
         raise SketchError("--only-draw keeps what is drawn for later: name a file for it with --draws")

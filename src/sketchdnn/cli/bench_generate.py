@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sketchdnn.formats.atomic import replacing
-from sketchdnn.geometry import SketchError
+from .page import check_file, write_page
 
 
 def add(bench: typer.Typer) -> None:
@@ -38,8 +37,7 @@ def generate(
     """Draw sketches without writing them, beside a plain eager float32 loop of the same network."""
     from sketchdnn.bench.generate import time_generate
 
-    if out is not None and out.is_dir():
-        raise SketchError(f"{out} is a folder; name a file for the result")
+    check_file(out)
     small = device == "cpu"
     count = count or (16 if small else 10_000)
     few = paper_steps or (2 if small else 100)
@@ -52,5 +50,4 @@ def generate(
         chosen = f" --paper --paper-steps {few}" if paper else ""
         chosen += f" --batch {batch}" if batch else ""
         command = f"sketchdnn bench generate --device {device} --count {count} --steps {steps}{chosen}"
-        with replacing(out) as temporary:
-            temporary.write_text(timed.markdown(command), encoding="utf-8")
+        write_page(out, timed.markdown(command))

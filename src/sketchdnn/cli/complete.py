@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sketchdnn.formats import FormatError, read, shown
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.formats import shown
+from sketchdnn.geometry import SketchError
 
-from . import values
+from . import drawing, values
 
 # What a gallery shows the two in.
 GIVEN, ADDED = "#1a1a1a", "#0072b2"
-_STOPPED = 130  # what a shell says of a program that Ctrl-C ended
 
 
 def register(app: typer.Typer) -> None:
@@ -56,8 +53,8 @@ def complete(
     wanted = None if primitives is None else values.whole_span(primitives, "--primitives", "8..16")
     if count < 1:
         raise SketchError(f"--count must be at least 1, not {count}")
-    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    part = _part(file, console)
+    console = drawing.stderr()
+    part = drawing.one_sketch(file, console)
     begun = time.perf_counter()
 
     from sketchdnn.generation.complete import check_part
@@ -88,34 +85,9 @@ def complete(
         "precision": precision(system),
         "seconds": {"loading": time.perf_counter() - begun},
     }
-    columns = TextColumn("completing"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn()
-    try:
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("", total=count)
-            asked["on_progress"] = lambda done: bar.update(task, completed=done)
-            finished = completions(system, part, count, room=rooms, primitives=wanted, **asked)
-            style = Style(palette=(GIVEN,) * len(part) + (ADDED,) * MAX_PRIMITIVES)
-            written = write_sketches(finished, count, out, formats, stem="completion", facts=facts, style=style)
-    except KeyboardInterrupt:
-        console.print(f"{shown(out)}: stopped; what was drawn by then is there, and manifest.json lists it")
-        raise typer.Exit(_STOPPED) from None
-    console.print(
-        f"{shown(out)}: {count:,} completion{'s' * (count != 1)} as {', '.join(formats)}; gallery.html shows them, "
-        f"what was given in black (drawn in {written.seconds['drawing']:.1f} s)"
-    )
-    if written.short:
-        console.print(f"{written.short:,} of them come only close to what was asked for; manifest.json says how close")
-
-
-def _part(file: Path, console: Console) -> Sketch:
-    """The one sketch of a file; what could not be read of it is said."""
-    reading = read(file)
-    for reason, number in reading.skipped.most_common():
-        console.print(f"left out {number:,} × {reason}")
-    if not reading.sketches:
-        raise FormatError(file, "holds no sketch that can be read")
-    if len(reading.sketches) > 1:
-        raise FormatError(
-            file, f"holds {len(reading.sketches):,} sketches, and one is completed at a time; split it with convert"
-        )
-    return reading.sketches[0]
+    with drawing.progress_bar(console, "completing", count, out) as on_progress:
+        finished = completions(system, part, count, room=rooms, primitives=wanted, on_progress=on_progress, **asked)
+        style = Style(palette=(GIVEN,) * len(part) + (ADDED,) * MAX_PRIMITIVES)
+        written = write_sketches(finished, count, out, formats, stem="completion", facts=facts, style=style)
+    drawn = f"{count:,} completion{'s' * (count != 1)}"
+    drawing.tell_end(console, out, drawn, formats, "gallery.html shows them, what was given in black", written)

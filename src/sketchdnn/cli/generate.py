@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sketchdnn.formats import FormatError, read, shown
+from sketchdnn.formats import shown
 from sketchdnn.geometry import Sketch, SketchError
 
-from . import values
+from . import drawing, values
 
-_FRAMES = 24
+_FRAMES = 40
 _CONDITIONS, _VARIATIONS = "Conditions, which may be combined", "Variations"
-_STOPPED = 130  # what a shell says of a program that Ctrl-C ended
 
 
 def register(app: typer.Typer) -> None:
@@ -87,7 +84,8 @@ def generate(
         ),
     ] = None,
     trajectory: Annotated[
-        bool, typer.Option("--trajectory", help="Also write how each sketch emerges from noise.")
+        bool,
+        typer.Option("--trajectory", help="Also write how each sketch emerges from noise: SVG, GIF, strip."),
     ] = False,
 ) -> None:
     """Draw new sketches and write them as CAD files, with a gallery to look at.
@@ -101,29 +99,29 @@ def generate(
     # Refused first, since the rooms that draw take seconds to load.
     if count < 1:
         raise SketchError(f"--count must be at least 1, not {count}")
+    if compile and device == "cpu":
+        raise SketchError("--compile is for a GPU: name one with --device, or leave it out")
     original = _original(like, strength, size)
     begun = time.perf_counter()
 
-    from sketchdnn.generation.conditions import Conditions, check_conditions
+    from sketchdnn.generation.conditions import Conditions
     from sketchdnn.generation.engine import on_device, precision
-    from sketchdnn.generation.files import check_formats, make_folder
+    from sketchdnn.generation.files import check_formats
     from sketchdnn.generation.generate import check_request
     from sketchdnn.generation.like import STRENGTH
     from sketchdnn.generation.share import joined
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.pretrained import model_hash
-    from sketchdnn.systems.sampling import check_sampler, check_step_count
+    from sketchdnn.systems.sampling import check_sampler
 
     formats = check_formats(format.split(","))
     check_request(count, seed, length, first)
     check_sampler(sampler)
     conditions = Conditions(**asked)
     with joined() as share:
+        if unique and not share.alone:
+            raise SketchError("--unique compares every sketch with all before it: leave it out, or use one process")
         system = on_device(from_pretrained(model), device, share.local)
-        check_sampler(sampler, system)
-        check_step_count(steps, system.max_steps)
-        check_conditions(conditions, system)
-        make_folder(out)
         facts: dict[str, Any] = {
             "model": {"name": shown(model), "sha256": model_hash(model)},
             "seed": seed,
@@ -141,9 +139,9 @@ def generate(
             "seconds": {"loading": time.perf_counter() - begun},
         }
         options: dict[str, Any] = {"seed": seed, "steps": steps, "sampler": sampler, "conditions": conditions}
-        options["frames"] = _FRAMES if trajectory else 0
+        options |= {"frames": _FRAMES if trajectory else 0, "compile": compile}
         if original is None:
-            options |= {"size": length, "units": units, "compile": compile}
+            options |= {"size": length, "units": units}
         else:
             options |= {} if strength is None else {"strength": strength}
             facts |= {"like": shown(like or ""), "strength": options.get("strength", STRENGTH)}
@@ -162,37 +160,25 @@ def _run(
     share: Any,
 ) -> None:
     """Draw and write, with a bar; what Ctrl-C leaves is said."""
-    from sketchdnn.generation.files import write_sketches
-    from sketchdnn.generation.generate import Drawing, draw
+    from sketchdnn.generation.files import Drawn, write_sketches
+    from sketchdnn.generation.generate import draw
     from sketchdnn.generation.like import draw_like
     from sketchdnn.generation.trajectory import write_trajectory
 
     mine = share.of(numbers)
-    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=not share.leads)
-    columns = TextColumn("drawing"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn()
-    written = None
-    try:
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("", total=len(mine))
-            options["on_progress"] = lambda done: bar.update(task, completed=done)
-            if not mine:
-                drawings: Iterator[Drawing] = iter(())
-            elif original is None:
-                drawings = draw(system, len(mine), first=mine.start, **options)
-            else:
-                drawings = draw_like(system, original, len(mine), first=mine.start, **options)
-            also = write_trajectory if options.get("frames") else None
-            written = write_sketches(drawings, numbers.stop, out, formats, facts=facts, also=also, share=share)
-    except KeyboardInterrupt:
-        console.print(f"{shown(out)}: stopped; what was drawn by then is there, and manifest.json lists it")
-        raise typer.Exit(_STOPPED) from None
-    done = len(numbers)
-    console.print(
-        f"{shown(out)}: {done:,} sketch{'es' * (done != 1)} as {', '.join(formats)}; look at gallery.html "
-        f"(drawn in {written.seconds['drawing']:.1f} s)"
-    )
-    if written.short:
-        console.print(f"{written.short:,} of them come only close to what was asked for; manifest.json says how close")
+    console = drawing.stderr(quiet=not share.leads)
+    with drawing.progress_bar(console, "drawing", len(mine), out) as on_progress:
+        options |= {"first": mine.start, "on_progress": on_progress}
+        if not mine:
+            drawings: Iterable[Drawn] = ()
+        elif original is None:
+            drawings = draw(system, len(mine), **options)
+        else:
+            drawings = draw_like(system, original, len(mine), **options)
+        also = write_trajectory if options["frames"] else None
+        written = write_sketches(drawings, numbers.stop, out, formats, facts=facts, also=also, share=share)
+    drawn = f"{len(numbers):,} sketch{'es' * (len(numbers) != 1)}"
+    drawing.tell_end(console, out, drawn, formats, "look at gallery.html", written)
 
 
 def _asked(
@@ -239,7 +225,4 @@ def _original(like: Path | None, strength: float | None, size: str | None) -> Sk
         return None
     if size is not None:
         raise SketchError("--like draws variations at the size of their sketch; leave --size out")
-    found = read(like).sketches
-    if not found:
-        raise FormatError(like, "holds no sketch that could be varied")
-    return found[0]
+    return drawing.one_sketch(like, drawing.stderr())

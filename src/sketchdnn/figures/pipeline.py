@@ -7,34 +7,30 @@ sum of the two and fresh noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.nn.functional import one_hot
 
 from sketchdnn.diffusion import latent
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.walk import Progress
 from sketchdnn.generation.engine import quick
 from sketchdnn.generation.generate import CHUNK, STEPS
-from sketchdnn.geometry import Kind, Primitive, Sketch, SketchError
-from sketchdnn.render import PALETTE, Stroke, Style
+from sketchdnn.generation.record import SHARES_OF_T, kept_rows, nearest, superposed
+from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.render import PALETTE, Style
+from sketchdnn.render.superposed import superposed_strokes
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
-from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import System
 
 from .sheet import Panel, draw_frame, draw_sketch, draw_stroke, fitted, sheet, window
 from .style import GREY, INK, save
 
-# Where the walk is looked at, as shares of T: where something can be seen to happen.
-SHARES_OF_T = (1.0, 0.75, 0.55, 0.4, 0.25, 0.12, 0.03)
-# Fainter than this is not drawn.
-FAINTEST = 0.03
 # Sketches lie within ±1; noise strays further, and is cut off.
 HALF = 1.5
 
@@ -88,12 +84,12 @@ def watch(
     with torch.no_grad(), quick(system):
         last = system.sample(noise, steps=steps, on_step=look)
     wanted = [share * system.max_steps for share in shares]
-    nearest = {min(range(len(seen)), key=lambda i: abs(seen[i].t - t)) for t in wanted}
+    kinds = last.kind[:count].argmax(dim=-1).tolist()
     ends = decode(last[:count], system.rows.arc_scalar)
     return Denoising(
-        tuple(seen[i] for i in sorted(nearest)),
+        tuple(seen[index] for index in nearest([glimpse.t for glimpse in seen], wanted)),
         tuple(end.sketch for end in ends),
-        tuple(_kept(kinds, end) for kinds, end in zip(last.kind[:count].argmax(dim=-1).tolist(), ends, strict=True)),
+        tuple(map(kept_rows, kinds, ends)),
         system.rows.arc_scalar,
     )
 
@@ -127,39 +123,11 @@ def write_pipeline(folder: Path, walk: Denoising) -> list[Path]:
         return save(figure, folder, "pipeline")
 
 
-def superposed(rows: SketchBatch, arc_scalar: layout.ArcScalar) -> Iterator[tuple[int, Primitive, float]]:
-    """All that one sketch may be: the row, a primitive and how likely it is. Rows that make no primitive are left out.
-
-    Every row is read as each kind in turn, solid and dashed.
-    """
-    for kind in Kind:
-        for construction in (False, True):
-            chance = rows.kind[0, :, kind] * rows.construction[0, :, int(construction)]
-            certain = SketchBatch(
-                one_hot(torch.full_like(chance, int(construction), dtype=torch.long)[None], layout.NUM_CONSTRUCTION),
-                one_hot(torch.full_like(chance, kind, dtype=torch.long)[None], layout.NUM_KINDS),
-                rows.params,
-            )
-            (read,) = decode(certain, arc_scalar)
-            for row, primitive in zip(_kept([kind] * len(chance), read), read.sketch, strict=True):
-                yield row, primitive, float(chance[row])
-
-
-def _kept(kinds: Sequence[int], read: Decoded) -> tuple[int, ...]:
-    """The rows that became primitives."""
-    lost = {issue.row for issue in read.rejects}
-    return tuple(row for row, kind in enumerate(kinds) if kind != layout.NONE and row not in lost)
-
-
 def _draw_superposed(axes: Any, rows: SketchBatch, panel: Panel, arc_scalar: layout.ArcScalar) -> None:
     """Colours follow the row, so that a primitive can be followed from panel to panel."""
     border = draw_frame(axes, panel)
-    style = Style().sized(panel.side)
-    for row, primitive, chance in superposed(rows, arc_scalar):
-        if chance >= FAINTEST:
-            dash = (style.dash, style.gap) if primitive.construction else None
-            stroke = Stroke(primitive, PALETTE[row % len(PALETTE)], style.width, dash)
-            draw_stroke(axes, stroke, panel, alpha=chance, clip=border)
+    for stroke in superposed_strokes(superposed(rows, arc_scalar), panel.view, Style().sized(panel.side)):
+        draw_stroke(axes, stroke, panel, clip=border)
 
 
 def _write(axes: Any, x: float, y: float, words: str, **look: Any) -> None:

@@ -66,7 +66,7 @@ def draw_sketch(axes: Any, sketch: Sketch, panel: Panel, style: Style | None = N
         draw_stroke(axes, stroke, panel)
 
 
-def draw_stroke(axes: Any, stroke: Stroke, panel: Panel, *, alpha: float = 1.0, clip: Any = None) -> None:
+def draw_stroke(axes: Any, stroke: Stroke, panel: Panel, *, clip: Any = None) -> None:
     """One primitive; `clip` is a patch to stay inside of."""
     if isinstance(stroke.primitive, Point):
         x, y = panel.place(stroke.primitive.at)
@@ -79,7 +79,6 @@ def draw_stroke(axes: Any, stroke: Stroke, panel: Panel, *, alpha: float = 1.0, 
             markerfacecolor="white" if hollow else stroke.color,
             markeredgecolor=stroke.color if hollow else "white",
             markeredgewidth=0.6 * stroke.width,
-            alpha=alpha,
         )
     else:
         places = outline(stroke.primitive, panel)
@@ -91,7 +90,6 @@ def draw_stroke(axes: Any, stroke: Stroke, panel: Panel, *, alpha: float = 1.0, 
             linestyle=dash or "solid",
             solid_capstyle="round",
             solid_joinstyle="round",
-            alpha=alpha,
         )
     if clip is not None:
         drawn.set_clip_path(clip)

@@ -10,6 +10,7 @@ rows the kinds are given instead, those of some training sketch with as many pri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -21,20 +22,20 @@ from torch.nn.functional import one_hot
 
 from sketchdnn.diffusion.given import Given
 from sketchdnn.diffusion.noise import uniform
-from sketchdnn.geometry import Kind
+from sketchdnn.geometry import Kind, Sketch
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.systems import Known, System
 
 from .conditions import Conditions
+from .engine import NUMBER_BITS
 
 # A draw of noise that no walk comes to.
 CHOICE_DRAW = 2**31 - 2
-# Attempts count above this bit of a sample's number; what was chosen for a sketch stays when it is drawn again.
-_NUMBER_BITS = 32
 # Fewer empty rows than this are not enough to tell the model by.
 ENOUGH_EMPTY = 3
 _WITH_NONE = np.array([*Kind, layout.NONE])
+_NOTHING = (0,) * len(Kind)
 
 
 def given_for(
@@ -50,11 +51,10 @@ def given_for(
     """
     if conditions.count is None or not system.given_ways:
         return None
-    own = numbers & (1 << _NUMBER_BITS) - 1
+    # Without the attempt: what was chosen for a sketch stays when it is drawn again.
+    own = numbers & (1 << NUMBER_BITS) - 1
     chance = uniform(seed, own, CHOICE_DRAW, (1,))[:, 0].cpu().numpy().astype(np.float64)
-    mixtures, often = _mixtures(conditions, system.known)
-    rising = np.cumsum(often)
-    chosen = mixtures[np.searchsorted(rising[:-1], chance * rising[-1], side="right")]
+    chosen = _chosen(*_mixtures(conditions, system.known), chance)
     count = chosen.sum(axis=1)
     by_kind = np.full(len(chosen), conditions.kinds is not None)
     if system.known is not None:
@@ -64,8 +64,26 @@ def given_for(
     return _given(kinds, by_kind[:, None] | (row >= count[:, None]), by_kind, system, numbers.device)
 
 
-def _mixtures(conditions: Conditions, known: Known | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """How many of each kind a sketch may hold, and how often it is to be so.
+def kinds_beside(
+    part: Sketch, primitives: int, chance: NDArray[np.float64], known: Known | None
+) -> list[tuple[Kind, ...]]:
+    """The kinds of what is to be added to a part until there are so many primitives, for each uniform number."""
+    has = np.bincount([p.kind for p in part], minlength=len(Kind))
+    chosen = _chosen(*_mixtures(Conditions(primitives=(primitives, primitives)), known, has), chance)
+    return [tuple(Kind(kind) for kind in np.repeat(np.array(Kind), mixture - has)) for mixture in chosen]
+
+
+def _chosen(mixtures: NDArray[np.int64], often: NDArray[np.float64], chance: NDArray[np.float64]) -> NDArray[np.int64]:
+    """A mixture for each uniform number, as often as it is to be."""
+    rising = np.cumsum(often)
+    chosen: NDArray[np.int64] = mixtures[np.searchsorted(rising[:-1], chance * rising[-1], side="right")]
+    return chosen
+
+
+def _mixtures(
+    conditions: Conditions, known: Known | None, least: Sequence[int] | NDArray[np.int64] = _NOTHING
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """How many of each kind, at `least` so many, a sketch may hold, and how often it is to be so.
 
     Those of training sketches that meet the conditions; where none does, all that do, each number of primitives as
     likely as another.
@@ -74,12 +92,12 @@ def _mixtures(conditions: Conditions, known: Known | None) -> tuple[NDArray[np.i
     named = conditions.kinds or {}
     if known is not None:
         counts = known.mixtures.sum(axis=1)
-        fits = (counts >= low) & (counts <= high)
+        fits = (counts >= low) & (counts <= high) & (known.mixtures >= least).all(axis=1)
         for kind, number in named.items():
             fits &= known.mixtures[:, kind] == number
         if fits.any():
             return known.mixtures[fits], known.often[fits].astype(np.float64)
-    ways = [(named[kind],) if kind in named else range(high + 1) for kind in Kind]
+    ways = [(named[kind],) if kind in named else range(int(least[kind]), high + 1) for kind in Kind]
     possible = np.array([way for way in product(*ways) if low <= sum(way) <= high], np.int64)
     counts = possible.sum(axis=1)
     return possible, 1 / np.bincount(counts)[counts]

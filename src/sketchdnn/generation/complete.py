@@ -16,6 +16,7 @@ from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
 from sketchdnn.systems.sampling import check_sampler, check_step_count
 
+from .choices import kinds_beside
 from .conditions import trained_for
 from .engine import Ask, chunk_size, device_of
 from .frames import NUM_CHOICES, check_room, choose_frame, into_frame
@@ -28,7 +29,7 @@ TRIES = 4
 # A completion that adds nothing, or not as many as asked for, is tried anew, but not for ever.
 _ATTEMPTS = 4
 # Draws of noise that no walk comes to.
-_FRAME_DRAW, _COUNT_DRAW = 2**31 - 1, 2**31 - 2
+_FRAME_DRAW, _COUNT_DRAW, _KIND_DRAW = (2**31 - each for each in (1, 2, 3))
 
 Room = float | tuple[float, float] | None
 Primitives = int | tuple[int, int] | None
@@ -146,10 +147,25 @@ class _Task:
         lot = float(uniform(self.seed, torch.tensor([number]), _COUNT_DRAW, (1,)))
         return low + int(lot * (high - low + 1))
 
+    def off(self, primitives: int) -> int:
+        """How far a number of primitives is from what was asked for."""
+        low, high = self.wanted or (primitives, primitives)
+        return max(low - primitives, primitives - high, 0)
+
+    def rank(self, sketch: Sketch, score: float) -> tuple[float, float]:
+        """The number of primitives first, where it matters; then how good it is."""
+        return -self.off(len(sketch)), score
+
     def walks(self, number: int, attempt: int) -> tuple[list[float], list[Walk]]:
         first = attempt * self.tries
         rooms, walks = frame_walks(self.part, self.rooms, seed=self.seed, number=number, tries=self.tries, first=first)
-        return rooms, [replace(walk, primitives=self.how_many(number)) for walk in walks]
+        wanted = self.how_many(number)
+        if wanted is None:
+            return rooms, walks
+        noise = torch.tensor([walk.noise for walk in walks])
+        chance = uniform(self.seed, noise, _KIND_DRAW, (1,))[:, 0].double().numpy()
+        kinds = kinds_beside(self.part, wanted, chance, self.system.known)
+        return rooms, [replace(walk, adding=adding) for walk, adding in zip(walks, kinds, strict=True)]
 
 
 def _completions(task: _Task, count: int, on_progress: OnProgress) -> Iterator[Completion]:
@@ -164,9 +180,10 @@ def _completions(task: _Task, count: int, on_progress: OnProgress) -> Iterator[C
                 break
             tell = partial(_tell, on_progress, numbers[-1] + 1 - len(waiting), len(waiting))
             for one in _tried(task, waiting, attempt, tell):
-                known = best.get(one.number)
-                if known is None or _is_better(one, known):
-                    best[one.number] = one
+                best[one.number] = max(
+                    best.get(one.number, one), one, key=lambda each: task.rank(each.sketch, each.score)
+                )
+            best |= {n: replace(best[n], attempts=attempt + 1) for n in waiting if n in best}
         if len(best) < len(numbers):
             raise SketchError(
                 f"the model added nothing to the part in {_ATTEMPTS * task.tries} tries; give it more steps or room"
@@ -208,35 +225,24 @@ def _tried(task: _Task, numbers: Sequence[int], attempt: int, on_progress: OnPro
     outcomes = list(finished(walks, batch, task.system.rows.arc_scalar))
     for place, number in enumerate(numbers):
         found = outcomes[place * task.tries : (place + 1) * task.tries]
-        chosen = max(range(task.tries), key=lambda trial: _rank(found[trial], task.how_many(number)))
+        chosen = max(range(task.tries), key=lambda trial: task.rank(found[trial].sketch, standing(found[trial])))
         if found[chosen].added:
-            yield _completion(task, number, attempt, found[chosen], plans[place][0][chosen])
+            yield _completion(task, number, found[chosen], plans[place][0][chosen])
 
 
-def _completion(task: _Task, number: int, attempt: int, one: Finished, room: float) -> Completion:
-    wanted, has = task.how_many(number), len(one.sketch)
+def _completion(task: _Task, number: int, one: Finished, room: float) -> Completion:
+    has = len(one.sketch)
     return Completion(
         number,
         replace(one.sketch, extra={**one.sketch.extra, "id": f"seed {task.seed}, completion {number}"}),
         given=len(task.part),
         room=room,
         score=standing(one),
-        attempts=attempt + 1,
         repeated=one.repeated,
         rejected=one.rejected,
         repaired=one.repaired,
-        shortfall=None if wanted in (None, has) else f"{wanted} primitives were asked for, and it has {has}",
+        shortfall=f"{_told(task.wanted)} primitives were asked for, and it has {has}" if task.off(has) else None,
     )
-
-
-def _rank(one: Finished, wanted: int | None) -> tuple[float, float]:
-    """The number of primitives first, where it matters; then how good it is."""
-    return -abs(len(one.sketch) - wanted) if wanted else 0, standing(one)
-
-
-def _is_better(one: Completion, other: Completion) -> bool:
-    """Whether a later attempt is to replace an earlier, which fell short."""
-    return one.shortfall is None or one.score > other.score
 
 
 def _check_primitives(primitives: Primitives, given: int, system: System) -> tuple[int, int] | None:
@@ -246,8 +252,13 @@ def _check_primitives(primitives: Primitives, given: int, system: System) -> tup
     fewest, most = trained_for(system)
     fewest, most = max(fewest, given + 1), min(most, MAX_PRIMITIVES)
     if not fewest <= low <= high <= most:
-        told = f"{low}" if low == high else f"{low}..{high}"
         raise SketchError(
-            f"with {given} given, this model can be asked for {fewest} to {most} primitives in all, not {told}"
+            f"with {given} given, this model can be asked for {fewest} to {most} primitives in all, "
+            f"not {_told((low, high))}"
         )
     return low, high
+
+
+def _told(wanted: tuple[int, int] | None) -> str:
+    low, high = wanted or (0, 0)
+    return f"{low}" if low == high else f"{low}..{high}"

@@ -108,7 +108,7 @@ def write_sketches(
     try:
         for drawing in _timed(drawings, written.seconds):
             path = folder / f"{stem}-{drawing.number:0{digits}d}"
-            with _together() as paths:
+            with together() as paths:
                 for name in chosen:
                     paths.append(path.with_name(path.name + writer_of("", name).suffixes[0]))
                     write(drawing.sketch, paths[-1], name)
@@ -138,7 +138,7 @@ def write_sketches(
 
 
 @contextmanager
-def _together() -> Iterator[list[Path]]:
+def together() -> Iterator[list[Path]]:
     """Files of which all are written, or none is left: whatever happens, a sketch is there in all of its formats."""
     paths: list[Path] = []
     try:
@@ -160,8 +160,9 @@ def _entry(drawing: Drawn, files: Sequence[str], seed: object) -> dict[str, Any]
         "rejected": drawing.rejected,
         "shortfall": drawing.shortfall,
     }
-    score = getattr(drawing, "score", None)
-    return entry if score is None else {**entry, "score": round(score, 4)}
+    # What only some drawings have: the score of the best of several, the frame of a completion.
+    more = {name: getattr(drawing, name, None) for name in ("score", "room")}
+    return entry | {name: round(value, 4) for name, value in more.items() if value is not None}
 
 
 def _gather(

@@ -8,14 +8,12 @@ ahead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from sketchdnn.diffusion.walk import Progress
 from sketchdnn.geometry import Sketch, SketchError
-from sketchdnn.representation import layout
-from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
 from sketchdnn.systems.sampling import check_sampler, check_step_count
 
@@ -23,6 +21,7 @@ from .choices import given_for
 from .conditions import NO_CONDITIONS, Conditions, check_conditions
 from .engine import CHUNK, GPU_CHUNK, NUMBER_BITS, Ask, Engine, chunk_size, compiled
 from .keep import Keeper
+from .record import Recorder
 from .search import Attempt, Drawing, Search, most_attempts, sized
 
 __all__ = [
@@ -69,7 +68,7 @@ def draw(
 ) -> Iterator[Drawing]:
     """Sketches first..first+count−1 of a seed as their batches finish, the larger side of each `size` in `units`.
 
-    Memory is bounded, however many there are. `frames` pictures are kept of how each came about. With `compile` a GPU
+    Memory is bounded, however many there are. `frames` moments are kept of how each came about. With `compile` a GPU
     is quicker, once it has compiled. `on_progress` hears how many sketches' worth of work is done.
     """
     check_request(count, seed, size, first)
@@ -79,7 +78,7 @@ def draw(
     given_of = partial(given_for, conditions, seed, system=system)
     engine = Engine(compiled(system) if compile else system, seed, steps, sampler, given_of)
     place = partial(sized, size=size, units=units)
-    yield from draw_with(engine, count, place, conditions, first=first, frames=frames, on_progress=on_progress)
+    return draw_with(engine, count, place, conditions, first=first, frames=frames, on_progress=on_progress)
 
 
 def draw_with(
@@ -94,7 +93,7 @@ def draw_with(
 ) -> Iterator[Drawing]:
     """`draw` with an engine that is ready, each sketch where `place` has it."""
     keeper = Keeper(conditions, engine.system.known)
-    recorder = _Recorder(frames, engine.system.rows.arc_scalar)
+    recorder = Recorder(frames, engine.system.rows.arc_scalar)
     for begin in range(0, count, window := engine.chunk):
         numbers = range(first + begin, first + min(begin + window, count))
         tell = _Teller(on_progress, begin, conditions)
@@ -169,24 +168,7 @@ class _Teller:
         self.on_progress(self.highest)
 
 
-@dataclass(slots=True)
-class _Recorder:
-    """Keeps some frames of every walk until they are taken: its state, as a sketch."""
-
-    count: int
-    arc_scalar: layout.ArcScalar
-    frames: dict[Ask, list[Sketch]] = field(default_factory=dict)
-
-    def hear(self, asks: Sequence[Ask], progress: Progress) -> None:
-        if progress.number in {round(k * progress.total / self.count) for k in range(1, self.count + 1)}:
-            for ask, decoded in zip(asks, decode(progress.batch[: len(asks)], self.arc_scalar), strict=True):
-                self.frames.setdefault(ask, []).append(decoded.sketch)
-
-    def taken(self, ask: Ask) -> tuple[Sketch, ...]:
-        return tuple(self.frames.pop(ask, ()))
-
-
-def _both(tell: _Teller, recorder: _Recorder) -> Callable[[Sequence[Ask], Progress], None]:
+def _both(tell: _Teller, recorder: Recorder) -> Callable[[Sequence[Ask], Progress], None]:
     def hear(asks: Sequence[Ask], progress: Progress) -> None:
         tell.hear(progress)
         if recorder.count:

@@ -2,27 +2,27 @@
 
 All of it is noised, empty rows too, so primitives may come, go and change their kind; the more the stronger. It stays
 in its place, at its size and in its units, as far as the model lets it.
+
+The strength is the share of a whole walk's steps that are walked back. These are spaced quadratically, so of T steps of
+noise a strength s takes s²·T: 0.3 leaves a sketch recognisable, where 0.3·T would leave little but its kinds.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-import torch
-
 from sketchdnn.diffusion.walk import Start
 from sketchdnn.geometry import GeometryError, Placement, Sketch, SketchError, normalise
-from sketchdnn.representation import encode, layout
-from sketchdnn.representation.codec import expand
+from sketchdnn.representation import layout
 from sketchdnn.systems import System
 from sketchdnn.systems.sampling import check_sampler, check_step_count
 
 from .conditions import NO_CONDITIONS, Conditions, check_conditions
-from .engine import Engine, device_of
+from .engine import Engine, compiled, device_of
 from .generate import STEPS, UNITS, Drawing, OnProgress, check_request, draw_with
+from .rows import rows_of
 
 STRENGTH = 0.3
 
@@ -39,21 +39,23 @@ def draw_like(
     conditions: Conditions = NO_CONDITIONS,
     first: int = 0,
     frames: int = 0,
+    compile: bool = False,  # noqa: A002
     on_progress: OnProgress = lambda sketches: None,
 ) -> Iterator[Drawing]:
     """Variations first..first+count−1 of a seed. A `strength` near 0 gives the sketch back, 1 anything the model draws.
 
-    `steps` are those of a whole walk, of which a shorter one takes only what lies on its way. All `conditions` are met
-    by drawing again: nothing is given beside the sketch.
+    `steps` are those of a whole walk, of which a variation takes its share. All `conditions` are met by drawing again:
+    nothing is given beside the sketch. `compile` is that of `draw`.
     """
     check_request(count, seed, 1.0, first)
     check_sampler(sampler, system)
     check_step_count(steps, system.max_steps)
     check_conditions(conditions, system)
     start, where = start_like(system, sketch, strength)
-    engine = Engine(system, seed, steps_like(steps, start.t, system.max_steps or steps), sampler, start=start)
+    fewer = min(start.t, max(1, round(steps * strength)))
+    engine = Engine(compiled(system) if compile else system, seed, fewer, sampler, start=start)
     place = partial(_placed, where=where, units=sketch.units or UNITS)
-    yield from draw_with(engine, count, place, conditions, first=first, frames=frames, on_progress=on_progress)
+    return draw_with(engine, count, place, conditions, first=first, frames=frames, on_progress=on_progress)
 
 
 def start_like(system: System, sketch: Sketch, strength: float) -> tuple[Start, Placement]:
@@ -67,24 +69,14 @@ def start_like(system: System, sketch: Sketch, strength: float) -> tuple[Start, 
             f"a '{system.name}' takes no noise away, so it cannot vary a sketch; use a model that denoises"
         )
     placed, where = normalise(sketch)
-    form = system.rows
-    compact = encode([placed], canonical_lines=form.canonical_lines)
-    device = device_of(system)
-    kind, construction, params = (
-        torch.from_numpy(part).to(device) for part in (compact.kind, compact.construction, compact.params)
-    )
-    batch = expand(kind, construction, params, arc_scalar=form.arc_scalar, none_construction=form.none_construction)
-    return Start(max(1, round(strength * system.max_steps)), batch), where
-
-
-def steps_like(steps: int, t: int, num_steps: int) -> int:
-    """How many of the steps of a whole walk, spaced quadratically, lie below t."""
-    return min(t, max(1, round(steps * math.sqrt(t / num_steps))))
+    batch = rows_of([placed], system.rows, device_of(system))
+    return Start(max(1, round(strength**2 * system.max_steps)), batch), where
 
 
 def _placed(sketch: Sketch, where: Placement, units: str, name: str) -> Sketch | None:
-    """A variation where its sketch was; none if there is nothing in it."""
+    """A variation where its sketch was; none if it is empty or has no extent."""
     try:
-        return replace(where.restore(sketch), units=units, extra={"id": name}) if sketch.primitives else None
+        normalise(sketch)
+        return replace(where.restore(sketch), units=units, extra={"id": name})
     except GeometryError:
         return None

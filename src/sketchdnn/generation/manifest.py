@@ -6,11 +6,13 @@ together, whoever wrote them.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from sketchdnn.formats import FormatError
 from sketchdnn.formats.atomic import replacing
@@ -24,24 +26,23 @@ class Spool:
     def __init__(self, folder: Path, rank: int = 0) -> None:
         self.path = folder / f".manifest-{rank:05d}.part"
         try:
-            self._file: IO[str] = self.path.open("w", encoding="utf-8")
+            # Without a buffer, which a full disk would leave to be written later.
+            self._file = self.path.open("wb", buffering=0)
         except OSError as error:
             raise FormatError(self.path, f"cannot be written ({error.strerror})") from error
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Written out at once: what follows may be stopped at any time."""
+        line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
         try:
-            self._file.write(json.dumps(entry, ensure_ascii=False) + "\n")
-            self._file.flush()
+            if self._file.write(line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             raise FormatError(self.path, f"cannot be written ({error.strerror})") from error
 
     def close(self) -> None:
-        """No more entries. What a full disk did not take is lost, which `add` has said."""
-        try:
-            self._file.close()
-        except OSError:
-            return
+        """No more entries."""
+        self._file.close()
 
 
 def spools(folder: Path, world: int) -> list[Path]:

@@ -105,12 +105,12 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         drawn = draw_like(self.system, sketch, count, seed=seed, strength=strength, steps=steps, sampler=sampler)
         return [drawing.sketch for drawing in drawn]
 
-    def complete(self, part: Sketch, count: int = 8, *, seed: int = 0, **options: Any) -> list[Sketch]:
-        """The part with what may have been left out: its primitives come first, as they are, and then what was added.
+    def complete(self, sketch: Sketch, count: int = 8, seed: int = 0, **options: Any) -> list[Sketch]:
+        """A part with what may have been left out: its primitives come first, as they are, and then what was added.
 
         Takes the options of `sketchdnn.generation.complete`.
         """
-        return [completion.sketch for completion in complete(self.system, part, count, seed=seed, **options)]
+        return [completion.sketch for completion in complete(self.system, sketch, count, seed=seed, **options)]
 
     def _save_pretrained(self, save_directory: Path) -> None:
         save_pretrained(self.system, save_directory)

@@ -121,12 +121,10 @@ def _format(name: str) -> str:
     """What a link says: the format, or what else it is.
 
     >>> _format("sketch-0001.dxf"), _format("sketch-0001.FCStd"), _format("sketch-0001.trajectory.svg")
-    ('DXF', 'FCStd', 'trajectory')
+    ('DXF', 'FCStd', 'trajectory SVG')
     """
     *more, suffix = (part.removeprefix(".") for part in Path(name).suffixes)
-    if more:
-        return more[0]
-    return suffix if suffix == "FCStd" else suffix.upper()
+    return " ".join([*more, suffix if suffix == "FCStd" else suffix.upper()])
 
 
 def _sketches(count: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -10,13 +10,16 @@ from torch.nn.functional import one_hot
 
 from sketchdnn.diffusion.walk import Progress
 from sketchdnn.geometry import Kind
-from sketchdnn.render import Likely
+from sketchdnn.render.superposed import Likely
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.decoding import Decoded
 
 from .engine import Ask
+
+# Where a walk is looked at, as shares of T: where something can be seen to happen.
+SHARES_OF_T = (1.0, 0.75, 0.55, 0.4, 0.25, 0.12, 0.03)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,15 +47,26 @@ class Recorder:
         if progress.number in {round(k * progress.total / self.count) for k in range(1, self.count + 1)}:
             batch = progress.batch[: len(asks)].to("cpu")
             for index, ask in enumerate(asks):
-                moment = Moment(progress.s, batch[index : index + 1], self.arc_scalar)
-                self.moments.setdefault(ask, []).append(moment)
+                kept = self.moments.setdefault(ask, [])
+                if kept and kept[-1].t <= progress.s:
+                    kept.clear()  # the walk began anew, in a smaller batch
+                kept.append(Moment(progress.s, batch[index : index + 1], self.arc_scalar))
 
     def taken(self, ask: Ask) -> tuple[Moment, ...]:
         return tuple(self.moments.pop(ask, ()))
 
 
+def nearest(times: Sequence[int], wanted: Iterable[float]) -> list[int]:
+    """Which of some times are nearest to those wanted, each once, in their order.
+
+    >>> nearest([90, 40, 10, 0], [100, 80, 12])
+    [0, 2]
+    """
+    return sorted({min(range(len(times)), key=lambda index: abs(times[index] - t)) for t in wanted})
+
+
 def superposed(rows: SketchBatch, arc_scalar: layout.ArcScalar) -> Iterator[Likely]:
-    """All that one sketch may be. Every row is read as each kind in turn, solid and dashed; what is none is left out."""
+    """All that one sketch may be: every row as each kind in turn, solid and dashed, unless that makes no primitive."""
     for kind in Kind:
         for construction in (False, True):
             chance = rows.kind[0, :, kind] * rows.construction[0, :, int(construction)]

@@ -10,6 +10,7 @@ from sketchdnn.representation.decoding import Decoded
 
 from .conditions import ATTEMPTS, Conditions
 from .keep import Keeper, Shortfall
+from .record import Moment
 from .score import score
 
 
@@ -18,7 +19,7 @@ class Drawing:
     """A sketch, where it came from, and what the model drew that was no primitive: left out, or made one.
 
     `shortfall` says what it lacks of what was asked for, if no attempt had it all; `score` is that of the best of
-    several. `frames` show how it came about, in the model's own coordinates, if that was wanted.
+    several. `frames` show how it came about, if that was wanted.
     """
 
     number: int
@@ -28,7 +29,7 @@ class Drawing:
     repaired: tuple[str, ...] = ()
     shortfall: str | None = None
     score: float | None = None
-    frames: tuple[Sketch, ...] = ()
+    frames: tuple[Moment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Attempt:
 
     sketch: Sketch | None
     decoded: Decoded
-    frames: tuple[Sketch, ...] = ()
+    frames: tuple[Moment, ...] = ()
 
 
 @dataclass(slots=True)

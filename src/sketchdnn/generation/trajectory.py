@@ -1,57 +1,160 @@
-"""How a sketch came about: its frames from noise to the end, as an animated SVG that needs no script."""
+"""How a sketch came about, from noise to the end: as an animated SVG, as a GIF, and as a strip of pictures.
+
+All are drawn from the same moments: every kind that a primitive may be, as pale as it is unlikely, in the view of the
+finished sketch and in its colours, so that each primitive can be followed to where it ends.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from io import BytesIO
+from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sketchdnn.formats.atomic import replacing
-from sketchdnn.geometry import Sketch
-from sketchdnn.render import Style, frame
-from sketchdnn.render.vector import drawing, num
+from sketchdnn.geometry import Line, Sketch
+from sketchdnn.render import PALETTE, Frame, Stroke, Style, frame, raster, vector
+from sketchdnn.render.gallery import BORDER_COLOR
+from sketchdnn.render.gif import gif
+from sketchdnn.render.superposed import FAINTEST, Likely, superposed_strokes
+from sketchdnn.render.vector import num
 
+from .files import together
+from .record import SHARES_OF_T, Moment, nearest
 from .search import Drawing
 
-SECONDS = 4.0
-# How much of that time the last frame stands still.
-_REST = 0.3
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+# How long a frame is shown, and the last.
+SECONDS, REST = 0.08, 2.0
+SIDE = 288
+# Of the strip, in pixels: a picture, the space around it, the words above it, and the way to the last.
+PANEL, SPACE, HEAD, ARROW = 188, 8, 28, 32
 # Room around the finished sketch for what strays on the way there, as a part of the picture.
-_MARGIN = 0.2
+_MARGIN = 0.12
+# The larger side of most sketches in the model's coordinates. Noise fills it, however small a sketch becomes.
+_FULL = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that a sketch may be at step t."""
+
+    t: int
+    items: tuple[Likely, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """Scenes from noise to the sketch, and a colour for each row: in the end, those that the sketch has by itself."""
+
+    scenes: tuple[Scene, ...]
+    palette: tuple[str, ...]
+
+    @property
+    def sketch(self) -> Sketch:
+        return Sketch(tuple(item.primitive for item in self.scenes[-1].items))
+
+    def look(self, side: int) -> tuple[Frame, Style]:
+        """How all scenes are seen in a square picture: the sketch whole, and as much as a sketch of full size takes."""
+        style = replace(Style().sized(side), palette=self.palette, margin=_MARGIN)
+        view = frame(self.sketch, side, side, style)
+        return replace(view, scale=min(view.scale, side * (1 - 2 * _MARGIN) / _FULL)), style
+
+    def pictures(self, side: int) -> list[Image]:
+        view, style = self.look(side)
+        return [raster.painted(superposed_strokes(scene.items, view, style), view, style) for scene in self.scenes]
 
 
 def write_trajectory(drawn: Drawing, stem: Path) -> list[Path]:
-    """Write the frames of a drawing to `STEM.trajectory.svg`; says which files it wrote."""
-    path = stem.with_name(f"{stem.name}.trajectory.svg")
-    with replacing(path) as temporary:
-        temporary.write_text(animation(drawn.frames), encoding="utf-8")
-    return [path]
+    """Write how a drawing came about to `STEM.trajectory.svg`, `.gif` and `.png`; says which files it wrote."""
+    shown = film(drawn.frames)
+    with together() as paths:
+        for suffix, content in (
+            ("svg", animated_svg(shown).encode()),
+            ("gif", animated_gif(shown)),
+            ("png", _png(strip(shown))),
+        ):
+            paths.append(stem.with_name(f"{stem.name}.trajectory.{suffix}"))
+            with replacing(paths[-1]) as temporary:
+                temporary.write_bytes(content)
+        return list(paths)
 
 
-def animation(frames: Sequence[Sketch], size: float = 400, seconds: float = SECONDS) -> str:
-    """Frame after frame, all seen as the last is; that one stays for a while."""
-    each = (1 - _REST) / max(1, len(frames))
-    shown = []
-    for number, sketch in enumerate(frames):
-        begin, end = number * each, (number + 1) * each if number < len(frames) - 1 else 1.0
+def film(moments: Sequence[Moment]) -> Film:
+    """What is shown of a walk. A moment at which there is nothing to see yet is left out."""
+    scenes = [Scene(moment.t, tuple(item for item in moment.likely() if item.chance >= FAINTEST)) for moment in moments]
+    kept = [item.row for item in scenes[-1].items]
+    rows = range(moments[-1].rows.kind.shape[1])
+    order = kept + [row for row in rows if row not in kept]
+    palette = tuple(PALETTE[order.index(row) % len(PALETTE)] for row in rows)
+    return Film(tuple(scene for scene in scenes if scene.items), palette)
+
+
+def animated_svg(shown: Film, side: int = 400) -> str:
+    """Scene after scene, without a script; the last stays for a while. Who shows no animation shows the last."""
+    view, style = shown.look(side)
+    ends = list(accumulate(_seconds(shown)))
+    times = [0.0, *(end / ends[-1] for end in ends)]
+    groups = []
+    for scene, (begin, end) in zip(shown.scenes, pairwise(times), strict=True):
         keys = sorted({0.0, begin, end, 1.0})
         values = ["visible" if begin <= key < end else "hidden" for key in keys]
         values[-1] = values[-2]  # the end of one round is the beginning of the next
-        shown.append(
-            f'<g visibility="hidden"><animate attributeName="visibility" calcMode="discrete" dur="{num(seconds)}s" '
+        groups.append(
+            f'<g visibility="{"visible" if scene is shown.scenes[-1] else "hidden"}">'
+            f'<animate attributeName="visibility" calcMode="discrete" dur="{num(ends[-1])}s" '
             f'repeatCount="indefinite" keyTimes="{";".join(f"{key:.4f}" for key in keys)}" '
-            f'values="{";".join(values)}"/>\n{_seen(sketch, frames[-1], size)}\n</g>'
+            f'values="{";".join(values)}"/>\n'
+            f"{vector.painted(superposed_strokes(scene.items, view, style), view, style)}\n</g>"
         )
-    side = num(size)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}" viewBox="0 0 {side} {side}">'
-    return "\n".join([head, '<rect width="100%" height="100%" fill="#ffffff"/>', *shown, "</svg>\n"])
+    return "\n".join([head, f'<rect width="100%" height="100%" fill="{style.background}"/>', *groups, "</svg>\n"])
 
 
-def _seen(sketch: Sketch, last: Sketch, size: float) -> str:
-    """A sketch in the view of the last one. What is drawn fits its own view, so it is moved over to the other."""
-    style = replace(Style(), margin=_MARGIN).sized(size)
-    view, own = (frame(each, size, size, style) for each in (last, sketch))
-    factor = view.scale / own.scale
-    x, y = view.place(own.center)
-    move = f"translate({num(x)} {num(y)}) scale({factor:.6g}) translate({num(-size / 2)} {num(-size / 2)})"
-    return f'<g transform="{move}">\n{drawing(sketch, size, size, style.times(1 / factor))}\n</g>'
+def animated_gif(shown: Film, side: int = SIDE) -> bytes:
+    """The same as a GIF."""
+    return gif(shown.pictures(side), _seconds(shown))
+
+
+def strip(shown: Film) -> Image:
+    """X_t at a handful of steps from left to right and then the sketch, as the upper rows of the paper's figure 3."""
+    from PIL import Image, ImageDraw
+
+    *before, last = shown.scenes
+    times = [scene.t for scene in before]
+    chosen = nearest(times, [share * times[0] for share in SHARES_OF_T]) if before else []
+    scenes = [*(before[index] for index in chosen), last]
+    width = SPACE + len(scenes) * (PANEL + SPACE) + ARROW
+    page = Image.new("RGB", (width, HEAD + PANEL + SPACE), Style().background)
+    pen = ImageDraw.Draw(page)
+    style = Style().sized(PANEL)
+    pictures = replace(shown, scenes=tuple(scenes)).pictures(PANEL)
+    for number, (scene, picture) in enumerate(zip(scenes, pictures, strict=True)):
+        x = SPACE + number * (PANEL + SPACE) + (ARROW if scene is last else 0)
+        page.paste(picture, (x, HEAD))
+        pen.rectangle((x, HEAD, x + PANEL - 1, HEAD + PANEL - 1), outline=BORDER_COLOR)
+        words = f"t = {scene.t:,}" if scene.t else "the sketch"
+        raster.write(page, words, x + PANEL / 2, HEAD / 2, style)
+    page.paste(_arrow(style), (width - SPACE - PANEL - ARROW, HEAD))
+    return page
+
+
+def _seconds(shown: Film) -> list[float]:
+    return [SECONDS] * (len(shown.scenes) - 1) + [REST]
+
+
+def _png(image: Image) -> bytes:
+    file = BytesIO()
+    image.save(file, format="png", optimize=True)
+    return file.getvalue()
+
+
+def _arrow(style: Style) -> Image:
+    tip, tail, wing = (ARROW * 0.38, 0.0), (-ARROW * 0.38, 0.0), ARROW * 0.2
+    lines = [Line(tail, tip), *(Line((tip[0] - wing, y), tip) for y in (-wing, wing))]
+    view = Frame(ARROW, PANEL, (0.0, 0.0), 1.0)
+    return raster.painted([Stroke(line, style.text_color, style.width) for line in lines], view, style)

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from sketchdnn.diffusion.given import Given
 from sketchdnn.diffusion.given import Way as Shown
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.geometry import GeometryError, Placement, Primitive, Sketch, SketchError, bounds, overlaps
+from sketchdnn.geometry import GeometryError, Kind, Placement, Primitive, Sketch, SketchError, bounds, overlaps
 from sketchdnn.geometry.overlaps import Extent
-from sketchdnn.representation import SketchBatch, encode, layout
-from sketchdnn.representation.codec import decode, expand
+from sketchdnn.representation import SketchBatch, from_flat, layout
+from sketchdnn.representation.codec import decode
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import RowForm, System
 
 from .engine import device_of, quick
 from .frames import into_frame
+from .rows import rows_of
 
 # `given`: the network was trained to be shown rows as they are. `repaint`: it was not; rows are noised like the rest,
 # and each stretch is walked several times, so that the rest hears of them (Lugmayr et al. 2022).
@@ -40,12 +42,12 @@ OnProgress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A part, the frame it lies in, the number of its noise, and how many primitives there are to be, if it matters."""
+    """A part, the frame it lies in, the number of its noise, and the kinds of what is to be added, if these matter."""
 
     part: Sketch
     frame: Placement
     noise: int
-    primitives: int | None = None
+    adding: tuple[Kind, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,28 +113,24 @@ def walk_all(
                 on_step=lambda progress: tell(progress.number / progress.total),
             )
         drawn.append(batch[: len(some)].to("cpu"))
-    parts = zip(*((batch.construction, batch.kind, batch.params) for batch in drawn), strict=True)
-    return SketchBatch(*(torch.cat(part) for part in parts))
+    return from_flat(torch.cat([batch.flat() for batch in drawn]))
 
 
 def given_of(walks: Sequence[Walk], form: RowForm, way: Way, device: torch.device | str = "cpu") -> Given:
-    """The parts as rows in their frames; where the number of primitives matters, also the rows to stay empty."""
-    compact = encode([into_frame(walk.part, walk.frame) for walk in walks], canonical_lines=form.canonical_lines)
-    kind = torch.from_numpy(compact.kind).to(device)
-    batch = expand(
-        kind,
-        torch.from_numpy(compact.construction).to(device),
-        torch.from_numpy(compact.params).to(device),
-        arc_scalar=form.arc_scalar,
-        none_construction=form.none_construction,
-    )
-    row = torch.arange(layout.MAX_PRIMITIVES, device=device)
-    most = torch.tensor([walk.primitives or layout.MAX_PRIMITIVES for walk in walks], device=device)
-    known = (kind != layout.NONE) | (row >= most[:, None])
-    # The authors leave the flag of an empty row blank: then there is nothing to be told about it.
-    flag = known if form.none_construction == "one_hot" else known & (kind != layout.NONE)
+    """The parts as rows in their frames; where it matters what is added, also the kind of every other row.
+
+    The kinds, and not the empty rows alone: beside rows of a part these tell the network nothing of the others.
+    """
+    batch = rows_of([into_frame(walk.part, walk.frame) for walk in walks], form, device)
+    rows = batch.kind.argmax(dim=-1) != layout.NONE
+    told = rows | torch.tensor([walk.adding is not None for walk in walks], device=device)[:, None]
+    for number, walk in enumerate(walks):
+        if walk.adding is not None:
+            first, beyond = len(walk.part), len(walk.part) + len(walk.adding)
+            kinds = torch.tensor(walk.adding, device=device)
+            batch.kind[number, first:beyond] = one_hot(kinds, layout.NUM_KINDS).to(batch.kind)
     shown, resamples, jump = _SHOWN[way]
-    return Given(batch, flag, known, known[..., None].expand_as(batch.params), shown, resamples, jump)
+    return Given(batch, rows, told, rows[..., None].expand_as(batch.params), shown, resamples, jump)
 
 
 def finished(walks: Sequence[Walk], batch: SketchBatch, arc_scalar: layout.ArcScalar) -> Iterator[Finished]:
@@ -153,10 +151,9 @@ def packed(batch: SketchBatch) -> dict[str, Tensor]:
 
 def unpacked(tensors: Mapping[str, Tensor]) -> SketchBatch:
     """The rows of `packed`."""
-    hot: Any = torch.nn.functional.one_hot
     return SketchBatch(
-        hot(tensors["construction"].long(), layout.NUM_CONSTRUCTION).float(),
-        hot(tensors["kind"].long(), layout.NUM_KINDS).float(),
+        one_hot(tensors["construction"].long(), layout.NUM_CONSTRUCTION).float(),
+        one_hot(tensors["kind"].long(), layout.NUM_KINDS).float(),
         tensors["params"],
     )
 

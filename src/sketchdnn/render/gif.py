@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 # How many shades lead from the background to each colour: strokes are smoothed, and pale if unlikely, along these.
-_SHADES = 8
+_SHADES = 6
 
 
 def gif(pictures: Sequence[Image], seconds: Sequence[float], style: Style | None = None) -> bytes:
@@ -37,7 +37,6 @@ def gif(pictures: Sequence[Image], seconds: Sequence[float], style: Style | None
 
 
 def _colors(style: Style) -> list[int]:
-    shades = [
-        mixed(color, style.background, step / _SHADES) for color in dict.fromkeys(style.palette) for step in range(1, _SHADES + 1)
-    ]
+    steps = [step / _SHADES for step in range(1, _SHADES + 1)]
+    shades = [mixed(color, style.background, step) for color in dict.fromkeys(style.palette) for step in steps]
     return [value for color in (style.background, *shades) for value in bytes.fromhex(color[1:])]

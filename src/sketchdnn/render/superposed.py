@@ -12,8 +12,10 @@ from .display import Frame, Stroke, Style, strokes
 
 # Less likely is not drawn.
 FAINTEST = 0.03
-# A curve so many times as long as the picture is wide runs through it as any other would, with dashes beyond count.
-_LONGEST = 30
+# Ink goes with this power of the chance: thin strokes on white look paler than they are.
+_POWER = 0.75
+# Nor is a curve that is so many times as long as the picture is wide: its dashes would be beyond count.
+_LONGEST = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,9 @@ def superposed_strokes(items: Iterable[Likely], view: Frame, style: Style) -> It
     drawn = [item for item in items if item.chance >= FAINTEST and item.primitive.length <= longest]
     for chance, alike in groupby(sorted(drawn, key=_chance), key=_chance):
         these = list(alike)
-        colors = tuple(mixed(style.palette[item.row % len(style.palette)], style.background, chance) for item in these)
-        yield from strokes(Sketch(tuple(item.primitive for item in these)), view, replace(style, palette=colors))
+        ink, colors = chance**_POWER, len(style.palette)
+        palette = tuple(mixed(style.palette[item.row % colors], style.background, ink) for item in these)
+        yield from strokes(Sketch(tuple(item.primitive for item in these)), view, replace(style, palette=palette))
 
 
 def mixed(color: str, background: str, share: float) -> str:

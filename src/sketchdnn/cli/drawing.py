@@ -1,0 +1,57 @@
+"""What the verbs that draw share: the sketch they begin with, a bar, and a word when they end or are stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sketchdnn.formats import FormatError, read, shown
+from sketchdnn.geometry import Sketch
+
+_STOPPED = 130  # what a shell says of a program that Ctrl-C ended
+
+
+def stderr(*, quiet: bool = False) -> Console:
+    """Where these verbs speak: their result is files."""
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=quiet)
+
+
+def one_sketch(file: Path, console: Console) -> Sketch:
+    """The one sketch of a file; what could not be read of it is said."""
+    reading = read(file)
+    for reason, number in reading.skipped.most_common():
+        console.print(f"left out {number:,} × {reason}")
+    if not reading.sketches:
+        raise FormatError(file, "holds no sketch that can be read")
+    if len(reading.sketches) > 1:
+        raise FormatError(file, f"holds {len(reading.sketches):,} sketches, and one is wanted; split it with convert")
+    return reading.sketches[0]
+
+
+@contextmanager
+def progress_bar(console: Console, doing: str, total: int, out: Path) -> Iterator[Callable[[float], None]]:
+    """A bar, if there is a terminal, and what tells it how many are done. What Ctrl-C leaves is said."""
+    columns = TextColumn(doing), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn()
+    try:
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+            task = bar.add_task("", total=total)
+            yield lambda done: bar.update(task, completed=done)
+    except KeyboardInterrupt:
+        # Of several processes none gathers if they are stopped.
+        listed = ", and manifest.json lists it" if (out / "manifest.json").is_file() else ""
+        console.print(f"{shown(out)}: stopped; what was drawn by then is there{listed}")
+        raise typer.Exit(_STOPPED) from None
+
+
+def tell_end(console: Console, out: Path, drawn: str, formats: Sequence[str], look: str, written: Any) -> None:
+    """What is where, and whether all of it is what was asked for."""
+    seconds = written.seconds["drawing"]
+    console.print(f"{shown(out)}: {drawn} as {', '.join(formats)}; {look} (drawn in {seconds:.1f} s)")
+    if written.short:
+        console.print(f"{written.short:,} of them come only close to what was asked for; manifest.json says how close")

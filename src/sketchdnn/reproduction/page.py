@@ -1,0 +1,147 @@
+"""The page: our numbers beside the paper's, which of its orderings hold, and what must not be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sketchdnn.evaluation.document import Document, Section, Table, markdown
+from sketchdnn.evaluation.wording import at
+
+from .forms import words_of
+from .names import SIX, label_of
+from .orderings import findings
+from .paper import FID_TABLE, NLL_TABLE
+from .part import Result
+from .tables import Grid
+
+# Of the comparison with the paper, whatever the numbers are.
+COMPARABLE = (
+    (
+        "What can be compared is the systems with one another: one corpus, one seed, one budget, one sampler "
+        "setting, one protocol. Where intervals overlap, the order may be chance. One training of each was made, "
+        "and intervals do not hold what another seed would have changed."
+    ),
+    (
+        "The paper's numbers are of another corpus (SketchGraphs, 70,000 test sketches) and another budget (1000 "
+        "epochs on 8 GPUs, a network 512 wide and 32 deep). Ours can confirm or contradict its orderings, not its "
+        "values. A system that learns fast looks better under a short budget than it would under a long one."
+    ),
+    (
+        "FID: the paper's is of 10,000 sketches, plotted at 640×480 with the axes scaled to each set by the "
+        "authors' code; ours is of exact pictures in one frame. FID falls with the number of sketches, so read it "
+        "beside the floor: real sketches against real ones at the same size."
+    ),
+    (
+        "Precision and recall: ours are the standard ones (Kynkäänniemi 2019: distance to the third neighbour). "
+        "The authors' code normalises features, takes the mean of three neighbours, which may count a point "
+        "itself, and a threshold of 0.95, so its values are lower for the same sketches. Theirs stand in the "
+        "table against the training split."
+    ),
+    (
+        "Likelihood: the paper's bits of diffusion systems come from an estimate without prior and reconstruction "
+        "terms that leaves out columns whose noise betrays the kind; it bounds nothing. It stands in a column of "
+        "its own. So does the continuous ELBO: a density, whose bits depend on the unit and may be negative."
+    ),
+    (
+        "Bits stand beside each other only on one grid, that of the token systems: 64 levels, 1/30 apart, and the "
+        "sketch as a set. What a token system says there is exact; what a diffusion system says is a bound, and "
+        "may be far above."
+    ),
+    (
+        "Bits a primitive: the paper divides by two things. 5.08 = 81.33/16 divides by rows, empty ones too; "
+        "Vitruvion's 8.19 = 84.80/10.35 divides by primitives. We print both, named, and compare bits a sketch."
+    ),
+)
+LEFT_OUT = (
+    (
+        f"The paper leaves out: SketchGen in {FID_TABLE}, latent diffusion in {NLL_TABLE}; any interval or floor; "
+        "KID; the parameters, the training and the drawing time of the systems it compares with. It does not say "
+        "whether Vitruvion and SketchGen were trained again on sketches of 8 to 16 primitives."
+    ),
+    (
+        "SketchDNN here is the preset ours unless the name says otherwise, and Pos. and Cat. differ from it in "
+        "nothing but their process (docs/systems.md). Vitruvion and SketchGen are our own implementations of "
+        "their papers, of primitives alone. Arcs told by their sweep put Vitruvion's bits on the common grid; its "
+        "paper tells them by three points."
+    ),
+)
+
+
+def page(results: Sequence[Result], tables: Sequence[Grid], *, budget: str, command: str, has_figure: bool) -> str:
+    """All of it as Markdown."""
+    sections = [Section(table.title, table.notes, [words_of(table)]) for table in tables]
+    sections.insert(len(sections) - 1, _orderings(tables))
+    if any(_base(result, results) for result in results):
+        sections.append(_switches(results, tables))
+    sections.append(Section("What is and what is not comparable", COMPARABLE))
+    sections.append(Section("What the paper leaves out, and what is ours", LEFT_OUT))
+    if has_figure:
+        sections.append(
+            Section("Sketches that nobody chose", ["Data above, then each system."], pictures=["comparison.png"])
+        )
+    warnings = list(dict.fromkeys(words for result in results for words in result.report["warnings"]))
+    return markdown(
+        Document("The paper's tables, on another corpus", _lead(results, budget), warnings, sections, command)
+    )
+
+
+def missing(results: Sequence[Result]) -> list[str]:
+    """Which of the six have not been run."""
+    there = {result.system for result in results if not result.is_variant or result.name in SIX}
+    return [name for name in SIX if name.partition(":")[0] not in there]
+
+
+def _lead(results: Sequence[Result], budget: str) -> list[str]:
+    protocols = dict.fromkeys(str(result.report["protocol"]["id"]) for result in results)
+    devices = dict.fromkeys(str(result.training["device"]) for result in results)
+    drawn = at(results[0].report, "protocol")
+    said = [
+        (
+            f"{len(results)} system{'' if len(results) == 1 else 's'}, each trained for {budget} on "
+            f"{' or '.join(devices)} (compiling included) with seed {results[0].training['training']['seed']}, from "
+            f"{results[0].training['train_sketches']:,} sketches, and judged under protocol {', '.join(protocols)}: "
+            f"{drawn['samples']:,} sketches drawn, {drawn['against_test']:,} of them against as many of the test "
+            f"split, with {drawn['steps']} steps where there is noise to take away. Intervals are 95 %."
+        )
+    ]
+    if len(devices) > 1:
+        said.append("They were not all trained on one kind of device, so equal minutes were not equal budgets.")
+    if absent := missing(results):
+        said.append(f"Not run yet, and missing in the tables: {', '.join(label_of(name) for name in absent)}.")
+    return said
+
+
+def _orderings(tables: Sequence[Grid]) -> Section:
+    rows = [(found.claim.words, found.paper, found.ours, found.verdict) for found in findings(tables)]
+    head = ("the paper's claim", "its numbers", "ours", "here it")
+    caption = (
+        "The first number is that of the system named first; the second that of the system that is the hardest to beat "
+        "among those of the paper's table. FID, precision and recall against the test split, NLL in bits a sketch on "
+        "the common grid. There diffusion systems have upper bounds, so an order of theirs is one of bounds."
+    )
+    return Section("The paper's orderings", (), [Table(head, rows, caption)])
+
+
+def _base(result: Result, results: Sequence[Result]) -> Result | None:
+    """The system that a variant varies, if it was run as well."""
+    if not result.is_variant:
+        return None
+    return next((other for other in results if other.name == result.system), None)
+
+
+def _switches(results: Sequence[Result], tables: Sequence[Grid]) -> Section:
+    """What a setting changes: the same system with and without it."""
+    by_name = {table.name: table for table in tables}
+    measures = (("FID", "table1", "fid"), ("recall", "table1", "recall"), ("bits/sketch, grid", "table2", "per_sketch"))
+    rows = []
+    for result in results:
+        base = _base(result, results)
+        if base is None:
+            continue
+        row = [label_of(result.name)]
+        for _, table, key in measures:
+            cells = [by_name[table].cell(name, key) for name in (base.name, result.name)]
+            row.append(" → ".join("—" if cell is None else cell.words for cell in cells))
+        rows.append(row)
+    caption = "Without the setting → with it."
+    return Section("Switches", (), [Table(("", *(name for name, _, _ in measures)), rows, caption)])

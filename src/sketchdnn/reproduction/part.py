@@ -1,0 +1,202 @@
+"""One system: trained, judged, and asked for its bits on the common grid. What is there already is not done again.
+
+DIR/<system>/run            the run: checkpoints, its log, the model
+DIR/<system>/training.json  written when it has trained
+DIR/<system>/report         the evaluation: scores, pages, the samples
+DIR/<system>/grid.json      its bits on the grid of the token systems; written last
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sketchdnn.evaluation.likelihood import likelihood
+from sketchdnn.evaluation.protocol import Protocol
+from sketchdnn.evaluation.report import REPORT, load_report
+from sketchdnn.evaluation.run import Run as Judge
+from sketchdnn.evaluation.wording import plain
+from sketchdnn.formats import FormatError
+from sketchdnn.formats.atomic import replacing
+from sketchdnn.geometry import SketchError
+from sketchdnn.systems import System, from_pretrained, to_table
+from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem
+from sketchdnn.training.loop import OnReport
+from sketchdnn.training.start import MODEL, start
+from sketchdnn.training.start import Request as TrainRequest
+
+from .names import LABELS
+from .plan import Plan, Planned
+
+RUN, TRAINING, REPORTS, GRID = "run", "training.json", "report", "grid.json"
+# What the tables read of a training.
+_PARTS = {"name": str, "training": dict, "train_sketches": int, "device": str, "steps": int, "seconds": float}
+
+
+class StoppedError(SketchError):
+    """A signal ended the training of a system, which was saved; the same command goes on with it."""
+
+    def __init__(self, words: str, signal: int | None) -> None:
+        super().__init__(words)
+        self.signal = signal
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What is known of one system: of its training, its scores, and its bits on the common grid."""
+
+    name: str
+    folder: Path
+    training: Mapping[str, Any]
+    report: Mapping[str, Any]
+    grid: Mapping[str, Any]
+
+    @property
+    def system(self) -> str:
+        return self.name.partition(":")[0]
+
+    @property
+    def is_variant(self) -> bool:
+        return ":" in self.name
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All of it under one roof, to be looked up by dotted paths."""
+        return {"training": self.training, "report": self.report, "grid": self.grid}
+
+
+def run_part(part: Planned, plan: Plan, judge: Judge, like: Protocol | None, on_report: OnReport | None) -> Result:
+    """Do what is left to do of it. `like`: the protocol that it must share with the others."""
+    folder = plan.request.out / part.named.folder
+    _refuse_other_settings(part, folder)
+    if not (folder / TRAINING).exists():
+        _train(part, plan, folder, on_report)
+    if not (folder / REPORTS / REPORT).exists():
+        judge.measure(str(folder / RUN / MODEL), folder / REPORTS, is_model=True, like=like)
+    if not (folder / GRID).exists():
+        _measure_bits(folder, plan, judge)
+    return load_result(folder)
+
+
+def load_result(folder: Path) -> Result:
+    """What a finished part left."""
+    training, grid = (_read(folder / name) for name in (TRAINING, GRID))
+    for name, kind in _PARTS.items():
+        if not isinstance(training.get(name), kind):
+            raise FormatError(folder / TRAINING, f"is no record of a training: it has no {name}")
+    if training["name"].partition(":")[0] not in LABELS:
+        raise FormatError(folder / TRAINING, f"is of a system that is none, {training['name']}")
+    return Result(training["name"], folder, training, load_report(folder / REPORTS), grid)
+
+
+def is_finished(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in (TRAINING, f"{REPORTS}/{REPORT}", GRID))
+
+
+def _train(part: Planned, plan: Plan, folder: Path, on_report: OnReport | None) -> None:
+    named, request = part.named, plan.request
+    # One system after another goes through the same code; what was compiled for the last is of no use to the next.
+    torch.compiler.reset()
+    out = folder / RUN
+    outcome = start(
+        TrainRequest(named.preset, part.training, request.data, out, plan.device, resume=True, on_report=on_report)
+    )
+    if not outcome.finished:
+        raise StoppedError(
+            f"{named.name} was stopped and saved at step {outcome.step:,}; the same command goes on", outcome.signal
+        )
+    seconds = _seconds(out / "log.csv")
+    minutes = request.budget.minutes
+    if minutes is not None and outcome.step == 1 and seconds > 60 * minutes:
+        raise SketchError(
+            f"a budget of {request.budget.words} is too small for one step of {named.name}, which took {seconds:.1f} "
+            "seconds; give more --minutes, and another --out"
+        )
+    facts = {
+        **_settings(part),
+        "parameters": part.parameters,
+        "budget": request.budget.words,
+        "steps": outcome.step,
+        "batch_size": part.training.batch_size,
+        "samples_seen": outcome.step * part.training.batch_size,
+        "train_sketches": plan.train_sketches,
+        "seconds": seconds,
+        "device": torch.cuda.get_device_name(plan.device) if plan.device != "cpu" else "the CPU",
+    }
+    del outcome
+    if plan.device != "cpu":
+        torch.cuda.empty_cache()
+    _write(folder / TRAINING, facts)
+
+
+def _measure_bits(folder: Path, plan: Plan, judge: Judge) -> None:
+    """On the grid of the token systems, for all alike."""
+    settings = plan.request.settings
+    system = from_pretrained(folder / RUN / MODEL).to_device(plan.device)
+    # A sequence in the one order that its primitives can have is as likely as the set of them.
+    exact = isinstance(system, TokenSystem) and system.config.order == "sorted"
+    facts: dict[str, Any] = {"ordered": system.ordered, "exact": exact}
+    reason = _off_the_grid(system) if settings.likelihood else "likelihoods were not asked for"
+    if reason is None:
+        some = judge.dataset.split("test").compact[: settings.likelihood_sketches]
+        found = likelihood(system, some, draws=settings.likelihood_draws, seed=settings.seed, grid=TOKEN_GRID)
+        facts["bits"] = plain(found)
+    _write(folder / GRID, {**facts, "reason": reason})
+
+
+def _off_the_grid(system: System) -> str | None:
+    """Why its numbers do not lie in the cells of the common grid, if they do not."""
+    if isinstance(system, TokenSystem) and system.grid is None:
+        return "it tells arcs by three points, whose cells are not those of the others; vitruvion:arcs=sweep has them"
+    if system.rows.arc_scalar != "sweep":
+        return "it tells arcs by a signed radius, and the common grid is one of sweeps"
+    return None
+
+
+def _settings(part: Planned) -> dict[str, Any]:
+    """What a part is known by."""
+    named = part.named
+    return {
+        "name": named.name,
+        "system": named.system,
+        "preset": named.preset.name,
+        "config": to_table(named.preset.config),
+        "training": part.training.identity(),
+    }
+
+
+def _refuse_other_settings(part: Planned, folder: Path) -> None:
+    """The same name may mean other settings in another version of the program."""
+    if not (folder / TRAINING).exists():
+        return
+    there = _read(folder / TRAINING)
+    for name, now in json.loads(json.dumps(_settings(part))).items():
+        if there.get(name) != now:
+            raise FormatError(folder, f"was trained with another {name} than {part.named.name} has; name another --out")
+
+
+def _seconds(log: Path) -> float:
+    """Time in training, parts before a stop included."""
+    with log.open(newline="", encoding="utf-8") as file:
+        return max((float(row["seconds"]) for row in csv.DictReader(file)), default=0.0)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise FormatError(path, f"cannot be read ({error}); delete it to have it made again") from error
+    if not isinstance(found, dict):
+        raise FormatError(path, "is not what it should be; delete it to have it made again")
+    return found
+
+
+def _write(path: Path, facts: Mapping[str, Any]) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,0 +1,192 @@
+"""What is going to be done: which systems, for how long, where; and whether a folder can be gone on with."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sketchdnn.data.loader import Dataset
+from sketchdnn.evaluation.protocol import data_hash
+from sketchdnn.evaluation.run import PICTURES_PER_MINUTE
+from sketchdnn.evaluation.run import Run as Judge
+from sketchdnn.evaluation.settings import Settings
+from sketchdnn.formats import FormatError
+from sketchdnn.formats.atomic import replacing
+from sketchdnn.generation.generate import STEPS
+from sketchdnn.geometry import SketchError
+from sketchdnn.systems import System
+from sketchdnn.training.config import TrainConfig, config_from
+
+from .names import SIX, NamedSystem, named_systems
+
+MANIFEST = "reproduction.json"
+# Damage to real sketches says something of the scores, and the same for every system.
+SETTINGS = replace(Settings(), corruption=False)
+# Of one system, 10,000 samples, all of its scores and two likelihoods: what the bundled model takes on an H200, about.
+MINUTES_ON_GPU = 1.3
+# A checkpoint takes seconds of the budget, a lost run all that was done since.
+_CHECKPOINT_MINUTES = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long each system trains: minutes of the device or steps, one of the two."""
+
+    minutes: float | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        said = [one for one in (self.minutes, self.steps) if one is not None]
+        if len(said) != 1:
+            raise SketchError("say how long each system trains: with --minutes or --steps, one of them")
+        if not math.isfinite(said[0]):
+            raise SketchError(f"{self.words} are no budget; say a number")
+        if said[0] <= 0:
+            raise SketchError(f"a budget of {self.words} is too small for one step")
+
+    @property
+    def words(self) -> str:
+        value, words = (
+            (self.steps, f"{self.steps:,} step") if self.minutes is None else (self.minutes, f"{self.minutes:g} minute")
+        )
+        return words + ("" if value == 1 else "s")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a person asks for. A preset is for all systems, such as `tiny`; without one each has its own."""
+
+    data: Path
+    out: Path
+    budget: Budget
+    systems: Sequence[str] = SIX
+    preset: str | None = None
+    device: str | None = None
+    seed: int = 0
+    settings: Settings = field(default_factory=lambda: SETTINGS)
+    steps: int = STEPS  # of drawing
+    inception: Path | None = None
+    cache: Path | None = None
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One system of a plan. `done` says what of it is there already."""
+
+    named: NamedSystem
+    training: TrainConfig
+    parameters: int
+    done: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that was asked for is possible, as far as can be told before it is done."""
+
+    request: Request
+    device: str
+    identity: Mapping[str, Any]
+    parts: Sequence[Planned]
+    evaluation_minutes: float  # of one system, about
+    train_sketches: int
+
+    @property
+    def minutes(self) -> float | None:
+        """About how long all of it takes; none where the budget is steps, whose pace is not known."""
+        if self.request.budget.minutes is None:
+            return None
+        trainings = sum("trained" not in part.done for part in self.parts)
+        evaluations = sum("judged" not in part.done for part in self.parts)
+        return trainings * self.request.budget.minutes + evaluations * self.evaluation_minutes
+
+
+def make_plan(request: Request, judge: Judge, device: str) -> Plan:
+    """Refuses, before anything is done, a system that is none and a folder that holds something else."""
+    named = named_systems(request.systems, request.preset)
+    identity = _identity(request, judge.dataset)
+    refuse_another(request.out, identity)
+    parts = [
+        Planned(one, training_of(one, request), _parameters(one), _done(request.out / one.folder)) for one in named
+    ]
+    return Plan(request, device, identity, parts, _evaluation_minutes(judge, device), len(judge.dataset.split("train")))
+
+
+def training_of(named: NamedSystem, request: Request) -> TrainConfig:
+    """The preset's training under the common budget. Nothing but training is paid from it: no pictures on the way."""
+    return config_from(
+        named.preset.training,
+        f"{named.name}: training",
+        minutes=request.budget.minutes,
+        steps=request.budget.steps,
+        seed=request.seed,
+        checkpoint_minutes=_CHECKPOINT_MINUTES,
+        keep=1,
+        validate_every=0,
+        preview_every=0,
+    )
+
+
+def refuse_another(out: Path, identity: Mapping[str, Any]) -> None:
+    """A folder holds the results of one budget on one corpus: those of another would stand in one table with them."""
+    path = out / MANIFEST
+    if not path.exists():
+        if out.exists() and not out.is_dir():
+            raise FormatError(out, "is no folder; name another --out")
+        return
+    try:
+        there = json.loads(path.read_text(encoding="utf-8"))
+        before = {name: there[name] for name in identity}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FormatError(path, f"cannot be read ({error}); name another --out") from error
+    for name, now in json.loads(json.dumps(identity)).items():
+        if before[name] != now:
+            raise SketchError(
+                f"{out} holds results of another {name} ({_shown(before[name])}, not {_shown(now)}); name another --out"
+            )
+
+
+def write_manifest(plan: Plan) -> None:
+    """Says whose results a folder holds."""
+    with replacing(plan.request.out / MANIFEST) as temporary:
+        temporary.write_text(json.dumps(plan.identity, indent=1) + "\n", encoding="utf-8")
+
+
+def _identity(request: Request, dataset: Dataset) -> dict[str, Any]:
+    """What all systems of a folder share."""
+    return {
+        "budget": request.budget.words,
+        "corpus": data_hash(dataset),
+        "preset": request.preset or "each system's own",
+        "seed": request.seed,
+        "protocol": {**asdict(request.settings), "sampler": "ancestral", "steps": request.steps},
+    }
+
+
+def _shown(value: Any) -> str:
+    words = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
+    return words if len(words) <= 40 or isinstance(value, dict) else words[:12] + "…"
+
+
+def _parameters(named: NamedSystem) -> int:
+    with torch.random.fork_rng(devices=[]):
+        system: System = named.preset.make()
+    return sum(weight.numel() for weight in system.parameters())
+
+
+def _done(folder: Path) -> tuple[str, ...]:
+    there = {"trained": "training.json", "judged": "grid.json"}
+    return tuple(words for words, file in there.items() if (folder / file).exists())
+
+
+def _evaluation_minutes(judge: Judge, device: str) -> float:
+    """Pictures are what takes long on a CPU; drawing comes on top of it and depends on the system."""
+    if device == "cpu":
+        return judge.pictures / PICTURES_PER_MINUTE / max(1, torch.get_num_threads())
+    return MINUTES_ON_GPU * judge.request.settings.count / 10_000
