@@ -299,3 +299,17 @@ def test_a_harmless_document_type_is_no_obstacle(tmp_path: Path) -> None:
 def test_depth_and_number_of_elements_do_not_matter(tmp_path: Path) -> None:
     assert len(one(tmp_path, "<g>" * 20_000 + '<line x2="1"/>' + "</g>" * 20_000)) == 1
     assert len(one(tmp_path, '<line x2="1"/>' * 20_000)) == 20_000
+
+
+@pytest.mark.parametrize(
+    "hiding",
+    ['visibility="hidden"', 'display="none"', 'style="stroke:red; display: none"', 'style="visibility:collapse"'],
+)
+def test_what_is_hidden_is_no_part_of_the_drawing(hiding: str, tmp_path: Path) -> None:
+    path = tmp_path / "layers.svg"
+    path.write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg"><line x1="0" y1="0" x2="1" y2="0"/>'
+        f'<g {hiding}><line x1="0" y1="0" x2="0" y2="1"/></g><circle {hiding} r="2"/></svg>'
+    )
+    (sketch,) = read(path).sketches
+    assert [type(p) for p in sketch] == [Line]

@@ -70,7 +70,7 @@ def _elements(path: Path) -> Iterator[Element]:
                 raise FormatError(path, "is XML, but not an SVG drawing")
             inside = Affine()
             yield tag, dict(element.attrib), inside
-        elif above[-1][1] is not None and namespace in _NAMESPACES and tag not in _NOT_DRAWN:
+        elif above[-1][1] is not None and namespace in _NAMESPACES and _is_drawn(tag, element):
             try:
                 inside = above[-1][1] @ parse_transform(element.get("transform", ""))
             except SketchError:
@@ -80,3 +80,11 @@ def _elements(path: Path) -> Iterator[Element]:
                     yield tag, dict(element.attrib), inside
                     inside = None
         above.append((element, inside))
+
+
+def _is_drawn(tag: str, element: Any) -> bool:
+    """Hidden layers and other frames of an animation are no part of the drawing that a person sees."""
+    rules = (rule.partition(":") for rule in element.get("style", "").split(";"))
+    style = {name.strip(): value.strip() for name, _, value in rules}
+    display, visibility = (style.get(name, element.get(name, "")) for name in ("display", "visibility"))
+    return tag not in _NOT_DRAWN and display != "none" and visibility not in ("hidden", "collapse")

@@ -104,8 +104,10 @@ def write_all(plan: Plan, judge: Judge) -> list[Path]:
         for table in tables
         for ending, words in ((".md", as_markdown), (".csv", as_csv), (".tex", as_latex))
     }
-    figure = write_comparison(out, _sources(results, judge))
-    files[PAGE] = page(results, tables, budget=plan.request.budget.words, command=plan.request.command, has_figure=True)
+    sources = _sources(results, judge)
+    figure = write_comparison(out, sources) if len(sources) > 1 else []
+    budget, command = plan.request.budget.words, plan.request.command
+    files[PAGE] = page(results, tables, budget=budget, command=command, has_figure=bool(figure))
     for name, words in files.items():
         with replacing(out / name) as temporary:
             temporary.write_text(words, encoding="utf-8")
@@ -113,12 +115,13 @@ def write_all(plan: Plan, judge: Judge) -> list[Path]:
 
 
 def _sources(results: Sequence[Result], judge: Judge) -> list[Source]:
-    """The data above, systems below, each with the first that it drew."""
-    return [
-        Source("data", by_lot(judge.real_sketches(), SHOWN, seed=0)),
-        *(Source(label_of(result.name), _first_drawn(result.folder / REPORTS / SAMPLES)) for result in results),
-    ]
+    """The data above, systems below, each with the first that it drew, if they were kept."""
+    drawn = ((label_of(result.name), _first_drawn(result.folder / REPORTS / SAMPLES)) for result in results)
+    real = Source("data", by_lot(judge.real_sketches(), SHOWN, seed=0))
+    return [real, *(Source(label, sketches) for label, sketches in drawn if sketches)]
 
 
 def _first_drawn(path: Path) -> list[Sketch]:
+    if not path.is_file():
+        return []
     return list(islice((found for found in scan(path) if isinstance(found, Sketch)), SHOWN))
