@@ -92,18 +92,34 @@ def test_a_dry_run_prints_the_plan_and_does_nothing(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_signal_saves_and_the_shell_is_told(folder: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    command = [sys.executable, "-m", "sketchdnn", "reproduce", "--data", str(folder / "corpus"), "--out", str(out)]
+def test_a_signal_saves_and_the_same_command_goes_on(folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "out" / "sketchdnn" / "run"
+    command = [sys.executable, "-m", "sketchdnn", "reproduce", "--data", str(folder / "corpus")]
     command += ["--steps", "100000", "--preset", "tiny", "--device", "cpu", "--systems", "sketchdnn"]
-    command += ["--inception", str(folder / "inception.pt")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        ends = time.monotonic() + 60
-        while not (out / "sketchdnn" / "run" / "log.csv").exists() and time.monotonic() < ends:
-            time.sleep(0.1)
-        process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=60)[1]
-    assert process.returncode == 128 + signal.SIGTERM
+    command += ["--inception", str(folder / "inception.pt"), "--out", str(tmp_path / "out")]
+
+    def logged() -> list[int]:
+        """The steps that were reported."""
+        log = run / "log.csv"
+        return [int(line.partition(",")[0]) for line in log.read_text().splitlines()[1:]] if log.exists() else []
+
+    def run_until(steps: int, ending: int) -> tuple[int, str]:
+        with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            ends = time.monotonic() + 60
+            while max(logged(), default=0) < steps and time.monotonic() < ends:
+                time.sleep(0.1)
+            process.send_signal(ending)
+            return process.wait(timeout=60), process.communicate()[1]
+
+    code, said = run_until(50, signal.SIGTERM)
+    assert code == 128 + signal.SIGTERM
     assert "the same command goes on" in said
     assert "Traceback" not in said
-    assert list((out / "sketchdnn" / "run" / "checkpoints").iterdir())
+    (saved,) = (int(path.name) for path in (run / "checkpoints").iterdir())
+    assert logged()[-1] == saved
+    code, _ = run_until(saved + 1, signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    assert [int(path.name) for path in (run / "checkpoints").iterdir()] == [saved]
+    steps = logged()
+    assert steps == sorted(set(steps))
+    assert steps[steps.index(saved) + 1] == saved - saved % 50 + 50

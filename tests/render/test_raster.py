@@ -50,7 +50,8 @@ def test_there_is_ink_wherever_a_curve_runs(items: list[Primitive], magnitude: f
     pixels = ink(png(sketch, size, style=BLACK))
     for primitive in sketch:
         for fraction in np.linspace(0, 1, 17):
-            assert at(pixels, view, along(primitive, float(fraction))) > 0.3
+            # An end in the corner of a pixel inks no more than a quarter of it.
+            assert at(pixels, view, along(primitive, float(fraction))) > 0.2
 
 
 @pytest.mark.parametrize(

@@ -55,14 +55,13 @@ COMPARABLE = (
 LEFT_OUT = (
     (
         f"The paper leaves out: SketchGen in {FID_TABLE}, latent diffusion in {NLL_TABLE}; any interval or floor; "
-        "KID; the parameters, the training and the drawing time of the systems it compares with. It does not say "
-        "whether Vitruvion and SketchGen were trained again on sketches of 8 to 16 primitives."
+        "KID; the size and the training of its latent diffusion; how long drawing takes. It does not say whether "
+        "Vitruvion and SketchGen were trained again on sketches of 8 to 16 primitives."
     ),
     (
-        "SketchDNN here is the preset ours unless the name says otherwise, and Pos. and Cat. differ from it in "
-        "nothing but their process (docs/systems.md). Vitruvion and SketchGen are our own implementations of "
-        "their papers, of primitives alone. Arcs told by their sweep put Vitruvion's bits on the common grid; its "
-        "paper tells them by three points."
+        "SketchDNN here is in our form unless the name says otherwise, and Pos. and Cat. differ from it in one thing "
+        "each (docs/systems.md). Vitruvion and SketchGen are our own implementations of their papers, of primitives "
+        "alone. Arcs told by their sweep put Vitruvion's bits on the common grid; its paper tells them by three points."
     ),
 )
 
