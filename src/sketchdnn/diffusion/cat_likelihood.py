@@ -5,8 +5,6 @@ Only `prior` and `diffusion` differ from `likelihood`; the sketch is read off x_
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -16,8 +14,7 @@ from sketchdnn.representation.batch import SketchBatch
 from . import multinomial
 from .bins import Bins
 from .cat_process import CatProcess, told_flag
-from .check import check_step
-from .likelihood import Elbo, Parts, check_clean, kl_of_steps, kl_to_noise, reconstruction, said_of
+from .likelihood import Elbo, Parts, bound, kl_of_steps, kl_to_noise, said_of
 from .multinomial import Probabilities
 from .noise import NoiseSource
 from .process import Denoiser
@@ -36,22 +33,7 @@ def cat_elbo(
     bins: Bins | None = None,
 ) -> Elbo:
     """All three terms, with noise and steps as in `likelihood.elbo`."""
-    check_step(steps.read_at, process.num_steps - 1, "steps.read_at", lowest=1)
-    variance = float(process.params.var[steps.read_at]) if last_variance is None else last_variance
-    if not 0 < variance < math.inf:
-        raise ValueError(f"last_variance must be above zero and finite, not {variance}")
-    start = noise(0)
-    check_clean(process.num_steps, x0, start, steps)
-    process = process.to(x0.params.device)
-    with torch.no_grad():
-        return Elbo(
-            cat_prior(process, x0),
-            cat_diffusion(denoise, process, x0, noise, steps),
-            reconstruction(denoise, process, x0, start, variance, read_at=steps.read_at, bins=bins),
-            variance,
-            steps.read_at,
-            bins,
-        )
+    return bound(denoise, process, x0, noise, steps, cat_prior, cat_diffusion, last_variance=last_variance, bins=bins)
 
 
 def cat_prior(process: CatProcess, x0: SketchBatch) -> Parts:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float
@@ -30,6 +31,8 @@ from .noise import NoiseSource
 from .process import Denoiser, JointProcess, Noise, Process
 from .schedule import Level, augment
 from .step_draws import StepDraws
+
+AnyProcess = TypeVar("AnyProcess", bound=Process)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +84,33 @@ def elbo(
     then r is best the step whose noise is about as wide as a cell (`step_as_noisy_as`): a finer x_r pays for telling
     what the grid does not ask.
     """
+    return bound(denoise, process, x0, noise, steps, prior, diffusion, last_variance=last_variance, bins=bins)
+
+
+def bound(
+    denoise: Denoiser,
+    process: AnyProcess,
+    x0: SketchBatch,
+    noise: NoiseSource,
+    steps: StepDraws,
+    prior_of: Callable[[AnyProcess, SketchBatch], Parts],
+    diffusion_of: Callable[[Denoiser, AnyProcess, SketchBatch, NoiseSource, StepDraws], Parts],
+    *,
+    last_variance: float | None = None,
+    bins: Bins | None = None,
+) -> Elbo:
+    """The terms put together, for any process that says what its prior and its steps cost."""
     check_step(steps.read_at, process.num_steps - 1, "steps.read_at", lowest=1)
     variance = float(process.params.var[steps.read_at]) if last_variance is None else last_variance
     if not 0 < variance < math.inf:
         raise ValueError(f"last_variance must be above zero and finite, not {variance}")
     start = noise(0)
-    check_clean(process.num_steps, x0, start, steps)
+    _check_clean(process.num_steps, x0, start, steps)
     process = process.to(x0.params.device)
     with torch.no_grad():
         return Elbo(
-            prior(process, x0),
-            diffusion(denoise, process, x0, noise, steps),
+            prior_of(process, x0),
+            diffusion_of(denoise, process, x0, noise, steps),
             reconstruction(denoise, process, x0, start, variance, read_at=steps.read_at, bins=bins),
             variance,
             steps.read_at,
@@ -165,7 +184,7 @@ def authors_estimate(
     no KL; parameters of other kinds are left out, though their noisy zeros betray the kind; and labels are noised by
     f(ᾱ), whatever the model was trained on.
     """
-    check_clean(process.num_steps, x0, noise(0), steps)
+    _check_clean(process.num_steps, x0, noise(0), steps)
     of_alpha_bar = replace(
         process,
         kind=augment(process.params, layout.NUM_KINDS, process.label_smoothing),
@@ -249,7 +268,7 @@ def _log_prob(logits: Tensor, label: Tensor) -> Tensor:
     return logits.log_softmax(dim=-1).gather(-1, label[..., None]).squeeze(-1)
 
 
-def check_clean(num_steps: int, x0: SketchBatch, start: Noise, steps: StepDraws) -> None:
+def _check_clean(num_steps: int, x0: SketchBatch, start: Noise, steps: StepDraws) -> None:
     """A clean batch, noise like it, and steps for it."""
     check_shape(x0, "x0")
     check_simplex(x0.kind, "x0.kind")
