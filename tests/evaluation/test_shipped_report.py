@@ -1,0 +1,31 @@
+"""The report in the docs is one of the model that ships, by the protocol as it is now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sketchdnn.evaluation import load_report
+from sketchdnn.evaluation.protocol import Protocol
+from sketchdnn.systems.pretrained import model_hash
+
+DOCS = Path(__file__).parents[2] / "docs"
+REPORT = json.loads((DOCS / "results/ours/report.json").read_text())
+
+
+def test_it_is_of_the_weights_that_ship() -> None:
+    assert REPORT["system"]["sha256"] == model_hash("ours")
+
+
+def test_its_protocol_is_ours() -> None:
+    load_report(DOCS / "results/ours")
+    said = dict(REPORT["protocol"])
+    assert said.pop("id") == Protocol(**said).id
+
+
+def test_the_card_quotes_it() -> None:
+    card = (DOCS / "model_card.md").read_text()
+    fid = REPORT["scores"]["test"]["system"]["fid"]
+    assert REPORT["protocol"]["id"] in card
+    assert f"**{fid['value']:.1f}** ({fid['low']:.1f}–{fid['high']:.1f})" in card
+    assert f"{REPORT['validity']['samples']['gaps']['within_loose']['value']:.1%}".replace("%", " %") in card
