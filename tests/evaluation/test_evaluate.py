@@ -51,6 +51,12 @@ def test_two_runs_give_the_same_report(folder: Path, report: dict[str, Any], tmp
     assert {path.name for path in (folder / "out").iterdir()} == FILES
 
 
+def test_a_report_bears_the_name_it_is_told(folder: Path, tmp_path: Path) -> None:
+    found = run_of(folder).measure(str(folder / "model"), tmp_path, is_model=True, label="Latent Diffusion").report
+    assert found["system"]["name"] == "Latent Diffusion"
+    assert "Latent Diffusion" in (tmp_path / "report.md").read_text()
+
+
 def test_every_part_is_there(report: dict[str, Any]) -> None:
     for part, size in (("test", 16), ("train", 20)):
         scores = report["scores"][part]

@@ -103,9 +103,20 @@ def test_compiled_it_draws_the_same(system: System) -> None:
     assert Engine(fast, 0, 3, "dpm++").draw(asks) == plain
 
 
-def test_only_our_network_is_computed_narrowly(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+def test_compiled_latents_are_the_same() -> None:
+    system = load_preset("tiny", "latent").make().eval()
+    fast = compiled(system, backend="eager", mode=None)
+    assert fast is not system
+    drawn = [Engine(one, 0, 3, "dpm++").draw([Ask(0), Ask(1)]) for one in (system, fast)]
+    assert drawn[0] == drawn[1]
+
+
+def test_only_a_network_with_whole_ends_is_computed_narrowly(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True, raising=False)
     assert precision(system) == "bfloat16"
+    for name in ("latent", "vitruvion", "sketchgen"):
+        assert precision(load_preset("tiny", name).make()) == "bfloat16"
     assert precision(_paper()) == "float32"
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False, raising=False)
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False, raising=False)

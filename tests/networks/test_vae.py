@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from random_batches import clean_batch
 
@@ -9,7 +10,7 @@ from sketchdnn.diffusion.loss import paper_loss
 from sketchdnn.networks.latent_denoiser import LatentDenoiser, LatentDenoiserConfig
 from sketchdnn.networks.vae import VAE, VAEConfig
 
-SMALL = VAEConfig(width=64, depth=2, heads=2, tokens=6, channels=12)
+SMALL = VAEConfig(width=64, depth=2, heads=2, tokens=4, channels=12)
 
 
 def made() -> VAE:
@@ -22,8 +23,8 @@ def test_latents_have_unit_size_whatever_the_weights() -> None:
     for weight in vae.parameters():
         torch.nn.init.normal_(weight, std=0.3)
     posterior = vae.encode(clean_batch(5))
-    assert posterior.mean.shape == (5, 6, 12)
-    assert torch.allclose(posterior.mean.square().mean(dim=-1), torch.ones(5, 6), atol=1e-3)
+    assert posterior.mean.shape == (5, 4, 12)
+    assert torch.allclose(posterior.mean.square().mean(dim=-1), torch.ones(5, 4), atol=1e-3)
     assert bool((posterior.log_std <= 0).all())
 
 
@@ -33,6 +34,22 @@ def test_a_posterior_knows_how_far_it_is_from_the_prior() -> None:
         torch.distributions.Normal(posterior.mean, posterior.log_std.exp()), torch.distributions.Normal(0.0, 1.0)
     )
     assert torch.allclose(posterior.kl(), exact, atol=1e-5)
+
+
+def test_no_deviation_is_stuck_at_a_bound() -> None:
+    """Far beyond either of them a posterior still hears what would be better."""
+    vae = made()
+    for push in (-8.0, 8.0):
+        with torch.no_grad():
+            vae.to_latent.bias[SMALL.channels :] = push
+        log_std = vae.encode(clean_batch(3)).log_std
+        (heard,) = torch.autograd.grad(log_std.sum(), vae.to_latent.bias)
+        assert bool((heard[SMALL.channels :] > 0).all())
+
+
+def test_tokens_share_the_rows_alike() -> None:
+    with pytest.raises(ValueError, match="tokens must share 16 rows alike"):
+        VAEConfig(tokens=6)
 
 
 def test_the_order_of_rows_is_told() -> None:
@@ -54,6 +71,21 @@ def test_it_learns_to_give_back_what_it_was_given() -> None:
         losses.append((float(loss.params.detach()) / 16, float(loss.kind.detach())))
     assert losses[-1][0] < 0.1 * losses[0][0]
     assert losses[-1][1] < 0.1
+
+
+def test_it_learns_from_sketches_that_it_sees_once() -> None:
+    """Not by heart: the numbers of a row must find their way through the latent, and soon."""
+    vae, t = made(), torch.ones(32, dtype=torch.long)
+    optimiser = torch.optim.Adam(vae.parameters(), lr=3e-3)
+    errors = []
+    for step in range(160):
+        x0 = clean_batch(32, seed=step)
+        loss = paper_loss(vae.decode(vae.encode(x0).mean), x0, t, mse_boost=16.0)
+        optimiser.zero_grad()
+        torch.autograd.backward(loss.total)
+        optimiser.step()
+        errors.append(float(loss.params.detach()))
+    assert sum(errors[-10:]) < 0.5 * sum(errors[:10])
 
 
 def test_the_denoiser_says_nothing_before_it_has_learned() -> None:

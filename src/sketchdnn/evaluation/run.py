@@ -121,8 +121,13 @@ class Run:
         split = self.dataset.split("test").compact
         return sketches_of(split, range(min(count, len(split))))
 
-    def measure(self, name: str, out: Path, *, is_model: bool, like: Protocol | None = None) -> Evaluation:
-        """Judge a model or a file of sketches, and write the report. `like`: the protocol that it must share."""
+    def measure(
+        self, name: str, out: Path, *, is_model: bool, like: Protocol | None = None, label: str | None = None
+    ) -> Evaluation:
+        """Judge a model or a file of sketches, and write the report, under its label if one is told.
+
+        `like`: the protocol that it must share.
+        """
         stages = Stages(self._on_stage, self.device)
         settings = self.request.settings
         system: System | None
@@ -130,6 +135,7 @@ class Run:
             system, samples = self._drawn(name, stages, out, like)
         else:
             system, samples = self._read(Path(name), stages, out, like)
+        samples = samples if label is None else replace(samples, name=label)
         found = evaluate(
             samples,
             self.dataset,

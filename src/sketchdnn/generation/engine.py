@@ -21,7 +21,9 @@ from sketchdnn.diffusion.given import Given
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.walk import Progress, Start
 from sketchdnn.geometry import SketchError
+from sketchdnn.networks.latent_denoiser import LatentDenoiser
 from sketchdnn.networks.set_denoiser import SetDenoiser
+from sketchdnn.networks.token_decoder import TokenDecoder
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.decoding import Decoded
@@ -34,6 +36,8 @@ CHUNK = 16
 GPU_CHUNK = 2_500
 # Attempts count above this bit of a sample's number, which no sketch of a seed reaches.
 NUMBER_BITS = 32
+# Networks that take in and put out float32, whatever is in between: all but the paper's.
+_WHOLE_AT_BOTH_ENDS = (SetDenoiser, LatentDenoiser, TokenDecoder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +136,9 @@ def chunk_size(device: torch.device) -> int:
 def precision(system: System) -> str:
     """What the inner products are computed in: bfloat16 where the device has it and both ends stay in float32.
 
-    Other networks than ours have no such ends: coordinates to three digits would leave gaps.
+    The paper's network has no such ends: coordinates to three digits would leave gaps.
     """
-    narrow = _has_bfloat16(device_of(system)) and isinstance(getattr(system, "network", None), SetDenoiser)
+    narrow = _has_bfloat16(device_of(system)) and isinstance(getattr(system, "network", None), _WHOLE_AT_BOTH_ENDS)
     return "bfloat16" if narrow else "float32"
 
 
@@ -150,20 +154,22 @@ def compiled(system: System, **options: Any) -> System:
 
     `options` are those of `torch.compile`. A system without a denoiser comes back as it is.
     """
-    if not hasattr(system, "denoise"):
+    name = next((name for name in ("denoise", "denoise_latent") if hasattr(system, name)), None)
+    if name is None:
         return system
     chosen: dict[str, Any] = {"mode": "reduce-overhead", "dynamic": False, **options}
-    plain: Any = system.denoise
-    step: Any = torch.compile(plain, **chosen)
+    step: Any = torch.compile(getattr(system, name), **chosen)
 
-    def denoise(*args: Any, **kwargs: Any) -> Prediction:
+    def denoise(*args: Any, **kwargs: Any) -> Prediction | Tensor:
         torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
-        said: Prediction = step(*args, **kwargs)
+        said: Prediction | Tensor = step(*args, **kwargs)
         # A graph writes to the same place every time, and a sampler may remember what it heard before.
+        if isinstance(said, Tensor):
+            return said.clone()
         return Prediction(said.construction_logits.clone(), said.kind_logits.clone(), said.params.clone())
 
     fast = copy.copy(system)  # of the same weights
-    fast.__dict__["denoise"] = denoise
+    fast.__dict__[name] = denoise
     return fast
 
 

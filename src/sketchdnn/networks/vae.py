@@ -1,12 +1,14 @@
 """A variational autoencoder of sketches: sixteen rows to a few latent tokens, and back to rows of every kind.
 
 Rows are told apart by learned positions, as in a sequence: a latent says in which order they come, so that what comes
-out can be laid beside what went in. Latents have unit size by construction, whatever the weights: the mean of each
-token is normalised, so a diffusion of them needs no scale that would have to be measured.
+out can be laid beside what went in. A token is made of neighbouring rows, which have looked at all others, and becomes
+those rows again: the way of a row through the latent need not be found first. Latents have unit size by construction,
+whatever the weights: the mean of each token is normalised, so a diffusion of them needs no scale to be measured.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,9 +26,11 @@ from .set_denoiser import fourier, hidden_width
 
 Latents = Float[Tensor, "batch token channel"]
 
-# Where a posterior's deviation starts, and how far it may go: neither a point nor wider than the prior.
-_LOG_STD = (-6.0, 0.0)
+# How far a posterior's deviation may go, and where it starts: neither a point nor wider than the prior.
+_LEAST_LOG_STD = -6.0
 _FIRST_LOG_STD = -2.0
+# The variance has a long way to go, from 1 to a ten thousandth, with steps no longer than those of any weight.
+_PACE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class VAEConfig:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.width % self.heads:
             raise ValueError(f"width must be a multiple of heads, but {self.width} is none of {self.heads}")
+        if layout.MAX_PRIMITIVES % self.tokens:
+            raise ValueError(f"tokens must share {layout.MAX_PRIMITIVES} rows alike, which {self.tokens} cannot")
 
 
 class Posterior(NamedTuple):
@@ -72,41 +78,44 @@ class VAE(nn.Module):
         super().__init__()
         self.config = config
         width, rows = config.width, layout.MAX_PRIMITIVES
+        of_a_token = rows // config.tokens * width
         self.embed = nn.Linear(layout.ROW_WIDTH + 2 * config.octaves * layout.NUM_PARAMS, width)
-        self.row_position, self.row_query = _positions(rows, width), _positions(rows, width)
-        self.token_query, self.token_position = _positions(config.tokens, width), _positions(config.tokens, width)
+        self.row_in, self.row_out = _positions(rows, width), _positions(rows, width)
         self.encoder = nn.ModuleList(PlainBlock(width, config.heads) for _ in range(config.depth))
-        self.to_latent = nn.Linear(width, 2 * config.channels)
-        self.from_latent = nn.Linear(config.channels, width)
+        self.encoded_norm = nn.RMSNorm(width)
+        self.to_latent = nn.Linear(of_a_token, 2 * config.channels)
+        self.from_latent = nn.Linear(config.channels, of_a_token)
         self.decoder = nn.ModuleList(PlainBlock(width, config.heads) for _ in range(config.depth))
         self.norm = nn.RMSNorm(width)
         self.head = nn.Linear(width, layout.ROW_WIDTH)
-        self.log_variance = nn.Parameter(torch.full((1,), -2.0))  # a vector, which can be split over devices
+        self.variance_exponent = nn.Parameter(torch.full((1,), -0.2))  # a vector, which can be split over devices
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
+
+    @property
+    def log_variance(self) -> Float[Tensor, " one"]:
+        return _PACE * self.variance_exponent
 
     def encode(self, x0: SketchBatch) -> Posterior:
         """What the latent of a clean sketch may be."""
         # Both ends in float32, as in the set denoiser.
         with torch.autocast(x0.params.device.type, enabled=False):
-            rows = self.embed(torch.cat([x0.flat(), fourier(x0.params, self.config.octaves)], dim=-1))
-            h = torch.cat([self.token_query.expand(len(x0), -1, -1), rows + self.row_position], dim=1)
+            h = self.embed(torch.cat([x0.flat(), fourier(x0.params, self.config.octaves)], dim=-1)) + self.row_in
         for block in self.encoder:
             h = block(h)
         with torch.autocast(x0.params.device.type, enabled=False):
-            mean, log_std = self.to_latent(h[:, : self.config.tokens].float()).chunk(2, dim=-1)
-            mean = functional.rms_norm(mean, mean.shape[-1:])
-            return Posterior(mean, (_FIRST_LOG_STD + log_std).clamp(*_LOG_STD))
+            h = self.encoded_norm(h.float()).unflatten(1, (self.config.tokens, -1)).flatten(2)
+            mean, raw = self.to_latent(h).chunk(2, dim=-1)
+            return Posterior(functional.rms_norm(mean, mean.shape[-1:]), _bounded(raw))
 
     def decode(self, z: Latents) -> Prediction:
         """Label logits and the parameters of every kind, sixteen rows."""
         with torch.autocast(z.device.type, enabled=False):
-            tokens = self.from_latent(z.float()) + self.token_position
-            h = torch.cat([tokens, self.row_query.expand(len(z), -1, -1)], dim=1)
+            h = self.from_latent(z.float()).reshape(len(z), *self.row_out.shape) + self.row_out
         for block in self.decoder:
             h = block(h)
         with torch.autocast(z.device.type, enabled=False):
-            rows = from_flat(self.head(self.norm(h[:, self.config.tokens :].float())))
+            rows = from_flat(self.head(self.norm(h.float())))
         return Prediction(rows.construction, rows.kind, rows.params)
 
 
@@ -135,6 +144,11 @@ def _normed(norm: nn.RMSNorm, h: Tensor) -> Tensor:
     """In float32, the type of its weights."""
     normed: Tensor = norm(h.float())
     return normed
+
+
+def _bounded(raw: Tensor) -> Tensor:
+    """A log deviation from any number: softly, since one that is cut off at a bound would learn no more."""
+    return _LEAST_LOG_STD * torch.sigmoid(math.log(_FIRST_LOG_STD / (_LEAST_LOG_STD - _FIRST_LOG_STD)) - raw)
 
 
 def _positions(count: int, width: int) -> nn.Parameter:

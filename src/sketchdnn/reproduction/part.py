@@ -78,7 +78,8 @@ def run_part(part: Planned, plan: Plan, judge: Judge, like: Protocol | None, on_
     if not (folder / TRAINING).exists():
         _train(part, plan, folder, on_report)
     if not (folder / REPORTS / REPORT).exists():
-        judge.measure(str(folder / RUN / MODEL), folder / REPORTS, is_model=True, like=like)
+        model = str(folder / RUN / MODEL)
+        judge.measure(model, folder / REPORTS, is_model=True, like=like, label=part.named.label)
     if not (folder / GRID).exists():
         _measure_bits(folder, plan, judge)
     return load_result(folder)
