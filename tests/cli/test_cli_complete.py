@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
+from judging import small_model
 from strategies import assert_same
 from typer.testing import CliRunner
 
@@ -33,16 +33,7 @@ PART = Sketch(
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small model: untrained, but with weights in it."""
-    from sketchdnn.systems import load_preset, save_pretrained
-
-    torch.manual_seed(0)
-    system = load_preset("tiny").make()
-    for weight in system.parameters():
-        torch.nn.init.normal_(weight, std=0.05)
-    folder = tmp_path_factory.mktemp("model")
-    save_pretrained(system, folder)
-    return folder
+    return small_model(tmp_path_factory.mktemp("model"))
 
 
 def completed(file: Path, out: Path, model: Path, *options: str) -> dict[str, Path]:

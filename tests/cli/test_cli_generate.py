@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
+from judging import small_model
 from typer.testing import CliRunner
 
 import sketchdnn
@@ -23,16 +23,7 @@ BESIDE = ["gallery.html", "gallery.png", "manifest.json"]
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small model: untrained, but with weights in it."""
-    from sketchdnn.systems import load_preset, save_pretrained
-
-    torch.manual_seed(0)
-    system = load_preset("tiny").make()
-    for weight in system.parameters():
-        torch.nn.init.normal_(weight, std=0.05)
-    folder = tmp_path_factory.mktemp("model")
-    save_pretrained(system, folder)
-    return folder
+    return small_model(tmp_path_factory.mktemp("model"))
 
 
 def drawn(out: Path, *options: str) -> dict[str, bytes]:
