@@ -7,6 +7,7 @@ import pytest
 import torch
 from toys import process_of, random_noise
 
+from sketchdnn.diffusion.corrected import corrected
 from sketchdnn.diffusion.given import Given, given_rows
 from sketchdnn.diffusion.oracles import RowTarget, oracle
 from sketchdnn.diffusion.process import JointProcess, authors_process, our_process
@@ -16,7 +17,7 @@ from sketchdnn.diffusion.walk import Progress, moves_of
 from sketchdnn.representation.batch import SketchBatch, from_flat, relevant
 from sketchdnn.representation.prediction import Prediction
 
-SAMPLERS = [ancestral, authors, ddim, dpm_solver_pp]
+SAMPLERS = [ancestral, authors, ddim, dpm_solver_pp, corrected]
 TARGET = RowTarget((0.3, 0.2, 0.2, 0.1, 0.2), construction=0.3, std=0.5)
 
 

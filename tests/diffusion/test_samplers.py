@@ -9,6 +9,7 @@ from hypothesis import given as with_any
 from hypothesis import strategies as st
 from toys import process_of, random_noise
 
+from sketchdnn.diffusion.corrected import corrected
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.oracles import RowTarget, oracle
 from sketchdnn.diffusion.process import JointProcess, authors_process, our_process, paper_process
@@ -27,7 +28,7 @@ from sketchdnn.diffusion.walk import Progress
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-SAMPLERS = [ancestral, authors, ddim, dpm_solver_pp]
+SAMPLERS = [ancestral, authors, ddim, dpm_solver_pp, corrected]
 TARGET = RowTarget((0.3, 0.2, 0.2, 0.1, 0.2), construction=0.3, std=0.5)
 
 

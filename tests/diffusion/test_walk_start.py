@@ -7,6 +7,7 @@ import torch
 from random_batches import clean_batch
 from toys import random_noise
 
+from sketchdnn.diffusion.corrected import corrected
 from sketchdnn.diffusion.given import given_rows
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.oracles import oracle
@@ -16,7 +17,7 @@ from sketchdnn.diffusion.walk import Progress, Start
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-SAMPLERS = [ancestral, authors, ddim, dpm_solver_pp]
+SAMPLERS = [ancestral, authors, ddim, dpm_solver_pp, corrected]
 PROCESS = our_process(100)
 
 

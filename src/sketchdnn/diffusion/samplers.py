@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -48,7 +48,7 @@ def ancestral(
     prediction. In small steps both come to the same; in long ones the mean forgets how uncertain the label was and
     favours the common kinds, while a drawn label has the right law however long the step (docs/decisions/0004).
     """
-    clean_of = partial(_drawn, process) if labels == "drawn" else None
+    clean_of = partial(drawn, process) if labels == "drawn" else None
     return walk(
         denoise,
         process,
@@ -147,8 +147,8 @@ def step_sequence(num_steps: int, count: int, spacing: Spacing = "uniform") -> t
     """
     if not 1 <= count <= num_steps:
         raise ValueError(f"count must lie in 1..{num_steps}, not {count}")
-    if spacing not in ("uniform", "quadratic"):
-        raise ValueError(f"spacing must be 'uniform' or 'quadratic', not {spacing!r}")
+    if spacing not in get_args(Spacing):
+        raise ValueError(f"spacing must be one of {get_args(Spacing)}, not {spacing!r}")
     power = 2 if spacing == "quadratic" else 1
     whole = count**power
     # Rounded in whole numbers; the second term keeps steps apart where they would round to the same.
@@ -190,7 +190,7 @@ def extrapolation(level_s: Level, level_t: Level, level_before: Level) -> Tensor
     return torch.where(usable, torch.where(usable, ahead, 0.0) / (2 * torch.where(usable, behind, 1.0)), 0.0)
 
 
-def _drawn(process: JointProcess, prediction: Prediction, noise: Callable[[], Noise]) -> Latent:
+def drawn(process: JointProcess, prediction: Prediction, noise: Callable[[], Noise]) -> Latent:
     """A prediction with its labels drawn; parameters stay superposed by how likely their kinds were."""
     fresh = noise()
     construction = label.draw(prediction.construction, fresh.construction)

@@ -63,6 +63,8 @@ class Weights(NamedTuple):
 # The weights of steps from t to s. The third level is where the walk was one move earlier: if it is noisier than t,
 # then a prediction was made there; at the start of the walk, and after going back up, it is not.
 WeightsOf = Callable[[Level, Level, Level], Weights]
+# How much of what the next prediction says otherwise a step from t to s is corrected by.
+CorrectionOf = Callable[[Level, Level], Float[Tensor, " steps"]]
 # What a prediction puts into the sum, with noise for it should it be wanted.
 CleanOf = Callable[[Prediction, Callable[[], Noise]], Latent]
 
@@ -79,10 +81,14 @@ def walk(
     start: Start | None = None,
     clean_of: CleanOf | None = None,
     end_on_prediction: bool = False,
+    label_weights_of: WeightsOf | None = None,
+    correction_of: CorrectionOf | None = None,
 ) -> SketchBatch:
     """Draw sketches. `clean_of` makes of a prediction what goes into the sum; by default the process does.
 
     If it is to be random, it takes noise of its own: draws that no step uses. With a `start`, steps go from its t.
+    Labels may have weights of their own. With a `correction_of`, coordinates are corrected once the prediction where
+    they arrived is known, which the next step needs anyway.
     """
     first = process.num_steps if start is None else start.t
     steps = range(first, -1, -1) if steps is None else steps
@@ -91,19 +97,24 @@ def walk(
     given = None if given is None else given.to(pure.params)
     clean_of = clean_of or (lambda prediction, _: latent.of_clean(process.clean(prediction)))
     moves = moves_of(steps, given)
-    table = _table(process, moves, weights_of, pure.params)
+    table = _table(process, moves, weights_of, label_weights_of or weights_of, pure.params)
+    corrections = None if correction_of is None else _corrections(process, moves, correction_of, pure.params)
 
     state = _first(latent.of_noise(pure), process, given, start)
-    clean = state  # stands in for the prediction before the first, with weight zero
+    clean = before = state  # stand in for the predictions before the first, with weight zero
     batch = _shown(state, given)
     with torch.no_grad():
         for number, (t, s) in enumerate(moves, start=1):
-            before, fresh = clean, latent.of_noise(noise(number))
+            fresh = latent.of_noise(noise(number))
             if s < t:
                 prediction = predicted(denoise, batch, t, given)
-                clean = clean_of(prediction, partial(noise, len(moves) + number))
+                after = clean_of(prediction, partial(noise, len(moves) + number))
                 if given is not None:
-                    clean = given.tell(clean, process.label_smoothing)
+                    after = given.tell(after, process.label_smoothing)
+                if corrections is not None and number > 1:
+                    by = _correction(corrections[number - 2], table[-1][number - 2, 2], after, clean, before)
+                    state = state._replace(params=state.params + by)
+                before, clean = clean, after
             state = Latent(*map(_combined, (part[number - 1] for part in table), state, clean, before, fresh))
             batch = _shown(state, given)
             if s == 0:
@@ -115,7 +126,11 @@ def walk(
 
 
 def _table(
-    process: JointProcess, moves: Sequence[tuple[int, int]], weights_of: WeightsOf, like: Tensor
+    process: JointProcess,
+    moves: Sequence[tuple[int, int]],
+    weights_of: WeightsOf,
+    label_weights_of: WeightsOf,
+    like: Tensor,
 ) -> list[Float[Tensor, "moves 4"]]:
     """The weights of every move for each part of a row, cast last."""
     t, s = torch.tensor(moves).unbind(dim=1)
@@ -123,14 +138,30 @@ def _table(
     before = t.roll(1)
     low, high = torch.minimum(s, t), torch.maximum(s, t)
     table = []
-    for schedule in (process.construction, process.kind, process.params):
+    parts = ((process.construction, label_weights_of), (process.kind, label_weights_of), (process.params, weights_of))
+    for schedule, of in parts:
         schedule = schedule.to("cpu")
-        back = torch.stack(weights_of(schedule.at(low), schedule.at(high), schedule.at(before)), dim=-1)
+        back = torch.stack(of(schedule.at(low), schedule.at(high), schedule.at(before)), dim=-1)
         alpha_ts, var_ts = gaussian.transition(schedule.at(low), schedule.at(high))
         nothing = torch.zeros_like(var_ts)
         forth = torch.stack(Weights(gaussian.root(alpha_ts), nothing, nothing, gaussian.root(var_ts)), dim=-1)
         table.append(torch.where(down[:, None], back, forth).to(like))
     return table
+
+
+def _corrections(
+    process: JointProcess, moves: Sequence[tuple[int, int]], correction_of: CorrectionOf, like: Tensor
+) -> Float[Tensor, " moves"]:
+    """Of every move, cast last; what went up again is forgotten and needs none."""
+    t, s = torch.tensor(moves).unbind(dim=1)
+    schedule = process.params.to("cpu")
+    found = correction_of(schedule.at(torch.minimum(s, t)), schedule.at(torch.maximum(s, t)))
+    return torch.where(s < t, found, 0.0).to(like)
+
+
+def _correction(weight: Tensor, of_before: Tensor, after: Latent, clean: Latent, before: Latent) -> Tensor:
+    """What `after` says otherwise than `clean`, in place of what was extrapolated from `clean` and `before`."""
+    return weight * (after.params - clean.params) + of_before * (clean.params - before.params)
 
 
 def _combined(weights: Float[Tensor, " 4"], x_t: Tensor, x0: Tensor, before: Tensor, noise: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from sketchdnn.diffusion import samplers
+from sketchdnn.diffusion import corrected, samplers
 from sketchdnn.diffusion.given import Given
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Denoiser, JointProcess
@@ -38,6 +38,7 @@ SAMPLERS: Mapping[str, Sampler] = {
     "ddim": samplers.ddim,
     "dpm++": samplers.dpm_solver_pp,
     "authors": samplers.authors,
+    "corrected": corrected.corrected,
 }
 
 
