@@ -6,7 +6,20 @@ import math
 
 from hypothesis import strategies as st
 
-from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Sketch, bounds
+from sketchdnn.geometry import (
+    TAU,
+    Arc,
+    Circle,
+    Constraint,
+    ConstraintType,
+    Line,
+    Point,
+    Primitive,
+    Ref,
+    Sketch,
+    bounds,
+)
+from sketchdnn.geometry.constraints import OUTSIDE, PARTS_OF_KIND
 
 coordinate = st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 6))
 place = st.tuples(coordinate, coordinate)
@@ -27,6 +40,24 @@ def sketches(min_size: int = 1, max_size: int = 12, units: str | None = None) ->
         .map(lambda items: Sketch(tuple(items), units=units))
         .filter(lambda sketch: bounds(sketch).size > 1e-2)
     )
+
+
+def constraints_on(sketch: Sketch) -> st.SearchStrategy[Constraint]:
+    """Constraints of every type on any of its parts, true or not, with values and words of any kind."""
+    places = [Ref(i, part) for i, p in enumerate(sketch) for part in sorted(PARTS_OF_KIND[p.kind])]
+    ref = st.sampled_from([*places, *(Ref(None, part) for part in sorted(OUTSIDE))])
+    refs = st.lists(ref, min_size=1, max_size=5).map(tuple)
+    value = st.none() | st.floats(-1e3, 1e3)
+    extra = st.dictionaries(
+        st.sampled_from(["halfSpace0", "driven", "note", "n"]),
+        st.booleans() | st.text(max_size=300) | st.floats(-1, 1) | st.integers(-(2**63), 2**63 - 1),
+        max_size=2,
+    )
+    types = st.sampled_from([t for t in ConstraintType if t is not ConstraintType.OTHER])
+    named = st.builds(Constraint, types, refs, value, st.none() | st.just("d1"), extra)
+    names = st.sampled_from(["Pierce", "Unknown", "Snell's law", "Fix", "Distance"])
+    other = st.builds(Constraint, st.just(ConstraintType.OTHER), refs, value, names, extra)
+    return named | other
 
 
 def numbers(p: Primitive) -> list[float]:

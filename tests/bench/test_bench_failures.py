@@ -9,7 +9,7 @@ import torch
 from corpora import parts, written
 from typer.testing import CliRunner
 
-from sketchdnn.bench.failures import OURS, REAL, count_failures, draw_failures, failures
+from sketchdnn.bench.failures import OURS, REAL, REPAIRED, count_failures, draw_failures, failures
 from sketchdnn.cli.app import app
 from sketchdnn.data import PRESETS, prepare
 from sketchdnn.geometry import Circle, Line, Sketch, SketchError, normalise
@@ -69,7 +69,8 @@ def test_every_weight_is_drawn_and_counted(system: System, tmp_path: Path) -> No
     bench = count_failures(drawn, seconds, 3, "sweep", tmp_path / "out")
     assert bench.count == 6
     assert seconds is not None
-    assert [each.name for each in bench.sets] == [OURS, "authors', weight 1", "authors', weight 2", REAL]
+    names = [OURS, REPAIRED, "authors', weight 1", "authors', weight 2", REAL]
+    assert [each.name for each in bench.sets] == names
     assert bench.sets[-1].gap.value < 1
     again, none = draw_failures(system, count=6, steps=3, weights=(1.0, 2.0), kept=kept)
     assert none is None

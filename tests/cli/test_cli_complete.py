@@ -36,8 +36,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_model(tmp_path_factory.mktemp("model"))
 
 
-def completed(file: Path, out: Path, model: Path, *options: str) -> dict[str, Path]:
+def completed(file: Path, out: Path, model: Path, *options: str, repair: bool = False) -> dict[str, Path]:
+    """What an untrained model draws takes long to repair, so it is repaired only where that is the point."""
     arguments = ["complete", str(file), "--out", str(out), "--model", str(model), "--steps", "4", *options]
+    arguments += [] if repair else ["--no-repair"]
     result = runner.invoke(app, arguments)
     assert result.exit_code == 0, result.output
     return {path.name: path for path in out.iterdir()}
@@ -88,6 +90,19 @@ def test_a_gallery_and_a_manifest_come_with_it(tmp_path: Path, model: Path) -> N
     assert (facts["part"], facts["given"], facts["way"], facts["room"]) == ("part.json", 4, "given", [1.0, 3.0])
     assert [entry["number"] for entry in facts["sketches"]] == [0, 1, 2]
     assert all(1 <= entry["room"] <= 3 and entry["score"] <= 1 for entry in facts["sketches"])
+
+
+def test_what_is_added_is_repaired_unless_told(tmp_path: Path, model: Path) -> None:
+    write(PART, tmp_path / "part.json")
+    options = ["--count", "2", "--format", "json", "--tries", "1"]
+    for name in ("repaired", "raw"):
+        files = completed(tmp_path / "part.json", tmp_path / name, model, *options, repair=name == "repaired")
+        facts = json.loads(files["manifest.json"].read_text())
+        assert facts["repair"] == (name == "repaired")
+        for entry in facts["sketches"]:
+            (sketch,) = read(files[entry["files"][0]]).sketches
+            assert sketch.primitives[: len(PART)] == PART.primitives
+            assert bool(sketch.constraints) == ("repair" in entry) == (name == "repaired")
 
 
 def test_real_parts_are_finished(tmp_path: Path, model: Path, real_data: Path) -> None:

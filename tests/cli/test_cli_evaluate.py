@@ -116,6 +116,17 @@ def test_a_model_in_one_command(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize(("options", "told"), [((), False), (("--repaired",), True)])
+def test_the_fast_form_repairs_only_if_told(folder: Path, tmp_path: Path, options: tuple[str, ...], told: bool) -> None:
+    arguments = ["evaluate", "--samples", str(folder / "parts.jsonl"), "--data", str(folder / "corpus")]
+    result = runner.invoke(app, [*arguments, "--out", str(tmp_path / "out"), "--fast", "--count", "8", *options])
+    assert result.exit_code == 0, result.output
+    assert ("after repair" in result.output) == told
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert bool(report["repaired"]) == told
+
+
+@pytest.mark.usefixtures("stand_in")
 def test_systems_in_one_table_and_one_figure(folder: Path, tmp_path: Path) -> None:
     systems = [str(folder / "model"), str(folder / "parts.jsonl")]
     options = ["--data", str(folder / "corpus"), "--fast", "--count", "12", "--steps", "3", "--no-likelihood"]

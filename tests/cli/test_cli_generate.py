@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from judging import small_model
+from strategies import assert_same
 from typer.testing import CliRunner
 
 import sketchdnn
@@ -26,8 +27,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_model(tmp_path_factory.mktemp("model"))
 
 
-def drawn(out: Path, *options: str) -> dict[str, bytes]:
-    result = runner.invoke(app, ["generate", "--out", str(out), *options])
+def drawn(out: Path, *options: str, repair: bool = False) -> dict[str, bytes]:
+    """What an untrained model draws takes long to repair, so it is repaired only where that is the point."""
+    result = runner.invoke(app, ["generate", "--out", str(out), *options, *([] if repair else ["--no-repair"])])
     assert result.exit_code == 0, result.output
     return {path.name: path.read_bytes() for path in out.iterdir()}
 
@@ -85,12 +87,75 @@ def test_the_manifest_says_what_was_asked_for_and_by_whom_it_was_drawn(tmp_path:
 
 def test_what_cannot_be_met_is_said(tmp_path: Path, model: Path) -> None:
     options = ["--count", "2", "--model", str(model), "--steps", "2", "--format", "svg", "--aspect", "0.0001..0.0002"]
+    options += ["--no-repair"]
     result = runner.invoke(app, ["generate", "--out", str(tmp_path / "out"), *options])
     assert result.exit_code == 0
     assert "2 of them come only close" in result.output
     told = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert all("of its height, not" in entry["shortfall"] for entry in told["sketches"])
     assert "of its height, not" in (tmp_path / "out" / "gallery.html").read_text()
+
+
+def test_all_formats_are_of_the_repaired_sketch_unless_told(tmp_path: Path, model: Path) -> None:
+    options = ["--model", str(model), "--steps", "4", "--count", "3"]
+    drawn(tmp_path / "repaired", *options, repair=True)
+    drawn(tmp_path / "raw", *options)
+    told, plain = (json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("repaired", "raw"))
+    assert (told["repair"], plain["repair"]) == (True, False)
+    assert not any("repair" in entry for entry in plain["sketches"])
+    for entry in told["sketches"]:
+        assert {"summary", "actions", "displacement", "dof", "warning"} == set(entry["repair"])
+        of = {
+            suffix: sketchdnn.read(tmp_path / "repaired" / f"sketch-{entry['number']:04d}.{suffix}").sketches[0]
+            for suffix in ("json", "svg", "dxf", "FCStd")
+        }
+        for sketch in of.values():
+            assert_same(of["json"], sketch.in_units("mm"), tolerance=1e-4, construction=True)
+        assert len(of["json"]) == entry["primitives"]
+    sketches = {name: sketchdnn.read(tmp_path / name / "sketch-0000.json").sketches[0] for name in ("repaired", "raw")}
+    assert sketches["repaired"].constraints
+    assert not sketches["raw"].constraints
+
+
+def test_the_command_and_the_model_give_the_same(tmp_path: Path, model: Path) -> None:
+    drawn(tmp_path / "out", "--model", str(model), "--steps", "4", "--count", "2", "--format", "json", repair=True)
+    written = [sketchdnn.read(path).sketches[0] for path in sorted((tmp_path / "out").glob("sketch-*.json"))]
+    assert written == sketchdnn.SketchDNN.from_pretrained(model).generate(2, steps=4)
+
+
+def test_a_second_run_replaces_the_first_and_says_so(tmp_path: Path, model: Path) -> None:
+    options = ["generate", "--out", str(tmp_path / "out"), "--model", str(model), "--steps", "3"]
+    options += ["--format", "json", "--no-repair"]
+    first = runner.invoke(app, [*options, "--count", "5"])
+    second = runner.invoke(app, [*options, "--count", "2", "--seed", "1"])
+    assert "earlier run" not in first.output
+    assert "5 files of an earlier run there were removed" in second.output
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        *BESIDE,
+        "sketch-0000.json",
+        "sketch-0001.json",
+    ]
+
+
+def test_a_sketch_is_not_varied_where_it_would_be_replaced(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--model", str(model), "--steps", "3", "--count", "1", "--format", "json"]
+    before = drawn(tmp_path, *options)
+    like = ["--like", str(tmp_path / "sketch-0000.json")]
+    assert "name another folder" in refused(monkeypatch, capsys, "--out", str(tmp_path), *options, *like)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_too_few_for_the_best_is_said(tmp_path: Path, model: Path) -> None:
+    options = ["--model", str(model), "--steps", "2", "--count", "2", "--format", "json", "--no-repair"]
+    asked = ["--aspect", "0.5..1.05", "--best-of", "40"]
+    result = runner.invoke(app, ["generate", "--out", str(tmp_path / "out"), *options, *asked])
+    told = json.loads((tmp_path / "out" / "manifest.json").read_text())["sketches"]
+    fewer = [entry["fewer"] for entry in told if "fewer" in entry]
+    assert fewer, told
+    assert all("not of 40" in words for words in fewer)
+    assert f"{len(fewer)} of them are the best of fewer than --best-of" in result.output
 
 
 def test_variations_of_a_file(tmp_path: Path, model: Path) -> None:
@@ -112,7 +177,7 @@ def test_trajectories_are_written_beside(tmp_path: Path, model: Path) -> None:
     assert all(files[name] for name in moving)
 
 
-SLOW_MODEL = ["--steps", "60", "--count", "5000", "--format", "json"]
+SLOW_MODEL = ["--steps", "60", "--count", "5000", "--format", "json", "--no-repair"]
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path: Path, model: Path) -> None:
@@ -141,7 +206,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path, model: Path) -> None:
 def test_processes_share_a_job(tmp_path: Path, model: Path) -> None:
     """As torchrun starts them: the same files as one process writes."""
     options = ["--model", str(model), "--steps", "4", "--count", "21", "--format", "json,svg"]
-    alone = drawn(tmp_path / "alone", *options)
+    alone = drawn(tmp_path / "alone", *options, repair=True)
     command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "sketchdnn", "generate"]
     subprocess.run([sys.executable, *command, "--out", str(tmp_path / "both"), *options], check=True, timeout=300)
     both = {path.name: path.read_bytes() for path in (tmp_path / "both").iterdir()}

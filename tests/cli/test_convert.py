@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from outlines import rectangle
 from strategies import assert_same
 from typer.testing import CliRunner, Result
 
@@ -32,7 +33,7 @@ def test_one_file_to_another(tmp_path: Path) -> None:
     assert_same(PART, read(tmp_path / "new" / "part.svg").sketches[0])
 
 
-@pytest.mark.parametrize("target", [f for f in FORMATS if f.write], ids=lambda f: f.name)
+@pytest.mark.parametrize("target", [f for f in FORMATS if f.write and f.read], ids=lambda f: f.name)
 def test_to_every_format_we_write(tmp_path: Path, target: Format) -> None:
     write(PART, tmp_path / "part.json")
     out = tmp_path / f"part{target.suffixes[0]}"
@@ -158,8 +159,8 @@ def test_units_and_formats_that_do_not_exist(tmp_path: Path) -> None:
     write(PART, tmp_path / "part.json")
     with pytest.raises(SketchError, match="'furlong' is not a unit we know"):
         convert(tmp_path / "part.json", tmp_path / "out.json", units="furlong")
-    with pytest.raises(SketchError, match="'step' is no format that we write"):
-        convert(tmp_path / "part.json", tmp_path / "out", format="step")
+    with pytest.raises(SketchError, match="'iges' is no format that we write"):
+        convert(tmp_path / "part.json", tmp_path / "out", format="iges")
     assert [p.name for p in tmp_path.iterdir()] == ["part.json"]
 
 
@@ -232,3 +233,52 @@ def test_real_files_convert(real_data: Path, tmp_path: Path) -> None:
     assert "skipped 92 × a sketch with a spline" in result.stderr
     assert format_of(tmp_path / "hp.jsonl").name == "jsonl"
     assert len(read(tmp_path / "hp.jsonl")) == 516
+
+
+PLATE = Sketch((*rectangle(0, 0, 30, 20), Circle((10.0, 10.0), 2.0)), units="mm")
+
+
+def test_the_height_of_a_solid_has_a_unit(tmp_path: Path) -> None:
+    write(PLATE, tmp_path / "plate.json")
+    for words, height in (("5", 5.0), ("5mm", 5.0), ("0.5in", 12.7), ("2 cm", 20.0)):
+        result = run(tmp_path / "plate.json", tmp_path / "plate.py", "--height", words)
+        assert result.exit_code == 0, result.stderr
+        assert f"\nHEIGHT = {height}\n" in (tmp_path / "plate.py").read_text()
+    assert run(tmp_path / "plate.json", tmp_path / "plate.py").exit_code == 0
+    assert "\nHEIGHT = 10.0\n" in (tmp_path / "plate.py").read_text()
+
+
+def test_a_solid_is_written(freecadcmd: str, tmp_path: Path) -> None:
+    write(PLATE, tmp_path / "plate.json")
+    result = run(tmp_path / "plate.json", tmp_path / "plate.step", "--height", "3mm")
+    assert (result.exit_code, result.stderr) == (0, f"{tmp_path}/plate.step: 1 sketch\n")
+    assert (tmp_path / "plate.step").read_bytes().startswith(b"ISO-10303-21;")
+
+
+def test_polylines_and_dimensions_are_asked_for(tmp_path: Path) -> None:
+    write(PLATE, tmp_path / "plate.json")
+    assert run(tmp_path / "plate.json", tmp_path / "plate.dxf", "--polylines").exit_code == 0
+    assert (tmp_path / "plate.dxf").read_text().count("LWPOLYLINE") > 0
+    assert run(tmp_path / "plate.json", tmp_path / "plate.FCStd", "--dimensions").exit_code == 0
+    assert len(read(tmp_path / "plate.FCStd").sketches[0].constraints) == 4 * 4 + 3
+
+
+@pytest.mark.parametrize(
+    ("target", "option", "sentence"),
+    [
+        ("out.svg", ("--polylines",), "'polylines' is an option of dxf, not of svg"),
+        ("out.dxf", ("--height", "5mm"), "'height' is an option of step, stl, cadquery, build123d, not of dxf"),
+        ("out.json", ("--dimensions",), "'dimensions' is an option of freecad, not of json"),
+        ("out.step", ("--height", "tall"), "--height is a length such as 120mm or 4in, not 'tall'"),
+        ("out.step", (), "Nothing closes to a loop. 1 chain left open, such as primitive 0."),
+    ],
+)
+def test_options_that_make_no_sense(tmp_path: Path, target: str, option: tuple[str, ...], sentence: str) -> None:
+    write(Sketch((Line((0.0, 0.0), (1.0, 0.0)),)), tmp_path / "line.json")
+    environment = {**os.environ, "COLUMNS": "500"}
+    command = [sys.executable, "-m", "sketchdnn", "convert", "line.json", target, *option]
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["line.json"]

@@ -13,6 +13,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app, main
+from sketchdnn.geometry import SketchError
 
 CIRCLE = {"primitives": [{"type": "circle", "center": [0, 0], "radius": 2}]}
 LINE = {"primitives": [{"type": "line", "start": [0, 0], "end": [1, 0]}]}
@@ -141,6 +142,54 @@ def test_an_empty_sketch_is_shown_as_one(folder: Path) -> None:
     (folder / "empty.json").write_text('{"primitives": []}')
     view("empty.json", "--out", "empty.svg")
     assert captions(folder / "empty.svg") == ["empty sketch"]
+
+
+def test_constraints_are_drawn_and_coloured_by_what_they_leave_free(folder: Path) -> None:
+    square = [[0, 0], [4, 0], [4, 4], [0, 4]]
+    lines = [{"type": "line", "start": a, "end": square[k - 3]} for k, a in enumerate(square)]
+    (folder / "drawn.json").write_text(json.dumps({"primitives": lines}))
+    level = [{"type": "horizontal", "refs": [[0, "whole"]]}, {"type": "other", "name": "Odd", "refs": [[1, "whole"]]}]
+    (folder / "given.json").write_text(json.dumps({"primitives": lines, "constraints": level}))
+    assert "inferred: the file has none" in view("drawn.json", "--constraints", "--out", "drawn.svg")
+    words = captions(folder / "drawn.svg")
+    assert {"4 coincident", "2 horizontal", "2 vertical"} <= set(words)
+    assert any("degrees of freedom" in word for word in words)
+    said = view("given.json", "--constraints", "--out", "given.svg")
+    assert "inferred" not in said
+    assert "not drawn: 1 constraint of" in said
+    assert "freedom does not count 1 constraint" in said
+    words = captions(folder / "given.svg")
+    assert "1 horizontal" in words
+    assert "3 free" in words
+    sized = [*level[:1], {"type": "length", "refs": [[0, "whole"]], "value": 4}]
+    (folder / "sized.json").write_text(json.dumps({"primitives": lines, "constraints": sized}))
+    for name, dof in (("given.json", 15), ("sized.json", 14)):
+        view(name, "--constraints", "--out", "one.svg")
+        assert f"{dof} degrees of freedom" in captions(folder / "one.svg")
+    view("drawn.json", "--constraints")
+    width, height = size(folder / "drawn-view.png")
+    assert width == 640 < height
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".html"])
+def test_galleries_show_constraints_too(folder: Path, suffix: str) -> None:
+    (folder / "empty.json").write_text('{"primitives": []}')
+    said = view("many.jsonl", "empty.json", "--constraints", "--out", f"all{suffix}")
+    assert "13 sketches have none" in said
+    assert (folder / f"all{suffix}").stat().st_size > 1000
+
+
+def test_a_sketch_that_nothing_can_be_inferred_from_is_still_drawn(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sketchdnn import constraints
+
+    def refuse(*_: object) -> None:
+        raise SketchError("it is too large")
+
+    monkeypatch.setattr(constraints, "infer", refuse)
+    assert "warning: it is too large" in view("one.json", "--constraints", "--out", "one.svg")
+    assert "1 free" in captions(folder / "one.svg")
 
 
 @pytest.mark.parametrize(

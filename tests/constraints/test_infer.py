@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from constraint_truth import missed_by, shake
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import assert_same
 
+from sketchdnn.bench.truth import missed_by, shake
 from sketchdnn.constraints import infer, solve
 from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Point, Primitive, Sketch, Vec
 

@@ -9,12 +9,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from constraint_truth import measure
 
+from sketchdnn.bench.truth import measure
 from sketchdnn.formats import sketchgraphs
 from sketchdnn.geometry import Sketch
 
-KINDS = ("coincident", "horizontal", "vertical", "parallel", "perpendicular", "tangent", "equal", "midpoint")
+KINDS = (
+    "coincident",
+    "horizontal",
+    "vertical",
+    "parallel",
+    "perpendicular",
+    "tangent",
+    "equal",
+    "concentric",
+    "midpoint",
+)
 
 
 @pytest.fixture(scope="module")

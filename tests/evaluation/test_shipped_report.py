@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 from sketchdnn.evaluation import load_report
+from sketchdnn.evaluation.document import markdown
 from sketchdnn.evaluation.protocol import Protocol
+from sketchdnn.evaluation.sections import document
 from sketchdnn.systems.pretrained import model_hash
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -29,3 +31,11 @@ def test_the_card_quotes_it() -> None:
     assert REPORT["protocol"]["id"] in card
     assert f"**{fid['value']:.1f}** ({fid['low']:.1f}–{fid['high']:.1f})" in card
     assert f"{REPORT['validity']['samples']['gaps']['within_loose']['value']:.1%}".replace("%", " %") in card
+
+
+def test_its_words_are_those_of_its_numbers() -> None:
+    """With the section on samples after repair, if it was made since there is one."""
+    said, shipped = markdown(document(REPORT)), (DOCS / "results/ours/report.md").read_text()
+    titles = [line for line in shipped.splitlines() if line.startswith("## ")]
+    assert [line for line in said.splitlines() if line.startswith("## ")] == titles
+    assert ("## After repair" in titles) == bool(REPORT.get("repaired"))

@@ -28,7 +28,7 @@ from sketchdnn.geometry import Line, Sketch
 
 LINE = Sketch((Line((0.0, 0.0), (12.5, 0.0)),), units="mm")
 SUFFIXES = sorted({suffix for form in FORMATS for suffix in form.suffixes} | {".tar", ".tar.xz"})
-WRITABLE = [form.suffixes[0] for form in FORMATS if form.write]
+WRITABLE = [form.suffixes[0] for form in FORMATS if form.write and form.read]
 
 Case = Callable[[Path], Path]
 
@@ -244,6 +244,11 @@ def _missing(tmp_path: Path) -> Path:
 
 
 def _unknown(tmp_path: Path) -> Path:
+    (tmp_path / "part.iges").write_text("S      1")
+    return tmp_path / "part.iges"
+
+
+def _solid(tmp_path: Path) -> Path:
     (tmp_path / "part.step").write_text("ISO-10303-21;")
     return tmp_path / "part.step"
 
@@ -264,6 +269,7 @@ UNREADABLE: dict[str, tuple[Case, str]] = {
     "a name that is no UTF-8": (_no_utf8, ""),
     "a missing file of such a name": (_missing, "cannot be read (No such file or directory)"),
     "an unknown format": (_unknown, "is in no format that we read"),
+    "a format that we only write": (_solid, "is for other programs: step files are written here, not read"),
     "a file of someone else": (_forbidden, "cannot be read (Permission denied)"),
 }
 

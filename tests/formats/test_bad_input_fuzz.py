@@ -46,7 +46,7 @@ PART = Sketch(
 # Programming mistakes. A parser may raise what it likes, but these in the chain of causes would be ours to mend.
 MISTAKES = (NameError, AssertionError, NotImplementedError)
 
-OWN = [form.suffixes[0] for form in FORMATS if form.write] + [".h5", ".tar"]
+OWN = [form.suffixes[0] for form in FORMATS if form.write and form.read] + [".h5", ".tar"]
 
 tokens = st.sampled_from([b"nan", b"-inf", b"1e999", b"9" * 20, b"-1", b"\0", b"\xff" * 8, b'"', b"<", b"{"])
 Edit = tuple[str, float, int, bytes]

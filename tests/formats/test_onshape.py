@@ -425,4 +425,3 @@ def test_recognition(real_data: Path, tmp_path: Path) -> None:
     assert recognises(tmp_path / "a.json", json.dumps([sketch([point("p")])]).encode())
     assert not recognises(tmp_path / "a.json", b'{"primitives": [{"type": "point", "at": [0, 1]}], "constraints": []}')
     assert not recognises(tmp_path / "a.txt", text[:4096])
-    assert onshape.FORMAT.write is None

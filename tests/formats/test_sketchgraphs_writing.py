@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same, sketches
+from strategies import assert_same, constraints_on, sketches
 
 from sketchdnn.formats import registry
 from sketchdnn.formats.found import gather
@@ -33,7 +33,6 @@ from sketchdnn.geometry import (
     Ref,
     Sketch,
 )
-from sketchdnn.geometry.constraints import OUTSIDE, PARTS_OF_KIND
 from sketchdnn.geometry.table import to_table
 
 T = ConstraintType
@@ -48,23 +47,6 @@ def only(path: Path) -> Sketch:
 def assert_same_constraints(a: Sketch, b: Sketch) -> None:
     """All the same but for their order: each is written behind the last node that it refers to."""
     assert sorted(a.constraints, key=repr) == sorted(b.constraints, key=repr)
-
-
-def constraints_on(sketch: Sketch) -> st.SearchStrategy[Constraint]:
-    places = [Ref(i, part) for i, p in enumerate(sketch) for part in sorted(PARTS_OF_KIND[p.kind])]
-    ref = st.sampled_from([*places, *(Ref(None, part) for part in sorted(OUTSIDE))])
-    refs = st.lists(ref, min_size=1, max_size=5).map(tuple)
-    value = st.none() | st.floats(-1e3, 1e3)
-    extra = st.dictionaries(
-        st.sampled_from(["halfSpace0", "driven", "note", "n"]),
-        st.booleans() | st.text(max_size=300) | st.floats(-1, 1) | st.integers(-(2**63), 2**63 - 1),
-        max_size=2,
-    )
-    types = st.sampled_from([t for t in T if t is not T.OTHER])
-    named = st.builds(Constraint, types, refs, value, st.none() | st.just("d1"), extra)
-    names = st.sampled_from(["Pierce", "Unknown", "Snell's law", "Fix", "Distance"])
-    other = st.builds(Constraint, st.just(T.OTHER), refs, value, names, extra)
-    return named | other
 
 
 class TestWriting:

@@ -18,9 +18,10 @@ from sketchdnn import read
 from sketchdnn.formats import FormatError
 from sketchdnn.generation import Drawing, write_sketches
 from sketchdnn.generation import files as files_room
-from sketchdnn.generation.files import Written
+from sketchdnn.generation.files import Written, check_not_replaced
 from sketchdnn.generation.manifest import Spool, entries
 from sketchdnn.generation.page import Card, gallery_page
+from sketchdnn.generation.repairs import Repairs
 from sketchdnn.generation.share import Share
 from sketchdnn.geometry import Circle, Line, Sketch, SketchError
 
@@ -80,6 +81,99 @@ def test_the_manifest_tells_what_became_of_each(tmp_path: Path) -> None:
         "score": 0.1235,
     }
     assert (written.sketches, written.short) == (2, 1)
+
+
+MENDED = Repairs(("an end was snapped", "two lines were merged"), ("snap", "merge"), 0.0123456, 9)
+
+
+def test_repairs_are_in_the_manifest_and_shortly_on_the_page(tmp_path: Path) -> None:
+    unsolved = Repairs(dof=12, warning="no solution was found")
+    drawn = [Drawing(0, SKETCH, repair=MENDED), Drawing(1, SKETCH, repair=unsolved), Drawing(2, SKETCH)]
+    write_sketches(drawn, 3, tmp_path, ["json"])
+    told = manifest(tmp_path)["sketches"]
+    assert told[0]["repair"] == {
+        "summary": MENDED.summary,
+        "actions": ["an end was snapped", "two lines were merged"],
+        "displacement": 0.0123,
+        "dof": 9,
+        "warning": None,
+    }
+    assert told[1]["repair"]["warning"] == "no solution was found"
+    assert "repair" not in told[2]
+    words = Page((tmp_path / "gallery.html").read_text()).words
+    assert "repaired: 1 joined, 1 merged; nothing moved by more than 1.23 %; 9 degrees of freedom" in words
+    assert "not repaired: no solution was found" in words
+
+
+def test_the_best_of_fewer_is_told_and_counted(tmp_path: Path) -> None:
+    drawn = [Drawing(0, SKETCH, score=0.5, fewer="it is the best of 2, not of 9"), Drawing(1, SKETCH, score=1.0)]
+    written = write_sketches(drawn, 2, tmp_path, ["json"])
+    assert (written.fewer, written.short) == (1, 0)
+    assert [entry.get("fewer") for entry in manifest(tmp_path)["sketches"]] == ["it is the best of 2, not of 9", None]
+
+
+def test_a_second_run_leaves_no_sketch_of_the_first(tmp_path: Path) -> None:
+    write_sketches(drawings(5), 5, tmp_path, ["json", "svg", "fcstd"])
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "sketch-0099.dxf").write_text("mine too, since no manifest lists it")
+    assert write_sketches(drawings(1), 1, tmp_path / "other", ["json"]).removed == 0
+    written = write_sketches(drawings(2), 2, tmp_path, ["json"])
+    assert written.removed == 15
+    mine = ["notes.txt", "other", "sketch-0099.dxf"]
+    assert names(tmp_path) == sorted([*BESIDE, "sketch-0000.json", "sketch-0001.json", *mine])
+
+
+def test_completions_of_a_sketch_leave_it_where_it_is(tmp_path: Path) -> None:
+    write_sketches(drawings(2), 2, tmp_path, ["json"])
+    part = tmp_path / "sketch-0001.json"
+    check_not_replaced(part, tmp_path, "completion")
+    assert write_sketches(drawings(1), 1, tmp_path, ["json"], stem="completion").removed == 0
+    assert part.is_file()
+    with pytest.raises(FormatError, match="name another folder"):
+        check_not_replaced(part, tmp_path / "." / "", "sketch")
+
+
+def test_what_is_there_stays_until_something_is_drawn(tmp_path: Path) -> None:
+    def stopped() -> Iterator[Drawing]:
+        raise SketchError("the model drew nothing")
+        yield from drawings(1)
+
+    write_sketches(drawings(3), 3, tmp_path, ["json"])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(SketchError):
+        write_sketches(stopped(), 2, tmp_path, ["json"])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "../beside.txt",
+        "/etc/hostname",
+        "notes.txt",
+        "sub/sketch-0001.json",
+        "sketch-0001.json/../notes.txt",
+        ".",
+        "",
+        7,
+    ],
+)
+def test_a_manifest_cannot_have_anything_else_removed(tmp_path: Path, listed: object) -> None:
+    out = tmp_path / "out"
+    (out / "sub").mkdir(parents=True)
+    kept = [tmp_path / "beside.txt", out / "notes.txt", out / "sub" / "sketch-0001.json"]
+    for path in kept:
+        path.write_text("mine")
+    (out / "manifest.json").write_text(json.dumps({"files": [listed]}) + "\n")
+    assert write_sketches(drawings(1), 1, out, ["json"]).removed == 0
+    assert all(path.read_text() == "mine" for path in kept)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[" * 100_000, '{"files": 3}', "\xff\n[1]\n", "null"])
+def test_a_broken_manifest_is_written_over(tmp_path: Path, content: str) -> None:
+    (tmp_path / "manifest.json").write_text(content)
+    write_sketches(drawings(1), 1, tmp_path, ["json"])
+    assert manifest(tmp_path)["finished"]
 
 
 def test_names_are_long_enough_for_all(tmp_path: Path) -> None:
@@ -240,10 +334,10 @@ def test_hostile_words_are_only_words() -> None:
         "steps": 3,
         "conditions": {HOSTILE: HOSTILE},
     }
-    card = Card(0, odd, (f"{HOSTILE.strip()}.svg",), HOSTILE)
+    card = Card(0, odd, (f"{HOSTILE.strip()}.svg",), HOSTILE, HOSTILE)
     page = Page(gallery_page([card], facts))
     assert "script" not in page.tags
-    assert page.words.count("<script>alert(1)</script>") == 5
+    assert page.words.count("<script>alert(1)</script>") == 6
     assert all("<" not in link and '"' not in link for link in page.links)
 
 
@@ -264,12 +358,16 @@ def test_several_processes_make_one_folder(tmp_path: Path, monkeypatch: pytest.M
 
     def write(rank: int) -> Written:
         share = Share(rank, 2)
-        mine = (Drawing(n, SKETCH, shortfall="short" if n > 1 else None) for n in share.of(range(5)))
+        mine = (
+            Drawing(n, SKETCH, shortfall="short" if n > 1 else None, fewer="few" if n else None, repair=MENDED)
+            for n in share.of(range(5))
+        )
         return write_sketches(mine, 5, tmp_path, ["dxf", "svg"], facts={"count": 5}, share=share)
 
     with ThreadPoolExecutor(2) as pool:
         first, _ = pool.map(write, range(2))
-    assert (first.sketches, first.short) == (5, 3)
+    assert (first.sketches, first.short, first.fewer) == (5, 3, 4)
     assert [entry["number"] for entry in manifest(tmp_path)["sketches"]] == list(range(5))
-    assert Page((tmp_path / "gallery.html").read_text()).tags.count("article") == 5
+    page = Page((tmp_path / "gallery.html").read_text())
+    assert page.tags.count("article") == page.words.count("1 joined, 1 merged") == 5
     assert not [name for name in names(tmp_path) if name.startswith(".")]

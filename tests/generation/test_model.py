@@ -22,7 +22,7 @@ def test_a_saved_model_draws_what_it_drew(tmp_path: Path, monkeypatch: pytest.Mo
     model.save_pretrained(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} >= {"config.json", "model.safetensors", "README.md"}
     loaded = SketchDNN.from_pretrained(tmp_path)
-    assert loaded.generate(2, steps=3) == model.generate(2, steps=3)
+    assert loaded.generate(2, steps=3, repair=False) == model.generate(2, steps=3, repair=False)
 
 
 def test_a_model_that_is_nowhere_is_refused() -> None:
@@ -52,9 +52,19 @@ def test_conditions_are_arguments(model: SketchDNN) -> None:
 
 
 def test_drawings_come_one_by_one_with_an_account(model: SketchDNN) -> None:
-    drawing = next(model.draw(1_000_000, seed=1, steps=5))
-    assert (drawing.number, drawing.attempts) == (0, 1)
-    assert [drawing.sketch] == model.generate(1, seed=1, steps=5)
+    drawing = next(model.draw(1_000_000, seed=1, steps=5, repair=False))
+    assert (drawing.number, drawing.attempts, drawing.repair) == (0, 1, None)
+    assert [drawing.sketch] == model.generate(1, seed=1, steps=5, repair=False)
+
+
+def test_what_it_gives_is_repaired_unless_told(model: SketchDNN) -> None:
+    (repaired,), (raw,) = (model.generate(1, seed=1, steps=5, repair=repair) for repair in (True, False))
+    assert repaired.constraints
+    assert not raw.constraints
+    drawing = next(model.draw(1, seed=1, steps=5))
+    assert drawing.sketch == repaired
+    assert drawing.repair is not None
+    assert model.generate(1, seed=1, steps=5) == [repaired]
 
 
 def test_variations_and_completions_are_sketches(model: SketchDNN) -> None:

@@ -24,9 +24,10 @@ from sketchdnn.evaluation.estimate import Estimate, share_estimate
 from sketchdnn.evaluation.gaps import LOOSE as NEAR
 from sketchdnn.evaluation.gaps import end_gaps
 from sketchdnn.evaluation.profiles import LOOSE
-from sketchdnn.evaluation.samples import normalised_split
+from sketchdnn.evaluation.samples import normalised, normalised_split
 from sketchdnn.evaluation.shapes import MIRROR_TOLERANCE, symmetric
 from sketchdnn.generation.engine import device_of, quick
+from sketchdnn.generation.repairs import mend_all
 from sketchdnn.generation.walks import packed, unpacked
 from sketchdnn.geometry import Kind, SketchError, overlaps
 from sketchdnn.geometry.table import to_table
@@ -42,7 +43,7 @@ from .completion_page import percent
 from .draws import kept_draws, weights_fingerprint
 
 WEIGHTS = (1.0, 1.25, 1.5, 2.0)
-OURS, REAL = "ours", "real test sketches"
+OURS, REPAIRED, REAL = "ours", "ours, repaired", "real test sketches"
 CHUNK, CPU_CHUNK = 5_000, 64
 # 6 bits a coordinate, and a sketch is the same as its mirror images and quarter turns.
 LEVELS = 64
@@ -151,8 +152,9 @@ def count_failures(
     arc_scalar: ArcScalar,
     data: Path | None = None,
     on_stage: OnStage = lambda stage: None,
+    workers: int = 1,
 ) -> FailureBench:
-    """What fails in each set, and in the test split of a corpus beside them."""
+    """What fails in each set, in ours after repair by so many `workers`, and in the test split of a corpus."""
     sets = []
     for name, batch in drawn.items():
         on_stage(f"counting: {name}")
@@ -161,6 +163,10 @@ def count_failures(
             raise SketchError(f"{name}: nothing but empty sketches was drawn; use more steps or another model")
         rows = encode_table(to_table(sketches))
         sets.append(failures(name, normalised_split(rows, already=False), len(batch)))
+        if name == OURS:
+            on_stage(f"repairing: {name}")
+            mended = [done.sketch for done in mend_all(sketches, workers=workers)]
+            sets.append(failures(REPAIRED, normalised([each for each in mended if len(each)])[1], len(batch)))
     if data is not None:
         on_stage(f"counting: {REAL}")
         corpus = Dataset.open(data)
@@ -225,6 +231,8 @@ _PAGE = """# The paper's failure cases, counted
 - **weight**: how much `log ŷ_0` counts in the reverse mean of labels. 1 is the paper's mean, 2 the authors' code, which
   the paper calls more weight on the prediction. `ours` draws labels from the prediction instead, and ends on the
   posterior.
+- **repaired**: the sketches of `ours` after the repair that `sketchdnn generate` does. An end that lies on a line or
+  an arc, between its ends, counts as a gap here too.
 
 Sketches without any primitive, left out above: {empty}.
 """

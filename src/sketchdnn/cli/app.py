@@ -13,7 +13,19 @@ from sketchdnn.formats import shown
 from sketchdnn.geometry import SketchError
 
 # One module of this room a verb, in the order of --help. Each defines `register(app)`.
-VERBS = ("generate", "complete", "convert", "view", "prepare", "train", "evaluate", "reproduce", "figures", "bench")
+VERBS = (
+    "generate",
+    "complete",
+    "constrain",
+    "convert",
+    "view",
+    "prepare",
+    "train",
+    "evaluate",
+    "reproduce",
+    "figures",
+    "bench",
+)
 
 app = typer.Typer(
     name="sketchdnn",

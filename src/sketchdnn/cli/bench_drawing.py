@@ -87,6 +87,7 @@ def failures(
     """Count the paper's failure cases for our sampler, and for the authors' with more weight on predictions."""
     from sketchdnn.bench.failures import WEIGHTS, count_failures, draw_failures
     from sketchdnn.generation.engine import on_device
+    from sketchdnn.generation.repairs import cores
     from sketchdnn.systems import from_pretrained
 
     _check(out, draws, only_draw)
@@ -99,7 +100,7 @@ def failures(
         )
         if only_draw:
             return
-        bench = count_failures(drawn, seconds, steps, system.rows.arc_scalar, data, status.update)
+        bench = count_failures(drawn, seconds, steps, system.rows.arc_scalar, data, status.update, workers=cores())
     Console().print(bench.table())
     if out is not None:
         weights = "".join(f" --weight {each:g}" for each in weight or ())

@@ -15,6 +15,7 @@ from . import drawing, values
 
 # What a gallery shows the two in.
 GIVEN, ADDED = "#1a1a1a", "#0072b2"
+_STEM = "completion"
 
 
 def register(app: typer.Typer) -> None:
@@ -26,7 +27,10 @@ def complete(
     file: Annotated[
         Path, typer.Argument(metavar="PART", help="A sketch to finish: .dxf, .svg, .fcstd, .json, …", readable=False)
     ],
-    out: Annotated[Path, typer.Option(help="Folder to write to; it is made if need be.", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder to write to; the sketches of an earlier run there are removed.", show_default=False),
+    ],
     count: Annotated[int, typer.Option(help="How many completions.")] = 8,
     seed: Annotated[int, typer.Option(help="Which completions: the same seed gives the same.")] = 0,
     room: Annotated[
@@ -41,6 +45,9 @@ def complete(
         typer.Option(help="given: a network trained for it; repaint: any network, noised and walked again and again."),
     ] = "given",
     tries: Annotated[int, typer.Option(help="Frames tried for each completion; the best is kept.")] = 4,
+    repair: Annotated[
+        bool, typer.Option(help="Close gaps to what was added, and add constraints; in all formats alike.")
+    ] = True,
     format: Annotated[str, typer.Option(help="Files to write for each sketch.")] = "json,svg,dxf,fcstd",  # noqa: A002
     steps: Annotated[int, typer.Option(help="Denoising steps: fewer are quicker, more close gaps.")] = 50,
     sampler: Annotated[str, typer.Option(help="ancestral, ddim, dpm++ or authors.")] = "ancestral",
@@ -60,18 +67,21 @@ def complete(
     from sketchdnn.generation.complete import check_part
     from sketchdnn.generation.complete import complete as completions
     from sketchdnn.generation.engine import on_device, precision
-    from sketchdnn.generation.files import check_formats, write_sketches
+    from sketchdnn.generation.files import check_formats, check_not_replaced, write_sketches
     from sketchdnn.generation.frames import check_room
+    from sketchdnn.generation.repairs import cores
     from sketchdnn.render import Style
     from sketchdnn.representation.layout import MAX_PRIMITIVES
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.pretrained import model_hash
 
     formats = check_formats(format.split(","))
+    check_not_replaced(file, out, _STEM)
     check_part(part)
     low, high = check_room(rooms)
     system = on_device(from_pretrained(model), device)
     asked: dict[str, Any] = {"seed": seed, "sampler": sampler, "steps": steps, "way": way, "tries": tries}
+    asked["repair"] = repair
     facts = {
         "model": {"name": shown(model), "sha256": model_hash(model)},
         "part": shown(file.name),
@@ -86,8 +96,9 @@ def complete(
         "seconds": {"loading": time.perf_counter() - begun},
     }
     with drawing.progress_bar(console, "completing", count, out) as on_progress:
-        finished = completions(system, part, count, room=rooms, primitives=wanted, on_progress=on_progress, **asked)
+        options: dict[str, Any] = {"room": rooms, "primitives": wanted, "workers": cores(), "on_progress": on_progress}
+        finished = completions(system, part, count, **asked, **options)
         style = Style(palette=(GIVEN,) * len(part) + (ADDED,) * MAX_PRIMITIVES)
-        written = write_sketches(finished, count, out, formats, stem="completion", facts=facts, style=style)
+        written = write_sketches(finished, count, out, formats, stem=_STEM, facts=facts, style=style)
     drawn = f"{count:,} completion{'s' * (count != 1)}"
     drawing.tell_end(console, out, drawn, formats, "gallery.html shows them, what was given in black", written)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sketchdnn.formats import Conversion, Found, Skipped, convert, shown
+from sketchdnn.geometry import MM_PER_UNIT
+
+from .values import length
 
 _MOST_REASONS = 20
 
@@ -26,13 +29,26 @@ def _convert(
     ],
     target: Annotated[str, typer.Argument(metavar="OUT", help="A file, its format told by its suffix; or a folder.")],
     format: Annotated[  # noqa: A002
-        str | None, typer.Option(help="json, jsonl, corpus, sketchgraphs, dxf, freecad or svg.")
+        str | None,
+        typer.Option(
+            help="json, jsonl, corpus, sketchgraphs, onshape, dxf, freecad, svg, step, stl, cadquery or build123d."
+        ),
     ] = None,
     units: Annotated[str | None, typer.Option(help="Measure the result in mm, cm, m, in, …")] = None,
+    height: Annotated[
+        str | None, typer.Option(help="How high a solid or script extrudes, such as 5mm or 0.25in; else 10mm.")
+    ] = None,
+    polylines: Annotated[
+        bool, typer.Option("--polylines", help="In a DXF, one polyline a loop or chain, not an entity a curve.")
+    ] = False,
+    dimensions: Annotated[
+        bool, typer.Option("--dimensions", help="In a FreeCAD document, add dimensions until nothing is free to move.")
+    ] = False,
 ) -> None:
     """Convert sketches from any format to any other.
 
-    One sketch goes to one file. Many go to one .jsonl, .npy or .FCStd file, or to a folder, a file each.
+    One sketch goes to one file. Many go to one .jsonl, .npy or .FCStd file, or to a folder, a file each. A closed
+    profile is extruded to .step or .stl, with FreeCAD or build123d, or to a .py script for CadQuery or build123d.
 
     Examples:
 
@@ -41,7 +57,12 @@ def _convert(
         sketchdnn convert sg_t16_train.npy sketches.jsonl
 
         sketchdnn convert sketches.jsonl drawings/ --format svg
+
+        sketchdnn convert bracket.json bracket.step --height 5mm
+
+        sketchdnn convert bracket.json bracket.dxf --polylines
     """
+    options = _options(height, polylines=polylines, dimensions=dimensions)
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} sketches read"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -51,11 +72,20 @@ def _convert(
             if not isinstance(found, Skipped):
                 progress.advance(task)
 
-        result = convert(source, target, format=format, units=units, on_found=advance)
-    _report(result, console)
+        result = convert(source, target, format=format, units=units, on_found=advance, **options)
+    report(result, console)
 
 
-def _report(result: Conversion, console: Console) -> None:
+def _options(height: str | None, **flags: bool) -> dict[str, Any]:
+    """What was asked of the format, as its writer takes it."""
+    options: dict[str, Any] = {name: flag for name, flag in flags.items() if flag}
+    if height is not None:
+        number, units = length(height, "--height")
+        options["height"] = number * MM_PER_UNIT[units]
+    return options
+
+
+def report(result: Conversion, console: Console) -> None:
     """What was written, and below it one line for each reason that kept something out, the commonest first."""
     noun = "sketch" if result.written == 1 else "sketches"
     console.print(f"{shown(result.target)}: {result.written:,} {noun}")

@@ -53,5 +53,9 @@ def tell_end(console: Console, out: Path, drawn: str, formats: Sequence[str], lo
     """What is where, and whether all of it is what was asked for."""
     seconds = written.seconds["drawing"]
     console.print(f"{shown(out)}: {drawn} as {', '.join(formats)}; {look} (drawn in {seconds:.1f} s)")
+    if written.removed:
+        console.print(f"{written.removed:,} files of an earlier run there were removed")
+    if written.fewer:
+        console.print(f"{written.fewer:,} of them are the best of fewer than --best-of; manifest.json says of how many")
     if written.short:
         console.print(f"{written.short:,} of them come only close to what was asked for; manifest.json says how close")

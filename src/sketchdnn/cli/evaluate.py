@@ -75,6 +75,14 @@ def evaluate(
             show_default="yes, unless --fast",
         ),
     ] = None,
+    repaired: Annotated[
+        bool | None,
+        typer.Option(
+            "--repaired/--no-repaired",
+            help="Score the same sketches after repair too, beside them.",
+            show_default="yes, unless --fast",
+        ),
+    ] = None,
     inception: Annotated[
         Path | None,
         typer.Option(help="The FID Inception as a TorchScript file.", show_default="the one installed", readable=False),
@@ -92,11 +100,18 @@ def evaluate(
     named = _systems(systems, model, samples, compare)
     from sketchdnn.evaluation.run import Request, Run, settings_from
     from sketchdnn.evaluation.sections import headline
+    from sketchdnn.generation.repairs import cores
 
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     request = Request(
         data=data,
-        settings=settings_from(fast=fast, count=count, likelihood=likelihood, corruption=corruption),
+        settings=settings_from(
+            fast=fast,
+            count=count,
+            likelihood=likelihood,
+            corruption=corruption,
+            repaired=not fast if repaired is None else repaired,
+        ),
         seed=seed,
         steps=steps,
         sampler=sampler,
@@ -105,6 +120,7 @@ def evaluate(
         cache=cache,
         save_samples=save_samples,
         command=shown(shlex.join(["sketchdnn", *sys.argv[1:]])),
+        workers=cores(),
     )
     with _progress(console) as on_stage:
         run = Run(request, on_stage=on_stage)

@@ -24,7 +24,10 @@ def register(app: typer.Typer) -> None:
 
 
 def generate(
-    out: Annotated[Path, typer.Option(help="Folder to write to; it is made if need be.", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder to write to; the sketches of an earlier run there are removed.", show_default=False),
+    ],
     count: Annotated[int, typer.Option(help="How many sketches.")] = 16,
     seed: Annotated[int, typer.Option(help="Which sketches: the same seed gives the same.")] = 0,
     first: Annotated[int, typer.Option(help="Number of the first: --first 7 --count 1 draws sketch 7 alone.")] = 0,
@@ -40,8 +43,8 @@ def generate(
         bool, typer.Option("--compile", help="On a GPU: quicker after a minute, for 100,000 sketches or more.")
     ] = False,
     repair: Annotated[
-        bool, typer.Option(help="For later: there is no repair of sketches yet, and this does nothing.")
-    ] = False,
+        bool, typer.Option(help="Close gaps, drop what is there twice, add constraints; in all formats alike.")
+    ] = True,
     primitives: Annotated[
         str | None,
         typer.Option(help="How many primitives: 12 or 8..16.", rich_help_panel=_CONDITIONS, show_default=False),
@@ -85,7 +88,7 @@ def generate(
     ] = None,
     trajectory: Annotated[
         bool,
-        typer.Option("--trajectory", help="Also write how each sketch emerges from noise: SVG, GIF, strip."),
+        typer.Option("--trajectory", help="Also write how each emerges from noise, before repair: SVG, GIF, strip."),
     ] = False,
 ) -> None:
     """Draw new sketches and write them as CAD files, with a gallery to look at.
@@ -106,15 +109,18 @@ def generate(
 
     from sketchdnn.generation.conditions import Conditions
     from sketchdnn.generation.engine import on_device, precision
-    from sketchdnn.generation.files import check_formats
+    from sketchdnn.generation.files import check_formats, check_not_replaced
     from sketchdnn.generation.generate import check_request
     from sketchdnn.generation.like import STRENGTH
+    from sketchdnn.generation.repairs import cores
     from sketchdnn.generation.share import joined
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.pretrained import model_hash
     from sketchdnn.systems.sampling import check_sampler
 
     formats = check_formats(format.split(","))
+    if like is not None:
+        check_not_replaced(like, out)
     check_request(count, seed, length, first)
     check_sampler(sampler)
     conditions = Conditions(**asked)
@@ -133,13 +139,14 @@ def generate(
             "units": units,
             "formats": formats,
             "conditions": _told(asked),
-            "repair": False,
+            "repair": repair,
             "device": device,
             "precision": precision(system),
             "seconds": {"loading": time.perf_counter() - begun},
         }
         options: dict[str, Any] = {"seed": seed, "steps": steps, "sampler": sampler, "conditions": conditions}
         options |= {"frames": _FRAMES if trajectory else 0, "compile": compile}
+        options |= {"repair": repair, "workers": cores(share.world)}
         if original is None:
             options |= {"size": length, "units": units}
         else:

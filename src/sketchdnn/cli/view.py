@@ -17,9 +17,12 @@ from sketchdnn.formats import FormatError, Skipped, scan, shown
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.formats.containers import folder_files
 from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.render.notes import Notes
+
+from .noted import constrained, remarks
 
 SUFFIXES = (".png", ".svg", ".html")
-ONE_SIZE, CARD_SIZE = 640, 200
+ONE_SIZE, CARD_SIZE, NOTED_SIZE = 640, 200, 320
 
 Named = tuple[str, Sketch]
 
@@ -51,12 +54,19 @@ def view(
         typer.Option(
             min=32,
             max=4000,
-            help=f"Pixels a side of each sketch; by default {ONE_SIZE} for one, {CARD_SIZE} in a gallery.",
+            help=f"Pixels a side of each sketch; by default {ONE_SIZE} for one, {CARD_SIZE} in a gallery "
+            f"({NOTED_SIZE} with constraints).",
             show_default=False,
         ),
     ] = None,
     at_random: Annotated[bool, typer.Option("--random", help="Show a random sample.")] = False,
     seed: Annotated[int, typer.Option(help="Which random sample.")] = 0,
+    constraints: Annotated[
+        bool,
+        typer.Option(
+            "--constraints", help="Draw constraints, those of the file or else inferred ones, and colour by freedom."
+        ),
+    ] = False,
 ) -> None:
     """Draw one sketch, or a gallery of many: a colour for each primitive, construction dashed."""
     out = out or _default_name(files[0])
@@ -73,7 +83,15 @@ def view(
         console.print(f"skipped {count:,} × {reason}")
     if not chosen:
         raise SketchError(f"there is nothing to show: no sketch could be read from {shown(files[0])}")
-    picture = _picture(chosen, out.suffix.lower(), which, columns, size)
+    notes = None
+    if constraints:
+        with console.status("Solving …"):
+            told = [constrained(sketch) for _, sketch in chosen]
+        chosen = [(name, one.sketch) for (name, _), one in zip(chosen, told, strict=True)]
+        notes = [one.notes for one in told]
+        for line in remarks(told):
+            console.print(line)
+    picture = _picture(chosen, out.suffix.lower(), which, columns, size, notes)
     with replacing(out) as temporary:
         temporary.write_bytes(picture)
     console.print(f"{shown(out)}: {which}")
@@ -134,19 +152,27 @@ def _sketches(count: int) -> str:
     return f"{count:,} sketch{'es' * (count != 1)}"
 
 
-def _picture(named: list[Named], kind: str, which: str, columns: int | None, size: int | None) -> bytes:
-    """One sketch alone, or a gallery of many."""
+def _picture(
+    named: list[Named], kind: str, which: str, columns: int | None, size: int | None, notes: list[Notes] | None
+) -> bytes:
+    """One sketch alone, or a gallery of many; with notes, their constraints."""
     from sketchdnn.render import gallery_html, gallery_png, gallery_svg, png, svg
 
     names, sketches = [name for name, _ in named], [sketch for _, sketch in named]
     alone = len(sketches) == 1
-    size = size or (ONE_SIZE if alone else CARD_SIZE)
+    size = size or (ONE_SIZE if alone else NOTED_SIZE if notes else CARD_SIZE)
+    note = notes[0] if notes else None
     if kind == ".html":
-        return gallery_html(sketches, subtitle=which, columns=columns, captions=names, cell=size).encode()
+        page = gallery_html(sketches, subtitle=which, columns=columns, captions=names, cell=size, notes=notes)
+        return page.encode()
     if kind == ".svg":
-        text = svg(sketches[0], size) if alone else gallery_svg(sketches, columns=columns, captions=names, cell=size)
-        return text.encode()
-    drawn = png(sketches[0], size) if alone else gallery_png(sketches, columns=columns, captions=names, cell=size)
+        if alone:
+            return svg(sketches[0], size, notes=note).encode()
+        return gallery_svg(sketches, columns=columns, captions=names, cell=size, notes=notes).encode()
+    if alone:
+        drawn = png(sketches[0], size, notes=note)
+    else:
+        drawn = gallery_png(sketches, columns=columns, captions=names, cell=size, notes=notes)
     data = BytesIO()
     drawn.save(data, format="png")
     return data.getvalue()

@@ -7,13 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.geometry import TAU, Arc, Constraint, ConstraintType, Line, Part, Point, Ref
+from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Part, Point, Ref
 
-from .contacts import Classes
-from .variables import Floats, Variables
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.intp]
+from .variables import OUTSIDE, Floats, Ints, Variables
 
 # A line turned by more than this sine has another direction, however short it is; a larger bend between curves that
 # meet is a corner. Sizes further apart than this share of the smaller are different, however small they are; of radii,
@@ -29,55 +25,56 @@ _MOST_MIDDLES = 64
 
 
 class Looks:
-    """A sketch as it stands: where its places, lines and circles are. `reach` is how far off something may be."""
+    """A sketch as it stands: where its places, lines and circles are. `reach` is how far off something may be.
 
-    def __init__(self, variables: Variables, classes: Classes, f: Floats, reach: float) -> None:
-        self.variables, self.classes, self.reach = variables, classes, reach
-        self.at = f[: 2 * variables.count].reshape(-1, 2)
-        self.leader = np.array([classes.find(k) for k in range(variables.count)], dtype=int)
-        self.lines = [i for i, p in enumerate(variables.primitives) if isinstance(p, Line)]
-        self.rounds = list(variables.radius)
-        starts = [variables.place[i, Part.START] for i in self.lines]
-        ends = [variables.place[i, Part.END] for i in self.lines]
-        self.line_places = np.array([starts, ends], dtype=int).reshape(2, -1)
-        self.start = self.at[self.line_places[0]]
-        self.along = self.at[self.line_places[1]] - self.start
-        self.length = np.maximum(np.hypot(*self.along.T), 1e-12)
+    One place of each class speaks for all that are one with it.
+    """
+
+    def __init__(self, variables: Variables, leaders: Ints, reach: float) -> None:
+        self.variables, self.reach = variables, reach
+        self.leader = leaders
+        self.speakers = np.unique(self.leader)
+        self.lines, self.rounds = variables.lines, variables.rounds
+        self.line_index, self.round_index = np.array(self.lines, dtype=int), np.array(self.rounds, dtype=int)
+        first = np.array(variables.first, dtype=int)
+        self.starts, self.centers = first[self.line_index], first[self.round_index]
+        points = [variables.first[i] for i, p in enumerate(variables.primitives) if isinstance(p, Point)]
+        own = self.leader[points]
+        self.is_point = np.isin(self.speakers, own) if len(own) else np.zeros(len(self.speakers), dtype=bool)
+        self.radii = slice(2 * (variables.count + len(OUTSIDE)), None)
+
+    def look(self, f: Floats) -> None:
+        """See where things are now."""
+        self.at = f[: 2 * self.variables.count].reshape(-1, 2)
+        self.start = self.at[self.starts]
+        self.along = self.at[self.starts + 1] - self.start
+        self.length = np.maximum(np.hypot(self.along[:, 0], self.along[:, 1]), 1e-12)
         self.unit = self.along / self.length[:, None]
-        self.center = self.at[[variables.place[i, Part.CENTER] for i in self.rounds]].reshape(-1, 2)
-        self.radius = f[[variables.radius[i] for i in self.rounds]]
+        self.is_long = self.length * MOST_TURN > self.reach / 4  # long enough to have a direction
+        self.center = self.at[self.centers]
+        self.radius = f[self.radii]
 
     def ref(self, place: int) -> Ref:
         return Ref(*self.variables.places[place])
 
-    def is_point(self, places: Ints) -> Bools:
-        """Whether each place is that of a point primitive, or of one that stands there too."""
-        own = [k for k, (i, _) in enumerate(self.variables.places) if isinstance(self.variables.primitives[i], Point)]
-        return np.isin(places, self.leader[own])
-
-    def is_long(self) -> Bools:
-        """Lines long enough to have a direction."""
-        long: Bools = self.length * MOST_TURN > self.reach / 4
-        return long
-
-
-def levels(looks: Looks) -> Iterator[Constraint]:
-    """Lines along an axis."""
-    for axis, kind in ((1, ConstraintType.HORIZONTAL), (0, ConstraintType.VERTICAL)):
-        off = np.abs(looks.along[:, axis])
-        for k in np.flatnonzero((off <= MOST_TURN * looks.length) & (off <= 2 * looks.reach)):
-            yield Constraint(kind, (Ref(looks.lines[k]),))
+    def holds(self, primitive: int, place: int) -> bool:
+        """Whether a place is one of a circle's or arc's own."""
+        k = self.variables.first[primitive]
+        own = (k,) if isinstance(self.variables.primitives[primitive], Circle) else (k, k + 1, k + 2)
+        return any(self.leader[q] == place for q in own)
 
 
 def directions(looks: Looks, level: set[int]) -> Iterator[Constraint]:
     """Lines along each other or across; those along an axis have said so already."""
-    free = np.array([i not in level for i in looks.lines], dtype=bool) & looks.is_long()
+    free = np.array([i not in level for i in looks.lines], dtype=bool) & looks.is_long
     chosen = np.flatnonzero(free)
+    if len(chosen) < 2:
+        return
     unit = looks.unit[chosen]
     sine = np.abs(np.outer(unit[:, 0], unit[:, 1]) - np.outer(unit[:, 1], unit[:, 0]))
     cosine = np.abs(unit @ unit.T)
     for off, kind in ((sine, ConstraintType.PARALLEL), (cosine, ConstraintType.PERPENDICULAR)):
-        for a, b in zip(*np.nonzero(np.triu(off <= MOST_TURN, 1)), strict=True):
+        for a, b in _pairs(off <= MOST_TURN):
             yield Constraint(kind, (Ref(looks.lines[chosen[a]]), Ref(looks.lines[chosen[b]])))
 
 
@@ -103,10 +100,10 @@ def touching(looks: Looks, shared: set[frozenset[int]]) -> Iterator[Constraint]:
             foot = looks.start[k] + along[r, k] * looks.unit[k]
             if frozenset((i, j)) not in shared and _drawn(looks, i, foot):
                 yield Constraint(ConstraintType.TANGENT, (Ref(j), Ref(i)))
-    apart = np.hypot(*(looks.center[:, None] - looks.center[None]).transpose(2, 0, 1))
+    apart = _lengths(looks.center[:, None] - looks.center[None])
     total, between = looks.radius[:, None] + looks.radius, np.abs(looks.radius[:, None] - looks.radius)
     near = np.minimum(np.abs(apart - total), np.abs(apart - between)) <= 2 * looks.reach
-    for r, s in zip(*np.nonzero(np.triu(near & (apart > 4 * looks.reach), 1)), strict=True):
+    for r, s in _pairs(near & (apart > 4 * looks.reach)):
         i, j = looks.rounds[r], looks.rounds[s]
         toward = (looks.center[s] - looks.center[r]) / apart[r, s]
         sign = 1.0 if abs(apart[r, s] - total[r, s]) <= 2 * looks.reach or looks.radius[r] > looks.radius[s] else -1.0
@@ -120,28 +117,25 @@ def on_curves(looks: Looks) -> Iterator[Constraint]:
 
     A point of its own often marks where curves would meet, so it may also lie on what is not drawn of them.
     """
-    speakers = np.unique(looks.leader)
+    speakers, is_point = looks.speakers, looks.is_point
     at = looks.at[speakers]
-    is_point = looks.is_point(speakers)
     if looks.lines:
         offset = at[:, None] - looks.start[None]
         along = np.sum(offset * looks.unit[None], axis=2)
         off = np.abs(_cross(looks.unit[None], offset))
-        ends = looks.leader[looks.line_places]
-        own = (speakers[:, None] == ends[0]) | (speakers[:, None] == ends[1])
+        own = (speakers[:, None] == looks.leader[looks.starts]) | (speakers[:, None] == looks.leader[looks.starts + 1])
         between = (along > 0) & (along < looks.length[None])
-        beyond = is_point[:, None] & looks.is_long() & (along > -FAR) & (along < looks.length[None] + FAR)
+        beyond = is_point[:, None] & looks.is_long & (along > -FAR) & (along < looks.length[None] + FAR)
         near = (off <= 2 * looks.reach) & ~own & (between | beyond)
         middle = near & (np.abs(along - looks.length / 2) <= np.minimum(2 * looks.reach, 0.2 * looks.length))
         for kind, found in ((ConstraintType.MIDPOINT, middle), (ConstraintType.POINT_ON_CURVE, near)):
             for p, k in zip(*np.nonzero(found), strict=True):
                 yield Constraint(kind, (looks.ref(speakers[p]), Ref(looks.lines[k])))
     if looks.rounds:
-        off = np.abs(np.hypot(*(at[:, None] - looks.center[None]).transpose(2, 0, 1)) - looks.radius)
+        off = np.abs(_lengths(at[:, None] - looks.center[None]) - looks.radius)
         for p, k in zip(*np.nonzero(off <= 2 * looks.reach), strict=True):
             i = looks.rounds[k]
-            own_places = {looks.leader[q] for q, (owner, _) in enumerate(looks.variables.places) if owner == i}
-            if speakers[p] not in own_places and (is_point[p] or _drawn(looks, i, at[p])):
+            if not looks.holds(i, speakers[p]) and (is_point[p] or _drawn(looks, i, at[p])):
                 yield Constraint(ConstraintType.POINT_ON_CURVE, (looks.ref(speakers[p]), Ref(i)))
 
 
@@ -151,8 +145,8 @@ def collinear(looks: Looks) -> Iterator[Constraint]:
         return
     starts = _cross(looks.unit[:, None], looks.start[None] - looks.start[:, None])
     ends = _cross(looks.unit[:, None], looks.start[None] + looks.along[None] - looks.start[:, None])
-    near = (np.maximum(np.abs(starts), np.abs(ends)) <= 2 * looks.reach) & looks.is_long()[:, None] & looks.is_long()
-    for a, b in zip(*np.nonzero(np.triu(near & near.T, 1)), strict=True):
+    near = (np.maximum(np.abs(starts), np.abs(ends)) <= 2 * looks.reach) & looks.is_long[:, None] & looks.is_long
+    for a, b in _pairs(near & near.T):
         yield Constraint(ConstraintType.COLLINEAR, (Ref(looks.lines[a]), Ref(looks.lines[b])))
 
 
@@ -173,38 +167,39 @@ def equals(looks: Looks) -> Iterator[Constraint]:
 def aligned(looks: Looks) -> Iterator[Constraint]:
     """Centers and points beside or above each other."""
     places = looks.variables.places
-    loose = [k for k in np.unique(looks.leader) if places[k][1] in (Part.CENTER, Part.POINT)]
+    loose = [k for k in looks.speakers.tolist() if places[k][1] in (Part.CENTER, Part.POINT)]
+    if len(loose) < 2:
+        return
     at = looks.at[loose]
     apart = np.abs(at[:, None] - at[None])
     for axis, kind in ((1, ConstraintType.HORIZONTAL), (0, ConstraintType.VERTICAL)):
         near = (apart[..., axis] <= 2 * looks.reach) & (apart[..., axis] <= MOST_TURN * apart[..., 1 - axis])
-        for a, b in zip(*np.nonzero(np.triu(near, 1)), strict=True):
+        for a, b in _pairs(near):
             yield Constraint(kind, (looks.ref(loose[a]), looks.ref(loose[b])))
 
 
 def middles(looks: Looks) -> Iterator[Constraint]:
     """Points halfway between two places."""
-    speakers = np.unique(looks.leader)
+    speakers, points = looks.speakers, np.flatnonzero(looks.is_point)
     at = looks.at[speakers]
-    points = np.flatnonzero(looks.is_point(speakers))
     for middle in points if max(len(points), len(speakers) / 4) <= _MOST_MIDDLES else ():
         off = np.abs(2 * at[middle] - at[:, None] - at[None]).max(axis=2)
         off[middle], off[:, middle] = np.inf, np.inf
-        for a, b in zip(*np.nonzero(np.triu(off <= 2 * looks.reach, 1)), strict=True):
+        for a, b in _pairs(off <= 2 * looks.reach):
             refs = (looks.ref(speakers[middle]), looks.ref(speakers[a]), looks.ref(speakers[b]))
             yield Constraint(ConstraintType.MIDPOINT, refs)
 
 
 def mirrored(looks: Looks) -> Iterator[Constraint]:
     """Places either side of a construction line, if two pairs agree, or of an axis, if most of the sketch does."""
-    variables, speakers = looks.variables, np.unique(looks.leader)
+    variables, speakers = looks.variables, looks.speakers
     at = looks.at[speakers]
     mirrors: list[tuple[Ref, Floats, Floats, float]] = [
         (Ref(i), looks.start[k], looks.unit[k], 4.0)
         for k, i in enumerate(looks.lines)
-        if variables.primitives[i].construction and looks.is_long()[k]
+        if looks.is_long[k] and variables.primitives[i].construction
     ]
-    origin = -variables.shift / variables.scale
+    origin = -np.array(variables.shift) / variables.scale
     mirrors += [
         (Ref(None, Part.X_AXIS), origin, np.array([1.0, 0.0]), 0.6 * len(speakers)),
         (Ref(None, Part.Y_AXIS), origin, np.array([0.0, 1.0]), 0.6 * len(speakers)),
@@ -217,7 +212,7 @@ def mirrored(looks: Looks) -> Iterator[Constraint]:
         near = (off <= 2 * looks.reach) & aside[:, None] & aside
         if near.any(axis=1).sum() < max(least, 4.0):
             continue
-        for a, b in zip(*np.nonzero(np.triu(near, 1)), strict=True):
+        for a, b in _pairs(near):
             yield Constraint(ConstraintType.SYMMETRIC, (looks.ref(speakers[a]), looks.ref(speakers[b]), ref))
 
 
@@ -226,7 +221,7 @@ def _drawn(looks: Looks, primitive: int, place: Floats) -> bool:
     p = looks.variables.primitives[primitive]
     if not isinstance(p, Arc):
         return True
-    center = looks.at[looks.variables.place[primitive, Part.CENTER]]
+    center = looks.at[looks.variables.first[primitive]]
     angle = float(np.arctan2(place[1] - center[1], place[0] - center[0]))
     return (angle - p.start_angle) % TAU <= p.sweep
 
@@ -234,3 +229,13 @@ def _drawn(looks: Looks, primitive: int, place: Floats) -> bool:
 def _cross(a: Floats, b: Floats) -> Floats:
     product: Floats = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     return product
+
+
+def _lengths(a: Floats) -> Floats:
+    lengths: Floats = np.hypot(a[..., 0], a[..., 1])
+    return lengths
+
+
+def _pairs(near: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Each two that are near, once."""
+    return ((a, b) for a, b in zip(*map(np.ndarray.tolist, np.nonzero(near)), strict=True) if a < b)

@@ -1,173 +1,136 @@
-"""What each constraint demands, as equations that are zero when it holds, and all their derivatives at once.
+"""What each constraint demands, as equations that are zero when it holds.
 
-Every relation we know is one shape: two vectors v and w, each a sum of places, joined by a form (how far w reaches off
-the direction of v, the sine between them, the difference of their lengths), plus a sum of features. So a whole sketch's
-constraints are five constant matrices, and no relation needs a derivative of its own.
+How a sketch looks decides between several ways to hold: touching from outside or inside, a distance to either side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
 from sketchdnn.geometry import Constraint, ConstraintType, Part, Ref
 
+from .measures import DIMENSIONS, measured
+from .system import Equation, Form
 from .variables import Floats, Variables
 
-Sum = tuple[tuple[int, float], ...]
-_TINY = 1e-12
+_SQUARE = (0.0, 1.0)
+_ALONG = (1.0, 0.0)
+# What is said of several things is said of the first and each of the others.
+_OF_EACH = frozenset(
+    {
+        ConstraintType.COINCIDENT,
+        ConstraintType.CONCENTRIC,
+        ConstraintType.COLLINEAR,
+        ConstraintType.PARALLEL,
+        ConstraintType.EQUAL,
+    }
+)
 
 
-class Form(IntEnum):
-    """How v and w are joined: v̂ × w, v̂ × ŵ, |v| − |w|, or not at all."""
-
-    NONE = 0
-    OFFSET = 1
-    SINE = 2
-    LENGTHS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Equation:
-    """form(v, w) + linear − constant = 0; v and w sum places, `linear` sums features; `square` turns w by 90°."""
-
-    form: Form
-    v: Sum = ()
-    w: Sum = ()
-    linear: Sum = ()
-    constant: float = 0.0
-    square: bool = False
-
-
-class System:
-    """Equations as matrices over the features."""
-
-    def __init__(self, equations: Sequence[Equation], num_features: int) -> None:
-        shape = (len(equations), num_features)
-        self.vx, self.vy, self.wx, self.wy, self.linear = (np.zeros(shape) for _ in range(5))
-        for i, e in enumerate(equations):
-            for k, weight in e.v:
-                self.vx[i, 2 * k] += weight
-                self.vy[i, 2 * k + 1] += weight
-            for k, weight in e.w:
-                if e.square:
-                    self.wx[i, 2 * k + 1] -= weight
-                    self.wy[i, 2 * k] += weight
-                else:
-                    self.wx[i, 2 * k] += weight
-                    self.wy[i, 2 * k + 1] += weight
-            for k, weight in e.linear:
-                self.linear[i, k] += weight
-        self.vectors = np.concatenate([self.vx, self.vy, self.wx, self.wy, self.linear])
-        self.constant = np.array([e.constant for e in equations])
-        self.form = np.array([e.form for e in equations], dtype=int)
-        self.offset, self.sine, self.lengths = ((self.form == form) * 1.0 for form in list(Form)[1:])
-
-    def evaluate(self, f: Floats) -> tuple[Floats, Floats]:
-        """By how much each equation is missed, and its derivatives by the features."""
-        vx, vy, wx, wy, missed = (self.vectors @ f).reshape(5, -1)
-        long, wide = np.hypot(vx, vy), np.hypot(wx, wy)
-        v, w = np.maximum(long, _TINY), np.maximum(wide, _TINY)
-        ux, uy, tx, ty = vx / v, vy / v, wx / w, wy / w
-        offset, sine, lengths = self.offset, self.sine, self.lengths
-        cosine = ux * tx + uy * ty
-        missed = (
-            missed - self.constant + offset * (ux * wy - uy * wx) + sine * (ux * ty - uy * tx) + lengths * (long - wide)
-        )
-        turn = -(offset * (ux * wx + uy * wy) + sine * cosine) / v  # by turning v
-        reach = sine * cosine / w  # by turning w
-        by_vx, by_vy = -uy * turn + lengths * ux, ux * turn + lengths * uy
-        by_wx = -uy * offset - ty * reach - lengths * tx
-        by_wy = ux * offset + tx * reach - lengths * ty
-        rows = by_vx[:, None] * self.vx + by_vy[:, None] * self.vy + by_wx[:, None] * self.wx + by_wy[:, None] * self.wy
-        return missed, rows + self.linear
+def bodies(variables: Variables) -> list[Equation]:
+    """The ends of arcs lie on their circles."""
+    return [
+        Equation(Form.LENGTHS, v=((end, 1.0), (center, -1.0)), linear=((variables.radius[i], -1.0),))
+        for i in variables.arcs
+        for center in (variables.first[i],)
+        for end in (center + 1, center + 2)
+    ]
 
 
 def equations_of(
-    constraint: Constraint, variables: Variables, f: Floats, contacts: Mapping[frozenset[int], int] | None = None
+    constraint: Constraint, variables: Variables, f: Floats, contacts: Mapping[frozenset[int], int]
 ) -> list[Equation] | None:
     """What a constraint demands of a sketch that looks like `f`, or None where that is not ours to say.
 
-    How it looks decides between several ways to hold (touching from outside or inside). `contacts` names the place that
-    two curves share: tangent there is another demand than tangent somewhere.
+    `contacts` names the place that two curves share: tangent there is another demand than tangent somewhere.
     """
     refs = constraint.refs
     t = ConstraintType
-    if any(ref.part is Part.EXTERNAL for ref in refs):
-        return None
+    for ref in refs:
+        if ref.part is Part.EXTERNAL:
+            return None
+    if len(refs) > 2 and constraint.type in _OF_EACH:
+        each = [equations_of(Constraint(constraint.type, (refs[0], ref)), variables, f, contacts) for ref in refs[1:]]
+        return None if None in each else [equation for several in each for equation in several or ()]
     match constraint.type:
-        case t.COINCIDENT | t.POINT_ON_CURVE | t.COLLINEAR | t.CONCENTRIC if len(refs) == 2:
-            return _together(refs[0], refs[1], variables, concentric=constraint.type is t.CONCENTRIC)
+        case t.COINCIDENT | t.POINT_ON_CURVE | t.COLLINEAR if len(refs) == 2:
+            return _together(refs[0], refs[1], variables)
+        case t.CONCENTRIC if len(refs) == 2:
+            return _one_place(variables.middle(refs[0]), variables.middle(refs[1]))
         case t.HORIZONTAL | t.VERTICAL:
             return _level(refs, variables, 1 if constraint.type is t.HORIZONTAL else 0)
         case t.PARALLEL | t.PERPENDICULAR if len(refs) == 2:
             return _directions(refs[0], refs[1], variables, square=constraint.type is t.PERPENDICULAR)
         case t.TANGENT if len(refs) == 2:
-            return _tangent(refs[0], refs[1], variables, f, contacts or {})
+            return _tangent(refs[0], refs[1], variables, f, contacts)
         case t.EQUAL if len(refs) == 2:
             return _equal(refs[0], refs[1], variables)
         case t.MIDPOINT:
             return _midpoint(refs, variables)
         case t.SYMMETRIC if len(refs) == 3:
             return _symmetric(refs, variables)
-    return None
+    return measured(constraint, variables, f) if constraint.type in DIMENSIONS else None
 
 
-def same(a: int, b: int) -> list[Equation]:
-    """Two places are one."""
-    return [Equation(Form.NONE, linear=((2 * a + axis, 1.0), (2 * b + axis, -1.0))) for axis in (0, 1)]
-
-
-def _together(first: Ref, second: Ref, variables: Variables, *, concentric: bool) -> list[Equation] | None:
-    a, b = variables.at(first), variables.at(second)
-    round_a, round_b = variables.round(first), variables.round(second)
-    if concentric:
-        a, b = round_a[0] if round_a else a, round_b[0] if round_b else b
-    if a is not None and b is not None:
-        return same(a, b)
-    if a is not None:
-        return _on(a, second, variables)
-    if b is not None:
-        return _on(b, first, variables)
-    line, other = variables.ends(first), variables.ends(second)
-    if line and other:
-        return [_on_line(place, line) for place in other]
-    if round_a and round_b:
-        return [*same(round_a[0], round_b[0]), Equation(Form.NONE, linear=((round_a[1], 1.0), (round_b[1], -1.0)))]
-    return None
-
-
-def _on(place: int, curve: Ref, variables: Variables) -> list[Equation] | None:
-    line, circle = variables.ends(curve), variables.round(curve)
-    if line:
-        return [_on_line(place, line)]
-    return [_on_circle(place, circle)] if circle else None
-
-
-def _on_line(place: int, line: tuple[int, int]) -> Equation:
+def on_line(place: int, line: tuple[int, int]) -> Equation:
     a, b = line
     return Equation(Form.OFFSET, v=((b, 1.0), (a, -1.0)), w=((place, 1.0), (a, -1.0)))
 
 
-def _on_circle(place: int, circle: tuple[int, int]) -> Equation:
+def on_circle(place: int, circle: tuple[int, int]) -> Equation:
     return Equation(Form.LENGTHS, v=((place, 1.0), (circle[0], -1.0)), linear=((circle[1], -1.0),))
 
 
-def _level(refs: Sequence[Ref], variables: Variables, axis: int) -> list[Equation] | None:
-    ends = variables.ends(refs[0]) if len(refs) == 1 else tuple(variables.at(ref) for ref in refs)
-    if ends is None or len(ends) != 2 or ends[0] is None or ends[1] is None:
+def _one_place(a: int | None, b: int | None) -> list[Equation] | None:
+    if a is None or b is None:
         return None
-    return [Equation(Form.NONE, linear=((2 * ends[0] + axis, 1.0), (2 * ends[1] + axis, -1.0)))]
+    return [Equation(Form.NONE, linear=((2 * a + axis, 1.0), (2 * b + axis, -1.0))) for axis in (0, 1)]
+
+
+def _together(first: Ref, second: Ref, variables: Variables) -> list[Equation] | None:
+    a, b = variables.at(first), variables.at(second)
+    if a is not None and b is not None:
+        return _one_place(a, b)
+    if a is not None or b is not None:
+        place, curve = (a, second) if a is not None else (b, first)
+        line, circle = variables.ends(curve), variables.round(curve)
+        if place is None or not (line or circle):
+            return None
+        return [on_line(place, line) if line else on_circle(place, circle or (0, 0))]
+    line, other = variables.ends(first), variables.ends(second)
+    if line and other:
+        return [on_line(place, line) for place in other]
+    one, two = variables.round(first), variables.round(second)
+    if one and two:
+        same = Equation(Form.NONE, linear=((one[1], 1.0), (two[1], -1.0)))
+        return [*(_one_place(one[0], two[0]) or ()), same]
+    return None
+
+
+def _level(refs: Sequence[Ref], variables: Variables, axis: int) -> list[Equation] | None:
+    places = [variables.at(ref) for ref in refs]
+    lines = [variables.ends(ref) for ref in refs]
+    if len(refs) > 1 and None not in places:
+        pairs = [(places[0], place) for place in places[1:]]
+    elif None not in lines:
+        pairs = [line for line in lines if line]
+    else:
+        return None
+    return [
+        Equation(Form.NONE, linear=((2 * a + axis, 1.0), (2 * b + axis, -1.0)))
+        for a, b in pairs
+        if a is not None and b is not None
+    ]
 
 
 def _directions(first: Ref, second: Ref, variables: Variables, *, square: bool) -> list[Equation] | None:
     a, b = variables.ends(first), variables.ends(second)
     if a is None or b is None:
         return None
-    return [Equation(Form.SINE, v=((a[1], 1.0), (a[0], -1.0)), w=((b[1], 1.0), (b[0], -1.0)), square=square)]
+    turn = _SQUARE if square else _ALONG
+    return [Equation(Form.SINE, v=((a[1], 1.0), (a[0], -1.0)), w=((b[1], 1.0), (b[0], -1.0)), turn=turn)]
 
 
 def _tangent(
@@ -181,7 +144,7 @@ def _tangent(
         center, radius = rounds[0]
         along = ((line[1], 1.0), (line[0], -1.0))
         if contact is not None:
-            return [Equation(Form.SINE, v=along, w=((contact, 1.0), (center, -1.0)), square=True)]
+            return [Equation(Form.SINE, v=along, w=((contact, 1.0), (center, -1.0)), turn=_SQUARE)]
         a, b, c = (f[2 * k : 2 * k + 2] for k in (*line, center))
         side = 1.0 if (b - a)[0] * (c - a)[1] >= (b - a)[1] * (c - a)[0] else -1.0
         return [Equation(Form.OFFSET, v=along, w=((center, 1.0), (line[0], -1.0)), linear=((radius, -side),))]
@@ -205,9 +168,7 @@ def _equal(first: Ref, second: Ref, variables: Variables) -> list[Equation] | No
     line, other = variables.ends(first), variables.ends(second)
     if line is None or other is None:
         return None
-    return [
-        Equation(Form.LENGTHS, v=((line[1], 1.0), (line[0], -1.0)), w=((other[1], 1.0), (other[0], -1.0))),
-    ]
+    return [Equation(Form.LENGTHS, v=((line[1], 1.0), (line[0], -1.0)), w=((other[1], 1.0), (other[0], -1.0)))]
 
 
 def _midpoint(refs: Sequence[Ref], variables: Variables) -> list[Equation] | None:
@@ -228,12 +189,14 @@ def _midpoint(refs: Sequence[Ref], variables: Variables) -> list[Equation] | Non
 
 
 def _symmetric(refs: Sequence[Ref], variables: Variables) -> list[Equation] | None:
-    """Two places about a line or axis."""
+    """Two places about a line or axis, or about a place."""
     a, b, about = variables.at(refs[0]), variables.at(refs[1]), variables.ends(refs[2])
-    if a is None or b is None or about is None:
+    if about is None:
+        return _midpoint((refs[2], refs[0], refs[1]), variables)
+    if a is None or b is None:
         return None
     along = ((about[1], 1.0), (about[0], -1.0))
     return [
         Equation(Form.OFFSET, v=along, w=((a, 0.5), (b, 0.5), (about[0], -1.0))),
-        Equation(Form.OFFSET, v=along, w=((b, 1.0), (a, -1.0)), square=True),
+        Equation(Form.OFFSET, v=along, w=((b, 1.0), (a, -1.0)), turn=_SQUARE),
     ]

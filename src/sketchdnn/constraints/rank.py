@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+from scipy.linalg.lapack import dgeqrf, dorgqr
 
-from .variables import Floats
+from .variables import Floats, Ints
+
+# A demand whose derivative is shorter than this says nothing at all.
+VOID = 1e-6
+
+
+def orthonormal(rows: Floats) -> tuple[Floats, Floats]:
+    """An orthonormal basis of rows, no more than their length, as columns q, with rows = (q r)ᵀ.
+
+    Only the upper triangle of r counts.
+    """
+    r, tau, _, _ = dgeqrf(rows.T)
+    q, _, _ = dorgqr(r[:, : len(rows)], tau)
+    return q, r
 
 
 class Span:
@@ -22,54 +34,48 @@ class Span:
 
     def beyond(self, rows: Floats) -> Floats:
         """What of the rows is not in the span."""
-        rest: Floats = rows - (rows @ self.basis.T) @ self.basis
+        basis = self._basis[: self.rank]
+        rest: Floats = rows - (rows @ basis.T) @ basis
         return rest
 
     def add(self, row: Floats, least: float) -> bool:
         """Take a row in if more than a share `least` of it is new; whether it was."""
-        length = float(np.sqrt(row @ row))
-        if length == 0.0 or self.rank == len(self._basis):
+        length = float(row @ row)
+        if length < VOID**2 or self.rank == len(self._basis):
             return False
         rest = self.beyond(row)
-        new = float(np.sqrt(rest @ rest))
-        if new <= least * length:
+        new = float(rest @ rest)
+        if new <= least * least * length:
             return False
-        rest = self.beyond(rest / new)  # once more, against rounding
-        self._basis[self.rank] = rest / np.sqrt(rest @ rest)
+        rest = self.beyond(rest / new**0.5)  # once more, against rounding
+        self._basis[self.rank] = rest / float(rest @ rest) ** 0.5
         self.rank += 1
         return True
 
 
-def spanned(rows: Floats, least: float) -> Span:
-    """What rows demand, where a share of `least` or less of a row is rounding."""
-    span = Span(rows.shape[1])
-    q, new = _factors(rows)
-    if new is not None and new.min() > least:
-        span.rank = len(rows)
-        span._basis[: span.rank] = q.T
-    else:
-        for row in rows:
-            span.add(row, least)
-    return span
-
-
-def _factors(rows: Floats) -> tuple[Floats, Floats | None]:
-    """An orthonormal basis, and which share of each row is new to those before: right as long as all of them are."""
+def seem_new(rows: Floats, least: float) -> Ints:
+    """The rows of which more than a share `least` is new to those before; quick, and a guess where some are not."""
+    if len(rows) > rows.shape[1]:
+        return np.flatnonzero(adds(rows, least))
     length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    if not len(rows) or len(rows) > rows.shape[1] or not length.all():
-        return rows, None
-    q, r = np.linalg.qr(rows.T)
-    return q, np.abs(np.diagonal(r)) / length
+    new = np.abs(dgeqrf(rows.T)[0].diagonal())
+    return np.flatnonzero(new > least * np.maximum(length, VOID))
 
 
-def adds(rows: Floats, owners: Sequence[int], count: int, least: float) -> tuple[list[bool], list[bool]]:
-    """For each row whether it adds to those before, and for each owner whether one of its rows does."""
-    _, share = _factors(rows)
-    if share is not None and share.min() > least:
-        return [True] * len(rows), [i in set(owners) for i in range(count)]
+def spanned(rows: Floats, least: float) -> Floats:
+    """An orthonormal basis, as rows, of what rows demand, where a share of `least` or less of a row is rounding."""
+    if 0 < len(rows) <= rows.shape[1]:
+        q, r = orthonormal(rows)
+        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        if (np.abs(r.diagonal()) > least * np.maximum(length, VOID)).all():
+            return q.T
     span = Span(rows.shape[1])
-    of_row = [span.add(row, least) for row in rows]
-    of_owner = [False] * count
-    for owner, new in zip(owners, of_row, strict=True):
-        of_owner[owner] |= new
-    return of_row, of_owner
+    for row in rows:
+        span.add(row, least)
+    return span.basis
+
+
+def adds(rows: Floats, least: float) -> list[bool]:
+    """For each row whether it adds to those before it."""
+    span = Span(rows.shape[1])
+    return [span.add(row, least) for row in rows]

@@ -77,6 +77,14 @@ SOUNDNESS = (
     ),
     Measure("symmetric", "validity.samples.symmetric", "validity.test.symmetric", is_share=True),
 )
+AFTER_REPAIR = (
+    Measure("FID, test", "repaired.scores.test.system.fid", "scores.test.floor.fid"),
+    Measure("precision, test", "repaired.scores.test.system.precision", "scores.test.floor.precision"),
+    Measure("recall, test", "repaired.scores.test.system.recall", "scores.test.floor.recall"),
+    Measure("ends that meet exactly", "repaired.exact_ends.repaired", "repaired.exact_ends.test", is_share=True),
+    Measure("closed, exactly", "repaired.validity.exact.closed", "validity.test.exact.closed", is_share=True),
+    Measure("extruded, exactly", "repaired.validity.exact.extrudable", "validity.test.exact.extrudable", is_share=True),
+)
 LIKELIHOOD = (
     Measure("bits a sketch, grid, as a set", "likelihood.grid_set.per_sketch"),
     Measure("bits a sketch, grid", "likelihood.grid.bits.per_sketch"),
@@ -84,7 +92,12 @@ LIKELIHOOD = (
     Measure("bits a row (of 16), grid", "likelihood.grid.bits.per_row"),
     Measure("bits a sketch, authors' estimate", "likelihood.authors.per_sketch"),
 )
-TABLES = (("Likeness to the data", LIKENESS), ("Validity", SOUNDNESS), ("Likelihood", LIKELIHOOD))
+TABLES = (
+    ("Likeness to the data", LIKENESS),
+    ("Validity", SOUNDNESS),
+    ("After repair", AFTER_REPAIR),
+    ("Likelihood", LIKELIHOOD),
+)
 REAL = "real sketches"
 
 

@@ -23,6 +23,7 @@ from .features import Extractor
 from .likelihood import likelihood
 from .novelty import novelty
 from .protocol import VERSION, Protocol, data_hash
+from .repaired import after_repair
 from .samples import Samples, normalised_split
 from .scores import Judge
 from .settings import Settings, Sizes, sizes_for, warnings_about
@@ -77,11 +78,13 @@ def evaluate(
     system: System | None = None,
     cache: Path | None = None,
     command: str = "",
+    workers: int = 1,
     stages: Stages | None = None,
 ) -> Evaluation:
     """Measure everything. `system` is asked for likelihoods; sketches from a file have none.
 
-    Features are kept in `cache`, so that those of the corpus are computed once.
+    Features are kept in `cache`, so that those of the corpus are computed once. So many `workers` repair the samples,
+    if they are also to be scored so.
     """
     stages = stages or Stages()
     references, sizes = open_references(dataset, settings, len(samples))
@@ -102,6 +105,9 @@ def evaluate(
         "scores": scores,
         "corruption": judge.corruption(references.chosen_test, seen, floor) if settings.corruption else None,
         "validity": _validity(samples.compact, references.test, settings.validity, stages),
+        "repaired": after_repair(samples, references.test, judge, seen, sizes, settings, stages, workers)
+        if settings.repaired
+        else None,
         "distributions": _distributions(samples.compact, references.test),
         "novelty": _novelty(samples.compact, references.train, real, str(extractor.device), stages),
         "likelihood": _likelihood(system, dataset.split("test").compact, settings, stages),

@@ -49,11 +49,14 @@ class Request:
     cache: Path | None = None
     save_samples: bool = True
     command: str = ""
+    workers: int = 1  # that repair samples
 
 
-def settings_from(*, fast: bool, count: int | None, likelihood: bool, corruption: bool | None) -> Settings:
+def settings_from(
+    *, fast: bool, count: int | None, likelihood: bool, corruption: bool | None, repaired: bool = False
+) -> Settings:
     """The full settings or the fast ones, changed as asked."""
-    settings = FAST if fast else Settings()
+    settings = replace(FAST if fast else Settings(), repaired=repaired)
     if count is not None:
         check_count(count)
         settings = replace(settings, count=count)
@@ -109,7 +112,8 @@ class Run:
         test, train = (len(self.dataset.split(name)) for name in ("test", "train"))
         sizes = sizes_for(settings, settings.count, test, train)
         damaged = len(DAMAGE) * sizes.test if settings.corruption else 0
-        return max(sizes.test, sizes.train) + sizes.test + max(sizes.test, 2 * sizes.train) + damaged
+        samples = max(sizes.test, sizes.train) * (2 if settings.repaired else 1)
+        return samples + sizes.test + max(sizes.test, 2 * sizes.train) + damaged
 
     @property
     def minutes(self) -> float:
@@ -144,6 +148,7 @@ class Run:
             system=system if settings.likelihood else None,
             cache=self.request.cache or default_cache(),
             command=self.request.command,
+            workers=self.request.workers,
             stages=stages,
         )
         write_report(found, out)

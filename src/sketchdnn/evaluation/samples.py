@@ -64,11 +64,14 @@ class Samples:
 def draw_samples(
     system: System, name: str, count: int, *, seed: int, steps: int, sampler: str, on_progress: OnProgress
 ) -> Samples:
-    """The sketches that `sketchdnn generate` draws of this seed, on the device that the system is on."""
-    drawings = list(
-        draw(system, count, seed=seed, steps=steps, sampler=sampler, on_progress=lambda done: on_progress(done / count))
-    )
-    sketches, compact, skipped, rejected = _normalised([drawing.sketch for drawing in drawings])
+    """The sketches that `sketchdnn generate` draws of this seed, before any repair, on the system's device."""
+
+    def tell(done: float) -> None:
+        on_progress(done / count)
+
+    options: dict[str, Any] = {"seed": seed, "steps": steps, "sampler": sampler, "repair": False}
+    drawings = list(draw(system, count, on_progress=tell, **options))
+    sketches, compact, skipped, rejected = normalised([drawing.sketch for drawing in drawings])
     for drawing in drawings:
         rejected.update(drawing.rejected)
     return Samples(
@@ -94,7 +97,7 @@ def read_samples(path: Path, count: int) -> Samples:
             break
         else:
             found.append(item)
-    sketches, compact, lost, rejected = _normalised(found)
+    sketches, compact, lost, rejected = normalised(found)
     skipped.update(lost)
     if len(sketches) < FEWEST:
         reasons = "".join(f"; left out: {number:,} × {reason}" for reason, number in skipped.most_common(3))
@@ -105,10 +108,10 @@ def read_samples(path: Path, count: int) -> Samples:
 
 def normalised_split(compact: Compact, *, already: bool) -> Compact:
     """Rows of a corpus in the frame that sketches are judged in; `already` says that it was prepared so."""
-    return compact if already else _normalised([decoded.sketch for decoded in decode_compact(compact)])[1]
+    return compact if already else normalised([decoded.sketch for decoded in decode_compact(compact)])[1]
 
 
-def _normalised(sketches: Sequence[Sketch]) -> tuple[list[Sketch], Compact, Counter[str], Counter[str]]:
+def normalised(sketches: Sequence[Sketch]) -> tuple[list[Sketch], Compact, Counter[str], Counter[str]]:
     """Those that can be normalised, the rows of each, why others are left out, and why single primitives are."""
     skipped: Counter[str] = Counter()
     rejected: Counter[str] = Counter()

@@ -85,6 +85,16 @@ class Judge:
             }
         return found
 
+    def scores_again(self, name: str, others: Compact, seen: Seen, sizes: Sizes) -> dict[str, Any]:
+        """Other sketches in the place of the samples, against the same references."""
+        features = self._features(f"features of the {name} samples", others[: max(sizes.test, sizes.train)], None)
+        stage = f"scores of the {name} samples"
+        found = {"test": {"system": self._score(stage, seen.test, features[: sizes.test])}}
+        if sizes.train:
+            near = seen.train[: sizes.train]
+            found["train"] = {"system": self._score(stage, near, features[: sizes.train])}
+        return found
+
     def corruption(self, test: Compact, seen: Seen, floor: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The test sketches, more and more damaged, against training sketches: undamaged they score the floor."""
         reference = seen.train[: len(test)]

@@ -9,27 +9,14 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from . import sketch_sections
+from . import repair_section, sketch_sections
 from .document import Document, Gallery, Section, Table
 from .plots import Curve, Panel, panels
 from .protocol import in_words
-from .wording import at, interval, number, percent
+from .wording import SCORES, at, interval, number, percent, score_in_words
 
 Report = Mapping[str, Any]
 
-# Key, name and factor.
-SCORES: tuple[tuple[str, str, float], ...] = (
-    ("fid", "FID ↓", 1.0),
-    ("fid_infinity", "FID∞, extrapolated to infinite samples ↓", 1.0),
-    ("kid", "KID × 1000 ↓", 1000.0),
-    ("kid.standard_error", "KID × 1000, standard error", 1000.0),
-    ("precision", "precision (Kynkäänniemi 2019, k = 3) ↑", 1.0),
-    ("recall", "recall (Kynkäänniemi 2019, k = 3) ↑", 1.0),
-    ("authors_precision", "precision (authors' variant) ↑", 1.0),
-    ("authors_recall", "recall (authors' variant) ↑", 1.0),
-    ("density", "density (k = 5) ↑", 1.0),
-    ("coverage", "coverage (k = 5) ↑", 1.0),
-)
 LIKELIHOOD: tuple[tuple[str, str], ...] = (
     ("grid_set", "bound on the grid, of the set (order taken off)"),
     ("grid.bits", "bound on the grid, of the rows in order"),
@@ -48,6 +35,7 @@ def document(report: Report, galleries: Sequence[Gallery] = ()) -> Document:
         *_scores(report),
         *_corruption(report),
         *sketch_sections.validity(report),
+        *repair_section.after_repair(report),
         *sketch_sections.distributions(report),
         *sketch_sections.novelty(report),
         *_likelihood(report),
@@ -72,15 +60,21 @@ def headline(report: Report) -> str:
     part = report["scores"]["test"]
     return (
         f"{report['system']['name']}: FID {interval(part['system']['fid'])} of {part['samples']:,} samples against the "
-        f"test split, floor {interval(part['floor']['fid'])}; protocol {report['protocol']['id']}"
+        f"test split, floor {interval(part['floor']['fid'])}{_after_repair(report)}; "
+        f"protocol {report['protocol']['id']}"
     )
+
+
+def _after_repair(report: Report) -> str:
+    fid = at(report, "repaired.scores.test.system.fid")
+    return "" if fid is None else f", after repair {interval(fid)}"
 
 
 def _scores(report: Report) -> list[Section]:
     tables = []
     for part in report["scores"].values():
         rows = [
-            (name, *(_score(at(part, f"{side}.{key}"), factor) for side in ("system", "floor")))
+            (name, *(score_in_words(at(part, f"{side}.{key}"), factor) for side in ("system", "floor")))
             for key, name, factor in SCORES
         ]
         head = (f"against {part['references']:,} of the {part['reference']}", report["system"]["name"], "floor")
@@ -95,11 +89,6 @@ def _scores(report: Report) -> list[Section]:
         "score against other real sketches: no system can be expected to pass it."
     )
     return [Section("Likeness to the data", [words], tables)]
-
-
-def _score(found: Any, factor: float) -> str:
-    """A score with its interval, or a number alone."""
-    return interval(found, factor) if isinstance(found, Mapping) else number(found, factor)
 
 
 def _corruption(report: Report) -> list[Section]:

@@ -18,7 +18,7 @@ class Settings:
 
     `against_test` sketches are compared with as many of the test split, `against_train` with as many of the training
     split (0: not at all). `validity` sketches of each set are looked at one by one. Likelihoods are taken of the whole
-    test split unless `likelihood_sketches` says how many.
+    test split unless `likelihood_sketches` says how many. `repaired`: the samples are also scored after repair.
     """
 
     count: int = 10_000
@@ -31,6 +31,7 @@ class Settings:
     likelihood_draws: int = 16
     corruption: bool = True
     fast: bool = False
+    repaired: bool = False
 
 
 FAST = Settings(

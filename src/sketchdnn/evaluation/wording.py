@@ -12,6 +12,20 @@ import numpy as np
 # An estimate as it stands in a report: value, low, high.
 Interval = Mapping[str, Any]
 
+# Key, name and factor.
+SCORES: tuple[tuple[str, str, float], ...] = (
+    ("fid", "FID ↓", 1.0),
+    ("fid_infinity", "FID∞, extrapolated to infinite samples ↓", 1.0),
+    ("kid", "KID × 1000 ↓", 1000.0),
+    ("kid.standard_error", "KID × 1000, standard error", 1000.0),
+    ("precision", "precision (Kynkäänniemi 2019, k = 3) ↑", 1.0),
+    ("recall", "recall (Kynkäänniemi 2019, k = 3) ↑", 1.0),
+    ("authors_precision", "precision (authors' variant) ↑", 1.0),
+    ("authors_recall", "recall (authors' variant) ↑", 1.0),
+    ("density", "density (k = 5) ↑", 1.0),
+    ("coverage", "coverage (k = 5) ↑", 1.0),
+)
+
 # After the point; the median gap of real sketches is zero but for rounding.
 _MOST_DIGITS = 5
 
@@ -65,6 +79,11 @@ def interval(estimate: Interval | None, scale: float = 1.0) -> str:
         return "0"
     words = [f"{end * scale:,.{digits}f}" for end in (estimate["value"], low, high)]
     return f"{words[0]} ({words[1]} to {words[2]})".replace("-", "−")
+
+
+def score_in_words(found: Any, factor: float = 1.0) -> str:
+    """A score with its interval, or a number alone."""
+    return interval(found, factor) if isinstance(found, Mapping) else number(found, factor)
 
 
 def percent(estimate: Interval | None) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .found import FormatError
@@ -17,20 +17,18 @@ def replacing(path: Path) -> Iterator[Path]:
 
     The suffix is kept, since some libraries look at it.
     """
+    # Known before there is such a file, so that Ctrl-C at any time leaves none.
+    temporary = path.parent / f".{path.stem[:40]}-{secrets.token_hex(8)}{path.suffix}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.stem[:40]}-", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-    except OSError as error:
-        raise FormatError(path, f"cannot be written ({error.strerror})") from error
-    temporary = Path(name)
-    try:
+        temporary.touch(0o600, exist_ok=False)
         yield temporary
         umask = os.umask(0)
         os.umask(umask)
-        temporary.chmod(0o666 & ~umask)  # mkstemp makes it private; a result is an ordinary file
+        temporary.chmod(0o666 & ~umask)  # private until now; a result is an ordinary file
         temporary.replace(path)
     except OSError as error:
         raise FormatError(path, f"cannot be written ({error.strerror})") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # where there can be no file, there is none
+            temporary.unlink()

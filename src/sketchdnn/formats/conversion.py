@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from sketchdnn.geometry import GeometryError, Sketch
 
 from .format import Format
-from .found import FormatError, Found, Skipped
+from .found import FormatError, Found, Skipped, UnfitError, reason_of
 from .registry import scan, write, writer_of
 
 DEFAULT_FORMAT = "json"  # of the files in a folder
@@ -36,28 +37,33 @@ def convert(
     format: str | None = None,  # noqa: A002
     units: str | None = None,
     on_found: Callable[[Found], None] = lambda found: None,
+    change: Callable[[Iterator[Sketch]], Iterator[Sketch]] = iter,
+    **options: Any,
 ) -> Conversion:
     """Write all sketches of `source` to `target`, which is left alone unless at least one could be read.
 
-    `target` is a folder if it is one, if it ends in a slash, or if `format` is named and it has no suffix.
+    `target` is a folder if it is one, if it ends in a slash, or if `format` is named and it has no suffix. In a folder
+    a sketch that the format cannot hold is counted and the others written. `change` is what becomes of the sketches on
+    the way; `options` are those of `write`.
     """
     into_folder = str(target).endswith(("/", os.sep)) or Path(target).is_dir()
     target = Path(target)
-    chosen = writer_of(target, format or (DEFAULT_FORMAT if into_folder else None))
+    chosen = writer_of(target, format or (DEFAULT_FORMAT if into_folder else None), options)
     into_folder = into_folder or (format is not None and not target.suffix)
     if units is not None:
         Sketch(()).in_units(units)  # refuses what is no unit, which is no fault of the file
     result = Conversion(target)
-    sketches = _counted(Path(source), result, chosen, units, on_found)
+    sketches = _holding(change(_counted(Path(source), result, units, on_found)), result, chosen)
     if into_folder:
-        _write_each(sketches, target, chosen)
+        _write_each(sketches, result, chosen, options)
     else:
-        write(sketches if chosen.holds_many else _single(sketches, Path(source), target), target, chosen.name)
+        some = sketches if chosen.holds_many else _single(sketches, Path(source), target, chosen)
+        write(some, target, chosen.name, **options)
     return result
 
 
 def _counted(
-    source: Path, result: Conversion, chosen: Format, units: str | None, on_found: Callable[[Found], None]
+    source: Path, result: Conversion, units: str | None, on_found: Callable[[Found], None]
 ) -> Iterator[Sketch]:
     """The sketches as they are read. Fails at the end if there was none, so that nothing is left behind."""
     for found in scan(source):
@@ -66,12 +72,18 @@ def _counted(
             result.skipped[found.reason] += found.count
         else:
             result.written += 1
-            if found.constraints and not chosen.keeps_constraints:
-                result.skipped[f"a constraint, which {chosen.name} cannot hold"] += len(found.constraints)
             yield found if units is None else _measured(found, units, source)
     if not result.written:
         reasons = "; ".join(f"{count} × {reason}" for reason, count in result.skipped.most_common(5))
         raise FormatError(source, f"holds no sketch that can be read{': ' if reasons else ''}{reasons}")
+
+
+def _holding(sketches: Iterator[Sketch], result: Conversion, chosen: Format) -> Iterator[Sketch]:
+    """The same sketches, and a count of what the format cannot hold of them."""
+    for sketch in sketches:
+        if sketch.constraints and not chosen.keeps_constraints:
+            result.skipped[f"a constraint, which {chosen.name} cannot hold"] += len(sketch.constraints)
+        yield sketch
 
 
 def _measured(sketch: Sketch, units: str, source: Path) -> Sketch:
@@ -81,27 +93,35 @@ def _measured(sketch: Sketch, units: str, source: Path) -> Sketch:
         raise FormatError(source, f"cannot be measured in {units}: {error}") from error
 
 
-def _single(sketches: Iterable[Sketch], source: Path, target: Path) -> Iterator[Sketch]:
+def _single(sketches: Iterable[Sketch], source: Path, target: Path, chosen: Format) -> Iterator[Sketch]:
     """Passes one sketch on, and says what to do about a second."""
     for index, sketch in enumerate(sketches):
         if index:
             raise FormatError(
                 source,
                 f"holds more than one sketch, and a {target.suffix} file takes one; "
-                f"write to a .jsonl file, or to a folder with --format {target.suffix[1:]}",
+                f"write to a .jsonl file, or to a folder with --format {chosen.name}",
             )
         yield sketch
 
 
-def _write_each(sketches: Iterable[Sketch], folder: Path, chosen: Format) -> None:
+def _write_each(sketches: Iterable[Sketch], result: Conversion, chosen: Format, options: dict[str, Any]) -> None:
     """A file a sketch. All are written aside first, so that a failure on the way leaves none behind."""
-    suffix = chosen.suffixes[0]
+    folder, suffix = result.target, chosen.suffixes[0]
     names: set[str] = set()
+    unfit: list[UnfitError] = []
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".sketchdnn-", dir=folder.parent) as aside:
             for number, sketch in enumerate(sketches, start=1):
-                write(sketch, Path(aside, _name(sketch, number, names) + suffix), chosen.name)
+                try:
+                    write(sketch, Path(aside, _name(sketch, number, names) + suffix), chosen.name, **options)
+                except UnfitError as error:
+                    unfit.append(error)
+            result.written -= len(unfit)
+            result.skipped.update(f"a sketch that {reason_of(error)}" for error in unfit)
+            if not result.written:
+                raise FormatError(folder, f"cannot be written: no sketch fits, the last one {unfit[-1].reason}")
             folder.mkdir(exist_ok=True)
             for file in Path(aside).iterdir():
                 file.replace(folder / file.name)

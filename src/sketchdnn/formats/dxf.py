@@ -21,6 +21,8 @@ from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Point, Primitiv
 
 from .atomic import replacing
 from .dxf_entities import CONSTRUCTION_LAYER, NO_LENGTH, TooManyEntitiesError, primitives_of
+from .dxf_polylines import Polyline
+from .dxf_polylines import polylines as polylines_of
 from .format import Format, only_one
 from .found import FormatError, Found, Skipped
 
@@ -73,14 +75,17 @@ def read(path: Path) -> Iterator[Found]:
     yield from (Skipped(reason, count=count) for reason, count in skipped.items() if count)
 
 
-def write(sketches: Iterable[Sketch], path: Path) -> None:
-    """One sketch as a DXF of version R2010: the same sketch gives the same bytes."""
+def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) -> None:
+    """One sketch as a DXF of version R2010: the same sketch gives the same bytes.
+
+    An entity a primitive, in the sketch's order; or where curves join, a polyline for each loop and chain.
+    """
     sketch = only_one(sketches, path)
     with _no_clock(), replacing(path) as temporary:
-        _document(sketch).saveas(temporary)
+        _document(sketch, polylines_of(sketch) if polylines else sketch).saveas(temporary)
 
 
-FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, keeps_constraints=False)
+FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, keeps_constraints=False, options=("polylines",))
 
 
 @contextmanager
@@ -96,15 +101,20 @@ def _no_clock() -> Iterator[None]:
         options.write_fixed_meta_data_for_testing = before
 
 
-def _document(sketch: Sketch) -> Drawing:
+def _document(sketch: Sketch, items: Iterable[Polyline | Primitive]) -> Drawing:
     from ezdxf.filemanagement import new
 
     document = new("R2010", units=_CODES[sketch.units] if sketch.units else 0)
     document.linetypes.add("DASHED", pattern=[0.75, 0.5, -0.25], description="Dashed __ __ __")
     document.layers.add(CONSTRUCTION_LAYER, linetype="DASHED")
     space = document.modelspace()
-    for primitive in sketch:
-        _add(space, primitive)
+    for item in items:
+        if isinstance(item, Polyline):
+            # Which bends the way to the next corner: tan(sweep / 4), negative for clockwise.
+            points = [(*corner.at, math.tan(corner.sweep / 4)) for corner in item.wire]
+            space.add_lwpolyline(points, format="xyb", close=item.closed)
+        else:
+            _add(space, item)
     if len(sketch):
         box = bounds(sketch)
         size = box.size or 1.0

@@ -1,4 +1,4 @@
-"""What every file format offers: a reader that streams, and beside it, where we can write it, a writer."""
+"""What every file format offers: a reader that streams, a writer beside it, or one of the two alone."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ class Format:
 
     `read` streams what it finds, so that a file larger than memory can be read; it raises `FormatError` for a file that
     is not in this format at all. `write` takes any iterable, so that a stream can be written as it is read, and leaves
-    a whole file or none. `recognises(path, head)` judges by name and first bytes. `keeps_constraints` is false where
-    writing leaves them out, so that the loss can be told.
+    a whole file or none; `options` names the keywords it takes besides. `recognises(path, head)` judges by name and
+    first bytes. `keeps_constraints` is false where writing leaves them out, so that the loss can be told.
     """
 
     name: str
     suffixes: tuple[str, ...]
     holds_many: bool
     recognises: Callable[[Path, bytes], bool]
-    read: Callable[[Path], Iterator[Found]]
-    write: Callable[[Iterable[Sketch], Path], None] | None = None
+    read: Callable[[Path], Iterator[Found]] | None = None
+    write: Callable[..., None] | None = None
     keeps_constraints: bool = True
+    options: tuple[str, ...] = ()
 
 
 def only_one(sketches: Iterable[Sketch], path: Path) -> Sketch:

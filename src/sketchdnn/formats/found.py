@@ -19,6 +19,10 @@ class FormatError(SketchError):
         self.reason = reason
 
 
+class UnfitError(FormatError):
+    """A sketch that a format cannot hold, such as an open profile in a file of solids; another may be fine."""
+
+
 def shown(path: Path | str) -> str:
     """A path as it can be printed: it may hold bytes that are no UTF-8."""
     return str(path).encode(errors="backslashreplace").decode()

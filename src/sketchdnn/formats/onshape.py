@@ -1,22 +1,27 @@
-"""Raw Onshape JSON, the source of SketchGraphs: files of sketch features.
+"""Onshape JSON, the source of SketchGraphs: files of sketch features, as its REST API gives and takes them.
 
 Entities and constraints mean what they mean in SketchGraphs; here they have names instead of numbers. A constraint
 refers to an entity by its id, to a part of one by `<id>.start`, and to anything outside by a query. Where a dimension's
-label sits on the screen, and which tool drew a thing, is not read.
+label sits on the screen, and which tool drew a thing, is not read. Each object says its type in an old form,
+`{"typeName": "BTMSketch", "message": {…}}`, or a new one, `{"btType": "BTMSketch-151", …}`. We write the new one: one
+sketch as the body of the call that adds a feature, many as a list of features.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.geometry import Part
+from sketchdnn.geometry import Part, Sketch, SketchError
 
+from .atomic import replacing
 from .format import Format
 from .found import FormatError, Found, Skipped
+from .onshape_features import Json, feature_of, noted
 from .sketchgraphs.drafts import DAMAGED, LEFT_OUT, OUTSIDE, Draft, Target, assemble
 from .sketchgraphs.entities import Entities
 from .sketchgraphs.ops import EntityType
@@ -45,7 +50,6 @@ _DISPLAY = frozenset({"sketchToolType", "radiusDisplay"})
 _DOCUMENT = re.compile(r"(\d+_[0-9a-f]{24})_featurescript_\d+")
 
 Targets = dict[str, Target]
-Json = dict[str, Any]
 
 
 def read(path: Path) -> Iterator[Found]:
@@ -63,6 +67,30 @@ def read(path: Path) -> Iterator[Found]:
     yield from _sketches(features, path.stem)
 
 
+def write(sketches: Iterable[Sketch], path: Path) -> None:
+    """One sketch as the body of a call to the API, several as the features of a document."""
+    stream = iter(sketches)
+    first = list(islice(stream, 2))
+    if not first:
+        raise FormatError(path, "is to hold sketches, and there is none")
+    try:
+        if len(first) == 1:
+            text = _text({"btType": "BTFeatureDefinitionCall-1406", "feature": feature_of(first[0])})
+        else:
+            features = [feature_of(sketch, number) for number, sketch in enumerate(chain(first, stream), start=1)]
+            text = _text({"btType": "BTFeatureListResponse-2457", "features": features})
+    except SketchError as error:
+        raise FormatError(path, f"cannot be written: {error}") from error
+    if len(text) > LARGEST_FILE:
+        raise FormatError(path, f"would be larger than {LARGEST_FILE >> 20} MiB; write to a folder, a file a sketch")
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="ascii")
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
 def _parse(data: bytes) -> object:
     """What JSON text holds, or None."""
     try:
@@ -78,6 +106,8 @@ def _features(parsed: object) -> list[Any] | None:
             return parsed
         case {"features": list(features)}:
             return features
+        case {"feature": dict(feature)}:
+            return [feature]
         case {"entities": list()} | {"message": {"entities": list()}}:
             return [parsed]
     return None
@@ -111,30 +141,27 @@ def _draft(sketch: Json, owner: int, entities: Entities, extra: Json) -> Draft:
         _add_entity(item, owner, entities, targets)
     constraints = sketch.get("constraints")
     for item in constraints if isinstance(constraints, list) else []:
-        match item:
-            case {"message": {"constraintType": str(name), "parameters": list(parameters)}} if name:
+        match _opened(item)[1]:
+            case {"constraintType": str(name), "parameters": list(parameters), **fields} if name:
                 refs, params = _parameters(parameters, targets)
                 # SketchGraphs has the same names, in other letters.
-                draft.constraints.append((name.title(), refs, params))
+                draft.constraints.append((name.title(), refs, noted(fields.get("name"), params)))
             case _:
                 draft.skipped[DAMAGED] += 1
     return draft
 
 
 def _add_entity(item: object, owner: int, entities: Entities, targets: Targets) -> None:
-    match item:
-        case {"typeName": str(type_), "message": dict(fields)}:
-            pass
-        case _:
-            entities.leave_out(owner, "an entity of unknown type")
-            return
+    type_, fields = _opened(item)
+    if not type_:
+        entities.leave_out(owner, "an entity of unknown type")
+        return
     if type_ in _NO_CURVE:
         entities.leave_out(owner, _NO_CURVE[type_])
         return
-    geometry = ""
-    match fields.get("geometry"):
-        case {"typeName": str(geometry), "message": dict(curve)}:
-            fields = curve | fields
+    geometry, curve = _opened(fields.get("geometry"))
+    if geometry:
+        fields = curve | fields
     label = _LABELS.get((type_, geometry), _GEOMETRY_LABELS.get(geometry, EntityType.UNKNOWN))
     number = len(entities)
     if not entities.add(owner, label, fields):
@@ -149,20 +176,28 @@ def _parameters(parameters: list[Any], targets: Targets) -> tuple[tuple[Target, 
     refs: list[tuple[int, Target]] = []
     params: Json = {}
     for parameter in parameters:
-        match parameter:
-            case {"typeName": "BTMParameterString", "message": {"parameterId": str(key), "value": str(name)}} if (
-                key.startswith("local")
-            ):
+        match _opened(parameter):
+            case ("BTMParameterString", {"parameterId": str(key), "value": str(name)}) if key.startswith("local"):
                 refs.append((_place(key.removeprefix("local")), _target(name, targets)))
-            case {"message": {"parameterId": str(key)}} if key.startswith("external"):
+            case (_, {"parameterId": str(key)}) if key.startswith("external"):
                 refs.append((_place(key.removeprefix("external")), OUTSIDE))
-            case {"message": {"parameterId": str(key)}} if key.startswith("label") or key in _DISPLAY:
+            case (_, {"parameterId": str(key)}) if key.startswith("label") or key in _DISPLAY:
                 pass
-            case {"message": {"parameterId": str(key), "expression": value}}:
+            case (_, {"parameterId": str(key), "expression": value}):
                 params[key] = value
-            case {"message": {"parameterId": str(key), "value": value}}:
+            case (_, {"parameterId": str(key), "value": value}):
                 params[key] = value
     return tuple(target for _, target in sorted(refs, key=lambda ref: ref[0])), params
+
+
+def _opened(item: object) -> tuple[str, Json]:
+    """The type of an object and its fields, in either form; no type or no fields where there is none."""
+    if not isinstance(item, dict):
+        return "", {}
+    old, new, fields = item.get("typeName"), item.get("btType"), item.get("message")
+    if isinstance(fields, dict):
+        return old if isinstance(old, str) else "", fields
+    return (new.partition("-")[0], item) if isinstance(new, str) else ("", {})
 
 
 def _place(role: str) -> int:
@@ -183,4 +218,4 @@ def _recognises(path: Path, head: bytes) -> bool:
     return path.suffix.lower() == ".json" and b'"primitives"' not in head and any(word in head for word in words)
 
 
-FORMAT = Format("onshape", (".json",), holds_many=True, recognises=_recognises, read=read)
+FORMAT = Format("onshape", (".onshape.json",), holds_many=True, recognises=_recognises, read=read, write=write)

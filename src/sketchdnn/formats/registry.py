@@ -6,13 +6,14 @@ Whatever a file holds, reading it gives sketches, counted reasons, or one `Forma
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sketchdnn.geometry import Sketch, SketchError
 
-from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, svg
+from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
 from .containers import folder_files, is_tar, tar_files
 from .format import HEAD_BYTES, Format
 from .found import FormatError, Found, Reading, Skipped, gather, reason_of
@@ -28,6 +29,10 @@ FORMATS: tuple[Format, ...] = (
     onshape.FORMAT,
     svg.FORMAT,
     dxf.FORMAT,
+    solids.STEP,
+    solids.STL,
+    solids.CADQUERY,
+    solids.BUILD123D,
 )
 
 
@@ -53,14 +58,23 @@ def scan(path: str | Path) -> Iterator[Found]:
             yield from _scan_file(path)
 
 
-def write(sketches: Sketch | Iterable[Sketch], path: str | Path, format: str | None = None) -> None:  # noqa: A002
-    """Write one sketch or many, in the named format or the one that the suffix of `path` means."""
+def write(
+    sketches: Sketch | Iterable[Sketch],
+    path: str | Path,
+    format: str | None = None,  # noqa: A002
+    **options: Any,
+) -> None:
+    """Write one sketch or many, in the named format or the one that the suffix of `path` means.
+
+    `options` are the format's own: `height=5` (millimetres) of a solid or script, `polylines=True` of a DXF,
+    `dimensions=True` of a FreeCAD document.
+    """
     path = Path(path)
-    chosen = writer_of(path, format)
+    chosen = writer_of(path, format, options)
     if chosen.write is None:  # writer_of offers none such
         raise FormatError(path, f"{chosen.name} is read only")
     try:
-        chosen.write((sketches,) if isinstance(sketches, Sketch) else sketches, path)
+        chosen.write((sketches,) if isinstance(sketches, Sketch) else sketches, path, **options)
     except OSError as error:
         raise FormatError(path, f"cannot be written ({error.strerror or error})") from error
 
@@ -77,29 +91,41 @@ def format_of(path: str | Path) -> Format:
                 return candidate
         by_name = _by_suffix(path, FORMATS)
     if by_name is None:
-        raise FormatError(path, f"is in no format that we read: {_suffixes(FORMATS)}, or a folder or tar of these")
+        readable = _suffixes(f for f in FORMATS if f.read)
+        raise FormatError(path, f"is in no format that we read: {readable}, or a folder or tar of these")
     return by_name  # whose reader can say best what is wrong with it
 
 
-def writer_of(path: str | Path, name: str | None = None) -> Format:
-    """The format to write `path` in: the one named, or the one that its suffix means."""
+def writer_of(path: str | Path, name: str | None = None, options: Collection[str] = ()) -> Format:
+    """The format to write `path` in: the one named, or the one that its suffix means. It must have these options."""
     writable = [f for f in FORMATS if f.write]
-    if name is not None:
-        for candidate in writable:
-            if name.lower() == candidate.name.lower() or f".{name}".lower() in map(str.lower, candidate.suffixes):
-                return candidate
-        names = ", ".join(f.name for f in writable)
-        raise SketchError(f"'{name}' is no format that we write; use one of {names}")
-    by_suffix = _by_suffix(Path(path), writable)
-    if by_suffix is None:
+    chosen = _by_suffix(Path(path), writable) if name is None else _by_name(name, writable)
+    if chosen is None and name is None:
         end = f"its name must end in {_suffixes(writable)}, or in / for a folder"
         raise FormatError(path, f"cannot be written: {end}")
-    return by_suffix
+    if chosen is None:
+        names = ", ".join(f.name for f in writable)
+        raise SketchError(f"'{name}' is no format that we write; use one of {names}")
+    for option in options:
+        if option not in chosen.options:
+            others = ", ".join(f.name for f in writable if option in f.options) or "no format"
+            raise SketchError(f"'{option}' is an option of {others}, not of {chosen.name}")
+    return chosen
+
+
+def _by_name(name: str, formats: Iterable[Format]) -> Format | None:
+    for candidate in formats:
+        if name.lower() == candidate.name.lower() or f".{name}".lower() in map(str.lower, candidate.suffixes):
+            return candidate
+    return None
 
 
 def _scan_file(path: Path) -> Iterator[Found]:
     with _sentences(path):
-        yield from format_of(path).read(path)
+        found = format_of(path)
+        if found.read is None:
+            raise FormatError(path, f"is for other programs: {found.name} files are written here, not read")
+        yield from found.read(path)
 
 
 def _counting(path: Path, scan_one: Callable[[Path], Iterator[Found]]) -> Iterator[Found]:

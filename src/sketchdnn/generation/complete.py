@@ -21,6 +21,7 @@ from .conditions import trained_for
 from .engine import Ask, chunk_size, device_of
 from .frames import NUM_CHOICES, check_room, choose_frame, into_frame
 from .generate import STEPS, check_request
+from .repairs import Repairs, mend_all
 from .score import score
 from .walks import Finished, OnProgress, Walk, Way, check_way, finished, walk_all
 
@@ -40,7 +41,8 @@ class Completion:
     """A finished sketch: its first `given` primitives are those of the part, equal to the bit; the others were added.
 
     `room` is the size of its frame over that of the part. `repeated` counts what the model drew on top of what was
-    there, which is left out. `shortfall` says what it lacks of what was asked for, if no attempt had it.
+    there, which is left out. `shortfall` says what it lacks of what was asked for, if no attempt had it; `repair` what
+    was done to what was added, if it was to be repaired.
     """
 
     number: int
@@ -53,6 +55,7 @@ class Completion:
     rejected: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
     shortfall: str | None = None
+    repair: Repairs | None = None
 
 
 def complete(
@@ -67,13 +70,16 @@ def complete(
     steps: int = STEPS,
     sampler: str = "ancestral",
     primitives: Primitives = None,
+    repair: bool = False,
+    workers: int = 1,
     on_progress: OnProgress = lambda sketches: None,
 ) -> Iterator[Completion]:
     """Completions 0..count−1 of a part, each the best of some `tries`, in the part's own coordinates and units.
 
     `room` is the finished size over that of the part, or a range of it to try; `primitives` how many there are to be
-    in all, or a range of that. Completion i of a seed is the same whatever the count. `on_progress` hears how many
-    sketches' worth of work is done.
+    in all, or a range of that. Completion i of a seed is the same whatever the count. With `repair` what was added is
+    repaired, in large batches by so many `workers`, and judged so; what was given is not touched. `on_progress` hears
+    how many sketches' worth of work is done.
     """
     check_part(part)
     check_request(count, seed, 1.0)
@@ -83,7 +89,7 @@ def complete(
     if tries < 1:
         raise SketchError(f"each completion takes at least one try, not {tries}")
     wanted = _check_primitives(primitives, len(part), system)
-    task = _Task(system, part, seed, way, check_room(room), tries, steps, sampler, wanted)
+    task = _Task(system, part, seed, way, check_room(room), tries, steps, sampler, wanted, repair, workers)
     return _completions(task, count, _rising(on_progress))
 
 
@@ -138,6 +144,8 @@ class _Task:
     steps: int
     sampler: str
     wanted: tuple[int, int] | None
+    repair: bool
+    workers: int
 
     def how_many(self, number: int) -> int | None:
         """How many primitives this completion is to have: one of the range, by lot."""
@@ -223,14 +231,28 @@ def _tried(task: _Task, numbers: Sequence[int], attempt: int, on_progress: OnPro
         on_progress=on_progress,
     )
     outcomes = list(finished(walks, batch, task.system.rows.arc_scalar))
+    repairs: list[Repairs | None] = [None] * len(outcomes)
+    if task.repair:
+        outcomes, repairs = _repaired(task, outcomes)
     for place, number in enumerate(numbers):
         found = outcomes[place * task.tries : (place + 1) * task.tries]
         chosen = max(range(task.tries), key=lambda trial: task.rank(found[trial].sketch, standing(found[trial])))
         if found[chosen].added:
-            yield _completion(task, number, found[chosen], plans[place][0][chosen])
+            done = repairs[place * task.tries + chosen]
+            yield _completion(task, number, found[chosen], plans[place][0][chosen], done)
 
 
-def _completion(task: _Task, number: int, one: Finished, room: float) -> Completion:
+def _repaired(task: _Task, outcomes: Sequence[Finished]) -> tuple[list[Finished], list[Repairs | None]]:
+    """What walks came to after repair: it may have fewer primitives, but all that were given."""
+    given = len(task.part)
+    mended = mend_all([one.sketch for one in outcomes], given, workers=task.workers)
+    return [
+        replace(one, sketch=done.sketch, added=len(done.sketch) - given)
+        for one, done in zip(outcomes, mended, strict=True)
+    ], [done.repairs for done in mended]
+
+
+def _completion(task: _Task, number: int, one: Finished, room: float, repairs: Repairs | None) -> Completion:
     has = len(one.sketch)
     return Completion(
         number,
@@ -242,6 +264,7 @@ def _completion(task: _Task, number: int, one: Finished, room: float) -> Complet
         rejected=one.rejected,
         repaired=one.repaired,
         shortfall=f"{_told(task.wanted)} primitives were asked for, and it has {has}" if task.off(has) else None,
+        repair=repairs,
     )
 
 

@@ -26,9 +26,9 @@ class Conditions:
     `kinds` are exact for the kinds it names. Without `primitives` there is nothing else in the sketch; with it, the
     rest are primitives of kinds that were not named. `construction` is the share of primitives that are construction,
     `aspect` the width of the tight box over its height. `closed`: every curve that is not construction is part of a
-    loop, ends being joined at `score.CLOSE` of the size. `unique`: no other sketch of the run is the same, `novel`: no
-    training sketch is, both up to symmetry and on a grid of 6 bits. `best_of`: so many are drawn that meet all this,
-    and the one of the highest score is kept.
+    loop, ends being joined at `score.CLOSE` of the size, or exactly where sketches are repaired. `unique`: no other
+    sketch of the run is the same, `novel`: no training sketch is, both up to symmetry and on a grid of 6 bits.
+    `best_of`: so many are drawn that meet all this, and the one of the highest score is kept.
     """
 
     primitives: tuple[int, int] | None = None

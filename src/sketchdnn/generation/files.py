@@ -7,6 +7,7 @@ is in the page, the picture and the manifest.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,8 +20,9 @@ from sketchdnn.formats.atomic import replacing
 from sketchdnn.geometry import Sketch, SketchError
 from sketchdnn.render import Style
 
-from .manifest import Spool, entries, spools, write_manifest
+from .manifest import Spool, clear_earlier, entries, spools, write_manifest
 from .page import PAGE, Card, gallery_page
+from .repairs import Repairs
 from .share import ALONE, Share
 
 FORMATS = ("json", "svg", "dxf", "fcstd")
@@ -48,6 +50,8 @@ class Drawn(Protocol):
     def repaired(self) -> tuple[str, ...]: ...
     @property
     def shortfall(self) -> str | None: ...
+    @property
+    def repair(self) -> Repairs | None: ...
 
 
 # Writes more about a drawing to files whose names begin so, and says which: the hook for trajectories.
@@ -60,6 +64,8 @@ class Written:
 
     sketches: int = 0
     short: int = 0  # of what was asked for
+    fewer: int = 0  # the best of fewer than were asked for
+    removed: int = 0  # files of an earlier run
     seconds: dict[str, float] = field(default_factory=lambda: {"drawing": 0.0, "writing": 0.0})
 
 
@@ -82,6 +88,12 @@ def make_folder(folder: Path) -> None:
         raise FormatError(folder, f"cannot be made a folder ({error.strerror})") from error
 
 
+def check_not_replaced(source: Path, folder: Path, stem: str = "sketch") -> None:
+    """Refuses to write where the sketch that one begins with would be replaced."""
+    if source.resolve().parent == folder.resolve() and source.name.startswith(f"{stem}-"):
+        raise FormatError(source, "lies in the folder to write to, where it would be replaced; name another folder")
+
+
 def write_sketches(
     drawings: Iterable[Drawn],
     below: int,
@@ -98,7 +110,7 @@ def write_sketches(
 
     Numbers of the whole job lie `below` that one, and names are long enough for them. `facts` are the manifest's: what
     was asked for. Page and picture show sketches in that `style`. Of several processes each writes its own sketches,
-    and the first gathers.
+    and the first gathers. Files that an earlier run wrote there go when the first sketch comes, those alone.
     """
     chosen = check_formats(formats)
     make_folder(folder)
@@ -106,7 +118,7 @@ def write_sketches(
     facts, written, cards = dict(facts or {}), Written(), list[Card]()
     spool = Spool(folder, share.rank)
     try:
-        for drawing in _timed(drawings, written.seconds):
+        for drawing in _in_its_place(_timed(drawings, written.seconds), folder, stem, written, share):
             path = folder / f"{stem}-{drawing.number:0{digits}d}"
             with together() as paths:
                 for name in chosen:
@@ -118,8 +130,10 @@ def write_sketches(
                 spool.add(_entry(drawing, files, facts.get("seed")))
             written.sketches += 1
             written.short += drawing.shortfall is not None
+            written.fewer += getattr(drawing, "fewer", None) is not None
             if len(cards) < MOST_ON_PAGE:
-                cards.append(Card(drawing.number, drawing.sketch, files, drawing.shortfall))
+                repair = None if drawing.repair is None else drawing.repair.summary
+                cards.append(Card(drawing.number, drawing.sketch, files, drawing.shortfall, repair))
         spool.close()
         share.wait()
         if share.leads:
@@ -160,9 +174,14 @@ def _entry(drawing: Drawn, files: Sequence[str], seed: object) -> dict[str, Any]
         "rejected": drawing.rejected,
         "shortfall": drawing.shortfall,
     }
-    # What only some drawings have: the score of the best of several, the frame of a completion.
-    more = {name: getattr(drawing, name, None) for name in ("score", "room")}
-    return entry | {name: round(value, 4) for name, value in more.items() if value is not None}
+    if drawing.repair is not None:
+        entry["repair"] = drawing.repair.to_json()
+    # What only some drawings have: the score of the best of several, and if these were few; the frame of a completion.
+    for name in ("score", "fewer", "room"):
+        value = getattr(drawing, name, None)
+        if value is not None:
+            entry[name] = round(value, 4) if isinstance(value, float) else value
+    return entry
 
 
 def _gather(
@@ -179,8 +198,10 @@ def _gather(
     parts = spools(folder, share.world)
     if not share.alone:
         cards = [_read_back(entry, folder) for entry in islice(entries(parts), MOST_ON_PAGE)]
-        short = [entry["shortfall"] is not None for entry in entries(parts)]
-        written.sketches, written.short = len(short), sum(short)
+        counts = Counter(
+            name for entry in entries(parts) for name in ("number", "shortfall", "fewer") if _told(entry, name)
+        )
+        written.sketches, written.short, written.fewer = (counts[each] for each in ("number", "shortfall", "fewer"))
     if not cards:
         return
     seconds = {name: round(value, 3) for name, value in {**facts.pop("seconds", {}), **written.seconds}.items()}
@@ -195,7 +216,12 @@ def _read_back(entry: Mapping[str, Any], folder: Path) -> Card:
     """What another process wrote."""
     named = {Path(name).suffix: name for name in entry["files"] if len(Path(name).suffixes) == 1}
     best = next(named[suffix] for suffix in _READ_BACK if suffix in named)
-    return Card(entry["number"], read(folder / best).sketches[0], tuple(entry["files"]), entry["shortfall"])
+    sketch, repair = read(folder / best).sketches[0], entry.get("repair", {}).get("summary")
+    return Card(entry["number"], sketch, tuple(entry["files"]), entry["shortfall"], repair)
+
+
+def _told(entry: Mapping[str, Any], name: str) -> bool:
+    return entry.get(name) is not None
 
 
 def _write_gallery(cards: Sequence[Card], path: Path, style: Style | None) -> None:
@@ -204,6 +230,19 @@ def _write_gallery(cards: Sequence[Card], path: Path, style: Style | None) -> No
     captions = [str(card.number) for card in cards]
     with replacing(path) as temporary:
         gallery_png([card.sketch for card in cards], captions=captions, style=style).save(temporary, format="png")
+
+
+def _in_its_place(
+    drawings: Iterator[Drawn], folder: Path, stem: str, written: Written, share: Share
+) -> Iterator[Drawn]:
+    """The drawings; once the first is there, what an earlier run left goes, before any process writes."""
+    first = next(drawings, None)
+    if share.leads:
+        written.removed = clear_earlier(folder, stem, (PAGE, GALLERY))
+    share.wait()
+    if first is not None:
+        yield first
+        yield from drawings
 
 
 def _timed(drawings: Iterable[Drawn], seconds: dict[str, float]) -> Iterator[Drawn]:

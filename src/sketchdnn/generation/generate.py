@@ -8,12 +8,15 @@ ahead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from typing import Protocol
 
 from sketchdnn.diffusion.walk import Progress
 from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry.near import TOLERANCE
+from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import System
 from sketchdnn.systems.sampling import check_sampler, check_step_count
 
@@ -22,6 +25,8 @@ from .conditions import NO_CONDITIONS, Conditions, check_conditions
 from .engine import CHUNK, GPU_CHUNK, NUMBER_BITS, Ask, Engine, chunk_size, compiled
 from .keep import Keeper
 from .record import Recorder
+from .repairs import mend_all
+from .score import CLOSE
 from .search import Attempt, Drawing, Search, most_attempts, sized
 
 __all__ = [
@@ -64,12 +69,17 @@ def draw(
     first: int = 0,
     frames: int = 0,
     compile: bool = False,  # noqa: A002
+    repair: bool = False,
+    workers: int = 1,
     on_progress: OnProgress = lambda sketches: None,
 ) -> Iterator[Drawing]:
     """Sketches first..first+count−1 of a seed as their batches finish, the larger side of each `size` in `units`.
 
     Memory is bounded, however many there are. `frames` moments are kept of how each came about. With `compile` a GPU
     is quicker, once it has compiled. `on_progress` hears how many sketches' worth of work is done.
+
+    They come as the model drew them, which is what measurements are of; with `repair` each is repaired, on large
+    batches by so many `workers`, and it is the repaired sketch that must be what was asked for.
     """
     check_request(count, seed, size, first)
     check_sampler(sampler, system)
@@ -78,21 +88,46 @@ def draw(
     given_of = partial(given_for, conditions, seed, system=system)
     engine = Engine(compiled(system) if compile else system, seed, steps, sampler, given_of)
     place = partial(sized, size=size, units=units)
-    return draw_with(engine, count, place, conditions, first=first, frames=frames, on_progress=on_progress)
+    placing = Placing(place, repair, workers)
+    return draw_with(engine, count, placing, conditions, first=first, frames=frames, on_progress=on_progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """What becomes of what was drawn: it is repaired, if that is wanted, and then put in its place."""
+
+    place: Place
+    repair: bool = False
+    workers: int = 1
+
+    def all(self, drawn: Sequence[Decoded], names: Sequence[str]) -> list[Attempt]:
+        """Each as an attempt at the sketch of that name."""
+        placed = [self.place(each.sketch, name=name) for each, name in zip(drawn, names, strict=True)]
+        attempts = [Attempt(sketch, each) for sketch, each in zip(placed, drawn, strict=True)]
+        if not self.repair:
+            return attempts
+        there = [number for number, sketch in enumerate(placed) if sketch is not None]
+        # Before it is placed, so that in the end it has the size asked for.
+        mended = mend_all([drawn[number].sketch for number in there], workers=self.workers)
+        for number, done in zip(there, mended, strict=True):
+            sketch = self.place(done.sketch, name=names[number])
+            attempts[number] = Attempt(sketch, drawn[number], repair=done.repairs)
+        return attempts
 
 
 def draw_with(
     engine: Engine,
     count: int,
-    place: Place,
+    placing: Placing,
     conditions: Conditions = NO_CONDITIONS,
     *,
     first: int = 0,
     frames: int = 0,
     on_progress: OnProgress = lambda sketches: None,
 ) -> Iterator[Drawing]:
-    """`draw` with an engine that is ready, each sketch where `place` has it."""
-    keeper = Keeper(conditions, engine.system.known)
+    """`draw` with an engine that is ready, each sketch where `placing` has it."""
+    # What was repaired is closed if its ends meet, not if they nearly do.
+    keeper = Keeper(conditions, engine.system.known, TOLERANCE if placing.repair else CLOSE)
     recorder = Recorder(frames, engine.system.rows.arc_scalar)
     for begin in range(0, count, window := engine.chunk):
         numbers = range(first + begin, first + min(begin + window, count))
@@ -102,10 +137,16 @@ def draw_with(
         while searches:
             asks = _asks(list(searches.values()), window, most_attempts(conditions))
             tell.begin(len(found), len(searches))
-            for ask, decoded in zip(asks, engine.draw(asks, _both(tell, recorder)), strict=True):
-                placed = place(decoded.sketch, name=f"seed {engine.seed}, sketch {ask.number}")
-                searches[ask.number].attempts.append(Attempt(placed, decoded, recorder.taken(ask)))
-            found |= _settled(searches, keeper)
+            drawn = zip(asks, engine.draw(asks, _both(tell, recorder)), strict=True)
+            # Attempts ahead are looked at only where those before them would not do.
+            for _, same in groupby(drawn, key=lambda pair: pair[0].attempt):
+                some = [(ask, decoded) for ask, decoded in same if ask.number in searches]
+                names = [f"seed {engine.seed}, sketch {ask.number}" for ask, _ in some]
+                attempts = placing.all([decoded for _, decoded in some], names)
+                for (ask, _), attempt in zip(some, attempts, strict=True):
+                    searches[ask.number].attempts.append(replace(attempt, frames=recorder.taken(ask)))
+                found |= _settled(searches, keeper)
+            recorder.forget()
         on_progress(float(min(begin + window, count)))
         yield from (found[number] for number in numbers)
 

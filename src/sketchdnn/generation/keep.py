@@ -29,9 +29,12 @@ class Shortfall:
     distance: float
 
 
-def shortfall(conditions: Conditions, sketch: Sketch) -> Shortfall | None:
-    """What a sketch lacks of what it must be by itself; None if nothing. Whether it is new, a `Keeper` knows."""
-    return _joined(_lacking(conditions, sketch))
+def shortfall(conditions: Conditions, sketch: Sketch, close: float = CLOSE) -> Shortfall | None:
+    """What a sketch lacks of what it must be by itself; None if nothing. Whether it is new, a `Keeper` knows.
+
+    Ends count as joined at `close` of the size.
+    """
+    return _joined(_lacking(conditions, sketch, close))
 
 
 @dataclass(slots=True)
@@ -40,11 +43,12 @@ class Keeper:
 
     conditions: Conditions
     known: Known | None = None
+    close: float = CLOSE
     kept: set[int] = field(default_factory=set)
 
     def shortfall(self, sketch: Sketch) -> Shortfall | None:
         """What a sketch lacks, beside those that were kept before it."""
-        lacking = list(_lacking(self.conditions, sketch))
+        lacking = list(_lacking(self.conditions, sketch, self.close))
         if self.conditions.unique or self.conditions.novel:
             key = sketch_key(sketch)
             if self.conditions.unique and key in self.kept:
@@ -65,7 +69,7 @@ def sketch_key(sketch: Sketch) -> int:
     return int(symmetric_keys(encode_table(to_table([placed]), max_primitives=len(sketch)), GRID)[0])
 
 
-def _lacking(conditions: Conditions, sketch: Sketch) -> Iterator[Shortfall]:
+def _lacking(conditions: Conditions, sketch: Sketch, close: float) -> Iterator[Shortfall]:
     number = len(sketch)
     if conditions.count is not None and (off := _outside(number, conditions.count)):
         yield Shortfall(f"it has {number} primitives, not {_span(conditions.count)}", off)
@@ -81,7 +85,7 @@ def _lacking(conditions: Conditions, sketch: Sketch) -> Iterator[Shortfall]:
     if conditions.aspect is not None:
         yield from _aspect(conditions.aspect, sketch)
     if conditions.closed:
-        yield from _open(sketch)
+        yield from _open(sketch, close)
 
 
 def _aspect(wanted: tuple[float, float], sketch: Sketch) -> Iterator[Shortfall]:
@@ -94,8 +98,8 @@ def _aspect(wanted: tuple[float, float], sketch: Sketch) -> Iterator[Shortfall]:
         yield Shortfall(f"its width is {ratio:.3g} of its height, not {_span(wanted)}", max(off, tiny))
 
 
-def _open(sketch: Sketch) -> Iterator[Shortfall]:
-    found = profile(sketch, CLOSE)
+def _open(sketch: Sketch, close: float) -> Iterator[Shortfall]:
+    found = profile(sketch, close)
     if found.chains:
         count = len(found.chains)
         yield Shortfall(f"{count} {'chain is' if count == 1 else 'chains are'} left open", float(count))

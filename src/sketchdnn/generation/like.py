@@ -21,7 +21,7 @@ from sketchdnn.systems.sampling import check_sampler, check_step_count
 
 from .conditions import NO_CONDITIONS, Conditions, check_conditions
 from .engine import Engine, compiled, device_of
-from .generate import STEPS, UNITS, Drawing, OnProgress, check_request, draw_with
+from .generate import STEPS, UNITS, Drawing, OnProgress, Placing, check_request, draw_with
 from .rows import rows_of
 
 STRENGTH = 0.3
@@ -40,12 +40,14 @@ def draw_like(
     first: int = 0,
     frames: int = 0,
     compile: bool = False,  # noqa: A002
+    repair: bool = False,
+    workers: int = 1,
     on_progress: OnProgress = lambda sketches: None,
 ) -> Iterator[Drawing]:
     """Variations first..first+count−1 of a seed. A `strength` near 0 gives the sketch back, 1 anything the model draws.
 
     `steps` are those of a whole walk, of which a variation takes its share. All `conditions` are met by drawing again:
-    nothing is given beside the sketch. `compile` is that of `draw`.
+    nothing is given beside the sketch. `compile`, `repair` and `workers` are those of `draw`.
     """
     check_request(count, seed, 1.0, first)
     check_sampler(sampler, system)
@@ -55,7 +57,8 @@ def draw_like(
     fewer = min(start.t, max(1, round(steps * strength)))
     engine = Engine(compiled(system) if compile else system, seed, fewer, sampler, start=start)
     place = partial(_placed, where=where, units=sketch.units or UNITS)
-    return draw_with(engine, count, place, conditions, first=first, frames=frames, on_progress=on_progress)
+    placing = Placing(place, repair, workers)
+    return draw_with(engine, count, placing, conditions, first=first, frames=frames, on_progress=on_progress)
 
 
 def start_like(system: System, sketch: Sketch, strength: float) -> tuple[Start, Placement]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,6 +19,8 @@ from sketchdnn.formats import FormatError
 from sketchdnn.formats.atomic import replacing
 
 MANIFEST = "manifest.json"
+# What files of sketches are called after their stem: nothing else is taken for one, whatever a manifest says.
+_NUMBERED = r"-\d{4,10}(\.trajectory)?\.\w{2,5}"
 
 
 class Spool:
@@ -72,6 +75,43 @@ def write_manifest(folder: Path, facts: Mapping[str, Any], parts: Iterable[Path]
             out.write(("," if number else "") + "\n  " + json.dumps(entry, ensure_ascii=False))
         out.write("\n ]\n}\n")
     return path
+
+
+def clear_earlier(folder: Path, stem: str, beside: Iterable[str]) -> int:
+    """Remove the sketches of that stem that an earlier run's manifest lists, it and files `beside` it; says how many.
+
+    So that no sketch of another run lies among the new ones. Files that it does not list stay.
+    """
+    path = folder / MANIFEST
+    ours = re.compile(re.escape(stem) + _NUMBERED, re.ASCII)
+    removed = 0
+    try:
+        for name in _listed(path):
+            if ours.fullmatch(name) and (folder / name).is_file():
+                (folder / name).unlink()
+                removed += 1
+        if removed:
+            for name in (*beside, MANIFEST):
+                (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise FormatError(path, f"lists files that cannot be removed ({error.strerror})") from error
+    return removed
+
+
+def _listed(path: Path) -> Iterator[str]:
+    """The names that a manifest lists, read a line at a time, as `write_manifest` writes them."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            try:
+                entry = json.loads(line.strip().removesuffix(","))
+            except (ValueError, RecursionError):
+                continue
+            names = entry.get("files") if isinstance(entry, dict) else None
+            for name in names if isinstance(names, list) else ():
+                if isinstance(name, str):
+                    yield name
 
 
 def _version() -> str:

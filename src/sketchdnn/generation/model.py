@@ -54,6 +54,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         unique: bool = False,
         novel: bool = False,
         best_of: int = 1,
+        repair: bool = True,
     ) -> list[Sketch]:
         """Sketches first..first+count−1 of a seed, the larger side of each `size` in `units`.
 
@@ -61,6 +62,9 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         `kinds={"line": 8, "circle": 2}`, the share of `construction` and the `aspect` (width over height) as ranges,
         only `closed` profiles, no two alike (`unique`), none of the training corpus (`novel`), and for each the best
         of several. A sketch that comes only close is among them: `draw` says what it lacks.
+
+        They are repaired, as those of the command are: near ends meet, nothing is there twice, and each carries the
+        constraints that hold in it. `repair=False` gives what the model drew, which is what its scores are of.
         """
         conditions = Conditions(
             primitives=_whole_range(primitives),
@@ -81,15 +85,16 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             size=size,
             units=units,
             conditions=conditions,
+            repair=repair,
         )
         return [drawing.sketch for drawing in drawn]
 
-    def draw(self, count: int = 1, **options: Any) -> Iterator[Drawing]:
+    def draw(self, count: int = 1, *, repair: bool = True, **options: Any) -> Iterator[Drawing]:
         """The same one by one as they are drawn, each with an account of it; for a million, and for the curious.
 
         Takes the options of `sketchdnn.generation.draw`.
         """
-        return draw(self.system, count, **options)
+        return draw(self.system, count, repair=repair, **options)
 
     def vary(
         self,
@@ -100,17 +105,22 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         strength: float = STRENGTH,
         steps: int = STEPS,
         sampler: str = "ancestral",
+        repair: bool = True,
     ) -> list[Sketch]:
         """Variations of a sketch, in its place and at its size: the greater the `strength`, up to 1, the freer."""
-        drawn = draw_like(self.system, sketch, count, seed=seed, strength=strength, steps=steps, sampler=sampler)
+        options: dict[str, Any] = {"seed": seed, "strength": strength, "steps": steps, "sampler": sampler}
+        drawn = draw_like(self.system, sketch, count, repair=repair, **options)
         return [drawing.sketch for drawing in drawn]
 
-    def complete(self, sketch: Sketch, count: int = 8, seed: int = 0, **options: Any) -> list[Sketch]:
+    def complete(
+        self, sketch: Sketch, count: int = 8, seed: int = 0, *, repair: bool = True, **options: Any
+    ) -> list[Sketch]:
         """A part with what may have been left out: its primitives come first, as they are, and then what was added.
 
-        Takes the options of `sketchdnn.generation.complete`.
+        With `repair` what was added is brought to what was there. Takes the options of `sketchdnn.generation.complete`.
         """
-        return [completion.sketch for completion in complete(self.system, sketch, count, seed=seed, **options)]
+        done = complete(self.system, sketch, count, seed=seed, repair=repair, **options)
+        return [completion.sketch for completion in done]
 
     def _save_pretrained(self, save_directory: Path) -> None:
         save_pretrained(self.system, save_directory)

@@ -49,12 +49,13 @@ nav a:hover { background: var(--accent); color: var(--card); text-decoration: no
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A sketch, the names of its files, and what it lacks."""
+    """A sketch, the names of its files, what it lacks, and how it was repaired."""
 
     number: int
     sketch: Sketch
     files: tuple[str, ...]
     shortfall: str | None = None
+    repair: str | None = None
 
 
 def gallery_page(
@@ -89,11 +90,12 @@ def gallery_page(
 def _card(card: Card, seed: object, style: Style | None) -> str:
     links = "".join(f'<a href="{quote(name)}">{escape(_format(name))}</a>' for name in card.files)
     short = f'<p class="short">{escape(_printable(card.shortfall))}</p>' if card.shortfall else ""
+    repair = f"<p>{escape(_printable(card.repair))}</p>" if card.repair else ""
     from_seed = "" if seed is None else f"<span>seed {escape(str(seed))}</span>"
     return (
         f'<article id="{card.number}">\n{svg(card.sketch, 300, style=style)}'
         f'<div class="about"><h2>Sketch {card.number}{from_seed}</h2>'
-        f"<p>{escape(describe(card.sketch))}</p>{short}<nav>{links}</nav></div>\n</article>"
+        f"<p>{escape(describe(card.sketch))}</p>{short}{repair}<nav>{links}</nav></div>\n</article>"
     )
 
 

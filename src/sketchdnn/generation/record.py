@@ -55,6 +55,10 @@ class Recorder:
     def taken(self, ask: Ask) -> tuple[Moment, ...]:
         return tuple(self.moments.pop(ask, ()))
 
+    def forget(self) -> None:
+        """What nobody took."""
+        self.moments.clear()
+
 
 def nearest(times: Sequence[int], wanted: Iterable[float]) -> list[int]:
     """Which of some times are nearest to those wanted, each once, in their order.

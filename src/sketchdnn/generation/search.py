@@ -11,6 +11,7 @@ from sketchdnn.representation.decoding import Decoded
 from .conditions import ATTEMPTS, Conditions
 from .keep import Keeper, Shortfall
 from .record import Moment
+from .repairs import Repairs
 from .score import score
 
 
@@ -19,7 +20,8 @@ class Drawing:
     """A sketch, where it came from, and what the model drew that was no primitive: left out, or made one.
 
     `shortfall` says what it lacks of what was asked for, if no attempt had it all; `score` is that of the best of
-    several. `frames` show how it came about, if that was wanted.
+    several, and `fewer` says if these were not as many as asked for. `frames` show how it came about, if that was
+    wanted: they end in what the model drew. `repair` says what was done to that afterwards, if it was to be repaired.
     """
 
     number: int
@@ -30,15 +32,18 @@ class Drawing:
     shortfall: str | None = None
     score: float | None = None
     frames: tuple[Moment, ...] = ()
+    repair: Repairs | None = None
+    fewer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What was drawn, at the size asked for; no sketch if it is empty or has no extent."""
+    """What was drawn, repaired if that is wanted, at the size asked for; no sketch if it is empty or has no extent."""
 
     sketch: Sketch | None
     decoded: Decoded
     frames: tuple[Moment, ...] = ()
+    repair: Repairs | None = None
 
 
 @dataclass(slots=True)
@@ -62,21 +67,22 @@ class Search:
             if self.lacking[number] is None:
                 met.append(number)
                 if len(met) == conditions.best_of:
-                    return self._drawing(met, number + 1, conditions.best_of > 1)
+                    return self._drawing(met, number + 1, conditions.best_of)
         if len(self.attempts) < most_attempts(conditions):
             return None
-        return self._drawing(met, len(self.attempts), conditions.best_of > 1)
+        return self._drawing(met, len(self.attempts), conditions.best_of)
 
-    def _drawing(self, met: Sequence[int], looked_at: int, scored: bool) -> Drawing:
+    def _drawing(self, met: Sequence[int], looked_at: int, best_of: int) -> Drawing:
         """Of those that meet the conditions the one with the highest score, else the one that comes closest."""
-        scores = {number: score(self._sketch(number)) for number in met} if scored else {}
+        scores = {number: score(self._sketch(number)) for number in met} if best_of > 1 else {}
         if met:
             chosen = max(met, key=lambda number: (scores.get(number, 0.0), -number))
         elif self.lacking:
             chosen = min(self.lacking, key=lambda number: (_distance(self.lacking[number]), number))
         else:
             raise SketchError(f"the model drew nothing in {looked_at} attempts; use more steps or another model")
-        decoded, lack = self.attempts[chosen].decoded, self.lacking[chosen]
+        attempt, lack = self.attempts[chosen], self.lacking[chosen]
+        decoded = attempt.decoded
         rejected, repaired = (tuple(i.reason for i in issues) for issues in (decoded.rejects, decoded.repairs))
         return Drawing(
             self.number,
@@ -86,7 +92,9 @@ class Search:
             repaired,
             lack.sentence if lack else None,
             scores.get(chosen),
-            self.attempts[chosen].frames,
+            attempt.frames,
+            attempt.repair,
+            _fewer(len(met), best_of, looked_at) if met else None,
         )
 
     def _sketch(self, number: int) -> Sketch:
@@ -109,6 +117,12 @@ def sized(sketch: Sketch, size: float, units: str, name: str) -> Sketch | None:
     except GeometryError:
         return None
     return replace(placed, units=units, extra={"id": name})
+
+
+def _fewer(met: int, wanted: int, looked_at: int) -> str | None:
+    if met >= wanted:
+        return None
+    return f"it is the best of {met}, not of {wanted}: no more of {looked_at} attempts were what was asked for"
 
 
 def _distance(lack: Shortfall | None) -> float:

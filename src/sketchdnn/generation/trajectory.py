@@ -1,7 +1,8 @@
 """How a sketch came about, from noise to the end: as an animated SVG, as a GIF, and as a strip of pictures.
 
 All are drawn from the same moments: every kind that a primitive may be, as pale as it is unlikely, in the view of the
-finished sketch and in its colours, so that each primitive can be followed to where it ends.
+finished sketch and in its colours, so that each primitive can be followed to where it ends. That is what the model
+drew: repair comes after it.
 """
 
 from __future__ import annotations
@@ -72,11 +73,12 @@ class Film:
 def write_trajectory(drawn: Drawing, stem: Path) -> list[Path]:
     """Write how a drawing came about to `STEM.trajectory.svg`, `.gif` and `.png`; says which files it wrote."""
     shown = film(drawn.frames)
+    end = "the sketch" if drawn.repair is None else "before repair"
     with together() as paths:
         for suffix, content in (
             ("svg", animated_svg(shown).encode()),
             ("gif", animated_gif(shown)),
-            ("png", _png(strip(shown))),
+            ("png", _png(strip(shown, end))),
         ):
             paths.append(stem.with_name(f"{stem.name}.trajectory.{suffix}"))
             with replacing(paths[-1]) as temporary:
@@ -120,8 +122,11 @@ def animated_gif(shown: Film, side: int = SIDE) -> bytes:
     return gif(shown.pictures(side), _seconds(shown))
 
 
-def strip(shown: Film) -> Image:
-    """X_t at a handful of steps from left to right and then the sketch, as the upper rows of the paper's figure 3."""
+def strip(shown: Film, end: str = "the sketch") -> Image:
+    """X_t at a handful of steps from left to right and then the sketch, as the upper rows of the paper's figure 3.
+
+    `end` is what stands above the last picture.
+    """
     from PIL import Image, ImageDraw
 
     *before, last = shown.scenes
@@ -137,7 +142,7 @@ def strip(shown: Film) -> Image:
         x = SPACE + number * (PANEL + SPACE) + (ARROW if scene is last else 0)
         page.paste(picture, (x, HEAD))
         pen.rectangle((x, HEAD, x + PANEL - 1, HEAD + PANEL - 1), outline=BORDER_COLOR)
-        words = f"t = {scene.t:,}" if scene.t else "the sketch"
+        words = f"t = {scene.t:,}" if scene.t else end
         raster.write(page, words, x + PANEL / 2, HEAD / 2, style)
     page.paste(_arrow(style), (width - SPACE - PANEL - ARROW, HEAD))
     return page

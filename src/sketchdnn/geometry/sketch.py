@@ -65,9 +65,12 @@ class Sketch:
     def __iter__(self) -> Iterator[Primitive]:
         return iter(self.primitives)
 
-    def save(self, path: str | Path, format: str | None = None) -> None:  # noqa: A002
-        """Write to a file, in the named format or the one that its suffix means: .json, .svg, .dxf, .FCStd, …"""
-        _above("formats").write(self, path, format)
+    def save(self, path: str | Path, format: str | None = None, **options: Any) -> None:  # noqa: A002
+        """Write to a file, in the named format or the one that its suffix means: .json, .svg, .dxf, .FCStd, .step, …
+
+        `options` are the format's own, such as `height=5` (millimetres) of a solid.
+        """
+        _above("formats").write(self, path, format, **options)
 
     def _repr_svg_(self) -> str:
         """How a notebook shows it."""

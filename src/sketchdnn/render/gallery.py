@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sketchdnn.geometry import Sketch, SketchError
 
 from . import raster, vector
 from .display import Style
+from .legend import legend
+from .notes import Notes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -60,26 +62,36 @@ def gallery_svg(
     captions: Sequence[str] | None = None,
     cell: int = 200,
     style: Style | None = None,
+    notes: Sequence[Notes] | None = None,
 ) -> str:
-    """A grid of sketches, each in a card of `cell` pixels, with a line of text below it where captions are given."""
+    """A grid of sketches, each in a card of `cell` pixels, with a line of text below it where captions are given.
+
+    With notes, one for each, they are drawn with their constraints, and a legend is below all.
+    """
     sketches, captions = cards(sketches, captions)
     style = (style or Style()).sized(cell)
     grid = _grid(len(sketches), columns, cell, _caption_height(captions, style))
     width, height = grid.size
+    below, more = legend(sketches, notes, width, _legend_style(style)) if notes else ([], 0.0)
+    box = f'width="{width}" height="{vector.num(height + more)}" viewBox="0 0 {width} {vector.num(height + more)}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box}>',
         f'<rect width="100%" height="100%" fill="{PAGE_COLOR}"/>',
     ]
-    for (x, y), sketch, caption in zip(grid.corners(), sketches, captions, strict=True):
+    for (x, y), sketch, caption, note in zip(
+        grid.corners(), sketches, captions, notes_or_none(sketches, notes), strict=True
+    ):
         parts.append(f'<g transform="translate({x} {y})">')
         parts.append(
             f'<rect x="0.5" y="0.5" width="{grid.card_width - 1}" height="{grid.card_height - 1}" rx="{_INSET}" '
             f'fill="{style.background}" stroke="{BORDER_COLOR}"/>'
         )
-        parts.append(vector.drawing(sketch, cell, cell, style))
+        parts.append(vector.drawing(sketch, cell, cell, style, note))
         if caption:
             parts.append(vector.text(_fitting(caption, cell, style), cell / 2, cell + style.text_size * 0.4, style))
         parts.append("</g>")
+    if below:
+        parts.append(f'<g transform="translate(0 {height})">\n{vector.layered(below)}\n</g>')
     return "\n".join([*parts, "</svg>\n"])
 
 
@@ -90,6 +102,7 @@ def gallery_png(
     captions: Sequence[str] | None = None,
     cell: int = 200,
     style: Style | None = None,
+    notes: Sequence[Notes] | None = None,
 ) -> Image:
     """The same grid as `gallery_svg`, as pixels."""
     from PIL import Image, ImageDraw
@@ -105,15 +118,17 @@ def gallery_png(
         )
     page = Image.new("RGB", grid.size, PAGE_COLOR)
     pen = ImageDraw.Draw(page)
-    for (x, y), sketch, caption in zip(grid.corners(), sketches, captions, strict=True):
+    for (x, y), sketch, caption, note in zip(
+        grid.corners(), sketches, captions, notes_or_none(sketches, notes), strict=True
+    ):
         card = (x, y, x + grid.card_width - 1, y + grid.card_height - 1)
         pen.rounded_rectangle(card, radius=_INSET, fill=style.background, outline=BORDER_COLOR)
         # Without its outermost pixels, which are blank, so that the card keeps its border.
-        drawn = raster.picture(sketch, cell, cell, style)
+        drawn = raster.picture(sketch, cell, cell, style, note)
         page.paste(drawn.crop((_INSET, _INSET, cell - _INSET, cell - _INSET)), (x + _INSET, y + _INSET))
         if caption:
             raster.write(page, _fitting(caption, cell, style), x + cell / 2, y + cell + style.text_size * 0.4, style)
-    return page
+    return raster.above(page, raster.legend_of(sketches, notes, width, _legend_style(style))) if notes else page
 
 
 def cards(sketches: Sequence[Sketch], captions: Sequence[str] | None) -> tuple[Sequence[Sketch], Sequence[str]]:
@@ -125,9 +140,19 @@ def cards(sketches: Sequence[Sketch], captions: Sequence[str] | None) -> tuple[S
     return sketches, captions
 
 
+def notes_or_none(sketches: Sequence[Sketch], notes: Sequence[Notes] | None) -> Sequence[Notes | None]:
+    """The notes of each card, if there are any."""
+    return notes or [None] * len(sketches)
+
+
 def printable(words: str) -> str:
     """Words from a file, without what would break a line, a picture or XML."""
     return "".join(letter if letter.isprintable() else " " for letter in words).strip()
+
+
+def _legend_style(style: Style) -> Style:
+    """Readable however small the cards are, on the page's own colour."""
+    return replace(style, background=PAGE_COLOR, text_size=max(style.text_size, Style().text_size))
 
 
 def _grid(count: int, columns: int | None, cell: int, caption_height: int) -> Grid:

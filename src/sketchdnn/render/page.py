@@ -8,8 +8,11 @@ from html import escape
 from sketchdnn.geometry import Sketch
 
 from .display import Style, describe
-from .gallery import cards, printable
-from .vector import FONT, svg
+from .gallery import cards, notes_or_none, printable
+from .notes import Notes
+from .vector import FONT, legend_svg, svg
+
+_KEY_WIDTH = 900
 
 _CSS = """
 :root { color-scheme: light dark; --page: #f3f4f6; --ink: #1f2933; --soft: #5b6770; --line: #dfe2e6; }
@@ -24,6 +27,8 @@ figure { margin: 0; min-width: 0; }
 figure svg { display: block; width: 100%; height: auto; border: 1px solid var(--line); border-radius: 6px; }
 figcaption { padding: 0.35rem 0.25rem 0; font-size: 0.8rem; color: var(--soft); text-align: center;
              overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.key { margin-top: 1.5rem; }
+.key svg { display: block; max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: 6px; }
 @media print { body { padding: 0; } figure { break-inside: avoid; } }
 """
 
@@ -37,18 +42,24 @@ def gallery_html(
     captions: Sequence[str] | None = None,
     cell: int = 200,
     style: Style | None = None,
+    notes: Sequence[Notes] | None = None,
 ) -> str:
-    """A page that needs nothing but itself. Cards stay white in the dark too: the colours are chosen for white."""
+    """A page that needs nothing but itself. Cards stay white in the dark too: the colours are chosen for white.
+
+    With notes, one for each sketch, constraints are drawn, each named where the pointer rests on it.
+    """
     sketches, captions = cards(sketches, [describe(sketch) for sketch in sketches] if captions is None else captions)
     tracks = str(columns) if columns else "auto-fill"
     css = _CSS.replace("FONT", FONT).replace("COLUMNS", tracks)
     if not columns:
         css = css.replace("minmax(0, 1fr)", f"minmax(min({cell}px, 100%), 1fr)")
     figures = [
-        f'<figure title="{escape(describe(sketch))}">\n{svg(sketch, cell, style=style)}'
+        f'<figure title="{escape(describe(sketch))}">\n{svg(sketch, cell, style=style, notes=note, explained=False)}'
         f"<figcaption>{escape(caption)}</figcaption>\n</figure>"
-        for sketch, caption in zip(sketches, captions, strict=True)
+        for sketch, caption, note in zip(sketches, captions, notes_or_none(sketches, notes), strict=True)
     ]
+    larger = (style or Style()).times(1.25)
+    key = [f'<div class="key">\n{legend_svg(sketches, notes, _KEY_WIDTH, larger)}</div>'] if notes else []
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -56,7 +67,9 @@ def gallery_html(
             f"<title>{escape(printable(title))}</title>\n<style>{css}</style>\n</head>\n<body>",
             f"<header><h1>{escape(printable(title))}</h1>",
             *([f"<p>{escape(printable(subtitle))}</p>"] if subtitle else []),
-            "</header>\n<main>",
+            "</header>",
+            *key,
+            "<main>",
             *figures,
             "</main>\n</body>\n</html>\n",
         ]

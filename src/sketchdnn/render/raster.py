@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ import numpy as np
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, Vec
 
 from .display import EMPTY_TEXT, Frame, Stroke, Style, frame, strokes
+from .legend import legend
+from .notes import Layer, Notes, noted
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -28,21 +30,25 @@ _CHORD_ERROR = 0.25
 _CORNER_SPACING = 25
 
 
-def png(sketch: Sketch, size: int = 400, *, style: Style | None = None) -> Image:
-    """A square picture of a sketch, `size` pixels wide; `.save(path)` writes it.
+def png(sketch: Sketch, size: int = 400, *, style: Style | None = None, notes: Notes | None = None) -> Image:
+    """A square picture of a sketch, `size` pixels wide; `.save(path)` writes it. With notes, a legend is below it.
 
     >>> png(Sketch((Circle((0, 0), 2),)), 64).size
     (64, 64)
     """
-    return picture(sketch, size, size, (style or Style()).sized(size))
+    style = (style or Style()).sized(size)
+    drawn = picture(sketch, size, size, style, notes)
+    return drawn if notes is None else above(drawn, legend_of([sketch], [notes], size, style))
 
 
-def picture(sketch: Sketch, width: int, height: int, style: Style) -> Image:
+def picture(sketch: Sketch, width: int, height: int, style: Style, notes: Notes | None = None) -> Image:
     """The sketch on its background, for a picture or for a card of a gallery."""
     if not len(sketch):
         image = painted((), Frame(width, height, (0.0, 0.0), 1.0), style)
         write(image, EMPTY_TEXT, width / 2, height / 2, style)
         return image
+    if notes is not None:
+        return layered(noted(sketch, width, height, style, notes), width, height, style.background)
     style = style.thinned(len(sketch))
     view = frame(sketch, width, height, style)
     return painted(strokes(sketch, view, style), view, style)
@@ -50,23 +56,50 @@ def picture(sketch: Sketch, width: int, height: int, style: Style) -> Image:
 
 def painted(items: Iterable[Stroke], view: Frame, style: Style) -> Image:
     """Strokes on the background, in a view of whole pixels."""
+    return layered([Layer(tuple(items), view, style)], int(view.width), int(view.height), style.background)
+
+
+def layered(layers: Sequence[Layer], width: int, height: int, background: str) -> Image:
+    """Layers one above the other, and all words on top."""
     from PIL import Image, ImageDraw
 
-    width, height = int(view.width), int(view.height)
     samples = max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, _LARGE // max(width, height)))
-    large = Image.new("RGB", (width * samples, height * samples), style.background)
+    large = Image.new("RGB", (width * samples, height * samples), background)
     pen = ImageDraw.Draw(large)
-    view, style = view.times(samples), style.times(samples)
-    for stroke in items:
-        _draw(pen, stroke.times(samples), view, style)
-    return large.reduce(samples)
+    for layer in layers:
+        view, style = layer.view.times(samples), layer.style.times(samples)
+        for stroke in layer.strokes:
+            _draw(pen, stroke.times(samples), view, style)
+    image = large.reduce(samples)
+    for layer in layers:
+        for words in layer.words:
+            write(image, words.text, *words.at, layer.style, from_left=words.from_left)
+    return image
 
 
-def write(image: Image, words: str, x: float, y: float, style: Style) -> None:
-    """Words centred on a place of the image; drawn large first, since fonts space small letters by whole pixels."""
+def legend_of(sketches: Sequence[Sketch], notes: Sequence[Notes], width: int, style: Style) -> Image:
+    """What colours and signs mean."""
+    layers, height = legend(sketches, notes, width, style)
+    return layered(layers, width, max(1, math.ceil(height)), style.background)
+
+
+def above(upper: Image, lower: Image) -> Image:
+    """Two images of one width as one."""
+    from PIL import Image
+
+    both = Image.new("RGB", (upper.width, upper.height + lower.height))
+    both.paste(upper, (0, 0))
+    both.paste(lower, (0, upper.height))
+    return both
+
+
+def write(image: Image, words: str, x: float, y: float, style: Style, *, from_left: bool = False) -> None:
+    """Words about a place of the image, or from there; drawn large first: fonts space small letters by whole pixels."""
     from PIL import Image, ImageDraw
 
     letters = _font(style.text_size * _TEXT_SAMPLES)
+    if from_left:
+        x += letters.getlength(words) / _TEXT_SAMPLES / 2
     left, top, right, bottom = letters.getbbox(words, anchor="mm")
     width = math.ceil(max(-left, right) / _TEXT_SAMPLES) + 1
     height = math.ceil(max(-top, bottom) / _TEXT_SAMPLES) + 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, Vec
 
 from .display import EMPTY_TEXT, Frame, Stroke, Style, describe, frame, strokes
+from .legend import legend
+from .notes import Layer, Notes, noted
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
@@ -17,26 +19,43 @@ _LEAST_RADIUS = 0.05
 _LEAST_RISE = 0.02
 
 
-def svg(sketch: Sketch, size: float = 400, *, style: Style | None = None) -> str:
-    """A square picture of a sketch, `size` pixels wide.
+def svg(
+    sketch: Sketch, size: float = 400, *, style: Style | None = None, notes: Notes | None = None, explained: bool = True
+) -> str:
+    """A square picture of a sketch, `size` pixels wide; with notes, its constraints and below them what they mean.
 
     >>> '<circle' in svg(Sketch((Circle((0, 0), 2),)))
     True
     """
     style = style or Style()
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{num(size)}" height="{num(size)}" '
-        f'viewBox="0 0 {num(size)} {num(size)}" role="img">\n'
-        f"<title>{escape(describe(sketch))}</title>\n"
-        f'<rect width="100%" height="100%" fill="{style.background}"/>\n'
-        f"{drawing(sketch, size, size, style.sized(size))}\n</svg>\n"
-    )
+    sized = style.sized(size)
+    below, more = legend([sketch], [notes], size, sized) if notes and explained else ([], 0.0)
+    box = f'width="{num(size)}" height="{num(size + more)}" viewBox="0 0 {num(size)} {num(size + more)}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img">',
+        f"<title>{escape(describe(sketch))}</title>",
+        f'<rect width="100%" height="100%" fill="{style.background}"/>',
+        drawing(sketch, size, size, sized, notes),
+    ]
+    if below:
+        parts.append(f'<g transform="translate(0 {num(size)})">\n{layered(below)}\n</g>')
+    return "\n".join([*parts, "</svg>\n"])
 
 
-def drawing(sketch: Sketch, width: float, height: float, style: Style) -> str:
-    """The strokes alone, as one group for a picture or for a card of a gallery."""
+def legend_svg(sketches: Sequence[Sketch], notes: Sequence[Notes], width: float, style: Style) -> str:
+    """What colours and signs mean, as a picture of its own."""
+    layers, height = legend(sketches, notes, width, style)
+    box = f'width="{num(width)}" height="{num(height)}" viewBox="0 0 {num(width)} {num(height)}"'
+    ground = f'<rect width="100%" height="100%" fill="{style.background}"/>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img">\n{ground}\n{layered(layers)}\n</svg>\n'
+
+
+def drawing(sketch: Sketch, width: float, height: float, style: Style, notes: Notes | None = None) -> str:
+    """The strokes alone, as one group for a picture or for a card of a gallery; with notes, a group for each sign."""
     if not len(sketch):
         return text(EMPTY_TEXT, width / 2, height / 2, style)
+    if notes is not None:
+        return layered(noted(sketch, width, height, style, notes))
     style = style.thinned(len(sketch))
     view = frame(sketch, width, height, style)
     return painted(strokes(sketch, view, style), view, style)
@@ -44,14 +63,29 @@ def drawing(sketch: Sketch, width: float, height: float, style: Style) -> str:
 
 def painted(items: Iterable[Stroke], view: Frame, style: Style) -> str:
     """Strokes in a view, as one group."""
-    elements = [_element(stroke, view, style) for stroke in items]
+    return _group([_element(stroke, view, style) for stroke in items])
+
+
+def layered(layers: Iterable[Layer]) -> str:
+    """Layers one above the other, a group each; its title shows where the pointer rests."""
+    groups = []
+    for layer in layers:
+        elements = [f"<title>{escape(layer.title)}</title>"] if layer.title else []
+        elements += [_element(stroke, layer.view, layer.style) for stroke in layer.strokes]
+        elements += [text(w.text, *w.at, layer.style, "start" if w.from_left else "middle") for w in layer.words]
+        if elements:
+            groups.append(_group(elements))
+    return "\n".join(groups)
+
+
+def _group(elements: Iterable[str]) -> str:
     return '<g fill="none" stroke-linecap="round">\n' + "\n".join(elements) + "\n</g>"
 
 
-def text(words: str, x: float, y: float, style: Style) -> str:
+def text(words: str, x: float, y: float, style: Style, anchor: str = "middle") -> str:
     """Words centred on x, with their middle at y. They must hold only characters that XML allows."""
     return (
-        f'<text x="{num(x)}" y="{num(y)}" dy="0.35em" text-anchor="middle" font-family="{FONT}" '
+        f'<text x="{num(x)}" y="{num(y)}" dy="0.35em" text-anchor="{anchor}" font-family="{FONT}" '
         f'font-size="{num(style.text_size)}" fill="{style.text_color}">{escape(words)}</text>'
     )
 

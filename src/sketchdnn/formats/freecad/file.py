@@ -18,6 +18,7 @@ from sketchdnn.formats.found import FormatError, Found, Skipped
 from sketchdnn.geometry import Sketch, SketchError
 
 from .objects import read_object, to_object
+from .settled import settled
 
 MAX_BYTES = 32 * 2**20
 # No honest document packs tighter (real ones: 17); a bomb does.
@@ -53,8 +54,11 @@ def read(path: Path) -> Iterator[Found]:
         yield from read_object(sketch)
 
 
-def write(sketches: Iterable[Sketch], path: Path) -> None:
-    """A document with a sketch object for each; constraints that FreeCAD would refuse are in it, switched off."""
+def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -> None:
+    """A document with a sketch object for each; constraints that FreeCAD would refuse are in it, switched off.
+
+    With `dimensions`, each gets those that its constraints lack until nothing is free to move.
+    """
     heads: list[bytes] = []
     objects: list[bytes] = []
     left = MAX_BYTES - 2**16
@@ -62,7 +66,9 @@ def write(sketches: Iterable[Sketch], path: Path) -> None:
         name = f"Sketch{number:03d}" if number else "Sketch"
         heads.append(f'<Object type="{_SKETCH}" name="{name}" Touched="1"/>\n'.encode())
         try:
-            objects.append(tostring(to_object(sketch.in_units("mm"), name), encoding="utf-8"))
+            in_mm = sketch.in_units("mm")
+            object_ = to_object(settled(in_mm) if dimensions else in_mm, name)
+            objects.append(tostring(object_, encoding="utf-8"))
         except SketchError as error:
             raise FormatError(path, f"cannot be written: {error}") from error
         left -= len(heads[-1]) + len(objects[-1])
@@ -75,7 +81,9 @@ def write(sketches: Iterable[Sketch], path: Path) -> None:
         archive.writestr(member, xml, zipfile.ZIP_DEFLATED)
 
 
-FORMAT = Format("freecad", (".FCStd",), holds_many=True, recognises=_recognises, read=read, write=write)
+FORMAT = Format(
+    "freecad", (".FCStd",), holds_many=True, recognises=_recognises, read=read, write=write, options=("dimensions",)
+)
 
 
 def _parse(path: Path) -> Element:

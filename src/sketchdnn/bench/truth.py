@@ -1,0 +1,155 @@
+"""Constraints against the truth: sketches as designers constrained them, shaken by a known amount.
+
+A true constraint counts if it holds in the clean sketch to 1e-6 of the size. It is recalled if the constraints that
+were found imply it: in the sketch that they were solved to it holds to 1e-6, which by accident no shaken one does, and
+no move that they leave free breaks it. A constraint that was found is right if it holds in the clean sketch to 1e-4.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sketchdnn.constraints import infer, solve
+from sketchdnn.constraints.holding import follows, missed_by, moves
+from sketchdnn.geometry import Arc, Circle, Constraint, GeometryError, Line, Part, Point, Primitive, Sketch, bounds
+
+TRUE, RIGHT = 1e-6, 1e-4
+ON_CURVE = "on or along"
+
+
+@dataclass
+class Score:
+    """Counts by kind, and per sketch what solving left and moved; lengths are shares of the size."""
+
+    true: Counter[str] = field(default_factory=Counter)
+    recalled: Counter[str] = field(default_factory=Counter)
+    inferred: Counter[str] = field(default_factory=Counter)
+    right: Counter[str] = field(default_factory=Counter)
+    residuals: list[float] = field(default_factory=list)
+    displacements: list[float] = field(default_factory=list)
+    jitters: list[float] = field(default_factory=list)
+    sketches: int = 0
+    failed: int = 0
+
+    def recall(self, kind: str) -> float:
+        return self.recalled[kind] / max(self.true[kind], 1)
+
+    def precision(self, kind: str | None = None) -> float:
+        """Of one kind, or of all."""
+        if kind is not None:
+            return self.right[kind] / max(self.inferred[kind], 1)
+        return sum(self.right.values()) / max(sum(self.inferred.values()), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Shaken:
+    """A sketch as it was, as it lies now, and how far its places and radii moved in the mean."""
+
+    clean: Sketch
+    sketch: Sketch
+    moved: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found in a shaken sketch, and the sketch that it was solved to; none where that failed.
+
+    `left_out` are the constraints found that the solver refused, since they contradict others.
+    """
+
+    found: tuple[Constraint, ...]
+    solved: Sketch | None
+    left_out: tuple[Constraint, ...] = ()
+
+
+def measure(sketches: Sequence[Sketch], jitter: float, tolerance: float, seed: int = 0) -> Score:
+    """Shake each sketch, infer and solve, and compare with the sketch as it was."""
+    score = Score()
+    for one in shake_all(sketches, jitter, seed):
+        count(score, one, judge(one, tolerance))
+    return score
+
+
+def judge(shaken: Shaken, tolerance: float) -> Judged:
+    """What we make of a shaken sketch."""
+    try:
+        constraints = infer(shaken.sketch, tolerance)
+    except GeometryError:  # it is too large
+        return Judged((), None)
+    solution = solve(shaken.sketch, constraints)
+    return Judged(constraints, solution.sketch if solution.warning is None else None, solution.conflicting)
+
+
+def count(score: Score, shaken: Shaken, judged: Judged) -> None:
+    """Add one sketch to a score."""
+    clean = shaken.clean
+    score.sketches += 1
+    if judged.solved is None:
+        score.failed += 1
+    else:
+        kept = [constraint for constraint in judged.found if constraint not in judged.left_out]
+        score.residuals.append(max((miss or 0.0 for miss in missed_by(judged.solved, kept)), default=0.0))
+        score.displacements.append(float(moves(shaken.sketch, judged.solved).mean()))
+        score.jitters.append(shaken.moved)
+    wanted = clean.constraints  # which nothing implies, where nothing could be solved
+    implied = follows(judged.solved, judged.found, wanted) if judged.solved else [False] * len(wanted)
+    for constraint, was, is_implied in zip(wanted, missed_by(clean, wanted), implied, strict=True):
+        if was is not None and was <= TRUE:
+            score.true[kind_of(constraint)] += 1
+            score.recalled[kind_of(constraint)] += is_implied
+    for constraint, miss in zip(judged.found, missed_by(clean, judged.found), strict=True):
+        if miss is not None:
+            score.inferred[str(constraint.type)] += 1
+            score.right[str(constraint.type)] += miss <= RIGHT
+
+
+def shake_all(sketches: Sequence[Sketch], jitter: float, seed: int = 0) -> list[Shaken]:
+    """All sketches, shaken; without those of which an arc would turn inside out."""
+    rng = np.random.default_rng(seed)
+    shaken = []
+    for clean in sketches:
+        try:
+            shaken.append(Shaken(clean, *shake(clean, jitter, rng)))
+        except GeometryError:
+            continue
+    return shaken
+
+
+def shake(sketch: Sketch, jitter: float, rng: np.random.Generator) -> tuple[Sketch, float]:
+    """Every number (coordinates of ends and centres, radii, lengths along an arc) moves by up to ±jitter of the size;
+    also how far places and radii moved in the mean.
+    """
+    most = jitter * bounds(sketch).size
+
+    def off(*numbers: float) -> list[float]:
+        return [number + float(rng.uniform(-most, most)) for number in numbers]
+
+    def one(p: Primitive) -> Primitive:
+        match p:
+            case Line():
+                a, b, c, d = off(*p.start, *p.end)
+                return replace(p, start=(a, b), end=(c, d))
+            case Point():
+                a, b = off(*p.at)
+                return replace(p, at=(a, b))
+            case Circle():
+                a, b, radius = off(*p.center, p.radius)
+                return replace(p, center=(a, b), radius=radius)
+            case Arc():
+                a, b, radius, begin, end = off(*p.center, p.radius, p.start_angle * p.radius, p.end_angle * p.radius)
+                sweep = (end - begin) / p.radius
+                return replace(p, center=(a, b), radius=radius, start_angle=begin / p.radius, sweep=sweep)
+
+    shaken = replace(sketch, primitives=tuple(one(p) for p in sketch), constraints=())
+    return shaken, float(moves(sketch, shaken).mean())
+
+
+def kind_of(constraint: Constraint) -> str:
+    """SketchGraphs says coincident for a place on a curve too."""
+    if str(constraint.type) == "coincident" and any(ref.part is Part.WHOLE for ref in constraint.refs):
+        return ON_CURVE
+    return str(constraint.type)

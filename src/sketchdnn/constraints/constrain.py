@@ -1,0 +1,133 @@
+"""All there is to do for a sketch: the constraints it has and those it means, and the sketch in which they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sketchdnn.geometry import Constraint, Ref, Sketch, SketchError
+
+from .actions import Action
+from .dimensions import dimensions
+from .freedom import Freedom
+from .infer import TOLERANCE, infer
+from .repair import REPAIR_TOLERANCE, Repaired, _contrary, repair
+from .solve import solve
+
+# How far things may move for the sake of constraints that a file has, as a share of the size.
+_FAR = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Constrained:
+    """What came of it. With a warning and no constraints but its own, the sketch is the one that went in.
+
+    `lost` are constraints that the sketch had and has no longer, because they contradict others or are about something
+    that moved or is gone; they speak of the sketch that went in. `displacement` is the largest move as a share of the
+    size, and the rest is as in `Solution`.
+    """
+
+    sketch: Sketch
+    dof: int = 0
+    freedom: tuple[Freedom, ...] = ()
+    displacement: float = 0.0
+    actions: tuple[Action, ...] = ()
+    redundant: tuple[Constraint, ...] = ()
+    lost: tuple[Constraint, ...] = ()
+    unread: tuple[Constraint, ...] = ()
+    warning: str | None = None
+
+
+def constrain(
+    sketch: Sketch,
+    tolerance: float | None = None,
+    *,
+    repairing: bool = True,
+    close: bool = True,
+    every: bool = False,
+    dimensioned: bool = False,
+) -> Constrained:
+    """Keep what a sketch says, add what it means, and move it as little as possible so that all of that holds.
+
+    With `repairing`, gaps are closed and what is there twice goes too. Without, `every` also states what is found to
+    follow from the rest. The tolerance is a share of the size; by default that of `repair`, or that of `infer`. Where
+    nothing comes of it because the sketch's own constraints contradict each other, or what is drawn, those are lost.
+    With `dimensioned`, dimensions are added until nothing is free.
+    """
+    try:
+        if repairing:
+            done = _repaired(sketch, tolerance or REPAIR_TOLERANCE, close)
+        else:
+            done = _inferred(sketch, tolerance or TOLERANCE, every)
+        if dimensioned and (not done.warning or done.sketch != sketch):
+            added = dimensions(done.sketch)
+            done = replace(done, sketch=replace(done.sketch, constraints=(*done.sketch.constraints, *added)))
+        stands = solve(done.sketch)
+    except (SketchError, np.linalg.LinAlgError) as error:
+        return Constrained(sketch, freedom=(Freedom.FREE,) * len(sketch), warning=str(error))
+    unread = (*stands.unread, *stands.skipped)
+    return replace(done, dof=stands.dof, freedom=stands.freedom, redundant=stands.redundant, unread=unread)
+
+
+def _repaired(sketch: Sketch, tolerance: float, close: bool) -> Constrained:
+    done = repair(sketch, tolerance, close=close)
+    return Constrained(
+        done.sketch,
+        displacement=done.displacement,
+        actions=done.actions,
+        lost=_lost(sketch, done),
+        warning=done.warning,
+    )
+
+
+def _lost(sketch: Sketch, done: Repaired) -> tuple[Constraint, ...]:
+    """Which constraints are no longer there. Of merged primitives it cannot be told: their ends are others."""
+    number = {i: k for k, sources in enumerate(done.sources) for i in sources}
+    merged = {i for sources in done.sources if len(sources) > 1 for i in sources}
+    there = {_key(c, c.refs) for c in done.sketch.constraints}
+    lost = []
+    for c in sketch.constraints:
+        if any(ref.primitive in merged for ref in c.refs):
+            continue
+        if any(ref.primitive is not None and ref.primitive not in number for ref in c.refs):
+            lost.append(c)
+            continue
+        refs = tuple(ref if ref.primitive is None else replace(ref, primitive=number[ref.primitive]) for ref in c.refs)
+        if _key(c, refs) not in there:
+            lost.append(c)
+    return tuple(lost)
+
+
+def _key(constraint: Constraint, refs: tuple[Ref, ...]) -> tuple[object, ...]:
+    """What a constraint says; its value to within rounding."""
+    value = None if constraint.value is None else f"{constraint.value:.9g}"
+    return (constraint.type, refs, value, constraint.name)
+
+
+def _inferred(sketch: Sketch, tolerance: float, every: bool) -> Constrained:
+    done = _once(sketch, sketch.constraints, tolerance, every)
+    if done.warning and sketch.constraints:
+        contrary = _contrary(sketch, _FAR, ())
+        given = tuple(c for c in sketch.constraints if not any(c is d for d in contrary))
+        again = _once(sketch, given, tolerance, every) if contrary else done
+        if not again.warning:
+            return replace(again, lost=(*contrary, *again.lost))
+    return done
+
+
+def _once(sketch: Sketch, given: Sequence[Constraint], tolerance: float, every: bool) -> Constrained:
+    meant = infer(sketch, tolerance, given=given)
+    solution = solve(sketch, (*given, *meant), most=_FAR)
+    if solution.warning:
+        return Constrained(sketch, warning=solution.warning)
+    left_out = {id(c) for c in solution.conflicting}
+    if not every:
+        left_out |= {id(c) for c in solution.redundant} - {id(c) for c in given}
+    kept = tuple(c for c in (*given, *meant) if id(c) not in left_out)
+    return Constrained(
+        replace(solution.sketch, constraints=kept),
+        displacement=solution.displacement,
+        lost=tuple(c for c in given if id(c) in left_out),
+    )

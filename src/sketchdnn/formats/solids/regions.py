@@ -1,0 +1,55 @@
+"""What is extruded: the regions of a sketch's profile, each an outline with holes, in millimetres."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from sketchdnn.formats.found import FormatError, UnfitError
+from sketchdnn.formats.wires import Wire, outline
+from sketchdnn.geometry import Circle, Sketch, SketchError, profile
+
+HEIGHT = 10.0  # millimetres, where nobody says
+
+Outline = Wire | Circle
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Material inside `outer` and outside of `holes`. An island in a hole is a region of its own."""
+
+    outer: Outline
+    holes: tuple[Outline, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Extrusion:
+    """Regions raised to a height, and the area that they cover by our own reckoning."""
+
+    regions: tuple[Region, ...]
+    height: float
+    area: float
+
+
+def extrusion(sketch: Sketch, height: float, path: Path) -> Extrusion:
+    """What to build for a file at `path`; a sketch that bounds no solid is refused with the reasons of its profile."""
+    if not 0 < height < math.inf:
+        raise SketchError(f"a height is a number of millimetres above 0, not {height}")
+    try:
+        sketch = sketch.in_units("mm")
+    except SketchError as error:
+        raise FormatError(path, f"cannot be measured in mm: {error}") from error
+    found = profile(sketch)
+    if not found.is_extrudable:
+        reasons = " ".join(found.reasons)
+        raise UnfitError(path, f"cannot be extruded: {reasons} Small gaps are closed by 'sketchdnn constrain'.")
+    outlines = [outline(loop, sketch.primitives) for loop in found.loops]
+    regions = [
+        Region(
+            outlines[i], tuple(outlines[j] for j, hole in enumerate(found.loops) if hole.is_hole and hole.parent == i)
+        )
+        for i, loop in enumerate(found.loops)
+        if not loop.is_hole
+    ]
+    return Extrusion(tuple(regions), float(height), found.area)

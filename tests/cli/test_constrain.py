@@ -1,0 +1,292 @@
+"""`sketchdnn constrain`: constraints that hold exactly, what was done in words, and one sentence for bad input."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from freecad_judge import ask_freecad
+from shaky import PLATE, shaken
+from typer.testing import CliRunner, Result
+
+from sketchdnn.cli.app import app, main
+from sketchdnn.constraints import solve
+from sketchdnn.formats import read, write
+from sketchdnn.geometry import Circle, Constraint, ConstraintType, Line, Ref, Sketch, bounds
+
+T = ConstraintType
+ROUGH = shaken(PLATE, 0.1)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["constrain", *map(str, arguments)])
+
+
+def constrained(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    return " ".join(result.stderr.split())
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The one sentence that the whole program says."""
+    monkeypatch.setattr(sys, "argv", ["sketchdnn", "constrain", *map(str, arguments)])
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    said = capfd.readouterr()
+    assert exit_.value.code == 2
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("sketchdnn: ")
+    return said.err
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write(ROUGH, tmp_path / "rough.json")
+    return tmp_path
+
+
+@pytest.mark.parametrize("how", ["--repair", "--no-repair"])
+def test_what_was_meant_is_found_and_holds(folder: Path, how: str) -> None:
+    said = constrained("rough.json", "--out", "part.json", how)
+    (part,) = read(folder / "part.json")
+    found = {str(c.type) for c in part.constraints}
+    assert {"coincident", "horizontal", "vertical", "tangent", "equal", "concentric"} <= found
+    assert solve(part).residual < 1e-9
+    assert solve(part).displacement < 1e-9
+    # Lines of the outline meet exactly, and are as long as was meant.
+    assert math.dist(part.primitives[0].end, part.primitives[1].start) < 1e-9  # type: ignore[union-attr]
+    assert part.primitives[0].length == pytest.approx(60, abs=0.3)
+    assert f"coincident 0 {sum(c.type is T.COINCIDENT for c in part.constraints)}" in said
+    assert f"degrees of freedom {solve(part).dof}" in said
+    assert "moved by at most 0." in said
+    assert ("repaired Joined ends" in said) == (how == "--repair")
+
+
+def test_given_constraints_are_kept(folder: Path) -> None:
+    given = (
+        Constraint(T.TANGENT, (Ref(1), Ref(2))),
+        Constraint(T.PARALLEL, (Ref(0), Ref(3))),
+        Constraint(T.OTHER, (Ref(8),), name="Projected"),
+    )
+    write(replace(ROUGH, constraints=given), folder / "some.json")
+    said = constrained("some.json", "--out", "part.json", "--no-repair")
+    (part,) = read(folder / "part.json")
+    assert part.constraints[: len(given)] == given
+    assert "parallel 1 1" in said
+    assert "not checked Projected: circle 8" in said
+
+
+@pytest.mark.parametrize("how", ["--repair", "--no-repair"])
+def test_contradictions_are_named_and_left_out(folder: Path, how: str) -> None:
+    given = (Constraint(T.HORIZONTAL, (Ref(0),)), Constraint(T.VERTICAL, (Ref(0),)))
+    write(replace(ROUGH, constraints=given), folder / "some.json")
+    said = constrained("some.json", "--out", "part.json", how)
+    (part,) = read(folder / "part.json")
+    assert "left out vertical: line 0" in said
+    assert given[0] in part.constraints
+    assert given[1] not in part.constraints
+    assert solve(part).residual < 1e-9
+
+
+def test_a_constraint_that_follows_from_others_is_named(folder: Path) -> None:
+    level = (Constraint(T.HORIZONTAL, (Ref(i),)) for i in (0, 3))
+    given = (*level, Constraint(T.PARALLEL, (Ref(0), Ref(3))))
+    write(replace(ROUGH, constraints=given), folder / "some.json")
+    assert "redundant parallel: line 0, line 3" in constrained("some.json", "--out", "part.json", "--no-repair")
+
+
+def test_a_tolerance_is_a_share_or_a_length(folder: Path) -> None:
+    apart = Sketch((Line((0, 0), (100, 0)), Line((100, 0.8), (100, 50))), units="mm")
+    write(apart, folder / "apart.json")
+    write(apart.in_units("in"), folder / "inches.json")
+
+    def joined(name: str, *how: str) -> bool:
+        constrained(name, "--out", "part.json", "--no-close", *how)
+        (part,) = read(folder / "part.json")
+        return any(c.type is T.COINCIDENT for c in part.constraints)
+
+    for name in ("apart.json", "inches.json"):
+        assert joined(name, "--tolerance", "1mm")
+        assert joined(name, "--tolerance", "1%")
+        assert joined(name, "--tolerance", "0.04in")
+        assert not joined(name, "--tolerance", "0.1mm")
+        assert not joined(name, "--tolerance", "0.1%")
+
+
+def test_nothing_moves_further_than_the_tolerance(folder: Path) -> None:
+    constrained("rough.json", "--out", "part.json", "--tolerance", "0.3%")
+    (part,) = read(folder / "part.json")
+    for p, q in zip(ROUGH.primitives[:2], part.primitives[:2], strict=True):
+        assert math.dist(p.start, q.start) <= 0.003 * bounds(ROUGH).size  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_many_in_their_order_one_or_more_at_a_time(folder: Path, workers: int) -> None:
+    sketches = [replace(shaken(Sketch(PLATE.primitives[:6]), 0.1, k), extra={"id": f"part-{k:03d}"}) for k in range(90)]
+    write(sketches, folder / "many.jsonl")
+    said = constrained("many.jsonl", "--out", "done.jsonl", "--workers", workers, "--no-repair")
+    done = read(folder / "done.jsonl").sketches
+    assert [sketch.extra["id"] for sketch in done] == [sketch.extra["id"] for sketch in sketches]
+    for before, after in zip(sketches, done, strict=True):
+        assert after.constraints
+        assert math.dist(before.primitives[0].start, after.primitives[0].start) < 1  # type: ignore[union-attr]
+    assert "90 sketches" in said
+    assert "in the median sketch" in said
+
+
+def test_many_go_to_a_folder_or_say_where_to_go(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write([ROUGH, replace(ROUGH, extra={"id": "second"})], folder / "two.jsonl")
+    constrained("two.jsonl", "--out", "parts/", "--format", "freecad")
+    assert {path.name for path in (folder / "parts").iterdir()} == {"plate.FCStd", "second.FCStd"}
+    assert "--format svg" in refused(monkeypatch, capfd, "two.jsonl", "--out", "one.svg")
+
+
+def test_a_format_without_constraints_says_so(folder: Path) -> None:
+    assert "a constraint, which dxf cannot hold" in constrained("rough.json", "--out", "part.dxf")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["--repair", "--no-repair"])
+def test_a_thousand_primitives_take_bounded_time_and_come_back(folder: Path, how: str) -> None:
+    grid = tuple(Line((x * 10.0, y * 10.0), (x * 10.0 + 8, y * 10.0 + 0.01)) for x in range(40) for y in range(25))
+    write(Sketch(grid), folder / "grid.json")
+    start = time.process_time()
+    said = constrained("grid.json", "--out", "part.json", how)
+    assert time.process_time() - start < 120
+    (part,) = read(folder / "part.json")
+    assert len(part) == len(grid)
+    assert "warning" in said or sum(c.type is T.HORIZONTAL for c in part.constraints) > 500
+
+
+def test_what_cannot_be_solved_comes_back_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sketchdnn.constraints import constrain as room
+
+    real = room.solve
+    monkeypatch.setattr(room, "solve", lambda *a, **k: replace(real(*a, **k), warning="no solution was found"))
+    said = constrained("rough.json", "--out", "part.json", "--no-repair")
+    assert "warning no solution was found" in said
+    assert read(folder / "part.json").sketches[0] == read(folder / "rough.json").sketches[0]
+
+
+def test_odd_sketches_come_back(folder: Path) -> None:
+    twice = Circle((0, 0), 2)
+    for k, sketch in enumerate([Sketch(()), Sketch((twice, twice)), Sketch((Line((0, 0), (1e-9, 0)), twice))]):
+        write(sketch, folder / f"{k}.json")
+        constrained(f"{k}.json", "--out", "part.json")
+        constrained(f"{k}.json", "--out", "part.json", "--no-repair")
+    constrained("1.json", "--out", "part.json")
+    assert len(read(folder / "part.json").sketches[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["missing.json", "--out", "part.json"], "missing.json: cannot be read"),
+        (["broken.json", "--out", "part.json"], "broken.json"),
+        (["rough.json", "--out", "part.xyz"], "part.xyz: cannot be written"),
+        (["rough.json", "--out", "part.json", "--units", "furlong"], "'furlong' is not a unit"),
+        (["rough.json", "--out", "part.json", "--tolerance", "5"], "such as 0.5%"),
+        (["rough.json", "--out", "part.json", "--tolerance", "20%"], "up to 3%"),
+        (["rough.json", "--out", "part.json", "--tolerance", "x%"], "not 'x%'"),
+        (["rough.json", "--out", "part.json", "--tolerance", "-1mm"], "--tolerance is a length"),
+        (["rough.json", "--out", "part.json", "--tolerance", "3parsec"], "--tolerance is a length"),
+        (["rough.json", "--out", "part.json", "--all-inferred"], "--no-repair"),
+    ],
+)
+def test_bad_input_is_a_sentence(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    arguments: list[str],
+    reason: str,
+) -> None:
+    (folder / "broken.json").write_text("{")
+    before = sorted(folder.iterdir())
+    assert reason in refused(monkeypatch, capfd, *arguments)
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_length_too_large_for_a_sketch_is_a_warning(folder: Path) -> None:
+    """Of many sketches one may be tiny: the others are done all the same."""
+    write([ROUGH, Sketch((Circle((0, 0), 0.1),), units="mm")], folder / "two.jsonl")
+    said = constrained("two.jsonl", "--out", "done.jsonl", "--tolerance", "0.2mm")
+    assert "warning 1 × a tolerance of" in said
+    first, second = read(folder / "done.jsonl")
+    assert first.constraints
+    assert second.primitives == (Circle((0, 0), 0.1),)
+
+
+def test_all_that_was_inferred_may_be_kept(folder: Path) -> None:
+    constrained("rough.json", "--out", "few.json", "--no-repair")
+    constrained("rough.json", "--out", "all.json", "--no-repair", "--all-inferred")
+    few, every = (read(folder / name).sketches[0].constraints for name in ("few.json", "all.json"))
+    assert set(few) <= set(every)
+
+
+def test_dimensions_leave_nothing_free_and_stay_true(folder: Path) -> None:
+    said = constrained("rough.json", "--out", "part.json", "--dimensions")
+    assert "degrees of freedom 0 everything is settled" in said
+    (part,) = read(folder / "part.json")
+    lengths = [c for c in part.constraints if c.type is T.LENGTH]
+    assert lengths
+    for c in lengths:
+        assert part.primitives[c.refs[0].primitive or 0].length == pytest.approx(c.value)
+    # Read again, nothing is found that would contradict them.
+    again = constrained("part.json", "--out", "again.json")
+    assert "left out" not in again
+    assert "degrees of freedom 0" in again
+
+
+def test_help_shows_an_example() -> None:
+    assert "sketchdnn constrain drawing.dxf" in " ".join(run("--help").stdout.split())
+
+
+def test_a_terminal_sees_progress(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    assert "constraining" in run("rough.json", "--out", "part.json").stderr
+
+
+def test_as_a_program_it_starts_and_speaks_on_stderr(folder: Path) -> None:
+    program = [sys.executable, "-m", "sketchdnn", "constrain", "rough.json", "--out", "part.FCStd"]
+    done = subprocess.run(program, capture_output=True, check=False, cwd=folder)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr.decode().startswith("part.FCStd: 1 sketch\n")
+
+
+def test_freecad_opens_and_solves_what_comes_out(folder: Path, freecadcmd: str) -> None:
+    drawn = [ROUGH, *(shaken(PLATE, 0.05 * k, seed=k) for k in range(1, 4))]
+    write([replace(s, extra={"id": f"part-{k}"}) for k, s in enumerate(drawn)], folder / "some.jsonl")
+    constrained("some.jsonl", "--out", "repaired.FCStd")
+    constrained("some.jsonl", "--out", "solved.FCStd", "--no-repair")
+    constrained("some.jsonl", "--out", "settled.FCStd", "--dimensions")
+    documents = [folder / f"{name}.FCStd" for name in ("repaired", "solved", "settled")]
+    findings = ask_freecad(freecadcmd, folder, documents, [], solve=True)
+    for path in documents:
+        ours, theirs = read(path).sketches, findings["documents"][str(path)]
+        assert len(theirs) == len(ours) == len(drawn)
+        for sketch, found in zip(ours, theirs, strict=True):
+            assert found["solve"] == 0
+            assert sum(found["constraints"].values()) >= 0.8 * len(sketch.constraints) > 10
+            for before, after in zip(found["numbers"], found["solved"], strict=True):
+                assert after == pytest.approx(before, abs=1e-6)
+
+
+def test_real_files_with_constraints(real_data: Path, folder: Path) -> None:
+    """Designers' own constraints are among those that hold in the end, all of them together."""
+    some = [s for s in read(real_data / "freecad").sketches if 4 <= len(s) <= 40][:20]
+    write(some, folder / "real.jsonl")
+    assert "20 sketches" in constrained("real.jsonl", "--out", "done.jsonl")
+    done = read(folder / "done.jsonl").sketches
+    assert all(solve(sketch).residual < 1e-8 for sketch in done)
+    assert sum(len(s.constraints) for s in done) > sum(len(s.constraints) for s in some)

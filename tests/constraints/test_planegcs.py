@@ -1,0 +1,141 @@
+"""Our solver and FreeCAD's, each as a check of the other: it is told constraints in its words, not our equations."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from strategies import assert_same
+
+from sketchdnn.bench.truth import missed_by, shake, shake_all
+from sketchdnn.constraints import infer, solve
+from sketchdnn.constraints.planegcs import solved
+from sketchdnn.constraints.variables import Variables
+from sketchdnn.formats import sketchgraphs
+from sketchdnn.geometry import (
+    Arc,
+    Circle,
+    Constraint,
+    ConstraintType,
+    GeometryError,
+    Line,
+    Part,
+    Point,
+    Primitive,
+    Ref,
+    Sketch,
+)
+
+needs_planegcs = pytest.mark.skipif(
+    find_spec("planegcs") is None,
+    reason="planegcs is not installed; building it takes a C++ compiler, Eigen and Boost",
+)
+T = ConstraintType
+
+CASES: list[tuple[tuple[Primitive, ...], Constraint]] = [
+    (
+        (Line((0, 0), (10, 1)), Line((10.1, 1.2), (12, 9))),
+        Constraint(T.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START))),
+    ),
+    ((Line((0, 0), (10, 1)), Point((4, 0.6))), Constraint(T.POINT_ON_CURVE, (Ref(1, Part.POINT), Ref(0)))),
+    ((Circle((0, 0), 5), Point((4, 2.8))), Constraint(T.POINT_ON_CURVE, (Ref(1, Part.POINT), Ref(0)))),
+    ((Line((0, 0), (10, 1)), Line((13, 1.5), (20, 2))), Constraint(T.COLLINEAR, (Ref(0), Ref(1)))),
+    ((Circle((0, 0), 5), Circle((0.2, 0.1), 3)), Constraint(T.CONCENTRIC, (Ref(0), Ref(1)))),
+    ((Circle((0, 0), 5), Circle((0.2, 0.1), 4.7)), Constraint(T.COINCIDENT, (Ref(0), Ref(1)))),
+    ((Line((0, 0), (10, 1)),), Constraint(T.HORIZONTAL, (Ref(0),))),
+    ((Circle((0, 0), 5), Circle((0.3, 20), 4)), Constraint(T.VERTICAL, (Ref(0, Part.CENTER), Ref(1, Part.CENTER)))),
+    ((Line((0, 0), (10, 1)), Line((0, 4), (9, 5.5))), Constraint(T.PARALLEL, (Ref(0), Ref(1)))),
+    ((Line((0, 0), (10, 1)), Line((3, 4), (2.5, 12))), Constraint(T.PERPENDICULAR, (Ref(0), Ref(1)))),
+    ((Line((-9, 5.2), (10, 5)), Circle((0, 0), 5)), Constraint(T.TANGENT, (Ref(0), Ref(1)))),
+    ((Circle((8.1, 0), 3), Circle((0, 0), 5)), Constraint(T.TANGENT, (Ref(0), Ref(1)))),
+    ((Circle((1.9, 0), 3), Circle((0, 0), 5)), Constraint(T.TANGENT, (Ref(0), Ref(1)))),
+    ((Line((0, 0), (10, 1)), Line((0, 4), (9, 5.5))), Constraint(T.EQUAL, (Ref(0), Ref(1)))),
+    ((Circle((0, 0), 5), Arc((20, 3), 4.8, 0.3, 2)), Constraint(T.EQUAL, (Ref(0), Ref(1)))),
+    ((Line((0, 0), (10, 1)), Point((5.2, 0.4))), Constraint(T.MIDPOINT, (Ref(1, Part.POINT), Ref(0)))),
+    (
+        (Line((0, -9), (0.3, 9)), Line((-5, 1), (5.2, 1.3))),
+        Constraint(T.SYMMETRIC, (Ref(1, Part.START), Ref(1, Part.END), Ref(0))),
+    ),
+    (
+        (Line((-5, 1), (5.2, 1.3)), Line((-5, 7), (4, 9))),
+        Constraint(T.SYMMETRIC, (Ref(0, Part.START), Ref(0, Part.END), Ref(None, Part.Y_AXIS))),
+    ),
+]
+
+
+@needs_planegcs
+@pytest.mark.parametrize(("primitives", "constraint"), CASES, ids=lambda case: str(getattr(case, "type", "")))
+def test_both_mean_the_same_by_each_kind(primitives: tuple[Primitive, ...], constraint: Constraint) -> None:
+    sketch = Sketch(primitives)
+    variables = Variables(primitives)
+    found = solved(variables, [constraint])
+    assert found is not None
+    (miss,) = missed_by(Sketch(variables.rebuilt(found)), [constraint])
+    assert miss is not None
+    assert miss < 1e-9
+    ours, theirs = solve(sketch, [constraint]), solve(sketch, [constraint], backend="planegcs")
+    assert (ours.warning, theirs.warning) == (None, None)
+    assert ours.dof == theirs.dof
+    assert_same(ours.sketch, theirs.sketch, 1e-6)
+
+
+@needs_planegcs
+def test_a_rounded_plate_comes_out_the_same() -> None:
+    quarter = np.pi / 2
+    plate = Sketch(
+        (
+            Line((0, 0), (80, 0)),
+            Arc((80, 10), 10, -quarter, quarter),
+            Line((90, 10), (90, 50)),
+            Line((90, 50), (0, 50)),
+            Line((0, 50), (0, 0)),
+            Circle((20, 25), 6),
+        )
+    )
+    for seed in range(10):
+        shaken, _ = shake(plate, 0.003, np.random.default_rng(seed))
+        constraints = infer(shaken)
+        ours, theirs = solve(shaken, constraints), solve(shaken, constraints, backend="planegcs")
+        assert (ours.dof, ours.warning) == (theirs.dof, theirs.warning)
+        assert_same(ours.sketch, theirs.sketch, 1e-6)
+
+
+@needs_planegcs
+def test_what_is_fixed_stays() -> None:
+    primitives = (Line((0, 0), (10, 1)), Line((10.1, 1.2), (12, 9)))
+    constraint = Constraint(T.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START)))
+    solution = solve(Sketch(primitives), [constraint], fixed=[1], backend="planegcs")
+    assert solution.sketch.primitives[1] == primitives[1]
+    assert solution.sketch.primitives[0].end == pytest.approx((10.1, 1.2))
+
+
+@needs_planegcs
+def test_real_sketches_come_out_the_same(real_data: Path) -> None:
+    found = sketchgraphs.FORMAT.read(real_data / "sketchgraphs" / "sg_subset.npy")
+    sketches = [item for item in islice(found, 300, 450) if isinstance(item, Sketch) and len(item) >= 4]
+    same = total = 0
+    for one in shake_all(sketches, 0.005):
+        constraints = infer(one.sketch)
+        ours, theirs = solve(one.sketch, constraints), solve(one.sketch, constraints, backend="planegcs")
+        if ours.warning or ours.conflicting:
+            continue
+        total += 1
+        assert theirs.warning or theirs.residual < 1e-9
+        same += ours.dof == theirs.dof and abs(ours.mean_displacement - theirs.mean_displacement) < 1e-6
+    assert total > 90
+    # Where several solutions lie about as near, they may choose differently.
+    assert same >= 0.95 * total
+
+
+@pytest.mark.skipif(find_spec("planegcs") is not None, reason="planegcs is installed")
+def test_without_it_a_sentence_says_what_to_do() -> None:
+    with pytest.raises(GeometryError, match="pip install planegcs"):
+        solve(Sketch((Line((0, 0), (10, 1)),)), [Constraint(T.HORIZONTAL, (Ref(0),))], backend="planegcs")
+
+
+def test_an_unknown_back_end_is_refused() -> None:
+    with pytest.raises(GeometryError, match="own or planegcs"):
+        solve(Sketch((Line((0, 0), (10, 1)),)), [Constraint(T.HORIZONTAL, (Ref(0),))], backend="other")

@@ -1,0 +1,295 @@
+"""Extrusions: the right regions, solids of the right volume, scripts that any CAD Python runs, plain refusals."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import os
+import re
+import struct
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cad_pythons import python_with
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from outlines import backwards, d_shape, permuted, rectangle, slot, turned
+
+from sketchdnn.formats import FormatError, convert, read, write
+from sketchdnn.formats.found import UnfitError
+from sketchdnn.formats.solids import files
+from sketchdnn.formats.solids.regions import extrusion
+from sketchdnn.formats.solids.scripts import build123d_script, cadquery_script
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, SketchError, profile
+
+# A plate with a slot in it, an island of an arc and its chord in that, a ring beside it; an axis and a mark.
+NESTED = Sketch(
+    (
+        Line((-40.0, -30.0), (35.0, -30.0)),
+        Arc((35.0, -25.0), 5.0, -math.pi / 2, math.pi / 2),
+        Line((40.0, 30.0), (40.0, -25.0)),
+        Line((40.0, 30.0), (-40.0, 30.0)),
+        Line((-40.0, 30.0), (-40.0, -30.0)),
+        *slot(30.0, 15.0),
+        *d_shape(4.0, 4.0),
+        Circle((60.0, 0.0), 9.0),
+        Circle((60.0, 0.0), 5.0),
+        Line((-60.0, 0.0), (80.0, 0.0), construction=True),
+        Point((0.0, 20.0)),
+    ),
+    units="mm",
+)
+AREA = 80 * 60 - (1 - math.pi / 4) * 25 - (30 * 30 + math.pi * 225) + 8 * (4 - math.sin(4)) + math.pi * (81 - 25)
+OPEN = Sketch((Line((0.0, 0.0), (10.0, 0.0)), Line((10.0, 0.0), (10.0, 5.0))), units="mm")
+
+
+def stl_volume(path: Path) -> float:
+    """Of a closed mesh, by the tetrahedra from the origin; every edge must belong to two triangles."""
+    data = path.read_bytes()
+    (count,) = struct.unpack_from("<I", data, 80)
+    assert len(data) == 84 + 50 * count
+    volume, edges = 0.0, Counter[tuple[tuple[float, ...], ...]]()
+    for i in range(count):
+        numbers = struct.unpack_from("<9f", data, 84 + 50 * i + 12)
+        a, b, c = numbers[:3], numbers[3:6], numbers[6:]
+        cross = (b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0])
+        volume += sum(x * y for x, y in zip(a, cross, strict=True)) / 6
+        edges.update(tuple(sorted(pair)) for pair in ((a, b), (b, c), (c, a)))
+    assert set(edges.values()) == {2}
+    return volume
+
+
+class TestRegions:
+    def test_an_island_is_a_region_and_a_hole_belongs_to_what_is_around_it(self) -> None:
+        what = extrusion(NESTED, 5.0, Path("x"))
+        assert [len(region.holes) for region in what.regions] == [1, 0, 1]
+        assert what.area == pytest.approx(AREA)
+
+    def test_a_sketch_is_measured_in_millimetres(self) -> None:
+        inch = Sketch((Circle((0.0, 0.0), 1.0),), units="in")
+        assert extrusion(inch, 5.0, Path("x")).area == pytest.approx(math.pi * 25.4**2)
+
+    @pytest.mark.parametrize(
+        ("sketch", "words"),
+        [
+            (OPEN, "Nothing closes to a loop. 1 chain left open, such as primitives 0 and 1"),
+            (Sketch((Point((0.0, 0.0)),)), "Nothing closes to a loop"),
+            (Sketch(()), "Nothing closes to a loop"),
+            (Sketch((Circle((0.0, 0.0), 2.0), Circle((1.0, 0.0), 2.0))), "Curves cross in 2 places"),
+        ],
+    )
+    @pytest.mark.parametrize("suffix", [".step", ".stl", ".py", ".build123d.py"])
+    def test_what_bounds_no_solid_is_refused_with_its_reason(
+        self, tmp_path: Path, sketch: Sketch, words: str, suffix: str
+    ) -> None:
+        with pytest.raises(FormatError, match=f"part{re.escape(suffix)}: cannot be extruded: {words}"):
+            sketch.save(tmp_path / f"part{suffix}")
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize("height", [0, -1, math.inf, math.nan])
+    def test_a_height_that_is_none(self, tmp_path: Path, height: float) -> None:
+        with pytest.raises(SketchError, match="a height is a number of millimetres above 0"):
+            NESTED.save(tmp_path / "part.py", height=height)
+
+
+class TestScripts:
+    def test_it_is_plain_code(self, tmp_path: Path) -> None:
+        """Whatever a file says besides numbers stays out of the code, and the numbers are literals."""
+        hostile = {
+            "name": '"""\nimport os',
+            "id": "'); os.abort(",
+            "source": "\n",
+            "primitives": {"0": {"x": "__import__"}},
+        }
+        for script in (cadquery_script, build123d_script):
+            clean = script(extrusion(NESTED, 5.0, Path("x")))
+            assert script(extrusion(replace(NESTED, extra=hostile), 5.0, Path("x"))) == clean
+            names = {node.id for node in ast.walk(ast.parse(clean)) if isinstance(node, ast.Name)}
+            assert not names & {"os", "eval", "exec", "__import__", "open", "sketchdnn"}
+            assert "sketchdnn" not in clean
+            assert clean.isascii()
+            assert max(map(len, clean.splitlines())) <= 120
+
+    def test_the_suffix_and_the_format_choose_the_library(self, tmp_path: Path) -> None:
+        for name, format_, word in (
+            ("a.py", None, "cadquery"),
+            ("b.cadquery.py", None, "cadquery"),
+            ("c.build123d.py", None, "build123d"),
+            ("d.py", "build123d", "build123d"),
+        ):
+            NESTED.save(tmp_path / name, format_, height=2.5)
+            code = (tmp_path / name).read_text()
+            assert f"import {word}" in code or f"from {word}" in code
+            assert "\nHEIGHT = 2.5\n" in code
+
+    @pytest.mark.parametrize("value", [1e-9, 123456.789, 1 / 3, 1e11, 3])
+    def test_numbers_are_literals(self, value: float) -> None:
+        code = cadquery_script(extrusion(Sketch((Circle((value, -value), value),)), 1.0, Path("x")))
+        (circle,) = re.findall(r"\.circle\((.*)\)", code)
+        assert ast.literal_eval(circle) == pytest.approx(value, rel=1e-11)
+
+    @pytest.mark.parametrize("library", ["cadquery", "build123d"])
+    def test_it_builds_the_solid(self, tmp_path: Path, library: str) -> None:
+        python = python_with(library)
+        NESTED.save(tmp_path / "part.py", library, height=7.5)
+        done = subprocess.run(
+            [python, "part.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        words = done.stdout.split()
+        assert words[0] == "part.step:"
+        assert float(words[1]) == pytest.approx(7.5 * AREA, rel=1e-9)
+        assert (tmp_path / "part.step").read_bytes().startswith(b"ISO-10303-21;")
+
+
+class TestFiles:
+    @pytest.mark.parametrize("suffix", [".step", ".stp"])
+    def test_freecad_reads_the_step_that_it_wrote(self, freecadcmd: str, tmp_path: Path, suffix: str) -> None:
+        path = tmp_path / f"part{suffix}"
+        NESTED.save(path, height=7.5)
+        script = tmp_path / "ask.py"
+        script.write_text(
+            "import os, Part\nshape = Part.read(os.environ['SKETCHDNN_STEP'])\n"
+            "print('VERDICT', shape.Volume, len(shape.Solids), shape.isValid())\n"
+        )
+        environment = {**os.environ, "SKETCHDNN_STEP": str(path), "HOME": str(tmp_path)}
+        done = subprocess.run(
+            [freecadcmd, str(script)],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        _, volume, solids, valid = re.findall(r"VERDICT.*", done.stdout)[0].split()
+        assert float(volume) == pytest.approx(7.5 * AREA, rel=1e-9)
+        assert (solids, valid) == ("3", "True")
+
+    @pytest.mark.parametrize("suffix", [".step", ".stl"])
+    def test_the_same_sketch_gives_the_same_bytes(self, freecadcmd: str, tmp_path: Path, suffix: str) -> None:
+        for name in "ab":
+            NESTED.save(tmp_path / f"{name}{suffix}")
+        a, b = ((tmp_path / f"{name}{suffix}").read_bytes() for name in "ab")
+        assert a == b
+        assert suffix == ".stl" or b"'1970-01-01T00:00:00'" in a
+
+    def test_the_mesh_is_closed_and_has_the_volume(self, freecadcmd: str, tmp_path: Path) -> None:
+        NESTED.save(tmp_path / "part.stl")
+        assert stl_volume(tmp_path / "part.stl") == pytest.approx(10 * AREA, rel=2e-3)
+
+    @settings(max_examples=4)
+    @given(
+        order=st.permutations(range(len(NESTED))),
+        angle=st.floats(0, TAU),
+        mirrored=st.booleans(),
+        scale=st.sampled_from([0.01, 1.0, 100.0]),
+    )
+    def test_however_it_is_drawn(
+        self,
+        freecadcmd: str,
+        tmp_path_factory: pytest.TempPathFactory,
+        order: list[int],
+        angle: float,
+        mirrored: bool,
+        scale: float,
+    ) -> None:
+        """The writer itself compares volumes, and refuses a solid that is not the sketch's."""
+        items = [
+            turned(backwards(p), angle, mirrored=mirrored, scale=scale) for p in permuted(NESTED.primitives, order)
+        ]
+        path = tmp_path_factory.mktemp("solid") / "part.step"
+        Sketch(tuple(items), units="mm").save(path, height=scale)
+        assert path.stat().st_size > 1000
+
+    def test_build123d_builds_what_freecad_does(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        job = [python_with("build123d"), str(Path(files.__file__).with_name("build123d_job.py"))]
+        monkeypatch.setattr(files, "_builder", lambda path: job)
+        NESTED.save(tmp_path / "part.stl", height=3)
+        assert stl_volume(tmp_path / "part.stl") == pytest.approx(3 * AREA, rel=2e-3)
+
+    def test_without_a_cad_program_it_says_what_to_install(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(files.shutil, "which", lambda name: None)
+        monkeypatch.setattr(files, "find_spec", lambda name: None)
+        with pytest.raises(FormatError, match=r"part\.step: a \.step file needs FreeCAD; install it or 'pip install"):
+            NESTED.save(tmp_path / "part.step")
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize(
+        ("code", "words"),
+        [
+            ("", "gave up"),
+            ("import time; time.sleep(60)", "was not built within 1 seconds"),
+            ("report({'error': 'BRep_API: command not done'})", "says 'BRep_API: command not done'"),
+            ("report({'valid': True, 'volume': 1.0})", "makes 1 mm³ of what should be"),
+            ("open(job['report'], 'w').write('[')", "gave up"),
+        ],
+    )
+    def test_a_program_that_fails_leaves_nothing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, words: str
+    ) -> None:
+        head = "import json, os; job = json.load(open(os.environ['SKETCHDNN_JOB']))\n"
+        head += "def report(said): json.dump(said, open(job['report'], 'w'))\n"
+        monkeypatch.setattr(files, "_builder", lambda path: [sys.executable, "-c", head + code])
+        monkeypatch.setattr(files, "LIMIT_SECONDS", 1 if "sleep" in code else 60)
+        with pytest.raises(FormatError, match=words):
+            NESTED.save(tmp_path / "part.step")
+        assert not list(tmp_path.iterdir())
+
+    def test_data_goes_as_numbers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The job is JSON with nothing of the file's text in it."""
+        code = f"import os, shutil; shutil.copy(os.environ['SKETCHDNN_JOB'], {str(tmp_path / 'job.json')!r})"
+        monkeypatch.setattr(files, "_builder", lambda path: [sys.executable, "-c", code])
+        with pytest.raises(FormatError):
+            replace(NESTED, extra={"name": "import os"}).save(tmp_path / "part.step")
+        job = json.loads((tmp_path / "job.json").read_text())
+        assert set(job) == {"kind", "out", "report", "height", "regions"}
+        assert "import" not in json.dumps(job["regions"])
+
+
+class TestMany:
+    def test_a_folder_gets_those_that_close(self, tmp_path: Path) -> None:
+        square = Sketch(tuple(rectangle(0, 0, 1, 1)), units="mm")
+        write([square, OPEN, NESTED], tmp_path / "many.jsonl")
+        result = convert(tmp_path / "many.jsonl", f"{tmp_path}/out/", format="cadquery", height=2.0)
+        assert (result.written, result.skipped["a sketch that cannot be extruded"]) == (2, 1)
+        assert len(list((tmp_path / "out").iterdir())) == 2
+
+    def test_a_folder_of_nothing_is_not_made(self, tmp_path: Path) -> None:
+        write([OPEN, OPEN], tmp_path / "many.jsonl")
+        with pytest.raises(
+            FormatError,
+            match=r"out: cannot be written: no sketch fits, the last one cannot be extruded: .* 1 chain left open",
+        ):
+            convert(tmp_path / "many.jsonl", f"{tmp_path}/out/", format="cadquery")
+        assert not (tmp_path / "out").exists()
+
+    def test_one_that_does_not_close_is_an_error(self, tmp_path: Path) -> None:
+        write(OPEN, tmp_path / "open.json")
+        with pytest.raises(UnfitError):
+            convert(tmp_path / "open.json", tmp_path / "open.py")
+
+
+@pytest.mark.parametrize("suffix", [".step", ".stl", ".py", ".build123d.py"])
+def test_they_are_written_and_not_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"part{suffix}"
+    path.write_text("ISO-10303-21;\n" if suffix == ".step" else "import os\n")
+    with pytest.raises(FormatError, match=r"is for other programs: .* files are written here, not read"):
+        read(path)
+
+
+def test_real_profiles_are_built(freecadcmd: str, real_data: Path, tmp_path: Path) -> None:
+    from sketchdnn.formats import sketchgraphs
+
+    found = sketchgraphs.FORMAT.read(real_data / "sketchgraphs/sg_subset.npy")
+    several = [s for i, s in enumerate(found) if isinstance(s, Sketch) and i % 700 == 7 and profile(s).is_extrudable]
+    assert len(several) >= 3
+    for sketch in several:
+        sketch.save(tmp_path / "part.step")
