@@ -160,12 +160,14 @@ def write_manifest(plan: Plan) -> None:
 
 def _identity(request: Request, dataset: Dataset) -> dict[str, Any]:
     """What all systems of a folder share."""
+    judged = asdict(request.settings)
+    judged.pop("repaired")  # a section more or less changes no score of the tables
     return {
         "budget": request.budget.words,
         "corpus": data_hash(dataset),
         "preset": request.preset or "each system's own",
         "seed": request.seed,
-        "protocol": {**asdict(request.settings), "sampler": "ancestral", "steps": request.steps},
+        "protocol": {**judged, "sampler": "ancestral", "steps": request.steps},
     }
 
 
