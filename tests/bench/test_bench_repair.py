@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from sketchdnn.bench.raw_samples import drawn_sketches
 from sketchdnn.bench.repair import Ends, RepairBench, count_ends, measure_repair
 from sketchdnn.cli.app import app
-from sketchdnn.constraints.repair import Repaired, repair
+from sketchdnn.constraints import Repaired, repair
 from sketchdnn.formats import write
 from sketchdnn.geometry import Circle, Line, Sketch, SketchError
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from sketchdnn.cli.app import app, main
 from sketchdnn.constraints import solve
 from sketchdnn.formats import read, write
-from sketchdnn.geometry import Circle, Constraint, ConstraintType, Line, Ref, Sketch, bounds
+from sketchdnn.geometry import Circle, Constraint, ConstraintType, Line, Ref, Sketch, bounds, profile
 
 T = ConstraintType
 ROUGH = shaken(PLATE, 0.1)
@@ -84,6 +84,15 @@ def test_given_constraints_are_kept(folder: Path) -> None:
     assert "not checked Projected: circle 8" in said
 
 
+def test_what_a_file_says_cannot_speak_to_the_terminal(folder: Path) -> None:
+    hostile = Constraint(T.OTHER, (Ref(0),), name="\x1b]0;owned\x07 [red]\n" + "x" * 10_000)
+    write(replace(ROUGH, constraints=(hostile,)), folder / "some.json")
+    said = constrained("some.json", "--out", "part.json", "--no-repair")
+    assert "not checked ]0;owned [red] x" in said
+    assert "\x1b" not in said
+    assert len(said) < 3000
+
+
 @pytest.mark.parametrize("how", ["--repair", "--no-repair"])
 def test_contradictions_are_named_and_left_out(folder: Path, how: str) -> None:
     given = (Constraint(T.HORIZONTAL, (Ref(0),)), Constraint(T.VERTICAL, (Ref(0),)))
@@ -103,13 +112,28 @@ def test_a_constraint_that_follows_from_others_is_named(folder: Path) -> None:
     assert "redundant parallel: line 0, line 3" in constrained("some.json", "--out", "part.json", "--no-repair")
 
 
+def test_what_is_drawn_stays_what_it_is_unless_told_otherwise(folder: Path) -> None:
+    """Three sides of one rectangle, and a stray line beside another, as a designer may have meant them."""
+    sides = [Line((0, 0), (40, 0)), Line((40, 0), (40, 30)), Line((40, 30), (0, 30)), Line((0, 30), (0, 0))]
+    beside = Sketch((*sides, Line((60, 0), (70, 7))), units="mm")
+    for name, sketch in {"open": Sketch(tuple(sides[:3]), units="mm"), "stray": beside}.items():
+        write(sketch, folder / f"{name}.json")
+        said = constrained(f"{name}.json", "--out", "part.json")
+        assert "moved nothing" in said
+        assert read(folder / "part.json").sketches[0].primitives == sketch.primitives
+    constrained("open.json", "--out", "part.json", "--close")
+    assert profile(read(folder / "part.json").sketches[0]).is_extrudable
+    constrained("stray.json", "--out", "part.json", "--close")
+    assert [p.construction for p in read(folder / "part.json").sketches[0]] == [False] * 4 + [True]
+
+
 def test_a_tolerance_is_a_share_or_a_length(folder: Path) -> None:
     apart = Sketch((Line((0, 0), (100, 0)), Line((100, 0.8), (100, 50))), units="mm")
     write(apart, folder / "apart.json")
     write(apart.in_units("in"), folder / "inches.json")
 
     def joined(name: str, *how: str) -> bool:
-        constrained(name, "--out", "part.json", "--no-close", *how)
+        constrained(name, "--out", "part.json", *how)
         (part,) = read(folder / "part.json")
         return any(c.type is T.COINCIDENT for c in part.constraints)
 
@@ -201,6 +225,7 @@ def test_odd_sketches_come_back(folder: Path) -> None:
         (["rough.json", "--out", "part.json", "--tolerance", "-1mm"], "--tolerance is a length"),
         (["rough.json", "--out", "part.json", "--tolerance", "3parsec"], "--tolerance is a length"),
         (["rough.json", "--out", "part.json", "--all-inferred"], "--no-repair"),
+        (["rough.json", "--out", "part.json", "--close", "--no-repair"], "--close is part of a repair"),
     ],
 )
 def test_bad_input_is_a_sentence(

@@ -171,6 +171,14 @@ def test_constraints_are_drawn_and_coloured_by_what_they_leave_free(folder: Path
     assert width == 640 < height
 
 
+def test_a_dimension_beyond_all_bounds_is_shown_as_a_fault(folder: Path) -> None:
+    line = {"type": "line", "start": [0, 0], "end": [4, 0]}
+    vast = {"type": "length", "refs": [[0, "whole"]], "value": 1e308}
+    (folder / "vast.json").write_text(json.dumps({"primitives": [line], "constraints": [vast]}))
+    view("vast.json", "--constraints", "--out", "vast.svg")
+    assert "1 over-constrained" in captions(folder / "vast.svg")
+
+
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".html"])
 def test_galleries_show_constraints_too(folder: Path, suffix: str) -> None:
     (folder / "empty.json").write_text('{"primitives": []}')

@@ -249,6 +249,24 @@ class TestConstraints:
         assert self.read_one(tmp_path, 3, {}, (3, 1)).refs == (b, line)
 
     @pytest.mark.parametrize(
+        ("xs", "expected"),
+        [
+            ((0.0, 1.0, 2.0), (1, 2, 0)),
+            ((1.0, 2.0, 0.0), (0, 2, 1)),
+            ((0.0, 2.0, 1.0 + 1e-6), (2, 1, 0)),
+            ((0.0, 1.0, 3.0), (2, 1, 0)),  # none is halfway, so they stay as the file lists them
+            ((1.0, 1.0 + 2e-16, 1.0), (2, 1, 0)),  # all are one place
+        ],
+    )
+    def test_of_three_places_the_middle_one_is_read_first(
+        self, tmp_path: Path, xs: tuple[float, ...], expected: tuple[int, ...]
+    ) -> None:
+        points = [slice(0, POINT | {"x": x}) for x in xs]
+        path = write_ops(tmp_path / "a.npy", [START, *points, slice(10, (3, 2, 1), {}), STOP])
+        (constraint,) = only(path).constraints
+        assert constraint == Constraint(T.MIDPOINT, tuple(Ref(i, Part.POINT) for i in expected))
+
+    @pytest.mark.parametrize(
         "edge",
         [
             slice(0, (9, 1), {}),

@@ -179,6 +179,14 @@ class TestFiles:
         assert a == b
         assert suffix == ".stl" or b"'1970-01-01T00:00:00'" in a
 
+    def test_a_name_in_the_current_folder_will_do(
+        self, freecadcmd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        NESTED.save("flansch ü.step")
+        assert (tmp_path / "flansch ü.step").read_bytes().startswith(b"ISO-10303-21;")
+        assert len(list(tmp_path.iterdir())) == 1
+
     def test_the_mesh_is_closed_and_has_the_volume(self, freecadcmd: str, tmp_path: Path) -> None:
         NESTED.save(tmp_path / "part.stl")
         assert stl_volume(tmp_path / "part.stl") == pytest.approx(10 * AREA, rel=2e-3)
@@ -230,6 +238,7 @@ class TestFiles:
             ("report({'error': 'BRep_API: command not done'})", "says 'BRep_API: command not done'"),
             ("report({'valid': True, 'volume': 1.0})", "makes 1 mm³ of what should be"),
             ("open(job['report'], 'w').write('[')", "gave up"),
+            (f"report({{'valid': True, 'volume': {AREA * 10}}})", "wrote nothing"),
         ],
     )
     def test_a_program_that_fails_leaves_nothing(

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from small_systems import small_system
 
+from sketchdnn.constraints import solve
 from sketchdnn.generation import complete, draw, draw_like, repairs
 from sketchdnn.generation.conditions import ATTEMPTS, Conditions
 from sketchdnn.generation.repairs import Mended, Repairs, cores, mend, mend_all
@@ -172,6 +173,22 @@ def test_completions_are_judged_after_repair(system: SketchDNN, monkeypatch: pyt
         assert (len(one.sketch), one.attempts) == (8, 4)
         assert one.shortfall == "12 primitives were asked for, and it has 8"
         assert one.repair == Repairs(dof=5)
+
+
+@pytest.mark.parametrize("said", [(), (Constraint(ConstraintType.HORIZONTAL, (Ref(0),)),)])
+def test_a_completion_says_what_holds_in_the_part_and_all_that_is_free(
+    system: SketchDNN, said: tuple[Constraint, ...]
+) -> None:
+    """For the repair the part is fixed; in a file it is not, and would come apart at its corner."""
+    (done,) = complete(system, replace(PART, constraints=said), 1, tries=1, steps=3, repair=True)
+    assert done.sketch.primitives[: len(PART)] == PART.primitives
+    of_part = {c for c in done.sketch.constraints if all(ref.primitive in range(len(PART)) for ref in c.refs)}
+    if said:
+        assert of_part == set(said)
+    else:
+        assert {ConstraintType.COINCIDENT, ConstraintType.HORIZONTAL} <= {c.type for c in of_part}
+    assert done.repair is not None
+    assert done.repair.dof == solve(done.sketch).dof
 
 
 def test_what_would_touch_what_is_given_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,6 +95,19 @@ def test_constraints_in_words() -> None:
     other = Constraint(ConstraintType.OTHER, (Ref(0),), name="Projected")
     assert describe_constraint(other, sketch) == "Projected: line 0"
     assert without_sign(replace(sketch, constraints=(value, other))) == 1
+    hostile = replace(other, name="\x1b]0;owned\x07\n" + "x" * 10_000)
+    assert re.fullmatch(r"\]0;owned  x{1,60}: line 0", describe_constraint(hostile, sketch))
+
+
+def test_what_is_at_fault_is_drawn_above_what_is_not() -> None:
+    """Two dots on one place, but for rounding."""
+    corner = Sketch((Line((0, 0), (1, 0)), Line((1, 0), (1, 1)), Line((1 + 1e-12, 0), (2, 2))))
+    ends = [(Ref(0, Part.END), Ref(1, Part.START)), (Ref(2, Part.START), Ref(0, Part.END))]
+    sketch = replace(corner, constraints=tuple(Constraint(ConstraintType.COINCIDENT, refs) for refs in ends))
+    for fault in (0, 1):
+        text = svg(sketch, 300, notes=Notes(("over",) * 3, frozenset({fault})))
+        titles = re.findall("<title>(coincident[^<]*)", text)
+        assert titles[-1] == describe_constraint(sketch.constraints[fault], sketch)
 
 
 def test_marks_shrink_where_there_is_much_to_draw() -> None:

@@ -112,7 +112,7 @@ of the default sampler.{seconds} In brackets, 95 % intervals, by sketch.
   tries: every other walk is in a frame of {low:g} times the part's size about its middle, the others in frames of up to
   {high:g} times, around it or to a side.
 - **best of {best_of}**: the one that `sketchdnn complete` would keep, by its score and by how well it fills its frame;
-  nothing of the real sketch is used to choose. **one draw** is the first of them.
+  nothing of the real sketch is used to choose, and nothing is repaired. **one draw** is the first of them.
 - **closes**: every curve that is not construction is part of a loop, ends within {within:g} (larger side 2) counting as
   joined. **recovered**: hidden primitives that an added one of the same kind and flag matches within {near:g} in every
   end, middle, centre and radius, each added one counting once. There are many good ways to finish half a sketch, so

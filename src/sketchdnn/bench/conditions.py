@@ -75,6 +75,7 @@ class ConditionsMeasured:
             "|---|---|---|---|---|",
             *(f"| {' | '.join(_cells(row))} |" for row in self.rows),
             "",
+            "All of it is of sketches as drawn, before any repair.",
             "Numbers of primitives go evenly through all the model was trained on. Kinds are mixtures of training",
             "sketches, as often as they occur there. Of given primitives, half of a built-in part's, it is asked that",
             f"they come out equal to the bit. Profiles close if ends meet within {CLOSE} of the size. A sketch is",

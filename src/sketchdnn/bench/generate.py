@@ -25,10 +25,11 @@ from sketchdnn.systems import System, from_pretrained, load_preset
 AS_USED, EAGER = "as used", "eager float32"
 BUNDLED, PAPER = "the bundled model", "the paper's network, untrained"
 _NOTE = (
-    "After a warm-up, without writing files. The bundled model as used is all that `sketchdnn generate` does before it "
-    "writes: every sketch is drawn, decoded, placed and checked. The other rows are the sampler alone. On a GPU the "
-    "paper's network is timed in bfloat16, where `generate` would keep it in float32. What was timed on fewer steps or "
-    "sketches says so, and is scaled in proportion."
+    "After a warm-up, without writing files. The bundled model as used is all that `sketchdnn generate --no-repair` "
+    "does before it writes: every sketch is drawn, decoded, placed and checked ([repair](repair.md) takes some 20 ms "
+    "of a core more for each). The other rows are the sampler alone. On a GPU the paper's network is timed in "
+    "bfloat16, where `generate` would keep it in float32. What was timed on fewer steps or sketches says so, and is "
+    "scaled in proportion."
 )
 # Compiled at first, run once more as it is, then recorded as a graph: the first step of a walk as well as the others.
 _WARM_UPS = 3

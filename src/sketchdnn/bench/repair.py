@@ -13,8 +13,7 @@ from itertools import cycle, islice
 import numpy as np
 from rich.table import Table
 
-from sketchdnn.constraints.many import repair_all
-from sketchdnn.constraints.repair import REPAIR_TOLERANCE, Repaired, repair
+from sketchdnn.constraints import REPAIR_TOLERANCE, Repaired, repair, repair_all
 from sketchdnn.evaluation.estimate import Estimate, share_estimate
 from sketchdnn.generation.repairs import cores
 from sketchdnn.geometry import Arc, Line, Point, Primitive, Sketch, Vec, bounds, profile

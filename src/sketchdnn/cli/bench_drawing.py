@@ -84,7 +84,7 @@ def failures(
         Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False, readable=False)
     ] = None,
 ) -> None:
-    """Count the paper's failure cases for our sampler, and for the authors' with more weight on predictions."""
+    """Count the paper's failure cases: what our sampler draws, raw and repaired, and the authors' with weights."""
     from sketchdnn.bench.failures import WEIGHTS, count_failures, draw_failures
     from sketchdnn.generation.engine import on_device
     from sketchdnn.generation.repairs import cores

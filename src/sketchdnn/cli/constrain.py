@@ -54,7 +54,10 @@ def constrain(
             show_default=False,
         ),
     ] = None,
-    close: Annotated[bool, typer.Option(help="Let a repair add the line that an open outline lacks.")] = True,
+    close: Annotated[
+        bool,
+        typer.Option("--close", help="Let a repair add the line that an open outline lacks, and set strays aside."),
+    ] = False,
     all_inferred: Annotated[
         bool, typer.Option("--all-inferred", help="With --no-repair, keep also what is found to follow from the rest.")
     ] = False,
@@ -72,6 +75,8 @@ def constrain(
     """
     if all_inferred and repair:
         raise SketchError("--all-inferred goes with --no-repair: a repaired sketch says nothing twice")
+    if close and not repair:
+        raise SketchError("--close is part of a repair: leave out --no-repair")
     task = Task(_tolerance(tolerance), repair, close, all_inferred, dimensions)
     console = stderr()
     findings = Findings()

@@ -16,6 +16,8 @@ from sketchdnn.render.notes import describe_constraint
 if TYPE_CHECKING:
     from sketchdnn.constraints.constrain import Constrained
 
+# What moves by less, as a share of the size, was where it belongs but for rounding.
+_STILL = 1e-9
 _MOST_LINES = 40
 _INDENT = 20
 # What differs from sketch to sketch, in a warning that is counted.
@@ -45,7 +47,7 @@ class Findings:
         self.after.update(c.type for c in done.sketch.constraints)
         self.actions.update(str(action.kind) for action in done.actions)
         self.freedom[done.dof] += 1
-        self.moved += done.displacement > 0
+        self.moved += done.displacement > _STILL
         self.farthest = max(self.farthest, done.displacement)
         self.lost += len(done.lost)
         if done.warning:
@@ -75,13 +77,9 @@ class Findings:
 
     def _about_many(self) -> list[tuple[str, str]]:
         total = sorted(self.freedom.elements())
-        rows = [
-            (
-                "degrees of freedom",
-                f"{total[len(total) // 2]:,} in the median sketch, from {total[0]:,} to {total[-1]:,}",
-            ),
-            ("moved", f"{self.moved:,} sketches, by at most {self.farthest:.2%} of their size"),
-        ]
+        free = f"{total[len(total) // 2]:,} in the median sketch, from {total[0]:,} to {total[-1]:,}"
+        moved = f"{self.moved:,} sketches, by at most {_percent(self.farthest)} of their size"
+        rows = [("degrees of freedom", free), ("moved", moved if self.moved else "nothing")]
         if self.actions:
             rows.append(("repaired", ", ".join(f"{count:,} × {kind}" for kind, count in self.actions.most_common())))
         if self.lost:
@@ -94,10 +92,9 @@ class Findings:
 
 def _about_one(before: Sketch, done: Constrained) -> list[tuple[str, str]]:
     rows = [("degrees of freedom", f"{done.dof:,}"), ("", _parts(done))]
-    if done.displacement > 0:
-        size = bounds(before).size
-        far = f"{done.displacement * size:.3g}{f' {before.units}' if before.units else ''}"
-        rows.append(("moved", f"by at most {far}, {done.displacement:.2%} of the size"))
+    if done.displacement > _STILL:
+        far = f"{done.displacement * bounds(before).size:.3g}{f' {before.units}' if before.units else ''}"
+        rows.append(("moved", f"by at most {far}, {_percent(done.displacement)} of the size"))
     else:
         rows.append(("moved", "nothing"))
     rows += _lines("repaired", [str(action) for action in done.actions])
@@ -111,6 +108,10 @@ def _about_one(before: Sketch, done: Constrained) -> list[tuple[str, str]]:
     if done.warning:
         rows.append(("warning", done.warning))
     return [row for row in rows if row[1]]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
 
 
 def _parts(done: Constrained) -> str:

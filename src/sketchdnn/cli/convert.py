@@ -47,8 +47,9 @@ def _convert(
 ) -> None:
     """Convert sketches from any format to any other.
 
-    One sketch goes to one file. Many go to one .jsonl, .npy or .FCStd file, or to a folder, a file each. A closed
-    profile is extruded to .step or .stl, with FreeCAD or build123d, or to a .py script for CadQuery or build123d.
+    One sketch goes to one file. Many go to one .jsonl, .npy, .FCStd or .onshape.json file, or to a folder, a file each.
+
+    A closed profile is extruded: to .step or .stl with FreeCAD or build123d, or to a script, .py or .build123d.py.
 
     Examples:
 

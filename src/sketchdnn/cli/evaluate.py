@@ -60,7 +60,7 @@ def evaluate(
     ] = None,
     seed: Annotated[int, typer.Option(help="Which sketches are drawn.")] = 0,
     steps: Annotated[int, typer.Option(help="Denoising steps.")] = 50,
-    sampler: Annotated[str, typer.Option(help="ancestral, ddim, dpm++ or authors.")] = "ancestral",
+    sampler: Annotated[str, typer.Option(help="ancestral, ddim, dpm++, authors or corrected.")] = "ancestral",
     fast: Annotated[
         bool, typer.Option("--fast", help="500 samples, 500 references, few likelihoods; the report says so.")
     ] = False,

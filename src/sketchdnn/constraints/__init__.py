@@ -1,10 +1,8 @@
 """How primitives relate: which constraints a sketch means, the nearest sketch that satisfies them, what stays free."""
 
-from .actions import Action, ActionKind
 from .freedom import Freedom
 from .infer import TOLERANCE, infer
-from .many import repair_all
-from .repair import REPAIR_TOLERANCE, Repaired, repair
+from .mending import REPAIR_TOLERANCE, Action, ActionKind, Repaired, repair, repair_all
 from .solve import Solution, solve
 
 __all__ = [

@@ -9,11 +9,11 @@ import numpy as np
 
 from sketchdnn.geometry import Constraint, Ref, Sketch, SketchError
 
-from .actions import Action
+from .contrary import contrary
 from .dimensions import dimensions
 from .freedom import Freedom
 from .infer import TOLERANCE, infer
-from .repair import REPAIR_TOLERANCE, Repaired, _contrary, repair
+from .mending import REPAIR_TOLERANCE, Action, Repaired, repair
 from .solve import solve
 
 # How far things may move for the sake of constraints that a file has, as a share of the size.
@@ -45,16 +45,16 @@ def constrain(
     tolerance: float | None = None,
     *,
     repairing: bool = True,
-    close: bool = True,
+    close: bool = False,
     every: bool = False,
     dimensioned: bool = False,
 ) -> Constrained:
     """Keep what a sketch says, add what it means, and move it as little as possible so that all of that holds.
 
-    With `repairing`, gaps are closed and what is there twice goes too. Without, `every` also states what is found to
-    follow from the rest. The tolerance is a share of the size; by default that of `repair`, or that of `infer`. Where
-    nothing comes of it because the sketch's own constraints contradict each other, or what is drawn, those are lost.
-    With `dimensioned`, dimensions are added until nothing is free.
+    With `repairing`, gaps are closed and what is there twice goes too; `close` is that of `repair`. Without, `every`
+    also states what is found to follow from the rest. The tolerance is a share of the size; by default that of
+    `repair`, or that of `infer`. Where nothing comes of it because the sketch's own constraints contradict each other,
+    or what is drawn, those are lost. With `dimensioned`, dimensions are added until nothing is free.
     """
     try:
         if repairing:
@@ -109,11 +109,11 @@ def _key(constraint: Constraint, refs: tuple[Ref, ...]) -> tuple[object, ...]:
 def _inferred(sketch: Sketch, tolerance: float, every: bool) -> Constrained:
     done = _once(sketch, sketch.constraints, tolerance, every)
     if done.warning and sketch.constraints:
-        contrary = _contrary(sketch, _FAR, ())
-        given = tuple(c for c in sketch.constraints if not any(c is d for d in contrary))
-        again = _once(sketch, given, tolerance, every) if contrary else done
+        excluded = contrary(sketch, _FAR, ())
+        given = tuple(c for c in sketch.constraints if not any(c is d for d in excluded))
+        again = _once(sketch, given, tolerance, every) if excluded else done
         if not again.warning:
-            return replace(again, lost=(*contrary, *again.lost))
+            return replace(again, lost=(*excluded, *again.lost))
     return done
 
 

@@ -13,7 +13,7 @@ from .equations import bodies, equations_of
 from .rank import spanned
 from .sharing import Sharing
 from .system import Equation, build, missed
-from .variables import OUTSIDE, Floats, Variables
+from .variables import OUTSIDE, Floats, Variables, variables_of
 
 # A demand of which a larger share than this is new to others does not follow from them.
 _NEW = 1e-5
@@ -23,7 +23,7 @@ def missed_by(sketch: Sketch, constraints: Sequence[Constraint]) -> list[float |
     """By how much each constraint is missed, in parts of the size or in radians; None where that cannot be said."""
     if not len(sketch):
         return [None] * len(constraints)
-    variables = Variables(sketch.primitives)
+    variables = variables_of(sketch.primitives)
     return [
         max(abs(missed(equation, variables.f)) for equation in demand) if demand else None
         for demand in _demands(constraints, variables)

@@ -121,6 +121,7 @@ def _least(j: Floats) -> Callable[[Floats], Floats] | None:
     return lambda by: np.asarray(q @ dtrtrs(r[: len(j)], by, trans=1)[0])
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is missed by more than numbers can say is missed
 def settle(system: System, z: Floats, steps: int = _STEPS, enough: float = HOLDS / 10) -> tuple[Floats, Floats, Floats]:
     """Numbers near z that satisfy the equations as well as can be, whatever their rank, by how much they are missed
     there, and their derivatives: damped least squares.

@@ -19,6 +19,7 @@ from .variables import Floats, Ints
 
 Sum = tuple[tuple[int, float], ...]
 _TINY = 1e-12
+_FORMS = np.array([[1], [2], [3]])  # offsets, sines and lengths
 
 
 class Form(IntEnum):
@@ -103,11 +104,10 @@ def build(equations: Sequence[Equation], slots: Slots) -> System:
     rows = np.concatenate([iv, m + iv, 2 * m + iw, 2 * m + iw, 3 * m + iw, 3 * m + iw, 4 * m + il])
     columns = np.concatenate([kv, kv + 1, kw, kw + 1, kw, kw + 1, kl])
     weights = np.concatenate([v, v, cos, -sin, sin, cos, linear])
-    flat: Floats = np.bincount(rows * width + slots.slot[columns], weights, 5 * m * width).astype(float)
-    vectors = flat.reshape(5, m, width)
+    vectors = np.bincount(rows * width + slots.slot[columns], weights, 5 * m * width).reshape(5, m, width)
     base = vectors @ slots.start
     base[4] -= constants
-    kind = (np.array([[Form.OFFSET], [Form.SINE], [Form.LENGTHS]]) == np.array(forms, dtype=int)).astype(float)
+    kind = (np.array(forms, dtype=int) == _FORMS).astype(float)
     return System(base, vectors[:, :, : slots.free] / slots.root, kind)
 
 

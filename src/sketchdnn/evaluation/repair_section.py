@@ -30,7 +30,7 @@ def after_repair(report: Report) -> list[Section]:
     if not found:
         return []
     words = (
-        "What a designer gets: every sample repaired as `sketchdnn generate` does, scored against the same references. "
+        "What a designer gets: every sample repaired as by “sketchdnn generate”, scored against the same references. "
         "All other sections are about the samples as the system drew them."
     )
     return [Section("After repair", [words, _account(found)], [*_scores(report, found), _validity(report, found)])]

@@ -9,6 +9,7 @@ from functools import partial
 
 import torch
 
+from sketchdnn.constraints import infer
 from sketchdnn.diffusion.noise import uniform
 from sketchdnn.geometry import Sketch, SketchError, bounds
 from sketchdnn.representation import encode
@@ -29,6 +30,8 @@ from .walks import Finished, OnProgress, Walk, Way, check_way, finished, walk_al
 TRIES = 4
 # A completion that adds nothing, or not as many as asked for, is tried anew, but not for ever.
 _ATTEMPTS = 4
+# What is missed by no more, as a share of the size, holds but for rounding.
+_EXACTLY = 1e-9
 # Draws of noise that no walk comes to.
 _FRAME_DRAW, _COUNT_DRAW, _KIND_DRAW = (2**31 - each for each in (1, 2, 3))
 
@@ -78,8 +81,8 @@ def complete(
 
     `room` is the finished size over that of the part, or a range of it to try; `primitives` how many there are to be
     in all, or a range of that. Completion i of a seed is the same whatever the count. With `repair` what was added is
-    repaired, in large batches by so many `workers`, and judged so; what was given is not touched. `on_progress` hears
-    how many sketches' worth of work is done.
+    repaired, in large batches by so many `workers`, and judged so; what was given is not touched, but what holds in it
+    exactly becomes its constraints if it has none. `on_progress` hears how many sketches' worth of work is done.
     """
     check_part(part)
     check_request(count, seed, 1.0)
@@ -89,6 +92,9 @@ def complete(
     if tries < 1:
         raise SketchError(f"each completion takes at least one try, not {tries}")
     wanted = _check_primitives(primitives, len(part), system)
+    if repair and not part.constraints:
+        # Repair relates what it may move: that corners of the part meet would go unsaid.
+        part = replace(part, constraints=infer(part, _EXACTLY))
     task = _Task(system, part, seed, way, check_room(room), tries, steps, sampler, wanted, repair, workers)
     return _completions(task, count, _rising(on_progress))
 
@@ -243,7 +249,7 @@ def _tried(task: _Task, numbers: Sequence[int], attempt: int, on_progress: OnPro
 
 
 def _repaired(task: _Task, outcomes: Sequence[Finished]) -> tuple[list[Finished], list[Repairs | None]]:
-    """What walks came to after repair: it may have fewer primitives, but all that were given."""
+    """What walks came to after repair: there may be fewer primitives or more, but all that were given."""
     given = len(task.part)
     mended = mend_all([one.sketch for one in outcomes], given, workers=task.workers)
     return [

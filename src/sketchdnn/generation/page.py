@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from sketchdnn.geometry import Sketch
 from sketchdnn.render import Style, describe, svg
+from sketchdnn.render.display import printable
 
 from .manifest import MANIFEST
 
@@ -79,7 +80,7 @@ def gallery_page(
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{title}</title>\n<style>{_CSS}</style>\n</head>\n<body>",
             f"<header><h1>{title}</h1>",
-            *(f"<p>{escape(_printable(words))}</p>" for words in about if words),
+            *(f"<p>{escape(printable(words))}</p>" for words in about if words),
             f'<p>How each came about is in <a href="{MANIFEST}">{MANIFEST}</a>.</p>\n</header>\n<main>',
             *(_card(card, facts.get("seed"), style) for card in cards),
             "</main>\n</body>\n</html>\n",
@@ -89,8 +90,8 @@ def gallery_page(
 
 def _card(card: Card, seed: object, style: Style | None) -> str:
     links = "".join(f'<a href="{quote(name)}">{escape(_format(name))}</a>' for name in card.files)
-    short = f'<p class="short">{escape(_printable(card.shortfall))}</p>' if card.shortfall else ""
-    repair = f"<p>{escape(_printable(card.repair))}</p>" if card.repair else ""
+    short = f'<p class="short">{escape(printable(card.shortfall))}</p>' if card.shortfall else ""
+    repair = f"<p>{escape(printable(card.repair))}</p>" if card.repair else ""
     from_seed = "" if seed is None else f"<span>seed {escape(str(seed))}</span>"
     return (
         f'<article id="{card.number}">\n{svg(card.sketch, 300, style=style)}'
@@ -131,8 +132,3 @@ def _format(name: str) -> str:
 
 def _sketches(count: int) -> str:
     return f"{count:,} sketch{'es' * (count != 1)}"
-
-
-def _printable(words: str) -> str:
-    """Words from a command line or a model's name, without what is no text."""
-    return "".join(letter if letter.isprintable() else " " for letter in words)

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import math
 
-from sketchdnn.geometry import Arc, Circle, Line, Part, Point, Primitive, Ref, Sketch, Vec
+from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Ref, Sketch, Vec
+from sketchdnn.geometry.places import place
 
 # Ends nearer to each other than this share of the shorter curve are one corner.
 _MEETS = 0.02
 
 
-def place(ref: Ref, sketch: Sketch) -> Vec | None:
-    """The place that a reference means, if it means one that can be shown."""
-    if ref.primitive is None:
-        return (0.0, 0.0) if ref.part is Part.ORIGIN else None
-    primitive = sketch.primitives[ref.primitive]
-    if isinstance(primitive, Point):
-        return primitive.at
-    if ref.part is Part.WHOLE:
-        return None
-    at: Vec = getattr(primitive, ref.part.value)
-    return at
-
-
 def middle(ref: Ref, sketch: Sketch) -> Vec | None:
     """Where to point at something: a place itself, a circle's center, halfway along a line or arc."""
-    at = place(ref, sketch)
+    at = place(ref, sketch.primitives)
     if at is not None or ref.primitive is None:
         return at
     match sketch.primitives[ref.primitive]:

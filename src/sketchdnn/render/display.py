@@ -148,3 +148,8 @@ def _dash(primitive: Primitive, view: Frame, style: Style) -> tuple[float, float
         count = max(2, round((length + style.gap) / period))
         stretch = length / (count * period - style.gap)
     return (style.dash * stretch, style.gap * stretch)
+
+
+def printable(words: str) -> str:
+    """Words from a file, without what would break a line, a picture, XML or a terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in words).strip()

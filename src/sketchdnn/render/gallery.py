@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sketchdnn.geometry import Sketch, SketchError
 
 from . import raster, vector
-from .display import Style
+from .display import Style, printable
 from .legend import legend
 from .notes import Notes
 
@@ -143,11 +143,6 @@ def cards(sketches: Sequence[Sketch], captions: Sequence[str] | None) -> tuple[S
 def notes_or_none(sketches: Sequence[Sketch], notes: Sequence[Notes] | None) -> Sequence[Notes | None]:
     """The notes of each card, if there are any."""
     return notes or [None] * len(sketches)
-
-
-def printable(words: str) -> str:
-    """Words from a file, without what would break a line, a picture or XML."""
-    return "".join(letter if letter.isprintable() else " " for letter in words).strip()
 
 
 def _legend_style(style: Style) -> Style:

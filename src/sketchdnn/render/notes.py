@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from sketchdnn.geometry import Constraint, ConstraintType, Line, Primitive, Sketch, Vec
 
 from .arrange import Placed, arrange, letters
-from .display import Frame, Stroke, Style, frame, strokes
+from .display import Frame, Stroke, Style, frame, printable, strokes
 from .marks import marks
 from .signs import corner, has_sign, sign
 
@@ -26,6 +26,7 @@ FREEDOM: Mapping[str, tuple[str, str]] = {
 INK = "#4a5661"
 _RADIUS = 0.38  # of a sign, in parts of the text's size
 _TIE_COLOR = "#c3c9cf"
+_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,16 @@ def noted(sketch: Sketch, width: float, height: float, style: Style, notes: Note
     ties = [Line(a, b) for one in placed for a, b in one.mark.ties if a != b]
     thin = 0.5 * style.construction_width
     layers.append(Layer([Stroke(tie, _TIE_COLOR, thin, (2 * thin, 3 * thin)) for tie in ties], view, style))
-    # Signs that stand on their place go below those beside; rings below dots.
-    for one in sorted(placed, key=lambda one: (not one.mark.pinned, one.mark.sign is ConstraintType.COINCIDENT)):
-        fault = not notes.faults.isdisjoint(one.mark.numbers)
+
+    def is_fault(one: Placed) -> bool:
+        return not notes.faults.isdisjoint(one.mark.numbers)
+
+    # Signs that stand on their place go below those beside; rings below dots; what is right below what is at fault.
+    for one in sorted(
+        placed, key=lambda one: (not one.mark.pinned, one.mark.sign is ConstraintType.COINCIDENT, is_fault(one))
+    ):
         title = "; ".join(describe_constraint(sketch.constraints[number], sketch) for number in one.mark.numbers)
-        layers.append(_sign_layer(one, radius, paper, inked(style, radius, fault=fault), title))
+        layers.append(_sign_layer(one, radius, paper, inked(style, radius, fault=is_fault(one)), title))
     return layers
 
 
@@ -94,7 +100,8 @@ def describe_constraint(constraint: Constraint, sketch: Sketch) -> str:
         else:
             owner = f"{sketch.primitives[ref.primitive].kind.label} {ref.primitive}"
             named.append(owner if ref.part in ("whole", "point") else f"{ref.part} of {owner}")
-    kind = (constraint.name if constraint.type is ConstraintType.OTHER else None) or constraint.type.replace("_", " ")
+    own_name = printable(constraint.name or "")[:_LONGEST_NAME] if constraint.type is ConstraintType.OTHER else ""
+    kind = own_name or constraint.type.replace("_", " ")
     value = "" if constraint.value is None else f" = {constraint.value:.6g}"
     return f"{kind}: {', '.join(named)}{value}"
 

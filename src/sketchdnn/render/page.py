@@ -7,8 +7,8 @@ from html import escape
 
 from sketchdnn.geometry import Sketch
 
-from .display import Style, describe
-from .gallery import cards, notes_or_none, printable
+from .display import Style, describe, printable
+from .gallery import cards, notes_or_none
 from .notes import Notes
 from .vector import FONT, legend_svg, svg
 

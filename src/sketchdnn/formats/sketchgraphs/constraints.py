@@ -29,6 +29,7 @@ from sketchdnn.geometry import (
     SketchError,
 )
 from sketchdnn.geometry.constraints import LENGTHS
+from sketchdnn.geometry.places import place
 
 # In the order of their codes; Onshape spells them in capitals.
 NAMES = (
@@ -97,6 +98,10 @@ _DIRECTIONS = {
 _DIRECTIONAL = ("Distance", "Length")
 _DIRECTED = {type_: direction for direction, type_ in _DIRECTIONS.items() if type_}
 
+# Of three places, one is the middle if the others are this many times farther from it, and are not all one place, by
+# their coordinates.
+_FARTHER, _ONE_PLACE = 10, 1e-9
+
 Scalar = bool | int | float | str
 
 
@@ -147,8 +152,10 @@ def note_of(
 
 
 def in_reading_order(type_: ConstraintType, refs: tuple[Ref, ...], primitives: Sequence[Primitive]) -> tuple[Ref, ...]:
-    """References as the relation reads them, as far as their kinds tell: what is mirrored, then the axis; the midpoint,
-    then what it is the middle of. SketchGraphs lists them by number alone."""
+    """References as the relation reads them, as far as kinds and places tell: what is mirrored, then the axis; the
+    midpoint, then what it is the middle of. SketchGraphs lists them by number alone."""
+    if type_ is ConstraintType.MIDPOINT and len(refs) == 3:
+        return _middle_first(refs, primitives)
     if len(refs) != {ConstraintType.SYMMETRIC: 3, ConstraintType.MIDPOINT: 2}.get(type_):
         return refs
     lines = [r for r in refs if r.part is Part.WHOLE and _kind(r, primitives) is Kind.LINE]
@@ -248,6 +255,19 @@ def _degrees(radians: float) -> str:
     degrees = math.degrees(radians)
     texts = (repr(float(f"{degrees:.{digits}g}")) for digits in (12, 15, 16, 17))
     return next((text for text in texts if math.radians(float(text)) == radians), repr(degrees))
+
+
+def _middle_first(refs: tuple[Ref, ...], primitives: Sequence[Primitive]) -> tuple[Ref, ...]:
+    """Of three places the one first that clearly lies halfway between the others; as they are where none does."""
+    at = [spot for ref in refs if (spot := place(ref, primitives)) is not None]
+    if len(at) < 3:
+        return refs
+    # What is halfway between the others is where all three are on average.
+    xs, ys = zip(*at, strict=True)
+    off = [math.dist(spot, (sum(xs) / 3, sum(ys) / 3)) for spot in at]
+    middle, *others = sorted(range(3), key=off.__getitem__)
+    least = max(_ONE_PLACE * max(map(abs, xs + ys)), _FARTHER * off[middle])
+    return (refs[middle], *(refs[i] for i in sorted(others))) if off[others[0]] > least else refs
 
 
 def _kind(ref: Ref, primitives: Sequence[Primitive]) -> Kind | None:

@@ -34,6 +34,7 @@ _SAME_VOLUME = 1e-3
 # When a STEP file was written is in its head; without it the same sketch gives the same bytes.
 _TIME = re.compile(rb"(?<=')\d{4}-\d\d-\d\dT[\d:.+-]+(?=')")
 _NO_TIME = b"1970-01-01T00:00:00"
+_NAME = "the CAD program"
 
 
 def _writer(kind: str) -> Callable[..., None]:
@@ -41,7 +42,7 @@ def _writer(kind: str) -> Callable[..., None]:
         what = extrusion(only_one(sketches, path), height, path)
         program = _builder(path)
         with replacing(path) as temporary, tempfile.TemporaryDirectory(prefix="sketchdnn-") as folder:
-            _build(program, what, kind, temporary, Path(folder), path)
+            temporary.write_bytes(_build(program, what, kind, Path(folder), path))
 
     return write
 
@@ -53,47 +54,55 @@ def _builder(path: Path) -> list[str]:
         if program := shutil.which(name):
             return [program, str(here / "freecad_job.py")]
     if find_spec("build123d") is not None:
-        return [sys.executable, str(here / "build123d_job.py")]
+        return [
+            sys.executable,
+            "-P",
+            str(here / "build123d_job.py"),
+        ]  # what lies beside the script is not to be imported
     advice = "install it or 'pip install sketchdnn[cad]', or write a .py script that builds the solid elsewhere"
     raise FormatError(path, f"a {path.suffix} file needs FreeCAD; {advice}")
 
 
-def _build(program: list[str], what: Extrusion, kind: str, out: Path, folder: Path, path: Path) -> None:
-    report = folder / "report.json"
-    job = {"kind": kind, "out": str(out), "report": str(report), "height": what.height, "regions": _data(what)}
-    (folder / "job.json").write_text(json.dumps(job))
+def _build(program: list[str], what: Extrusion, kind: str, folder: Path, path: Path) -> bytes:
+    """What the program writes, which sees an empty folder and no other place."""
+    job, out, report = (folder / name for name in ("job.json", f"part.{kind}", "report.json"))
+    said = {"kind": kind, "out": str(out), "report": str(report), "height": what.height, "regions": _data(what)}
+    job.write_text(json.dumps(said))
     # A home of its own: FreeCAD keeps settings and logs there, and nobody asked it to.
-    environment = {**os.environ, JOB: str(folder / "job.json"), "HOME": str(folder)}
+    environment = {**os.environ, JOB: str(job), "HOME": str(folder)}
+    quiet = subprocess.DEVNULL
     try:
         subprocess.run(  # noqa: S603  our own script, run by the program just looked up
             program,
             env=environment,
             cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdin=quiet,
+            stdout=quiet,
+            stderr=quiet,
             timeout=LIMIT_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise FormatError(path, f"was not built within {LIMIT_SECONDS} seconds") from error
     _check(report, what, path)
-    if kind == "step":
-        out.write_bytes(_TIME.sub(_NO_TIME, out.read_bytes(), count=1))
+    data = out.read_bytes() if out.exists() else b""
+    if not data:
+        raise FormatError(path, f"could not be built: {_NAME} wrote nothing")
+    return _TIME.sub(_NO_TIME, data, count=1) if kind == "step" else data
 
 
 def _check(report: Path, what: Extrusion, path: Path) -> None:
     """Only what was reported is done: FreeCAD ends with success whatever happened."""
-    name = "the CAD program"
     try:
         found: Any = json.loads(report.read_text())
     except (OSError, ValueError) as error:
-        raise FormatError(path, f"could not be built: {name} gave up") from error
+        raise FormatError(path, f"could not be built: {_NAME} gave up") from error
     if found.get("error"):
-        raise UnfitError(path, f"could not be built: {name} says '{str(found['error'])[:200]}'")
+        raise UnfitError(path, f"could not be built: {_NAME} says '{str(found['error'])[:200]}'")
     volume = what.area * what.height
     if not found["valid"] or not math.isclose(found["volume"], volume, rel_tol=_SAME_VOLUME):
         raise UnfitError(
-            path, f"could not be built: {name} makes {found['volume']:g} mm³ of what should be {volume:g} mm³"
+            path, f"could not be built: {_NAME} makes {found['volume']:g} mm³ of what should be {volume:g} mm³"
         )
 
 

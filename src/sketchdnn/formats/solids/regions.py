@@ -42,8 +42,8 @@ def extrusion(sketch: Sketch, height: float, path: Path) -> Extrusion:
         raise FormatError(path, f"cannot be measured in mm: {error}") from error
     found = profile(sketch)
     if not found.is_extrudable:
-        reasons = " ".join(found.reasons)
-        raise UnfitError(path, f"cannot be extruded: {reasons} Small gaps are closed by 'sketchdnn constrain'.")
+        advice = "Small gaps are closed by 'sketchdnn constrain', larger ones with its --close."
+        raise UnfitError(path, f"cannot be extruded: {' '.join(found.reasons)} {advice}")
     outlines = [outline(loop, sketch.primitives) for loop in found.loops]
     regions = [
         Region(

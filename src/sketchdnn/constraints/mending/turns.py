@@ -38,16 +38,16 @@ class Turn:
         """Turned and scaled; a line keeps its start, an arc stays counter-clockwise."""
         match p:
             case Line(start, end):
-                return replace(p, start=self.place(start, scale), end=self.place(end, scale))
+                return Line(self.place(start, scale), self.place(end, scale), p.construction)
             case Circle(center, radius):
-                return replace(p, center=self.place(center, scale), radius=radius * scale)
+                return Circle(self.place(center, scale), radius * scale, p.construction)
             case Point(at):
-                return replace(p, at=self.place(at, scale))
-            case Arc(center, radius, start_angle, _):
+                return Point(self.place(at, scale), p.construction)
+            case Arc(center, radius, start_angle, sweep):
                 east = math.atan2(0.0 if not self.swap else self.sy, self.sx if not self.swap else 0.0)
                 angle = east - p.end_angle if self.mirrors else east + start_angle
                 angle = math.remainder(angle, TAU)
-                return replace(p, center=self.place(center, scale), radius=radius * scale, start_angle=angle)
+                return Arc(self.place(center, scale), radius * scale, angle, sweep, p.construction)
 
 
 TURNS = tuple(Turn(swap, sx, sy) for swap in (False, True) for sx in (1.0, -1.0) for sy in (1.0, -1.0))

@@ -6,10 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from sketchdnn.constraints.holding import missed_by
 from sketchdnn.geometry import Constraint, ConstraintType, Part, Primitive, Sketch
+from sketchdnn.geometry.constraints import LENGTHS
 
 from .canonical import SAME
-from .holding import missed_by
+
+# What primitives are made, where the word for the constraint does not say it.
+_MADE = {
+    ConstraintType.POINT_ON_CURVE: "meet",
+    ConstraintType.MIDPOINT: "meet halfway",
+    **dict.fromkeys((*LENGTHS, ConstraintType.ANGLE), "as large as was said"),
+}
 
 
 class ActionKind(StrEnum):
@@ -93,7 +101,7 @@ def _action(c: Constraint, before: Sequence[Primitive], after: Sequence[Primitiv
         return Action(ActionKind.TANGENT, numbers, by)
     if c.type in (ConstraintType.HORIZONTAL, ConstraintType.VERTICAL) and len(numbers) == 1:
         return Action(ActionKind.SQUARE, numbers, by)
-    return Action(ActionKind.CONSTRAIN, numbers, by, str(c.type).replace("_", " "))
+    return Action(ActionKind.CONSTRAIN, numbers, by, _MADE.get(c.type, str(c.type)))
 
 
 def _names(numbers: Sequence[int]) -> str:

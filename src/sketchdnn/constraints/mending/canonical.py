@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sketchdnn.constraints.variables import Floats
 from sketchdnn.geometry import (
     Arc,
     Circle,
@@ -29,7 +30,6 @@ from sketchdnn.geometry.bounds import Box
 from sketchdnn.geometry.constraints import LENGTHS
 
 from .turns import TURNS, Turn, turned_about
-from .variables import Floats
 
 # Differences below this share of the size are rounding.
 SAME = 1e-7
@@ -77,15 +77,23 @@ class Frame:
 
     def laid(self, constraint: Constraint, row_of: Mapping[int, int]) -> Constraint:
         """A constraint of the sketch, as one of what is laid down."""
-        return self._renamed(constraint, row_of, {i: k for k, i in enumerate(self.rows)}, 1 / self.scale)
+        laid = self._renamed(constraint, row_of, row_of)
+        return laid if laid.value is None or laid.type not in LENGTHS else replace(laid, value=laid.value / self.scale)
 
-    def lifted(self, constraint: Constraint, number_of: Mapping[int, int], origin: Mapping[int, int]) -> Constraint:
-        """The other way: `number_of` each row in the sketch to be, `origin` the row that each came from first."""
-        return self._renamed(constraint, number_of, origin, self.scale)
-
-    def _renamed(
-        self, constraint: Constraint, names: Mapping[int, int], rows: Mapping[int, int], scale: float
+    def lifted(
+        self,
+        constraint: Constraint,
+        number_of: Mapping[int, int],
+        origin: Mapping[int, int],
+        values: Mapping[tuple[ConstraintType, float | None], float | None],
     ) -> Constraint:
+        """The other way: `number_of` each row in the sketch to be, `origin` the row that each came from first, `values`
+        what each value had been before it was laid down: scaled back, it would differ in its last digit.
+        """
+        value = values.get((constraint.type, constraint.value), constraint.value)
+        return replace(self._renamed(constraint, number_of, origin), value=value)
+
+    def _renamed(self, constraint: Constraint, names: Mapping[int, int], rows: Mapping[int, int]) -> Constraint:
         refs = []
         for ref in constraint.refs:
             part = ref.part
@@ -93,17 +101,11 @@ class Frame:
                 refs.append(Ref(None, _OTHER_AXIS.get(part, part) if self.turn.swap else part))
                 continue
             row = rows.get(ref.primitive)
-            if row is not None and self._swaps_ends(row):
+            if row is not None and self.reversed[row]:
                 part = _OTHER_END.get(part, part)
             refs.append(Ref(names[ref.primitive], part))
         kind = _SWAPPED.get(constraint.type, constraint.type) if self.turn.swap else constraint.type
-        value = constraint.value
-        if value is not None and constraint.type in LENGTHS:
-            value *= scale
-        return replace(constraint, type=kind, refs=tuple(refs), value=value)
-
-    def _swaps_ends(self, row: int) -> bool:
-        return self.reversed[row]
+        return replace(constraint, type=kind, refs=tuple(refs))
 
 
 def frame_of(primitives: Sequence[Primitive], box: Box) -> Frame:
@@ -154,15 +156,15 @@ def _round(p: Primitive) -> Primitive:
 
     match p:
         case Line(start, end):
-            return replace(p, start=place(start), end=place(end))
+            return Line(place(start), place(end), p.construction)
         case Circle(center, radius):
-            return replace(p, center=place(center), radius=near(radius))
+            return Circle(place(center), near(radius), p.construction)
         case Point(at):
-            return replace(p, at=place(at))
+            return Point(place(at), p.construction)
         case Arc(center, radius):
             size = near(radius) or radius
             angle, sweep = near(p.start_angle * size) / size, near(p.sweep * size) / size
-            return replace(p, center=place(center), radius=size, start_angle=angle, sweep=sweep)
+            return Arc(place(center), size, angle, sweep, p.construction)
 
 
 def _turn_round(p: Primitive) -> Primitive:

@@ -60,11 +60,15 @@ def closed(
     tolerance: float,
     keep: Collection[int],
 ) -> Closed:
-    """Add the lines that outlines lack, and make construction what closes to nothing. Nothing moves."""
+    """Add the lines that outlines lack, and make construction what closes to nothing. Nothing moves.
+
+    All or nothing: where that does not make a profile that can be extruded, the sketch is left as it is.
+    """
+    as_it_is = Closed(list(primitives), list(constraints), [], found)
+    if len(found.chains) > _MOST_ENDS or not found.is_complete:
+        return as_it_is
     now, told = list(primitives), list(constraints)
     actions: list[Action] = []
-    if len(found.chains) > _MOST_ENDS or not found.is_complete:
-        return Closed(now, told, actions, found)
     links = _links(now, found, tolerance)
     if links:
         with_links = profile([*now, *(line for line, _, _ in links)], EXACT)
@@ -81,7 +85,8 @@ def closed(
     for i in strays:
         now[i] = replace(now[i], construction=True)
         actions.append(Action(ActionKind.ASIDE, (i,)))
-    return Closed(now, told, actions, profile(now, EXACT) if strays else found)
+    after = profile(now, EXACT) if strays else found
+    return Closed(now, told, actions, after) if after.is_extrudable else as_it_is
 
 
 def _links(primitives: Sequence[Primitive], found: Profile, tolerance: float) -> list[tuple[Line, Ref, Ref]]:

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sketchdnn.geometry import Constraint, GeometryError, Sketch, SketchError, bounds
+from sketchdnn.constraints.contrary import contrary
+from sketchdnn.constraints.freedom import Freedom
+from sketchdnn.constraints.solve import solve
+from sketchdnn.geometry import GeometryError, Sketch, SketchError, bounds
 
 from .actions import Action
 from .attempt import Caution
-from .freedom import Freedom
+from .effort import Effort
 from .passes import State, advance, cautions_for, is_hopeful, words
-from .solve import solve
 from .worth import displacement
 
 # How far anything may move, as a share of the sketch's size.
@@ -27,8 +29,8 @@ REPAIR_TOLERANCE = 0.01
 _MOST_PASSES = 5
 # Coordinates this many times larger than the sketch leave too few digits to repair it.
 _FARTHEST = 1e6
-# To find out which of so many constraints contradict the others takes a solution each.
-_MOST_DOUBTED = 200
+_NOTHING_FOUND = "no repair was found that leaves everything in its place"
+_BROKEN_OFF = "it is so large, and so much in it meets, that its repair was broken off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,48 +76,40 @@ def repair(
     refusal = _refusal(sketch)
     if refusal:
         return _finished(start, sketch, refusal)
-    done = _repaired(start, tolerance, kept, close=close)
-    if done is None and sketch.constraints:
-        contrary = _contrary(sketch, tolerance, kept)
-        if contrary:
-            fewer = tuple(c for c in sketch.constraints if not any(c is d for d in contrary))
-            done = _repaired(replace(start, sketch=replace(sketch, constraints=fewer)), tolerance, kept, close=close)
+    effort = Effort()
+    done = _repaired(start, tolerance, kept, effort, close=close)
+    if done is None and not effort.is_spent and sketch.constraints:
+        excluded = contrary(sketch, tolerance, kept)
+        if excluded:
+            fewer = tuple(c for c in sketch.constraints if not any(c is d for d in excluded))
+            done = _repaired(
+                replace(start, sketch=replace(sketch, constraints=fewer)), tolerance, kept, effort, close=close
+            )
             if done is not None:
-                named = ", ".join(words(c, start.sources) for c in contrary)
+                named = ", ".join(words(c, start.sources) for c in excluded)
                 done = replace(
                     done, warnings=(f"left out, as it contradicts what is drawn or said: {named}", *done.warnings)
                 )
     if done is None:
-        return _finished(start, sketch, "no repair was found that leaves everything in its place")
-    return _finished(done, sketch, "; ".join(dict.fromkeys(done.warnings)) or None)
+        return _finished(start, sketch, _BROKEN_OFF if effort.is_spent else _NOTHING_FOUND)
+    if kept:
+        done = replace(done, freedom=())  # counted with them fixed, which no file will say
+    warnings = (*done.warnings, _BROKEN_OFF) if effort.is_spent else done.warnings
+    return _finished(done, sketch, "; ".join(dict.fromkeys(warnings)) or None)
 
 
-def _repaired(start: State, tolerance: float, keep: Collection[int], *, close: bool) -> State | None:
+def _repaired(start: State, tolerance: float, keep: Collection[int], effort: Effort, *, close: bool) -> State | None:
     """Where the boldest passes lead to that move nothing too far, and better to something that can be extruded."""
     hopeful = is_hopeful(start.sketch.primitives)
     best: State | None = None
     for caution in cautions_for(start.sketch.primitives):
-        end = _settled(start, caution, tolerance, keep, close=close)
+        end = _settled(start, caution, tolerance, keep, effort, close=close)
         if end is None or _displacement(start.sketch, end) > tolerance:
             continue
         if end.is_extrudable or not hopeful:
             return end
         best = best or end
     return best
-
-
-def _contrary(sketch: Sketch, tolerance: float, keep: Collection[int]) -> list[Constraint]:
-    """Those of a sketch's constraints that no sketch near it satisfies together with the ones before."""
-    fine: list[Constraint] = []
-    contrary: list[Constraint] = []
-    for constraint in sketch.constraints if len(sketch.constraints) <= _MOST_DOUBTED else ():
-        try:
-            solution = solve(sketch, [*fine, constraint], most=tolerance, fixed=keep)
-            holds = solution.warning is None and not solution.conflicting
-        except (SketchError, np.linalg.LinAlgError):
-            holds = False
-        (fine if holds else contrary).append(constraint)
-    return contrary
 
 
 def _refusal(sketch: Sketch) -> str | None:
@@ -129,13 +123,16 @@ def _refusal(sketch: Sketch) -> str | None:
     return None
 
 
-def _settled(start: State, first: Caution, tolerance: float, keep: Collection[int], *, close: bool) -> State | None:
+def _settled(
+    start: State, first: Caution, tolerance: float, keep: Collection[int], effort: Effort, *, close: bool
+) -> State | None:
     """Where passes lead to, the first of which is of a certain caution; None where they do not come to rest."""
-    before, after = start, advance(start, (first,), tolerance, keep, close=close)
+    before, after = start, advance(start, (first,), tolerance, keep, effort, close=close)
     for _ in range(_MOST_PASSES):
         if after is None or not after.changed:
             break
-        before, after = after, advance(after, cautions_for(after.sketch.primitives), tolerance, keep, close=close)
+        cautions = cautions_for(after.sketch.primitives)
+        before, after = after, advance(after, cautions, tolerance, keep, effort, close=close)
     else:
         return None
     if after is None:

@@ -11,6 +11,7 @@ from .actions import Action, in_sources, told
 from .belief import Belief, believe
 from .canonical import SAME
 from .closing import closed
+from .effort import Effort
 from .joins import joins, shakiness
 from .tidy import Tidied, tidy
 from .worth import EXACT, moved
@@ -57,6 +58,7 @@ def attempt(
     caution: Caution,
     tolerance: float,
     keep: Collection[int],
+    effort: Effort,
     *,
     close: bool,
     is_solved: bool,
@@ -84,6 +86,7 @@ def attempt(
         tolerance=tolerance,
         keep=held,
         is_solved=is_solved and len(drawn) == len(laid),
+        effort=effort,
     )
     if found is None:
         return None

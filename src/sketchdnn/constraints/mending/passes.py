@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sketchdnn.constraints.freedom import Freedom
 from sketchdnn.geometry import Constraint, Primitive, Sketch, SketchError, bounds, profile
 
 from .actions import Action
 from .attempt import Attempt, Caution, attempt
 from .canonical import Frame, frame_of, is_symmetric
-from .freedom import Freedom
+from .effort import Effort, trying
 from .worth import EXACT, Worth, bounds_something, worth
 
 # From the boldest to one that moves nothing and only says what holds already.
-CAUTIOUS = (
+_CAUTIOUS = (
     Caution(0.5, True, 0.5),
     Caution(1.0, True, 0.5),
     Caution(0.5, True, 0.3, subtle=False),
@@ -30,7 +31,7 @@ _MANY = 100
 
 def cautions_for(primitives: Sequence[Primitive]) -> tuple[Caution, ...]:
     """The attempts to make, in order: all, or few at a drawing so large that each takes seconds."""
-    return CAUTIOUS if len(primitives) <= _MANY else (CAUTIOUS[0], *CAUTIOUS[-2:])
+    return _CAUTIOUS if len(primitives) <= _MANY else (_CAUTIOUS[0], *_CAUTIOUS[-2:])
 
 
 def is_hopeful(primitives: Sequence[Primitive]) -> bool:
@@ -56,7 +57,7 @@ class State:
 
 
 def advance(
-    state: State, cautions: Sequence[Caution], tolerance: float, keep: Collection[int], *, close: bool
+    state: State, cautions: Sequence[Caution], tolerance: float, keep: Collection[int], effort: Effort, *, close: bool
 ) -> State | None:
     """The first attempt that does no harm, and better one that can be extruded; None where each of them would."""
     primitives = state.sketch.primitives
@@ -69,6 +70,8 @@ def advance(
     before: Worth | None = None
     second_best: State | None = None
     for caution in cautions:
+        if not effort.spend(trying(laid)):
+            break
         try:
             found = attempt(
                 laid,
@@ -76,6 +79,7 @@ def advance(
                 caution,
                 tolerance,
                 kept,
+                effort,
                 close=close,
                 is_solved=bool(state.freedom),
                 is_extrudable=state.is_extrudable,
@@ -85,20 +89,23 @@ def advance(
         if found is None or not is_symmetric(found.primitives, frame):
             continue
         if found.profile is None:  # nothing moved
-            return second_best or _lifted(found, frame, state, laid)
+            return second_best or _lifted(found, frame, state, laid, given)
         before = before or worth(profile(laid, EXACT))
         gone = set(range(len(laid))) - {source[0] for source in found.sources if source}
         if worth(found.profile).is_worse_than(before, gone):
             continue
         if found.is_extrudable or not hopeful:
-            return _lifted(found, frame, state, laid)
-        second_best = second_best or _lifted(found, frame, state, laid)
+            return _lifted(found, frame, state, laid, given)
+        second_best = second_best or _lifted(found, frame, state, laid, given)
     return second_best
 
 
-def _lifted(found: Attempt, frame: Frame, state: State, laid: Sequence[Primitive]) -> State:
+def _lifted(
+    found: Attempt, frame: Frame, state: State, laid: Sequence[Primitive], given: Sequence[Constraint]
+) -> State:
     """Back to where the sketch was, in the order it was in; what did not change is exactly what it was."""
     first = {k: source[0] for k, source in enumerate(found.sources) if source}
+    values = {(c.type, c.value): was.value for c, was in zip(given, state.sketch.constraints, strict=True)}
 
     def rank(k: int) -> tuple[int, int]:
         return (min(frame.rows[r] for r in found.sources[k]), 0) if k in first else (len(frame.rows), k)
@@ -112,12 +119,12 @@ def _lifted(found: Attempt, frame: Frame, state: State, laid: Sequence[Primitive
     after = replace(
         state.sketch,
         primitives=tuple(_put_back(found.primitives[k], first.get(k), frame, state, laid) for k in order),
-        constraints=tuple(frame.lifted(c, number_of, first) for c in found.constraints),
+        constraints=tuple(frame.lifted(c, number_of, first, values) for c in found.constraints),
     )
     sources = tuple(of(found.sources[k]) for k in order)
-    warnings = list(belief.warnings)
+    warnings = [] if state.warnings else belief.warnings.copy()  # what is said of the first pass is true of the next
     if found.refused:
-        refused = [frame.lifted(c, number_of, first) for c in found.refused]
+        refused = [frame.lifted(c, number_of, first, values) for c in found.refused]
         warnings.append(f"left out, as it contradicts others: {', '.join(words(c, sources) for c in refused)}")
     dof, freedom = belief.dof, tuple(belief.freedom[k] for k in order if k < len(belief.freedom))
     if not belief.is_fresh:

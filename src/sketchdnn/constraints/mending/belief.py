@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, GeometryError, Line, Primitive, Sketch, bounds
+from sketchdnn.constraints.freedom import Freedom
+from sketchdnn.constraints.holding import missed_by
+from sketchdnn.constraints.infer import MOST_NUMBERS, infer
+from sketchdnn.constraints.nearest import HOLDS
+from sketchdnn.constraints.sharing import Classes
+from sketchdnn.constraints.solve import solve
+from sketchdnn.geometry import Constraint, ConstraintType, GeometryError, Primitive, Sketch, bounds
 
-from .freedom import Freedom
-from .holding import missed_by
-from .infer import MOST_NUMBERS, infer
-from .nearest import HOLDS
-from .sharing import Classes
-from .solve import solve
+from .effort import Effort, free_numbers, inferring, solving
 from .worth import has_shrunk, moved
 
 # What holds to within this share of the size holds already.
@@ -80,10 +81,11 @@ def believe(
     tolerance: float,
     keep: Collection[int],
     is_solved: bool,
+    effort: Effort,
 ) -> Belief | None:
     """Infer and solve. `believing` is how far off things may be; None where something would move too far."""
     if free_numbers(drawn.primitives) <= MOST_NUMBERS:
-        return _believe(drawn, own, joined, believing, subtle, tolerance, keep, is_solved=is_solved)
+        return _believe(drawn, own, joined, believing, subtle, tolerance, keep, effort, is_solved=is_solved)
     pieces = _pieces(len(drawn), (*own, *joined))
     by_first = [_by_first(some) for some in (own, joined)]
     primitives = list(drawn.primitives)
@@ -98,7 +100,7 @@ def believe(
         held = {number[i] for i in keep if i in number}
         # Of a piece that is too large itself, only ends are joined.
         much = believing if free_numbers(part.primitives) <= MOST_NUMBERS else None
-        found = _believe(part, names[0], names[1], much, subtle, tolerance, held, is_solved=False)
+        found = _believe(part, names[0], names[1], much, subtle, tolerance, held, effort, is_solved=False)
         if found is None:
             skipped += len(piece)
             continue
@@ -121,6 +123,8 @@ def believe(
                 unread=old(found.unread),
             )
         )
+    if skipped == len(drawn):
+        return None
     warning = (
         "it is so large that only its ends were joined"
         if len(pieces) == 1
@@ -148,11 +152,12 @@ def _believe(
     subtle: bool,
     tolerance: float,
     keep: Collection[int],
+    effort: Effort,
     *,
     is_solved: bool,
 ) -> Belief | None:
     with np.errstate(all="ignore"):  # what is too large or not a number is found out by looking at the outcome
-        return _infer_and_solve(drawn, own, joined, believing, subtle, tolerance, keep, is_solved=is_solved)
+        return _infer_and_solve(drawn, own, joined, believing, subtle, tolerance, keep, effort, is_solved=is_solved)
 
 
 def _infer_and_solve(
@@ -163,6 +168,7 @@ def _infer_and_solve(
     subtle: bool,
     tolerance: float,
     keep: Collection[int],
+    effort: Effort,
     *,
     is_solved: bool,
 ) -> Belief | None:
@@ -170,7 +176,7 @@ def _infer_and_solve(
     inferred: list[Constraint] = []
     size = bounds(drawn).size
     unsure, holds = _uncertainty(drawn, own)
-    if size > 0 and believing is not None:
+    if size > 0 and believing is not None and effort.spend(inferring(drawn.primitives)):
         shaky = max(believing * unsure, HOLDS_ALREADY)
         try:
             inferred = list(infer(drawn, min(shaky / size, _SHAKIEST), given=[*own, *joined], fixed=keep))
@@ -183,6 +189,8 @@ def _infer_and_solve(
     joined = list(joined)
     for _ in range(_TRIES):
         wanted = [*own, *joined, *inferred]
+        if not effort.spend(solving(drawn.primitives, wanted)):
+            return None
         solution = solve(drawn, wanted, most=math.inf, fixed=keep)
         if solution.warning:
             far = set(range(len(drawn)))
@@ -210,13 +218,6 @@ def _infer_and_solve(
             return None
         joined = fewer
     return None
-
-
-def free_numbers(primitives: Sequence[Primitive]) -> int:
-    """How many numbers are free in a drawing."""
-    return sum(
-        4 if isinstance(p, Line) else 5 if isinstance(p, Arc) else 3 if isinstance(p, Circle) else 2 for p in primitives
-    )
 
 
 def _pieces(count: int, constraints: Sequence[Constraint]) -> list[list[int]]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import assert_same, constraints_on, numbers, sketches
 
 from sketchdnn.constraints import Repaired, repair
-from sketchdnn.constraints.turns import TURNS, Turn
+from sketchdnn.constraints.mending.turns import TURNS, Turn
 from sketchdnn.geometry import Line, Primitive, Sketch, Vec, bounds
 
 TOLERANCE = 0.01

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
+from sketchdnn.constraints.variables import Floats
 from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Part, Primitive, Ref
-
-from .variables import Floats
 
 # Two ends that have nothing else to go to may each come half of this many tolerances.
 _FAR = 2.0
