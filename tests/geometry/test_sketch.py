@@ -116,7 +116,7 @@ def test_a_sketch_saves_itself_in_a_format_by_name(tmp_path: Path) -> None:
     Sketch((Circle((0, 0), 5),)).save(str(tmp_path / "part"), format="svg")
     assert "<circle" in (tmp_path / "part").read_text()
     with pytest.raises(SketchError, match="must end in"):
-        Sketch((Circle((0, 0), 5),)).save(tmp_path / "part.stl")
+        Sketch((Circle((0, 0), 5),)).save(tmp_path / "part.obj")
 
 
 def test_a_notebook_shows_a_sketch_as_a_picture() -> None:

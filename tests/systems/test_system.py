@@ -58,7 +58,8 @@ def test_noise_decides_alone_what_is_drawn(system: System, sampler: str) -> None
     again = system.sample(seeded_noise(1, torch.arange(4)), sampler=sampler, steps=5)
     assert torch.equal(both.flat(), again.flat())
     alone = system.sample(seeded_noise(1, torch.tensor([2])), sampler=sampler, steps=5)
-    assert torch.allclose(alone.flat()[0], both.flat()[2], atol=1e-3)
+    # An untrained network magnifies rounding, which differs between batches; other noise would differ by about 1.
+    assert torch.allclose(alone.flat()[0], both.flat()[2], atol=5e-3)
 
 
 def test_drawing_does_not_care_for_the_order_of_rows(system: System) -> None:
