@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sketchdnn.constraints import infer, solve
+from sketchdnn.constraints.mending.many import one_thread_each
 from sketchdnn.geometry import Sketch
 
 ROUNDS = 5
@@ -28,25 +27,9 @@ class Speed:
 
 def time_constraints(sketches: Sequence[Sketch], tolerance: float) -> Speed:
     """Time every sketch in a process of its own."""
-    with one_thread(), multiprocessing.get_context("spawn").Pool(1) as pool:
+    with one_thread_each(), multiprocessing.get_context("spawn").Pool(1) as pool:
         seconds = pool.apply(_seconds, (sketches, tolerance))
     return Speed(len(seconds), float(np.median(seconds)), float(np.quantile(seconds, 0.95)))
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Processes that start now have one thread each."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _seconds(sketches: Sequence[Sketch], tolerance: float) -> list[float]:

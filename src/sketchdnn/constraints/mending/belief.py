@@ -144,23 +144,9 @@ def believe(
     )
 
 
+# What is too large or not a number is found out by looking at the outcome.
+@np.errstate(all="ignore")
 def _believe(
-    drawn: Sketch,
-    own: Sequence[Constraint],
-    joined: Sequence[Constraint],
-    believing: float | None,
-    subtle: bool,
-    tolerance: float,
-    keep: Collection[int],
-    effort: Effort,
-    *,
-    is_solved: bool,
-) -> Belief | None:
-    with np.errstate(all="ignore"):  # what is too large or not a number is found out by looking at the outcome
-        return _infer_and_solve(drawn, own, joined, believing, subtle, tolerance, keep, effort, is_solved=is_solved)
-
-
-def _infer_and_solve(
     drawn: Sketch,
     own: Sequence[Constraint],
     joined: Sequence[Constraint],

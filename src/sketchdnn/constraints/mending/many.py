@@ -49,7 +49,7 @@ def repair_all(
             yield from _repair(some, tolerance, keep, close)
         return
     waiting: deque[Future[list[Repaired]]] = deque()
-    with _one_thread_each(), ProcessPoolExecutor(count, get_context("spawn"), _leave_with_parent) as pool:
+    with one_thread_each(), ProcessPoolExecutor(count, get_context("spawn"), _leave_with_parent) as pool:
         try:
             for some in handfuls:
                 waiting.append(pool.submit(_repair, some, tolerance, keep, close))
@@ -85,7 +85,8 @@ def _handfuls(sketches: Iterable[Sketch]) -> Iterator[list[Sketch]]:
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
+def one_thread_each() -> Iterator[None]:
+    """Processes that start now have one thread each: matrices this small gain nothing by more."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
