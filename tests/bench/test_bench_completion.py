@@ -77,7 +77,7 @@ def test_all_four_are_measured_and_kept(corpus: Path, system: System, tmp_path: 
     kept = tmp_path / "draws.safetensors"
     task = plan_completion(corpus, sketches=3, best_of=2, steps=3)
     drawn, seconds = draw_completions(system, task, kept)
-    bench = judge_completions(task, drawn, seconds, "sweep")
+    bench = judge_completions(task, drawn, seconds, system)
     assert [(score.way, score.frame) for score in bench.scores] == [
         ("given", "known"),
         ("given", "unknown"),
@@ -88,9 +88,10 @@ def test_all_four_are_measured_and_kept(corpus: Path, system: System, tmp_path: 
     assert seconds is not None
     again, none = draw_completions(system, task, kept)
     assert none is None
-    assert judge_completions(task, again, none, "sweep").scores == bench.scores
+    assert judge_completions(task, again, none, system).scores == bench.scores
     with pytest.raises(SketchError, match="drawn for something else"):
         draw_completions(system, replace(task, steps=4), kept)
+    assert "3\ncorrected steps" in bench.markdown("sketchdnn bench completion", "completion.png")
     other = copy.deepcopy(system)
     with torch.no_grad():
         next(other.parameters()).add_(1e-3)
@@ -102,7 +103,9 @@ def test_the_figure_shows_what_was_given_added_and_hidden() -> None:
     case = Case(Sketch(SIDES[:2]), SIDES[2:])
     score = judged("given", "known", [case], [[Finished(Sketch((*SIDES[:2], Circle((0, 0), 0.5))), 1, 0.0)]])
     some = share_estimate(1, 2)
-    picture = np.asarray(completion_figure(CompletionBench((case,), 1, 5, 1.0, some, some, (score,))), np.int64)
+    picture = np.asarray(
+        completion_figure(CompletionBench((case,), 1, "ancestral", 5, 1.0, some, some, (score,))), np.int64
+    )
     above, below = picture[: len(picture) // 2], picture[len(picture) // 2 :]
     assert [shows(above, color) for color in (GIVEN, ADDED, HIDDEN)] == [True, False, True]
     assert [shows(below, color) for color in (GIVEN, ADDED, HIDDEN)] == [True, True, True]

@@ -66,7 +66,7 @@ def test_every_weight_is_drawn_and_counted(system: System, tmp_path: Path) -> No
     prepare([written(parts(150), tmp_path / "parts.jsonl")], tmp_path / "out", PRESETS["ours"], workers=1)
     kept = tmp_path / "draws.safetensors"
     drawn, seconds = draw_failures(system, count=6, steps=3, weights=(1.0, 2.0), kept=kept)
-    bench = count_failures(drawn, seconds, 3, "sweep", tmp_path / "out")
+    bench = count_failures(drawn, seconds, 3, system, tmp_path / "out")
     assert bench.count == 6
     assert seconds is not None
     names = [OURS, REPAIRED, "authors', weight 1", "authors', weight 2", REAL]
@@ -74,7 +74,7 @@ def test_every_weight_is_drawn_and_counted(system: System, tmp_path: Path) -> No
     assert bench.sets[-1].gap.value < 1
     again, none = draw_failures(system, count=6, steps=3, weights=(1.0, 2.0), kept=kept)
     assert none is None
-    assert count_failures(again, none, 3, "sweep").sets == bench.sets[:-1]
+    assert count_failures(again, none, 3, system).sets == bench.sets[:-1]
 
 
 def test_the_command_writes_a_page(system: System, tmp_path: Path) -> None:
@@ -84,6 +84,7 @@ def test_the_command_writes_a_page(system: System, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*arguments, "--weight", "1.5", "--out", str(out)])
     assert result.exit_code == 0, result.exception
     assert "| authors', weight 1.5 |" in out.read_text()
+    assert "- **ours**: the sampler `corrected`" in out.read_text()
 
 
 def test_what_cannot_be_measured_is_refused(system: System) -> None:

@@ -45,9 +45,11 @@ def test_both_networks_are_timed_both_ways() -> None:
 
 def test_ratios_are_to_the_eager_loop_of_the_same_network() -> None:
     pairs = (("a", AS_USED, 2.0), ("a", EAGER, 8.0), ("b", AS_USED, 5.0), ("b", EAGER, 5.0))
-    bench = GenerateBench("here", tuple(GenerateTiming(what, way, 10, 50, seconds) for what, way, seconds in pairs))
+    bench = GenerateBench(
+        "here", tuple(GenerateTiming(what, way, "ddim", 10, 50, seconds) for what, way, seconds in pairs)
+    )
     assert [row[-1] for row in bench.rows()] == ["4.0×", "1.0×", "1.0×", "1.0×"]
-    assert "| a | as used | 10 | 50 | 2 | 5 | 4.0× |" in bench.markdown("sketchdnn bench generate")
+    assert "| a | as used | ddim | 10 | 50 | 2 | 5 | 4.0× |" in bench.markdown("sketchdnn bench generate")
 
 
 def test_the_command_writes_what_it_prints(tmp_path: Path) -> None:

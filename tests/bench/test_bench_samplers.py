@@ -8,9 +8,10 @@ import pytest
 from judging import StandIn, small_corpus, small_model
 from typer.testing import CliRunner
 
-from sketchdnn.bench.samplers import score_samplers
+from sketchdnn.bench.samplers import WAYS, score_samplers
 from sketchdnn.cli.app import app
 from sketchdnn.data.loader import Dataset
+from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import SketchError
 from sketchdnn.systems import from_pretrained
 
@@ -27,6 +28,12 @@ def test_every_way_is_scored_by_the_same_sketches(tmp_path: Path) -> None:
     page = bench.markdown("sketchdnn bench samplers")
     assert page.count("| ancestral | 2 |") == 2
     assert f"FID {bench.floor:.2f}" in page
+
+
+def test_the_default_is_among_the_ways_unless_told() -> None:
+    system = from_pretrained()
+    assert (system.default_sampler, STEPS) in WAYS
+    assert {sampler for sampler, _ in WAYS} == set(system.samplers)
 
 
 def test_a_corpus_too_small_is_refused(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_comparison_of_a_file_and_a_model(model: Path, tmp_path: Path) -> None
     assert "a file" in (tmp_path / "new" / "comparison.svg").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("figure", ["teaser", "pipeline", "comparison", "failures"])
+@pytest.mark.parametrize("figure", ["teaser", "pipeline", "comparison", "failures", "guess"])
 def test_every_figure_of_sketches_has_help_with_an_example(figure: str) -> None:
     result = runner.invoke(app, ["figures", figure, "--help"])
     assert result.exit_code == 0
@@ -60,6 +60,7 @@ def test_every_figure_of_sketches_has_help_with_an_example(figure: str) -> None:
         (["comparison", "--samples", "no-name.json", "--model", "a=ours"], "NAME=FILE"),
         (["comparison", "--samples", "a=nowhere.json", "--samples", "b=nowhere.json"], "nowhere.json"),
         (["comparison", "--data", "nowhere", "--model", "a=nowhere"], "nowhere"),
+        (["guess", "--data", "nowhere"], "nowhere"),
         (["teaser", "--model", "nowhere"], "nowhere"),
         (["pipeline", "--steps", "3000"], "3000"),
         (["failures", "--steps", "3000"], "3000"),

@@ -68,7 +68,8 @@ def test_the_rest_is_drawn_as_if_nothing_were_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sampler", "options"), [(ancestral, {}), (authors, {}), (ddim, {"eta": 0.5}), (ddim, {}), (dpm_solver_pp, {})]
+    ("sampler", "options"),
+    [(ancestral, {}), (authors, {}), (ddim, {"eta": 0.5}), (ddim, {}), (dpm_solver_pp, {}), (corrected, {})],
 )
 @pytest.mark.parametrize(
     "process", [our_process(50), process_of(log_linear_snr(50, 10, -1))], ids=lambda p: p.params.name

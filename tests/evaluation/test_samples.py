@@ -98,9 +98,10 @@ def test_a_file_of_nothing_but_nan_says_so(tmp_path: Path) -> None:
 def test_drawn_samples_are_those_of_generate_and_survive_a_file(tmp_path: Path) -> None:
     system = from_pretrained(small_model(tmp_path / "model"))
     heard: list[float] = []
-    drawn = draw_samples(system, "tiny", 8, seed=2, steps=4, sampler="ancestral", on_progress=heard.append)
+    drawn = draw_samples(system, "tiny", 8, seed=2, steps=4, sampler=None, on_progress=heard.append)
     same = [drawing.sketch for drawing in draw(system, 8, seed=2, steps=4)]
     assert list(drawn.sketches) == same
+    assert drawn.origin["sampler"] == system.default_sampler == "corrected"
     assert heard[-1] == 1
     write(drawn.sketches, tmp_path / "drawn.jsonl")
     again = read_samples(tmp_path / "drawn.jsonl", 8)

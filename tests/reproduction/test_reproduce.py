@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import signal
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,11 @@ import torch
 from judging import SMALL, StandIn, small_corpus
 from torch import Tensor
 
+from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import SketchError
 from sketchdnn.reproduction import SIX, Budget, Request, StoppedError, prepared, reproduce
+from sketchdnn.reproduction.plan import MANIFEST, SAMPLER
+from sketchdnn.reproduction.plan import SETTINGS as PLAN_SETTINGS
 from sketchdnn.training.run import Report
 
 SETTINGS = replace(SMALL, count=12, against_test=8, against_train=8, validity=8, likelihood_draws=1, corruption=False)
@@ -148,6 +151,20 @@ def test_budget_and_drawing_are_measured(parts: dict[str, str], folder: Path) ->
         assert float(row["minutes"]) > 0
         assert float(row["drawing"]) > 0
         assert float(row["parameters"]) > 1e5
+
+
+def test_every_system_is_drawn_from_with_one_sampler(parts: dict[str, str], folder: Path) -> None:
+    reports = list(folder.glob("tables/*/report/report.json"))
+    assert len(reports) == len(SIX) + 1
+    assert {json.loads(path.read_text())["protocol"]["sampler"] for path in reports} == {"ancestral"}
+
+
+def test_results_in_the_docs_can_be_gone_on_with() -> None:
+    kept = Path(__file__).parents[2] / "docs/results/reproduction"
+    told = json.loads((kept / MANIFEST).read_text())["protocol"]
+    mine = {**asdict(PLAN_SETTINGS), "sampler": SAMPLER, "steps": STEPS}
+    assert told == {name: mine[name] for name in told}
+    assert all(json.loads(path.read_text())["protocol"]["sampler"] == SAMPLER for path in kept.rglob("report.json"))
 
 
 def test_tables_can_be_made_again_without_the_runs(parts: dict[str, str], folder: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from sketchdnn.representation.codec import decode
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import SYSTEMS, ConfigError, System, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.latent import LatentDiffusion
-from sketchdnn.systems.sampling import check_sampler, check_step_count
+from sketchdnn.systems.sampling import check_sampler, check_step_count, sampler_of
 from sketchdnn.training.checkpoint import RunError
 from sketchdnn.training.config import TrainConfig, config_from
 from sketchdnn.training.corpus import Corpus, to_device
@@ -132,17 +132,30 @@ def test_every_sampler_it_names_draws(system: System) -> None:
     for sampler in system.samplers:
         batch = system.sample(seeded_noise(0, torch.arange(2)), sampler=sampler, steps=3)
         assert bool(batch.flat().isfinite().all()), sampler
-        check_sampler(sampler, system)
+        assert sampler_of(system, sampler) == sampler
 
 
 def test_a_sampler_that_is_not_its_own_is_refused(system: System) -> None:
     if "authors" in system.samplers:
-        check_sampler("authors", system)
+        assert sampler_of(system, "authors") == "authors"
         return
     with pytest.raises(SketchError, match="cannot draw with authors; use ancestral"):
-        check_sampler("authors", system)
+        sampler_of(system, "authors")
     with pytest.raises(SketchError):
         system.sample(seeded_noise(0, torch.arange(1)), sampler="authors", steps=2)
+
+
+def test_without_a_name_it_draws_in_its_own_way(name: str, system: System) -> None:
+    own = sampler_of(system, None)
+    assert own == system.default_sampler == ("corrected" if name in ("sketchdnn", "sketchdnn-pos") else "ancestral")
+    noise = seeded_noise(0, torch.arange(2))
+    assert torch.equal(system.sample(noise, steps=3).flat(), system.sample(noise, sampler=own, steps=3).flat())
+
+
+def test_a_name_is_refused_before_there_is_a_system() -> None:
+    check_sampler(None)
+    with pytest.raises(SketchError, match="'euler' is no sampler"):
+        check_sampler("euler")
 
 
 def test_steps_mean_something_or_nothing(name: str, system: System) -> None:

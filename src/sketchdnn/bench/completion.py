@@ -23,7 +23,6 @@ from sketchdnn.generation.engine import device_of
 from sketchdnn.generation.frames import ROOMS
 from sketchdnn.generation.walks import Finished, Walk, Way, check_way, finished, packed, unpacked, walk_all
 from sketchdnn.geometry import Placement, Sketch, profile
-from sketchdnn.representation.layout import ArcScalar
 from sketchdnn.systems import System
 
 from .completion_page import CompletionBench, CompletionScore
@@ -53,7 +52,9 @@ class CompletionTask:
     def facts(self, system: System) -> dict[str, str]:
         """By which draws that were kept are known."""
         facts = {"cases": self.mark, "best_of": self.best_of, "steps": self.steps, "seed": self.seed}
-        return {"completion": json.dumps(facts | {"model": weights_fingerprint(system)})}
+        return {
+            "completion": json.dumps(facts | {"model": weights_fingerprint(system), "sampler": system.default_sampler})
+        }
 
 
 def plan_completion(
@@ -81,7 +82,7 @@ def draw_completions(
         for way, frame in product(WAYS, FRAMES):
             on_stage(f"drawing: {way}, frame {frame}")
             walks = task.walks[frame]
-            options: dict[str, Any] = {"seed": task.seed, "steps": task.steps, "sampler": "ancestral"}
+            options: dict[str, Any] = {"seed": task.seed, "steps": task.steps, "sampler": system.default_sampler}
             batch = walk_all(system, walks, way=way, chunk=min(size, len(walks)), **options)
             tensors |= {f"{way}.{frame}.{name}": tensor for name, tensor in packed(batch).items()}
         seconds.append(time.perf_counter() - start)
@@ -95,20 +96,21 @@ def judge_completions(
     task: CompletionTask,
     drawn: Mapping[str, Tensor],
     seconds: float | None,
-    arc_scalar: ArcScalar,
+    system: System,
     on_stage: OnStage = lambda stage: None,
 ) -> CompletionBench:
-    """What came of each, held against the real sketches."""
+    """What came of each of this system's draws, held against the real sketches."""
     scores = []
     for way, frame in product(WAYS, FRAMES):
         on_stage(f"judging: {way}, frame {frame}")
         batch = unpacked({name: drawn[f"{way}.{frame}.{name}"] for name in ("kind", "construction", "params")})
-        outcomes = list(finished(task.walks[frame], batch, arc_scalar))
+        outcomes = list(finished(task.walks[frame], batch, system.rows.arc_scalar))
         groups = [outcomes[i : i + task.best_of] for i in range(0, len(outcomes), task.best_of)]
         scores.append(judged(way, frame, task.cases, groups))
     return CompletionBench(
         task.cases,
         task.best_of,
+        system.default_sampler,
         task.steps,
         seconds,
         _share([closes(case.truth) for case in task.cases]),

@@ -50,6 +50,7 @@ class CompletionBench:
 
     cases: tuple[Case, ...]
     best_of: int
+    sampler: str
     steps: int
     seconds: float | None  # of drawing; none if it was done before
     truth_closes: Estimate
@@ -80,6 +81,7 @@ class CompletionBench:
         return _PAGE.format(
             command=command,
             cases=len(self.cases),
+            sampler=self.sampler,
             steps=self.steps,
             rows="\n".join(lines),
             figure=figure,
@@ -101,8 +103,8 @@ _PAGE = """# Completion: half of a sketch, finished
 
     {command}
 
-{cases:,} sketches of the test split, each without half of its primitives (by lot, the larger half stays), {steps} steps
-of the default sampler.{seconds} In brackets, 95 % intervals, by sketch.
+{cases:,} sketches of the test split, each without half of its primitives (by lot, the larger half stays), {steps}
+{sampler} steps.{seconds} In brackets, 95 % intervals, by sketch.
 
 {rows}
 

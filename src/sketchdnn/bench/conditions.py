@@ -27,6 +27,7 @@ from sketchdnn.geometry import Kind, Sketch, SketchError, normalise
 from sketchdnn.representation import from_flat
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
+from sketchdnn.systems.sampling import sampler_of
 
 OnProgress = Callable[[str], None]
 # As many sketches in a batch, where the device likes large ones.
@@ -49,16 +50,17 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class ConditionsMeasured:
-    """All sorts of requests, on one device in so many steps."""
+    """All sorts of requests, on one device in so many steps of a sampler."""
 
     device: str
+    sampler: str
     steps: int
     seconds: float
     rows: tuple[Measured, ...]
 
     def table(self) -> Table:
         """As a person reads it."""
-        title = f"What was asked for, in {self.steps} steps, {self.device}, {self.seconds:.0f} s"
+        title = f"What was asked for, in {self.steps} {self.sampler} steps, {self.device}, {self.seconds:.0f} s"
         table = Table("", "requests", "met at once", "met in the end", "attempts at the most", title=title)
         for row in self.rows:
             table.add_row(*_cells(row))
@@ -69,7 +71,7 @@ class ConditionsMeasured:
         lines = [
             "# Conditions",
             "",
-            f"`{command}`, {self.device}, {self.seconds:.0f} s, {self.steps} steps.",
+            f"`{command}`, {self.device}, {self.seconds:.0f} s, {self.steps} {self.sampler} steps.",
             "",
             "| | requests | met at once | met in the end | attempts at the most |",
             "|---|---|---|---|---|",
@@ -91,7 +93,7 @@ def measure_conditions(
     *,
     seed: int = 0,
     steps: int = STEPS,
-    sampler: str = "ancestral",
+    sampler: str | None = None,
     on_stage: OnProgress = lambda what: None,
 ) -> ConditionsMeasured:
     """So many requests of each sort, and as many to leave given primitives as they are."""
@@ -103,6 +105,7 @@ def measure_conditions(
         "number of lines and of primitives": _lines(system, requests),
         "closed profile": [Conditions(closed=True)] * requests,
     }
+    sampler = sampler_of(system, sampler)
     begin = time.perf_counter()
     rows = []
     for name, conditions in sorts.items():
@@ -112,7 +115,7 @@ def measure_conditions(
     rows.append(_unchanged(system, requests, seed, steps, sampler))
     device = device_of(system)
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    return ConditionsMeasured(where, steps, time.perf_counter() - begin, tuple(rows))
+    return ConditionsMeasured(where, sampler, steps, time.perf_counter() - begin, tuple(rows))
 
 
 def _met(name: str, system: System, requests: Sequence[Conditions], seed: int, steps: int, sampler: str) -> Measured:

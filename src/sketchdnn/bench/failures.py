@@ -33,7 +33,6 @@ from sketchdnn.geometry import Kind, SketchError, overlaps
 from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import Compact, SketchBatch, decode_compact, encode_table, from_flat
 from sketchdnn.representation.codec import decode
-from sketchdnn.representation.layout import ArcScalar
 from sketchdnn.representation.symmetric import symmetric_keys
 from sketchdnn.systems.sampling import check_step_count
 from sketchdnn.systems.sketchdnn import SketchDNN
@@ -76,12 +75,14 @@ class FailureBench:
     """All sets of a run, drawn from the same noise."""
 
     count: int
+    sampler: str  # of the row `ours`
     steps: int
     seconds: float | None  # of drawing; none if it was done before
     sets: tuple[Failures, ...]
 
     def table(self) -> Table:
-        table = Table(*COLUMNS, "distinct", title=f"Failure cases among {self.count:,} sketches, {self.steps} steps")
+        title = f"Failure cases among {self.count:,} sketches, {self.steps} steps; ours are {self.sampler}"
+        table = Table(*COLUMNS, "distinct", title=title)
         for each in self.sets:
             table.add_row(*(cell.partition(" (")[0] for cell in each.row()))  # intervals are for the page
         return table
@@ -94,6 +95,7 @@ class FailureBench:
         return _PAGE.format(
             command=command,
             count=self.count,
+            sampler=self.sampler,
             steps=self.steps,
             seconds=seconds,
             rows="\n".join(lines),
@@ -114,7 +116,7 @@ def draw_failures(
     kept: Path | None = None,
     on_stage: OnStage = lambda stage: None,
 ) -> tuple[Mapping[str, SketchBatch], float | None]:
-    """Draw with our sampler, and with the authors' at several weights of the prediction, or take what was kept."""
+    """Draw in the system's own way, and in the authors' at several weights of the prediction, or take what was kept."""
     if not isinstance(system, SketchDNN):
         raise SketchError("the weight of a prediction is a matter of diffusion, and this model is none")
     check_step_count(steps, system.config.num_steps)
@@ -133,6 +135,7 @@ def draw_failures(
 
     facts = {
         "count": count,
+        "sampler": system.default_sampler,
         "steps": steps,
         "seed": seed,
         "weights": list(weights),
@@ -149,16 +152,16 @@ def count_failures(
     drawn: Mapping[str, SketchBatch],
     seconds: float | None,
     steps: int,
-    arc_scalar: ArcScalar,
+    system: System,
     data: Path | None = None,
     on_stage: OnStage = lambda stage: None,
     workers: int = 1,
 ) -> FailureBench:
-    """What fails in each set, in ours after repair by so many `workers`, and in the test split of a corpus."""
+    """What fails in each set that this system drew, in ours after repair by so many `workers`, and in a test split."""
     sets = []
     for name, batch in drawn.items():
         on_stage(f"counting: {name}")
-        sketches = [one.sketch for one in decode(batch, arc_scalar) if len(one.sketch)]
+        sketches = [one.sketch for one in decode(batch, system.rows.arc_scalar) if len(one.sketch)]
         if not sketches:
             raise SketchError(f"{name}: nothing but empty sketches was drawn; use more steps or another model")
         rows = encode_table(to_table(sketches))
@@ -172,7 +175,7 @@ def count_failures(
         corpus = Dataset.open(data)
         test = normalised_split(corpus.split("test").compact, already=corpus.half_extent == 1)
         sets.append(failures(REAL, test, len(test)))
-    return FailureBench(len(drawn[OURS]), steps, seconds, tuple(sets))
+    return FailureBench(len(drawn[OURS]), system.default_sampler, steps, seconds, tuple(sets))
 
 
 def failures(name: str, compact: Compact, count: int) -> Failures:
@@ -197,7 +200,7 @@ def failures(name: str, compact: Compact, count: int) -> Failures:
 
 
 def _sampled(system: SketchDNN, count: int, seed: int, steps: int, weight: float | None) -> SketchBatch:
-    """Our sampler as `generate` uses it, or the authors' with a weight, on the same steps and from the same noise."""
+    """In its own way, as `generate` does, or in the authors' with a weight; the same steps and the same noise."""
     device = device_of(system)
     chunk = CPU_CHUNK if device.type == "cpu" else CHUNK
     which = step_sequence(system.config.num_steps, steps, "quadratic")
@@ -229,8 +232,8 @@ _PAGE = """# The paper's failure cases, counted
 - **an overlap**: some primitive lies along another that is as much construction as it is, within {along:g}.
 - **distinct**: different sketches on a grid of 64 levels, mirror images and quarter turns counting as the same.
 - **weight**: how much `log ŷ_0` counts in the reverse mean of labels. 1 is the paper's mean, 2 the authors' code, which
-  the paper calls more weight on the prediction. `ours` draws labels from the prediction instead, and ends on the
-  posterior.
+  the paper calls more weight on the prediction.
+- **ours**: the sampler `{sampler}`, which `sketchdnn generate` draws with unless told otherwise.
 - **repaired**: the sketches of `ours` after the repair that `sketchdnn generate` does. An end that lies on a line or
   an arc, between its ends, counts as a gap here too.
 

@@ -33,15 +33,16 @@ _NOTE = (
 )
 # Compiled at first, run once more as it is, then recorded as a graph: the first step of a walk as well as the others.
 _WARM_UPS = 3
-_COLUMNS = ("what", "way", "sketches", "steps", "seconds", "sketches/s", "of eager")
+_COLUMNS = ("what", "way", "sampler", "sketches", "steps", "seconds", "sketches/s", "of eager")
 
 
 @dataclass(frozen=True, slots=True)
 class GenerateTiming:
-    """Seconds for `count` sketches in `steps`; timed on fewer of both, if `timed` says so."""
+    """Seconds for `count` sketches in `steps` of a sampler; timed on fewer of both, if `timed` says so."""
 
     what: str
     way: str
+    sampler: str
     count: int
     steps: int
     seconds: float
@@ -66,6 +67,7 @@ class GenerateBench:
             yield (
                 timing.what,
                 timing.way + (f" ({timing.timed})" if timing.timed else ""),
+                timing.sampler,
                 f"{timing.count:,}",
                 f"{timing.steps:,}",
                 f"{timing.seconds:.4g}",
@@ -134,7 +136,7 @@ def _as_used(system: System, count: int, steps: int, device: str, on_stage: Call
     begun = time.perf_counter()
     _count(draw(system, count, steps=steps))
     _finish(device)
-    return GenerateTiming(BUNDLED, AS_USED, count, steps, time.perf_counter() - begun)
+    return GenerateTiming(BUNDLED, AS_USED, system.default_sampler, count, steps, time.perf_counter() - begun)
 
 
 def _loop(
@@ -170,7 +172,8 @@ def _loop(
     _empty(device)
     scale = count / batch * steps / timed_steps
     parts = [f"{batch:,} sketches"] * (batch < count) + [f"{timed_steps:,} steps"] * (timed_steps < steps)
-    return GenerateTiming(what, way, count, steps, seconds * scale, "timed on " + ", ".join(parts) if parts else "")
+    timed = "timed on " + ", ".join(parts) if parts else ""
+    return GenerateTiming(what, way, system.default_sampler, count, steps, seconds * scale, timed)
 
 
 def _count(drawings: Iterator[object]) -> int:

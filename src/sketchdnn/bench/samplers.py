@@ -23,6 +23,11 @@ from sketchdnn.systems import System
 
 # What is compared unless told otherwise.
 WAYS: tuple[tuple[str, int], ...] = (
+    ("corrected", 15),
+    ("corrected", 25),
+    ("corrected", 30),
+    ("corrected", 50),
+    ("corrected", 100),
     ("ancestral", 15),
     ("ancestral", 25),
     ("ancestral", 50),
@@ -114,7 +119,7 @@ def score_samplers(
     near, far = (sketch_features(_sorted(train, order[start : start + count]), extractor) for start in (0, count))
     floor = frechet_distance(near, far)
     on_stage("warming up")
-    draw_samples(system, "", count, seed=1, steps=2, sampler="ancestral", on_progress=lambda _: None)
+    draw_samples(system, "", count, seed=1, steps=2, sampler=None, on_progress=lambda _: None)
     scores = tuple(_scored(system, train, near, extractor, count, ways, on_stage))
     device = extractor.device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"

@@ -53,7 +53,7 @@ def completion(
         drawn, seconds = draw_completions(system, task, draws, status.update)
         if only_draw:
             return
-        bench = judge_completions(task, drawn, seconds, system.rows.arc_scalar, status.update)
+        bench = judge_completions(task, drawn, seconds, system, status.update)
     Console().print(bench.table())
     if out is not None:
         figure = out.with_suffix(".png")
@@ -84,7 +84,7 @@ def failures(
         Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False, readable=False)
     ] = None,
 ) -> None:
-    """Count the paper's failure cases: what our sampler draws, raw and repaired, and the authors' with weights."""
+    """Count the paper's failure cases: what a model draws, raw and repaired, and the authors' sampler with weights."""
     from sketchdnn.bench.failures import WEIGHTS, count_failures, draw_failures
     from sketchdnn.generation.engine import on_device
     from sketchdnn.generation.repairs import cores
@@ -100,7 +100,7 @@ def failures(
         )
         if only_draw:
             return
-        bench = count_failures(drawn, seconds, steps, system.rows.arc_scalar, data, status.update, workers=cores())
+        bench = count_failures(drawn, seconds, steps, system, data, status.update, workers=cores())
     Console().print(bench.table())
     if out is not None:
         weights = "".join(f" --weight {each:g}" for each in weight or ())

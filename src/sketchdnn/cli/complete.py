@@ -50,7 +50,10 @@ def complete(
     ] = True,
     format: Annotated[str, typer.Option(help="Files to write for each sketch.")] = "json,svg,dxf,fcstd",  # noqa: A002
     steps: Annotated[int, typer.Option(help="Denoising steps: fewer are quicker, more close gaps.")] = 50,
-    sampler: Annotated[str, typer.Option(help="ancestral, ddim, dpm++, authors or corrected.")] = "ancestral",
+    sampler: Annotated[
+        str | None,
+        typer.Option(help="corrected, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
+    ] = None,
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
 ) -> None:
@@ -74,14 +77,15 @@ def complete(
     from sketchdnn.representation.layout import MAX_PRIMITIVES
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.pretrained import model_hash
+    from sketchdnn.systems.sampling import sampler_of
 
     formats = check_formats(format.split(","))
     check_not_replaced(file, out, _STEM)
     check_part(part)
     low, high = check_room(rooms)
     system = on_device(from_pretrained(model), device)
-    asked: dict[str, Any] = {"seed": seed, "sampler": sampler, "steps": steps, "way": way, "tries": tries}
-    asked["repair"] = repair
+    asked: dict[str, Any] = {"seed": seed, "sampler": sampler_of(system, sampler), "steps": steps}
+    asked |= {"way": way, "tries": tries, "repair": repair}
     facts = {
         "model": {"name": shown(model), "sha256": model_hash(model)},
         "part": shown(file.name),

@@ -60,7 +60,10 @@ def evaluate(
     ] = None,
     seed: Annotated[int, typer.Option(help="Which sketches are drawn.")] = 0,
     steps: Annotated[int, typer.Option(help="Denoising steps.")] = 50,
-    sampler: Annotated[str, typer.Option(help="ancestral, ddim, dpm++, authors or corrected.")] = "ancestral",
+    sampler: Annotated[
+        str | None,
+        typer.Option(help="corrected, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
+    ] = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="500 samples, 500 references, few likelihoods; the report says so.")
     ] = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -165,25 +166,71 @@ def failures(
     _say(write_failures(out, find_failures(_drawn(model, count, seed, steps), each=each)))
 
 
-def _drawn(model: str, count: int, seed: int, steps: int) -> list[Sketch]:
+@app.command(epilog="Example: sketchdnn figures guess --data corpus --out guess")
+def guess(
+    out: Out,
+    data: Annotated[Path, typer.Option(help="A prepared corpus, where the real sketches are.", show_default=False)],
+    samples: Annotated[
+        Path | None, typer.Option(help="A file of drawn sketches, instead of drawing some.", show_default=False)
+    ] = None,
+    model: Model = "ours",
+    split: Annotated[str, typer.Option(help="Of which split the real sketches are.")] = "test",
+    count: Annotated[int, typer.Option(min=1, max=400, help="Sketches of each.")] = 64,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair the drawn ones, as generate does.")] = False,
+    mixed: Annotated[bool, typer.Option("--mixed", help="One sheet of both, its cells numbered.")] = False,
+    seed: Seed = 0,
+    steps: Denoising = 50,
+) -> None:
+    """Real sketches and drawn ones, for people to tell apart: two sheets a and b (PNG, SVG), and the answer in a file.
+
+    Sketches are chosen by lot, which the seed decides; which sheet is real, it does not.
+    """
+    from sketchdnn.figures import choose, write_guess, write_mixed_guess
+
+    corpus = _of_corpus(data, count, seed, split)
+    real = choose(replace(corpus, name=f"real, the {split} split of {shown(data)}"), count, seed)
+    drawn = _to_judge(samples, model, count, seed, steps, repair)
+    _say((write_mixed_guess if mixed else write_guess)(out, real, drawn))
+
+
+def _to_judge(samples: Path | None, model: str, count: int, seed: int, steps: int, repair: bool) -> Source:
+    """Drawn sketches, from a file or by a model, with words on how they came about."""
+    from sketchdnn.figures import Source, choose
+
+    mended = ", repaired" if repair else ""
+    if samples is None:
+        words = f"drawn by {shown(model)} in {steps} steps from seed {seed}{mended}"
+        return Source(words, _drawn(model, count, seed, steps, repair=repair))
+    found = choose(Source(f"drawn, {shown(samples)}{mended}", _read(samples)), count, seed)
+    if not repair:
+        return found
+    from sketchdnn.generation.repairs import mend_all
+
+    with _progress("repairing") as on_progress:
+        return replace(found, sketches=[each.sketch for each in mend_all(found.sketches, on_progress=on_progress)])
+
+
+def _drawn(model: str, count: int, seed: int, steps: int, *, repair: bool = False) -> list[Sketch]:
     """Sketches of a model, those that `generate` draws."""
     from sketchdnn.generation import draw
     from sketchdnn.systems import from_pretrained
 
     system = from_pretrained(model)
     with _progress("drawing") as on_progress:
-        drawings = draw(system, count, seed=seed, steps=steps, on_progress=lambda done: on_progress(done / count))
+        drawings = draw(
+            system, count, seed=seed, steps=steps, repair=repair, on_progress=lambda done: on_progress(done / count)
+        )
         return [drawing.sketch for drawing in drawings]
 
 
-def _of_corpus(folder: Path, count: int, seed: int) -> Source:
+def _of_corpus(folder: Path, count: int, seed: int, name: str = "test") -> Source:
     import numpy as np
 
     from sketchdnn.data.loader import Dataset
     from sketchdnn.figures import Source, by_lot
     from sketchdnn.representation import decode_compact
 
-    split = Dataset.open(folder).split("test")
+    split = Dataset.open(folder).split(name)
     index = np.array(by_lot(range(len(split)), count, seed), dtype=np.int64)
     return Source("data", [decoded.sketch for decoded in decode_compact(split.compact[index])])
 

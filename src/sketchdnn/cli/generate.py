@@ -36,7 +36,10 @@ def generate(
         str | None, typer.Option(help="Larger side of every sketch: 100mm, 4in, …", show_default="100mm")
     ] = None,
     steps: Annotated[int, typer.Option(help="Denoising steps: fewer are quicker, more close gaps.")] = 50,
-    sampler: Annotated[str, typer.Option(help="ancestral, ddim, dpm++, authors or corrected.")] = "ancestral",
+    sampler: Annotated[
+        str | None,
+        typer.Option(help="corrected, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
+    ] = None,
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
     compile: Annotated[  # noqa: A002
@@ -116,7 +119,7 @@ def generate(
     from sketchdnn.generation.share import joined
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.pretrained import model_hash
-    from sketchdnn.systems.sampling import check_sampler
+    from sketchdnn.systems.sampling import check_sampler, sampler_of
 
     formats = check_formats(format.split(","))
     if like is not None:
@@ -128,6 +131,7 @@ def generate(
         if unique and not share.alone:
             raise SketchError("--unique compares every sketch with all before it: leave it out, or use one process")
         system = on_device(from_pretrained(model), device, share.local)
+        sampler = sampler_of(system, sampler)
         facts: dict[str, Any] = {
             "model": {"name": shown(model), "sha256": model_hash(model)},
             "seed": seed,

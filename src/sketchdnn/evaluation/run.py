@@ -18,7 +18,7 @@ from sketchdnn.generation.generate import SIZE, STEPS, check_request
 from sketchdnn.geometry import Sketch, SketchError
 from sketchdnn.systems import System, from_pretrained
 from sketchdnn.systems.pretrained import model_hash
-from sketchdnn.systems.sampling import check_sampler, check_step_count
+from sketchdnn.systems.sampling import check_sampler, check_step_count, sampler_of
 
 from .evaluate import Evaluation, evaluate, protocol_of
 from .features import Extractor, default_cache
@@ -37,13 +37,13 @@ PICTURES_PER_MINUTE = 300
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a person asks for. `seed`, `steps` and `sampler` are how models draw."""
+    """What a person asks for. `seed`, `steps` and `sampler` are how models draw; each has a sampler of its own."""
 
     data: Path
     settings: Settings = field(default_factory=Settings)
     seed: int = 0
     steps: int = STEPS
-    sampler: str = "ancestral"
+    sampler: str | None = None
     inception: Path | None = None
     device: str = "auto"
     cache: Path | None = None
@@ -158,7 +158,7 @@ class Run:
         request = self.request
         with stages("loading the model"):
             system = from_pretrained(model)
-            check_sampler(request.sampler, system)
+            sampler = sampler_of(system, request.sampler)
             check_step_count(request.steps, system.max_steps)
             make_folder(out)
             system = system.to_device(self.device)
@@ -171,7 +171,7 @@ class Run:
                 request.settings.count,
                 seed=request.seed,
                 steps=request.steps,
-                sampler=request.sampler,
+                sampler=sampler,
                 on_progress=tell,
             )
         if request.save_samples:

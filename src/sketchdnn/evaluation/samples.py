@@ -19,6 +19,7 @@ from sketchdnn.representation import Compact, decode_compact, encode_table
 from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
+from sketchdnn.systems.sampling import sampler_of
 
 from .settings import FEWEST
 
@@ -62,9 +63,10 @@ class Samples:
 
 
 def draw_samples(
-    system: System, name: str, count: int, *, seed: int, steps: int, sampler: str, on_progress: OnProgress
+    system: System, name: str, count: int, *, seed: int, steps: int, sampler: str | None, on_progress: OnProgress
 ) -> Samples:
     """The sketches that `sketchdnn generate` draws of this seed, before any repair, on the system's device."""
+    sampler = sampler_of(system, sampler)
 
     def tell(done: float) -> None:
         on_progress(done / count)

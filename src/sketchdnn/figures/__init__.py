@@ -3,6 +3,7 @@
 from .bias import Measured, measure_bias, write_bias
 from .comparison import Source, by_lot, write_comparison
 from .failures import Failures, find_failures, write_failures
+from .guess import choose, write_guess, write_mixed_guess
 from .pipeline import Denoising, watch, write_pipeline
 from .schedule import Survival, label_survival, write_schedule
 from .simplex import Clouds, label_clouds, write_simplex
@@ -16,6 +17,7 @@ __all__ = [
     "Source",
     "Survival",
     "by_lot",
+    "choose",
     "find_failures",
     "label_clouds",
     "label_survival",
@@ -24,6 +26,8 @@ __all__ = [
     "write_bias",
     "write_comparison",
     "write_failures",
+    "write_guess",
+    "write_mixed_guess",
     "write_pipeline",
     "write_schedule",
     "write_simplex",

@@ -15,7 +15,7 @@ from sketchdnn.geometry import Sketch, SketchError, bounds
 from sketchdnn.representation import encode
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import check_sampler, check_step_count
+from sketchdnn.systems.sampling import check_step_count, sampler_of
 
 from .choices import kinds_beside
 from .conditions import trained_for
@@ -71,7 +71,7 @@ def complete(
     room: Room = None,
     tries: int = TRIES,
     steps: int = STEPS,
-    sampler: str = "ancestral",
+    sampler: str | None = None,
     primitives: Primitives = None,
     repair: bool = False,
     workers: int = 1,
@@ -87,7 +87,7 @@ def complete(
     check_part(part)
     check_request(count, seed, 1.0)
     check_way(system, way)
-    check_sampler(sampler, system)
+    sampler = sampler_of(system, sampler)
     check_step_count(steps, system.max_steps)
     if tries < 1:
         raise SketchError(f"each completion takes at least one try, not {tries}")

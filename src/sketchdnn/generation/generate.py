@@ -18,7 +18,7 @@ from sketchdnn.geometry import Sketch, SketchError
 from sketchdnn.geometry.near import TOLERANCE
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import check_sampler, check_step_count
+from sketchdnn.systems.sampling import check_step_count, sampler_of
 
 from .choices import given_for
 from .conditions import NO_CONDITIONS, Conditions, check_conditions
@@ -62,7 +62,7 @@ def draw(
     *,
     seed: int = 0,
     steps: int = STEPS,
-    sampler: str = "ancestral",
+    sampler: str | None = None,
     size: float = SIZE,
     units: str = UNITS,
     conditions: Conditions = NO_CONDITIONS,
@@ -82,7 +82,7 @@ def draw(
     batches by so many `workers`, and it is the repaired sketch that must be what was asked for.
     """
     check_request(count, seed, size, first)
-    check_sampler(sampler, system)
+    sampler = sampler_of(system, sampler)
     check_step_count(steps, system.max_steps)
     check_conditions(conditions, system)
     given_of = partial(given_for, conditions, seed, system=system)

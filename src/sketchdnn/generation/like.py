@@ -17,7 +17,7 @@ from sketchdnn.diffusion.walk import Start
 from sketchdnn.geometry import GeometryError, Placement, Sketch, SketchError, normalise
 from sketchdnn.representation import layout
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import check_sampler, check_step_count
+from sketchdnn.systems.sampling import check_step_count, sampler_of
 
 from .conditions import NO_CONDITIONS, Conditions, check_conditions
 from .engine import Engine, compiled, device_of
@@ -35,7 +35,7 @@ def draw_like(
     seed: int = 0,
     strength: float = STRENGTH,
     steps: int = STEPS,
-    sampler: str = "ancestral",
+    sampler: str | None = None,
     conditions: Conditions = NO_CONDITIONS,
     first: int = 0,
     frames: int = 0,
@@ -50,7 +50,7 @@ def draw_like(
     nothing is given beside the sketch. `compile`, `repair` and `workers` are those of `draw`.
     """
     check_request(count, seed, 1.0, first)
-    check_sampler(sampler, system)
+    sampler = sampler_of(system, sampler)
     check_step_count(steps, system.max_steps)
     check_conditions(conditions, system)
     start, where = start_like(system, sketch, strength)

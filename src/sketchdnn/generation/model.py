@@ -43,7 +43,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         seed: int = 0,
         first: int = 0,
         steps: int = STEPS,
-        sampler: str = "ancestral",
+        sampler: str | None = None,
         size: float = SIZE,
         units: str = UNITS,
         primitives: int | tuple[int, int] | None = None,
@@ -104,7 +104,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         seed: int = 0,
         strength: float = STRENGTH,
         steps: int = STEPS,
-        sampler: str = "ancestral",
+        sampler: str | None = None,
         repair: bool = True,
     ) -> list[Sketch]:
         """Variations of a sketch, in its place and at its size: the greater the `strength`, up to 1, the freer."""

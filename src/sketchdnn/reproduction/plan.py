@@ -28,6 +28,8 @@ from .names import SIX, NamedSystem, named_systems
 MANIFEST = "reproduction.json"
 # Damage to real sketches says something of the scores, and the same for every system.
 SETTINGS = replace(Settings(), corruption=False)
+# The one that every system knows: processes are compared, not samplers.
+SAMPLER = "ancestral"
 # Of one system, 10,000 samples, all of its scores and two likelihoods: what the bundled model takes on an H200, about.
 MINUTES_ON_GPU = 1.3
 # A checkpoint takes seconds of the budget, a lost run all that was done since.
@@ -167,7 +169,7 @@ def _identity(request: Request, dataset: Dataset) -> dict[str, Any]:
         "corpus": data_hash(dataset),
         "preset": request.preset or "each system's own",
         "seed": request.seed,
-        "protocol": {**judged, "sampler": "ancestral", "steps": request.steps},
+        "protocol": {**judged, "sampler": SAMPLER, "steps": request.steps},
     }
 
 

@@ -25,7 +25,7 @@ from .forms import as_csv, as_latex, as_markdown
 from .names import SIX, label_of
 from .page import page
 from .part import REPORTS, Result, StoppedError, is_finished, load_result, run_part
-from .plan import Plan, Request, make_plan, write_manifest
+from .plan import SAMPLER, Plan, Request, make_plan, write_manifest
 from .tables import all_tables
 
 __all__ = ["Reproduction", "StoppedError", "prepared", "reproduce", "results_in", "write_all"]
@@ -56,6 +56,7 @@ def prepared(
         settings=request.settings,
         seed=request.seed,
         steps=request.steps,
+        sampler=SAMPLER,
         inception=request.inception,
         device=device,
         cache=request.cache,

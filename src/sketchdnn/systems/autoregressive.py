@@ -142,14 +142,14 @@ class TokenSystem(System):
         self,
         noise: NoiseSource,
         *,
-        sampler: str = "ancestral",
+        sampler: str | None = None,
         steps: int | Sequence[int] | None = None,
         given: Given | None = None,
         on_step: OnStep | None = None,
         start: Start | None = None,
     ) -> SketchBatch:
         """Token after token. A sketch takes as many as it has, so `steps` means nothing."""
-        if sampler not in self.samplers:
+        if sampler is not None and sampler not in self.samplers:
             raise SketchError(f"a {self.name} draws token after token; '{sampler}' is no way to do that")
         if given is not None or start is not None:
             raise SketchError(f"a {self.name} cannot be given parts of a sketch, nor start from one")

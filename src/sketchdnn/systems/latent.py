@@ -32,7 +32,7 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-from .sampling import check_sampler, steps_of
+from .sampling import sampler_of, steps_of
 from .system import GivenFlags, RowForm, System
 
 Stage = Literal["both", "vae", "diffusion"]
@@ -133,14 +133,14 @@ class LatentDiffusion(System):
         self,
         noise: NoiseSource,
         *,
-        sampler: str = "ancestral",
+        sampler: str | None = None,
         steps: int | Sequence[int] | None = None,
         given: Given | None = None,
         on_step: OnStep | None = None,
         start: Start | None = None,
     ) -> SketchBatch:
         """Sketches of some noise. A latent holds a sketch as a whole, so that no part of one can be given."""
-        check_sampler(sampler, self)
+        sampler = sampler_of(self, sampler)
         if given is not None:
             raise SketchError("a latent diffusion draws sketches whole: no part of one can be given to it")
         first = self.config.num_steps if start is None else start.t

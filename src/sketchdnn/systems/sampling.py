@@ -57,7 +57,6 @@ def draw_sketches(
 
     Where the process means the expected logit of a label, `ancestral` draws the label instead: few steps then do.
     """
-    check_sampler(sampler)
     steps = steps_of(steps, process.num_steps if start is None else start.t)
     chosen = SAMPLERS[sampler]
     if sampler == "ancestral" and process.reverse_logits == "expected":
@@ -73,12 +72,20 @@ def steps_of(steps: int | Sequence[int] | None, first: int) -> Sequence[int] | N
     return samplers.step_sequence(first, steps, "quadratic")
 
 
-def check_sampler(sampler: str, system: System | None = None) -> None:
-    """Refuses a name that is none, or a way in which this system cannot draw."""
-    if sampler not in SAMPLERS:
-        raise SketchError(f"'{sampler}' is no sampler; use one of {', '.join(SAMPLERS)}")
-    if system is not None and sampler not in system.samplers:
-        raise SketchError(f"a '{system.name}' cannot draw with {sampler}; use {' or '.join(system.samplers)}")
+def sampler_of(system: System, asked: str | None) -> str:
+    """The sampler asked for, or else the system's own; refuses a way in which it cannot draw."""
+    if asked is None:
+        return system.default_sampler
+    check_sampler(asked)
+    if asked not in system.samplers:
+        raise SketchError(f"a '{system.name}' cannot draw with {asked}; use {' or '.join(system.samplers)}")
+    return asked
+
+
+def check_sampler(asked: str | None) -> None:
+    """Refuses a name that is none, before there is a system to ask. Without a name it will be the system's own way."""
+    if asked is not None and asked not in SAMPLERS:
+        raise SketchError(f"'{asked}' is no sampler; use one of {', '.join(SAMPLERS)}")
 
 
 def check_step_count(steps: int, most: int | None) -> None:

@@ -22,7 +22,7 @@ from sketchdnn.representation.batch import SketchBatch
 
 from .given_flags import draw_given
 from .row_denoiser import Form, RowDenoiser, RowDenoiserConfig
-from .sampling import SAMPLERS, draw_sketches
+from .sampling import SAMPLERS, draw_sketches, sampler_of
 from .system import GivenFlags
 
 __all__ = ["GivenFlags", "SketchDNN", "SketchDNNConfig", "SketchDNNPos", "draw_given"]
@@ -56,11 +56,16 @@ class SketchDNN(RowDenoiser[JointProcess]):
     def __init__(self, config: SketchDNNConfig) -> None:
         super().__init__(config, _process(config))
 
+    @property
+    def default_sampler(self) -> str:
+        """`corrected` with expected logits (`sketchdnn bench samplers` compares); else as the paper describes it."""
+        return "corrected" if self.process.reverse_logits == "expected" else "ancestral"
+
     def sample(
         self,
         noise: NoiseSource,
         *,
-        sampler: str = "ancestral",
+        sampler: str | None = None,
         steps: int | Sequence[int] | None = None,
         given: Given | None = None,
         on_step: OnStep | None = None,
@@ -74,7 +79,7 @@ class SketchDNN(RowDenoiser[JointProcess]):
             self._told_of(given),
             self.process,
             noise,
-            sampler=sampler,
+            sampler=sampler_of(self, sampler),
             steps=steps,
             given=given,
             on_step=on_step,

@@ -19,7 +19,7 @@ from sketchdnn.diffusion.walk import OnStep, Start
 from sketchdnn.representation.batch import SketchBatch
 
 from .row_denoiser import RowDenoiser, RowDenoiserConfig
-from .sampling import check_sampler, steps_of
+from .sampling import sampler_of, steps_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class SketchDNNCat(RowDenoiser[CatProcess]):
         self,
         noise: NoiseSource,
         *,
-        sampler: str = "ancestral",
+        sampler: str | None = None,
         steps: int | Sequence[int] | None = None,
         given: Given | None = None,
         on_step: OnStep | None = None,
         start: Start | None = None,
     ) -> SketchBatch:
         """Sketches of some noise. Labels jump, so there is no way between noise and sketch but the ancestral one."""
-        check_sampler(sampler, self)
+        sampler_of(self, sampler)  # refuses any other
         steps = steps_of(steps, self.process.num_steps if start is None else start.t)
         return cat_ancestral(
             self._told_of(given), self.process, noise, steps=steps, given=given, on_step=on_step, start=start

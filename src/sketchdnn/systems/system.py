@@ -49,8 +49,8 @@ class GivenFlags:
 class System(nn.Module, ABC):
     """A network, what it learns and how it draws. `known` is what it remembers of its corpus, if it was told.
 
-    `samplers` are the ways it can draw, the usual one first. A system that draws primitive by primitive, with no noise
-    to take away, has one way, which is ancestral too, and no steps: whatever number of them is asked for means nothing.
+    `samplers` are the ways it can draw. A system that draws primitive by primitive, with no noise to take away, has one
+    way, which is ancestral too, and no steps: whatever number of them is asked for means nothing.
     """
 
     name: ClassVar[str]
@@ -62,6 +62,11 @@ class System(nn.Module, ABC):
     def max_steps(self) -> int | None:
         """T, the most steps that it can draw in and the range of t in training; none if it knows no noise levels."""
         return None
+
+    @property
+    def default_sampler(self) -> str:
+        """Which of them it draws with unless told."""
+        return self.samplers[0]
 
     @property
     def ordered(self) -> bool:
@@ -101,13 +106,16 @@ class System(nn.Module, ABC):
         self,
         noise: NoiseSource,
         *,
-        sampler: str = "ancestral",
+        sampler: str | None = None,
         steps: int | Sequence[int] | None = None,
         given: Given | None = None,
         on_step: OnStep | None = None,
         start: Start | None = None,
     ) -> SketchBatch:
-        """Sketches of some noise: the same noise gives the same sketches. `start` has it walk back from given ones."""
+        """Sketches of some noise: the same noise gives the same sketches. `start` has it walk back from given ones.
+
+        Without a `sampler` it draws in its own way, `default_sampler`.
+        """
 
     @abstractmethod
     def likelihood(

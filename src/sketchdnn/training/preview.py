@@ -25,7 +25,7 @@ def save_preview(system: System, path: Path, seed: int) -> None:
     training = system.training
     system.eval()
     with torch.no_grad(), precision(device):
-        batch = system.sample(noise, sampler=system.samplers[0], steps=min(STEPS, system.max_steps or STEPS))
+        batch = system.sample(noise, steps=min(STEPS, system.max_steps or STEPS))
     system.train(training)
     sketches = [decoded.sketch for decoded in decode(batch, system.rows.arc_scalar)]
     with replacing(path) as temporary:
