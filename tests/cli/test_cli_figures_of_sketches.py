@@ -38,12 +38,14 @@ def test_a_figure_of_a_model(figure: str, model: Path, tmp_path: Path) -> None:
 
 
 def test_a_comparison_of_a_file_and_a_model(model: Path, tmp_path: Path) -> None:
-    file = tmp_path / "part.json"
+    file = tmp_path / "part.jsonl"
     write(procedural(0, 1), file)
+    file.write_text(file.read_text(encoding="utf-8") + "{broken\n", encoding="utf-8")
     options = ["--samples", f"a file={file}", "--model", f"a model={model}", "--count", "3", "--steps", "3"]
     result = runner.invoke(app, ["figures", "comparison", "--out", str(tmp_path / "new"), *options])
     assert result.exit_code == 0, result.output
     assert "a file" in (tmp_path / "new" / "comparison.svg").read_text(encoding="utf-8")
+    assert "left out 1 × not JSON" in result.output
 
 
 @pytest.mark.parametrize("figure", ["teaser", "pipeline", "comparison", "failures", "guess"])

@@ -13,13 +13,11 @@ from sketchdnn.geometry import Sketch, SketchError, bounds
 from sketchdnn.representation import decode_compact
 from sketchdnn.systems import from_pretrained
 
-STEPS = 50
-
 
 def drawn_sketches(count: int, *, model: str = "ours", seed: int = 0, samples: Path | None = None) -> list[Sketch]:
     """Draw so many, without repair, or take the first of a file or folder that holds them."""
     if samples is None:
-        found = [drawing.sketch for drawing in draw(from_pretrained(model), count, seed=seed, steps=STEPS)]
+        found = [drawing.sketch for drawing in draw(from_pretrained(model), count, seed=seed)]
     else:
         found = list(read(samples).sketches)
     sketches = [sketch for sketch in found if sketch is not None and len(sketch) and bounds(sketch).size > 0][:count]

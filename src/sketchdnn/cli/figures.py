@@ -236,9 +236,13 @@ def _of_corpus(folder: Path, count: int, seed: int, name: str = "test") -> Sourc
 
 
 def _read(path: Path) -> list[Sketch]:
+    """The sketches of a file; what could not be read of it is said."""
     from sketchdnn.formats import read
 
-    sketches = [sketch for sketch in read(path).sketches if len(sketch)]
+    reading = read(path)
+    for reason, number in reading.skipped.most_common():
+        _console().print(f"{shown(path)}: left out {number:,} × {reason}")
+    sketches = [sketch for sketch in reading.sketches if len(sketch)]
     if not sketches:
         raise SketchError(f"{shown(path)}: there are no sketches in it")
     return sketches

@@ -21,7 +21,7 @@ from .document import Document, Section, Table, markdown
 from .protocol import Protocol, refuse_unlike
 from .report import SAMPLES, is_report, load_report
 from .run import Run
-from .wording import at, interval, percent
+from .wording import at, how_drawn, interval, percent
 
 Report = Mapping[str, Any]
 
@@ -170,8 +170,9 @@ def comparison(reports: Mapping[str, Report]) -> Document:
         f"{len(reports)} systems, measured alike. The row of {REAL} is the floor: real against real at the same size, "
         "and the test split. Intervals are 95 %."
     )
+    drawn = "; ".join(f"{name}: {how_drawn(report)}" for name, report in reports.items())
     warnings = list(dict.fromkeys(words for report in reports.values() for words in report["warnings"]))
-    return Document("Comparison", [lead], warnings, sections)
+    return Document("Comparison", [lead, f"{drawn}."], warnings, sections)
 
 
 def write_tables(folder: Path, reports: Mapping[str, Report]) -> list[Path]:
@@ -205,7 +206,9 @@ def _numbers(reports: Mapping[str, Report]) -> list[dict[str, Any]]:
     """One row a system, with an interval for each measure, for other programs."""
     rows = []
     for name, report in reports.items():
-        row: dict[str, Any] = {"system": name, "protocol": report["protocol"]["id"]}
+        protocol = report["protocol"]
+        row: dict[str, Any] = {"system": name, "protocol": protocol["id"]}
+        row |= {"sampler": protocol["sampler"], "steps": protocol["steps"]}
         for measure in [m for _, measures in TABLES for m in _present(measures, reports)]:
             found = at(report, measure.path) or {}
             for end in ("value", "low", "high"):

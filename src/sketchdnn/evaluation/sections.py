@@ -13,7 +13,7 @@ from . import repair_section, sketch_sections
 from .document import Document, Gallery, Section, Table
 from .plots import Curve, Panel, panels
 from .protocol import in_words
-from .wording import SCORES, at, interval, number, percent, score_in_words
+from .wording import SCORES, at, how_drawn, interval, number, percent, score_in_words
 
 Report = Mapping[str, Any]
 
@@ -29,8 +29,6 @@ LIKELIHOOD: tuple[tuple[str, str], ...] = (
 def document(report: Report, galleries: Sequence[Gallery] = ()) -> Document:
     """The report in words."""
     system, protocol = report["system"], report["protocol"]
-    how = f"drawn with {protocol['steps']} {protocol['sampler']} steps, seed {protocol['sample_seed']}"
-    source = how if system["kind"] == "model" else "read from a file"
     sections = [
         *_scores(report),
         *_corruption(report),
@@ -46,7 +44,7 @@ def document(report: Report, galleries: Sequence[Gallery] = ()) -> Document:
     return Document(
         f"Evaluation of {system['name']}",
         [
-            f"{system['samples']:,} sketches, {source}; protocol {protocol['id']}. Intervals are 95 %.",
+            f"{system['samples']:,} sketches, {how_drawn(report)}; protocol {protocol['id']}. Intervals are 95 %.",
             f"Made by {report['program']}" + (":" if report["command"] else "."),
         ],
         report["warnings"],

@@ -98,6 +98,13 @@ def percent(estimate: Interval | None) -> str:
     return words if low is None or high is None else f"{words} ({100 * low:.1f} to {100 * high:.1f})"
 
 
+def how_drawn(report: Mapping[str, Any]) -> str:
+    """Where the sketches of a report come from."""
+    protocol = report["protocol"]
+    how = f"drawn with {protocol['steps']} {protocol['sampler']} steps, seed {protocol['sample_seed']}"
+    return how if report["system"]["kind"] == "model" else "read from a file"
+
+
 def at(report: Mapping[str, Any], path: str) -> Any:
     """What lies at a dotted path, None where the report has no such thing.
 

@@ -2,7 +2,7 @@
 
 A row of X_t is a superposition: every kind of primitive at once, each as opaque as it is likely, its solid and dashed
 selves likewise. Below it is what the network makes of it, its prediction of the clean sketch; the next X is a weighted
-sum of the two and fresh noise.
+sum of the two, fresh noise and, by some samplers, the prediction before.
 """
 
 from __future__ import annotations

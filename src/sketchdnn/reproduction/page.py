@@ -100,7 +100,8 @@ def _lead(results: Sequence[Result], budget: str) -> list[str]:
             f"{' or '.join(devices)} (compiling included) with seed {results[0].training['training']['seed']}, from "
             f"{results[0].training['train_sketches']:,} sketches, and judged under protocol {', '.join(protocols)}: "
             f"{drawn['samples']:,} sketches drawn, {drawn['against_test']:,} of them against as many of the test "
-            f"split, with {drawn['steps']} steps where there is noise to take away. Intervals are 95 %."
+            f"split, in {drawn['steps']} {drawn['sampler']} steps where there is noise to take away. Intervals are "
+            "95 %."
         )
     ]
     if len(devices) > 1:

@@ -44,6 +44,7 @@ from sketchdnn.representation.syntax import (
 )
 from sketchdnn.representation.tokens import Order, Tokens, rows_of, tokenise
 
+from .sampling import sampler_of
 from .system import GivenFlags, RowForm, System
 
 # The cells in which the levels lie.
@@ -149,8 +150,7 @@ class TokenSystem(System):
         start: Start | None = None,
     ) -> SketchBatch:
         """Token after token. A sketch takes as many as it has, so `steps` means nothing."""
-        if sampler is not None and sampler not in self.samplers:
-            raise SketchError(f"a {self.name} draws token after token; '{sampler}' is no way to do that")
+        sampler_of(self, sampler)  # refuses any other
         if given is not None or start is not None:
             raise SketchError(f"a {self.name} cannot be given parts of a sketch, nor start from one")
         with torch.no_grad():
