@@ -1,4 +1,4 @@
-"""`sketchdnn bench completion` and `bench failures`: how good what is drawn is, where it was found wanting."""
+"""`sketchdnn bench completion`, `failures` and `levels`: how good what is drawn is, where it was found wanting."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def add(bench: typer.Typer) -> None:
     example = "sketchdnn bench completion --data prepared --device cuda --out docs/results/completion.md"
     bench.command(epilog=f"Example: {example}")(completion)
     bench.command(epilog="Example: sketchdnn bench failures --device cuda --out docs/results/failures.md")(failures)
+    bench.command(epilog="Example: sketchdnn bench levels --data prepared --out docs/results/levels.md")(levels)
 
 
 def completion(
@@ -108,6 +109,33 @@ def failures(
         command = f"sketchdnn bench failures --count {count} --steps {steps}{weights}{source} --device {device}"
         command += of_model(model)
         write_page(out, bench.markdown(command))
+
+
+def levels(
+    data: Annotated[
+        Path, typer.Option(help="A corpus that `sketchdnn prepare` made.", show_default=False, readable=False)
+    ],
+    count: Annotated[int, typer.Option(min=1, help="Test sketches to noise and draw again.")] = 500,
+    steps: Annotated[int, typer.Option(min=1, help="Denoising steps of a whole walk.")] = 50,
+    model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False, readable=False)
+    ] = None,
+) -> None:
+    """Noise real sketches to several levels and draw them again: at which level does a model go wrong?"""
+    from sketchdnn.bench.levels import score_levels
+    from sketchdnn.generation.engine import on_device
+    from sketchdnn.systems import from_pretrained
+
+    check_file(out)
+    system = on_device(from_pretrained(model), device)
+    with Console(stderr=True).status("…") as status:
+        bench = score_levels(system, data, count=count, steps=steps, on_stage=status.update)
+    Console().print(bench.table())
+    if out is not None:
+        command = f"sketchdnn bench levels --data {data.name} --count {count} --steps {steps} --device {device}"
+        write_page(out, bench.markdown(command + of_model(model)))
 
 
 def _check(out: Path | None, draws: Path | None, only_draw: bool) -> None:
