@@ -11,8 +11,9 @@ from sketchdnn.systems import from_table
 
 from .checkpoint import RunError
 
-# Which steps t are trained on: ours dwells on small noise; the paper's are 1..T alike; the authors' leave out T.
-Times = Literal["low_noise", "uniform", "authors"]
+# Which steps t are trained on: ours dwell on small noise, or where ends find each other; the paper's are 1..T alike;
+# the authors' leave out T.
+Times = Literal["low_noise", "matching", "uniform", "authors"]
 
 # What may differ between the parts of one run: how long it goes on, and how closely it is watched.
 _BUDGETS = {"steps", "epochs", "minutes"}

@@ -63,7 +63,8 @@ def draw(seed: int, numbers: Int[Tensor, " batch"], num_rows: int) -> Draws:
 def time_edges(num_steps: int | None, times: Times = "low_noise") -> Float[Tensor, " steps"]:
     """The cumulative density of t in 1..T; a system without steps is always at 1, which means nothing to it.
 
-    `low_noise` is half uniform, half uniform in the logarithm of the noise: it dwells where gaps close.
+    `low_noise` is half uniform, half uniform in the logarithm of the noise: it dwells where gaps close. `matching`
+    dwells where it is settled which ends belong together, and profiles fail to close (`sketchdnn bench levels`).
     """
     if num_steps is None:
         return torch.ones(1, dtype=torch.float64)
@@ -71,12 +72,18 @@ def time_edges(num_steps: int | None, times: Times = "low_noise") -> Float[Tenso
         return _cumulative(paper_times(num_steps))
     if times == "authors":
         return _cumulative(authors_times(num_steps))
+    even = _cumulative(torch.ones(num_steps, dtype=torch.float64))
+    low_noise = (even + _log_uniform(num_steps, 2e-3, 1.0)) / 2
+    return low_noise if times == "low_noise" else (low_noise + _log_uniform(num_steps, 0.03, 0.6)) / 2
+
+
+def _log_uniform(num_steps: int, low: float, high: float) -> Float[Tensor, " steps"]:
+    """The cumulative density that is even in log σ between two levels of noise."""
     schedule = cosine(num_steps)
-    sigma = (schedule.var / schedule.alpha_bar).sqrt()[1:-1].clamp(2e-3, 1.0)
-    log_uniform = torch.zeros(num_steps, dtype=torch.float64)
-    log_uniform[1:-1] = sigma.log().diff()
-    uniform_t = torch.full_like(log_uniform, 1 / num_steps)
-    return (0.5 * uniform_t + 0.5 * log_uniform / log_uniform.sum()).cumsum(dim=0)
+    sigma = (schedule.var / schedule.alpha_bar).sqrt()[1:-1].clamp(low, high)
+    density = torch.zeros(num_steps, dtype=torch.float64)
+    density[1:-1] = sigma.log().diff()
+    return _cumulative(density)
 
 
 def batch_loss(
