@@ -74,7 +74,7 @@ def time_edges(num_steps: int | None, times: Times = "low_noise") -> Float[Tenso
         return _cumulative(authors_times(num_steps))
     even = _cumulative(torch.ones(num_steps, dtype=torch.float64))
     low_noise = (even + _log_uniform(num_steps, 2e-3, 1.0)) / 2
-    return low_noise if times == "low_noise" else (low_noise + _log_uniform(num_steps, 0.03, 0.6)) / 2
+    return low_noise if times == "low_noise" else (low_noise + _log_uniform(num_steps, 0.01, 0.6)) / 2
 
 
 def _log_uniform(num_steps: int, low: float, high: float) -> Float[Tensor, " steps"]:
