@@ -24,6 +24,7 @@ MAX_BYTES = 32 * 2**20
 # No honest document packs tighter (real ones: 17); a bomb does.
 MAX_RATIO = 200
 _MEMBER = "Document.xml"
+_NOT_WHOLE = "is not a whole zip file, as a FreeCAD document is"
 _SKETCH = "Sketcher::SketchObject"
 # FreeCAD is lost after an empty list that is closed where it opens, so none is.
 _DOCUMENT = b"""<?xml version='1.0' encoding='utf-8'?>
@@ -113,8 +114,11 @@ def _document_xml(path: Path) -> bytes:
         raise
     except KeyError as error:
         raise FormatError(path, f"is a zip file without {_MEMBER}, so no FreeCAD document") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise FormatError(path, "is not a whole zip file, as a FreeCAD document is") from error
+    except NotImplementedError:
+        # How zipfile refuses a sort of zip file that it does not know; as a cause it would look like a gap in our code.
+        raise FormatError(path, _NOT_WHOLE) from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
+        raise FormatError(path, _NOT_WHOLE) from error
     except OSError as error:
         raise FormatError(path, f"cannot be read ({error.strerror or error})") from error
     if len(data) > MAX_BYTES:
