@@ -20,8 +20,10 @@ from torch import Tensor
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import SketchError
 from sketchdnn.reproduction import SIX, Budget, Request, StoppedError, prepared, reproduce
+from sketchdnn.reproduction.names import folder_of
 from sketchdnn.reproduction.plan import MANIFEST, SAMPLER
 from sketchdnn.reproduction.plan import SETTINGS as PLAN_SETTINGS
+from sketchdnn.systems import from_pretrained
 from sketchdnn.training.run import Report
 
 SETTINGS = replace(SMALL, count=12, against_test=8, against_train=8, validity=8, likelihood_draws=1, corruption=False)
@@ -71,6 +73,27 @@ def parts(folder: Path) -> dict[str, str]:
     assert before == {name: stamps(folder / "tables" / name) for name in ("sketchgen", "sketchdnn")}
     pages["all"] = (folder / "tables" / "reproduction.md").read_text()
     return pages
+
+
+def test_a_setting_of_drawing_alone_is_not_trained_for_again(parts: dict[str, str], folder: Path) -> None:
+    out = folder / "drawing"
+    shutil.copytree(folder / "tables" / "sketchdnn", out / "sketchdnn")
+    shutil.copy(folder / "tables" / MANIFEST, out / MANIFEST)
+    names = ["sketchdnn:reverse_logits=log", "sketchdnn:superposition=max"]
+    carry_out(asked(folder, "drawing", systems=names), on_report=no_training)
+    base, *others = (from_pretrained(out / folder_of(name) / "run" / "model") for name in ("sketchdnn", *names))
+    assert (base.process.reverse_logits, base.process.superposition) == ("expected", "expected")
+    assert [one.process.reverse_logits for one in others] == ["log", "expected"]
+    assert [one.process.superposition for one in others] == ["expected", "max"]
+    for one in others:
+        assert all(torch.equal(weight, one.state_dict()[name]) for name, weight in base.state_dict().items())
+    drawn = [(out / folder_of(name) / "report" / "samples.jsonl").read_text() for name in ("sketchdnn", *names)]
+    assert len(set(drawn)) == 3
+    assert "the weights are the same: SketchDNN, reverse" in (out / "reproduction.md").read_text()
+    with pytest.raises(AssertionError, match="it trains again"):
+        carry_out(asked(folder, "drawing", systems=["sketchdnn:boost=low"]), on_report=no_training)
+    with pytest.raises(AssertionError, match="it trains again"):
+        carry_out(asked(folder, "drawing", systems=["sketchdnn-pos"]), on_report=no_training)
 
 
 def rows(path: Path) -> list[dict[str, str]]:

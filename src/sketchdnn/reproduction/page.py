@@ -144,4 +144,10 @@ def _switches(results: Sequence[Result], tables: Sequence[Grid]) -> Section:
             row.append(" → ".join("—" if cell is None else cell.words for cell in cells))
         rows.append(row)
     caption = "Without the setting → with it."
-    return Section("Switches", (), [Table(("", *(name for name, _, _ in measures)), rows, caption)])
+    shared = [label_of(result.name) for result in results if result.training.get("weights_of")]
+    notes = (
+        [f"Training knows nothing of these settings, so the weights are the same: {'; '.join(shared)}."]
+        if shared
+        else []
+    )
+    return Section("Switches", notes, [Table(("", *(name for name, _, _ in measures)), rows, caption)])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from sketchdnn.evaluation.wording import plain
 from sketchdnn.formats import FormatError
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.geometry import SketchError
-from sketchdnn.systems import System, from_pretrained, to_table
+from sketchdnn.systems import System, from_pretrained, save_pretrained, to_table
 from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem
 from sketchdnn.training.loop import OnReport
 from sketchdnn.training.start import MODEL, start
@@ -75,7 +75,7 @@ def run_part(part: Planned, plan: Plan, judge: Judge, like: Protocol | None, on_
     """Do what is left to do of it. `like`: the protocol that it must share with the others."""
     folder = plan.request.out / part.named.folder
     _refuse_other_settings(part, folder)
-    if not (folder / TRAINING).exists():
+    if not (folder / TRAINING).exists() and not _take_over(part, plan, folder):
         _train(part, plan, folder, on_report)
     if not (folder / REPORTS / REPORT).exists():
         model = str(folder / RUN / MODEL)
@@ -134,6 +134,29 @@ def _train(part: Planned, plan: Plan, folder: Path, on_report: OnReport | None) 
     if plan.device != "cpu":
         torch.cuda.empty_cache()
     _write(folder / TRAINING, facts)
+
+
+def _take_over(part: Planned, plan: Plan, folder: Path) -> bool:
+    """Whether the training of another part is its own as well: they differ in what no training knows of."""
+    system = part.named.preset.make()
+    mine = _learned(_settings(part), system.unlearned)
+    for other in sorted(plan.request.out.glob(f"*/{TRAINING}")):
+        there = _read(other)
+        if _learned(there, system.unlearned) == mine and (other.parent / RUN / MODEL).is_dir():
+            system.load_state_dict(from_pretrained(other.parent / RUN / MODEL).state_dict())
+            save_pretrained(system, folder / RUN / MODEL)
+            _write(
+                folder / TRAINING, {**there, **_settings(part), "weights_of": there.get("weights_of", there["name"])}
+            )
+            return True
+    return False
+
+
+def _learned(settings: Mapping[str, Any], unlearned: Sequence[str]) -> dict[str, Any]:
+    """What a training makes of settings: two that are alike here have the same weights."""
+    config = {name: value for name, value in settings["config"].items() if name not in unlearned}
+    learned = {"system": settings["system"], "config": config, "training": settings["training"]}
+    return dict(json.loads(json.dumps(learned)))
 
 
 def _measure_bits(folder: Path, plan: Plan, judge: Judge) -> None:

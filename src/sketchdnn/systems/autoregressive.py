@@ -83,6 +83,7 @@ class TokenSystem(System):
 
     knows_syntax: ClassVar[bool]
     position_of: ClassVar[Literal["primitive", "token"]]
+    unlearned: ClassVar[tuple[str, ...]] = ("temperature", "top_p")
     config: TokenConfig
 
     @abstractmethod

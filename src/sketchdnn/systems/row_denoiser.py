@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Generic, Literal, Self, TypeVar
+from typing import ClassVar, Generic, Literal, Self, TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -76,6 +76,7 @@ AnyProcess = TypeVar("AnyProcess", bound=Process)
 class RowDenoiser(System, Generic[AnyProcess]):
     """A denoiser of rows: `loss` for training. How to draw and to judge is for those who know the process."""
 
+    unlearned: ClassVar[tuple[str, ...]] = ("superposition",)
     config: RowDenoiserConfig
 
     def __init__(self, config: RowDenoiserConfig, process: AnyProcess) -> None:

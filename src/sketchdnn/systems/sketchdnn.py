@@ -51,6 +51,7 @@ class SketchDNN(RowDenoiser[JointProcess]):
 
     name: ClassVar[str] = "sketchdnn"
     samplers: ClassVar[tuple[str, ...]] = tuple(SAMPLERS)
+    unlearned: ClassVar[tuple[str, ...]] = ("superposition", "reverse_logits")
     config: SketchDNNConfig
 
     def __init__(self, config: SketchDNNConfig) -> None:

@@ -37,6 +37,7 @@ class SketchDNNCat(RowDenoiser[CatProcess]):
     """A denoiser of the multinomial process."""
 
     name: ClassVar[str] = "sketchdnn-cat"
+    unlearned: ClassVar[tuple[str, ...]] = ("superposition", "reverse")
     config: SketchDNNCatConfig
 
     def __init__(self, config: SketchDNNCatConfig) -> None:

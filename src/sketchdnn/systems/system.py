@@ -51,10 +51,13 @@ class System(nn.Module, ABC):
 
     `samplers` are the ways it can draw. A system that draws primitive by primitive, with no noise to take away, has one
     way, which is ancestral too, and no steps: whatever number of them is asked for means nothing.
+
+    `unlearned` are the settings of its config that training knows nothing of: they change how it draws and is judged.
     """
 
     name: ClassVar[str]
     samplers: ClassVar[tuple[str, ...]] = ("ancestral",)
+    unlearned: ClassVar[tuple[str, ...]] = ()
     config: Any
     known: Known | None = None
 
