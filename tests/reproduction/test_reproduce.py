@@ -89,7 +89,11 @@ def test_a_setting_of_drawing_alone_is_not_trained_for_again(parts: dict[str, st
         assert all(torch.equal(weight, one.state_dict()[name]) for name, weight in base.state_dict().items())
     drawn = [(out / folder_of(name) / "report" / "samples.jsonl").read_text() for name in ("sketchdnn", *names)]
     assert len(set(drawn)) == 3
-    assert "the weights are the same: SketchDNN, reverse" in (out / "reproduction.md").read_text()
+    page = (out / "reproduction.md").read_text()
+    assert page.startswith("# SketchDNN and its switches\n")
+    assert "the weights are the same: SketchDNN, reverse" in page
+    assert "missing in the tables" not in page
+    assert "The paper's orderings" not in page
     with pytest.raises(AssertionError, match="it trains again"):
         carry_out(asked(folder, "drawing", systems=["sketchdnn:boost=low"]), on_report=no_training)
     with pytest.raises(AssertionError, match="it trains again"):

@@ -67,11 +67,13 @@ LEFT_OUT = (
 
 
 def page(results: Sequence[Result], tables: Sequence[Grid], *, budget: str, command: str, has_figure: bool) -> str:
-    """All of it as Markdown."""
+    """All of it as Markdown. Of one system and variants of it, what its switches do comes first."""
     sections = [Section(table.title, table.notes, [words_of(table)]) for table in tables]
-    sections.insert(len(sections) - 1, _orderings(tables))
+    alone = _alone(results)
+    if not alone:
+        sections.insert(len(sections) - 1, _orderings(tables))
     if any(_base(result, results) for result in results):
-        sections.append(_switches(results, tables))
+        sections.insert(0 if alone else len(sections), _switches(results, tables))
     sections.append(Section("What is and what is not comparable", COMPARABLE))
     sections.append(Section("What the paper leaves out, and what is ours", LEFT_OUT))
     if has_figure:
@@ -79,15 +81,19 @@ def page(results: Sequence[Result], tables: Sequence[Grid], *, budget: str, comm
             Section("Sketches that nobody chose", ["Data above, then each system."], pictures=["comparison.png"])
         )
     warnings = list(dict.fromkeys(words for result in results for words in result.report["warnings"]))
-    return markdown(
-        Document("The paper's tables, on another corpus", _lead(results, budget), warnings, sections, command)
-    )
+    title = f"{label_of(results[0].system)} and its switches" if alone else "The paper's tables, on another corpus"
+    return markdown(Document(title, _lead(results, budget), warnings, sections, command))
 
 
 def missing(results: Sequence[Result]) -> list[str]:
     """Which of the six have not been run."""
     there = {result.system for result in results if not result.is_variant or result.name in SIX}
     return [name for name in SIX if name.partition(":")[0] not in there]
+
+
+def _alone(results: Sequence[Result]) -> bool:
+    """Whether it is about one system and variants of it: then none of the others is missed."""
+    return len(results) > 1 and len({result.system for result in results}) == 1
 
 
 def _lead(results: Sequence[Result], budget: str) -> list[str]:
@@ -106,7 +112,7 @@ def _lead(results: Sequence[Result], budget: str) -> list[str]:
     ]
     if len(devices) > 1:
         said.append("They were not all trained on one kind of device, so equal minutes were not equal budgets.")
-    if absent := missing(results):
+    if not _alone(results) and (absent := missing(results)):
         said.append(f"Not run yet, and missing in the tables: {', '.join(label_of(name) for name in absent)}.")
     return said
 
@@ -132,7 +138,12 @@ def _base(result: Result, results: Sequence[Result]) -> Result | None:
 def _switches(results: Sequence[Result], tables: Sequence[Grid]) -> Section:
     """What a setting changes: the same system with and without it."""
     by_name = {table.name: table for table in tables}
-    measures = (("FID", "table1", "fid"), ("recall", "table1", "recall"), ("bits/sketch, grid", "table2", "per_sketch"))
+    measures = (
+        ("FID", "table1", "fid"),
+        ("precision", "table1", "precision"),
+        ("recall", "table1", "recall"),
+        ("bits/sketch, grid", "table2", "per_sketch"),
+    )
     rows = []
     for result in results:
         base = _base(result, results)
