@@ -42,10 +42,10 @@ def small_corpus(folder: Path) -> Path:
     return folder
 
 
-def small_model(folder: Path) -> Path:
+def small_model(folder: Path, name: str = "sketchdnn") -> Path:
     """Untrained, but with weights in it, so that what it draws depends on the noise."""
     torch.manual_seed(0)
-    system = load_preset("tiny").make()
+    system = load_preset("tiny", name).make()
     for weight in system.parameters():
         torch.nn.init.normal_(weight, std=0.05)
     save_pretrained(system, folder)

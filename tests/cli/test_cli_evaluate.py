@@ -21,6 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evaluate")
     small_corpus(folder / "corpus")
     small_model(folder / "model")
+    small_model(folder / "tokens", "vitruvion")
     sample_file(folder / "parts.jsonl")
     (folder / "nan.jsonl").write_text('{"primitives": [{"type": "line", "start": [NaN, 0], "end": [1, 0]}]}\n')
     (folder / "empty.jsonl").write_text("")
@@ -60,6 +61,9 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
         (["--samples", "NAN"], "no sketch that can be judged"),
         (["--model", "MODEL", "--data", "nowhere"], "is no prepared corpus"),
         (["--samples", "PARTS", "--out", "FILE"], "cannot be made a folder"),
+        (["--compare", "MODEL", "TOKENS", "--sampler", "ddim"], "a 'vitruvion' cannot draw with ddim; use ancestral"),
+        (["--compare", "PARTS", "nowhere"], "no model is there"),
+        (["--compare", "PARTS", "NAN"], "no sketch that can be judged"),
     ],
 )
 def test_a_wrong_request_is_one_sentence_and_leaves_nothing(
@@ -71,6 +75,7 @@ def test_a_wrong_request_is_one_sentence_and_leaves_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     named = {"MODEL": "model", "PARTS": "parts.jsonl", "EMPTY": "empty.jsonl", "NAN": "nan.jsonl", "FILE": "file"}
+    named["TOKENS"] = "tokens"
     chosen = [str(folder / named[option]) if option in named else option for option in options]
     monkeypatch.setattr("sketchdnn.evaluation.run.find_inception", lambda path: path or Path("inception.pt"))
     if "--inception" in options:

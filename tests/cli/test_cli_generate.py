@@ -150,6 +150,17 @@ def test_a_sketch_is_not_varied_where_it_would_be_replaced(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+def test_what_has_no_noise_to_take_away_tells_of_no_steps(tmp_path: Path) -> None:
+    from sketchdnn.systems import load_preset, save_pretrained
+
+    save_pretrained(load_preset("tiny", "sketchgen").make(), tmp_path / "model")
+    drawn(tmp_path / "out", "--model", str(tmp_path / "model"), "--count", "1", "--format", "json")
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["steps"] is None
+    page = (tmp_path / "out" / "gallery.html").read_text()
+    assert "drawn token by token" in page
+    assert "steps" not in page
+
+
 def test_too_few_for_the_best_is_said(tmp_path: Path, model: Path) -> None:
     options = ["--model", str(model), "--steps", "2", "--count", "2", "--format", "json", "--no-repair"]
     asked = ["--aspect", "0.5..1.05", "--best-of", "40"]

@@ -6,6 +6,7 @@ import csv
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from judging import SMALL_FAST, StandIn, sample_file, small_corpus, small_model
@@ -13,6 +14,7 @@ from judging import SMALL_FAST, StandIn, sample_file, small_corpus, small_model
 from sketchdnn.evaluation import Request, Run
 from sketchdnn.evaluation.compare import compare_systems, kind_of, write_tables
 from sketchdnn.geometry import SketchError
+from sketchdnn.systems import load_preset, save_pretrained
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +27,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run_of(folder: Path, against: int = 12) -> Run:
+def run_of(folder: Path, against: int = 12, **changes: Any) -> Run:
     settings = replace(SMALL_FAST, against_test=against)
     request = Request(folder / "corpus", settings=settings, steps=4, device="cpu", cache=folder / "cache")
-    return Run(request, extractor=lambda device: StandIn())
+    return Run(replace(request, **changes), extractor=lambda device: StandIn())
 
 
 def test_a_model_a_file_and_a_report_in_one_table(folder: Path, tmp_path: Path) -> None:
@@ -66,6 +68,45 @@ def test_a_model_that_could_not_be_compared_is_not_even_asked(folder: Path, tmp_
     with pytest.raises(SketchError, match="cannot be compared"):
         compare_systems(run, [str(folder / "model"), str(folder / "report")], tmp_path / "out")
     assert not list((tmp_path / "out").rglob("samples.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("second", "changes", "words"),
+    [
+        ("tokens", {"sampler": "ddim"}, "a 'vitruvion' cannot draw with ddim; use ancestral"),
+        ("latent", {"steps": 999}, "draws in 1 to .* steps, not 999"),
+        ("nowhere", {}, "no model is there"),
+        ("few.jsonl", {}, "holds only 2 sketches that can be judged"),
+    ],
+)
+def test_what_the_last_one_lacks_is_said_before_the_first_is_measured(
+    folder: Path, tmp_path: Path, second: str, changes: dict[str, Any], words: str
+) -> None:
+    small_model(tmp_path / "tokens", "vitruvion")
+    preset = load_preset("tiny", "latent")
+    save_pretrained(replace(preset, config=replace(preset.config, num_steps=100)).make(), tmp_path / "latent")
+    sample_file(tmp_path / "few.jsonl", count=2)
+    with pytest.raises(SketchError, match=words):
+        compare_systems(
+            run_of(folder, **changes), [str(folder / "parts.jsonl"), str(tmp_path / second)], tmp_path / "out"
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_has_no_noise_to_take_away_tells_of_no_steps(folder: Path, tmp_path: Path) -> None:
+    names = [str(small_model(tmp_path / "tokens", "vitruvion")), str(folder / "model")]
+    compared = compare_systems(run_of(folder), names, tmp_path)
+    write_tables(tmp_path, {name: one.report for name, one in compared.items()})
+    words = (tmp_path / "comparison.md").read_text()
+    assert "tokens: drawn token by token, seed 0; model: drawn with 4 corrected steps, seed 0." in words
+    for name in ("report.md", "report.html"):
+        words = (tmp_path / "1-tokens" / name).read_text()
+        assert words.count("token by token") == 2  # in the lead, and in the table of the protocol
+        assert not any(of_steps in words for of_steps in ("ancestral", "its steps"))
+        assert "its steps" in (tmp_path / "2-model" / name).read_text()
+    # What programs compare by stays what it was.
+    told = compared["tokens"].report["protocol"]
+    assert (told["sampler"], told["steps"]) == ("ancestral", 4)
 
 
 def test_two_of_one_name_are_told_apart(folder: Path, tmp_path: Path) -> None:

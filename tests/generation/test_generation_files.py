@@ -110,6 +110,7 @@ def test_the_best_of_fewer_is_told_and_counted(tmp_path: Path) -> None:
     written = write_sketches(drawn, 2, tmp_path, ["json"])
     assert (written.fewer, written.short) == (1, 0)
     assert [entry.get("fewer") for entry in manifest(tmp_path)["sketches"]] == ["it is the best of 2, not of 9", None]
+    assert Page((tmp_path / "gallery.html").read_text()).words.count("it is the best of 2, not of 9") == 1
 
 
 def test_a_second_run_leaves_no_sketch_of_the_first(tmp_path: Path) -> None:

@@ -21,8 +21,11 @@ from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import SketchError
 from sketchdnn.reproduction import SIX, Budget, Request, StoppedError, prepared, reproduce
 from sketchdnn.reproduction.names import folder_of
+from sketchdnn.reproduction.page import page
 from sketchdnn.reproduction.plan import MANIFEST, SAMPLER
 from sketchdnn.reproduction.plan import SETTINGS as PLAN_SETTINGS
+from sketchdnn.reproduction.run import results_in
+from sketchdnn.reproduction.tables import all_tables
 from sketchdnn.systems import from_pretrained
 from sketchdnn.training.run import Report
 
@@ -169,6 +172,19 @@ def test_the_page_quotes_the_paper_and_says_what_it_left_out(parts: dict[str, st
     ):
         assert words in page
     assert len(re.findall(r"\| (holds|does not hold)", page)) == 8
+
+
+def test_steps_are_told_of_what_has_noise_to_take_away(parts: dict[str, str], folder: Path) -> None:
+    results = {result.name: result for result in results_in(folder / "tables")}
+    steps, tokens = "in 2 ancestral steps", "token by token"
+    for names, words in (
+        (["sketchdnn", "latent"], f"{steps}."),
+        (["sketchgen", "vitruvion:arcs=sweep"], f"{tokens}."),
+        (["sketchgen", "sketchdnn"], f"{steps} where there is noise to take away, else {tokens}."),
+    ):
+        chosen = [results[name] for name in names]
+        said = page(chosen, all_tables(chosen), budget="2 steps", command="", has_figure=False)
+        assert f"of the test split, {words} Intervals are 95 %" in said
 
 
 def test_budget_and_drawing_are_measured(parts: dict[str, str], folder: Path) -> None:

@@ -138,7 +138,7 @@ def generate(
             "first": first,
             "count": count,
             "sampler": sampler,
-            "steps": steps,
+            "steps": steps if system.max_steps is not None else None,
             "size": length,
             "units": units,
             "formats": formats,

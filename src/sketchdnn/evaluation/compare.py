@@ -104,9 +104,13 @@ REAL = "real sketches"
 def compare_systems(run: Run, names: Sequence[str], out: Path) -> dict[str, Compared]:
     """Measure what has no report yet, each in a folder of its own; refuses what was not measured alike.
 
-    Reports come first: that two of them do not fit is found out before anything is measured.
+    Reports come first: that two of them do not fit is found out before anything is measured, and so is a model that
+    cannot draw as asked, or a file that holds too little.
     """
     names = list(dict.fromkeys(names))
+    for name in names:
+        if (kind := kind_of(name)) != "report":
+            run.check(name, is_model=kind == "model")
     found: dict[str, Compared] = {}
     for name in sorted(names, key=lambda one: kind_of(one) != "report"):
         kind = kind_of(name)

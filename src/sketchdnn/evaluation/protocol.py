@@ -107,8 +107,8 @@ def refuse_unlike(protocols: dict[str, Protocol]) -> None:
             raise SketchError(f"{first} and {name} cannot be compared: they differ in {'; '.join(differing)}")
 
 
-def in_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A protocol as people read it, from what `to_json` gave."""
+def in_words(facts: Mapping[str, Any], *, of_tokens: bool = False) -> list[tuple[str, str]]:
+    """A protocol as people read it, from what `to_json` gave. What draws token by token has no steps to tell of."""
     others = {
         "id": "id",
         "samples": "how many sketches there are",
@@ -117,6 +117,8 @@ def in_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         "sample_seed": "the seed of the sketches",
     }
     named = {**_WORDS, **others}
+    if of_tokens:
+        facts = {name: value for name, value in facts.items() if name != "steps"} | {"sampler": "token by token"}
     yes_or_no = {True: "yes", False: "no"}
     return [
         (named.get(name, name), yes_or_no[value] if isinstance(value, bool) else str(value))

@@ -125,6 +125,13 @@ class Run:
         split = self.dataset.split("test").compact
         return sketches_of(split, range(min(count, len(split))))
 
+    def check(self, name: str, *, is_model: bool) -> None:
+        """Refuses what `measure` would refuse of it by itself; nothing is measured."""
+        if is_model:
+            self._model(name)
+        else:
+            self._samples(Path(name))
+
     def measure(
         self, name: str, out: Path, *, is_model: bool, like: Protocol | None = None, label: str | None = None
     ) -> Evaluation:
@@ -157,9 +164,7 @@ class Run:
     def _drawn(self, model: str, stages: Stages, out: Path, like: Protocol | None) -> tuple[System, Samples]:
         request = self.request
         with stages("loading the model"):
-            system = from_pretrained(model)
-            sampler = sampler_of(system, request.sampler)
-            check_step_count(request.steps, system.max_steps)
+            system, sampler = self._model(model)
             make_folder(out)
             system = system.to_device(self.device)
         self._loaded(stages)  # refuses a wrong file before sketches are drawn
@@ -179,13 +184,23 @@ class Run:
         return system, replace(samples, origin={**samples.origin, "system": system.name, "sha256": model_hash(model)})
 
     def _read(self, path: Path, stages: Stages, out: Path, like: Protocol | None) -> tuple[None, Samples]:
-        if not path.exists():
-            raise FormatError(path, "is not there")
         with stages("reading sketches"):
-            samples = read_samples(path, self.request.settings.count)
+            samples = self._samples(path)
             make_folder(out)
         self._refuse_unlike(like, samples.name, len(samples), None, stages)
         return None, samples
+
+    def _model(self, name: str) -> tuple[System, str]:
+        """The model on the CPU and the sampler it draws with; refuses one that cannot draw as asked."""
+        system = from_pretrained(name)
+        sampler = sampler_of(system, self.request.sampler)
+        check_step_count(self.request.steps, system.max_steps)
+        return system, sampler
+
+    def _samples(self, path: Path) -> Samples:
+        if not path.exists():
+            raise FormatError(path, "is not there")
+        return read_samples(path, self.request.settings.count)
 
     def _refuse_unlike(
         self, like: Protocol | None, name: str, samples: int, system: System | None, stages: Stages

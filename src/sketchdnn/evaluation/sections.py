@@ -13,7 +13,7 @@ from . import repair_section, sketch_sections
 from .document import Document, Gallery, Section, Table
 from .plots import Curve, Panel, panels
 from .protocol import in_words
-from .wording import SCORES, at, how_drawn, interval, number, percent, score_in_words
+from .wording import SCORES, at, how_drawn, interval, is_of_tokens, number, percent, score_in_words
 
 Report = Mapping[str, Any]
 
@@ -208,7 +208,7 @@ def _likelihood(report: Report) -> list[Section]:
 
 
 def _protocol(report: Report) -> list[Section]:
-    facts = in_words(report["protocol"])
+    facts = in_words(report["protocol"], of_tokens=is_of_tokens(report))
     named = (("sha256", "the weights (SHA-256)"), ("samples_sha256", "the samples (SHA-256)"))
     facts += [(words, str(report["system"][name])) for name, words in named if report["system"].get(name)]
     seconds = [(name, f"{time:.1f} s") for name, time in report["timings"].items()]

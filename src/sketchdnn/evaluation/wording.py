@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from sketchdnn.systems.autoregressive import TokenSystem
+from sketchdnn.systems.registry import SYSTEMS
+
 # An estimate as it stands in a report: value, low, high.
 Interval = Mapping[str, Any]
 
@@ -25,6 +28,9 @@ SCORES: tuple[tuple[str, str, float], ...] = (
     ("density", "density (k = 5) ↑", 1.0),
     ("coverage", "coverage (k = 5) ↑", 1.0),
 )
+
+# Systems with no noise to take away, by name: a report has a number of steps for them too, which means nothing.
+_OF_TOKENS = [name for name, one in SYSTEMS.items() if isinstance(one.make, type) and issubclass(one.make, TokenSystem)]
 
 # After the point; the median gap of real sketches is zero but for rounding.
 _MOST_DIGITS = 5
@@ -100,9 +106,16 @@ def percent(estimate: Interval | None) -> str:
 
 def how_drawn(report: Mapping[str, Any]) -> str:
     """Where the sketches of a report come from."""
+    if report["system"]["kind"] != "model":
+        return "read from a file"
     protocol = report["protocol"]
-    how = f"drawn with {protocol['steps']} {protocol['sampler']} steps, seed {protocol['sample_seed']}"
-    return how if report["system"]["kind"] == "model" else "read from a file"
+    steps = f"with {protocol['steps']} {protocol['sampler']} steps"
+    return f"drawn {'token by token' if is_of_tokens(report) else steps}, seed {protocol['sample_seed']}"
+
+
+def is_of_tokens(report: Mapping[str, Any]) -> bool:
+    """Whether a report is of a model that draws token by token."""
+    return report["system"].get("system") in _OF_TOKENS
 
 
 def at(report: Mapping[str, Any], path: str) -> Any:

@@ -130,10 +130,11 @@ def write_sketches(
                 spool.add(_entry(drawing, files, facts.get("seed")))
             written.sketches += 1
             written.short += drawing.shortfall is not None
-            written.fewer += getattr(drawing, "fewer", None) is not None
+            fewer = getattr(drawing, "fewer", None)
+            written.fewer += fewer is not None
             if len(cards) < MOST_ON_PAGE:
                 repair = None if drawing.repair is None else drawing.repair.summary
-                cards.append(Card(drawing.number, drawing.sketch, files, drawing.shortfall, repair))
+                cards.append(Card(drawing.number, drawing.sketch, files, drawing.shortfall or fewer, repair))
         spool.close()
         share.wait()
         if share.leads:
@@ -217,7 +218,7 @@ def _read_back(entry: Mapping[str, Any], folder: Path) -> Card:
     named = {Path(name).suffix: name for name in entry["files"] if len(Path(name).suffixes) == 1}
     best = next(named[suffix] for suffix in _READ_BACK if suffix in named)
     sketch, repair = read(folder / best).sketches[0], entry.get("repair", {}).get("summary")
-    return Card(entry["number"], sketch, tuple(entry["files"]), entry["shortfall"], repair)
+    return Card(entry["number"], sketch, tuple(entry["files"]), entry["shortfall"] or entry.get("fewer"), repair)
 
 
 def _told(entry: Mapping[str, Any], name: str) -> bool:

@@ -110,7 +110,9 @@ def _asked(facts: Mapping[str, Any]) -> str:
     if "model" in facts:
         words.append(f"model {facts['model']['name']}")
     if "steps" in facts:
-        words.append(f"{facts['sampler']}, {facts['steps']} steps")
+        # What has no noise to take away has no steps.
+        none = facts["steps"] is None
+        words.append("drawn token by token" if none else f"{facts['sampler']}, {facts['steps']} steps")
     if "size" in facts:
         words.append(f"{facts['size']:g} {facts['units']} across")
     words += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sketchdnn.evaluation.document import Document, Section, Table, markdown
-from sketchdnn.evaluation.wording import at
+from sketchdnn.evaluation.wording import at, is_of_tokens
 
 from .forms import words_of
 from .names import SIX, label_of
@@ -106,8 +106,7 @@ def _lead(results: Sequence[Result], budget: str) -> list[str]:
             f"{' or '.join(devices)} (compiling included) with seed {results[0].training['training']['seed']}, from "
             f"{results[0].training['train_sketches']:,} sketches, and judged under protocol {', '.join(protocols)}: "
             f"{drawn['samples']:,} sketches drawn, {drawn['against_test']:,} of them against as many of the test "
-            f"split, in {drawn['steps']} {drawn['sampler']} steps where there is noise to take away. Intervals are "
-            "95 %."
+            f"split, {_way(results)}. Intervals are 95 %."
         )
     ]
     if len(devices) > 1:
@@ -115,6 +114,16 @@ def _lead(results: Sequence[Result], budget: str) -> list[str]:
     if not _alone(results) and (absent := missing(results)):
         said.append(f"Not run yet, and missing in the tables: {', '.join(label_of(name) for name in absent)}.")
     return said
+
+
+def _way(results: Sequence[Result]) -> str:
+    """How sketches are drawn: in steps, by systems with noise to take away."""
+    drawn = at(results[0].report, "protocol")
+    steps = f"in {drawn['steps']} {drawn['sampler']} steps"
+    of_tokens = {is_of_tokens(result.report) for result in results}
+    if len(of_tokens) > 1:
+        return f"{steps} where there is noise to take away, else token by token"
+    return "token by token" if True in of_tokens else steps
 
 
 def _orderings(tables: Sequence[Grid]) -> Section:
