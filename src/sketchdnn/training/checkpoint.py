@@ -112,8 +112,9 @@ def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> No
     before, after = _flat(then), _flat(now)
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
+            one, other = (table.get(name, "its default") for table in (before, after))
             raise RunError(
-                f"{path}: this checkpoint was made with {name} = {before.get(name)}, not {after.get(name)}; "
+                f"{path}: this checkpoint was made with {name} = {one}, not {other}; "
                 "resume with the same settings, or start a new run from its weights with --init-from"
             )
 

@@ -14,10 +14,14 @@ from .checkpoint import RunError
 # Which steps t are trained on: ours dwell on small noise, or where ends find each other; the paper's are 1..T alike;
 # the authors' leave out T.
 Times = Literal["low_noise", "matching", "uniform", "authors"]
+# What moves the weights: Muon is for the matrices of blocks, beside AdamW for all else.
+Optimiser = Literal["adamw", "muon"]
 
 # What may differ between the parts of one run: how long it goes on, and how closely it is watched.
 _BUDGETS = {"steps", "epochs", "minutes"}
 _FREE = _BUDGETS | {"checkpoint_minutes", "keep", "log_every", "validate_every", "preview_every"}
+# Settings that came later, at what was done before: so set, they are left out of an identity, as in older records.
+_LATER = {"optimiser": "adamw"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +31,11 @@ class TrainConfig:
     The learning rate warms up over `warmup` steps, stays, and falls to zero over the last `decay` share of the budget.
     Zero turns off: `weight_decay` (AdamW is then Adam), `clip`, `warmup`, `decay`, `ema`, `validate_every`,
     `preview_every`. With `spread` a batch covers all noise levels evenly; without, each sketch draws its own.
+    With `muon` the `betas` are for what it leaves to AdamW, the rate and `weight_decay` for both.
     """
 
     batch_size: int = 2048  # over all devices
+    optimiser: Optimiser = "adamw"
     learning_rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.99)
     weight_decay: float = 0.01
@@ -60,6 +66,8 @@ class TrainConfig:
             raise RunError(f"a budget of {budgets[0]} is too small for one step")
         if self.times not in get_args(Times):
             raise RunError(f"times must be one of {', '.join(get_args(Times))}, not '{self.times}'")
+        if self.optimiser not in get_args(Optimiser):
+            raise RunError(f"optimiser must be one of {', '.join(get_args(Optimiser))}, not '{self.optimiser}'")
         if not 0 <= self.seed < 2**63:
             raise RunError(f"the seed must be a whole number from 0 to 2^63 − 1, not {self.seed}")
         for name in ("batch_size", "log_every", "keep"):
@@ -86,7 +94,8 @@ class TrainConfig:
 
     def identity(self) -> dict[str, Any]:
         """What must not change when a run is resumed."""
-        return {name: value for name, value in asdict(self).items() if name not in _FREE}
+        settings = {name: value for name, value in asdict(self).items() if name not in _FREE}
+        return {name: value for name, value in settings.items() if name not in _LATER or value != _LATER[name]}
 
 
 def config_from(table: Mapping[str, Any], where: str = "training", **said: object) -> TrainConfig:

@@ -21,6 +21,7 @@ from .checkpoint import State
 from .config import TrainConfig
 from .corpus import Corpus
 from .distributed import Ranks
+from .optimiser import optimiser_of
 from .order import DataOrder, balanced
 from .sharding import local, whole
 from .step import Objective, draw
@@ -53,7 +54,7 @@ class Run:
         self.total = config.total_steps(len(self.entries))
         average = _average(system) if config.ema else None
         objective = ranks.wrapped(Objective(system, corpus, config), average.module if average else None)
-        self.state = State(system, average, _optimiser(system, config, device))
+        self.state = State(system, average, optimiser_of(system, config, device))
         compiles = device.type == "cuda" and not ranks.shards  # sharding compiles what it can
         self.objective = torch.compile(objective, dynamic=False) if compiles else objective
         self.positions = self.order.positions()
@@ -165,16 +166,6 @@ class Run:
 def precision(device: torch.device) -> AbstractContextManager[object]:
     """Half precision where the device is fast at it."""
     return torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
-
-
-def _optimiser(system: nn.Module, config: TrainConfig, device: torch.device) -> torch.optim.Optimizer:
-    return torch.optim.AdamW(
-        system.parameters(),
-        lr=config.learning_rate,
-        betas=config.betas,
-        weight_decay=config.weight_decay,
-        fused=device.type == "cuda",
-    )
 
 
 def _average(system: nn.Module) -> AveragedModel:

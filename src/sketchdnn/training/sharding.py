@@ -21,12 +21,19 @@ def shard(module: nn.Module) -> None:
         distributed.broadcast(weight.detach(), src=0)
     device = weights[0].device
     mesh = init_device_mesh(device.type, (distributed.get_world_size(),))
-    for unit in _units(module):
+    for unit in units(module):
         if device.type == "cuda":
             # Gathering breaks the graph, so a whole step cannot be compiled: what lies between two gatherings is.
             unit.compile(dynamic=False)
         fully_shard(unit, mesh=mesh)
     fully_shard(module, mesh=mesh)
+
+
+def units(module: nn.Module) -> list[nn.Module]:
+    """Elements of lists of modules, the innermost first, as FSDP wants them."""
+    lists = [part for part in module.modules() if isinstance(part, nn.ModuleList)]
+    found = [unit for part in reversed(lists) for unit in part if not isinstance(unit, nn.ModuleList)]
+    return [unit for unit in found if any(True for _ in unit.parameters())]
 
 
 def local(values: list[nn.Parameter]) -> list[Tensor]:
@@ -45,10 +52,3 @@ def split_like(value: Tensor, other: Tensor) -> Tensor:
         return value
     value = value.to(other.device)
     return distribute_tensor(value, other.device_mesh, other.placements, src_data_rank=None)
-
-
-def _units(module: nn.Module) -> list[nn.Module]:
-    """Elements of lists of modules, the innermost first, as FSDP wants them."""
-    lists = [part for part in module.modules() if isinstance(part, nn.ModuleList)]
-    found = [unit for part in reversed(lists) for unit in part if not isinstance(unit, nn.ModuleList)]
-    return [unit for unit in found if any(True for _ in unit.parameters())]

@@ -88,7 +88,8 @@ def _system(request: Request) -> System:
             raise RunError(
                 f"{request.init_from}: that model is of another shape than the preset; choose the preset it was made by"
             )
-        system.load_state_dict(other.state_dict())
+        # What the other lacks stays as it starts: it says nothing yet.
+        system.load_state_dict(system.state_dict() | other.state_dict())
     return system
 
 

@@ -1,0 +1,246 @@
+"""Muon beside AdamW: it moves as torch's does, moves what it should, and a run with it is a run like any other."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from corpora import parts, written
+from torch import distributed, nn
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+from sketchdnn.cli import main
+from sketchdnn.data import Dataset, PrepareConfig, prepare
+from sketchdnn.reproduction.names import named_systems
+from sketchdnn.reproduction.part import _settings
+from sketchdnn.reproduction.plan import Planned
+from sketchdnn.systems import SYSTEMS, System, load_preset
+from sketchdnn.training import start
+from sketchdnn.training.checkpoint import RunError, found
+from sketchdnn.training.config import TrainConfig, config_from
+from sketchdnn.training.corpus import Corpus, to_device
+from sketchdnn.training.distributed import Ranks
+from sketchdnn.training.loop import train
+from sketchdnn.training.optimiser import Muon, optimiser_of, orthogonal, split
+from sketchdnn.training.run import Report, Run
+
+CPU = torch.device("cpu")
+RECORDS = sorted((Path(__file__).parents[2] / "docs" / "results").glob("*/*/training.json"))
+# Of the tiny presets: linear maps a block, times blocks.
+MATRICES = {"sketchdnn": 12, "sketchdnn-pos": 12, "sketchdnn-cat": 12, "latent": 28, "vitruvion": 12, "sketchgen": 12}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("muon")
+    prepare([written(parts(60), folder / "parts.jsonl")], folder / "corpus", PrepareConfig(), workers=1)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def corpus(folder: Path) -> Corpus:
+    return to_device(Dataset.open(folder / "corpus").split("train").compact, "cpu")
+
+
+def _fresh(name: str = "sketchdnn", preset: str = "tiny") -> System:
+    torch.manual_seed(0)
+    return load_preset(preset, name).make()
+
+
+def _config(name: str = "sketchdnn", steps: int = 4, **said: object) -> TrainConfig:
+    settings = {"batch_size": 8, "warmup": 2, "decay": 0.0, "log_every": 2, "checkpoint_minutes": 0.0} | said
+    return config_from(load_preset("tiny", name).training, steps=steps, **{"optimiser": "muon", **settings})
+
+
+def _pushed(system: nn.Module, step: int) -> None:
+    """Gradients of any kind, the same for all who ask."""
+    for number, weight in enumerate(system.parameters()):
+        weight.grad = torch.randn(weight.shape, generator=torch.Generator().manual_seed(1000 * step + number))
+
+
+def test_matrices_become_orthogonal() -> None:
+    stack = torch.randn(3, 24, 64, generator=torch.Generator().manual_seed(0))
+    for given in (stack, stack.mT):
+        found = orthogonal(given)
+        assert found.is_contiguous()
+        assert found.dtype == torch.bfloat16
+        u, _, v = torch.linalg.svd(given, full_matrices=False)
+        along = (u.mT @ found.float() @ v.mT).diagonal(dim1=-2, dim2=-1)
+        assert 0.65 < float(along.min()) < float(along.max()) < 1.25
+        # Each as if it were alone.
+        assert torch.allclose(orthogonal(given[1:2])[0].float(), found[1].float(), atol=0.02)
+    assert not orthogonal(torch.zeros(2, 3, 3)).any()
+
+
+@pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="this PyTorch has no Muon to compare with")
+@pytest.mark.parametrize("name", ["sketchdnn", "vitruvion"])
+def test_it_moves_as_that_of_torch_beside_adamw(name: str) -> None:
+    start, ours, theirs = _fresh(name), _fresh(name), _fresh(name)
+    config = _config(name, weight_decay=0.1, learning_rate=1e-2)
+    mine = optimiser_of(ours, config, CPU)
+    matrices, others = split(theirs)
+    both = [
+        torch.optim.Muon(matrices, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(others, betas=config.betas, weight_decay=0.1),
+    ]
+    for step in range(4):
+        for one in (mine, *both):
+            for group in one.param_groups:
+                group["lr"] = config.rate(step, step / 4)
+        for system in (ours, theirs):
+            _pushed(system, step)
+        for one in (mine, *both):
+            one.step()
+    with torch.no_grad():
+        for before, here, there in zip(start.parameters(), ours.parameters(), theirs.parameters(), strict=True):
+            assert torch.dist(here, there) <= 0.02 * torch.dist(before, there)  # bfloat16
+    for here, there in zip(split(ours)[1], others, strict=True):
+        assert torch.equal(here, there)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_matrices_of_blocks_are_its_own_and_every_weight_is_moved_once(name: str) -> None:
+    system = _fresh(name)
+    matrices, others = split(system)
+    assert sorted(map(id, (*matrices, *others))) == sorted(map(id, system.parameters()))
+    names = {id(weight): key for key, weight in system.named_parameters()}
+    assert len(matrices) == MATRICES[name]
+    assert all(weight.ndim == 2 for weight in matrices)
+    lists = ("blocks.", "encoder.", "decoder.")  # an autoencoder has two
+    assert all(any(part in names[id(weight)] for part in lists) for weight in matrices)
+    # What is left of blocks: norms, biases and the tables of modulations.
+    left = [names[id(weight)] for weight in others if "blocks." in names[id(weight)] and weight.ndim == 2]
+    assert all(key.endswith(".table") for key in left)
+    optimiser = optimiser_of(system, _config(name), CPU)
+    assert isinstance(optimiser, Muon)
+    held = [weight for group in optimiser.param_groups for weight in group["params"]]
+    assert sorted(map(id, held)) == sorted(map(id, system.parameters()))
+
+
+def test_the_modulations_of_the_papers_blocks_are_matrices_too() -> None:
+    preset = load_preset("paper")
+    small = replace(preset.config.network, width=16, depth=2, heads=1)
+    system = replace(preset, config=replace(preset.config, network=small)).make()
+    matrices, others = split(system)
+    assert len(matrices) == 2 * 6
+    assert any("embed_step" in key for key, w in system.named_parameters() if any(w is other for other in others))
+
+
+@pytest.mark.parametrize("name", ["sketchdnn", "latent", "vitruvion"])
+def test_a_resumed_run_ends_where_an_uninterrupted_one_does(name: str, corpus: Corpus, tmp_path: Path) -> None:
+    whole, resumed = _fresh(name), _fresh(name)
+    one = train(whole, corpus, _config(name), tmp_path / "whole")
+    train(_fresh(name), corpus, _config(name, 2), tmp_path / "half")
+    other = train(resumed, corpus, _config(name), tmp_path / "half", resume=True)
+    for key, weight in whole.state_dict().items():
+        assert torch.equal(weight, resumed.state_dict()[key]), key
+    for key, weight in one.model.state_dict().items():
+        assert torch.equal(weight, other.model.state_dict()[key]), key
+    last = [found(tmp_path / run / "checkpoints")[-1] / "state.safetensors" for run in ("whole", "half")]
+    assert last[0].read_bytes() == last[1].read_bytes()  # moments too
+
+
+def test_the_loss_falls_and_the_rate_is_for_all(corpus: Corpus, tmp_path: Path) -> None:
+    reports: list[Report] = []
+    config = _config(steps=60, batch_size=32, warmup=5, learning_rate=5e-3, log_every=5, checkpoint_minutes=99)
+    train(_fresh(), corpus, config, tmp_path, on_report=reports.append)
+    assert reports[-1].loss < 0.7 * reports[0].loss
+    run = Run(_fresh(), corpus, replace(config, warmup=10))
+    run.advance()
+    assert [group["lr"] for group in run.state.optimiser.param_groups] == [5e-4, 5e-4]
+    assert all(weight.grad is None for weight in run.system.parameters())
+
+
+def test_weights_that_do_not_learn_stay(corpus: Corpus) -> None:
+    preset = load_preset("tiny", "latent")
+    system = replace(preset, config=replace(preset.config, stage="vae")).make()
+    before = {key: weight.clone() for key, weight in system.state_dict().items()}
+    run = Run(system, corpus, _config("latent", warmup=0))
+    run.advance()
+    for key, weight in system.named_parameters():
+        assert torch.equal(weight, before[key]) == key.startswith("network."), key
+
+
+def test_a_loss_that_is_no_number_stops(corpus: Corpus, tmp_path: Path) -> None:
+    spoilt = Corpus(corpus.kind, corpus.construction, torch.full_like(corpus.params, math.nan))
+    with pytest.raises(RunError, match="the loss of step 0 is no finite number"):
+        train(_fresh(), spoilt, _config(), tmp_path)
+
+
+def test_a_run_goes_on_with_the_optimiser_it_began_with(corpus: Corpus, tmp_path: Path) -> None:
+    train(_fresh(), corpus, _config(steps=2), tmp_path / "muon")
+    with pytest.raises(RunError, match=r"made with training\.optimiser = muon, not its default"):
+        train(_fresh(), corpus, _config(optimiser="adamw"), tmp_path / "muon", resume=True)
+    train(_fresh(), corpus, _config(steps=2, optimiser="adamw"), tmp_path / "adamw")
+    with pytest.raises(RunError, match=r"made with training\.optimiser = its default, not muon"):
+        train(_fresh(), corpus, _config(), tmp_path / "adamw", resume=True)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda path: f"{path.parts[-3]}-{path.parts[-2]}")
+def test_older_trainings_are_still_known(record: Path) -> None:
+    """They were trained before there was a choice."""
+    there = json.loads(record.read_text())
+    (named,) = named_systems([there["name"]], None)
+    training = config_from(there["training"], minutes=8.0)
+    assert training.optimiser == "adamw"
+
+    def known(training: TrainConfig) -> bool:
+        settings = json.loads(json.dumps(_settings(Planned(named, training, there["parameters"], ()))))
+        return bool(settings["training"] == there["training"])
+
+    assert known(training)
+    assert not known(replace(training, optimiser="muon"))
+
+
+def _fails(
+    folder: Path, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *more: str
+) -> str:
+    """What the command line says of it, in one line."""
+    program = ["sketchdnn", "train", "--preset", str(folder / "small.toml"), "--data", str(folder / "corpus")]
+    monkeypatch.setattr("sys.argv", [*program, "--out", str(out), "--device", "cpu", "--steps", "1", *more])
+    monkeypatch.setitem(os.environ, "COLUMNS", "200")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert not said.out
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+def _preset(folder: Path, optimiser: str) -> None:
+    tiny = '[system]\nname = "sketchdnn"\n[system.network]\ntype = "SetDenoiser"\nwidth = 32\ndepth = 1\nheads = 1\n'
+    (folder / "small.toml").write_text(f'{tiny}[training]\nbatch_size = 8\noptimiser = "{optimiser}"\n')
+
+
+def test_one_that_is_none_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _preset(folder, "lion")
+    assert "optimiser must be one of adamw, muon" in _fails(folder, tmp_path, monkeypatch, capsys)
+    with pytest.raises(RunError, match="optimiser must be one of adamw, muon, not 'lion'"):
+        TrainConfig(steps=1, optimiser="lion")  # type: ignore[arg-type]
+
+
+def test_split_weights_are_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @contextmanager
+    def believed(device: str, *, shards: bool) -> Iterator[Ranks]:
+        """A process that believes it has another."""
+        distributed.init_process_group("fake", rank=0, world_size=2, store=FakeStore())  # type: ignore[no-untyped-call]
+        try:
+            yield Ranks(0, 2, shards=shards)
+        finally:
+            distributed.destroy_process_group()
+
+    _preset(folder, "muon")
+    monkeypatch.setattr(start, "joined", believed)
+    assert "--fsdp splits them; train without it" in _fails(folder, tmp_path, monkeypatch, capsys, "--fsdp")
