@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +50,13 @@ def test_settings_lie_deeper_or_in_training_or_are_another_preset() -> None:
     assert other.preset.config.form == "paper"
 
 
+@pytest.mark.parametrize("system", ["sketchdnn", "sketchdnn-pos", "sketchdnn-cat"])
+def test_a_network_may_be_asked_to_hear(system: str) -> None:
+    deaf, hearing = named_systems([system, f"{system}:network.hears=true"], "tiny")
+    assert hearing.preset.config.network == replace(deaf.preset.config.network, hears=True)
+    assert hearing.label.endswith(", network.hears = true")
+
+
 def test_one_thing_has_one_name() -> None:
     both = named_systems(["sketchdnn:predict=noise+boost=low", " sketchdnn:boost=low+predict=noise"], "tiny")
     assert [one.name for one in both] == ["sketchdnn:boost=low+predict=noise"]
@@ -69,6 +77,7 @@ def test_one_thing_has_one_name() -> None:
         ("sketchdnn:network.depth=many", "depth must be a whole number"),
         ("sketchdnn:preset=none", "'none' is no preset"),
         ("sketchdnn:training.minutes=3", "one for all systems"),
+        ("sketchdnn:preset=paper+network.hears=true", "'hears' is no setting"),
         ("latent:preset=paper", "is of the system sketchdnn"),
         (" , ", "no system is named"),
     ],

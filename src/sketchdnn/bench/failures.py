@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from torch import Tensor
 
 from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion import samplers
-from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.samplers import step_sequence
 from sketchdnn.evaluation.distributions import construction, kinds
 from sketchdnn.evaluation.estimate import Estimate, share_estimate
@@ -204,15 +203,17 @@ def _sampled(system: SketchDNN, count: int, seed: int, steps: int, weight: float
     device = device_of(system)
     chunk = CPU_CHUNK if device.type == "cpu" else CHUNK
     which = step_sequence(system.config.num_steps, steps, "quadratic")
-    if weight is None:
-        sample = partial(system.sample, steps=which)
-    else:
-        sample = partial(samplers.authors, system.denoise, system.process, prediction_weight=weight, steps=which)
+
+    def sample(noise: NoiseSource) -> SketchBatch:
+        if weight is None:
+            return system.sample(noise, steps=which)
+        return samplers.authors(system.denoiser(), system.process, noise, prediction_weight=weight, steps=which)
+
     drawn = []
     with torch.inference_mode(), quick(system):
         for first in range(0, count, chunk):
             numbers = torch.arange(first, min(first + chunk, count), device=device)
-            drawn.append(sample(noise=seeded_noise(seed, numbers)).to("cpu"))
+            drawn.append(sample(seeded_noise(seed, numbers)).to("cpu"))
     return from_flat(torch.cat([batch.flat() for batch in drawn]))
 
 

@@ -8,7 +8,7 @@ of the weights), RMSNorm, normalised queries and keys, SwiGLU, and flags that sa
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
@@ -30,7 +30,8 @@ _OUTPUTS = [layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS]
 class SetDenoiserConfig:
     """The size of the network. `octaves`: the finest coordinate feature has a wavelength of 4 / 2^octaves.
 
-    `positions` adds a learned vector to each row, as in the ablation SketchDNN (Pos.): then order matters.
+    `positions` adds a learned vector to each row, as in the ablation SketchDNN (Pos.): then order matters. With `hears`
+    the network is told what it said of the sketch at the step before.
     """
 
     width: int = 512
@@ -39,6 +40,8 @@ class SetDenoiserConfig:
     octaves: int = 8
     time_features: int = 64
     positions: bool = False
+    # Later than models that are about: tables of settings leave it out where it is off.
+    hears: bool = field(default=False, metadata={"later": True})
 
     @property
     def hidden(self) -> int:
@@ -67,17 +70,28 @@ class SetDenoiser(nn.Module):
             nn.init.zeros_(layer.bias)
         if self.position is not None:
             nn.init.normal_(self.position, std=0.02)
+        self.heard: nn.Linear | None = None
+        if config.hears:
+            # Last, so that a seed starts all else as in a deaf network; zero, so that it speaks as that one does.
+            self.heard = nn.Linear(features - NUM_GIVEN_FLAGS, width, bias=False)
+            nn.init.zeros_(self.heard.weight)
 
     def forward(
         self,
         rows: SketchBatch,
         noise: Float[Tensor, " batch"],
         given: Float[Tensor, "batch prim 3"],
+        before: SketchBatch | None = None,
     ) -> Prediction:
-        """`rows.params` scaled to unit variance; `noise` is any smooth measure of the level, about −3 to 3."""
+        """`rows.params` scaled to unit variance; `noise` is any smooth measure of the level, about −3 to 3.
+
+        `before`: what the network said last, as rows without noise; rows of zeros, or none at all, if it said nothing.
+        """
         # Both ends in float32: half precision cannot tell 0.500 from 0.501, and a gap of that size is a failure.
         with torch.autocast(rows.params.device.type, enabled=False):
             h = self.embed(torch.cat([rows.flat(), given, fourier(rows.params, self.config.octaves)], dim=-1))
+            if self.heard is not None and before is not None:
+                h = h + self.heard(said(before, self.config.octaves))
             c = self.time(waves(noise, self.config.time_features))
             if self.position is not None:
                 h = h + self.position[: h.shape[1]]
@@ -130,6 +144,12 @@ def fourier(x: Float[Tensor, "batch prim param"], octaves: int) -> Float[Tensor,
     """sin and cos of each number at wavelengths 4, 2, 1, …: neighbouring places look different to a linear layer."""
     angles = (x[..., None] * (math.pi / 2 * 2.0 ** torch.arange(octaves, device=x.device))).flatten(-2)
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+def said(rows: SketchBatch, octaves: int) -> Float[Tensor, "batch prim feature"]:
+    """Features of what was said; all are zero, cosines too, of rows that are not likely to be of any kind."""
+    there = rows.kind.sum(dim=-1, keepdim=True) > 0.5
+    return torch.cat([rows.flat(), there * fourier(rows.params, octaves)], dim=-1)
 
 
 def waves(noise: Float[Tensor, " batch"], count: int) -> Float[Tensor, "batch feature"]:

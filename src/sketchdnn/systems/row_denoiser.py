@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Generic, Literal, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -32,6 +32,7 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
 from .given_flags import shown, told
+from .hearing import as_heard, every_other, remembering
 from .system import GivenFlags, RowForm, System
 
 # Whose process and loss: the text, the released code, or ours.
@@ -98,6 +99,11 @@ class RowDenoiser(System, Generic[AnyProcess]):
         return self.config.network.positions
 
     @property
+    def hears(self) -> bool:
+        """Whether the network is told what it said before; the paper's never is."""
+        return isinstance(self.config.network, SetDenoiserConfig) and self.config.network.hears
+
+    @property
     def given_ways(self) -> tuple[Way, ...]:
         """The paper's network has no flags to be told by what is given: it sees given parts noised."""
         return ("noised",) if isinstance(self.network, DiT) else ("clean", "noised")
@@ -108,10 +114,19 @@ class RowDenoiser(System, Generic[AnyProcess]):
         self.process = self.process.to(device)
         return self
 
-    def denoise(self, batch_t: SketchBatch, t: Int[Tensor, " batch"], given: GivenFlags | None = None) -> Prediction:
-        """The clean sketch, as far as the network can tell. Given parts of `batch_t` are shown clean."""
+    def denoise(
+        self,
+        batch_t: SketchBatch,
+        t: Int[Tensor, " batch"],
+        given: GivenFlags | None = None,
+        before: Prediction | None = None,
+    ) -> Prediction:
+        """The clean sketch, as far as the network can tell. Given parts of `batch_t` are shown clean.
+
+        `before` is what it said of the same sketch at more noise, if it hears that; see `denoiser` for a walk.
+        """
         level = self.process.params.at(t)
-        raw = self._put_out(batch_t, t, level, given)
+        raw = self._put_out(batch_t, t, level, given, before)
         if self.config.predict == "noise":
             params = precondition.without_noise(batch_t.params, raw.params, _bounded(level))
         elif isinstance(self.network, DiT):
@@ -123,14 +138,30 @@ class RowDenoiser(System, Generic[AnyProcess]):
     def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, given: GivenFlags) -> Loss:
         """Loss of predicting x0 from its noisy self; what is given is shown clean and costs nothing.
 
-        The paper's network has no flags to be told by: with it, nothing is given.
+        The paper's network has no flags to be told by: with it, nothing is given. One that hears what it said before is
+        told so of every other sketch, and of the rest it says what it does at the first step of a walk.
         """
         batch_t = self.process.diffuse(x0, t, noise)
         if isinstance(self.network, DiT):
             prediction = self.denoise(batch_t, t)
         else:
-            prediction = told(given, x0, self.denoise(shown(given, x0, batch_t), t, given))
+            seen = shown(given, x0, batch_t)
+            before = self._said_at_first(seen, t, given) if self.hears else None
+            prediction = told(given, x0, self.denoise(seen, t, given, before))
         return self._judged(prediction, x0, t)
+
+    def denoiser(self, given: Given | None = None) -> Denoiser:
+        """For one walk, told what is given if it can be, and what it said at the step before if it hears that.
+
+        Where given parts are shown noised it is not told of them, and hears what it said of them itself.
+        """
+        denoise = self.denoise
+        if given is not None and given.way != "noised":
+            if given.way not in self.given_ways:
+                raise ValueError("this network was not trained to see given parts clean: use Given(way='noised')")
+            flags = GivenFlags(given.construction, given.kind, given.params.all(dim=-1))
+            denoise = partial(self.denoise, given=flags)
+        return remembering(denoise) if self.hears else denoise
 
     @abstractmethod
     def bound(
@@ -142,7 +173,11 @@ class RowDenoiser(System, Generic[AnyProcess]):
         bins: Bins | None = None,
         last_variance: float | None = None,
     ) -> Elbo:
-        """The bound on −log p, term by term; parameters are read off with `last_variance`, else that of the noise."""
+        """The bound on −log p, term by term; parameters are read off with `last_variance`, else that of the noise.
+
+        It is of the network without a memory: a bound looks at single steps, where nobody knows what a walk would have
+        said before.
+        """
 
     def likelihood(
         self, x0: SketchBatch, noise: NoiseSource, steps: StepDraws | None, *, bins: Bins | None = None
@@ -157,10 +192,31 @@ class RowDenoiser(System, Generic[AnyProcess]):
         process = self.process.to("cpu")
         return draw_steps(process, batch, draws, generator, read_at=step_as_noisy_as(process, width))
 
+    def _matched(self, config: Any) -> Any:
+        """One that hears begins with the weights of one that does not: what it hears counts for nothing at first."""
+        if self.hears and isinstance(config.network, SetDenoiserConfig):
+            config = replace(config, network=replace(config.network, hears=True))
+        return super()._matched(config)
+
+    def _said_at_first(self, seen: SketchBatch, t: Int[Tensor, " batch"], given: GivenFlags) -> Prediction:
+        """What the network says of every other sketch when nothing was said before.
+
+        Noise levels are spread along the batch, so both halves have all of them.
+        """
+        with torch.no_grad():
+            return every_other(self.denoise(seen[::2], t[::2], given[::2]), len(seen))
+
     def _put_out(
-        self, batch_t: SketchBatch, t: Int[Tensor, " batch"], level: Level, given: GivenFlags | None
+        self,
+        batch_t: SketchBatch,
+        t: Int[Tensor, " batch"],
+        level: Level,
+        given: GivenFlags | None,
+        before: Prediction | None,
     ) -> Prediction:
         """What the network says, as it says it."""
+        if before is not None and not self.hears:
+            raise ValueError("this network does not hear what it said before: network.hears is off")
         said: Prediction
         if isinstance(self.network, DiT):
             said = self.network(batch_t, t)
@@ -172,7 +228,8 @@ class RowDenoiser(System, Generic[AnyProcess]):
             scaled = torch.where(given.params[..., None], batch_t.params, scaled)
             flags = given.stacked().to(scaled.dtype)
         noise = torch.log((level.var + _FLOOR) / (level.alpha_bar + _FLOOR)).to(scaled.dtype) / 6
-        said = self.network(SketchBatch(batch_t.construction, batch_t.kind, scaled), noise, flags)
+        heard = None if before is None else as_heard(before, batch_t, given, self.config.data_std)
+        said = self.network(SketchBatch(batch_t.construction, batch_t.kind, scaled), noise, flags, heard)
         return said
 
     def _judged(self, prediction: Prediction, x0: SketchBatch, t: Int[Tensor, " batch"]) -> Loss:
@@ -193,15 +250,6 @@ class RowDenoiser(System, Generic[AnyProcess]):
         where = self.config.boost or ("nowhere" if self.config.form == "ours" else "low")
         until = {"low": BOOST_UNTIL, "everywhere": self.config.num_steps, "nowhere": 0}
         return boost(t, MSE_BOOST, until[where])
-
-    def _told_of(self, given: Given | None) -> Denoiser:
-        """The denoiser for drawing, told what is given if it can be."""
-        if given is None or given.way == "noised":
-            return self.denoise
-        if given.way not in self.given_ways:
-            raise ValueError("this network was not trained to see given parts clean: use Given(way='noised')")
-        flags = GivenFlags(given.construction, given.kind, given.params.all(dim=-1))
-        return partial(self.denoise, given=flags)
 
 
 def _bounded(level: Level) -> Level:

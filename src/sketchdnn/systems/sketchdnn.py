@@ -77,7 +77,7 @@ class SketchDNN(RowDenoiser[JointProcess]):
         With a `start`, other sketches are noised to its step and walked back from there: variations of them.
         """
         return draw_sketches(
-            self._told_of(given),
+            self.denoiser(given),
             self.process,
             noise,
             sampler=sampler_of(self, sampler),

@@ -58,7 +58,7 @@ class SketchDNNCat(RowDenoiser[CatProcess]):
         sampler_of(self, sampler)  # refuses any other
         steps = steps_of(steps, self.process.num_steps if start is None else start.t)
         return cat_ancestral(
-            self._told_of(given), self.process, noise, steps=steps, given=given, on_step=on_step, start=start
+            self.denoiser(given), self.process, noise, steps=steps, given=given, on_step=on_step, start=start
         )
 
     def bound(

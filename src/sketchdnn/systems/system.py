@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -45,6 +45,10 @@ class GivenFlags:
     def stacked(self) -> Bool[Tensor, "batch prim 3"]:
         return torch.stack([self.construction, self.kind, self.params], dim=-1)
 
+    def __getitem__(self, index: slice) -> GivenFlags:
+        """Of some of the sketches."""
+        return GivenFlags(self.construction[index], self.kind[index], self.params[index])
+
 
 class System(nn.Module, ABC):
     """A network, what it learns and how it draws. `known` is what it remembers of its corpus, if it was told.
@@ -82,8 +86,8 @@ class System(nn.Module, ABC):
         return ()
 
     def starts_from(self, other: System) -> bool:
-        """Whether it can begin with the weights of another."""
-        return bool(other.name == self.name and other.config == self.config)
+        """Whether it can begin with the weights of another: one like it in all but what training knows nothing of."""
+        return bool(other.name == self.name and self._matched(other.config) == self.config)
 
     def draw_steps(self, batch: int, draws: int, generator: torch.Generator, *, width: float) -> StepDraws | None:
         """The steps at which `likelihood` looks, for sketches that need be told apart by no less than `width`.
@@ -91,6 +95,10 @@ class System(nn.Module, ABC):
         None if it looks at none: its likelihood is exact.
         """
         return None
+
+    def _matched(self, config: Any) -> Any:
+        """The config of another, with one's own in place of what need not be the same to begin with its weights."""
+        return replace(config, **{name: getattr(self.config, name) for name in self.unlearned})
 
     @property
     @abstractmethod

@@ -20,11 +20,17 @@ class ConfigError(SketchError):
 
 
 def to_table(config: Any) -> dict[str, Any]:
-    """A config dataclass as nested dictionaries of plain values."""
+    """A config dataclass as nested dictionaries of plain values.
+
+    A setting marked as `later` is left out where it is as ever: tables from before it stay the same, and so do the runs
+    and models that are known by them.
+    """
     hints = get_type_hints(type(config))
     table: dict[str, Any] = {}
     for field in fields(config):
         value = getattr(config, field.name)
+        if field.metadata.get("later") and value == field.default:
+            continue
         if is_dataclass(value):
             tag = {TYPE: _tag(type(value))} if _is_union(hints[field.name]) else {}
             table[field.name] = {**tag, **to_table(value)}

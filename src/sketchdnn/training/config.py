@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from sketchdnn.systems import from_table
@@ -20,8 +20,6 @@ Optimiser = Literal["adamw", "muon"]
 # What may differ between the parts of one run: how long it goes on, and how closely it is watched.
 _BUDGETS = {"steps", "epochs", "minutes"}
 _FREE = _BUDGETS | {"checkpoint_minutes", "keep", "log_every", "validate_every", "preview_every"}
-# Settings that came later, at what was done before: so set, they are left out of an identity, as in older records.
-_LATER = {"optimiser": "adamw"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,8 @@ class TrainConfig:
     """
 
     batch_size: int = 2048  # over all devices
-    optimiser: Optimiser = "adamw"
+    # Later than runs that are about: an identity leaves it out where it is as ever.
+    optimiser: Optimiser = field(default="adamw", metadata={"later": True})
     learning_rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.99)
     weight_decay: float = 0.01
@@ -94,8 +93,9 @@ class TrainConfig:
 
     def identity(self) -> dict[str, Any]:
         """What must not change when a run is resumed."""
-        settings = {name: value for name, value in asdict(self).items() if name not in _FREE}
-        return {name: value for name, value in settings.items() if name not in _LATER or value != _LATER[name]}
+        settings = asdict(self)
+        as_ever = {one.name for one in fields(self) if one.metadata.get("later") and settings[one.name] == one.default}
+        return {name: value for name, value in settings.items() if name not in _FREE | as_ever}
 
 
 def config_from(table: Mapping[str, Any], where: str = "training", **said: object) -> TrainConfig:

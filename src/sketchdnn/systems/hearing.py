@@ -1,0 +1,86 @@
+"""A network that hears what it said before (self-conditioning, Chen et al. 2023): how it is told, who remembers.
+
+What was said is a `Prediction`. A label of which nothing was said has no chance to be anything: its logits are all −∞.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sketchdnn.diffusion.process import Denoiser
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.prediction import Prediction
+
+from .given_flags import shown
+from .system import GivenFlags
+
+
+class Hearing(Protocol):
+    """A denoiser that can be told what it said before."""
+
+    def __call__(self, batch_t: SketchBatch, t: Int[Tensor, " batch"], *, before: Prediction) -> Prediction: ...
+
+
+def remembering(denoise: Hearing) -> Denoiser:
+    """A denoiser for one walk: at every step it is told what it said at the step before, and nothing at the first."""
+    before: Prediction | None = None
+
+    def step(batch_t: SketchBatch, t: Int[Tensor, " batch"]) -> Prediction:
+        nonlocal before
+        # Silence is said, not left out, so that a compiled denoiser is one graph for all steps.
+        before = denoise(batch_t, t, before=silence(batch_t.params) if before is None else before)
+        return before
+
+    return step
+
+
+def silence(like: Float[Tensor, "batch prim 14"]) -> Prediction:
+    """Nothing said of any row."""
+    rows = like.shape[:2]
+    return Prediction(
+        like.new_full((*rows, layout.NUM_CONSTRUCTION), -math.inf),
+        like.new_full((*rows, layout.NUM_KINDS), -math.inf),
+        like.new_zeros((*rows, layout.NUM_PARAMS)),
+    )
+
+
+def every_other(said: Prediction, count: int) -> Prediction:
+    """What was said of the sketches 0, 2, 4, … of `count`, and of those between them nothing."""
+    silent = silence(said.params)
+
+    def mixed(some: Tensor, none: Tensor) -> Tensor:
+        return torch.stack([some, none], dim=1).flatten(0, 1)[:count]
+
+    return Prediction(
+        mixed(said.construction_logits, silent.construction_logits),
+        mixed(said.kind_logits, silent.kind_logits),
+        mixed(said.params, silent.params),
+    )
+
+
+def as_heard(before: Prediction, batch_t: SketchBatch, given: GivenFlags | None, data_std: float) -> SketchBatch:
+    """A prediction as rows for the network: chances of labels, parameters scaled as those of rows without noise are.
+
+    What is given it knows for sure, as it is shown in `batch_t`. Rows of which nothing was said are all zero.
+    """
+    rows = SketchBatch(_chances(before.construction_logits), _chances(before.kind_logits), before.params)
+    if given is not None:
+        rows = shown(given, batch_t, rows)
+    there = _said(before.kind_logits)
+    return SketchBatch(rows.construction * there, rows.kind * there, rows.params * there / data_std)
+
+
+def _chances(logits: Float[Tensor, "batch prim cat"]) -> Float[Tensor, "batch prim cat"]:
+    said = _said(logits)
+    return torch.where(said, logits, 0.0).softmax(dim=-1) * said
+
+
+def _said(logits: Float[Tensor, "batch prim cat"]) -> Tensor:
+    """Whether anything was said, by label. What is not a number was: it is not to pass for silence."""
+    return (logits != -math.inf).any(dim=-1, keepdim=True)
