@@ -209,7 +209,7 @@ _PAGE = """# Drawing sketches for a score: how fast
 |---|---|
 {rows}
 
-**What is timed.** `evaluation.rasterise`: from compact rows to grey pictures of {size} × {size} with a stroke of
+**What is timed.** `evaluation.raster.rasterise`: from compact rows to grey pictures of {size} × {size} with a stroke of
 {stroke} pixels, in batches of a thousand; the best of several rounds. Its definition is exact distances
 (`sketchdnn/evaluation/raster.py`); tests hold every pixel to it. Work on a CPU is one thread's, in seconds of its
 processor, so that a busy machine does not count; on a GPU it is in seconds by the clock.

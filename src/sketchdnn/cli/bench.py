@@ -68,7 +68,7 @@ def step(
     raise typer.Exit(0 if timing.ratio < ALLOWED else 1)
 
 
-@bench.command(epilog="Example: sketchdnn bench train --device cuda --out docs/results/training.md")
+@bench.command(epilog="Example: sketchdnn bench train --device cuda --out docs/results/training_speed.md")
 def train(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
     preset: Annotated[

@@ -13,7 +13,7 @@ from .page import check_file, write_page
 
 def add(bench: typer.Typer) -> None:
     """Add the command to `sketchdnn bench`."""
-    example = "sketchdnn bench generate --device cuda --paper --out docs/results/generate_speed.md"
+    example = "sketchdnn bench generate --device cuda --paper --out docs/results/generate.md"
     bench.command(epilog=f"Example: {example}")(generate)
 
 
