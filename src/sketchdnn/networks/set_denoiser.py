@@ -20,6 +20,7 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
 from .attention import attend
+from .neighbours import NUM_FEATURES
 
 # Given or not, for each of: construction, kind, parameters.
 NUM_GIVEN_FLAGS = 3
@@ -31,7 +32,7 @@ class SetDenoiserConfig:
     """The size of the network. `octaves`: the finest coordinate feature has a wavelength of 4 / 2^octaves.
 
     `positions` adds a learned vector to each row, as in the ablation SketchDNN (Pos.): then order matters. With `hears`
-    the network is told what it said of the sketch at the step before.
+    the network is told what it said of the sketch at the step before, with `neighbours` what lies near each end.
     """
 
     width: int = 512
@@ -40,8 +41,9 @@ class SetDenoiserConfig:
     octaves: int = 8
     time_features: int = 64
     positions: bool = False
-    # Later than models that are about: tables of settings leave it out where it is off.
+    # Later than models that are about: tables of settings leave them out where they are off.
     hears: bool = field(default=False, metadata={"later": True})
+    neighbours: bool = field(default=False, metadata={"later": True})
 
     @property
     def hidden(self) -> int:
@@ -70,11 +72,10 @@ class SetDenoiser(nn.Module):
             nn.init.zeros_(layer.bias)
         if self.position is not None:
             nn.init.normal_(self.position, std=0.02)
-        self.heard: nn.Linear | None = None
-        if config.hears:
-            # Last, so that a seed starts all else as in a deaf network; zero, so that it speaks as that one does.
-            self.heard = nn.Linear(features - NUM_GIVEN_FLAGS, width, bias=False)
-            nn.init.zeros_(self.heard.weight)
+        # Last, so that a seed starts all else as in a network without; zero, so that both say the same at first.
+        self.heard = _silent(features - NUM_GIVEN_FLAGS, width) if config.hears else None
+        self.near = _silent(NUM_FEATURES, width) if config.neighbours else None
+        self.near_before = _silent(NUM_FEATURES, width) if config.neighbours and config.hears else None
 
     def forward(
         self,
@@ -82,16 +83,23 @@ class SetDenoiser(nn.Module):
         noise: Float[Tensor, " batch"],
         given: Float[Tensor, "batch prim 3"],
         before: SketchBatch | None = None,
+        near: Float[Tensor, "batch prim feature"] | None = None,
+        near_before: Float[Tensor, "batch prim feature"] | None = None,
     ) -> Prediction:
         """`rows.params` scaled to unit variance; `noise` is any smooth measure of the level, about −3 to 3.
 
         `before`: what the network said last, as rows without noise; rows of zeros, or none at all, if it said nothing.
+        `near` and `near_before`: what `neighbours` tells of each row, as it is and as it was said to be.
         """
         # Both ends in float32: half precision cannot tell 0.500 from 0.501, and a gap of that size is a failure.
         with torch.autocast(rows.params.device.type, enabled=False):
             h = self.embed(torch.cat([rows.flat(), given, fourier(rows.params, self.config.octaves)], dim=-1))
             if self.heard is not None and before is not None:
                 h = h + self.heard(said(before, self.config.octaves))
+            if self.near is not None and near is not None:
+                h = h + self.near(near)
+            if self.near_before is not None and near_before is not None:
+                h = h + self.near_before(near_before)
             c = self.time(waves(noise, self.config.time_features))
             if self.position is not None:
                 h = h + self.position[: h.shape[1]]
@@ -133,6 +141,13 @@ class Block(nn.Module):
         mixed = attend(torch.stack([q, k, v], dim=2))
         out: Tensor = self.out(mixed.flatten(2))
         return out
+
+
+def _silent(features: int, width: int) -> nn.Linear:
+    """An input that counts for nothing until it is trained."""
+    layer = nn.Linear(features, width, bias=False)
+    nn.init.zeros_(layer.weight)
+    return layer
 
 
 def hidden_width(width: int) -> int:

@@ -33,6 +33,7 @@ from sketchdnn.representation.prediction import Prediction
 
 from .given_flags import shown, told
 from .hearing import as_heard, every_other, remembering
+from .nearness import near_noisy, near_said
 from .system import GivenFlags, RowForm, System
 
 # Whose process and loss: the text, the released code, or ours.
@@ -193,9 +194,11 @@ class RowDenoiser(System, Generic[AnyProcess]):
         return draw_steps(process, batch, draws, generator, read_at=step_as_noisy_as(process, width))
 
     def _matched(self, config: Any) -> Any:
-        """One that hears begins with the weights of one that does not: what it hears counts for nothing at first."""
-        if self.hears and isinstance(config.network, SetDenoiserConfig):
-            config = replace(config, network=replace(config.network, hears=True))
+        """One that is told more begins with the weights of one told less: at first it counts for nothing."""
+        mine, theirs = self.config.network, config.network
+        if isinstance(mine, SetDenoiserConfig) and isinstance(theirs, SetDenoiserConfig):
+            more = {"hears": mine.hears or theirs.hears, "neighbours": mine.neighbours or theirs.neighbours}
+            config = replace(config, network=replace(theirs, **more))
         return super()._matched(config)
 
     def _said_at_first(self, seen: SketchBatch, t: Int[Tensor, " batch"], given: GivenFlags) -> Prediction:
@@ -229,7 +232,12 @@ class RowDenoiser(System, Generic[AnyProcess]):
             flags = given.stacked().to(scaled.dtype)
         noise = torch.log((level.var + _FLOOR) / (level.alpha_bar + _FLOOR)).to(scaled.dtype) / 6
         heard = None if before is None else as_heard(before, batch_t, given, self.config.data_std)
-        said = self.network(SketchBatch(batch_t.construction, batch_t.kind, scaled), noise, flags, heard)
+        near, said_near = None, None
+        if self.network.config.neighbours:
+            near = near_noisy(batch_t, level, given)
+            said_near = None if heard is None else near_said(heard, level, self.config.data_std)
+        rows = SketchBatch(batch_t.construction, batch_t.kind, scaled)
+        said = self.network(rows, noise, flags, heard, near, said_near)
         return said
 
     def _judged(self, prediction: Prediction, x0: SketchBatch, t: Int[Tensor, " batch"]) -> Loss:
