@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from random_batches import normal_batch
 from torch import Tensor
@@ -12,10 +11,10 @@ from sketchdnn.networks.neighbours import NUM_FEATURES, SCALES, neighbours
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 
-# Of one end at one scale: the way to ends (x, y), how much; along x, how much; along y, how much.
+# Of one end at one scale: the way to ends (x, y), how much; along x, how much; to images along x, how much; so for y.
 OF_END = 3 * len(SCALES)
 ALONG = 2 * len(SCALES)
-PER_PLACE = OF_END + 2 * ALONG
+PER_PLACE = OF_END + 4 * ALONG
 
 
 def sketch(*rows: tuple[Kind, list[float]]) -> SketchBatch:
@@ -34,9 +33,9 @@ def to_ends(told: Tensor, row: int, end: int) -> Tensor:
     return told[0, row, end * PER_PLACE :][:OF_END].reshape(-1, 3)
 
 
-def along(told: Tensor, row: int, end: int, axis: int) -> Tensor:
-    """Scale by scale: the way along an axis to any other place, and how much there is."""
-    return told[0, row, end * PER_PLACE + OF_END + axis * ALONG :][:ALONG].reshape(-1, 2)
+def along(told: Tensor, row: int, end: int, axis: int, *, image: bool = False) -> Tensor:
+    """Scale by scale: the way along an axis to any other place, or to the image of any, and how much there is."""
+    return told[0, row, end * PER_PLACE + OF_END + (2 * axis + image) * ALONG :][:ALONG].reshape(-1, 2)
 
 
 def of_radius(told: Tensor, row: int) -> Tensor:
@@ -62,6 +61,17 @@ def test_its_own_other_end_is_no_neighbour_but_may_be_level_with_it() -> None:
         torch.testing.assert_close(found[0], found[1] * 0.1 / scale)
         assert found[1] > 0.9
     torch.testing.assert_close(along(told, 0, 1, axis=0)[:, 0], -along(told, 0, 0, axis=0)[:, 0])
+
+
+def test_a_place_is_told_the_way_to_images_in_both_axes() -> None:
+    told = neighbours(sketch((Kind.CIRCLE, [70, 100, 1]), (Kind.POINT, [-70.5, 300])))
+    for scale, found in zip(SCALES, along(told, 0, 0, axis=0, image=True), strict=True):
+        torch.testing.assert_close(found[0], found[1] * 0.5 / scale)
+        assert found[1] > 0.9
+    assert along(told, 0, 0, axis=1, image=True).abs().max() == 0
+    on_the_axis = neighbours(sketch((Kind.POINT, [0.25, 50])))
+    found = along(on_the_axis, 0, 0, axis=0, image=True)[0, 0]
+    torch.testing.assert_close(found, torch.tensor(-0.5 / SCALES[0]), rtol=0.02, atol=0)
 
 
 def test_circles_have_no_ends_to_meet_but_places_and_radii() -> None:
@@ -93,12 +103,17 @@ def test_rows_in_another_order_are_told_the_same() -> None:
     torch.testing.assert_close(moved, plain.gather(1, order[..., None].expand_as(plain)))
 
 
-@pytest.mark.parametrize("shift", [0.0, 3.0])
-def test_a_sketch_elsewhere_is_told_the_same(shift: float) -> None:
+def test_a_sketch_elsewhere_is_told_the_same_but_of_images() -> None:
     lines = [[0.0, 0, 1, 0.2], [1.1, 0.3, 2, 2], [0.1, 0.2, 2.2, 1.9]]
     plain = neighbours(sketch(*((Kind.LINE, numbers) for numbers in lines)))
-    moved = neighbours(sketch(*((Kind.LINE, [number + shift for number in numbers]) for numbers in lines)))
-    torch.testing.assert_close(moved[:, :3], plain[:, :3], atol=2e-5, rtol=1e-3)
+    moved = neighbours(sketch(*((Kind.LINE, [number + 3 for number in numbers]) for numbers in lines)))
+    for row in range(3):
+        torch.testing.assert_close(to_ends(moved, row, 0), to_ends(plain, row, 0), atol=2e-5, rtol=1e-3)
+        for axis in (0, 1):
+            for_x = (along(one, row, 1, axis) for one in (moved, plain))
+            torch.testing.assert_close(*for_x, atol=2e-5, rtol=1e-3)
+            image = (along(one, row, 1, axis, image=True) for one in (moved, plain))
+            assert not torch.allclose(*image, atol=1e-2)
 
 
 def test_numbers_stay_numbers_however_far_or_large_they_are() -> None:

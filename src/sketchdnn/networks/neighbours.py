@@ -3,8 +3,9 @@
 A profile closes where ends meet, and at a little noise the best guess of a vertex is the middle of the ends that belong
 to it. Attention over rows can learn to find them, but slowly: it has to tell places apart by products of features. Here
 each end is told how far it is to the others, in units of the noise and averaged softly at several scales: to ends of
-other rows; along x and along y alone, to any place (lines along an axis, holes in a row); and how a circle's radius
-differs from others'. Nothing is told where nothing is near. Rows in another order are told the same, each its own.
+other rows; along x and along y alone, to any place (lines along an axis, holes in a row) and to any place's mirror
+image (a sketch is centred, so the axes are those of its symmetry, if it has any); and how a circle's radius differs
+from others'. Nothing is told where nothing is near. Rows in another order are told the same, each its own.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from sketchdnn.representation.batch import SketchBatch
 SCALES = (0.7, 1.5, 3.0, 6.0)
 # What is told at less than this chance that there is anything near fades.
 _LEAST = 0.01
-# At each scale: a vector and how much there is, of ends; a difference and how much, along x, along y and of radii.
-_OF_END, _OF_RADIUS = 3 + 2 + 2, 2
+# At each scale: a vector and how much there is, of ends; a difference and how much, along x and along y of places and
+# of their images, and of radii.
+_OF_END, _OF_RADIUS = 3 + 2 * (2 + 2), 2
 NUM_FEATURES = len(SCALES) * (2 * _OF_END + _OF_RADIUS)
 
 
@@ -32,14 +34,13 @@ def neighbours(rows: SketchBatch) -> Float[Tensor, "batch prim feature"]:
     there, ends, circles = rows.kind[..., : layout.NONE].sum(dim=-1), _has_ends(rows), rows.kind[..., Kind.CIRCLE]
     places = _places(rows).flatten(1, 2)  # first and last of a row, row after row
     apart = places[:, None] - places[:, :, None]  # from one to another
+    to_image = -places[:, None] - places[:, :, None]  # from one to the image of another, or its own
     other, another = _masks(count, places)
-    of_places = torch.cat(
-        [
-            _nearby(apart, _twice(ends)[:, None] * other),
-            *(_nearby(along, _twice(there)[:, None] * another) for along in (apart[..., :1], apart[..., 1:])),
-        ],
-        dim=-1,
-    )
+    seen = _twice(there)[:, None]
+    told = [_nearby(apart, _twice(ends)[:, None] * other)]
+    for axis in (slice(0, 1), slice(1, 2)):
+        told += [_nearby(apart[..., axis], seen * another), _nearby(to_image[..., axis], seen.expand_as(apart[..., 0]))]
+    of_places = torch.cat(told, dim=-1)
     radius = rows.params[..., layout.PARAMS_OF_KIND[Kind.CIRCLE]][..., layout.RADIUS, None]
     of_radii = _nearby(radius[:, None] - radius[:, :, None], circles[:, None] * another[:count, :count])
     return torch.cat([of_places.reshape(len(of_places), count, -1), of_radii], dim=-1)
