@@ -105,6 +105,11 @@ class RowDenoiser(System, Generic[AnyProcess]):
         return isinstance(self.config.network, SetDenoiserConfig) and self.config.network.hears
 
     @property
+    def knows_neighbours(self) -> bool:
+        """Whether the network is told what lies near each end; the paper's never is."""
+        return isinstance(self.config.network, SetDenoiserConfig) and self.config.network.neighbours
+
+    @property
     def given_ways(self) -> tuple[Way, ...]:
         """The paper's network has no flags to be told by what is given: it sees given parts noised."""
         return ("noised",) if isinstance(self.network, DiT) else ("clean", "noised")
@@ -233,7 +238,7 @@ class RowDenoiser(System, Generic[AnyProcess]):
         noise = torch.log((level.var + _FLOOR) / (level.alpha_bar + _FLOOR)).to(scaled.dtype) / 6
         heard = None if before is None else as_heard(before, batch_t, given, self.config.data_std)
         near, said_near = None, None
-        if self.network.config.neighbours:
+        if self.knows_neighbours:
             near = near_noisy(batch_t, level, given)
             said_near = None if heard is None else near_said(heard, level, self.config.data_std)
         rows = SketchBatch(batch_t.construction, batch_t.kind, scaled)
