@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -197,7 +198,9 @@ SLOW_MODEL = ["--steps", "60", "--count", "5000", "--format", "json", "--no-repa
 def test_ctrl_c_keeps_what_is_done(tmp_path: Path, model: Path) -> None:
     out = tmp_path / "out"
     command = [sys.executable, "-m", "sketchdnn", "generate", "--out", str(out), "--model", str(model), *SLOW_MODEL]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    # Whoever runs the tests in the background has them ignore SIGINT, and so would the child.
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     try:
         deadline = time.monotonic() + 60
         while not list(out.glob("sketch-0016.json")) and time.monotonic() < deadline:

@@ -69,6 +69,7 @@ def train(
     """Train a model. Stopped by Ctrl-C or SIGTERM it saves first; --resume continues as if nothing had happened."""
     from sketchdnn.systems import load_preset
     from sketchdnn.training.config import config_from
+    from sketchdnn.training.distributed import leave
     from sketchdnn.training.start import Request, start
 
     chosen = load_preset(preset, system)
@@ -90,6 +91,7 @@ def train(
     with _progress() as on_report:
         outcome = start(Request(chosen, config, data, out, device, resume, init_from, fsdp, on_report))
     _tell(outcome, out)
+    leave()
 
 
 @contextmanager
