@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from random_batches import clean_batch, normal_batch, random_prediction
+from random_systems import speaking
 
 from sketchdnn.diffusion.given import given_rows
 from sketchdnn.diffusion.noise import seeded_noise
@@ -36,16 +37,7 @@ STEPS = torch.tensor([1, 10, 30, 49, 20])
 
 def made(name: str = "sketchdnn", *, hears: bool = True, heard: bool = True, **settings: Any) -> RowDenoiser[Any]:
     """A system that says something; `heard`: and what it hears counts."""
-    entry = SYSTEMS[name]
-    system = entry.make(entry.config(network=HEARING if hears else DEAF, num_steps=50, **settings))
-    assert isinstance(system, RowDenoiser)
-    torch.manual_seed(0)
-    for part, weight in system.named_parameters():
-        if part != "network.heard.weight":
-            torch.nn.init.normal_(weight, std=0.05)
-    if hears and heard:
-        torch.nn.init.normal_(system.get_parameter("network.heard.weight"), std=0.2)
-    return system.eval()
+    return speaking(name, HEARING if hears else DEAF, "network.heard.weight", counts=heard, **settings)
 
 
 def walked(system: RowDenoiser[Any], numbers: list[int], **how: Any) -> tuple[SketchBatch, list[Progress]]:

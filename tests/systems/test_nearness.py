@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from random_batches import clean_batch, normal_batch
+from random_systems import speaking
 
 from sketchdnn.diffusion.gaussian import like
 from sketchdnn.diffusion.given import given_rows
@@ -29,16 +30,7 @@ NAMES = ("sketchdnn", "sketchdnn-pos", "sketchdnn-cat")
 
 def made(name: str = "sketchdnn", *, told: bool = True, counts: bool = True, **settings: Any) -> RowDenoiser[Any]:
     """A system that says something; `counts`: and what it is told of neighbours matters."""
-    entry = SYSTEMS[name]
-    system = entry.make(entry.config(network=TOLD if told else PLAIN, num_steps=50, **settings))
-    assert isinstance(system, RowDenoiser)
-    torch.manual_seed(0)
-    for part, weight in system.named_parameters():
-        if part != "network.near.weight":
-            torch.nn.init.normal_(weight, std=0.05)
-    if told and counts:
-        torch.nn.init.normal_(system.get_parameter("network.near.weight"), std=0.2)
-    return system.eval()
+    return speaking(name, TOLD if told else PLAIN, "network.near.weight", counts=counts, **settings)
 
 
 def drawn(system: RowDenoiser[Any], numbers: list[int], **how: Any) -> SketchBatch:

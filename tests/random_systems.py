@@ -1,0 +1,25 @@
+"""Systems with weights that say something, as if they had been trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from sketchdnn.networks.set_denoiser import SetDenoiserConfig
+from sketchdnn.systems.registry import SYSTEMS
+from sketchdnn.systems.row_denoiser import RowDenoiser
+
+
+def speaking(name: str, network: SetDenoiserConfig, extra: str, *, counts: bool, **settings: Any) -> RowDenoiser[Any]:
+    """A denoiser of rows in 50 steps. `extra` weights, if it has them, count or are the zeros they start with."""
+    entry = SYSTEMS[name]
+    system = entry.make(entry.config(network=network, num_steps=50, **settings))
+    assert isinstance(system, RowDenoiser)
+    torch.manual_seed(0)
+    for part, weight in system.named_parameters():
+        if part != extra:
+            torch.nn.init.normal_(weight, std=0.05)
+    if counts and extra in dict(system.named_parameters()):
+        torch.nn.init.normal_(system.get_parameter(extra), std=0.2)
+    return system.eval()
