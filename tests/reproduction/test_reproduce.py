@@ -82,6 +82,8 @@ def test_a_setting_of_drawing_alone_is_not_trained_for_again(parts: dict[str, st
     out = folder / "drawing"
     shutil.copytree(folder / "tables" / "sketchdnn", out / "sketchdnn")
     shutil.copy(folder / "tables" / MANIFEST, out / MANIFEST)
+    (out / "another").mkdir()
+    (out / "another" / "training.json").write_text("{}")  # tells nothing, and stands in nobody's way
     names = ["sketchdnn:reverse_logits=log", "sketchdnn:superposition=max"]
     carry_out(asked(folder, "drawing", systems=names), on_report=no_training)
     base, *others = (from_pretrained(out / folder_of(name) / "run" / "model") for name in ("sketchdnn", *names))

@@ -146,7 +146,8 @@ def _take_over(part: Planned, plan: Plan, folder: Path) -> bool:
             system.load_state_dict(from_pretrained(other.parent / RUN / MODEL).state_dict())
             save_pretrained(system, folder / RUN / MODEL)
             _write(
-                folder / TRAINING, {**there, **_settings(part), "weights_of": there.get("weights_of", there["name"])}
+                folder / TRAINING,
+                {**there, **_settings(part), "weights_of": there.get("weights_of") or there.get("name")},
             )
             return True
     return False
@@ -154,8 +155,10 @@ def _take_over(part: Planned, plan: Plan, folder: Path) -> bool:
 
 def _learned(settings: Mapping[str, Any], unlearned: Sequence[str]) -> dict[str, Any]:
     """What a training makes of settings: two that are alike here have the same weights."""
-    config = {name: value for name, value in settings["config"].items() if name not in unlearned}
-    learned = {"system": settings["system"], "config": config, "training": settings["training"]}
+    config = settings.get("config")
+    if isinstance(config, Mapping):  # else it is no record of a training, and like none
+        config = {name: value for name, value in config.items() if name not in unlearned}
+    learned = {"system": settings.get("system"), "config": config, "training": settings.get("training")}
     return dict(json.loads(json.dumps(learned)))
 
 

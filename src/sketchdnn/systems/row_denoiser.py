@@ -237,12 +237,12 @@ class RowDenoiser(System, Generic[AnyProcess]):
             flags = given.stacked().to(scaled.dtype)
         noise = torch.log((level.var + _FLOOR) / (level.alpha_bar + _FLOOR)).to(scaled.dtype) / 6
         heard = None if before is None else as_heard(before, batch_t, given, self.config.data_std)
-        near, said_near = None, None
+        near = near_before = None
         if self.knows_neighbours:
             near = near_noisy(batch_t, level, given)
-            said_near = None if heard is None else near_said(heard, level, self.config.data_std)
+            near_before = None if heard is None else near_said(heard, level, self.config.data_std)
         rows = SketchBatch(batch_t.construction, batch_t.kind, scaled)
-        said = self.network(rows, noise, flags, heard, near, said_near)
+        said = self.network(rows, noise, flags, heard, near, near_before)
         return said
 
     def _judged(self, prediction: Prediction, x0: SketchBatch, t: Int[Tensor, " batch"]) -> Loss:
