@@ -13,6 +13,7 @@ from random_systems import speaking
 
 from sketchdnn.diffusion.given import given_rows
 from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.samplers import step_sequence
 from sketchdnn.diffusion.step_draws import draw_steps
 from sketchdnn.diffusion.walk import Progress, Start
 from sketchdnn.networks.dit import DiTConfig
@@ -21,7 +22,7 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained, to_table
 from sketchdnn.systems.given_flags import draw_given, shown, told
-from sketchdnn.systems.hearing import as_heard, every_other, silence
+from sketchdnn.systems.hearing import as_heard, every_other, rolled, silence, step_before
 from sketchdnn.systems.registry import SYSTEMS
 from sketchdnn.systems.row_denoiser import RowDenoiser
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
@@ -177,17 +178,41 @@ def test_the_loss_tells_the_one_half_and_not_the_other(name: str, count: int) ->
     assert not [part for part in idle if "position" not in part]
 
 
-def test_what_is_told_in_training_was_said_of_what_is_shown_and_is_not_learned_from() -> None:
+def test_what_is_told_in_training_was_said_a_step_earlier_and_is_not_learned_from() -> None:
     system, x0, noise, given = made(), clean_batch(5), normal_batch(5), flags(5, 1.0)
     system.loss(x0, STEPS, noise, given).total.backward()
     found = system.get_parameter("network.embed.weight").grad
     system.zero_grad()
-    seen = shown(given, x0, system.process.diffuse(x0, STEPS, noise))
-    before = every_other(system.denoise(seen[::2], STEPS[::2], given[::2]), 5)
+    batch_t = system.process.diffuse(x0, STEPS, noise)
+    at = STEPS[::2].clamp(max=49)
+    earlier = step_before(at, 50)
+    noisier = system.process.step_forward(batch_t[::2], at, earlier, rolled(noise)[::2])
+    before = every_other(system.denoise(shown(given[::2], x0[::2], noisier), earlier, given[::2]), 5)
     before = Prediction(before.construction_logits.detach(), before.kind_logits.detach(), before.params.detach())
+    seen = shown(given, x0, batch_t)
     system._judged(told(given, x0, system.denoise(seen, STEPS, given, before)), x0, STEPS).total.backward()
     assert found is not None
     torch.testing.assert_close(found, system.get_parameter("network.embed.weight").grad)
+
+
+def test_a_step_earlier_is_one_of_a_walk() -> None:
+    t = torch.arange(1, 2000)
+    earlier = step_before(t, 2000)
+    assert bool((earlier > t).all())
+    assert int(earlier.max()) == 2000
+    for count in (25, 50, 200):
+        walk = torch.tensor(step_sequence(2000, count, "quadratic"))
+        # No further up than the longest stride takes it, and the walks between have shorter ones.
+        longest = step_before(walk[1:-1].repeat_interleave(8), 2000)[7::8]
+        assert bool((longest + 1 >= walk[:-2]).all())  # both are rounded
+    assert torch.equal(step_before(torch.full((8,), 1999), 2000), torch.full((8,), 2000))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_noise_itself_has_nothing_before_it_and_does_no_harm(name: str) -> None:
+    system, t = made(name), torch.tensor([50, 50, 49, 50])
+    loss = system.loss(clean_batch(4), t, normal_batch(4), flags(4, 0.5))
+    assert bool(loss.per_sample.isfinite().all())
 
 
 def test_gradients_reach_all_weights_from_zero_and_in_half_precision() -> None:

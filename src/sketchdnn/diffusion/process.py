@@ -53,6 +53,10 @@ class Process(Protocol):
 
     def diffuse(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise) -> SketchBatch: ...
 
+    def step_forward(
+        self, batch_s: SketchBatch, s: Int[Tensor, " batch"], t: Int[Tensor, " batch"], noise: Noise
+    ) -> SketchBatch: ...
+
 
 @dataclass(frozen=True, slots=True)
 class JointProcess:

@@ -32,7 +32,9 @@ class SetDenoiserConfig:
     """The size of the network. `octaves`: the finest coordinate feature has a wavelength of 4 / 2^octaves.
 
     `positions` adds a learned vector to each row, as in the ablation SketchDNN (Pos.): then order matters. With `hears`
-    the network is told what it said of the sketch at the step before, with `neighbours` what lies near each end.
+    the network is told what it said of the sketch at the step before, with `neighbours` what lies near each end, and
+    with `aside` which sketches it is to learn from but not to draw. `dropout` leaves out that share of what a block
+    adds, in training alone.
     """
 
     width: int = 512
@@ -44,6 +46,12 @@ class SetDenoiserConfig:
     # Later than models that are about: tables of settings leave them out where they are off.
     hears: bool = field(default=False, metadata={"later": True})
     neighbours: bool = field(default=False, metadata={"later": True})
+    aside: bool = field(default=False, metadata={"later": True})
+    dropout: float = field(default=0.0, metadata={"later": True})
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout must lie in [0, 1), not {self.dropout}")
 
     @property
     def hidden(self) -> int:
@@ -62,7 +70,9 @@ class SetDenoiser(nn.Module):
         self.position = nn.Parameter(torch.zeros(layout.MAX_PRIMITIVES, width)) if config.positions else None
         self.time = nn.Sequential(nn.Linear(2 * config.time_features, width), nn.SiLU(), nn.Linear(width, width))
         self.modulation = nn.Linear(width, 6 * width)
-        self.blocks = nn.ModuleList(Block(width, config.heads, config.hidden) for _ in range(config.depth))
+        self.blocks = nn.ModuleList(
+            Block(width, config.heads, config.hidden, config.dropout) for _ in range(config.depth)
+        )
         self.final_norm = nn.RMSNorm(width, elementwise_affine=False)
         self.final_modulation = nn.Linear(width, 2 * width)
         self.head = nn.Linear(width, sum(_OUTPUTS))
@@ -76,6 +86,7 @@ class SetDenoiser(nn.Module):
         self.heard = _silent(features - NUM_GIVEN_FLAGS, width) if config.hears else None
         self.near = _silent(NUM_FEATURES, width) if config.neighbours else None
         self.near_before = _silent(NUM_FEATURES, width) if config.neighbours and config.hears else None
+        self.aside = nn.Parameter(torch.zeros(width)) if config.aside else None
 
     def forward(
         self,
@@ -85,11 +96,13 @@ class SetDenoiser(nn.Module):
         before: SketchBatch | None = None,
         near: Float[Tensor, "batch prim feature"] | None = None,
         near_before: Float[Tensor, "batch prim feature"] | None = None,
+        aside: Float[Tensor, " batch"] | None = None,
     ) -> Prediction:
         """`rows.params` scaled to unit variance; `noise` is any smooth measure of the level, about −3 to 3.
 
         `before`: what the network said last, as rows without noise; rows of zeros, or none at all, if it said nothing.
         `near` and `near_before`: what `neighbours` tells of each row, as it is and as it was said to be.
+        `aside`: 1 for sketches that are not such as are to be drawn; if nothing is said, all are.
         """
         # Both ends in float32: half precision cannot tell 0.500 from 0.501, and a gap of that size is a failure.
         with torch.autocast(rows.params.device.type, enabled=False):
@@ -101,6 +114,8 @@ class SetDenoiser(nn.Module):
             if self.near_before is not None and near_before is not None:
                 h = h + self.near_before(near_before)
             c = self.time(waves(noise, self.config.time_features))
+            if self.aside is not None and aside is not None:
+                c = c + aside[:, None] * self.aside
             if self.position is not None:
                 h = h + self.position[: h.shape[1]]
         shared = self.modulation(functional.silu(c))[:, None].unflatten(-1, (6, -1))
@@ -115,9 +130,10 @@ class SetDenoiser(nn.Module):
 class Block(nn.Module):
     """Attention, then SwiGLU, each shifted, scaled and gated by the noise level."""
 
-    def __init__(self, width: int, heads: int, hidden: int) -> None:
+    def __init__(self, width: int, heads: int, hidden: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.heads = heads
+        self.dropout = nn.Dropout(dropout)
         self.table = nn.Parameter(torch.zeros(6, width))
         self.norm = nn.RMSNorm(width, elementwise_affine=False)
         self.qkv = nn.Linear(width, 3 * width, bias=False)
@@ -129,9 +145,9 @@ class Block(nn.Module):
 
     def forward(self, h: Tensor, shared: Tensor) -> Tensor:
         shift_a, scale_a, gate_a, shift_m, scale_m, gate_m = (shared + self.table).unbind(dim=-2)
-        h = h + gate_a * self._attend(self.norm(h) * (1 + scale_a) + shift_a)
+        h = h + self.dropout(gate_a * self._attend(self.norm(h) * (1 + scale_a) + shift_a))
         gate, up = self.gate_up(self.norm(h) * (1 + scale_m) + shift_m).chunk(2, dim=-1)
-        change: Tensor = gate_m * self.down(functional.silu(gate) * up)
+        change: Tensor = self.dropout(gate_m * self.down(functional.silu(gate) * up))
         return h + change
 
     def _attend(self, h: Tensor) -> Tensor:

@@ -19,11 +19,11 @@ _CERTAIN = 30.0
 def draw_given(uniform: Float[Tensor, "batch number"], kind: Int[Tensor, "batch prim"], share: float) -> GivenFlags:
     """What is given in training: nothing, but for a `share` of sketches some rows, all kinds, or which rows are empty.
 
-    Takes 3 + rows uniform numbers a sketch.
+    Takes the first 3 + rows of the uniform numbers of each sketch.
     """
     chance, task, part = uniform[:, 0:1], uniform[:, 1:2], uniform[:, 2:3]
     some = chance < share
-    rows = some & (task < 0.4) & (uniform[:, 3:] < part)
+    rows = some & (task < 0.4) & (uniform[:, 3 : 3 + kind.shape[1]] < part)
     kinds = some & (task >= 0.4) & (task < 0.7)
     empty = some & (task >= 0.7) & (kind == layout.NONE)
     return GivenFlags(construction=rows | empty, kind=rows | kinds | empty, params=rows | empty)

@@ -12,13 +12,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sketchdnn.diffusion.process import Denoiser
+from sketchdnn.diffusion.process import Denoiser, Noise
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
 from .given_flags import shown
 from .system import GivenFlags
+
+# Walks that training prepares for, and how many strides of them a batch takes in turn.
+_FEWEST_STEPS, _STRIDES = 25, 8
 
 
 class Hearing(Protocol):
@@ -48,6 +51,21 @@ def silence(like: Float[Tensor, "batch prim 14"]) -> Prediction:
         like.new_full((*rows, layout.NUM_KINDS), -math.inf),
         like.new_zeros((*rows, layout.NUM_PARAMS)),
     )
+
+
+def step_before(t: Int[Tensor, " batch"], num_steps: int) -> Int[Tensor, " batch"]:
+    """A noisier step for each, at most T, as far up as a walk of 25 steps or any more comes from.
+
+    Steps of a walk are spaced quadratically, so √t falls evenly: by nearly nothing to 1/25, in turn along a batch.
+    """
+    turns = (torch.arange(len(t), device=t.device) % _STRIDES + 1) / _STRIDES
+    up = num_steps * ((t / num_steps).sqrt() + turns / _FEWEST_STEPS).square()
+    return torch.maximum(up.round().long(), t + 1).clamp(max=num_steps)
+
+
+def rolled(noise: Noise) -> Noise:
+    """The noise of another sketch of the batch for each: as good as fresh, without a draw."""
+    return Noise(*(part.roll(1, dims=0) for part in (noise.construction, noise.kind, noise.params)))
 
 
 def every_other(said: Prediction, count: int) -> Prediction:

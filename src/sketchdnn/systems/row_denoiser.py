@@ -32,7 +32,7 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
 from .given_flags import shown, told
-from .hearing import as_heard, every_other, remembering
+from .hearing import as_heard, every_other, remembering, rolled, step_before
 from .nearness import near_noisy, near_said
 from .system import GivenFlags, RowForm, System
 
@@ -110,6 +110,11 @@ class RowDenoiser(System, Generic[AnyProcess]):
         return isinstance(self.config.network, SetDenoiserConfig) and self.config.network.neighbours
 
     @property
+    def knows_aside(self) -> bool:
+        """Whether the network can be told that a sketch is not such as are to be drawn; the paper's cannot."""
+        return isinstance(self.config.network, SetDenoiserConfig) and self.config.network.aside
+
+    @property
     def given_ways(self) -> tuple[Way, ...]:
         """The paper's network has no flags to be told by what is given: it sees given parts noised."""
         return ("noised",) if isinstance(self.network, DiT) else ("clean", "noised")
@@ -145,14 +150,15 @@ class RowDenoiser(System, Generic[AnyProcess]):
         """Loss of predicting x0 from its noisy self; what is given is shown clean and costs nothing.
 
         The paper's network has no flags to be told by: with it, nothing is given. One that hears what it said before is
-        told so of every other sketch, and of the rest it says what it does at the first step of a walk.
+        told of every other sketch what it says at a little more noise, and of the rest nothing, as at the first step of
+        a walk.
         """
         batch_t = self.process.diffuse(x0, t, noise)
         if isinstance(self.network, DiT):
             prediction = self.denoise(batch_t, t)
         else:
             seen = shown(given, x0, batch_t)
-            before = self._said_at_first(seen, t, given) if self.hears else None
+            before = self._said_before(x0, batch_t, t, noise, given) if self.hears else None
             prediction = told(given, x0, self.denoise(seen, t, given, before))
         return self._judged(prediction, x0, t)
 
@@ -202,17 +208,25 @@ class RowDenoiser(System, Generic[AnyProcess]):
         """One that is told more begins with the weights of one told less: at first it counts for nothing."""
         mine, theirs = self.config.network, config.network
         if isinstance(mine, SetDenoiserConfig) and isinstance(theirs, SetDenoiserConfig):
-            more = {"hears": mine.hears or theirs.hears, "neighbours": mine.neighbours or theirs.neighbours}
-            config = replace(config, network=replace(theirs, **more))
+            more = {name: getattr(mine, name) or getattr(theirs, name) for name in ("hears", "neighbours", "aside")}
+            config = replace(config, network=replace(theirs, dropout=mine.dropout, **more))
         return super()._matched(config)
 
-    def _said_at_first(self, seen: SketchBatch, t: Int[Tensor, " batch"], given: GivenFlags) -> Prediction:
-        """What the network says of every other sketch when nothing was said before.
+    def _said_before(
+        self, x0: SketchBatch, batch_t: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, given: GivenFlags
+    ) -> Prediction:
+        """What the network says of every other sketch a step earlier in a walk, when nothing was said before that.
 
-        Noise levels are spread along the batch, so both halves have all of them.
+        What it hears in a walk is older than what it sees; told here what it says of the very same noise, it would
+        trust it too much. Noise levels are spread along the batch, so both halves have all of them.
         """
+        some = slice(None, None, 2)
+        at = t[some].clamp(max=self.process.num_steps - 1)
+        earlier = step_before(at, self.process.num_steps)
+        fresh = rolled(noise)[some]  # what another sketch was noised with
+        noisier = shown(given[some], x0[some], self.process.step_forward(batch_t[some], at, earlier, fresh))
         with torch.no_grad():
-            return every_other(self.denoise(seen[::2], t[::2], given[::2]), len(seen))
+            return every_other(self.denoise(noisier, earlier, given[some]), len(x0))
 
     def _put_out(
         self,
@@ -241,8 +255,11 @@ class RowDenoiser(System, Generic[AnyProcess]):
         if self.knows_neighbours:
             near = near_noisy(batch_t, level, given)
             near_before = None if heard is None else near_said(heard, level, self.config.data_std)
+        aside = None if given is None or given.aside is None else given.aside.to(scaled.dtype)
+        if aside is not None and not self.knows_aside:
+            raise ValueError("this network cannot be told what is aside: network.aside is off")
         rows = SketchBatch(batch_t.construction, batch_t.kind, scaled)
-        said = self.network(rows, noise, flags, heard, near, near_before)
+        said = self.network(rows, noise, flags, heard, near, near_before, aside)
         return said
 
     def _judged(self, prediction: Prediction, x0: SketchBatch, t: Int[Tensor, " batch"]) -> Loss:

@@ -36,18 +36,23 @@ class RowForm:
 
 @dataclass(frozen=True, slots=True)
 class GivenFlags:
-    """Which labels and parameters of each row are known in training."""
+    """What the network is told in training: which labels and parameters of each row are known.
+
+    Of some sketches it is told as well that they are `aside`: there to learn from, but not such as are to be drawn.
+    """
 
     construction: Bool[Tensor, "batch prim"]
     kind: Bool[Tensor, "batch prim"]
     params: Bool[Tensor, "batch prim"]
+    aside: Bool[Tensor, " batch"] | None = None
 
     def stacked(self) -> Bool[Tensor, "batch prim 3"]:
         return torch.stack([self.construction, self.kind, self.params], dim=-1)
 
     def __getitem__(self, index: slice) -> GivenFlags:
         """Of some of the sketches."""
-        return GivenFlags(self.construction[index], self.kind[index], self.params[index])
+        aside = None if self.aside is None else self.aside[index]
+        return GivenFlags(self.construction[index], self.kind[index], self.params[index], aside)
 
 
 class System(nn.Module, ABC):
@@ -107,6 +112,11 @@ class System(nn.Module, ABC):
     @abstractmethod
     def to_device(self, device: torch.device | str) -> System:
         """Weights, schedules and all."""
+
+    @property
+    def knows_aside(self) -> bool:
+        """Whether it can be told in training that a sketch is not such as are to be drawn."""
+        return False
 
     @abstractmethod
     def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, given: GivenFlags) -> Loss:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import from_table
 
 from .checkpoint import RunError
@@ -20,6 +21,7 @@ Optimiser = Literal["adamw", "muon"]
 # What may differ between the parts of one run: how long it goes on, and how closely it is watched.
 _BUDGETS = {"steps", "epochs", "minutes"}
 _FREE = _BUDGETS | {"checkpoint_minutes", "keep", "log_every", "validate_every", "preview_every"}
+_RANGES = {"rare": (1, 100), "fewest": (0, MAX_PRIMITIVES), "vary": (0, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,9 @@ class TrainConfig:
     given: float = 0.25  # share of samples in which something is given
     augment: bool = True
     rare: float = 1.0  # how often a sketch with points or construction is seen, beside one without
+    # Sketches to learn from but not to draw: those of fewer primitives than this, and a share that is varied.
+    fewest: int = field(default=0, metadata={"later": True})
+    vary: float = field(default=0.0, metadata={"later": True})
     seed: int = 0
     steps: int | None = None
     epochs: float | None = None
@@ -74,10 +79,16 @@ class TrainConfig:
                 raise RunError(f"{name} must be at least 1, not {getattr(self, name)}")
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise RunError(f"the learning rate must be a positive number, not {self.learning_rate}")
-        if not 1 <= self.rare <= 100:
-            raise RunError(f"rare must lie in 1..100, not {self.rare}")
+        for name, (low, high) in _RANGES.items():
+            if not low <= getattr(self, name) <= high:
+                raise RunError(f"{name} must lie in {low}..{high}, not {getattr(self, name)}")
         if not 0 <= self.ema < 1:
             raise RunError(f"ema must lie in [0, 1), not {self.ema}")
+
+    @property
+    def puts_aside(self) -> bool:
+        """Whether some sketches are there to learn from but not to draw."""
+        return self.fewest > 0 or self.vary > 0
 
     def total_steps(self, corpus_size: int) -> int | None:
         """The number of steps, known beforehand unless the budget is minutes."""

@@ -1,6 +1,7 @@
 """A split of a dataset held on the device as compact rows, handed out as augmented batches.
 
-A sketch is as good turned by a quarter or mirrored, so each is seen in its eight symmetric copies.
+A sketch is as good turned by a quarter or mirrored, so each is seen in its eight symmetric copies. Varied in another
+way (`variation.py`) it is something else, and those who ask for it know.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from sketchdnn.representation.codec import expand, smaller_end_first
 from sketchdnn.representation.compact import Compact
 from sketchdnn.systems import RowForm
 
+from .variation import Variation, vary
+
 NUM_SYMMETRIES = 8
 OUR_ROWS = RowForm()
 
@@ -33,15 +36,22 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.kind)
 
+    def counts(self, index: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
+        """How many primitives some sketches have."""
+        return (self.kind[index] != layout.NONE).sum(dim=1)
+
     def batch(
         self,
         index: Int[Tensor, " batch"],
         symmetry: Int[Tensor, " batch"],
         form: RowForm = OUR_ROWS,
+        variation: Variation | None = None,
     ) -> SketchBatch:
         """Some sketches as composite rows, each turned or mirrored as its number in 0..7 says; 0 leaves it as it is."""
-        kind = self.kind[index]
-        params = turn(kind, self.params[index], symmetry)
+        kind, params = self.kind[index], self.params[index]
+        if variation is not None:
+            params = vary(kind, params, variation)
+        params = turn(kind, params, symmetry)
         if form.canonical_lines:
             params = smaller_end_first(kind, params)
         return expand(

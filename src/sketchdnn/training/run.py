@@ -17,7 +17,7 @@ from sketchdnn.representation.layout import REPRESENTATION_VERSION
 from sketchdnn.systems import System, to_table
 
 from . import checkpoint
-from .checkpoint import State
+from .checkpoint import RunError, State
 from .config import TrainConfig
 from .corpus import Corpus
 from .distributed import Ranks
@@ -46,6 +46,8 @@ class Run:
     """What `train` moves forward. Nothing here waits for the device but `report`."""
 
     def __init__(self, system: System, corpus: Corpus, config: TrainConfig, ranks: Ranks | None = None) -> None:
+        if config.puts_aside and not system.knows_aside:
+            raise RunError("fewest and vary put sketches aside, and this network cannot be told: set network.aside too")
         self.system, self.corpus, self.config = system, corpus, config
         self.ranks = ranks = ranks or Ranks()
         self.device = device = corpus.params.device

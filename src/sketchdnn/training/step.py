@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -19,9 +19,12 @@ from sketchdnn.systems.given_flags import draw_given
 
 from .config import Times, TrainConfig
 from .corpus import NUM_SYMMETRIES, Corpus
+from .variation import NUM_CHOICES, draw_variation
 
 # Draws of the counter-based generator: one number a purpose, so that none shares bits with another.
 _NOISE, _CHOICES = 0, 1
+# The uniform numbers of a sketch, in this order: its symmetry, its step, what is given (3 + rows), how it is varied.
+_NUM_CHOICES = 1 + 1 + 3 + NUM_CHOICES
 
 
 class Objective(nn.Module):
@@ -56,7 +59,8 @@ class Draws:
 def draw(seed: int, numbers: Int[Tensor, " batch"], num_rows: int) -> Draws:
     """What belongs to these global sample numbers, whichever batch or device they are in."""
     return Draws(
-        normal(seed, numbers, _NOISE, (num_rows, layout.ROW_WIDTH)), uniform(seed, numbers, _CHOICES, (5 + num_rows,))
+        normal(seed, numbers, _NOISE, (num_rows, layout.ROW_WIDTH)),
+        uniform(seed, numbers, _CHOICES, (_NUM_CHOICES + num_rows,)),
     )
 
 
@@ -98,13 +102,18 @@ def batch_loss(
     """The loss of some sketches, and the steps it was taken at. `positions` are their places in the global batch."""
     u = draws.choices
     symmetry = (u[:, 0] * NUM_SYMMETRIES).long() if config.augment else torch.zeros_like(indices)
-    x0 = corpus.batch(indices, symmetry, system.rows)
+    kind = corpus.kind[indices]
+    variation = draw_variation(u[:, -NUM_CHOICES:], config.vary) if config.vary else None
+    x0 = corpus.batch(indices, symmetry, system.rows, variation)
     where = u[:, 1].double()
     if config.spread:
         # Evenly over the batch: every step sees all noise levels.
         where = (where + positions) / config.batch_size
     t = _steps_at(where, edges)
-    given = draw_given(u[:, 2:], corpus.kind[indices], config.given)
+    given = draw_given(u[:, 2:], kind, config.given)
+    if config.puts_aside:
+        aside = corpus.counts(indices) < config.fewest
+        given = replace(given, aside=aside if variation is None else aside | variation.chosen)
     return system.loss(x0, t, from_flat(draws.noise), given), t
 
 

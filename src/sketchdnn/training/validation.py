@@ -22,9 +22,14 @@ _SEED = 0x76616C6964
 
 
 def validate(system: System, corpus: Corpus, config: TrainConfig) -> dict[int, float]:
-    """The mean loss at each level t, nothing given and nothing turned; without levels there is one mean, at 1."""
+    """The mean loss at each level t, nothing given and nothing turned; without levels there is one mean, at 1.
+
+    It is of sketches such as are to be drawn.
+    """
     device = corpus.params.device
-    count = min(len(corpus), MOST)
+    everything = torch.arange(len(corpus), device=device)
+    chosen = everything[corpus.counts(everything) >= config.fewest][:MOST]
+    count = len(chosen)
     size = min(count, max(1, config.batch_size))
     most = system.max_steps
     steps = [1] if most is None else sorted({max(1, round(share * most)) for share in LEVELS})
@@ -33,7 +38,7 @@ def validate(system: System, corpus: Corpus, config: TrainConfig) -> dict[int, f
     system.eval()
     with torch.no_grad(), precision(device):
         for start in range(0, count, size):
-            index = torch.arange(start, min(start + size, count), device=device)
+            index = chosen[start : start + size]
             draws = draw(_SEED, index, corpus.kind.shape[1])
             x0 = corpus.batch(index, torch.zeros_like(index), system.rows)
             given = draw_given(draws.choices[:, 2:], corpus.kind[index], 0.0)

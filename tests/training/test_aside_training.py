@@ -1,0 +1,168 @@
+"""Sketches that are there to learn from but not to draw: which they are, what becomes of them, and who is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from corpora import parts
+
+from sketchdnn.diffusion.loss import Loss
+from sketchdnn.geometry import Kind, Sketch, normalise
+from sketchdnn.representation import Compact, decode_compact, layout
+from sketchdnn.representation.compact import encode
+from sketchdnn.systems import load_preset
+from sketchdnn.systems.row_denoiser import RowDenoiser
+from sketchdnn.systems.system import GivenFlags
+from sketchdnn.training.checkpoint import RunError
+from sketchdnn.training.config import TrainConfig
+from sketchdnn.training.corpus import Corpus, to_device
+from sketchdnn.training.run import Run
+from sketchdnn.training.step import batch_loss, draw, time_edges
+from sketchdnn.training.validation import validate
+from sketchdnn.training.variation import Variation, draw_variation, vary
+
+COUNT = 24
+
+
+def sketches() -> list[Sketch]:
+    """Built-in parts; of every third the first four primitives alone."""
+    fitting = [normalise(s)[0] for s in parts(60) if 8 <= len(s) <= layout.MAX_PRIMITIVES][:COUNT]
+    return [replace(s, primitives=s.primitives[:4]) if i % 3 == 0 else s for i, s in enumerate(fitting)]
+
+
+def corpus() -> Corpus:
+    return to_device(encode(sketches()), "cpu")
+
+
+def told(**settings: Any) -> RowDenoiser[Any]:
+    preset = load_preset("tiny")
+    config = replace(preset.config, network=replace(preset.config.network, aside=True), **settings)
+    torch.manual_seed(0)
+    system = type(preset.make())(config)
+    assert isinstance(system, RowDenoiser)
+    return system
+
+
+def shown(config: TrainConfig, monkeypatch: pytest.MonkeyPatch) -> tuple[torch.Tensor, GivenFlags]:
+    """The parameters of a batch, and what was told of it."""
+    seen: list[tuple[Any, GivenFlags]] = []
+    system, rows = told(), corpus()
+
+    def loss(x0: Any, t: Any, noise: Any, given: GivenFlags) -> Loss | None:
+        seen.append((x0, given))
+        return None
+
+    monkeypatch.setattr(system, "loss", loss)
+    numbers = torch.arange(COUNT)
+    edges = time_edges(system.max_steps, config.times)
+    batch_loss(system, rows, edges, numbers, numbers, draw(0, numbers, rows.kind.shape[1]), config)
+    ((x0, given),) = seen
+    return x0.params, given
+
+
+def test_those_of_fewer_primitives_are_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, given = shown(TrainConfig(steps=1, augment=False, fewest=8), monkeypatch)
+    assert given.aside is not None
+    assert given.aside.tolist() == [number % 3 == 0 for number in range(COUNT)]
+    assert shown(TrainConfig(steps=1), monkeypatch)[1].aside is None
+
+
+def test_those_that_are_varied_are_aside_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, _ = shown(TrainConfig(steps=1, augment=False), monkeypatch)
+    varied, given = shown(TrainConfig(steps=1, augment=False, vary=0.5), monkeypatch)
+    assert given.aside is not None
+    assert 4 <= int(given.aside.sum()) <= COUNT - 4
+    same = (plain == varied).flatten(1).all(dim=1)
+    assert torch.equal(same, ~given.aside)
+
+
+@pytest.mark.parametrize("number", range(COUNT))
+def test_a_varied_sketch_is_similar_to_what_it_was_or_stretched_if_it_is_straight(number: int) -> None:
+    before = encode(sketches()[number : number + 1])
+    rows = to_device(before, "cpu")
+    how = torch.rand(1, 3, generator=torch.Generator().manual_seed(number))
+    after = vary(rows.kind, rows.params, Variation(torch.ones(1, dtype=torch.bool), how)).numpy()
+    assert np.abs(after[..., :2]).max() <= 1 + 1e-5
+    (was,) = decode_compact(before)
+    (now,) = decode_compact(Compact(before.kind, before.construction, after))
+    assert len(now.sketch) == len(was.sketch)
+    straight = not any(p.kind in (Kind.CIRCLE, Kind.ARC) for p in was.sketch)
+    ratios = {round(n, 3) for n in _ratios(was.sketch, now.sketch)}
+    assert (len(ratios) == 1) or straight
+    # Ends that met still meet.
+    for one, other in _meetings(was.sketch):
+        ends = [end for p in now.sketch for end in _ends(p)]
+        assert np.allclose(ends[one], ends[other], atol=1e-5)
+
+
+def _ratios(was: Sketch, now: Sketch) -> list[float]:
+    """By how much everything that has a size grew."""
+    found = []
+    for a, b in zip(was, now, strict=True):
+        if a.kind in (Kind.CIRCLE, Kind.ARC):
+            found.append(b.radius / a.radius)  # type: ignore[union-attr]
+        elif a.kind is Kind.LINE:
+            found.append(np.linalg.norm(np.subtract(*_ends(b))) / np.linalg.norm(np.subtract(*_ends(a))))
+    return found
+
+
+def _ends(primitive: Any) -> list[tuple[float, float]]:
+    return [primitive.start, primitive.end] if primitive.kind in (Kind.LINE, Kind.ARC) else []
+
+
+def _meetings(sketch: Sketch) -> list[tuple[int, int]]:
+    ends = [end for p in sketch for end in _ends(p)]
+    return [(i, j) for i, a in enumerate(ends) for j, b in enumerate(ends[:i]) if np.allclose(a, b, atol=1e-6)]
+
+
+def test_a_share_is_chosen_by_chance() -> None:
+    uniform = torch.rand(4000, 4, generator=torch.Generator().manual_seed(0))
+    assert abs(float(draw_variation(uniform, 0.3).chosen.float().mean()) - 0.3) < 0.03
+    assert not draw_variation(uniform, 0.0).chosen.any()
+    assert draw_variation(uniform, 1.0).chosen.all()
+
+
+def test_lines_along_an_axis_stay_so_where_nothing_is_turned() -> None:
+    rows = corpus()
+    how = torch.tensor([[0.3, 0.2, 0.7]]).expand(COUNT, 3)
+    after = vary(rows.kind, rows.params, Variation(torch.ones(COUNT, dtype=torch.bool), how))
+    level = (rows.kind == Kind.LINE.value) & (rows.params[..., 1] == rows.params[..., 3])
+    assert int(level.sum()) > COUNT
+    assert torch.equal(after[..., 1][level], after[..., 3][level])
+
+
+def test_training_goes_with_it_and_without_a_network_that_can_be_told_it_does_not() -> None:
+    config = TrainConfig(batch_size=8, steps=6, warmup=0, fewest=8, vary=0.25)
+    system = told()
+    run = Run(system, corpus(), config)
+    while not run.done:
+        run.advance()
+    assert system.get_parameter("network.aside").abs().max() > 0
+    with pytest.raises(RunError, match=r"set network\.aside too"):
+        Run(load_preset("tiny").make(), corpus(), config)
+
+
+def test_validation_is_of_those_to_be_drawn() -> None:
+    system, rows = told().eval(), corpus()
+    large = to_device(encode([s for s in sketches() if len(s) >= 8]), "cpu")
+    config = TrainConfig(batch_size=64, steps=1, fewest=8)
+    counted = validate(system, large, config)
+    assert validate(system, rows, config).keys() == counted.keys()
+    # The noise of a sketch goes by its number: the same sketches, other noise.
+    assert validate(system, rows, config) != validate(system, rows, replace(config, fewest=0))
+
+
+@pytest.mark.parametrize("wrong", [{"fewest": -1}, {"fewest": 17}, {"vary": -0.1}, {"vary": 1.5}])
+def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(RunError, match="must lie in"):
+        TrainConfig(steps=1, **wrong)
+
+
+def test_runs_without_it_are_known_by_what_they_were(tmp_path: Path) -> None:
+    assert not {"fewest", "vary"} & TrainConfig(steps=1).identity().keys()
+    assert TrainConfig(steps=1, fewest=8).identity()["fewest"] == 8
