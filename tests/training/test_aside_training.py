@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from corpora import parts
+from corpora import parts, written
 
+from sketchdnn.data import PrepareConfig, prepare
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.geometry import Kind, Sketch, normalise
 from sketchdnn.representation import Compact, decode_compact, layout
@@ -22,8 +23,8 @@ from sketchdnn.training.checkpoint import RunError
 from sketchdnn.training.config import TrainConfig
 from sketchdnn.training.corpus import Corpus, to_device
 from sketchdnn.training.run import Run
+from sketchdnn.training.start import _corpora
 from sketchdnn.training.step import batch_loss, draw, time_edges
-from sketchdnn.training.validation import validate
 from sketchdnn.training.variation import Variation, draw_variation, vary
 
 COUNT = 24
@@ -147,14 +148,18 @@ def test_training_goes_with_it_and_without_a_network_that_can_be_told_it_does_no
         Run(load_preset("tiny").make(), corpus(), config)
 
 
-def test_validation_is_of_those_to_be_drawn() -> None:
-    system, rows = told().eval(), corpus()
-    large = to_device(encode([s for s in sketches() if len(s) >= 8]), "cpu")
-    config = TrainConfig(batch_size=64, steps=1, fewest=8)
-    counted = validate(system, large, config)
-    assert validate(system, rows, config).keys() == counted.keys()
-    # The noise of a sketch goes by its number: the same sketches, other noise.
-    assert validate(system, rows, config) != validate(system, rows, replace(config, fewest=0))
+def test_validation_is_of_those_to_be_drawn(tmp_path: Path) -> None:
+    small = [replace(s, primitives=s.primitives[:4]) for s in parts(60) if len(s) >= 8]
+    source = written(parts(60) + small, tmp_path / "parts.jsonl")
+    prepare([source], tmp_path / "corpus", PrepareConfig(min_primitives=4), workers=1)
+    everything, held_out = _corpora(tmp_path / "corpus", "cpu", 0), _corpora(tmp_path / "corpus", "cpu", 8)
+    all_train, all_held, train, held = [
+        (rows.kind != layout.NONE).sum(dim=1) for rows in (*everything, *held_out) if rows is not None
+    ]
+    assert torch.equal(train, all_train)
+    assert int(all_held.min()) == 4
+    assert torch.equal(held, all_held[all_held >= 8])
+    assert _corpora(tmp_path / "corpus", "cpu", layout.MAX_PRIMITIVES + 1)[1] is None
 
 
 @pytest.mark.parametrize("wrong", [{"fewest": -1}, {"fewest": 17}, {"vary": -0.1}, {"vary": 1.5}])

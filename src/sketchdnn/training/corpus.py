@@ -36,10 +36,6 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.kind)
 
-    def counts(self, index: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
-        """How many primitives some sketches have."""
-        return (self.kind[index] != layout.NONE).sum(dim=1)
-
     def batch(
         self,
         index: Int[Tensor, " batch"],

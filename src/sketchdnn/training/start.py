@@ -42,7 +42,7 @@ def start(request: Request) -> Outcome:
     with joined(device, shards=request.fsdp) as ranks:
         system = _system(request)
         try:
-            corpus, validation = _corpora(request.data, device)
+            corpus, validation = _corpora(request.data, device, request.config.fewest)
             system.to_device(device)
         except torch.OutOfMemoryError as error:
             raise RunError(f"the corpus and the model do not fit on {device}; use another --device") from error
@@ -93,13 +93,14 @@ def _system(request: Request) -> System:
     return system
 
 
-def _corpora(folder: Path, device: str) -> tuple[Corpus, Corpus | None]:
-    """The train split, and the validation split where it holds anything."""
+def _corpora(folder: Path, device: str, fewest: int) -> tuple[Corpus, Corpus | None]:
+    """The train split, and of the validation split such as are to be drawn, where it holds any."""
     dataset = Dataset.open(folder)
-    train_split, validation = dataset.split(SPLITS[0]), dataset.split(SPLITS[1])
+    train_split, held_out = (dataset.split(name).compact for name in SPLITS[:2])
     if not len(train_split):
         raise RunError(f"{folder}: its train split is empty; prepare it from more sketches")
-    return to_device(train_split.compact, device), to_device(validation.compact, device) if len(validation) else None
+    validation = held_out[held_out.counts >= fewest]
+    return to_device(train_split, device), to_device(validation, device) if len(validation) else None
 
 
 def _make(out: Path) -> None:

@@ -112,7 +112,7 @@ def batch_loss(
     t = _steps_at(where, edges)
     given = draw_given(u[:, 2:], kind, config.given)
     if config.puts_aside:
-        aside = corpus.counts(indices) < config.fewest
+        aside = (kind != layout.NONE).sum(dim=1) < config.fewest
         given = replace(given, aside=aside if variation is None else aside | variation.chosen)
     return system.loss(x0, t, from_flat(draws.noise), given), t
 

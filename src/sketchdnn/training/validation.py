@@ -22,14 +22,9 @@ _SEED = 0x76616C6964
 
 
 def validate(system: System, corpus: Corpus, config: TrainConfig) -> dict[int, float]:
-    """The mean loss at each level t, nothing given and nothing turned; without levels there is one mean, at 1.
-
-    It is of sketches such as are to be drawn.
-    """
+    """The mean loss at each level t, nothing given and nothing turned; without levels there is one mean, at 1."""
     device = corpus.params.device
-    everything = torch.arange(len(corpus), device=device)
-    chosen = everything[corpus.counts(everything) >= config.fewest][:MOST]
-    count = len(chosen)
+    count = min(len(corpus), MOST)
     size = min(count, max(1, config.batch_size))
     most = system.max_steps
     steps = [1] if most is None else sorted({max(1, round(share * most)) for share in LEVELS})
@@ -38,7 +33,7 @@ def validate(system: System, corpus: Corpus, config: TrainConfig) -> dict[int, f
     system.eval()
     with torch.no_grad(), precision(device):
         for start in range(0, count, size):
-            index = chosen[start : start + size]
+            index = torch.arange(start, min(start + size, count), device=device)
             draws = draw(_SEED, index, corpus.kind.shape[1])
             x0 = corpus.batch(index, torch.zeros_like(index), system.rows)
             given = draw_given(draws.choices[:, 2:], corpus.kind[index], 0.0)
