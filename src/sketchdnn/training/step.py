@@ -19,12 +19,12 @@ from sketchdnn.systems.given_flags import draw_given
 
 from .config import Times, TrainConfig
 from .corpus import NUM_SYMMETRIES, Corpus
-from .variation import NUM_CHOICES, draw_variation
+from .variation import NUM_DRAWS, draw_variation
 
 # Draws of the counter-based generator: one number a purpose, so that none shares bits with another.
 _NOISE, _CHOICES = 0, 1
 # The uniform numbers of a sketch, in this order: its symmetry, its step, what is given (3 + rows), how it is varied.
-_NUM_CHOICES = 1 + 1 + 3 + NUM_CHOICES
+_NUM_CHOICES = 1 + 1 + 3 + NUM_DRAWS
 
 
 class Objective(nn.Module):
@@ -103,7 +103,7 @@ def batch_loss(
     u = draws.choices
     symmetry = (u[:, 0] * NUM_SYMMETRIES).long() if config.augment else torch.zeros_like(indices)
     kind = corpus.kind[indices]
-    variation = draw_variation(u[:, -NUM_CHOICES:], config.vary) if config.vary else None
+    variation = draw_variation(u[:, -NUM_DRAWS:], config.vary) if config.vary else None
     x0 = corpus.batch(indices, symmetry, system.rows, variation)
     where = u[:, 1].double()
     if config.spread:

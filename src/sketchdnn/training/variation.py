@@ -17,7 +17,7 @@ from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 
 # Uniform numbers a sketch: whether it is varied; how far it is turned, how large and how wide it becomes.
-NUM_CHOICES = 4
+NUM_DRAWS = 4
 # The least size and the least width, of the whole.
 _LEAST_SIZE, _LEAST_WIDTH = 0.6, 0.5
 
