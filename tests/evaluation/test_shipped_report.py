@@ -9,6 +9,8 @@ from sketchdnn.evaluation import load_report
 from sketchdnn.evaluation.document import markdown
 from sketchdnn.evaluation.protocol import Protocol
 from sketchdnn.evaluation.sections import document
+from sketchdnn.generation.generate import STEPS
+from sketchdnn.systems import from_pretrained
 from sketchdnn.systems.pretrained import model_hash
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -17,6 +19,10 @@ REPORT = json.loads((DOCS / "results/ours/report.json").read_text())
 
 def test_it_is_of_the_weights_that_ship() -> None:
     assert REPORT["system"]["sha256"] == model_hash("ours")
+
+
+def test_it_is_of_what_generate_draws_unless_told() -> None:
+    assert (REPORT["system"]["sampler"], REPORT["system"]["steps"]) == (from_pretrained("ours").default_sampler, STEPS)
 
 
 def test_its_protocol_is_ours() -> None:

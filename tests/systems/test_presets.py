@@ -13,7 +13,7 @@ from sketchdnn.systems import SYSTEMS, ConfigError, from_pretrained, from_table,
 from sketchdnn.systems.sketchdnn import SketchDNN
 from sketchdnn.training.config import config_from
 
-OF_SKETCHDNN = ["authors", "ours", "paper", "tiny"]
+OF_SKETCHDNN = ["authors", "bundled", "ours", "paper", "tiny"]
 
 
 def test_every_system_has_one_and_a_tiny_one() -> None:
@@ -52,8 +52,8 @@ def test_where_text_and_code_differ() -> None:
     assert (paper.training["times"], authors.training["times"]) == ("uniform", "authors")
 
 
-def test_the_bundled_model_is_of_the_preset_ours() -> None:
-    assert from_pretrained("ours").config == load_preset("ours").config
+def test_the_bundled_model_is_of_its_preset() -> None:
+    assert from_pretrained("ours").config == load_preset("bundled").config
 
 
 def test_tiny_is_tiny() -> None:
