@@ -23,6 +23,9 @@ from sketchdnn.systems import System
 
 # What is compared unless told otherwise.
 WAYS: tuple[tuple[str, int], ...] = (
+    ("closing", 30),
+    ("closing", 50),
+    ("closing", 100),
     ("corrected", 15),
     ("corrected", 25),
     ("corrected", 30),

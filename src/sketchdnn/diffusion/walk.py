@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from sketchdnn.representation.batch import SketchBatch
@@ -39,6 +39,7 @@ class Progress:
     s: int
     batch: SketchBatch  # X_s; at s = 0 the sample itself
     prediction: Prediction  # of X_0, made at t
+    walking: Bool[Tensor, " batch"] | None = None  # which sketches it is of, if not of all
 
 
 OnStep = Callable[[Progress], None]

@@ -37,19 +37,26 @@ class Moment:
 
 @dataclass(slots=True)
 class Recorder:
-    """Keeps `count` moments of every walk, the last of them its end, until they are taken."""
+    """Keeps `count` moments of every walk, the last of them its end, until they are taken.
+
+    Of a sketch that goes back and is drawn again they are those since then, and of one beside it those before.
+    """
 
     count: int
     arc_scalar: layout.ArcScalar
     moments: dict[Ask, list[Moment]] = field(default_factory=dict)
 
     def hear(self, asks: Sequence[Ask], progress: Progress) -> None:
-        if progress.number in {round(k * progress.total / self.count) for k in range(1, self.count + 1)}:
+        wanted = {round(k * progress.total / self.count) for k in range(1, self.count + 1)}
+        if progress.number in wanted or progress.s == 0:
             batch = progress.batch[: len(asks)].to("cpu")
+            walking = [True] * len(asks) if progress.walking is None else progress.walking.tolist()
             for index, ask in enumerate(asks):
+                if not walking[index]:
+                    continue
                 kept = self.moments.setdefault(ask, [])
                 if kept and kept[-1].t <= progress.s:
-                    kept.clear()  # the walk began anew, in a smaller batch
+                    kept.clear()  # the walk began anew
                 kept.append(Moment(progress.s, batch[index : index + 1], self.arc_scalar))
 
     def taken(self, ask: Ask) -> tuple[Moment, ...]:

@@ -234,7 +234,7 @@ class _LatentProgress(Progress):
         z0_hat: Latents,
         decode: Callable[[Latents], Prediction],
     ) -> None:
-        for name, value in (("number", number), ("total", total), ("t", t), ("s", s)):
+        for name, value in (("number", number), ("total", total), ("t", t), ("s", s), ("walking", None)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_seen", (z_s, z0_hat, decode))
 

@@ -40,6 +40,8 @@ SAMPLERS: Mapping[str, Sampler] = {
     "authors": samplers.authors,
     "corrected": corrected.corrected,
 }
+# Not one walk but two: see `closing`.
+CLOSING = "closing"
 
 
 def draw_sketches(
@@ -84,8 +86,9 @@ def sampler_of(system: System, asked: str | None) -> str:
 
 def check_sampler(asked: str | None) -> None:
     """Refuses a name that is none, before there is a system to ask. Without a name it will be the system's own way."""
-    if asked is not None and asked not in SAMPLERS:
-        raise SketchError(f"'{asked}' is no sampler; use one of {', '.join(SAMPLERS)}")
+    names = (*SAMPLERS, CLOSING)
+    if asked is not None and asked not in names:
+        raise SketchError(f"'{asked}' is no sampler; use one of {', '.join(names)}")
 
 
 def check_step_count(steps: int, most: int | None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Literal
 
 from sketchdnn.diffusion.bins import Bins
@@ -20,9 +21,10 @@ from sketchdnn.diffusion.step_draws import StepDraws
 from sketchdnn.diffusion.walk import OnStep, Start
 from sketchdnn.representation.batch import SketchBatch
 
+from .closing import closing
 from .given_flags import draw_given
 from .row_denoiser import Form, RowDenoiser, RowDenoiserConfig
-from .sampling import SAMPLERS, draw_sketches, sampler_of
+from .sampling import CLOSING, SAMPLERS, draw_sketches, sampler_of
 from .system import GivenFlags
 
 __all__ = ["GivenFlags", "SketchDNN", "SketchDNNConfig", "SketchDNNPos", "draw_given"]
@@ -50,7 +52,7 @@ class SketchDNN(RowDenoiser[JointProcess]):
     """A denoiser of the joint process: `loss` for training, `sample` to draw, `likelihood` to judge."""
 
     name: ClassVar[str] = "sketchdnn"
-    samplers: ClassVar[tuple[str, ...]] = tuple(SAMPLERS)
+    samplers: ClassVar[tuple[str, ...]] = (*SAMPLERS, CLOSING)
     unlearned: ClassVar[tuple[str, ...]] = ("superposition", "reverse_logits")
     config: SketchDNNConfig
 
@@ -76,11 +78,27 @@ class SketchDNN(RowDenoiser[JointProcess]):
 
         With a `start`, other sketches are noised to its step and walked back from there: variations of them.
         """
+        sampler = sampler_of(self, sampler)
+        if sampler == CLOSING:
+            walk = partial(self._walk, sampler="corrected", given=given)
+            return closing(walk, self.process, noise, steps=steps, on_step=on_step, start=start)
+        return self._walk(noise, sampler=sampler, steps=steps, given=given, on_step=on_step, start=start)
+
+    def _walk(
+        self,
+        noise: NoiseSource,
+        *,
+        sampler: str,
+        steps: int | Sequence[int] | None,
+        given: Given | None,
+        on_step: OnStep | None,
+        start: Start | None,
+    ) -> SketchBatch:
         return draw_sketches(
             self.denoiser(given),
             self.process,
             noise,
-            sampler=sampler_of(self, sampler),
+            sampler=sampler,
             steps=steps,
             given=given,
             on_step=on_step,

@@ -1,0 +1,39 @@
+"""Ends that are left loose: what a sampler can see of a sketch before anybody makes loops of it."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from sketchdnn.geometry import Kind
+
+from . import layout
+from .batch import SketchBatch
+
+# Of a sketch whose larger side is 2: what is judged as met before any repair.
+WITHIN = 0.02
+
+
+def has_loose_end(batch: SketchBatch, within: float = WITHIN) -> Bool[Tensor, " batch"]:
+    """Whether some end of a line or an arc, construction aside, has no end of another one `within` reach.
+
+    Of real sketches 1 in 130 has; of drawn ones hardly any that is closed, and 9 in 10 of those that are not.
+    """
+    kind = batch.kind.argmax(dim=-1)
+    is_arc = kind == Kind.ARC.value
+    with_ends = is_arc | (kind == Kind.LINE.value)
+    is_drawn = with_ends & (batch.construction.argmax(dim=-1) == 0)
+    ends = torch.stack(
+        [
+            torch.where(is_arc[..., None], batch.of_kind(Kind.ARC)[..., end], batch.of_kind(Kind.LINE)[..., end])
+            for end in (layout.START, layout.END)
+        ],
+        dim=2,
+    ).flatten(1, 2)
+    apart = (ends[:, :, None] - ends[:, None]).norm(dim=-1)
+    row = torch.arange(kind.shape[1], device=kind.device).repeat_interleave(2)
+    to_other = with_ends.repeat_interleave(2, dim=1)[:, None] & (row[:, None] != row)
+    is_met = (to_other & (apart <= within)).any(dim=-1)
+    is_loose: Tensor = is_drawn.repeat_interleave(2, dim=1) & ~is_met
+    return is_loose.any(dim=-1)

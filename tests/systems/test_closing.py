@@ -1,0 +1,125 @@
+"""The sampler `closing`: what has a loose end is drawn again from half-way, and all else stays as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from random_batches import clean_batch, random_prediction
+from torch import Tensor
+
+from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
+from sketchdnn.diffusion.process import our_process
+from sketchdnn.diffusion.walk import OnStep, Progress, Start
+from sketchdnn.generation import draw
+from sketchdnn.generation.rows import rows_of
+from sketchdnn.geometry import Circle, Line, Sketch
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.loose import has_loose_end
+from sketchdnn.systems import RowForm, from_pretrained
+from sketchdnn.systems.closing import closing
+
+PROCESS = our_process(100, 0.99)
+CLOSED, LOOSE, OTHER = (
+    Sketch((Circle((0, 0), 1),)),
+    Sketch((Line((-1, 0), (1, 0)),)),
+    Sketch((Circle((0, 0), 0.5),)),
+)
+
+
+class Script:
+    """A walk that comes to what it was told, and remembers what it was asked."""
+
+    def __init__(self, *ends: list[Sketch]) -> None:
+        self.ends = [rows_of(sketches, RowForm()) for sketches in ends]
+        self.steps: list[int] = []
+        self.starts: list[Start | None] = []
+        self.noises: list[Tensor] = []
+
+    def __call__(self, noise: NoiseSource, *, steps: int, start: Start | None, on_step: OnStep | None) -> SketchBatch:
+        end = self.ends[len(self.steps)]
+        self.steps.append(steps)
+        self.starts.append(start)
+        self.noises += [noise(number).params for number in range(steps + 1)]
+        top = PROCESS.num_steps if start is None else start.t
+        for number in range(1, steps + 1):
+            batch = end if number == steps else clean_batch(len(end), seed=number)
+            assert on_step is not None
+            on_step(Progress(number, steps, top - number + 1, 0 if number == steps else top - number, batch, SAID))
+        return end
+
+
+SAID = random_prediction(2)
+
+
+def drawn(walk: Script, **how: Any) -> SketchBatch:
+    asked: dict[str, Any] = {"steps": 50, "start": None, "on_step": None, **how}
+    return closing(walk, PROCESS, seeded_noise(0, torch.arange(2)), **asked)
+
+
+def test_only_what_is_loose_is_drawn_again() -> None:
+    walk = Script([CLOSED, LOOSE], [OTHER, OTHER])
+    assert torch.equal(drawn(walk).flat(), rows_of([CLOSED, OTHER], RowForm()).flat())
+
+
+def test_both_walks_share_the_steps_and_the_second_begins_with_what_was_drawn() -> None:
+    walk = Script([CLOSED, LOOSE], [OTHER, OTHER])
+    drawn(walk, steps=50)
+    assert walk.steps == [36, 14]
+    first, second = walk.starts
+    assert first is None
+    assert second is not None
+    assert torch.equal(second.batch.flat(), walk.ends[0].flat())
+    assert float(PROCESS.params.var[second.t]) >= 0.6**2 > float(PROCESS.params.var[second.t - 1])
+    assert all(not torch.equal(one, other) for i, one in enumerate(walk.noises) for other in walk.noises[:i])
+
+
+def test_few_steps_and_little_noise_are_shared_too() -> None:
+    for steps, expected in ((1, [1]), (2, [1, 1]), (5, [4, 1])):
+        walk = Script([CLOSED, CLOSED], [OTHER, OTHER])
+        assert torch.equal(drawn(walk, steps=steps).flat(), walk.ends[0].flat())
+        assert walk.steps == expected
+    walk = Script([CLOSED, LOOSE], [OTHER, OTHER])
+    drawn(walk, steps=10, start=Start(12, clean_batch(2)))
+    second = walk.starts[1]
+    assert second is not None
+    assert second.t == 12  # a variation goes no further back than it began
+
+
+def test_steps_are_a_number() -> None:
+    with pytest.raises(ValueError, match="say how many, not which"):
+        drawn(Script(), steps=[100, 50, 0])
+
+
+def test_it_tells_of_both_walks_as_of_one() -> None:
+    walk, heard = Script([CLOSED, LOOSE], [OTHER, OTHER]), list[Progress]()
+    end = drawn(walk, on_step=heard.append)
+    assert [progress.number for progress in heard] == list(range(1, 51))
+    assert {progress.total for progress in heard} == {50}
+    assert all(progress.walking is None for progress in heard[:36])
+    for progress in heard[36:]:
+        assert progress.walking is not None
+        assert progress.walking.tolist() == [False, True]
+        assert torch.equal(progress.batch.flat()[0], end.flat()[0])  # stands still
+    assert torch.equal(heard[-1].batch.flat(), end.flat())
+
+
+def test_the_bundled_model_keeps_what_closes_and_mends_some_of_the_rest() -> None:
+    system = from_pretrained()
+    noise = seeded_noise(0, torch.arange(16))
+    plain, closed = (system.sample(noise, sampler=name, steps=n) for name, n in (("corrected", 14), ("closing", 20)))
+    loose = has_loose_end(plain)
+    assert 2 <= int(loose.sum()) < 16
+    assert torch.equal(closed.flat()[~loose], plain.flat()[~loose])
+    assert not torch.isclose(closed.flat()[loose], plain.flat()[loose]).all(dim=-1).all(dim=-1).any()
+    assert int(has_loose_end(closed).sum()) < int(loose.sum())
+
+
+def test_a_film_shows_the_walk_that_led_to_the_sketch() -> None:
+    for drawing in draw(from_pretrained(), 4, steps=8, sampler="closing", frames=8, size=2):
+        times = [moment.t for moment in drawing.frames]
+        assert times == sorted(set(times), reverse=True)
+        assert times[-1] == 0
+        last = Sketch(tuple(item.primitive for item in drawing.frames[-1].likely()))
+        assert len(last) == len(drawing.sketch)
