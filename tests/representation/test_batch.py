@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from random_batches import clean_batch
 
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import SketchBatch, from_flat, relevant
@@ -28,3 +29,12 @@ def test_relevant_columns() -> None:
         assert mask[kind].sum() == len(PARAM_NAMES[kind])
         assert mask[kind, PARAMS_OF_KIND[kind]].all()
     assert not mask[NONE].any()
+
+
+def test_settled_rows_are_the_likeliest_and_clean() -> None:
+    clean = clean_batch(4)
+    unsure = SketchBatch(
+        0.6 * clean.construction + 0.2, 0.5 * clean.kind + 0.1, clean.params + 0.3 * ~relevant(clean.kind.argmax(-1))
+    )
+    assert torch.equal(unsure.settled().flat(), clean.flat())
+    assert torch.equal(clean.settled().flat(), clean.flat())

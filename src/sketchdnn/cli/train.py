@@ -36,7 +36,9 @@ def train(
     ],
     preset: Annotated[
         str | None,
-        typer.Option(help="ours, tiny, paper, authors, … or a .toml file.", show_default="the system's own, or ours"),
+        typer.Option(
+            help="ours, bundled, tiny, paper, … or a .toml file.", show_default="the system's own, or ours"
+        ),
     ] = None,
     system: Annotated[
         str | None,

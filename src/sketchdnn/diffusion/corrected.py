@@ -5,7 +5,7 @@ the way, at random but where the data can go, and a long step that leaves this o
 little. The prediction at s, which the next step needs anyway, shows how far it moved; the step is then taken again, in
 effect, with a prediction that went there in a straight line over λ = ½ log SNR. This is the idea of stochastic Adams
 methods (SA-Solver, Xue et al. 2023) with one evaluation a step. Labels are drawn (docs/decisions/0004) or, which the
-bundled model likes better beside this, solved for without noise.
+first bundled model liked better beside this, solved for without noise.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Progress:
     s: int
     batch: SketchBatch  # X_s; at s = 0 the sample itself
     prediction: Prediction  # of X_0, made at t
-    walking: Bool[Tensor, " batch"] | None = None  # which sketches it is of, if not of all
+    walking: Bool[Tensor, " batch"] | None = None  # which it is of; `prediction` means nothing for others
 
 
 OnStep = Callable[[Progress], None]

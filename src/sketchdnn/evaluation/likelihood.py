@@ -42,7 +42,7 @@ DRAWS = 16
 BATCH = 256
 GRID = Bins(bits=8)
 # The sketch is read off at the first step whose noise is at least this many cells wide, and on the grid its parameters
-# are drawn with this share of that noise. Both were chosen with the bundled model on 32 validation sketches, as a bound
+# are drawn with this share of that noise. Both were chosen with a first model on 32 validation sketches, as a bound
 # allows: noise one cell wide costs 15 bits a sketch more, and shares from 0.5 to 0.7 differ by one.
 NOISE_IN_CELLS = 0.5
 SHARE_OF_NOISE = 0.6

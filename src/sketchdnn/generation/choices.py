@@ -4,8 +4,8 @@ Training showed it both (`systems.sketchdnn.draw_given`): all empty rows as they
 nothing else. The order of rows means nothing to it, so empty ones come last.
 
 A sketch that fills all rows has no empty one to show, and one or two are easily taken for rows that happen to be known:
-of 16 sketches asked to have 8, 10, 12, 13, 14 and 15 primitives, 16, 16, 16, 16, 13 and 8 had them. With so few empty
-rows the kinds are given instead, those of some training sketch with as many primitives.
+of 16 sketches that a first model was asked to draw with 8, 10, 12, 13, 14 and 15 primitives, 16, 16, 16, 16, 13 and 8
+had them. With so few empty rows the kinds are given instead, those of some training sketch with as many primitives.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Moment:
 
 @dataclass(slots=True)
 class Recorder:
-    """Keeps `count` moments of every walk, the last of them its end, until they are taken.
+    """Keeps up to `count` moments of every walk, the last of them its end, until they are taken.
 
     Of a sketch that goes back and is drawn again they are those since then, and of one beside it those before.
     """

@@ -2,7 +2,7 @@
 
 All are drawn from the same moments: every kind that a primitive may be, as pale as it is unlikely, in the view of the
 finished sketch and in its colours, so that each primitive can be followed to where it ends. That is what the model
-drew: repair comes after it.
+drew: repair comes after it. With `closing`, a sketch that was drawn again is shown from half-way on.
 """
 
 from __future__ import annotations

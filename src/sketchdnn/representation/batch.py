@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from sketchdnn.geometry import Kind
 
@@ -41,6 +42,15 @@ class SketchBatch:
 
     def __getitem__(self, index: slice | Tensor) -> SketchBatch:
         return SketchBatch(self.construction[index], self.kind[index], self.params[index])
+
+    def settled(self) -> SketchBatch:
+        """Clean rows: each the likeliest of what it may be, with the parameters of that kind alone."""
+        kind = self.kind.argmax(dim=-1)
+        return SketchBatch(
+            one_hot(self.construction.argmax(dim=-1), layout.NUM_CONSTRUCTION).to(self.construction),
+            one_hot(kind, layout.NUM_KINDS).to(self.kind),
+            self.params * relevant(kind),
+        )
 
     def permuted(self, order: Int[Tensor, "batch prim"]) -> SketchBatch:
         """The rows of each sketch in another order."""

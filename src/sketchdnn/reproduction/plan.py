@@ -30,7 +30,7 @@ MANIFEST = "reproduction.json"
 SETTINGS = replace(Settings(), corruption=False)
 # The one that every system knows: processes are compared, not samplers.
 SAMPLER = "ancestral"
-# Of one system, 10,000 samples, all of its scores and two likelihoods: what the bundled model takes on an H200, about.
+# Of one system, 10,000 samples, all of its scores and two likelihoods: about what `ours` takes on an H200.
 MINUTES_ON_GPU = 1.3
 # A checkpoint takes seconds of the budget, a lost run all that was done since.
 _CHECKPOINT_MINUTES = 2.0

@@ -1,8 +1,8 @@
 """A sampler that looks at what it drew: where an end is left loose, it goes back half-way and draws from there again.
 
 What fails to close is settled at little noise, where it is decided which ends belong together, and whether it goes
-well is a matter of chance: drawn again from more noise, most of what was open closes. The second walk takes its steps
-from the first, so that both together are no longer than one; what came out well the first time stays as it is.
+well is a matter of chance: drawn again from more noise, it may close (docs/results/quality.md). The second walk takes
+its steps from the first, so that both together are no longer than one; what came out well at first stays as it is.
 """
 
 from __future__ import annotations
@@ -19,13 +19,19 @@ from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Process
 from sketchdnn.diffusion.step_draws import step_as_noisy_as
 from sketchdnn.diffusion.walk import OnStep, Progress, Start
+from sketchdnn.geometry import SketchError
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.loose import has_loose_end
 
+from .sampling import check_step_count
+
 # Of all steps, those of the first walk.
 _FIRST = 0.72
-# How noisy a sketch is made from which the second begins: what it is of is known, which ends meet is not.
+# The deviation of the noise from which the second begins, σ = 0.75 beside what is left of a sketch of size 2: much of
+# what it is of is known, which ends meet is not.
 _NOISE = 0.6
+# A second walk of fewer steps would spoil more than it mends.
+_FEWEST = 4
 # Draws of noise that no first walk reaches.
 _LATER = 1 << 20
 
@@ -49,19 +55,20 @@ def closing(
 ) -> SketchBatch:
     """Sketches in so many steps, of which the last are for those in which an end was left loose."""
     if not (steps is None or isinstance(steps, int)):
-        raise ValueError("'closing' shares steps out between two walks: say how many, not which")
+        raise SketchError("'closing' shares steps out between two walks: say how many, not which")
     most = process.num_steps if start is None else start.t
     steps = most if steps is None else steps
-    first = max(1, round(_FIRST * steps))
+    check_step_count(steps, most)
     halfway = min(most, step_as_noisy_as(process, _NOISE))
+    first = round(_FIRST * steps)
     second = min(steps - first, halfway)
+    if second < _FEWEST:
+        return walk(noise, steps=steps, start=start, on_step=on_step)
     report = _Report(second / first, on_step)
     drawn = walk(noise, steps=first, start=start, on_step=report.of_first)
-    if not second:
-        return drawn
     # All go back, so that what becomes of a sketch does not depend on which others share its batch.
     report.redrawn = has_loose_end(drawn)
-    begin = Start(halfway, drawn)
+    begin = Start(halfway, drawn.settled())
     again = walk(lambda draw: noise(_LATER + draw), steps=second, start=begin, on_step=report.of_second)
     return _where(report.redrawn, again, drawn)
 
@@ -70,7 +77,7 @@ class _Report:
     """Tells of both walks as of one; in the second, what is not drawn again stands still."""
 
     def __init__(self, more: float, on_step: OnStep | None) -> None:
-        self.more, self.on_step = more, on_step  # how long the second is, beside the first
+        self.more, self.on_step = more, on_step  # how long the second is, about, beside the first
         self.redrawn: Bool[Tensor, " batch"]
         self.last: Progress
 

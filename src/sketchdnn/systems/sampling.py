@@ -40,8 +40,9 @@ SAMPLERS: Mapping[str, Sampler] = {
     "authors": samplers.authors,
     "corrected": corrected.corrected,
 }
-# Not one walk but two: see `closing`.
+# Not one walk but two: see `systems.closing`.
 CLOSING = "closing"
+SAMPLER_NAMES = (*SAMPLERS, CLOSING)
 
 
 def draw_sketches(
@@ -86,9 +87,8 @@ def sampler_of(system: System, asked: str | None) -> str:
 
 def check_sampler(asked: str | None) -> None:
     """Refuses a name that is none, before there is a system to ask. Without a name it will be the system's own way."""
-    names = (*SAMPLERS, CLOSING)
-    if asked is not None and asked not in names:
-        raise SketchError(f"'{asked}' is no sampler; use one of {', '.join(names)}")
+    if asked is not None and asked not in SAMPLER_NAMES:
+        raise SketchError(f"'{asked}' is no sampler; use one of {', '.join(SAMPLER_NAMES)}")
 
 
 def check_step_count(steps: int, most: int | None) -> None:

@@ -24,7 +24,7 @@ from sketchdnn.representation.batch import SketchBatch
 from .closing import closing
 from .given_flags import draw_given
 from .row_denoiser import Form, RowDenoiser, RowDenoiserConfig
-from .sampling import CLOSING, SAMPLERS, draw_sketches, sampler_of
+from .sampling import CLOSING, SAMPLER_NAMES, draw_sketches, sampler_of
 from .system import GivenFlags
 
 __all__ = ["GivenFlags", "SketchDNN", "SketchDNNConfig", "SketchDNNPos", "draw_given"]
@@ -52,7 +52,7 @@ class SketchDNN(RowDenoiser[JointProcess]):
     """A denoiser of the joint process: `loss` for training, `sample` to draw, `likelihood` to judge."""
 
     name: ClassVar[str] = "sketchdnn"
-    samplers: ClassVar[tuple[str, ...]] = (*SAMPLERS, CLOSING)
+    samplers: ClassVar[tuple[str, ...]] = SAMPLER_NAMES
     unlearned: ClassVar[tuple[str, ...]] = ("superposition", "reverse_logits")
     config: SketchDNNConfig
 
@@ -75,6 +75,8 @@ class SketchDNN(RowDenoiser[JointProcess]):
         start: Start | None = None,
     ) -> SketchBatch:
         """Sketches of some noise. `steps`: how many, or which; all unless told. `given` parts stay as they are.
+
+        `closing` shares steps out itself: it takes a number of them.
 
         With a `start`, other sketches are noised to its step and walked back from there: variations of them.
         """
