@@ -206,7 +206,7 @@ def _sampled(system: SketchDNN, count: int, seed: int, steps: int, weight: float
 
     def sample(noise: NoiseSource) -> SketchBatch:
         if weight is None:
-            return system.sample(noise, steps=which)
+            return system.sample(noise, steps=steps)
         return samplers.authors(system.denoiser(), system.process, noise, prediction_weight=weight, steps=which)
 
     drawn = []

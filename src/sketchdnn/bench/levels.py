@@ -28,7 +28,7 @@ from sketchdnn.geometry import Sketch, SketchError, profile
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import check_step_count, steps_of
+from sketchdnn.systems.sampling import check_step_count, steps_of, walk_of
 from sketchdnn.systems.sketchdnn import SketchDNN
 from sketchdnn.training.corpus import to_device
 
@@ -103,7 +103,7 @@ def score_levels(
         raise SketchError(f"{count:,} sketches need a test split of as many; this one has {len(test):,}")
     some = test[np.sort(np.random.default_rng(seed).permutation(len(test))[:count])]
     real = [one.sketch for one in decode_compact(some)]
-    walk = steps_of(steps, system.max_steps) or ()
+    walk, sampler = steps_of(steps, system.max_steps) or (), walk_of(system.default_sampler)
     schedule = system.process.params.to("cpu")
     sigma = (schedule.var / schedule.alpha_bar.clamp(min=1e-300)).sqrt()
     scores = [_score(0.0, 0, real, real)]
@@ -113,12 +113,14 @@ def score_levels(
             raise SketchError(f"a walk of {steps} steps has none with so little noise as {level:g}; take more steps")
         on_stage(f"σ = {level:g}")
         below = [t for t in walk if t <= begin]
-        drawn = _drawn_again(system, some, None if np.isinf(level) else begin, below, seed)
+        drawn = _drawn_again(system, some, None if np.isinf(level) else begin, below, seed, sampler)
         scores.append(_score(np.inf if np.isinf(level) else float(sigma[begin]), len(below) - 1, real, drawn))
-    return LevelBench(count, system.default_sampler, steps, tuple(scores))
+    return LevelBench(count, sampler, steps, tuple(scores))
 
 
-def _drawn_again(system: SketchDNN, some: Compact, begin: int | None, steps: Sequence[int], seed: int) -> list[Sketch]:
+def _drawn_again(
+    system: SketchDNN, some: Compact, begin: int | None, steps: Sequence[int], seed: int, sampler: str
+) -> list[Sketch]:
     device = device_of(system)
     rows, chunk, drawn = to_device(some, device), chunk_size(device), []
     for first in range(0, len(rows), chunk):
@@ -126,7 +128,7 @@ def _drawn_again(system: SketchDNN, some: Compact, begin: int | None, steps: Seq
         clean = rows.batch(numbers, torch.zeros_like(numbers), system.rows)
         start = None if begin is None else Start(begin, clean)
         with torch.inference_mode(), quick(system):
-            batch = system.sample(seeded_noise(seed, numbers), steps=steps, start=start)
+            batch = system.sample(seeded_noise(seed, numbers), sampler=sampler, steps=steps, start=start)
         drawn += [one.sketch for one in decode(batch.to("cpu"), system.rows.arc_scalar)]
     return drawn
 

@@ -36,9 +36,7 @@ def train(
     ],
     preset: Annotated[
         str | None,
-        typer.Option(
-            help="ours, bundled, tiny, paper, … or a .toml file.", show_default="the system's own, or ours"
-        ),
+        typer.Option(help="ours, bundled, tiny, paper, … or a .toml file.", show_default="the system's own, or ours"),
     ] = None,
     system: Annotated[
         str | None,

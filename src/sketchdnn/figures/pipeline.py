@@ -27,6 +27,7 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
+from sketchdnn.systems.sampling import walk_of
 
 from .sheet import Panel, draw_frame, draw_sketch, draw_stroke, fitted, sheet, window
 from .style import GREY, INK, save
@@ -65,7 +66,7 @@ def watch(
     shares: Sequence[float] = SHARES_OF_T,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> Denoising:
-    """Draw sketches 0..count−1 of a seed, as `generate` does, and look on at some shares of T."""
+    """Draw sketches 0..count−1 of a seed in one walk of the system's own, and look on at some shares of T."""
     if not 1 <= count <= CHUNK:
         raise SketchError(f"the figure shows 1 to {CHUNK} sketches, not {count}")
     if system.max_steps is None:
@@ -82,7 +83,7 @@ def watch(
         on_progress(progress.number / progress.total)
 
     with torch.no_grad(), quick(system):
-        last = system.sample(noise, steps=steps, on_step=look)
+        last = system.sample(noise, sampler=walk_of(system.default_sampler), steps=steps, on_step=look)
     wanted = [share * system.max_steps for share in shares]
     kinds = last.kind[:count].argmax(dim=-1).tolist()
     ends = decode(last[:count], system.rows.arc_scalar)

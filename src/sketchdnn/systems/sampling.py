@@ -85,6 +85,11 @@ def sampler_of(system: System, asked: str | None) -> str:
     return asked
 
 
+def walk_of(sampler: str) -> str:
+    """What a single walk of a sampler is drawn with, for who looks on at one: those of `closing` are `corrected`."""
+    return "corrected" if sampler == CLOSING else sampler
+
+
 def check_sampler(asked: str | None) -> None:
     """Refuses a name that is none, before there is a system to ask. Without a name it will be the system's own way."""
     if asked is not None and asked not in SAMPLER_NAMES:

@@ -24,7 +24,7 @@ from sketchdnn.representation.batch import SketchBatch
 from .closing import closing
 from .given_flags import draw_given
 from .row_denoiser import Form, RowDenoiser, RowDenoiserConfig
-from .sampling import CLOSING, SAMPLER_NAMES, draw_sketches, sampler_of
+from .sampling import CLOSING, SAMPLER_NAMES, draw_sketches, sampler_of, walk_of
 from .system import GivenFlags
 
 __all__ = ["GivenFlags", "SketchDNN", "SketchDNNConfig", "SketchDNNPos", "draw_given"]
@@ -82,7 +82,7 @@ class SketchDNN(RowDenoiser[JointProcess]):
         """
         sampler = sampler_of(self, sampler)
         if sampler == CLOSING:
-            walk = partial(self._walk, sampler="corrected", given=given)
+            walk = partial(self._walk, sampler=walk_of(sampler), given=given)
             return closing(walk, self.process, noise, steps=steps, on_step=on_step, start=start)
         return self._walk(noise, sampler=sampler, steps=steps, given=given, on_step=on_step, start=start)
 
