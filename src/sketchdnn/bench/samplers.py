@@ -125,7 +125,9 @@ def score_samplers(
     draw_samples(system, "", count, seed=1, steps=2, sampler=None, on_progress=lambda _: None)
     scores = tuple(_scored(system, train, near, extractor, count, ways, on_stage))
     device = extractor.device
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
+    threads = torch.get_num_threads()
+    on_cpu = f"{threads} CPU thread{'s' if threads > 1 else ''}"
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else on_cpu
     return SamplerBench(name, count, floor, scores)
 
 
