@@ -30,7 +30,7 @@ _FIRST = 0.72
 # The deviation of the noise from which the second begins, σ = 0.75 beside what is left of a sketch of size 2: much of
 # what it is of is known, which ends meet is not.
 _NOISE = 0.6
-# A second walk of fewer steps would spoil more than it mends.
+# Fewer steps than this are too long to mend anything.
 _FEWEST = 4
 # Draws of noise that no first walk reaches.
 _LATER = 1 << 20
