@@ -91,7 +91,7 @@ def test_all_four_are_measured_and_kept(corpus: Path, system: System, tmp_path: 
     assert judge_completions(task, again, none, system).scores == bench.scores
     with pytest.raises(SketchError, match="drawn for something else"):
         draw_completions(system, replace(task, steps=4), kept)
-    assert "3\ncorrected steps" in bench.markdown("sketchdnn bench completion", "completion.png")
+    assert "3\nclosing steps" in bench.markdown("sketchdnn bench completion", "completion.png")
     other = copy.deepcopy(system)
     with torch.no_grad():
         next(other.parameters()).add_(1e-3)

@@ -21,7 +21,7 @@ def test_given_parts_are_kept_by_any_model() -> None:
     page = measured.markdown("sketchdnn bench conditions")
     assert page.count("100.0 %") >= 2
     assert "`sketchdnn bench conditions`" in page
-    assert "4 corrected steps" in page
+    assert "4 closing steps" in page
 
 
 def test_a_model_that_knows_nothing_is_measured_too() -> None:

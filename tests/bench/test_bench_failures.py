@@ -84,7 +84,7 @@ def test_the_command_writes_a_page(system: System, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*arguments, "--weight", "1.5", "--out", str(out)])
     assert result.exit_code == 0, result.exception
     assert "| authors', weight 1.5 |" in out.read_text()
-    assert "- **ours**: the sampler `corrected`" in out.read_text()
+    assert "- **ours**: the sampler `closing`" in out.read_text()
 
 
 def test_what_cannot_be_measured_is_refused(system: System) -> None:

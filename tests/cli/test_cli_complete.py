@@ -88,7 +88,7 @@ def test_a_gallery_and_a_manifest_come_with_it(tmp_path: Path, model: Path) -> N
     assert page.count(f'stroke="{ADDED}"') >= 3
     facts = json.loads(files["manifest.json"].read_text())
     assert (facts["part"], facts["given"], facts["way"], facts["room"]) == ("part.json", 4, "given", [1.0, 3.0])
-    assert facts["sampler"] == "corrected"
+    assert facts["sampler"] == "closing"
     assert [entry["number"] for entry in facts["sketches"]] == [0, 1, 2]
     assert all(1 <= entry["room"] <= 3 and entry["score"] <= 1 for entry in facts["sketches"])
 

@@ -46,11 +46,11 @@ def test_a_model_a_file_and_a_report_in_one_table(folder: Path, tmp_path: Path) 
     for row, one in zip(rows, compared.values(), strict=True):
         assert float(row["scores.test.system.fid"]) == one.report["scores"]["test"]["system"]["fid"]["value"]
         assert row["protocol"] == one.report["protocol"]["id"]
-    assert [(row["sampler"], row["steps"]) for row in rows] == [("corrected", "4"), ("", "0"), ("", "0")]
+    assert [(row["sampler"], row["steps"]) for row in rows] == [("closing", "4"), ("", "0"), ("", "0")]
     assert json.loads((tmp_path / "comparison.json").read_text())[1]["system"] == "parts.jsonl"
     words = (tmp_path / "comparison.md").read_text()
     assert all(name.replace("_", "\\_") in words for name in (*compared, "real sketches", "FID, test"))
-    assert "model: drawn with 4 corrected steps, seed 0; parts.jsonl: read from a file;" in words
+    assert "model: drawn with 4 closing steps, seed 0; parts.jsonl: read from a file;" in words
 
 
 def test_what_was_measured_otherwise_is_refused_and_named(folder: Path, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_what_has_no_noise_to_take_away_tells_of_no_steps(folder: Path, tmp_path
     compared = compare_systems(run_of(folder), names, tmp_path)
     write_tables(tmp_path, {name: one.report for name, one in compared.items()})
     words = (tmp_path / "comparison.md").read_text()
-    assert "tokens: drawn token by token, seed 0; model: drawn with 4 corrected steps, seed 0." in words
+    assert "tokens: drawn token by token, seed 0; model: drawn with 4 closing steps, seed 0." in words
     for name in ("report.md", "report.html"):
         words = (tmp_path / "1-tokens" / name).read_text()
         assert words.count("token by token") == 2  # in the lead, and in the table of the protocol

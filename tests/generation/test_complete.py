@@ -67,7 +67,7 @@ def system() -> systems.SketchDNN:
 
 @pytest.mark.parametrize("way", ["given", "repaint"])
 def test_what_was_given_comes_back_to_the_bit(system: systems.SketchDNN, way: str) -> None:
-    done = list(complete(system, PART, 5, steps=4, way=way))  # type: ignore[arg-type]
+    done = list(complete(system, PART, 5, steps=16, way=way))  # type: ignore[arg-type]
     assert [one.number for one in done] == list(range(5))
     assert len({one.sketch.primitives for one in done}) == 5
     for one in done:
@@ -90,9 +90,9 @@ def test_so_does_any_part_that_is_not_refused(system: systems.SketchDNN, part: S
 
 
 def test_a_completion_does_not_depend_on_how_many_are_asked_for(system: systems.SketchDNN) -> None:
-    few, many = (list(complete(system, PART, count, seed=3, steps=4)) for count in (2, 6))
+    few, many = (list(complete(system, PART, count, seed=3, steps=16)) for count in (2, 6))
     assert few == many[:2]  # to the bit
-    assert list(complete(system, PART, 2, seed=4, steps=4)) != few
+    assert list(complete(system, PART, 2, seed=4, steps=16)) != few
 
 
 def test_what_is_added_goes_with_the_part_wherever_it_is(system: systems.SketchDNN) -> None:

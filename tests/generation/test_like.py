@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import torch
 from small_systems import small_system
@@ -73,8 +75,25 @@ def test_the_strength_is_the_share_of_steps_that_are_walked() -> None:
     small = system()  # of 50 steps of noise
     for strength, start, walked in ((1.0, 50, 20), (0.5, 12, 10), (0.1, 1, 1)):
         assert start_like(small, BRACKET, strength)[0].t == start
-        (drawing,) = draw_like(small, BRACKET, 1, strength=strength, steps=20, frames=100)
+        (drawing,) = draw_like(small, BRACKET, 1, strength=strength, steps=20, frames=100, sampler="corrected")
         assert len({moment.t for moment in drawing.frames}) == walked
+
+
+def test_two_walks_of_a_variation_share_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    small, times = system(), list[int]()
+    denoise = small.denoise
+
+    def heard(batch_t, t, given=None) -> Prediction:  # type: ignore[no-untyped-def]
+        times.append(int(t[0]))
+        return denoise(batch_t, t, given)
+
+    monkeypatch.setattr(small, "denoise", heard)
+    assert small.default_sampler == "closing"
+    (drawing,) = draw_like(small, BRACKET, 1, strength=0.8, steps=20)
+    assert drawing.attempts == 1
+    assert len(times) == 16
+    assert times[0] == max(times) == start_like(small, BRACKET, 0.8)[0].t
+    assert sum(before <= after for before, after in pairwise(times)) == 1  # back up once
 
 
 class Dwindling(SketchDNN):

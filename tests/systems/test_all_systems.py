@@ -147,7 +147,7 @@ def test_a_sampler_that_is_not_its_own_is_refused(system: System) -> None:
 
 def test_without_a_name_it_draws_in_its_own_way(name: str, system: System) -> None:
     own = sampler_of(system, None)
-    assert own == system.default_sampler == ("corrected" if name in ("sketchdnn", "sketchdnn-pos") else "ancestral")
+    assert own == system.default_sampler == ("closing" if name in ("sketchdnn", "sketchdnn-pos") else "ancestral")
     noise = seeded_noise(0, torch.arange(2))
     assert torch.equal(system.sample(noise, steps=3).flat(), system.sample(noise, sampler=own, steps=3).flat())
 

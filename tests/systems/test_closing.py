@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
 from random_batches import clean_batch, random_prediction
+from small_systems import small_system
 from torch import Tensor
 
+from sketchdnn.diffusion.given import Given, Way, given_rows
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.walk import OnStep, Progress, Start
 from sketchdnn.generation import draw
 from sketchdnn.generation.rows import rows_of
 from sketchdnn.geometry import Circle, Line, Sketch, SketchError
+from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.loose import has_loose_end
-from sketchdnn.systems import RowForm, from_pretrained
+from sketchdnn.systems import RowForm, System, from_pretrained
 from sketchdnn.systems.closing import closing
 
 PROCESS = our_process(100, 0.99)
@@ -124,10 +128,63 @@ def test_the_bundled_model_keeps_what_closes_and_mends_some_of_the_rest() -> Non
     assert int(has_loose_end(closed).sum()) < int(loose.sum())
 
 
-def test_a_film_shows_the_walk_that_led_to_the_sketch() -> None:
-    for drawing in draw(from_pretrained(), 4, steps=16, sampler="closing", frames=8, size=2):
-        times = [moment.t for moment in drawing.frames]
+SIDES = tuple(Line(a, b) for a, b in pairwise([(-1, 0.5), (-1, -0.5), (1, -0.5), (1, 0.5)]))
+PART = Sketch((*SIDES, Circle((-0.5, 0), 0.2)))
+
+
+def completed(system: System, numbers: list[int], given: Given) -> tuple[SketchBatch, SketchBatch, list[Progress]]:
+    """What the first walk comes to and what both do, and all that was heard of these."""
+    heard, noise = list[Progress](), seeded_noise(0, torch.tensor(numbers))
+    first = system.sample(noise, sampler="corrected", steps=12, given=given)
+    return first, system.sample(noise, sampler="closing", steps=16, given=given, on_step=heard.append), heard
+
+
+@pytest.mark.parametrize(("way", "resamples"), [("clean", 1), ("noised", 1), ("noised", 3)])
+def test_given_rows_stay_to_the_bit_whatever_is_drawn_again(way: Way, resamples: int) -> None:
+    known = rows_of([PART] * 3, RowForm())
+    rows = known.kind.argmax(dim=-1) != layout.NONE
+    first, end, heard = completed(small_system(), [0, 1, 2], given_rows(known, rows, way=way, resamples=resamples))
+    assert has_loose_end(first).all()
+    assert not torch.isclose(end.flat()[~rows], first.flat()[~rows]).all(dim=-1).any()
+    assert torch.equal(end.flat()[rows], known.flat()[rows])
+    seen = heard if way == "clean" else [progress for progress in heard if progress.s == 0]
+    assert len(seen) == (16 if way == "clean" else 2)
+    assert all(torch.equal(progress.batch.flat()[rows], known.flat()[rows]) for progress in seen)
+    shares = [progress.number / progress.total for progress in heard]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+def test_what_is_given_of_a_row_stays_too() -> None:
+    """Kinds alone, as where so many of each are asked for."""
+    known = clean_batch(3)
+    every, none = torch.ones(3, 16, dtype=torch.bool), torch.zeros(3, 16, dtype=torch.bool)
+    given = Given(known, none, every, none[..., None].expand_as(known.params), "clean")
+    first, end, _ = completed(small_system(), [0, 1, 2], given)
+    loose = has_loose_end(first)
+    assert loose.any()
+    assert not torch.isclose(end.params[loose], first.params[loose]).all(dim=-1).all(dim=-1).any()
+    assert torch.equal(end.kind, known.kind)
+
+
+def test_the_bundled_model_keeps_what_it_completes() -> None:
+    known = rows_of([PART] * 3, RowForm())
+    rows = known.kind.argmax(dim=-1) != layout.NONE
+    first, end, _ = completed(from_pretrained(), [1, 2, 5], given_rows(known, rows, way="clean"))
+    loose = has_loose_end(first)
+    assert loose.any()
+    assert torch.equal(end.flat()[~loose], first.flat()[~loose])
+    assert not torch.isclose(end.flat()[loose], first.flat()[loose]).all(dim=-1).all(dim=-1).any()
+    assert torch.equal(end.flat()[rows], known.flat()[rows])
+
+
+def test_a_film_goes_from_noise_to_the_sketch_even_if_it_was_drawn_again() -> None:
+    drawings = list(draw(from_pretrained(), 8, steps=16, frames=16, size=4))
+    films = [[moment.t for moment in drawing.frames] for drawing in drawings]
+    assert any(len(times) < 12 for times in films)  # drawn again: its first end is left out
+    for drawing, times in zip(drawings, films, strict=True):
         assert times == sorted(set(times), reverse=True)
+        assert times[0] == films[0][0]
         assert times[-1] == 0
         last = Sketch(tuple(item.primitive for item in drawing.frames[-1].likely()))
         assert len(last) == len(drawing.sketch)

@@ -199,7 +199,7 @@ def failures(name: str, compact: Compact, count: int) -> Failures:
 
 
 def _sampled(system: SketchDNN, count: int, seed: int, steps: int, weight: float | None) -> SketchBatch:
-    """In its own way, as `generate` does, or in the authors' with a weight; the same steps and the same noise."""
+    """In its own way, as `generate` does, or in the authors' with a weight; as many steps and the same noise."""
     device = device_of(system)
     chunk = CPU_CHUNK if device.type == "cpu" else CHUNK
     which = step_sequence(system.config.num_steps, steps, "quadratic")

@@ -52,7 +52,7 @@ def complete(
     steps: Annotated[int, typer.Option(help="Denoising steps: fewer are quicker, more close gaps.")] = 50,
     sampler: Annotated[
         str | None,
-        typer.Option(help="corrected, closing, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
+        typer.Option(help="closing, corrected, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
     ] = None,
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",

@@ -62,7 +62,7 @@ def evaluate(
     steps: Annotated[int, typer.Option(help="Denoising steps.")] = 50,
     sampler: Annotated[
         str | None,
-        typer.Option(help="corrected, closing, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
+        typer.Option(help="closing, corrected, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
     ] = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="500 samples, 500 references, few likelihoods; the report says so.")

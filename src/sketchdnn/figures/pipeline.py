@@ -66,7 +66,7 @@ def watch(
     shares: Sequence[float] = SHARES_OF_T,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> Denoising:
-    """Draw sketches 0..count−1 of a seed in one walk of the system's own, and look on at some shares of T."""
+    """Draw sketches 0..count−1 of a seed in one walk of the system's own sampler, and look on at some shares of T."""
     if not 1 <= count <= CHUNK:
         raise SketchError(f"the figure shows 1 to {CHUNK} sketches, not {count}")
     if system.max_steps is None:

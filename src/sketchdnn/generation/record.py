@@ -39,7 +39,8 @@ class Moment:
 class Recorder:
     """Keeps up to `count` moments of every walk, the last of them its end, until they are taken.
 
-    Of a sketch that goes back and is drawn again they are those since then, and of one beside it those before.
+    Where a sketch goes back to more noise and is drawn again, what it had come to meanwhile is left out: its moments
+    go from noise to the end all the same.
     """
 
     count: int
@@ -55,8 +56,8 @@ class Recorder:
                 if not walking[index]:
                     continue
                 kept = self.moments.setdefault(ask, [])
-                if kept and kept[-1].t <= progress.s:
-                    kept.clear()  # the walk began anew
+                while kept and kept[-1].t <= progress.s:
+                    kept.pop()  # it went back
                 kept.append(Moment(progress.s, batch[index : index + 1], self.arc_scalar))
 
     def taken(self, ask: Ask) -> tuple[Moment, ...]:

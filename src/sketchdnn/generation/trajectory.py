@@ -2,7 +2,7 @@
 
 All are drawn from the same moments: every kind that a primitive may be, as pale as it is unlikely, in the view of the
 finished sketch and in its colours, so that each primitive can be followed to where it ends. That is what the model
-drew: repair comes after it. With `closing`, a sketch that was drawn again is shown from half-way on.
+drew: repair comes after it. With `closing`, what a sketch had come to before it was drawn again is not shown.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def closing(
 ) -> SketchBatch:
     """Sketches in so many steps, of which the last are for those in which an end was left loose."""
     if not (steps is None or isinstance(steps, int)):
-        raise SketchError("'closing' shares steps out between two walks: say how many, not which")
+        raise SketchError("'closing' shares steps out between two walks: say how many, not which, or use 'corrected'")
     most = process.num_steps if start is None else start.t
     steps = most if steps is None else steps
     check_step_count(steps, most)

@@ -61,8 +61,8 @@ class SketchDNN(RowDenoiser[JointProcess]):
 
     @property
     def default_sampler(self) -> str:
-        """`corrected` with expected logits (`sketchdnn bench samplers` compares); else as the paper describes it."""
-        return "corrected" if self.process.reverse_logits == "expected" else "ancestral"
+        """`closing` with expected logits (`sketchdnn bench samplers` compares); else as the paper describes it."""
+        return CLOSING if self.process.reverse_logits == "expected" else "ancestral"
 
     def sample(
         self,
@@ -76,7 +76,7 @@ class SketchDNN(RowDenoiser[JointProcess]):
     ) -> SketchBatch:
         """Sketches of some noise. `steps`: how many, or which; all unless told. `given` parts stay as they are.
 
-        `closing` shares steps out itself: it takes a number of them.
+        `closing` shares steps out itself: it takes a number of them. For certain steps, name another sampler.
 
         With a `start`, other sketches are noised to its step and walked back from there: variations of them.
         """
