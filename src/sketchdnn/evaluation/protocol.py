@@ -134,7 +134,7 @@ def in_words(facts: Mapping[str, Any], *, of_tokens: bool = False) -> list[tuple
 def data_hash(dataset: Dataset) -> str:
     """What a corpus is known by: the SHA-256 of the rows that scores depend on.
 
-    Parameters to a millionth: what should be 0 is some 1e-17 or other, depending on the machine that prepared it.
+    Parameters to a millionth: what two machines prepare of the same files may differ in its last bits.
     """
     digest = hashlib.sha256()
     for name in ("train", "test"):
