@@ -57,6 +57,17 @@ def test_a_model_is_known_by_its_weights(system: SketchDNN, tmp_path: Path) -> N
     assert one == same != other
 
 
+def test_a_corpus_of_its_name_does_not_hide_a_bundled_model(
+    system: SketchDNN, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundled = model_hash("ours")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ours").mkdir()
+    assert model_hash("ours") == bundled
+    save_pretrained(system, tmp_path / "ours")
+    assert model_hash("ours") == model_hash(tmp_path / "ours") != bundled
+
+
 @pytest.mark.parametrize(
     ("file", "content"),
     [

@@ -106,12 +106,15 @@ def bundled_names() -> list[str]:
 
 
 def _found(model: str | Path) -> Path:
-    """The folder of a model, fetched from the Hub only if it is nowhere else."""
+    """The folder of a model, fetched from the Hub only if it is nowhere else.
+
+    A folder that holds no model, such as a corpus, does not stand in the way of a bundled one of its name.
+    """
     folder = Path(model)
+    if str(model) in bundled_names() and not (folder / _CONFIG).exists():
+        return Path(str(files("sketchdnn") / "weights" / str(model)))
     if folder.exists():
         return folder
-    if str(model) in bundled_names():
-        return Path(str(files("sketchdnn") / "weights" / str(model)))
     if isinstance(model, str) and _HUB_NAME.fullmatch(model):
         return _fetched(model)
     names = ", ".join(bundled_names()) or "none"
