@@ -85,11 +85,21 @@ def test_few_steps_and_little_noise_are_shared_too() -> None:
         walk = Script([CLOSED, CLOSED], [OTHER, OTHER])
         assert torch.equal(drawn(walk, steps=steps).flat(), walk.ends[0].flat())
         assert walk.steps == expected
-    walk = Script([CLOSED, LOOSE], [OTHER, OTHER])
-    drawn(walk, steps=15, start=Start(20, clean_batch(2)))
-    second = walk.starts[1]
+
+
+@pytest.mark.parametrize("t", [20, 90])
+def test_a_variation_goes_no_further_back_than_it_began(t: int) -> None:
+    walk, start = Script([CLOSED, LOOSE], [OTHER, OTHER]), Start(t, clean_batch(2))
+    drawn(walk, steps=15, start=start)
+    first, second = walk.starts
+    assert first is start
     assert second is not None
-    assert second.t == 20  # a variation goes no further back than it began
+    if t == 20:
+        assert second is start  # with other noise
+    else:
+        assert second.t < t
+        assert torch.equal(second.batch.flat(), walk.ends[0].settled().flat())
+    assert all(not torch.equal(one, other) for i, one in enumerate(walk.noises) for other in walk.noises[:i])
 
 
 def test_steps_are_a_number() -> None:

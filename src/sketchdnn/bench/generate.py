@@ -26,7 +26,7 @@ AS_USED, EAGER = "as used", "eager float32"
 BUNDLED, PAPER = "the bundled model", "the paper's network, untrained"
 _NOTE = (
     "After a warm-up, without writing files. The bundled model as used is all that `sketchdnn generate --no-repair` "
-    "does before it writes: every sketch is drawn, decoded, placed and checked ([repair](repair.md) takes tens of ms "
+    "does before it writes: every sketch is drawn, decoded, placed and checked ([repair](repair.md) takes some 20 ms "
     "of a core more for each). The other rows are the sampler alone. On a GPU the paper's network is timed in "
     "bfloat16, where `generate` would keep it in float32. What was timed on fewer steps or sketches says so, and is "
     "scaled in proportion."

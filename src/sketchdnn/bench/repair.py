@@ -82,7 +82,7 @@ class RepairBench:
             f"{percent(share_estimate(ends.exact_after, ends.after))} of {ends.after:,}",
         )
         yield (
-            "closed profiles",
+            "profiles that can be extruded",
             f"{percent(share_estimate(closed, self.count))}",
             f"{percent(share_estimate(closed_now, self.count))}",
         )
@@ -226,7 +226,7 @@ _PAGE = """# Repair of what the model draws
 
     {command}
 
-{count:,} sketches as the bundled model drew them, repaired with a tolerance of {tolerance} of the size. In brackets,
+{count:,} sketches as a model drew them, repaired with a tolerance of {tolerance} of the size. In brackets,
 95 % intervals.
 
 {rows}
@@ -235,7 +235,7 @@ _PAGE = """# Repair of what the model draws
   and are still there ({gone:,} went with what was dropped or merged). **exact**: such an end or curve is within 1e-6 of
   the size. Primitives that became one with an end's own do not count as another.
 - **all ends**: whether they had anything close by or not; real sketches have open ends too.
-- **closed profiles**: sketches whose curves all close to loops that do not cross, touch or overlap.
+- **profiles that can be extruded**: sketches whose curves all close to loops that do not cross, touch or overlap.
 
 What was done:
 

@@ -3,7 +3,7 @@
 All of it is noised, empty rows too, so primitives may come, go and change their kind; the more the stronger. It stays
 in its place, at its size and in its units, as far as the model lets it.
 
-The strength is the share of a whole walk's steps that are walked back. These are spaced quadratically, so of T steps of
+The strength is the share of a whole draw's steps that are walked back. These are spaced quadratically, so of T steps of
 noise a strength s takes s²·T: 0.3 leaves a sketch recognisable, where 0.3·T would leave little but its kinds.
 """
 
@@ -46,7 +46,7 @@ def draw_like(
 ) -> Iterator[Drawing]:
     """Variations first..first+count−1 of a seed. A `strength` near 0 gives the sketch back, 1 anything the model draws.
 
-    `steps` are those of a whole walk, of which a variation takes its share. All `conditions` are met by drawing again:
+    `steps` are those of a whole draw, of which a variation takes its share; `closing` shares these out as it does all. All `conditions` are met by drawing again:
     nothing is given beside the sketch. `compile`, `repair` and `workers` are those of `draw`.
     """
     check_request(count, seed, 1.0, first)

@@ -27,8 +27,8 @@ from .sampling import check_step_count
 
 # Of all steps, those of the first walk.
 _FIRST = 0.72
-# The deviation of the noise from which the second begins, σ = 0.75 beside what is left of a sketch of size 2: much of
-# what it is of is known, which ends meet is not.
+# The deviation of the noise from which the second begins: 0.6 beside 0.8 of a sketch, σ = 0.75 where its larger side is
+# 2. Much of what it is of is known, which ends meet is not.
 _NOISE = 0.6
 # Fewer steps than this are too long to mend anything.
 _FEWEST = 4
@@ -68,7 +68,8 @@ def closing(
     drawn = walk(noise, steps=first, start=start, on_step=report.of_first)
     # All go back, so that what becomes of a sketch does not depend on which others share its batch.
     report.redrawn = has_loose_end(drawn)
-    begin = Start(halfway, drawn.settled())
+    # A variation that began at less noise begins there anew, lest it stray from what it is one of.
+    begin = start if start is not None and start.t <= halfway else Start(halfway, drawn.settled())
     again = walk(lambda draw: noise(_LATER + draw), steps=second, start=begin, on_step=report.of_second)
     return _where(report.redrawn, again, drawn)
 

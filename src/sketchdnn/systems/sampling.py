@@ -18,7 +18,7 @@ from .system import System
 
 
 class Sampler(Protocol):
-    """What every function of `diffusion.samplers` is, its own extra options aside."""
+    """What every function is that draws in one walk, its own extra options aside."""
 
     def __call__(
         self,
