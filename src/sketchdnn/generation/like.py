@@ -46,8 +46,8 @@ def draw_like(
 ) -> Iterator[Drawing]:
     """Variations first..first+count−1 of a seed. A `strength` near 0 gives the sketch back, 1 anything the model draws.
 
-    `steps` are those of a whole draw, of which a variation takes its share; `closing` shares these out as it does all. All `conditions` are met by drawing again:
-    nothing is given beside the sketch. `compile`, `repair` and `workers` are those of `draw`.
+    `steps` are those of a whole draw, of which a variation takes its share in one walk or two. All `conditions` are met
+    by drawing again: nothing is given beside the sketch. `compile`, `repair` and `workers` are those of `draw`.
     """
     check_request(count, seed, 1.0, first)
     sampler = sampler_of(system, sampler)
