@@ -122,12 +122,12 @@ def _plan(plan: Plan) -> list[str]:
     lines.append(
         f"judged with {request.settings.count:,} sketches each, drawn in {request.steps} steps where there is noise to "
         f"take away: about {plan.evaluation_minutes:.1f} minutes a system"
-        + (", and drawing on top of it" if plan.device == "cpu" else "")
+        + (", and drawing besides, which may be hours on a CPU" if plan.device == "cpu" else "")
     )
     if plan.minutes is None:
         lines.append("how long the steps take is not known beforehand; with --minutes it is")
     else:
-        lines.append(f"about {plan.minutes:.0f} minutes in all")
+        lines.append(f"about {plan.minutes:.0f} minutes in all" + (" without drawing" if plan.device == "cpu" else ""))
     return lines
 
 
