@@ -7,7 +7,7 @@ JOBS ?= 2
 .PHONY: demo test check clean
 
 demo: $(VENV)/.installed
-	$(BIN)/sketchdnn generate --count 16 --seed 0 --out demo
+	$(BIN)/sketchdnn generate --count 16 --seed 1 --closed --out demo
 	@echo "Look at demo/gallery.png; each sketch is beside it as JSON, SVG, DXF and FCStd."
 
 test: $(VENV)/.installed
