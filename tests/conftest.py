@@ -1,8 +1,8 @@
-"""What tests may need beyond the package: real data, FreeCAD, the FID Inception. Absent, they skip and say so, unless
-it is required.
+"""What tests may need beyond the package: real data, FreeCAD, its window, the FID Inception. Absent, they skip and say
+so, unless it is required.
 
 `SKETCHDNN_DATA` names a folder of real sketches. `SKETCHDNN_REQUIRE` lists what must be there
-(`data,freecad,inception`): then a missing one fails instead of skipping, so that a green run means that it ran.
+(`data,freecad,gui,inception`): then a missing one fails instead of skipping, so that a green run means that it ran.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from freecad_window import missing as freecad_window_missing
 from hypothesis import HealthCheck, settings
 
 # Tests run in as many processes as there are cores. Threads in each of them would only wait for one another.
@@ -45,6 +46,13 @@ def freecadcmd() -> str:
     if program is None:
         _absent("freecad", "freecadcmd is not on PATH")
     return str(program)
+
+
+@pytest.fixture(scope="session")
+def freecad_window() -> None:
+    """FreeCAD's window and a virtual display for it."""
+    if reason := freecad_window_missing():
+        _absent("gui", reason)
 
 
 @pytest.fixture(scope="session")

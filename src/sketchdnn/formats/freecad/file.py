@@ -1,7 +1,8 @@
 """A FreeCAD document is a zip file; its `Document.xml` says what objects there are, and sketches are among them.
 
 Nothing is unpacked to disk, and only that one member is looked at, up to `MAX_BYTES` of it. A sketch lies in a plane of
-its own: where that plane is in space is not kept. FreeCAD measures in millimetres.
+its own: where that plane is in space is not kept. FreeCAD measures in millimetres. What we write has a `GuiDocument.xml`
+besides, without which FreeCAD's window stays empty.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from xml.etree.ElementTree import Element, ParseError, tostring
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.formats.format import Format
 from sketchdnn.formats.found import FormatError, Found, Skipped
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry import Box, Sketch, SketchError, bounds
 
+from . import view
 from .objects import read_object, to_object
 from .settled import settled
 
@@ -60,6 +62,8 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
 
     With `dimensions`, each gets those that its constraints lack until nothing is free to move.
     """
+    names: list[str] = []
+    boxes: list[Box] = []
     heads: list[bytes] = []
     objects: list[bytes] = []
     left = MAX_BYTES - 2**16
@@ -70,16 +74,19 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
             in_mm = sketch.in_units("mm")
             object_ = to_object(settled(in_mm) if dimensions else in_mm, name)
             objects.append(tostring(object_, encoding="utf-8"))
+            names.append(name)
+            boxes.extend([bounds(in_mm)] if len(in_mm) else [])
         except SketchError as error:
             raise FormatError(path, f"cannot be written: {error}") from error
         left -= len(heads[-1]) + len(objects[-1])
         if left < 0:
             raise FormatError(path, f"would be larger than {MAX_BYTES >> 20} MiB; write to a folder, a file a sketch")
     xml = _DOCUMENT % {b"count": len(objects), b"heads": b"".join(heads), b"objects": b"\n".join(objects)}
-    member = zipfile.ZipInfo(_MEMBER)  # which has no time: the same sketch gives the same bytes
-    member.external_attr = 0o644 << 16
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
-        archive.writestr(member, xml, zipfile.ZIP_DEFLATED)
+        for member, content in ((_MEMBER, xml), (view.MEMBER, view.gui_document(names, boxes))):
+            info = zipfile.ZipInfo(member)  # which has no time: the same sketch gives the same bytes
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
 
 
 FORMAT = Format(
