@@ -58,7 +58,7 @@ def read_record(data: bytes) -> Sketch:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SketchError("text that is not UTF-8") from error
-    return from_record(_loads(text))
+    return from_record(loads(text))
 
 
 def write_record(sketch: Sketch, *, compact: bool = False) -> str:
@@ -81,10 +81,11 @@ def constraint_to_text(constraint: Constraint) -> str:
 
 def constraint_from_text(text: str) -> Constraint:
     """The constraint that JSON text means, read as strictly as a record."""
-    return _from_constraint_object(_loads(text))
+    return _from_constraint_object(loads(text))
 
 
-def _loads(text: str) -> object:
+def loads(text: str) -> object:
+    """The value that JSON text means: no NaN or Infinity, no key twice, bounded depth; `SketchError` otherwise."""
     try:
         return _DECODER.decode(text)
     except RecursionError as error:

@@ -4,7 +4,8 @@ A dimension is text such as "0.0127 METER" (Onshape: "12.7*mm", "0.5 in"). One t
 value; one that we cannot, such as "#width/2", stays among the other parameters in `Constraint.extra`, so that writing
 loses nothing. A distance that counts along an axis has a type of its own here and a `direction` in the file. Three
 parameters are ours alone: `name`, `value`, and the note `sketchdnn`, the type and references of a constraint that would
-be read as another: on the origin or an axis, a point on a curve, places in an order that matters.
+be read as another: on the origin or an axis, a point on a curve, places in an order that matters. The official library
+refuses a sequence with a parameter that it does not know, so a file holds those beside the sequence (`notes`).
 """
 
 from __future__ import annotations
@@ -95,6 +96,18 @@ _DIRECTIONS = {
     "HORIZONTAL": ConstraintType.HORIZONTAL_DISTANCE,
     "VERTICAL": ConstraintType.VERTICAL_DISTANCE,
 }
+# The parameters that the official library knows: quantities as text, and the values of its enumerations.
+_QUANTITIES = ("angle", "length")
+_HALF_SPACES = ("LEFT", "RIGHT")
+_FLAGS = (True, False, "TRUE", "FALSE", "True", "False")
+_ENUMERATIONS: dict[str, tuple[bool | str, ...]] = {
+    "direction": tuple(_DIRECTIONS),
+    "halfSpace0": _HALF_SPACES,
+    "halfSpace1": _HALF_SPACES,
+    "alignment": ("ANTI_ALIGNED", "ALIGNED"),
+    "aligned": _FLAGS,
+    "clockwise": _FLAGS,
+}
 _DIRECTIONAL = ("Distance", "Length")
 _DIRECTED = {type_: direction for direction, type_ in _DIRECTIONS.items() if type_}
 
@@ -138,6 +151,13 @@ def file_form(constraint: Constraint) -> tuple[int, dict[str, Scalar]]:
         key = _quantity_of(type_)
         params[key] = _text(key, float(constraint.value))
     return NAMES.index(name), params
+
+
+def is_official(key: str, value: Scalar) -> bool:
+    """Whether the official library knows a parameter and the value it has."""
+    if key in _QUANTITIES:
+        return isinstance(value, str)
+    return isinstance(value, bool | str) and value in _ENUMERATIONS.get(key, ())
 
 
 def note_of(

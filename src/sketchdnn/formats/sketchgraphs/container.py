@@ -6,6 +6,8 @@
 
 All numbers are little-endian int64; a dictionary's offsets count from the end of its header, a list's from the end of
 its offsets. The file is memory-mapped, so its size does not matter, and every offset is checked before it is followed.
+Beside the sequences a file of ours may have notes on them: an array of bytes that is itself a flat list, whose frames
+hold text. A list of no sequences is an empty array: the official library cannot count a flat list of none.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
 from tokenize import TokenError
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +38,7 @@ from .pickling import dump_header
 DICTIONARY_MAGIC, DICTIONARY_VERSION = 87374267, 1
 LIST_MAGIC, LIST_VERSION = -2356038617, 2
 ARRAY, FLAT_LIST = 1, 2  # types of a dictionary's blobs; 0 is a pickle, which we have no use for
-SEQUENCES, LENGTHS, IDS = "sequences", "sequence_lengths", "sketch_ids"
+SEQUENCES, LENGTHS, IDS, NOTES = "sequences", "sequence_lengths", "sketch_ids", "sketchdnn_notes"
 
 # A sequence of 16 primitives takes 2 KiB; a pickle may need 80 bytes of memory for one of its own.
 LARGEST_SEQUENCE = 4 * 2**20
@@ -52,12 +54,13 @@ _COMPRESSION = 3  # as in the official files
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """The frames of an open file, and the name of each sketch where the file gives one."""
+    """The frames of an open file, the name of each sketch where the file gives one, and its notes likewise."""
 
     path: Path
     offsets: NDArray[np.int64]
     frames: memoryview
     ids: NDArray[np.generic] | None = None
+    notes: Sequences | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -118,43 +121,90 @@ def open_sequences(path: Path) -> Sequences:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Callable[[bytes, int], None]]:
-    """Yield what adds a sequence (its pickle, its number of operations) to a file that is written whole or not at all.
+def writing(path: Path) -> Iterator[Callable[[bytes, int, bytes], None]]:
+    """Yield what adds a sequence (its pickle, its number of operations, its notes) to a file that is written whole or
+    not at all.
 
-    The offsets come first in the file, so frames wait in a second one; memory holds 16 bytes a sequence.
+    The offsets come first in the file, so frames wait in others; memory holds 24 bytes a sequence.
     """
-    from lz4.frame import compress
+    lengths = array("q")
+    with (
+        replacing(path) as temporary,
+        temporary.open("wb") as file,
+        TemporaryFile(dir=path.parent) as sequence_frames,
+        TemporaryFile(dir=path.parent) as note_frames,
+    ):
+        sequences, notes = _FlatList(sequence_frames), _FlatList(note_frames)
 
-    offsets, lengths = array("q", [0]), array("q")
-    with replacing(path) as temporary, temporary.open("wb") as file, TemporaryFile(dir=path.parent) as frames:
-
-        def add(pickle: bytes, length: int) -> None:
-            frame = compress(pickle, compression_level=_COMPRESSION, store_size=False)
-            frames.write(frame)
-            offsets.append(offsets[-1] + len(frame))
+        def add(pickle: bytes, length: int, note: bytes = b"") -> None:
+            sequences.add(pickle)
+            notes.add(note)
             lengths.append(length)
 
         yield add
-        _assemble(file, frames, np.array(offsets, "<i8"), np.array(lengths, "<i8"))
+        _assemble(file, sequences, notes, np.array(lengths, "<i8"))
 
 
-def _assemble(file: IO[bytes], frames: IO[bytes], offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> None:
+class _FlatList:
+    """A flat list in the making, its frames in a file."""
+
+    def __init__(self, frames: IO[bytes]) -> None:
+        self.frames = frames
+        self.offsets = array("q", [0])
+        self.is_blank = True
+
+    def add(self, data: bytes) -> None:
+        from lz4.frame import compress
+
+        frame = compress(data, compression_level=_COMPRESSION, store_size=False)
+        self.frames.write(frame)
+        self.offsets.append(self.offsets[-1] + len(frame))
+        self.is_blank = self.is_blank and not data
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def num_bytes(self) -> int:
+        return _HEADER.size + 8 * len(self.offsets) + self.offsets[-1] + len(_SLACK)
+
+    def write(self, file: IO[bytes]) -> None:
+        file.write(_HEADER.pack(LIST_MAGIC, LIST_VERSION, len(self)))
+        file.write(np.array(self.offsets, "<i8").tobytes())
+        self.frames.seek(0)
+        shutil.copyfileobj(self.frames, file, 1 << 20)
+        file.write(_SLACK)
+
+
+def _assemble(file: IO[bytes], sequences: _FlatList, notes: _FlatList, lengths: NDArray[np.int64]) -> None:
     """Put the parts of the official layout one behind the other."""
-    list_header = _HEADER.pack(LIST_MAGIC, LIST_VERSION, len(lengths)) + offsets.tobytes()
-    list_size = len(list_header) + frames.tell() + len(_SLACK)
-    lengths_blob = io.BytesIO()
-    np.lib.format.write_array(lengths_blob, lengths, version=(1, 0))
-    lengths_size = lengths_blob.tell()
-    header = dump_header({SEQUENCES: (0, list_size, FLAT_LIST), LENGTHS: (list_size, lengths_size, ARRAY)})
+    counts = _array_header("<i8", len(lengths)) + lengths.tobytes()
+    # With no sequence the counts are an array of none, which is what the sequences are then.
+    blobs: dict[str, tuple[int, bytes, _FlatList | None]] = {
+        SEQUENCES: (FLAT_LIST, b"", sequences) if len(sequences) else (ARRAY, counts, None),
+        LENGTHS: (ARRAY, counts, None),
+    }
+    if not notes.is_blank:
+        blobs[NOTES] = (ARRAY, _array_header("|u1", notes.num_bytes()), notes)
+    entries: dict[str, tuple[int, int, int]] = {}
+    end = 0
+    for key, (type_, head, flat_list) in blobs.items():
+        size = len(head) + (flat_list.num_bytes() if flat_list else 0)
+        entries[key] = (end, size, type_)
+        end += size
+    header = dump_header(entries)
     dictionary_header = _HEADER.pack(DICTIONARY_MAGIC, DICTIONARY_VERSION, len(header)) + header
-    size = len(dictionary_header) + list_size + lengths_size
-    np.lib.format.write_array_header_1_0(file, {"descr": "|i1", "fortran_order": False, "shape": (size,)})
+    file.write(_array_header("|i1", len(dictionary_header) + end))
     file.write(dictionary_header)
-    file.write(list_header)
-    frames.seek(0)
-    shutil.copyfileobj(frames, file, 1 << 20)
-    file.write(_SLACK)
-    file.write(lengths_blob.getvalue())
+    for _, head, flat_list in blobs.values():
+        file.write(head)
+        if flat_list:
+            flat_list.write(file)
+
+
+def _array_header(descr: str, length: int) -> bytes:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": (length,)})
+    return header.getvalue()
 
 
 def _numbers(path: Path, data: memoryview) -> tuple[int, int, int]:
@@ -175,11 +225,25 @@ def _dictionary(path: Path, data: memoryview, header_size: int) -> Sequences:
         raise FormatError(path, f"has a header with {error}") from error
     blobs = blobs[header_size:]
     sequences = _blob(path, blobs, entries, SEQUENCES, FLAT_LIST)
+    if sequences is None and (none := _blob(path, blobs, entries, SEQUENCES, ARRAY)) is not None:
+        return _empty(path, none)
     if sequences is None:
         raise FormatError(path, "holds no sequences")
     offsets, frames = _flat_list(path, sequences)
     ids = _ids(path, _blob(path, blobs, entries, IDS, ARRAY), len(offsets) - 1)
-    return Sequences(path, offsets, frames, ids)
+    notes = _notes(path, _blob(path, blobs, entries, NOTES, ARRAY), len(offsets) - 1)
+    return Sequences(path, offsets, frames, ids, notes)
+
+
+def _empty(path: Path, data: memoryview) -> Sequences:
+    """A list of no sequences, which is an array."""
+    try:
+        shape, _, _ = _array_in(data)
+    except _NO_ARRAY as error:
+        raise FormatError(path, "has damaged sequences") from error
+    if shape != (0,):
+        raise FormatError(path, f"should hold a list of sequences, and has an array of shape {shape}")
+    return Sequences(path, np.zeros(1, np.int64), memoryview(b""))
 
 
 def _blob(path: Path, blobs: memoryview, entries: object, key: str, type_: int) -> memoryview | None:
@@ -213,15 +277,37 @@ def _ids(path: Path, data: memoryview | None, count: int) -> NDArray[np.generic]
     """The names of the sketches, an embedded .npy, left where it is."""
     if data is None or not count:
         return None
-    start = io.BytesIO(data[:_LARGEST_ARRAY_HEADER])
     try:
-        version = np.lib.format.read_magic(start)
-        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read_header(start)
+        shape, dtype, values = _array_in(data)
         fits = shape == (count,) and not dtype.hasobject
-        ids = np.frombuffer(data[start.tell() :], dtype, count) if fits else None
+        ids = np.frombuffer(values, dtype, count) if fits else None
     except _NO_ARRAY as error:
         raise FormatError(path, "has damaged sketch names") from error
     if ids is None:
         raise FormatError(path, f"should name {count} sketches, but its names are {dtype} of shape {shape}")
     return ids
+
+
+def _notes(path: Path, data: memoryview | None, count: int) -> Sequences | None:
+    """The notes on the sequences: an embedded .npy of bytes that are a flat list, left where it is."""
+    if data is None or not count:
+        return None
+    try:
+        shape, dtype, values = _array_in(data)
+    except _NO_ARRAY as error:
+        raise FormatError(path, "has damaged notes") from error
+    if dtype != np.uint8 or shape != (len(values),):
+        raise FormatError(path, f"has damaged notes: {dtype} of shape {shape}")
+    offsets, frames = _flat_list(path, values)
+    if len(offsets) - 1 != count:
+        raise FormatError(path, f"has notes on {len(offsets) - 1} sequences, but {count} sequences")
+    return Sequences(path, offsets, frames)
+
+
+def _array_in(data: memoryview) -> tuple[tuple[int, ...], np.dtype[Any], memoryview]:
+    """The shape, type and bytes of an embedded .npy; one of `_NO_ARRAY` if it is none."""
+    start = io.BytesIO(data[:_LARGEST_ARRAY_HEADER])
+    version = np.lib.format.read_magic(start)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(start)
+    return shape, dtype, data[start.tell() :]

@@ -4,25 +4,29 @@ Nodes are numbered as they come: 0 is everything outside the sketch, then each e
 end. A constraint follows the last node it refers to, and lists its nodes from the last to the first. Three things that
 a sketch of ours may say have no word here: which of a constraint's places is which, beyond their kinds; the origin and
 the axes, which are external like everything outside; a point on a curve or two lines in line, which are coincident.
-A note among the constraint's parameters keeps them for us; the official library passes it over.
+Parameters of our own keep them for us; they are written beside the sequence, since the official library refuses them.
+Files of ours that have them in the sequence are read the same way.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import repeat
 from pathlib import Path
 
 from sketchdnn.formats.found import Found, Skipped
-from sketchdnn.geometry import EXTERNAL, Kind, Part, Ref, Sketch
+from sketchdnn.geometry import EXTERNAL, Kind, Part, Ref, Sketch, SketchError
 
 from .constraints import NAMES, SUBNODE, file_form, note_of
 from .container import Sequences, open_sequences, writing
 from .drafts import DAMAGED, LEFT_OUT, OUTSIDE, Draft, Target, assemble
 from .entities import Entities, entity_of
+from .notes import Notes, apart, dump_notes, load_notes
 from .ops import STRUCTURE, EntityType, Op, PickleError, SubnodeType, load_ops
 from .pickling import dump_ops
 
+_DAMAGED_NOTES = "damaged notes beside a sequence"
 # Sequences turned into columns together: enough for numpy to pay, little enough to stream.
 _TOGETHER = 256
 
@@ -50,12 +54,12 @@ def write(sketches: Iterable[Sketch], path: Path) -> None:
     """A file that the official library opens, written as the sketches come. Without units they are taken as metres."""
     with writing(path) as add:
         for sketch in sketches:
-            ops = ops_of(sketch)
-            add(dump_ops(ops), len(ops))
+            ops, notes = apart(ops_of(sketch))
+            add(dump_ops(ops), len(ops), dump_notes(notes))
 
 
 def ops_of(sketch: Sketch) -> list[Op]:
-    """The sequence that means a sketch."""
+    """The sequence that means a sketch, with parameters of our own."""
     sketch = sketch.in_units("m")
     nodes: list[list[Op]] = [[slice(int(EntityType.EXTERNAL), {})]]  # each node, then the edges that follow it
     node_of: defaultdict[tuple[int | None, Part], int] = defaultdict(int)  # whatever is outside the sketch is node 0
@@ -82,7 +86,8 @@ def ops_of(sketch: Sketch) -> list[Op]:
 def _read_some(sequences: Sequences, start: int, stop: int) -> Iterator[Found]:
     entities = Entities()
     drafts: list[Draft | Skipped] = []
-    for owner, data in enumerate(sequences.pickles(start, stop)):
+    texts = repeat(b"") if sequences.notes is None else sequences.notes.pickles(start, stop)
+    for owner, (data, text) in enumerate(zip(sequences.pickles(start, stop), texts, strict=False)):
         if isinstance(data, Skipped):
             drafts.append(data)
             continue
@@ -93,26 +98,39 @@ def _read_some(sequences: Sequences, start: int, stop: int) -> Iterator[Found]:
             continue
         index = start + owner
         draft = Draft({"source": "sketchgraphs", "id": sequences.id_of(index), "index": index})
-        _follow(ops, owner, entities, draft)
+        _follow(ops, _notes(text, draft), owner, entities, draft)
         drafts.append(draft)
     yield from assemble(drafts, entities)
 
 
-def _follow(ops: list[Op], owner: int, entities: Entities, draft: Draft) -> None:
+def _notes(text: bytes | Skipped, draft: Draft) -> Notes:
+    """The notes beside a sequence; damaged ones are counted, and the sequence is read without."""
+    try:
+        if not isinstance(text, Skipped):
+            return load_notes(text)
+    except SketchError:
+        pass
+    draft.skipped[_DAMAGED_NOTES] += 1
+    return {}
+
+
+def _follow(ops: list[Op], notes: Notes, owner: int, entities: Entities, draft: Draft) -> None:
     """Gather the entities and constraints of a sequence."""
     nodes: list[Target] = []
+    number = -1
     for op in ops:
         if op.step is None:
             nodes.append(_node(op, owner, entities))
             continue
         code, refs, params = op.start, op.stop, op.step
+        number += code != SUBNODE
         # A short pickle is not checked as it is made: references and parameters may be anything.
         is_sound = type(refs) is tuple and all(type(r) is int and 0 <= r < len(nodes) for r in refs)
         if code == SUBNODE and is_sound and len(refs) == 2:
             part, entity = refs
             nodes[part] = Target(nodes[entity].entity, nodes[part].part)
         elif is_sound and 0 <= code < len(NAMES) and type(params) is dict:
-            draft.constraints.append((NAMES[code], tuple(nodes[r] for r in refs), params))
+            draft.constraints.append((NAMES[code], tuple(nodes[r] for r in refs), notes.get(number, {}) | params))
         else:
             draft.skipped[DAMAGED] += 1
 

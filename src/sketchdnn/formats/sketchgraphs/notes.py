@@ -1,0 +1,57 @@
+"""Parameters of constraints that the official library does not know, kept beside the sequence they belong to.
+
+One JSON object a sequence: the number of a constraint, counted as the sequence lists them from 0 without the edges that
+tie parts to their entities, and its parameters. They are put back where a sequence is read.
+
+    {"4": {"name": "Weight", "value": 2.0}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sketchdnn.formats.records import dumps, loads
+from sketchdnn.geometry import SketchError
+
+from .constraints import SUBNODE, Scalar, is_official, plain
+from .ops import Op
+
+Notes = dict[int, dict[str, Scalar]]
+_LONGEST_NUMBER = 9
+
+
+def apart(ops: Iterable[Op]) -> tuple[list[Op], Notes]:
+    """A sequence with what the official library knows, and the notes that hold the rest."""
+    official: list[Op] = []
+    notes: Notes = {}
+    number = 0
+    for op in ops:
+        if op.step is None or op.start == SUBNODE:
+            official.append(op)
+            continue
+        known = {key: value for key, value in op.step.items() if is_official(key, value)}
+        if len(known) < len(op.step):
+            notes[number] = {key: value for key, value in op.step.items() if key not in known}
+        official.append(slice(op.start, op.stop, known))
+        number += 1
+    return official, notes
+
+
+def dump_notes(notes: Notes) -> bytes:
+    """The notes of a sequence as text; none are no text."""
+    return dumps(notes).encode("ascii") if notes else b""
+
+
+def load_notes(text: bytes) -> Notes:
+    """The notes that text holds; `SketchError` if it is not such text."""
+    if not text:
+        return {}
+    try:
+        items = loads(text.decode("ascii"))
+    except UnicodeDecodeError as error:
+        raise SketchError("notes that are not ASCII") from error
+    if not isinstance(items, dict):
+        raise SketchError("notes that are not an object")
+    if not all(len(key) <= _LONGEST_NUMBER and key.isdecimal() and isinstance(items[key], dict) for key in items):
+        raise SketchError("a note without the number of its constraint, or without parameters")
+    return {int(key): plain(note) for key, note in items.items()}
