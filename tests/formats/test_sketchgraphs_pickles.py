@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from sketchdnn.formats.found import FormatError, Skipped
 from sketchdnn.formats.sketchgraphs import read, read_table, write
 from sketchdnn.formats.sketchgraphs.container import writing
+from sketchdnn.formats.sketchgraphs.notes import apart
 from sketchdnn.formats.sketchgraphs.ops import ALLOWED, UNCHECKED_BYTES, PickleError, load_ops, load_plain
 from sketchdnn.formats.sketchgraphs.pickling import dump_header, dump_ops
 from sketchdnn.formats.sketchgraphs.sketches import ops_of
@@ -81,13 +82,14 @@ def test_the_official_classes_come_out_of_our_files(tmp_path: Path) -> None:
     magic, version, size = struct.unpack_from("<3q", data)
     assert (magic, version) == (87374267, 1)
     header = pickle.loads(data[24 : 24 + size])
-    assert list(header) == ["sequences", "sequence_lengths"]
+    assert list(header) == ["sequences", "sequence_lengths", "sketchdnn_notes"]
     blobs = data[24 + size :]
     offset, length, kind = header["sequence_lengths"]
     lengths = np.load(io.BytesIO(blobs[offset : offset + length]), allow_pickle=False)
     assert kind == 1
     assert lengths.dtype == np.int64
-    assert offset + length == len(blobs)
+    start, size, note_kind = header["sketchdnn_notes"]
+    assert (start, start + size, note_kind) == (offset + length, len(blobs), 1)
     offset, length, kind = header["sequences"]
     flat = blobs[offset : offset + length]
     magic, version, number = struct.unpack_from("<3q", flat)
@@ -105,7 +107,7 @@ def test_the_official_classes_come_out_of_our_files(tmp_path: Path) -> None:
         check=True,
     )
     for line, raw, sketch, count in zip(done.stdout.splitlines(), raws, sketches, lengths.tolist(), strict=True):
-        ops = ops_of(sketch)
+        ops, _ = apart(ops_of(sketch))
         expected = [
             ["NodeOp", "SubnodeType" if op.start > 100 else "EntityType", op.start, op.stop]
             if op.step is None

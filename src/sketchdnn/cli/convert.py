@@ -87,10 +87,16 @@ def _options(height: str | None, **flags: bool) -> dict[str, Any]:
 
 
 def report(result: Conversion, console: Console) -> None:
-    """What was written, and below it one line for each reason that kept something out, the commonest first."""
+    """What was written, and below it one line for each reason that kept out or changed something, the commonest first."""
     noun = "sketch" if result.written == 1 else "sketches"
     console.print(f"{shown(result.target)}: {result.written:,} {noun}")
-    for reason, count in result.skipped.most_common(_MOST_REASONS):
-        console.print(f"skipped {count:,} × {reason}")
-    if more := sum(Counter(result.skipped).values()) - sum(c for _, c in result.skipped.most_common(_MOST_REASONS)):
-        console.print(f"skipped {more:,} × other reasons")
+    _list("skipped", result.skipped, console)
+    _list("changed", result.changed, console)
+
+
+def _list(what: str, reasons: Counter[str], console: Console) -> None:
+    common = reasons.most_common(_MOST_REASONS)
+    for reason, count in common:
+        console.print(f"{what} {count:,} × {reason}")
+    if more := reasons.total() - sum(count for _, count in common):
+        console.print(f"{what} {more:,} × other reasons")

@@ -2,7 +2,7 @@
 
 from .conversion import Conversion, convert
 from .format import Format
-from .found import FormatError, Found, Reading, Skipped, gather, shown
+from .found import FormatError, Found, Losses, Reading, Skipped, gather, shown
 from .registry import FORMATS, format_of, read, scan, write, writer_of
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Format",
     "FormatError",
     "Found",
+    "Losses",
     "Reading",
     "Skipped",
     "convert",

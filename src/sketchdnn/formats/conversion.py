@@ -14,7 +14,7 @@ from typing import Any
 from sketchdnn.geometry import GeometryError, Sketch
 
 from .format import Format
-from .found import FormatError, Found, Skipped, UnfitError, reason_of
+from .found import FormatError, Found, Losses, Skipped, UnfitError, reason_of
 from .registry import scan, write, writer_of
 
 DEFAULT_FORMAT = "json"  # of the files in a folder
@@ -23,11 +23,18 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
 @dataclass(slots=True)
 class Conversion:
-    """What became of a source: how many sketches were written, and how often each reason kept something out."""
+    """What became of a source: how many sketches were written, how often each reason kept something out, and how often
+    each changed something, such as a constraint that is switched off."""
 
     target: Path
     written: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+
+    def lose(self, losses: Losses) -> None:
+        """Count what writing lost."""
+        self.skipped.update(losses.left_out)
+        self.changed.update(losses.changed)
 
 
 def convert(
@@ -53,12 +60,12 @@ def convert(
     if units is not None:
         Sketch(()).in_units(units)  # refuses what is no unit, which is no fault of the file
     result = Conversion(target)
-    sketches = _holding(change(_counted(Path(source), result, units, on_found)), result, chosen)
+    sketches = change(_counted(Path(source), result, units, on_found))
     if into_folder:
         _write_each(sketches, result, chosen, options)
     else:
         some = sketches if chosen.holds_many else _single(sketches, Path(source), target, chosen)
-        write(some, target, chosen.name, **options)
+        result.lose(write(some, target, chosen.name, **options))
     return result
 
 
@@ -76,14 +83,6 @@ def _counted(
     if not result.written:
         reasons = "; ".join(f"{count} × {reason}" for reason, count in result.skipped.most_common(5))
         raise FormatError(source, f"holds no sketch that can be read{': ' if reasons else ''}{reasons}")
-
-
-def _holding(sketches: Iterator[Sketch], result: Conversion, chosen: Format) -> Iterator[Sketch]:
-    """The same sketches, and a count of what the format cannot hold of them."""
-    for sketch in sketches:
-        if sketch.constraints and not chosen.keeps_constraints:
-            result.skipped[f"a constraint, which {chosen.name} cannot hold"] += len(sketch.constraints)
-        yield sketch
 
 
 def _measured(sketch: Sketch, units: str, source: Path) -> Sketch:
@@ -115,7 +114,8 @@ def _write_each(sketches: Iterable[Sketch], result: Conversion, chosen: Format, 
         with tempfile.TemporaryDirectory(prefix=".sketchdnn-", dir=folder.parent) as aside:
             for number, sketch in enumerate(sketches, start=1):
                 try:
-                    write(sketch, Path(aside, _name(sketch, number, names) + suffix), chosen.name, **options)
+                    file = Path(aside, _name(sketch, number, names) + suffix)
+                    result.lose(write(sketch, file, chosen.name, **options))
                 except UnfitError as error:
                     unfit.append(error)
             result.written -= len(unfit)
@@ -123,8 +123,8 @@ def _write_each(sketches: Iterable[Sketch], result: Conversion, chosen: Format, 
             if not result.written:
                 raise FormatError(folder, f"cannot be written: no sketch fits, the last one {unfit[-1].reason}")
             folder.mkdir(exist_ok=True)
-            for file in Path(aside).iterdir():
-                file.replace(folder / file.name)
+            for whole in Path(aside).iterdir():
+                whole.replace(folder / whole.name)
     except OSError as error:
         raise FormatError(folder, f"cannot be written ({error.strerror or error})") from error
 

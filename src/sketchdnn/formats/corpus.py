@@ -10,21 +10,30 @@ our own files, where there are any. What each record says besides its primitives
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from sketchdnn.geometry import Sketch
 
 from .format import Format
-from .found import Skipped
+from .found import Losses, Skipped
 from .json_files import LINE_SUFFIXES, lines, read_lines, write_lines
 
 _FIRST_ROW = re.compile(rb'"primitives"\s*:\s*\[\s*\["[LCAP]"')
 
 
-def write(sketches: Iterable[Sketch], path: Path) -> None:
-    """A record a line, in rows."""
-    write_lines(sketches, path, compact=True)
+def write(sketches: Iterable[Sketch], path: Path) -> Losses:
+    """A record a line, in rows, which have no room for keys of a primitive's own."""
+    losses = Losses()
+
+    def counted() -> Iterator[Sketch]:
+        for sketch in sketches:
+            if isinstance(kept := sketch.extra.get("primitives"), Mapping):
+                losses.left_out["a primitive's own keys, which corpus cannot hold"] += len(kept)
+            yield sketch
+
+    write_lines(counted(), path, compact=True)
+    return losses
 
 
 def _recognises(path: Path, head: bytes) -> bool:

@@ -23,8 +23,8 @@ from .atomic import replacing
 from .dxf_entities import CONSTRUCTION_LAYER, NO_LENGTH, TooManyEntitiesError, primitives_of
 from .dxf_polylines import Polyline
 from .dxf_polylines import polylines as polylines_of
-from .format import Format, only_one
-from .found import FormatError, Found, Skipped
+from .format import Format, losses_of, only_one
+from .found import FormatError, Found, Losses, Skipped
 
 if TYPE_CHECKING:
     from ezdxf.document import Drawing
@@ -75,17 +75,22 @@ def read(path: Path) -> Iterator[Found]:
     yield from (Skipped(reason, count=count) for reason, count in skipped.items() if count)
 
 
-def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) -> None:
+def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) -> Losses:
     """One sketch as a DXF of version R2010: the same sketch gives the same bytes.
 
     An entity a primitive, in the sketch's order; or where curves join, a polyline for each loop and chain.
     """
     sketch = only_one(sketches, path)
+    items = list(polylines_of(sketch) if polylines else sketch)
     with _no_clock(), replacing(path) as temporary:
-        _document(sketch, polylines_of(sketch) if polylines else sketch).saveas(temporary)
+        _document(sketch, items).saveas(temporary)
+    losses = losses_of(sketch, "dxf")
+    if moved := sum(item.joined for item in items if isinstance(item, Polyline)):
+        losses.changed["a gap between ends, closed where a polyline has one corner"] = moved
+    return losses
 
 
-FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, keeps_constraints=False, options=("polylines",))
+FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, options=("polylines",))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,14 +16,17 @@ from .wires import Corner, Wire, corners
 
 # An arc that turns by less is read back as a line.
 _LEAST_SWEEP = 1e-5
+# A gap below this part of the size is none.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Polyline:
-    """Corners, and whether the way leads from the last back to the first."""
+    """Corners, whether the way leads from the last back to the first, and how many corners join ends that lie apart."""
 
     wire: Wire
     closed: bool
+    joined: int = 0
 
 
 def polylines(sketch: Sketch) -> Iterator[Polyline | Primitive]:
@@ -41,7 +45,7 @@ def polylines(sketch: Sketch) -> Iterator[Polyline | Primitive]:
         wire = corners(edges, sketch.primitives) + (() if end is None else (end,))
         if _says(wire, edges, sketch, closed=end is None):
             taken.update(edge.primitive for edge in edges)
-            yield Polyline(wire, end is None)
+            yield Polyline(wire, end is None, _joined(wire, edges, sketch))
     yield from (primitive for i, primitive in enumerate(sketch) if i not in taken)
 
 
@@ -52,6 +56,17 @@ def _says(wire: Wire, edges: Sequence[Edge], sketch: Sketch, *, closed: bool) ->
         if start.at == end.at or not _same(sketch.primitives[edge.primitive], start, end, within):
             return False
     return True
+
+
+def _joined(wire: Wire, edges: Sequence[Edge], sketch: Sketch) -> int:
+    """How many curves end elsewhere than the next one begins, by more than rounding."""
+    least = _ROUNDING * bounds(sketch).size
+    gaps = 0
+    for edge, corner in zip(edges, wire[1:] + wire[:1], strict=False):
+        primitive = sketch.primitives[edge.primitive]
+        if isinstance(primitive, Line | Arc):
+            gaps += math.dist(primitive.end if edge.forward else primitive.start, corner.at) > least
+    return gaps
 
 
 def _same(primitive: Primitive, start: Corner, end: Corner, within: float) -> bool:

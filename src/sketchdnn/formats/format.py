@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from sketchdnn.geometry import Sketch
 
-from .found import FormatError, Found
+from .found import FormatError, Found, Losses
 
 # How much of a file `recognises` is shown.
 HEAD_BYTES = 4096
+
+# Keys that readers add: where a sketch came from. It is no loss if a format does not hold them.
+_PROVENANCE = frozenset({"id", "source", "index", "group", "dropped_entities"})
+_UNIT_NAMES = {"m": "metres", "mm": "millimetres"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +26,8 @@ class Format:
 
     `read` streams what it finds, so that a file larger than memory can be read; it raises `FormatError` for a file that
     is not in this format at all. `write` takes any iterable, so that a stream can be written as it is read, and leaves
-    a whole file or none; `options` names the keywords it takes besides. `recognises(path, head)` judges by name and
-    first bytes. `keeps_constraints` is false where writing leaves them out, so that the loss can be told.
+    a whole file or none; it returns what the file does not hold of the sketches, or None where it holds all. `options`
+    names the keywords it takes besides. `recognises(path, head)` judges by name and first bytes.
     """
 
     name: str
@@ -30,9 +35,23 @@ class Format:
     holds_many: bool
     recognises: Callable[[Path, bytes], bool]
     read: Callable[[Path], Iterator[Found]] | None = None
-    write: Callable[..., None] | None = None
-    keeps_constraints: bool = True
+    write: Callable[..., Losses | None] | None = None
     options: tuple[str, ...] = ()
+
+
+def losses_of(
+    sketch: Sketch, name: str, *, constraints: bool = False, keys: Collection[str] = (), units: str | None = None
+) -> Losses:
+    """What the format `name` loses of a sketch if it holds no constraints, no keys but these, and has `units` only."""
+    left_out: Counter[str] = Counter()
+    changed: Counter[str] = Counter()
+    if sketch.constraints and not constraints:
+        left_out[f"a constraint, which {name} cannot hold"] = len(sketch.constraints)
+    if lost := len(sketch.extra.keys() - _PROVENANCE - set(keys)):
+        left_out[f"a key of the file's own, which {name} cannot hold"] = lost
+    if units is not None and sketch.units is None:
+        changed[f"a sketch without units, taken to be in {_UNIT_NAMES[units]}"] = 1
+    return Losses(left_out, changed)
 
 
 def only_one(sketches: Iterable[Sketch], path: Path) -> Sketch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sketchdnn.geometry import Sketch, SketchError
@@ -42,6 +42,19 @@ class Skipped:
 
 
 Found = Sketch | Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What writing left out of sketches, and what it changed in them: how often, by reason."""
+
+    left_out: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+
+    def update(self, other: Losses) -> None:
+        """Add the counts of another."""
+        self.left_out.update(other.left_out)
+        self.changed.update(other.changed)
 
 
 def reason_of(error: SketchError) -> str:

@@ -19,9 +19,10 @@ from typing import Any
 from sketchdnn.geometry import Part, Sketch, SketchError
 
 from .atomic import replacing
-from .format import Format
-from .found import FormatError, Found, Skipped
+from .format import Format, losses_of
+from .found import FormatError, Found, Losses, Skipped
 from .onshape_features import Json, feature_of, noted
+from .sketchgraphs.constraints import LOST_PARAMETER, lost_parameters
 from .sketchgraphs.drafts import DAMAGED, LEFT_OUT, OUTSIDE, Draft, Target, assemble
 from .sketchgraphs.entities import Entities
 from .sketchgraphs.ops import EntityType
@@ -67,9 +68,10 @@ def read(path: Path) -> Iterator[Found]:
     yield from _sketches(features, path.stem)
 
 
-def write(sketches: Iterable[Sketch], path: Path) -> None:
+def write(sketches: Iterable[Sketch], path: Path) -> Losses:
     """One sketch as the body of a call to the API, several as the features of a document."""
-    stream = iter(sketches)
+    losses = Losses()
+    stream = _counted(sketches, losses)
     first = list(islice(stream, 2))
     if not first:
         raise FormatError(path, "is to hold sketches, and there is none")
@@ -85,6 +87,18 @@ def write(sketches: Iterable[Sketch], path: Path) -> None:
         raise FormatError(path, f"would be larger than {LARGEST_FILE >> 20} MiB; write to a folder, a file a sketch")
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="ascii")
+    return losses
+
+
+def _counted(sketches: Iterable[Sketch], losses: Losses) -> Iterator[Sketch]:
+    """The same sketches, and what a feature cannot hold of them."""
+    for sketch in sketches:
+        losses.update(losses_of(sketch, "onshape", constraints=True, keys=("name",), units="m"))
+        if lost := lost_parameters(sketch):
+            losses.left_out[LOST_PARAMETER] += lost
+        if outside := sum(ref.part is Part.EXTERNAL for c in sketch.constraints for ref in c.refs):
+            losses.changed["a reference to something outside the sketch, written as an empty query"] += outside
+        yield sketch
 
 
 def _text(value: Json) -> str:

@@ -16,7 +16,7 @@ from sketchdnn.geometry import Sketch, SketchError
 from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
 from .containers import folder_files, is_tar, tar_files
 from .format import HEAD_BYTES, Format
-from .found import FormatError, Found, Reading, Skipped, gather, reason_of
+from .found import FormatError, Found, Losses, Reading, Skipped, gather, reason_of
 
 # A file is read by the first that recognises it, so those that look at the content come before those that trust a name.
 FORMATS: tuple[Format, ...] = (
@@ -63,8 +63,10 @@ def write(
     path: str | Path,
     format: str | None = None,  # noqa: A002
     **options: Any,
-) -> None:
+) -> Losses:
     """Write one sketch or many, in the named format or the one that the suffix of `path` means.
+
+    Returns what the file does not hold of them, or holds changed.
 
     `options` are the format's own: `height=5` (millimetres) of a solid or script, `polylines=True` of a DXF,
     `dimensions=True` of a FreeCAD document.
@@ -74,7 +76,7 @@ def write(
     if chosen.write is None:  # writer_of offers none such
         raise FormatError(path, f"{chosen.name} is read only")
     try:
-        chosen.write((sketches,) if isinstance(sketches, Sketch) else sketches, path, **options)
+        return chosen.write((sketches,) if isinstance(sketches, Sketch) else sketches, path, **options) or Losses()
     except OSError as error:
         raise FormatError(path, f"cannot be written ({error.strerror or error})") from error
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from sketchdnn.geometry import MM_PER_UNIT, Arc, Box, Circle, Line, Point, Primitive, Sketch, SketchError, bounds
 
 from .atomic import replacing
-from .format import Format, only_one
-from .found import Found, Skipped, reason_of
+from .format import Format, losses_of, only_one
+from .found import Found, Losses, Skipped, reason_of
 from .svg_elements import Element, elements
 from .svg_shapes import SHAPES, shape_primitives
 from .svg_transform import MM_PER_PIXEL, Affine, physical_length
@@ -31,11 +31,12 @@ _DARK, _PALE = "#1b1f24", "#7a869a"
 _LONGEST_ARC = math.tau - 0.1
 
 
-def write(sketches: Iterable[Sketch], path: Path) -> None:
+def write(sketches: Iterable[Sketch], path: Path) -> Losses:
     """One drawing of one sketch."""
     sketch = only_one(sketches, path)
     with replacing(path) as temporary:
         temporary.write_text(to_svg(sketch), encoding="utf-8")
+    return losses_of(sketch, "svg")
 
 
 def to_svg(sketch: Sketch) -> str:
@@ -159,4 +160,4 @@ def _recognises(path: Path, head: bytes) -> bool:
     return b"<svg" in head or (path.suffix.lower() == ".svg" and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"))
 
 
-FORMAT = Format("svg", (".svg",), False, _recognises, read, write, keeps_constraints=False)
+FORMAT = Format("svg", (".svg",), False, _recognises, read, write)

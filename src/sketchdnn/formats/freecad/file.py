@@ -14,8 +14,8 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, tostring
 
 from sketchdnn.formats.atomic import replacing
-from sketchdnn.formats.format import Format
-from sketchdnn.formats.found import FormatError, Found, Skipped
+from sketchdnn.formats.format import Format, losses_of
+from sketchdnn.formats.found import FormatError, Found, Losses, Skipped
 from sketchdnn.geometry import Box, Sketch, SketchError, bounds
 
 from . import view
@@ -57,11 +57,12 @@ def read(path: Path) -> Iterator[Found]:
         yield from read_object(sketch)
 
 
-def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -> None:
+def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -> Losses:
     """A document with a sketch object for each; constraints that FreeCAD would refuse are in it, switched off.
 
     With `dimensions`, each gets those that its constraints lack until nothing is free to move.
     """
+    losses = Losses()
     names: list[str] = []
     boxes: list[Box] = []
     heads: list[bytes] = []
@@ -72,7 +73,9 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
         heads.append(f'<Object type="{_SKETCH}" name="{name}" Touched="1"/>\n'.encode())
         try:
             in_mm = sketch.in_units("mm")
-            object_ = to_object(settled(in_mm) if dimensions else in_mm, name)
+            object_, inactive = to_object(settled(in_mm) if dimensions else in_mm, name)
+            losses.changed.update(inactive)
+            losses.update(losses_of(sketch, "freecad", constraints=True, keys=sketch.extra, units="mm"))
             objects.append(tostring(object_, encoding="utf-8"))
             names.append(name)
             boxes.extend([bounds(in_mm)] if len(in_mm) else [])
@@ -87,6 +90,7 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
             info = zipfile.ZipInfo(member)  # which has no time: the same sketch gives the same bytes
             info.external_attr = 0o644 << 16
             archive.writestr(info, content, zipfile.ZIP_DEFLATED)
+    return losses
 
 
 FORMAT = Format(

@@ -13,7 +13,7 @@ from . import geometry, relation
 from .meaning import OnMissingGeometryError, constraint_of
 from .notes import PROPERTY, recall, to_notes
 from .relation import Relation, printable
-from .selection import say
+from .selection import REPORTED, say
 
 _DOC = "What FreeCAD has no place for; says which constraints are redundant or could not be said"
 _DYNAMIC = str(1 << 21)  # the status of a property that is not FreeCAD's own
@@ -37,8 +37,8 @@ def read_object(of: Element) -> Iterator[Found]:
     yield from (Skipped(reason, count=count) for reason, count in skipped.items())
 
 
-def to_object(sketch: Sketch, name: str) -> Element:
-    """The object of a sketch measured in millimetres."""
+def to_object(sketch: Sketch, name: str) -> tuple[Element, Counter[str]]:
+    """The object of a sketch measured in millimetres, and why some of its constraints are not active in it."""
     said = say(sketch)
     of = Element("Object", name=name)
     properties = SubElement(of, "Properties", Count="4")
@@ -51,7 +51,7 @@ def to_object(sketch: Sketch, name: str) -> Element:
     notes = [Element("String", value=note) for note in to_notes(sketch, said)]
     ours = _add_list(properties, PROPERTY, "App::PropertyStringList", "StringList", notes)
     ours.attrib |= {"group": PROPERTY, "doc": _DOC, "attr": "0", "ro": "0", "hide": "0", "status": _DYNAMIC}
-    return of
+    return of, Counter(REPORTED[s.note] for s in said if s.note)
 
 
 def _read_geometry(of: Element, skipped: Counter[str]) -> tuple[list[Primitive], list[int | None]]:

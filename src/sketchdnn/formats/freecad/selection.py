@@ -24,6 +24,15 @@ TOO_SMALL = "what it refers to is too small or too close together to be solved: 
 UNSAID = "FreeCAD has no such constraint for what it refers to: it is only noted here"
 OUTSIDE = "it refers to something outside the sketch: it is only noted here"
 
+# The same in a report of what writing has changed.
+REPORTED = {
+    REDUNDANT: "a constraint switched off in FreeCAD: it follows from the others",
+    MISSED: "a constraint switched off in FreeCAD: the geometry does not satisfy it ('sketchdnn constrain' moves it)",
+    TOO_SMALL: "a constraint switched off in FreeCAD: what it refers to is too small or too close together",
+    UNSAID: "a constraint only noted in the file: FreeCAD has no such constraint for what it refers to",
+    OUTSIDE: "a constraint only noted in the file: it refers to something outside the sketch",
+}
+
 # How far a sketch may be from what a constraint demands, in parts of its size or radians.
 HOLDS = 1e-5
 

@@ -27,6 +27,7 @@ from sketchdnn.geometry import (
     Part,
     Primitive,
     Ref,
+    Sketch,
     SketchError,
 )
 from sketchdnn.geometry.constraints import LENGTHS
@@ -66,6 +67,7 @@ NAMES = (
     "Unknown",
 )
 NOTE = "sketchdnn"
+LOST_PARAMETER = "a constraint's parameter that is neither a number, a word nor a flag"
 SUBNODE = 101  # an edge that ties a part to its entity: structure, not a constraint
 
 _TYPES = {
@@ -205,6 +207,11 @@ def quantity(text: object, *, is_angle: bool) -> float | None:
 def plain(params: Mapping[str, Any]) -> dict[str, Scalar]:
     """Numbers, words and flags: all that a parameter of a constraint can be."""
     return {key: value for key, value in params.items() if type(key) is str and _is_plain(value)}
+
+
+def lost_parameters(sketch: Sketch) -> int:
+    """How many parameters of a sketch's constraints are no number, word or flag, and so are not written."""
+    return sum(len(constraint.extra) - len(plain(constraint.extra)) for constraint in sketch.constraints)
 
 
 def _recalled(text: object, name: str, refs: tuple[Ref, ...]) -> Constraint | None:

@@ -225,8 +225,8 @@ def _dictionary(path: Path, data: memoryview, header_size: int) -> Sequences:
         raise FormatError(path, f"has a header with {error}") from error
     blobs = blobs[header_size:]
     sequences = _blob(path, blobs, entries, SEQUENCES, FLAT_LIST)
-    if sequences is None and (none := _blob(path, blobs, entries, SEQUENCES, ARRAY)) is not None:
-        return _empty(path, none)
+    if sequences is None and _is_empty(_blob(path, blobs, entries, SEQUENCES, ARRAY)):
+        return Sequences(path, np.zeros(1, np.int64), memoryview(b""))
     if sequences is None:
         raise FormatError(path, "holds no sequences")
     offsets, frames = _flat_list(path, sequences)
@@ -235,15 +235,12 @@ def _dictionary(path: Path, data: memoryview, header_size: int) -> Sequences:
     return Sequences(path, offsets, frames, ids, notes)
 
 
-def _empty(path: Path, data: memoryview) -> Sequences:
-    """A list of no sequences, which is an array."""
+def _is_empty(data: memoryview | None) -> bool:
+    """Whether an entry is an array of nothing, as a list of no sequences is."""
     try:
-        shape, _, _ = _array_in(data)
-    except _NO_ARRAY as error:
-        raise FormatError(path, "has damaged sequences") from error
-    if shape != (0,):
-        raise FormatError(path, f"should hold a list of sequences, and has an array of shape {shape}")
-    return Sequences(path, np.zeros(1, np.int64), memoryview(b""))
+        return data is not None and _array_in(data)[0] == (0,)
+    except _NO_ARRAY:
+        return False
 
 
 def _blob(path: Path, blobs: memoryview, entries: object, key: str, type_: int) -> memoryview | None:

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator
 from itertools import repeat
 from pathlib import Path
 
-from sketchdnn.formats.found import Found, Skipped
+from sketchdnn.formats.format import losses_of
+from sketchdnn.formats.found import Found, Losses, Skipped
 from sketchdnn.geometry import EXTERNAL, Kind, Part, Ref, Sketch, SketchError
 
-from .constraints import NAMES, SUBNODE, file_form, note_of
+from .constraints import LOST_PARAMETER, NAMES, SUBNODE, file_form, lost_parameters, note_of
 from .container import Sequences, open_sequences, writing
 from .drafts import DAMAGED, LEFT_OUT, OUTSIDE, Draft, Target, assemble
 from .entities import Entities, entity_of
@@ -50,12 +51,17 @@ def read(path: Path) -> Iterator[Found]:
         yield from _read_some(sequences, start, min(start + _TOGETHER, len(sequences)))
 
 
-def write(sketches: Iterable[Sketch], path: Path) -> None:
+def write(sketches: Iterable[Sketch], path: Path) -> Losses:
     """A file that the official library opens, written as the sketches come. Without units they are taken as metres."""
+    losses = Losses()
     with writing(path) as add:
         for sketch in sketches:
             ops, notes = apart(ops_of(sketch))
             add(dump_ops(ops), len(ops), dump_notes(notes))
+            losses.update(losses_of(sketch, "sketchgraphs", constraints=True, units="m"))
+            if lost := lost_parameters(sketch):
+                losses.left_out[LOST_PARAMETER] += lost
+    return losses
 
 
 def ops_of(sketch: Sketch) -> list[Op]:

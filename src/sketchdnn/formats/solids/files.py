@@ -21,11 +21,11 @@ from typing import Any
 
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.formats.format import Format, only_one
-from sketchdnn.formats.found import FormatError, UnfitError
+from sketchdnn.formats.found import FormatError, Losses, UnfitError
 from sketchdnn.formats.wires import through
 from sketchdnn.geometry import Circle, Sketch
 
-from .regions import HEIGHT, Extrusion, Outline, extrusion
+from .regions import HEIGHT, Extrusion, Outline, extrusion, losses
 
 LIMIT_SECONDS = 120
 JOB = "SKETCHDNN_JOB"
@@ -37,12 +37,14 @@ _NO_TIME = b"1970-01-01T00:00:00"
 _NAME = "the CAD program"
 
 
-def _writer(kind: str) -> Callable[..., None]:
-    def write(sketches: Iterable[Sketch], path: Path, *, height: float = HEIGHT) -> None:
-        what = extrusion(only_one(sketches, path), height, path)
+def _writer(kind: str) -> Callable[..., Losses]:
+    def write(sketches: Iterable[Sketch], path: Path, *, height: float = HEIGHT) -> Losses:
+        sketch = only_one(sketches, path)
+        what = extrusion(sketch, height, path)
         program = _builder(path)
         with replacing(path) as temporary, tempfile.TemporaryDirectory(prefix="sketchdnn-") as folder:
             temporary.write_bytes(_build(program, what, kind, Path(folder), path))
+        return losses(sketch, kind)
 
     return write
 
@@ -128,7 +130,7 @@ def _stl(path: Path, head: bytes) -> bool:
 
 
 def _format(name: str, suffixes: tuple[str, ...], recognises: Callable[[Path, bytes], bool]) -> Format:
-    return Format(name, suffixes, False, recognises, write=_writer(name), keeps_constraints=False, options=("height",))
+    return Format(name, suffixes, False, recognises, write=_writer(name), options=("height",))
 
 
 STEP = _format("step", (".step", ".stp"), _step)

@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from sketchdnn.formats.found import FormatError, UnfitError
+from sketchdnn.formats.format import losses_of
+from sketchdnn.formats.found import FormatError, Losses, UnfitError
 from sketchdnn.formats.wires import Wire, outline
-from sketchdnn.geometry import Circle, Sketch, SketchError, profile
+from sketchdnn.geometry import Circle, Kind, Sketch, SketchError, profile
 
 HEIGHT = 10.0  # millimetres, where nobody says
 
@@ -53,3 +54,15 @@ def extrusion(sketch: Sketch, height: float, path: Path) -> Extrusion:
         if not loop.is_hole
     ]
     return Extrusion(tuple(regions), float(height), found.area)
+
+
+def losses(sketch: Sketch, name: str) -> Losses:
+    """What a solid or script of the format `name` does not hold of a sketch."""
+    lost = losses_of(sketch, name, units="mm")
+    if construction := sum(p.construction for p in sketch):
+        lost.left_out[f"construction geometry, which {name} cannot hold"] = construction
+    if points := sum(p.kind is Kind.POINT and not p.construction for p in sketch):
+        lost.left_out[f"a point, which {name} cannot hold"] = points
+    if name == "stl" and (curves := sum(p.kind in (Kind.CIRCLE, Kind.ARC) and not p.construction for p in sketch)):
+        lost.changed["a curve, which stl holds as flat facets"] = curves
+    return lost

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.formats.format import Format, only_one
+from sketchdnn.formats.found import Losses
 from sketchdnn.formats.wires import Wire, through
 from sketchdnn.geometry import Circle, Sketch, Vec
 
-from .regions import HEIGHT, Extrusion, Outline, extrusion
+from .regions import HEIGHT, Extrusion, Outline, extrusion, losses
 
 _CADQUERY = '''\
 """{what}. Written for CadQuery 2."""
@@ -77,11 +78,13 @@ def build123d_script(what: Extrusion) -> str:
     return _filled(_BUILD123D, what, blocks, ["part = " + extrudes[0], *(f"part += {one}" for one in extrudes[1:])])
 
 
-def _writer(script: Callable[[Extrusion], str]) -> Callable[..., None]:
-    def write(sketches: Iterable[Sketch], path: Path, *, height: float = HEIGHT) -> None:
-        code = script(extrusion(only_one(sketches, path), height, path))
+def _writer(script: Callable[[Extrusion], str], name: str) -> Callable[..., Losses]:
+    def write(sketches: Iterable[Sketch], path: Path, *, height: float = HEIGHT) -> Losses:
+        sketch = only_one(sketches, path)
+        code = script(extrusion(sketch, height, path))
         with replacing(path) as temporary:
             temporary.write_text(code, encoding="ascii")
+        return losses(sketch, name)
 
     return write
 
@@ -141,8 +144,7 @@ CADQUERY = Format(
     (".py", ".cadquery.py"),
     False,
     _recognises,
-    write=_writer(cadquery_script),
-    keeps_constraints=False,
+    write=_writer(cadquery_script, "cadquery"),
     options=("height",),
 )
 BUILD123D = Format(
@@ -150,7 +152,6 @@ BUILD123D = Format(
     (".build123d.py",),
     False,
     _recognises,
-    write=_writer(build123d_script),
-    keeps_constraints=False,
+    write=_writer(build123d_script, "build123d"),
     options=("height",),
 )
