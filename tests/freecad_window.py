@@ -106,5 +106,5 @@ if __name__ == "__main__":
     files = sorted(Path(sys.argv[1]).glob("*.FCStd"))
     with tempfile.TemporaryDirectory() as name:
         shown = [one["lit"] > 0 and all(one["visible"]) for one in look(files, Path(name), patience=1800)]
-    print(f"{sum(shown)} of {len(files)} documents are visible in FreeCAD's window")
+    print(f"{sum(shown)} of {len(files)} documents are visible in FreeCAD's window")  # noqa: T201
     sys.exit(not all(shown))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sketchdnn.formats import onshape
 from sketchdnn.formats.found import Skipped, gather
 from sketchdnn.formats.sketchgraphs import FORMAT, read, read_table
-from sketchdnn.formats.sketchgraphs.container import writing
 from sketchdnn.formats.sketchgraphs.ops import EntityType, Op
+from sketchdnn.formats.sketchgraphs.packing import writing
 from sketchdnn.formats.sketchgraphs.pickling import dump_ops
 from sketchdnn.geometry import (
     EXTERNAL,

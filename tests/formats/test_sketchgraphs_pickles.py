@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from sketchdnn.formats.found import FormatError, Skipped
 from sketchdnn.formats.sketchgraphs import read, read_table, write
-from sketchdnn.formats.sketchgraphs.container import writing
 from sketchdnn.formats.sketchgraphs.notes import apart
 from sketchdnn.formats.sketchgraphs.ops import ALLOWED, UNCHECKED_BYTES, PickleError, load_ops, load_plain
+from sketchdnn.formats.sketchgraphs.packing import writing
 from sketchdnn.formats.sketchgraphs.pickling import dump_header, dump_ops
 from sketchdnn.formats.sketchgraphs.sketches import ops_of
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch

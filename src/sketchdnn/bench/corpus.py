@@ -11,8 +11,9 @@ from typing import Any
 
 from sketchdnn.data.workers import run_all
 from sketchdnn.formats import FormatError
-from sketchdnn.formats.sketchgraphs.container import open_sequences, writing
+from sketchdnn.formats.sketchgraphs.container import open_sequences
 from sketchdnn.formats.sketchgraphs.ops import EntityType, Op, load_ops
+from sketchdnn.formats.sketchgraphs.packing import writing
 from sketchdnn.formats.sketchgraphs.pickling import dump_ops
 
 SEQUENCES_A_FILE = 62_500

@@ -87,7 +87,7 @@ def _options(height: str | None, **flags: bool) -> dict[str, Any]:
 
 
 def report(result: Conversion, console: Console) -> None:
-    """What was written, and below it one line for each reason that kept out or changed something, the commonest first."""
+    """What was written, and below it a line for each reason that kept out or changed something, the commonest first."""
     noun = "sketch" if result.written == 1 else "sketches"
     console.print(f"{shown(result.target)}: {result.written:,} {noun}")
     _list("skipped", result.skipped, console)

@@ -22,9 +22,9 @@ from .atomic import replacing
 from .format import Format, losses_of
 from .found import FormatError, Found, Losses, Skipped
 from .onshape_features import Json, feature_of, noted
-from .sketchgraphs.constraints import LOST_PARAMETER, lost_parameters
 from .sketchgraphs.drafts import DAMAGED, LEFT_OUT, OUTSIDE, Draft, Target, assemble
 from .sketchgraphs.entities import Entities
+from .sketchgraphs.notes import LOST_PARAMETER, lost_parameters
 from .sketchgraphs.ops import EntityType
 
 # Real files reach a few MiB; JSON may need 20 bytes of memory for one of its own.

@@ -1,8 +1,8 @@
 """A FreeCAD document is a zip file; its `Document.xml` says what objects there are, and sketches are among them.
 
 Nothing is unpacked to disk, and only that one member is looked at, up to `MAX_BYTES` of it. A sketch lies in a plane of
-its own: where that plane is in space is not kept. FreeCAD measures in millimetres. What we write has a `GuiDocument.xml`
-besides, without which FreeCAD's window stays empty.
+its own: where that plane is in space is not kept. FreeCAD measures in millimetres. What we write holds a second member,
+`GuiDocument.xml`, without which FreeCAD's window stays empty.
 """
 
 from __future__ import annotations

@@ -27,7 +27,6 @@ from sketchdnn.geometry import (
     Part,
     Primitive,
     Ref,
-    Sketch,
     SketchError,
 )
 from sketchdnn.geometry.constraints import LENGTHS
@@ -67,7 +66,6 @@ NAMES = (
     "Unknown",
 )
 NOTE = "sketchdnn"
-LOST_PARAMETER = "a constraint's parameter that is neither a number, a word nor a flag"
 SUBNODE = 101  # an edge that ties a part to its entity: structure, not a constraint
 
 _TYPES = {
@@ -97,18 +95,6 @@ _DIRECTIONS = {
     "MINIMUM": None,
     "HORIZONTAL": ConstraintType.HORIZONTAL_DISTANCE,
     "VERTICAL": ConstraintType.VERTICAL_DISTANCE,
-}
-# The parameters that the official library knows: quantities as text, and the values of its enumerations.
-_QUANTITIES = ("angle", "length")
-_HALF_SPACES = ("LEFT", "RIGHT")
-_FLAGS = (True, False, "TRUE", "FALSE", "True", "False")
-_ENUMERATIONS: dict[str, tuple[bool | str, ...]] = {
-    "direction": tuple(_DIRECTIONS),
-    "halfSpace0": _HALF_SPACES,
-    "halfSpace1": _HALF_SPACES,
-    "alignment": ("ANTI_ALIGNED", "ALIGNED"),
-    "aligned": _FLAGS,
-    "clockwise": _FLAGS,
 }
 _DIRECTIONAL = ("Distance", "Length")
 _DIRECTED = {type_: direction for direction, type_ in _DIRECTIONS.items() if type_}
@@ -153,13 +139,6 @@ def file_form(constraint: Constraint) -> tuple[int, dict[str, Scalar]]:
         key = _quantity_of(type_)
         params[key] = _text(key, float(constraint.value))
     return NAMES.index(name), params
-
-
-def is_official(key: str, value: Scalar) -> bool:
-    """Whether the official library knows a parameter and the value it has."""
-    if key in _QUANTITIES:
-        return isinstance(value, str)
-    return isinstance(value, bool | str) and value in _ENUMERATIONS.get(key, ())
 
 
 def note_of(
@@ -207,11 +186,6 @@ def quantity(text: object, *, is_angle: bool) -> float | None:
 def plain(params: Mapping[str, Any]) -> dict[str, Scalar]:
     """Numbers, words and flags: all that a parameter of a constraint can be."""
     return {key: value for key, value in params.items() if type(key) is str and _is_plain(value)}
-
-
-def lost_parameters(sketch: Sketch) -> int:
-    """How many parameters of a sketch's constraints are no number, word or flag, and so are not written."""
-    return sum(len(constraint.extra) - len(plain(constraint.extra)) for constraint in sketch.constraints)
 
 
 def _recalled(text: object, name: str, refs: tuple[Ref, ...]) -> Constraint | None:

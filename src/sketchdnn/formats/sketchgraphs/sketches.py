@@ -19,12 +19,13 @@ from sketchdnn.formats.format import losses_of
 from sketchdnn.formats.found import Found, Losses, Skipped
 from sketchdnn.geometry import EXTERNAL, Kind, Part, Ref, Sketch, SketchError
 
-from .constraints import LOST_PARAMETER, NAMES, SUBNODE, file_form, lost_parameters, note_of
-from .container import Sequences, open_sequences, writing
+from .constraints import NAMES, SUBNODE, file_form, note_of
+from .container import Sequences, open_sequences
 from .drafts import DAMAGED, LEFT_OUT, OUTSIDE, Draft, Target, assemble
 from .entities import Entities, entity_of
-from .notes import Notes, apart, dump_notes, load_notes
+from .notes import LOST_PARAMETER, Notes, apart, dump_notes, load_notes, lost_parameters
 from .ops import STRUCTURE, EntityType, Op, PickleError, SubnodeType, load_ops
+from .packing import writing
 from .pickling import dump_ops
 
 _DAMAGED_NOTES = "damaged notes beside a sequence"
