@@ -86,24 +86,24 @@ def test_what_freecad_cannot_be_given_is_counted(tmp_path: Path, name: str) -> N
 @pytest.mark.parametrize(
     ("name", "format_", "left_out", "changed"),
     [
-        ("out.svg", "svg", {"a constraint": 5, "a key of the file's own": 2}, {}),
-        ("out.dxf", "dxf", {"a constraint": 5, "a key of the file's own": 2}, {}),
+        ("out.svg", "svg", {"a constraint": 5, "a name or other key of a sketch": 2}, {}),
+        ("out.dxf", "dxf", {"a constraint": 5, "a name or other key of a sketch": 2}, {}),
         (
             "out.py",
             "cadquery",
-            {"a constraint": 5, "a key of the file's own": 2, "construction geometry": 1, "a point": 1},
+            {"a constraint": 5, "a name or other key of a sketch": 2, "construction geometry": 1, "a point": 1},
             {"a sketch without units, taken to be in millimetres": 1},
         ),
         (
             "out.npy",
             "sketchgraphs",
-            {"a key of the file's own": 2, "a constraint's parameter that is neither a number, a word nor a flag": 1},
+            {"a name or other key of a sketch": 2, "a constraint's parameter that is neither a number, a word nor a flag": 1},
             {"a sketch without units, taken to be in metres": 1},
         ),
         (
             "out.onshape.json",
             "onshape",
-            {"a key of the file's own": 2, "a constraint's parameter that is neither a number, a word nor a flag": 1},
+            {"a name or other key of a sketch": 2, "a constraint's parameter that is neither a number, a word nor a flag": 1},
             {
                 "a sketch without units, taken to be in metres": 1,
                 "a reference to something outside the sketch, written as an empty query": 1,

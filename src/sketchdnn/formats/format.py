@@ -48,7 +48,7 @@ def losses_of(
     if sketch.constraints and not constraints:
         left_out[f"a constraint, which {name} cannot hold"] = len(sketch.constraints)
     if lost := len(sketch.extra.keys() - _PROVENANCE - set(keys)):
-        left_out[f"a key of the file's own, which {name} cannot hold"] = lost
+        left_out[f"a name or other key of a sketch, which {name} cannot hold"] = lost
     if units is not None and sketch.units is None:
         changed[f"a sketch without units, taken to be in {_UNIT_NAMES[units]}"] = 1
     return Losses(left_out, changed)
