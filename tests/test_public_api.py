@@ -19,7 +19,7 @@ PUBLIC = {
         profile signed_radius tessellate
     """,
     "sketchdnn.formats": """
-        Conversion FORMATS Format FormatError Found Reading Skipped convert format_of gather read scan shown
+        Conversion FORMATS Format FormatError Found Losses Reading Skipped convert format_of gather read scan shown
         write writer_of
     """,
     "sketchdnn.render": """
