@@ -97,13 +97,19 @@ def test_what_freecad_cannot_be_given_is_counted(tmp_path: Path, name: str) -> N
         (
             "out.npy",
             "sketchgraphs",
-            {"a name or other key of a sketch": 2, "a constraint's parameter that is neither a number, a word nor a flag": 1},
+            {
+                "a name or other key of a sketch": 2,
+                "a constraint's parameter that is neither a number, a word nor a flag": 1,
+            },
             {"a sketch without units, taken to be in metres": 1},
         ),
         (
             "out.onshape.json",
             "onshape",
-            {"a name or other key of a sketch": 2, "a constraint's parameter that is neither a number, a word nor a flag": 1},
+            {
+                "a name or other key of a sketch": 2,
+                "a constraint's parameter that is neither a number, a word nor a flag": 1,
+            },
             {
                 "a sketch without units, taken to be in metres": 1,
                 "a reference to something outside the sketch, written as an empty query": 1,
