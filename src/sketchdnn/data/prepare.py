@@ -103,7 +103,8 @@ def choose(chunks: Mapping[Path, int], config: PrepareConfig) -> tuple[Survivors
         start, end = end, end + size
         keys[:, start:end] = read_keys(path)
         places.chunk[start:end], places.row[start:end] = number, np.arange(size)
-    return survivors(*keys, config), places
+    duplicate, content, tie, split, symmetric = keys
+    return survivors(duplicate, content, tie, split, symmetric, config), places
 
 
 def write_corpus(
