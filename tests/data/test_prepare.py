@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,13 @@ from corpora import contents, open_sketches, parts, shuffled, written
 from sketchdnn.data import PRESETS, SPLITS, Dataset, Procedural, prepare
 from sketchdnn.data import sources as sources_module
 from sketchdnn.data import store as store_module
+from sketchdnn.data.config import SAME_LEVELS
 from sketchdnn.formats import FormatError, write
 from sketchdnn.formats.records import write_record
-from sketchdnn.geometry import Placement, Point, Sketch, SketchError, bounds
-from sketchdnn.representation import Compact, decode_compact
+from sketchdnn.geometry import Placement, Point, Sketch, SketchError, bounds, normalise
+from sketchdnn.geometry.table import to_table
+from sketchdnn.representation import Compact, decode_compact, encode_table
+from sketchdnn.representation.symmetric import symmetric_keys, turned
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +53,24 @@ def test_order_of_sketches_and_primitives_changes_no_byte(corpus: tuple[list[Ske
     sketches, out = corpus
     prepare([written(shuffled(sketches, 1), tmp_path / "parts.jsonl")], tmp_path / "out", workers=1)
     assert contents(tmp_path / "out") == contents(out)
+
+
+def test_mirrored_training_sketches_are_left_out_of_test(tmp_path: Path) -> None:
+    """Mirror images in another family would fall into any split; those of a training sketch are not held out."""
+    sketches = parts(120)
+    mirrored = [_mirrored(sketch, f"mirrored {number}") for number, sketch in enumerate(sketches)]
+    report = prepare([written(sketches + mirrored, tmp_path / "parts.jsonl")], tmp_path / "out", workers=1)
+    assert report["repeats_of_an_earlier_split"]["test"] > 0
+    splits = [Dataset.open(tmp_path / "out").split(split) for split in SPLITS]
+    keys = [symmetric_keys(split.compact, SAME_LEVELS) for split in splits]
+    assert all(len(each) for each in keys)
+    for earlier, later in combinations(keys, 2):
+        assert not np.isin(later, earlier).any()
+
+
+def _mirrored(sketch: Sketch, group: str) -> Sketch:
+    rows = encode_table(to_table([normalise(sketch)[0]]))
+    return replace(decode_compact(turned(rows, 4))[0].sketch, extra={"group": group})
 
 
 def test_cuts_and_cores_change_no_byte(

@@ -55,7 +55,7 @@ def test_a_model_a_file_and_a_report_in_one_table(folder: Path, tmp_path: Path) 
 
 def test_what_was_measured_otherwise_is_refused_and_named(folder: Path, tmp_path: Path) -> None:
     run = run_of(folder, against=8)
-    with pytest.raises(SketchError, match=r"how many sketches are compared with the test split \(12 and 8\)"):
+    with pytest.raises(SketchError, match=r"how many sketches are compared with held-out ones \(12 and 8\)"):
         compare_systems(run, [str(folder / "parts.jsonl"), str(folder / "report")], tmp_path / "out")
     assert not list((tmp_path / "out").rglob("report.json"))  # refused before it was measured
     run.measure(str(folder / "parts.jsonl"), tmp_path / "eight", is_model=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sketchdnn.evaluation.features import sketch_features
 from sketchdnn.evaluation.frechet import frechet_distance
 from sketchdnn.evaluation.sheets import sketches_of
 from sketchdnn.formats import write
+from sketchdnn.geometry import SketchError
 
 FILES = {"report.html", "report.json", "report.md", "sheet.png", "real.png", "samples.jsonl"}
 
@@ -120,6 +122,27 @@ def test_the_test_split_itself_scores_best(folder: Path, tmp_path: Path) -> None
     assert scores["fid"]["value"] == pytest.approx(0, abs=1e-3)
     assert scores["precision"]["value"] == scores["recall"]["value"] == scores["coverage"]["value"] == 1
     assert found["distributions"]["samples"] == sizes.test
+
+
+def test_models_can_be_chosen_on_the_validation_split(folder: Path, report: dict[str, Any], tmp_path: Path) -> None:
+    """The validation split takes the place of the test split in every number, in the words and in the protocol."""
+    settings = replace(SMALL, split="validation", corruption=False)
+    drawn = folder / "out" / "samples.jsonl"
+    chosen = run_of(folder, settings=settings).measure(str(drawn), tmp_path, is_model=False).report
+    validation = Dataset.open(folder / "corpus").split("validation")
+    assert chosen["novelty"]["test"] == len(validation) != report["novelty"]["test"]
+    assert chosen["protocol"]["data"] != report["protocol"]["data"]
+    assert chosen["scores"]["test"]["system"] != report["scores"]["test"]["system"]
+    words = (tmp_path / "report.md").read_text()
+    assert "validation split" in words
+    assert "test split" not in words
+    with pytest.raises(SketchError, match="'train' cannot be compared with; use test or validation"):
+        replace(SMALL, split="train")
+
+
+def test_the_report_says_that_bits_are_of_the_plain_process(folder: Path, report: dict[str, Any]) -> None:
+    assert report["likelihood"]["draws"]
+    assert "bits of the plain diffusion process" in (folder / "out" / "report.md").read_text()
 
 
 def test_the_fast_form_says_so(folder: Path, tmp_path: Path) -> None:

@@ -204,6 +204,15 @@ def test_every_system_is_drawn_from_with_one_sampler(parts: dict[str, str], fold
     assert {json.loads(path.read_text())["protocol"]["sampler"] for path in reports} == {"ancestral"}
 
 
+def test_the_authors_form_is_drawn_from_with_their_sampler(folder: Path) -> None:
+    """Their schedule ends with noise: `ancestral` would leave it on every coordinate."""
+    names = ["sketchdnn:form=authors", "sketchdnn:form=paper"]
+    plan = prepared(asked(folder, "forms", systems=names), extractor=lambda device: StandIn()).plan
+    assert {part.named.name: part.sampler for part in plan.parts} == dict(
+        zip(names, ("authors", "ancestral"), strict=True)
+    )
+
+
 def test_results_in_the_docs_can_be_gone_on_with() -> None:
     kept = Path(__file__).parents[2] / "docs/results/reproduction"
     told = json.loads((kept / MANIFEST).read_text())["protocol"]

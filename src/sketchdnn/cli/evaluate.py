@@ -64,11 +64,14 @@ def evaluate(
         str | None,
         typer.Option(help="closing, corrected, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
     ] = None,
+    split: Annotated[
+        str, typer.Option(help="Real sketches to compare with: validation while you choose, test at the end.")
+    ] = "test",
     fast: Annotated[
         bool, typer.Option("--fast", help="500 samples, 500 references, few likelihoods; the report says so.")
     ] = False,
     likelihood: Annotated[
-        bool, typer.Option("--likelihood/--no-likelihood", help="Bits of the test split under a model.")
+        bool, typer.Option("--likelihood/--no-likelihood", help="Bits of the real sketches under a model.")
     ] = True,
     corruption: Annotated[
         bool | None,
@@ -114,6 +117,7 @@ def evaluate(
             likelihood=likelihood,
             corruption=corruption,
             repaired=not fast if repaired is None else repaired,
+            split=split,
         ),
         seed=seed,
         steps=steps,

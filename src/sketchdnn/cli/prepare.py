@@ -87,10 +87,12 @@ def _sentence(out: Path, report: dict[str, Any]) -> str:
     name = shown(out)
     splits = ", ".join(f"{count:,} {split}" for split, count in report["splits"].items())
     refused = sum(report["refused"].values())
+    repeats = sum(report["repeats_of_an_earlier_split"].values())
     unread = len(report["files_not_read"])
     return (
         f"{name}: {report['kept']:,} sketches ({splits}) of {report['found']:,} found; "
         f"{refused:,} refused, {report['duplicates']:,} duplicates"
+        + (f", {repeats:,} left out of validation and test, which repeat an earlier split" if repeats else "")
         + (f"; {unread:,} files could not be read" if unread else "")
         + f". See {name}/report.html"
     )

@@ -24,7 +24,7 @@ from .steps import Candidates
 if TYPE_CHECKING:
     import pyarrow as pa
 
-KEYS = ("duplicate", "content", "tie", "split")
+KEYS = ("duplicate", "content", "tie", "split", "symmetric")
 ORIGINS = tuple(field.name for field in fields(Origins))
 
 

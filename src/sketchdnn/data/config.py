@@ -11,6 +11,7 @@ from sketchdnn.geometry import SketchError
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 
 SPLITS = ("train", "validation", "test")
+SAME_LEVELS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class PrepareConfig:
     - `duplicates`: "sorted" compares sketches on the 8-bit grid of `representation.grid`, as sets of rows; "authors"
       scales each row to its own smallest and largest number and compares sketches row by row, in order.
     - `split_by`: "group" keeps variants of one model in one split; "sketch" spreads them.
+    - `distinct_splits`: leave out of a split what equals a sketch of an earlier one (training, validation, test) up to
+      the symmetries of the square, on the grid of `SAME_LEVELS` levels of `representation.symmetric`.
     """
 
     preset: str = "ours"
@@ -39,6 +42,7 @@ class PrepareConfig:
     split_by: Literal["group", "sketch"] = "group"
     fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
     split_seed: int = 0
+    distinct_splits: bool = True
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_primitives <= self.max_primitives <= MAX_PRIMITIVES:
@@ -57,6 +61,7 @@ PRESETS: Mapping[str, PrepareConfig] = {
         canonical_lines=False,
         split_by="sketch",
         fractions=(0.9, 0.05, 0.05),
+        distinct_splits=False,
     ),
     "authors": PrepareConfig(
         preset="authors",
@@ -69,6 +74,7 @@ PRESETS: Mapping[str, PrepareConfig] = {
         split_by="sketch",
         fractions=(0.9, 0.05, 0.05),
         split_seed=4,
+        distinct_splits=False,
     ),
     "ours": PrepareConfig(),
 }

@@ -16,12 +16,14 @@ from .hashing import Keys, shares
 class Survivors:
     """Candidates that are kept, in the order of the corpus: `index` into all candidates, and `split` by number.
 
-    `group_sizes` counts how many groups of duplicates had one member, two, and so on.
+    `group_sizes` counts how many groups of duplicates had one member, two, and so on. `repeated` counts, by split, what
+    was left out because a sketch of an earlier split is its image under a symmetry of the square.
     """
 
     index: NDArray[np.int64]
     split: NDArray[np.int8]
     group_sizes: Counter[int]
+    repeated: dict[str, int]
 
     def __len__(self) -> int:
         return len(self.index)
@@ -31,7 +33,9 @@ class Survivors:
         return int((self.split == SPLITS.index(split)).sum())
 
 
-def survivors(duplicate: Keys, content: Keys, tie: Keys, split: Keys, config: PrepareConfig) -> Survivors:
+def survivors(
+    duplicate: Keys, content: Keys, tie: Keys, split: Keys, symmetric: Keys, config: PrepareConfig
+) -> Survivors:
     """One of each group of duplicates, the smallest by content and tie, ordered by split, content and tie.
 
     Nothing depends on the order of the candidates, so neither on the order of the input nor on how it was cut.
@@ -41,9 +45,21 @@ def survivors(duplicate: Keys, content: Keys, tie: Keys, split: Keys, config: Pr
     sizes = np.diff(first, append=len(by_group))
     kept = by_group[first]
     part = split_of(split[kept], config)
+    repeats = _repeats(symmetric[kept], part) if config.distinct_splits else np.zeros(len(kept), bool)
+    repeated = {name: int((repeats & (part == number)).sum()) for number, name in enumerate(SPLITS)}
+    kept, part = kept[~repeats], part[~repeats]
     order = np.lexsort((tie[kept], content[kept], part))
     group_sizes = Counter(dict(zip(*(c.tolist() for c in np.unique(sizes, return_counts=True)), strict=True)))
-    return Survivors(kept[order].astype(np.int64), part[order], group_sizes)
+    return Survivors(kept[order].astype(np.int64), part[order], group_sizes, repeated)
+
+
+def _repeats(symmetric: Keys, part: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """Which sketches equal one of an earlier split up to symmetry."""
+    repeats = np.zeros(len(part), bool)
+    for number in range(1, len(SPLITS)):
+        here = part == number
+        repeats[here] = np.isin(symmetric[here], symmetric[part < number])
+    return repeats
 
 
 def split_of(keys: Keys, config: PrepareConfig) -> NDArray[np.int8]:

@@ -50,6 +50,7 @@ def report_page(report: Mapping[str, Any], sketches: Sequence[Sketch]) -> str:
         "sketches found": found,
         "refused": sum(report["refused"].values()),
         "duplicates": report["duplicates"],
+        "in an earlier split": sum(report["repeats_of_an_earlier_split"].values()),
         "kept": kept,
         **{f"in {split}": count for split, count in report["splits"].items()},
     }
@@ -92,7 +93,14 @@ def report_page(report: Mapping[str, Any], sketches: Sequence[Sketch]) -> str:
 
 def _funnel(report: Mapping[str, Any]) -> dict[str, int]:
     fitting = report["found"] - sum(report["refused"].values())
-    return {"found": report["found"], "fit": fitting, "not a duplicate": report["kept"], **report["splits"]}
+    unique = fitting - report["duplicates"]
+    return {
+        "found": report["found"],
+        "fit": fitting,
+        "not a duplicate": unique,
+        "kept": report["kept"],
+        **report["splits"],
+    }
 
 
 def _sizes(report: Mapping[str, Any]) -> str:

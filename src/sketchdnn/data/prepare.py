@@ -1,6 +1,6 @@
 """From files to a corpus: read → filter → normalise → encode → de-duplicate → split → write.
 
-Two passes. The first reads the input piece by piece on all cores and leaves candidates on disk, with four 64-bit keys
+Two passes. The first reads the input piece by piece on all cores and leaves candidates on disk, with five 64-bit keys
 each. The second looks at the keys of all candidates at once to decide which stay and where they go, and writes the
 corpus part by part. Memory holds some blocks of sketches and the keys, whatever the size of the corpus.
 
@@ -68,7 +68,7 @@ def prepare(
         staging.discard()
         raise
     summary = write_corpus(staging, chunks, kept, places, config, workers, on_progress)
-    report = Report(asdict(config), tally, kept.group_sizes, summary)
+    report = Report(asdict(config), tally, kept.group_sizes, summary, kept.repeated)
     write_json(staging.result / DATASET, _description(config, kept))
     write_json(staging.result / INPUTS, _origin(staging.fingerprint, inputs))
     write_report(staging.result, report)
@@ -103,8 +103,8 @@ def choose(chunks: Mapping[Path, int], config: PrepareConfig) -> tuple[Survivors
         start, end = end, end + size
         keys[:, start:end] = read_keys(path)
         places.chunk[start:end], places.row[start:end] = number, np.arange(size)
-    duplicate, content, tie, split = keys
-    return survivors(duplicate, content, tie, split, config), places
+    duplicate, content, tie, split, symmetric = keys
+    return survivors(duplicate, content, tie, split, symmetric, config), places
 
 
 def write_corpus(

@@ -30,12 +30,14 @@ MOST_FILES_NAMED = 200
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The choices made, what became of everything found, how many groups of twins of each size, what is kept."""
+    """The choices made, what became of everything found, groups of duplicates by size, what is kept, and what was left
+    out of each split because an earlier split has it."""
 
     config: Mapping[str, Any]
     tally: Tally
     group_sizes: Counter[int]
     summary: Summary
+    repeated: Mapping[str, int]
 
     @property
     def kept(self) -> int:
@@ -56,6 +58,7 @@ class Report:
             "found": tally.found,
             "refused": _sorted(tally.refused),
             "duplicates": self.duplicates,
+            "repeats_of_an_earlier_split": dict(self.repeated),
             "kept": self.kept,
             "splits": {split: summary.splits[split] for split in SPLITS},
             "passed_over": _sorted(tally.left_out),

@@ -20,7 +20,7 @@ from .config import PrepareConfig
 from .sources import Input
 
 # Raised whenever the same input and choices would give another result.
-PIPELINE_VERSION = 1
+PIPELINE_VERSION = 2
 DATASET, INPUTS = "dataset.json", "inputs.json"
 
 

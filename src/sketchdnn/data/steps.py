@@ -13,13 +13,14 @@ from sketchdnn.geometry import TAU, Kind
 from sketchdnn.geometry.bounds import table_bounds
 from sketchdnn.geometry.primitives import LARGEST_COORDINATE
 from sketchdnn.geometry.table import Table
-from sketchdnn.representation import Compact, encode_table
+from sketchdnn.representation import Compact, encode_table, layout
 from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.grid import row_codes
+from sketchdnn.representation.symmetric import symmetric_keys
 
 from .authors import authors_bounds, authors_codes
 from .blocks import Block, Origins, Tally
-from .config import PrepareConfig
+from .config import SAME_LEVELS, PrepareConfig
 from .hashing import Keys, fold, row_keys, word_keys
 
 TOO_FINE = "a primitive too small beside the whole for single precision"
@@ -32,7 +33,9 @@ class Candidates:
     """Sketches that may enter the corpus, normalised: true place = center + scale · stored place.
 
     Of those with the same `duplicate` key one is kept: the smallest by `content`, then by `tie`. `content` also orders
-    the corpus, and `split` decides which part a sketch falls into. A sketch without a name is named by its content.
+    the corpus, `split` decides which part a sketch falls into. `symmetric` is shared by all images of a sketch under
+    the symmetries of the square, and 0 where splits need not be distinct. A sketch without a name is named by its
+    content.
     """
 
     compact: Compact
@@ -43,6 +46,7 @@ class Candidates:
     content: Keys
     tie: Keys
     split: Keys
+    symmetric: Keys
 
     def __len__(self) -> int:
         return len(self.scale)
@@ -150,4 +154,15 @@ def _keyed(
     if config.split_by == "group":
         split = np.where(np.array([g != "" for g in origins.group], bool), word_keys(origins.group), content)
     named = [name or f"{key:016x}" for name, key in zip(origins.id, content.tolist(), strict=True)]
-    return Candidates(compact, center, scale, replace(origins, id=named), fold(codes), content, tie, split)
+    symmetric = np.zeros_like(content)
+    if config.distinct_splits:
+        symmetric = symmetric_keys(_unit(compact, config.half_extent), SAME_LEVELS)
+    return Candidates(compact, center, scale, replace(origins, id=named), fold(codes), content, tie, split, symmetric)
+
+
+def _unit(compact: Compact, half_extent: float) -> Compact:
+    """The same sketches in a box of ±1."""
+    arcs = compact.kind == Kind.ARC
+    params = compact.params / np.float32(half_extent)
+    params[arcs, layout.BEND] = compact.params[arcs, layout.BEND]  # an angle
+    return Compact(compact.kind, compact.construction, params)

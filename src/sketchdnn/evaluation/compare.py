@@ -21,7 +21,7 @@ from .document import Document, Section, Table, markdown
 from .protocol import Protocol, refuse_unlike
 from .report import SAMPLES, is_report, load_report
 from .run import Run
-from .wording import at, how_drawn, interval, percent
+from .wording import at, how_drawn, interval, percent, reference
 
 Report = Mapping[str, Any]
 
@@ -170,9 +170,10 @@ def comparison(reports: Mapping[str, Report]) -> Document:
             rows.append((REAL, *real))
         ids = ", ".join(f"{name}: {report['protocol']['id']}" for name, report in reports.items())
         sections.append(Section(title, (), [Table(("", *(m.name for m in measures)), rows, f"Protocol {ids}.")]))
+    split = reference(first)
     lead = (
         f"{len(reports)} systems, measured alike. The row of {REAL} is the floor: real against real at the same size, "
-        "and the test split. Intervals are 95 %."
+        f"and the {split}. Intervals are 95 %."
     )
     drawn = "; ".join(f"{name}: {how_drawn(report)}" for name, report in reports.items())
     warnings = list(dict.fromkeys(words for report in reports.values() for words in report["warnings"]))

@@ -61,7 +61,7 @@ def open_references(dataset: Dataset, settings: Settings, samples: int) -> tuple
     """The splits, and which of their sketches are compared; refuses a corpus that is too small."""
     config = dataset.description["config"]
     already = config["frame"] == "tight" and config["half_extent"] == 1
-    test, train = (normalised_split(dataset.split(name).compact, already=already) for name in ("test", "train"))
+    test, train = (normalised_split(dataset.split(name).compact, already=already) for name in (settings.split, "train"))
     sizes = sizes_for(settings, samples, len(test), len(train))
     dice = np.random.default_rng(settings.seed)
     which_test = dice.permutation(len(test))[: sizes.test]
@@ -91,7 +91,7 @@ def evaluate(
     protocol = protocol_of(samples.origin, len(samples), dataset, extractor, settings, sizes, system)
     judge = Judge(extractor, cache, stages, settings.seed)
     seen = judge.look(samples.compact, references.chosen_test, references.chosen_train, sizes)
-    scores = judge.scores(seen, sizes)
+    scores = judge.scores(seen, sizes, settings.split)
     floor = scores["test"]["floor"]
     real = references.chosen_test if settings.fast else references.test
     report = {
@@ -110,7 +110,7 @@ def evaluate(
         else None,
         "distributions": _distributions(samples.compact, references.test),
         "novelty": _novelty(samples.compact, references.train, real, str(extractor.device), stages),
-        "likelihood": _likelihood(system, dataset.split("test").compact, settings, stages),
+        "likelihood": _likelihood(system, dataset.split(settings.split).compact, settings, stages),
         "drawing": _drawing(samples),
         "galleries": {"score": SCORE, **chosen(samples.compact)},
         "timings": plain(stages.seconds),
@@ -129,7 +129,7 @@ def protocol_of(
 ) -> Protocol:
     """All that the scores depend on; `origin` is that of so many samples."""
     has_bits = settings.likelihood and system is not None
-    whole = len(dataset.split("test"))
+    whole = len(dataset.split(settings.split))
     return Protocol(
         version=VERSION,
         size=raster.SIZE,
@@ -138,7 +138,7 @@ def protocol_of(
         point_radius=raster.POINT_RADIUS,
         construction_ink=raster.CONSTRUCTION_INK,
         extractor=extractor.sha256,
-        data=data_hash(dataset),
+        data=data_hash(dataset, settings.split),
         against_test=sizes.test,
         against_train=sizes.train,
         validity=settings.validity,

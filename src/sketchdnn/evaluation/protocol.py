@@ -32,7 +32,7 @@ _WORDS = {
     "construction_ink": "how dark construction is drawn",
     "extractor": "the network that features come from",
     "data": "the corpus",
-    "against_test": "how many sketches are compared with the test split",
+    "against_test": "how many sketches are compared with held-out ones",
     "against_train": "how many sketches are compared with the training split",
     "validity": "how many sketches are looked at one by one",
     "seed": "the seed that chooses references",
@@ -131,13 +131,13 @@ def in_words(facts: Mapping[str, Any], *, of_tokens: bool = False) -> list[tuple
     ]
 
 
-def data_hash(dataset: Dataset) -> str:
+def data_hash(dataset: Dataset, reference: str = "test") -> str:
     """What a corpus is known by: the SHA-256 of the rows that scores depend on.
 
     Parameters to a millionth: what two machines prepare of the same files may differ in its last bits.
     """
     digest = hashlib.sha256()
-    for name in ("train", "test"):
+    for name in ("train", reference):
         rows = dataset.split(name).compact
         for array in (rows.kind, rows.construction):
             digest.update(f"{array.dtype}{array.shape}".encode())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .document import Section, Table
-from .wording import SCORES, at, interval, number, percent, score_in_words
+from .wording import SCORES, at, interval, number, percent, reference, score_in_words
 
 Report = Mapping[str, Any]
 
@@ -65,9 +65,9 @@ def _validity(report: Report, found: Report) -> Table:
     ]
     caption = (
         f"{found['validity']['sketches']:,} samples before and after repair and {sides[2]['sketches']:,} sketches of "
-        f"the test split; the larger side of each is 2. Protocol {report['protocol']['id']}."
+        f"the {reference(report)}; the larger side of each is 2. Protocol {report['protocol']['id']}."
     )
-    return Table(("what a CAD user would ask", "as drawn", "repaired", "test split"), rows, caption)
+    return Table(("what a CAD user would ask", "as drawn", "repaired", reference(report)), rows, caption)
 
 
 def _account(found: Report) -> str:

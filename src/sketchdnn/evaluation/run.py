@@ -53,10 +53,16 @@ class Request:
 
 
 def settings_from(
-    *, fast: bool, count: int | None, likelihood: bool, corruption: bool | None, repaired: bool = False
+    *,
+    fast: bool,
+    count: int | None,
+    likelihood: bool,
+    corruption: bool | None,
+    repaired: bool = False,
+    split: str = "test",
 ) -> Settings:
     """The full settings or the fast ones, changed as asked."""
-    settings = replace(FAST if fast else Settings(), repaired=repaired)
+    settings = replace(FAST if fast else Settings(), repaired=repaired, split=split)
     if count is not None:
         check_count(count)
         settings = replace(settings, count=count)
@@ -96,7 +102,7 @@ class Run:
         self.request = request
         self.device = device_named(request.device)
         self.dataset = Dataset.open(request.data)
-        test, train = (len(self.dataset.split(name)) for name in ("test", "train"))
+        test, train = self._counts()
         sizes_for(request.settings, request.settings.count, test, train)  # refuses a corpus that is too small
         if extractor is None:
             path = find_inception(request.inception)
@@ -109,7 +115,7 @@ class Run:
     def pictures(self) -> int:
         """How many pictures the extractor has to look at for one system, if none of the corpus is known yet."""
         settings = self.request.settings
-        test, train = (len(self.dataset.split(name)) for name in ("test", "train"))
+        test, train = self._counts()
         sizes = sizes_for(settings, settings.count, test, train)
         damaged = len(DAMAGE) * sizes.test if settings.corruption else 0
         samples = max(sizes.test, sizes.train) * (2 if settings.repaired else 1)
@@ -121,29 +127,36 @@ class Run:
         return self.pictures / PICTURES_PER_MINUTE / max(1, torch.get_num_threads())
 
     def real_sketches(self, count: int = 100) -> list[Sketch]:
-        """Some of the test split."""
-        split = self.dataset.split("test").compact
+        """Some of the split that samples are compared with."""
+        split = self.dataset.split(self.request.settings.split).compact
         return sketches_of(split, range(min(count, len(split))))
 
     def check(self, name: str, *, is_model: bool) -> None:
         """Refuses what `measure` would refuse of it by itself; nothing is measured."""
         if is_model:
-            self._model(name)
+            self._model(name, self.request.sampler)
         else:
             self._samples(Path(name))
 
     def measure(
-        self, name: str, out: Path, *, is_model: bool, like: Protocol | None = None, label: str | None = None
+        self,
+        name: str,
+        out: Path,
+        *,
+        is_model: bool,
+        like: Protocol | None = None,
+        label: str | None = None,
+        sampler: str | None = None,
     ) -> Evaluation:
         """Judge a model or a file of sketches, and write the report, under its label if one is told.
 
-        `like`: the protocol that it must share.
+        `like`: the protocol that it must share. `sampler`: in place of the request's.
         """
         stages = Stages(self._on_stage, self.device)
         settings = self.request.settings
         system: System | None
         if is_model:
-            system, samples = self._drawn(name, stages, out, like)
+            system, samples = self._drawn(name, stages, out, like, sampler or self.request.sampler)
         else:
             system, samples = self._read(Path(name), stages, out, like)
         samples = samples if label is None else replace(samples, name=label)
@@ -161,10 +174,12 @@ class Run:
         write_report(found, out)
         return found
 
-    def _drawn(self, model: str, stages: Stages, out: Path, like: Protocol | None) -> tuple[System, Samples]:
+    def _drawn(
+        self, model: str, stages: Stages, out: Path, like: Protocol | None, asked: str | None
+    ) -> tuple[System, Samples]:
         request = self.request
         with stages("loading the model"):
-            system, sampler = self._model(model)
+            system, sampler = self._model(model, asked)
             make_folder(out)
             system = system.to_device(self.device)
         self._loaded(stages)  # refuses a wrong file before sketches are drawn
@@ -190,10 +205,10 @@ class Run:
         self._refuse_unlike(like, samples.name, len(samples), None, stages)
         return None, samples
 
-    def _model(self, name: str) -> tuple[System, str]:
+    def _model(self, name: str, asked: str | None) -> tuple[System, str]:
         """The model on the CPU and the sampler it draws with; refuses one that cannot draw as asked."""
         system = from_pretrained(name)
-        sampler = sampler_of(system, self.request.sampler)
+        sampler = sampler_of(system, asked)
         check_step_count(self.request.steps, system.max_steps)
         return system, sampler
 
@@ -209,10 +224,14 @@ class Run:
         if like is None:
             return
         settings = self.request.settings
-        test, train = (len(self.dataset.split(split)) for split in ("test", "train"))
+        test, train = self._counts()
         sizes = sizes_for(settings, samples, test, train)
         mine = protocol_of({}, samples, self.dataset, self._loaded(stages), settings, sizes, system)
         refuse_unlike({"what was measured before": like, name: mine})
+
+    def _counts(self) -> tuple[int, int]:
+        """How many sketches there are to compare with, held out and for training."""
+        return len(self.dataset.split(self.request.settings.split)), len(self.dataset.split("train"))
 
     def _loaded(self, stages: Stages) -> Extractor:
         if self._extractor is None:

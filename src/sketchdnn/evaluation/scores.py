@@ -57,20 +57,20 @@ class Judge:
         """Take the features of all sets; of the samples, only of as many as are compared."""
         return Seen(
             self._features("features of the samples", samples[: max(sizes.test, sizes.train)], None),
-            self._features("features of the test split", test, self._cache),
+            self._features("features of held-out sketches", test, self._cache),
             self._features("features of the training split", train, self._cache),
         )
 
-    def scores(self, seen: Seen, sizes: Sizes) -> dict[str, Any]:
-        """Against the test split, and against the training split where there is enough of it."""
+    def scores(self, seen: Seen, sizes: Sizes, split: str = "test") -> dict[str, Any]:
+        """Against the test split, or the one in its place, and against the training split if there is enough of it."""
         found = {
             "test": {
                 "samples": sizes.test,
                 "references": sizes.test,
-                "reference": "test split",
-                "floor_of": f"the same test sketches against {sizes.test:,} training sketches",
-                "system": self._score("scores against the test split", seen.test, seen.samples[: sizes.test]),
-                "floor": self._score("floor of the test split", seen.test, seen.train[: sizes.test]),
+                "reference": f"{split} split",
+                "floor_of": f"the same {split} sketches against {sizes.test:,} training sketches",
+                "system": self._score("scores against held-out sketches", seen.test, seen.samples[: sizes.test]),
+                "floor": self._score("floor of held-out sketches", seen.test, seen.train[: sizes.test]),
             }
         }
         if sizes.train:

@@ -13,7 +13,7 @@ from . import repair_section, sketch_sections
 from .document import Document, Gallery, Section, Table
 from .plots import Curve, Panel, panels
 from .protocol import in_words
-from .wording import SCORES, at, how_drawn, interval, is_of_tokens, number, percent, score_in_words
+from .wording import SCORES, at, how_drawn, interval, is_of_tokens, number, percent, reference, score_in_words
 
 Report = Mapping[str, Any]
 
@@ -58,7 +58,7 @@ def headline(report: Report) -> str:
     part = report["scores"]["test"]
     return (
         f"{report['system']['name']}: FID {interval(part['system']['fid'])} of {part['samples']:,} samples against the "
-        f"test split, floor {interval(part['floor']['fid'])}{_after_repair(report)}; "
+        f"{part['reference']}, floor {interval(part['floor']['fid'])}{_after_repair(report)}; "
         f"protocol {report['protocol']['id']}"
     )
 
@@ -125,18 +125,19 @@ def _corruption(report: Report) -> list[Section]:
         if (curves := _curves(steps, key, factor))
     ]
     caption = (
-        f"{at(report, 'scores.test.samples'):,} test sketches, damaged, against as many training sketches; "
+        f"{at(report, 'scores.test.samples'):,} of these sketches, damaged, against as many training sketches; "
         f"{name} as above. Protocol {report['protocol']['id']}."
     )
     words = (
-        "Do the scores measure anything? Real sketches of the test split are damaged on purpose: noise on every end, "
-        "or primitives left out. Undamaged they score the floor, and every score must get worse with the damage."
+        f"Do the scores measure anything? Real sketches of the {reference(report)} are damaged on purpose: noise on "
+        "every end, or primitives left out. Undamaged they score the floor, and every score must get worse with the "
+        "damage."
     )
     return [
         Section(
             "Sanity by corruption",
             [words, _verdict(plots)],
-            [Table(("test split", "FID", "KID × 1000", "ends within 0.02"), rows, caption)],
+            [Table((reference(report), "FID", "KID × 1000", "ends within 0.02"), rows, caption)],
             [panels(plots)],
         )
     ]
@@ -184,8 +185,8 @@ def _likelihood(report: Report) -> list[Section]:
     figures = Table(
         ("bits ↓", "per sketch", "per primitive", "per row (of 16)"),
         rows,
-        f"{found['sketches']:,} sketches of the test split, {number(found['mean_primitives'])} primitives each on "
-        f"average{drawn}. Protocol {protocol}.",
+        f"{found['sketches']:,} sketches of the {reference(report)}, {number(found['mean_primitives'])} primitives "
+        f"each on average{drawn}. Protocol {protocol}.",
     )
     terms = Table(
         ("bits a sketch, part by part", "bound on the grid", "on the density"),
@@ -197,8 +198,14 @@ def _likelihood(report: Report) -> list[Section]:
         f"The same bound twice: by term, and by part of a row. Protocol {protocol}.",
     )
     read_off = f"; a sketch is read off at step {found['read_at']}" if found["read_at"] else ""
+    plain_process = (
+        "These are bits of the plain diffusion process, one ancestral step after another, not of the sampler that drew "
+        "the sketches above. "
+        if found["draws"]
+        else ""
+    )
     words = (
-        f"The grid has {found['grid_levels']} levels from −1 to 1{read_off}. "
+        f"{plain_process}The grid has {found['grid_levels']} levels from −1 to 1{read_off}. "
         "Only the figures on the grid may be compared with those of a model of tokens on that grid; the authors' "
         "estimate bounds nothing. Bits a primitive are all bits over all primitives, bits a row divide by all 16 rows, "
         "empty ones included. The paper's table mixes the two: 5.08 = 81.33/16 for SketchDNN is a row's, "

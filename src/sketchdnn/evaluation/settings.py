@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from sketchdnn.geometry import SketchError
 
+# The split of held-out real sketches that samples are compared with.
+REFERENCES = ("test", "validation")
+
 # The fewest that every score can be had of: density looks at five neighbours of each.
 FEWEST = 6
 # FID fits a Gaussian in this many dimensions: fewer samples leave its covariance singular.
@@ -19,6 +22,9 @@ class Settings:
     `against_test` sketches are compared with as many of the test split, `against_train` with as many of the training
     split (0: not at all). `validity` sketches of each set are looked at one by one. Likelihoods are taken of the whole
     test split unless `likelihood_sketches` says how many. `repaired`: the samples are also scored after repair.
+
+    `split`: "validation" takes the place of the test split everywhere. Choose models and samplers by it, so that the
+    test split stays unseen until the end.
     """
 
     count: int = 10_000
@@ -32,6 +38,11 @@ class Settings:
     corruption: bool = True
     fast: bool = False
     repaired: bool = False
+    split: str = "test"
+
+    def __post_init__(self) -> None:
+        if self.split not in REFERENCES:
+            raise SketchError(f"'{self.split}' cannot be compared with; use {' or '.join(REFERENCES)}")
 
 
 FAST = Settings(
@@ -73,7 +84,7 @@ def warnings_about(settings: Settings, sizes: Sizes, samples: int) -> list[str]:
     if settings.fast:
         found.append("This is the fast form: few samples, few references, no comparison with the training split.")
     for wanted, used, split in (
-        (settings.against_test, sizes.test, "test"),
+        (settings.against_test, sizes.test, settings.split),
         (settings.against_train, sizes.train, "training"),
     ):
         if used < wanted:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .document import Gallery, Section, Table
 from .plots import paired_columns
-from .wording import at, interval, number, percent
+from .wording import at, interval, number, percent, reference
 
 Report = Mapping[str, Any]
 
@@ -35,11 +35,11 @@ def validity(report: Report) -> list[Section]:
     rows = [("median end gap ↓", interval(at(ours, "gaps.median")), interval(at(real, "gaps.median")))]
     rows += [(name, percent(at(ours, path)), percent(at(real, path))) for path, name in VALIDITY]
     caption = (
-        f"{ours['sketches']:,} samples and {real['sketches']:,} sketches of the test split; the larger side of each is "
-        f"2. Intervals are by sketch. Protocol {report['protocol']['id']}."
+        f"{ours['sketches']:,} samples and {real['sketches']:,} sketches of the {reference(report)}; the larger side "
+        f"of each is 2. Intervals are by sketch. Protocol {report['protocol']['id']}."
     )
     words = ["Do ends meet, do profiles close, is anything drawn twice or too small to see?"]
-    head = ("what a CAD user would ask", report["system"]["name"], "test split")
+    head = ("what a CAD user would ask", report["system"]["name"], reference(report))
     return [Section("Validity", words, [Table(head, rows, caption)])]
 
 
@@ -58,15 +58,22 @@ def distributions(report: Report) -> list[Section]:
             )
             for d in found[part]["deviations"]
         ]
-        head = (title, report["system"]["name"], "test split", "relative", "standard errors", "within 15 % or 2 se")
+        head = (
+            title,
+            report["system"]["name"],
+            reference(report),
+            "relative",
+            "standard errors",
+            "within 15 % or 2 se",
+        )
         caption = (
             f"Total variation {number(found[part]['total_variation'])}; {found['samples']:,} samples and "
-            f"{found['test']:,} test sketches. Protocol {report['protocol']['id']}."
+            f"{found['test']:,} of the {reference(report)}. Protocol {report['protocol']['id']}."
         )
         tables.append(Table(head, rows, caption))
         if part != "construction":
             ours, real = ({d["name"]: d[side] for d in found[part]["deviations"]} for side in ("value", "reference"))
-            plots.append(paired_columns(ours, real, (report["system"]["name"], "test split"), title + ", %"))
+            plots.append(paired_columns(ours, real, (report["system"]["name"], reference(report)), title + ", %"))
     return [Section("What sketches are made of", (), tables, plots)]
 
 
@@ -79,10 +86,10 @@ def novelty(report: Report) -> list[Section]:
         )
         for level in found["repeats"]
     ]
-    name = report["system"]["name"]
+    name, real = report["system"]["name"], reference(report)
     near = found["neighbours"]
-    head = ("grid", f"{name} in training", "test in training", f"{name} unique", "test unique")
-    sizes = f"{found['samples']:,} samples, {found['test']:,} test and {found['train']:,} training sketches"
+    head = ("grid", f"{name} in training", f"{real} in training", f"{name} unique", f"{real} unique")
+    sizes = f"{found['samples']:,} samples, {found['test']:,} of the {real} and {found['train']:,} training sketches"
     same = Table(
         head,
         rows,
@@ -90,26 +97,30 @@ def novelty(report: Report) -> list[Section]:
         f"each; {sizes}. Protocol {report['protocol']['id']}.",
     )
     nearest = Table(
-        ("way to the nearest training sketch", name, "test split"),
+        ("way to the nearest training sketch", name, real),
         [
             ("median distance", interval(near["median"]), interval(near["real_median"])),
             *(
                 (
-                    f"no further than the closest {share} % of the test split",
+                    f"no further than the closest {share} % of the {real}",
                     percent(near[f"closer_than_{share}"]),
                     percent(near[f"real_closer_than_{share}"]),
                 )
                 for share in (1, 5, 25)
             ),
-            ("samples nearer than the test split, by at most", _share(near["nearer"]), ""),
+            (f"samples nearer than the {real}, by at most", _share(near["nearer"]), ""),
             ("difference either way (Kolmogorov–Smirnov)", _share(near["kolmogorov_smirnov"]), ""),
         ],
-        "Distances of blurred pictures, up to symmetry, from 0 to √2. The test split passes its own 1 % and 5 % where "
+        f"Distances of blurred pictures, up to symmetry, from 0 to √2. The {real} passes its own 1 % and 5 % where "
         "many of its distances are equal: real sketches that are drawn like a training sketch. Nearer by at most: the "
         f"largest difference of the two cumulative shares. Protocol {report['protocol']['id']}.",
     )
-    plot = paired_columns(near["samples"], near["test"], (name, "test split"), "distance to the nearest, %")
-    words = ["A system that copies would be found in the training split more often than held-out real sketches are."]
+    plot = paired_columns(near["samples"], near["test"], (name, real), "distance to the nearest, %")
+    words = [
+        "A system that copies would be found in the training split more often than held-out real sketches are. "
+        "`prepare` leaves out of the held-out splits what equals a training sketch on a grid of 256 levels, so compare "
+        "on the coarser grids."
+    ]
     return [Section("Novelty", words, [same, nearest], [plot])]
 
 
@@ -129,7 +140,7 @@ def drawing(report: Report) -> list[Section]:
 def galleries(report: Report, shown: Sequence[Gallery]) -> list[Section]:
     words = [
         f"Chosen by {report['galleries']['score']}.",
-        "sheet.png shows 64 samples drawn by lot, which nobody chose, and real.png as many sketches of the test split.",
+        f"sheet.png shows 64 samples drawn at random, and real.png as many sketches of the {reference(report)}.",
     ]
     return [Section("Best, typical and worst", words, galleries=shown, pictures=["sheet.png"])]
 

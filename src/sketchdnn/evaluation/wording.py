@@ -130,3 +130,8 @@ def at(report: Mapping[str, Any], path: str) -> Any:
             return None
         value = value[name]
     return value
+
+
+def reference(report: Mapping[str, Any]) -> str:
+    """The split that samples were compared with: "test split", or "validation split"."""
+    return str(report["scores"]["test"]["reference"])

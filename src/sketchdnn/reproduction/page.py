@@ -118,8 +118,9 @@ def _lead(results: Sequence[Result], budget: str) -> list[str]:
 
 def _way(results: Sequence[Result]) -> str:
     """How sketches are drawn: in steps, by systems with noise to take away."""
-    drawn = at(results[0].report, "protocol")
-    steps = f"in {drawn['steps']} {drawn['sampler']} steps"
+    drawn = [result.report["protocol"] for result in results if not is_of_tokens(result.report)]
+    samplers = " or ".join(dict.fromkeys(str(one["sampler"]) for one in drawn))
+    steps = f"in {drawn[0]['steps']} {samplers} steps" if drawn else ""
     of_tokens = {is_of_tokens(result.report) for result in results}
     if len(of_tokens) > 1:
         return f"{steps} where there is noise to take away, else token by token"

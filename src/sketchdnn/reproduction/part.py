@@ -79,7 +79,8 @@ def run_part(part: Planned, plan: Plan, judge: Judge, like: Protocol | None, on_
         _train(part, plan, folder, on_report)
     if not (folder / REPORTS / REPORT).exists():
         model = str(folder / RUN / MODEL)
-        judge.measure(model, folder / REPORTS, is_model=True, like=like, label=part.named.label)
+        label, sampler = part.named.label, part.sampler
+        judge.measure(model, folder / REPORTS, is_model=True, like=like, label=label, sampler=sampler)
     if not (folder / GRID).exists():
         _measure_bits(folder, plan, judge)
     return load_result(folder)

@@ -28,8 +28,9 @@ from .names import SIX, NamedSystem, named_systems
 MANIFEST = "reproduction.json"
 # Damage to real sketches says something of the scores, and the same for every system.
 SETTINGS = replace(Settings(), corruption=False)
-# The one that every system knows: processes are compared, not samplers.
-SAMPLER = "ancestral"
+# The one that every system knows: processes are compared, not samplers. The authors' process alone needs their own
+# sampler: its schedule ends with noise, which `ancestral` leaves on the coordinates.
+SAMPLER, AUTHORS = "ancestral", "authors"
 # Of one system, 10,000 samples, all of its scores and two likelihoods: about what `ours` takes on an H200.
 MINUTES_ON_GPU = 1.3
 # A checkpoint takes seconds of the budget, a lost run all that was done since.
@@ -85,6 +86,7 @@ class Planned:
     named: NamedSystem
     training: TrainConfig
     parameters: int
+    sampler: str
     done: tuple[str, ...]
 
 
@@ -114,9 +116,7 @@ def make_plan(request: Request, judge: Judge, device: str) -> Plan:
     named = named_systems(request.systems, request.preset)
     identity = _identity(request, judge.dataset)
     refuse_another(request.out, identity)
-    parts = [
-        Planned(one, training_of(one, request), _parameters(one), _done(request.out / one.folder)) for one in named
-    ]
+    parts = [Planned(one, training_of(one, request), *_made(one), _done(request.out / one.folder)) for one in named]
     return Plan(request, device, identity, parts, _evaluation_minutes(judge, device), len(judge.dataset.split("train")))
 
 
@@ -163,7 +163,8 @@ def write_manifest(plan: Plan) -> None:
 def _identity(request: Request, dataset: Dataset) -> dict[str, Any]:
     """What all systems of a folder share."""
     judged = asdict(request.settings)
-    judged.pop("repaired")  # a section more or less changes no score of the tables
+    for same in ("repaired", "split"):  # a section more or less changes no score; it is always the test split
+        judged.pop(same)
     return {
         "budget": request.budget.words,
         "corpus": data_hash(dataset),
@@ -178,10 +179,12 @@ def _shown(value: Any) -> str:
     return words if len(words) <= 40 or isinstance(value, dict) else words[:12] + "…"
 
 
-def _parameters(named: NamedSystem) -> int:
+def _made(named: NamedSystem) -> tuple[int, str]:
+    """How many parameters the system has, and the sampler it is judged with."""
     with torch.random.fork_rng(devices=[]):
         system: System = named.preset.make()
-    return sum(weight.numel() for weight in system.parameters())
+    sampler = AUTHORS if system.default_sampler == AUTHORS else SAMPLER
+    return sum(weight.numel() for weight in system.parameters()), sampler
 
 
 def _done(folder: Path) -> tuple[str, ...]:
