@@ -36,7 +36,7 @@ def test_one_file_to_another(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", [f for f in FORMATS if f.write and f.read], ids=lambda f: f.name)
 def test_to_every_format_we_write(tmp_path: Path, target: Format) -> None:
     write(PART, tmp_path / "part.json")
-    out = tmp_path / f"part{target.suffixes[0]}"
+    out = tmp_path / f"converted{target.suffixes[0]}"
     assert run(tmp_path / "part.json", out).exit_code == 0
     (sketch,) = read(out)
     assert_same(PART, sketch.in_units("mm"))
