@@ -53,8 +53,9 @@ def test_only_what_a_killed_process_left_is_cleared(tmp_path: Path, writer: subp
     (tmp_path / ".sketchdnn-notes").write_text("mine")
     clear_abandoned(tmp_path)
     assert len(hidden(tmp_path)) == 4  # file, folder and lock of the other process, and the user's
-    with pytest.raises(FormatError, match=f"run: is in use by another run .process {writer.pid}.; wait"), one_run(
-        tmp_path / "run"
+    with (
+        pytest.raises(FormatError, match=f"run: is in use by another run .process {writer.pid}.; wait"),
+        one_run(tmp_path / "run"),
     ):
         pass
     writer.send_signal(signal.SIGKILL)
