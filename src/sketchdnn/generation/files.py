@@ -6,11 +6,10 @@ is in the page, the picture and the manifest.
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from io import BytesIO
@@ -19,14 +18,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sketchdnn.formats import FormatError, read, write, writer_of
-from sketchdnn.formats.atomic import clear_abandoned, flush_to_disk, replacing, temporary_folder
+from sketchdnn.formats.atomic import flush_to_disk, replacing, temporary_folder
 from sketchdnn.formats.containers import check_not_read
-from sketchdnn.formats.locks import one_run
 from sketchdnn.formats.manifest import GALLERY, PAGE, READ_BACK, hash_of
 from sketchdnn.geometry import Sketch, SketchError
 from sketchdnn.render import Style
 
-from .manifest import Spool, check_unchanged, clear_earlier, entries, recover, spools, write_manifest
+from .manifest import Spool, check_free, clear_earlier, entries, held, spools, write_manifest
 from .page import Card, gallery_page
 from .repairs import Repairs
 from .share import ALONE, Share
@@ -123,7 +121,7 @@ def write_sketches(
     chosen = check_formats(formats)
     digits = max(_DIGITS, len(str(below - 1)))
     facts, written, cards = dict(facts or {}), Written(), list[Card]()
-    with _held(folder, stem, share, force=force), temporary_folder(folder) as aside:
+    with held(folder, stem, share, force=force), temporary_folder(folder) as aside:
         spool = Spool(folder, share.rank)
         try:
             for drawing in _in_its_place(_timed(drawings, written.seconds), folder, stem, written, share, force=force):
@@ -136,7 +134,7 @@ def write_sketches(
                     paths += also(drawing, path)
                 hashes = {each.name: hash_of(each) for each in paths}
                 if not force:
-                    _check_free(folder / name for name in hashes)
+                    check_free(folder / name for name in hashes)
                 spool.begin(hashes)
                 with together() as named:
                     for each in paths:
@@ -167,26 +165,6 @@ def write_sketches(
             raise
         finally:
             spool.path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _held(folder: Path, stem: str, share: Share, *, force: bool) -> Iterator[None]:
-    """The folder for this run alone, rid of what a killed run left in it; the first of several processes sees to it."""
-    with one_run(folder) if share.leads else nullcontext():
-        if share.leads:
-            clear_abandoned(folder)
-            recover(folder)
-            if not force:
-                check_unchanged(folder, stem)
-        share.wait()
-        yield
-
-
-def _check_free(paths: Iterable[Path]) -> None:
-    """Refuses to replace files: those of an earlier run are gone by now, so these are somebody else's."""
-    for path in paths:
-        if os.path.lexists(path):
-            raise FormatError(path, "is in the way; move it, name another folder, or replace it with --force")
 
 
 def _move(file: Path, path: Path) -> None:

@@ -12,13 +12,17 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from sketchdnn.formats import FormatError
-from sketchdnn.formats.atomic import PREFIX, create, replacing
+from sketchdnn.formats.atomic import PREFIX, clear_abandoned, create, replacing
+from sketchdnn.formats.locks import one_run
 from sketchdnn.formats.manifest import GALLERY, MANIFEST, PAGE, PROGRAM, hash_of, is_manifest, listed
+
+from .share import Share
 
 # What files of sketches are called after their stem: nothing else is taken for one, whatever a manifest says.
 _NUMBERED = r"-\d{4,10}(\.trajectory)?\.\w{2,5}"
@@ -98,6 +102,19 @@ def write_manifest(
     return path
 
 
+@contextmanager
+def held(folder: Path, stem: str, share: Share, *, force: bool) -> Iterator[None]:
+    """The folder for this run alone, rid of what a killed run left in it; the first of several processes sees to it."""
+    with one_run(folder) if share.leads else nullcontext():
+        if share.leads:
+            clear_abandoned(folder)
+            recover(folder)
+            if not force:
+                check_unchanged(folder, stem)
+        share.wait()
+        yield
+
+
 def recover(folder: Path) -> None:
     """Write the manifest that a killed run could not, of what it had written by then."""
     parts = sorted(path for path in folder.iterdir() if _PART.fullmatch(path.name))
@@ -128,6 +145,13 @@ def check_unchanged(folder: Path, stem: str) -> None:
     for name in sorted(beside):
         if os.path.lexists(folder / name):
             raise _changed(folder / name)
+
+
+def check_free(paths: Iterable[Path]) -> None:
+    """Refuses to replace files: those of an earlier run are gone by now, so these are somebody else's."""
+    for path in paths:
+        if os.path.lexists(path):
+            raise FormatError(path, "is in the way; move it, name another folder, or replace it with --force")
 
 
 def clear_earlier(folder: Path, stem: str, *, force: bool = False) -> int:
