@@ -147,7 +147,7 @@ def test_a_sketch_is_not_varied_where_it_would_be_replaced(
     options = ["--model", str(model), "--steps", "3", "--count", "1", "--format", "json"]
     before = drawn(tmp_path, *options)
     like = ["--like", str(tmp_path / "sketch-0000.json")]
-    assert "name another folder" in refused(monkeypatch, capsys, "--out", str(tmp_path), *options, *like)
+    assert "name another output" in refused(monkeypatch, capsys, "--out", str(tmp_path), *options, *like)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

@@ -36,7 +36,7 @@ def test_one_file_to_another(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", [f for f in FORMATS if f.write and f.read], ids=lambda f: f.name)
 def test_to_every_format_we_write(tmp_path: Path, target: Format) -> None:
     write(PART, tmp_path / "part.json")
-    out = tmp_path / f"part{target.suffixes[0]}"
+    out = tmp_path / f"converted{target.suffixes[0]}"
     assert run(tmp_path / "part.json", out).exit_code == 0
     (sketch,) = read(out)
     assert_same(PART, sketch.in_units("mm"))
@@ -282,3 +282,33 @@ def test_options_that_make_no_sense(tmp_path: Path, target: str, option: tuple[s
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["line.json"]
+
+
+def test_input_is_never_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it is called: relative, through links, or as a file in a folder that is read."""
+    monkeypatch.chdir(tmp_path)
+    (folder := tmp_path / "parts").mkdir()
+    part = folder / "part.dxf"
+    write(PART, part)
+    before = part.read_bytes()
+    (tmp_path / "symbolic.dxf").symlink_to(part)
+    (tmp_path / "hard.dxf").hardlink_to(part)
+    (tmp_path / "linked").symlink_to(folder)
+    ways = [(name, "parts/part.dxf") for name in ("parts/part.dxf", "symbolic.dxf", "hard.dxf", "parts", "linked")]
+    ways += [(part, name) for name in ("symbolic.dxf", "hard.dxf", "parts/../parts/part.dxf")]
+    for source, target in ways:
+        for command in (["convert", str(source), target], ["constrain", str(source), "--out", target]):
+            result = CliRunner().invoke(app, command)
+            assert isinstance(result.exception, FormatError), command
+            assert "is an input, and would be overwritten" in str(result.exception)
+    assert part.read_bytes() == before
+    assert (tmp_path / "symbolic.dxf").is_symlink()
+
+
+def test_input_in_the_output_folder_is_kept(tmp_path: Path) -> None:
+    source = tmp_path / "plate-7.json"
+    write(PART, source)
+    before = source.read_bytes()
+    assert isinstance(run(source, tmp_path, "--units", "in").exception, FormatError)
+    assert source.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["plate-7.json"]

@@ -222,6 +222,56 @@ def test_a_worker_that_dies_leaves_what_is_done(tmp_path: Path, monkeypatch: pyt
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
 
+def test_damaged_staging_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sources_module, "BLOCK_SIZE", 60)
+    some = Procedural(360)
+    prepare([], tmp_path / "whole", parts=some, workers=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["sketchdnn.data.prepare"], "write_corpus", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            prepare([], tmp_path / "out", parts=some, workers=1)
+    records = sorted((tmp_path / "out.partial" / "chunks").glob("*.json"))
+    assert len(records) == 6
+    records[0].write_text("{")
+    records[1].write_text('{"chunks": [3, null], "tally": 7}')
+    cut, flipped, gone = (record.with_name(f"{record.stem}-000.arrow") for record in records[2:5])
+    cut.write_bytes(cut.read_bytes()[:1000])
+    flipped.write_bytes(flipped.read_bytes().replace(b"procedural", b"procedurAl", 1))
+    gone.unlink()
+    done: list[int] = []
+    prepare([], tmp_path / "out", parts=some, workers=1, on_progress=lambda *seen: done.append(seen[1]))
+    assert done[0] == 1  # the sixth alone was whole
+    assert contents(tmp_path / "out", without=()) == contents(tmp_path / "whole", without=())
+
+
+def test_replacement_that_was_killed_is_made_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At any of its renames: no corpus is lost, nor a file of the user's."""
+    out = tmp_path / "out"
+    prepare([], out, parts=Procedural(30), workers=1)
+    (out / "notes.txt").write_text("mine")
+    rename = Path.rename
+    for last in range(3):
+        left = [last]
+
+        def killed(self: Path, target: Path, left: list[int] = left) -> Path:
+            left[0] -= 1
+            if left[0] < 0:
+                raise KeyboardInterrupt
+            return rename(self, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "rename", killed)
+            with pytest.raises(KeyboardInterrupt):
+                prepare([], out, parts=Procedural(31 + last), workers=1, force=True)
+        report = prepare([], out, parts=Procedural(31 + last), workers=1, force=True)
+        assert report["found"] == 31 + last
+        assert (out / "notes.txt").read_text() == "mine"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
 def test_a_full_disk_leaves_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise FormatError("chunk", "cannot be written (No space left on device)")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
@@ -27,6 +32,7 @@ from sketchdnn.geometry import Circle, Line, Sketch, SketchError
 
 SKETCH = Sketch((Line((0, 0), (80, 0)), Line((80, 0), (0, 60)), Circle((40, 20), 5, True)), units="mm")
 BESIDE = ["gallery.html", "gallery.png", "manifest.json"]
+MINE = hashlib.sha256(b"mine").hexdigest()
 
 
 def drawings(count: int) -> Iterator[Drawing]:
@@ -60,6 +66,9 @@ def test_the_manifest_tells_what_became_of_each(tmp_path: Path) -> None:
     assert told["model"] == {"name": "ours", "sha256": "abc"}
     assert (told["seed"], told["finished"]) == (5, True)
     assert set(told["seconds"]) == {"loading", "drawing", "writing"}
+    for entry in told["sketches"]:
+        contents = [(tmp_path / name).read_bytes() for name in entry["files"]]
+        assert entry.pop("sha256") == [hashlib.sha256(content).hexdigest() for content in contents]
     assert told["sketches"][0] == {
         "number": 6,
         "seed": 5,
@@ -124,14 +133,76 @@ def test_a_second_run_leaves_no_sketch_of_the_first(tmp_path: Path) -> None:
     assert names(tmp_path) == sorted([*BESIDE, "sketch-0000.json", "sketch-0001.json", *mine])
 
 
+@pytest.mark.parametrize("name", ["sketch-0001.json", "gallery.html", "sketch-0003.json"])
+def test_changed_files_are_kept_unless_forced(tmp_path: Path, name: str) -> None:
+    write_sketches(drawings(2), 2, tmp_path, ["json", "svg"])
+    (tmp_path / name).write_text("mine")  # changed, or of the user's own making
+    before = names(tmp_path)
+    with pytest.raises(FormatError, match=f"{name}: .*--force"):
+        write_sketches(drawings(4), 4, tmp_path, ["json"])
+    assert (tmp_path / name).read_text() == "mine"
+    if name != "sketch-0003.json":
+        assert names(tmp_path) == before  # it was refused before anything was drawn
+    write_sketches(drawings(4), 4, tmp_path, ["json"], force=True)
+    assert (tmp_path / name).read_text() != "mine"
+    assert manifest(tmp_path)["finished"]
+
+
+def test_folders_without_hashes_are_kept_unless_forced(tmp_path: Path) -> None:
+    """An earlier version noted none."""
+    write_sketches(drawings(2), 2, tmp_path, ["json"])
+    told = manifest(tmp_path)
+    for entry in (told["gallery"], *told["sketches"]):
+        del entry["sha256"]
+    (tmp_path / "manifest.json").write_text(json.dumps(told))
+    with pytest.raises(FormatError, match="--force"):
+        write_sketches(drawings(1), 1, tmp_path, ["json"])
+    assert write_sketches(drawings(1), 1, tmp_path, ["json"], force=True).removed == 2
+
+
+def test_what_a_killed_run_left_is_cleared(tmp_path: Path) -> None:
+    program = """
+import os, signal, sys
+from pathlib import Path
+from sketchdnn.generation import Drawing, files, write_sketches
+from sketchdnn.geometry import Line, Sketch
+sketch = Sketch((Line((0, 0), (80, 0)),))
+def killed(file, path):
+    if path.name == "sketch-0001.svg":  # between the two files of a sketch
+        os.kill(os.getpid(), signal.SIGKILL)
+    file.replace(path)
+files._move = killed
+write_sketches((Drawing(number, sketch) for number in range(3)), 3, Path(sys.argv[1]), ["json", "svg"])
+"""
+    assert subprocess.run([sys.executable, "-c", program, tmp_path], check=False).returncode == -signal.SIGKILL
+    assert "sketch-0001.json" in names(tmp_path)
+    assert [name for name in names(tmp_path) if name.startswith(".")]
+    written = write_sketches(drawings(1), 1, tmp_path, ["dxf"])
+    assert written.removed == 3
+    assert names(tmp_path) == [*BESIDE, "sketch-0000.dxf"]
+
+
+def test_second_run_into_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+    def meanwhile() -> Iterator[Drawing]:
+        with pytest.raises(FormatError, match=f"in use by another run .process {os.getpid()}."):
+            write_sketches(drawings(1), 1, tmp_path, ["json"])
+        yield from drawings(2)
+
+    assert write_sketches(meanwhile(), 2, tmp_path, ["json"]).sketches == 2
+
+
 def test_completions_of_a_sketch_leave_it_where_it_is(tmp_path: Path) -> None:
     write_sketches(drawings(2), 2, tmp_path, ["json"])
     part = tmp_path / "sketch-0001.json"
     check_not_replaced(part, tmp_path, "completion")
     assert write_sketches(drawings(1), 1, tmp_path, ["json"], stem="completion").removed == 0
     assert part.is_file()
-    with pytest.raises(FormatError, match="name another folder"):
-        check_not_replaced(part, tmp_path / "." / "", "sketch")
+    (tmp_path / "beside").mkdir()
+    (linked := tmp_path / "beside" / "symbolic.json").symlink_to(part)
+    (hard := tmp_path / "beside" / "hard.json").hardlink_to(part)
+    for name in (part, linked, hard, tmp_path / "beside"):
+        with pytest.raises(FormatError, match="name another output"):
+            check_not_replaced(name, tmp_path / "." / "", "sketch")
 
 
 def test_what_is_there_stays_until_something_is_drawn(tmp_path: Path) -> None:
@@ -159,21 +230,26 @@ def test_what_is_there_stays_until_something_is_drawn(tmp_path: Path) -> None:
         7,
     ],
 )
-def test_a_manifest_cannot_have_anything_else_removed(tmp_path: Path, listed: object) -> None:
+@pytest.mark.parametrize("force", [False, True])
+def test_a_manifest_cannot_have_anything_else_removed(tmp_path: Path, listed: object, force: bool) -> None:
     out = tmp_path / "out"
     (out / "sub").mkdir(parents=True)
     kept = [tmp_path / "beside.txt", out / "notes.txt", out / "sub" / "sketch-0001.json"]
     for path in kept:
         path.write_text("mine")
-    (out / "manifest.json").write_text(json.dumps({"files": [listed]}) + "\n")
-    assert write_sketches(drawings(1), 1, out, ["json"]).removed == 0
+    told = {"program": "sketchdnn 0", "sketches": [{"files": [listed], "sha256": [MINE]}]}
+    (out / "manifest.json").write_text(json.dumps(told) + "\n")
+    assert write_sketches(drawings(1), 1, out, ["json"], force=force).removed == 0
     assert all(path.read_text() == "mine" for path in kept)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[" * 100_000, '{"files": 3}', "\xff\n[1]\n", "null"])
-def test_a_broken_manifest_is_written_over(tmp_path: Path, content: str) -> None:
+def test_another_programs_manifest_is_kept_unless_forced(tmp_path: Path, content: str) -> None:
     (tmp_path / "manifest.json").write_text(content)
-    write_sketches(drawings(1), 1, tmp_path, ["json"])
+    with pytest.raises(FormatError, match="--force"):
+        write_sketches(drawings(1), 1, tmp_path, ["json"])
+    assert (tmp_path / "manifest.json").read_text() == content
+    write_sketches(drawings(1), 1, tmp_path, ["json"], force=True)
     assert manifest(tmp_path)["finished"]
 
 
@@ -241,7 +317,7 @@ def test_a_full_disk_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def late() -> Iterator[Drawing]:
         yield from drawings(1)
         monkeypatch.setattr(files_room, "write", full)
-        monkeypatch.setattr(files_room, "_write_gallery", full)
+        monkeypatch.setattr(files_room, "_write", full)
         yield from drawings(1)
 
     with pytest.raises(FormatError, match="sketch: cannot be written"):

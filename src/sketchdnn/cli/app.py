@@ -12,6 +12,8 @@ from rich.console import Console
 from sketchdnn.formats import shown
 from sketchdnn.geometry import SketchError
 
+from .signals import Ending
+
 # One module of this room a verb, in the order of --help. Each defines `register(app)`.
 VERBS = (
     "generate",
@@ -49,8 +51,12 @@ def main() -> None:
     """Run the command line; never a traceback for bad input."""
     # Threads that wait for one another sleep. By default they spin: twenty times slower if cores are busy elsewhere.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    ending = Ending()
+    ending.heed()
     try:
         app()
+    except SystemExit as end:
+        raise SystemExit(ending.exit_code(end.code)) from None
     except SketchError as error:
         _fail(str(error))
     except BrokenPipeError:

@@ -29,7 +29,7 @@ def complete(
     ],
     out: Annotated[
         Path,
-        typer.Option(help="Folder to write to; the sketches of an earlier run there are removed.", show_default=False),
+        typer.Option(help="Folder to write to; the sketches of an earlier run there are replaced.", show_default=False),
     ],
     count: Annotated[int, typer.Option(help="How many completions.")] = 8,
     seed: Annotated[int, typer.Option(help="Which completions: the same seed gives the same.")] = 0,
@@ -56,6 +56,7 @@ def complete(
     ] = None,
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    force: Annotated[bool, typer.Option("--force", help=drawing.FORCE)] = False,
 ) -> None:
     """Finish a sketch: what is given stays exactly as it is, and the model adds the rest, in several ways."""
     # Refused first, since the rooms that draw take seconds to load.
@@ -103,6 +104,6 @@ def complete(
         options: dict[str, Any] = {"room": rooms, "primitives": wanted, "workers": cores(), "on_progress": on_progress}
         finished = completions(system, part, count, **asked, **options)
         style = Style(palette=(GIVEN,) * len(part) + (ADDED,) * MAX_PRIMITIVES)
-        written = write_sketches(finished, count, out, formats, stem=_STEM, facts=facts, style=style)
+        written = write_sketches(finished, count, out, formats, stem=_STEM, facts=facts, style=style, force=force)
     drawn = f"{count:,} completion{'s' * (count != 1)}"
     drawing.tell_end(console, out, drawn, formats, "gallery.html shows them, what was given in black", written)

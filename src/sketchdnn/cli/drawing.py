@@ -14,7 +14,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from sketchdnn.formats import FormatError, read, shown
 from sketchdnn.geometry import Sketch
 
-_STOPPED = 130  # what a shell says of a program that Ctrl-C ended
+from .signals import INTERRUPTED
+
+FORCE = "Replace files in --out that were changed, or that no earlier run wrote."
 
 
 def stderr(*, quiet: bool = False) -> Console:
@@ -46,7 +48,7 @@ def progress_bar(console: Console, doing: str, total: int, out: Path) -> Iterato
         # Of several processes none gathers if they are stopped.
         listed = ", and manifest.json lists it" if (out / "manifest.json").is_file() else ""
         console.print(f"{shown(out)}: stopped; what was drawn by then is there{listed}")
-        raise typer.Exit(_STOPPED) from None
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def tell_end(console: Console, out: Path, drawn: str, formats: Sequence[str], look: str, written: Any) -> None:

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sketchdnn.formats import shown
+from sketchdnn.formats.atomic import clear_abandoned
+from sketchdnn.formats.locks import one_run
 from sketchdnn.geometry import SketchError
 
 if TYPE_CHECKING:
@@ -129,7 +131,10 @@ def evaluate(
         command=shown(shlex.join(["sketchdnn", *sys.argv[1:]])),
         workers=cores(),
     )
-    with _progress(console) as on_stage:
+    if out.resolve() == data.resolve():
+        raise SketchError(f"--out {shown(out)} is the corpus, whose report would be overwritten; name another folder")
+    with _progress(console) as on_stage, one_run(out):
+        clear_abandoned(out)
         run = Run(request, on_stage=on_stage)
         if run.device == "cpu":
             console.print(

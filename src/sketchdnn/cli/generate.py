@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 def generate(
     out: Annotated[
         Path,
-        typer.Option(help="Folder to write to; the sketches of an earlier run there are removed.", show_default=False),
+        typer.Option(help="Folder to write to; the sketches of an earlier run there are replaced.", show_default=False),
     ],
     count: Annotated[int, typer.Option(help="How many sketches.")] = 16,
     seed: Annotated[int, typer.Option(help="Which sketches: the same seed gives the same.")] = 0,
@@ -93,6 +93,7 @@ def generate(
         bool,
         typer.Option("--trajectory", help="Also write how each emerges from noise, before repair: SVG, GIF, strip."),
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help=drawing.FORCE)] = False,
 ) -> None:
     """Draw new sketches and write them as CAD files, with a gallery to look at.
 
@@ -157,7 +158,7 @@ def generate(
             options |= {} if strength is None else {"strength": strength}
             facts |= {"like": shown(like or ""), "strength": options.get("strength", STRENGTH)}
             del facts["size"], facts["units"]
-        _run(system, range(first, first + count), options, original, out, formats, facts, share)
+        _run(system, range(first, first + count), options, original, out, formats, facts, share, force)
 
 
 def _run(
@@ -169,6 +170,7 @@ def _run(
     formats: list[str],
     facts: dict[str, Any],
     share: Any,
+    force: bool,
 ) -> None:
     """Draw and write, with a bar; what Ctrl-C leaves is said."""
     from sketchdnn.generation.files import Drawn, write_sketches
@@ -187,7 +189,8 @@ def _run(
         else:
             drawings = draw_like(system, original, len(mine), **options)
         also = write_trajectory if options["frames"] else None
-        written = write_sketches(drawings, numbers.stop, out, formats, facts=facts, also=also, share=share)
+        how: dict[str, Any] = {"facts": facts, "also": also, "share": share, "force": force}
+        written = write_sketches(drawings, numbers.stop, out, formats, **how)
     drawn = f"{len(numbers):,} sketch{'es' * (len(numbers) != 1)}"
     drawing.tell_end(console, out, drawn, formats, "look at gallery.html", written)
 

@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 
 from sketchdnn.formats import FormatError, Skipped, scan, shown
-from sketchdnn.formats.atomic import replacing
-from sketchdnn.formats.containers import folder_files
+from sketchdnn.formats.atomic import clear_abandoned, replacing
+from sketchdnn.formats.containers import Member, check_not_read, folder_members
 from sketchdnn.geometry import Sketch, SketchError
 from sketchdnn.render.notes import Notes
 
@@ -72,8 +72,9 @@ def view(
     out = out or _default_name(files[0])
     if out.suffix.lower() not in SUFFIXES:
         raise FormatError(out, f"is no name for a picture; it must end in {', '.join(SUFFIXES)}")
-    if out.exists() and any(file.exists() and file.samefile(out) for file in files):
-        raise FormatError(out, "is what is to be viewed; name another file with --out")
+    # In a folder that is read, a picture is no sketch, and may be drawn again.
+    check_not_read([file for file in files if out.suffix.lower() == ".svg" or not file.is_dir()], [out])
+    clear_abandoned(out.parent)
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     skipped: Counter[str] = Counter()
     with console.status("Reading …"):
@@ -105,27 +106,27 @@ def _default_name(file: Path) -> Path:
 def _read(files: list[Path], skipped: Counter[str]) -> Iterator[Named]:
     """Each sketch with a name for its card. A file that cannot be read is counted, unless it is the only one."""
     each = [member for file in files for member in _members(file)]
-    for file in each:
+    for member in each:
         number = 0
         try:
-            for found in scan(file):
+            for found in scan(member.path):
                 if isinstance(found, Skipped):
                     skipped[found.reason] += found.count
                 else:
                     number += 1
-                    yield str(found.extra.get("id") or f"{file.name} {number}"), found
+                    yield str(found.extra.get("id") or member.name or f"{member.path.name} {number}"), found
         except FormatError as error:
             if len(each) == 1 and not number:
                 raise
             skipped[str(error)] += 1
 
 
-def _members(file: Path) -> list[Path]:
+def _members(file: Path) -> list[Member]:
     """The files of a folder; a file alone, and a folder that cannot be listed, whose reader will say so."""
     try:
-        return folder_files(file) if file.is_dir() else [file]
+        return folder_members(file) if file.is_dir() else [Member(file)]
     except FormatError:
-        return [file]
+        return [Member(file)]
 
 
 def _first(stream: Iterator[Named], limit: int) -> tuple[list[Named], str]:

@@ -46,7 +46,7 @@ def write_chunk(path: Path, found: Candidates) -> None:
         columns[name] = pa.array([words[i] for i in chosen], pa.string())
     table = pa.table(columns)
     with (
-        replacing(path) as temporary,
+        replacing(path, flush=False) as temporary,  # a damaged one is noticed, and made again
         pa.OSFile(os.fsencode(temporary), "wb") as sink,
         pa.ipc.new_file(sink, table.schema) as f,
     ):

@@ -55,10 +55,24 @@ def prepare(
     workers = workers or os.cpu_count() or 1
     # The output may lie in a folder that is read: it is no input of its own.
     tasks, inputs = plan(sources, parts, leave_out=(out, partial_folder(out)))
-    staging = Staging(out.absolute(), fingerprint(inputs, config))
-    if check_output(out, staging.fingerprint, force=force):
+    staging = Staging(out.resolve(), fingerprint(inputs, config))
+    if not staging.folder.exists() and check_output(out, staging.fingerprint, force=force):
         return load_report(out)
-    staging.open()
+    with staging.held():
+        if not check_output(out, staging.fingerprint, force=force):
+            staging.open()
+            _make(staging, tasks, inputs, config, workers, on_progress)
+    return load_report(out)
+
+
+def _make(
+    staging: Staging,
+    tasks: Sequence[Task],
+    inputs: Sequence[Input],
+    config: PrepareConfig,
+    workers: int,
+    on_progress: Progress,
+) -> None:
     try:
         tally, chunks = stage_candidates(staging, tasks, config, workers, on_progress)
         kept, places = choose(chunks, config)
@@ -73,7 +87,6 @@ def prepare(
     write_json(staging.result / INPUTS, _origin(staging.fingerprint, inputs))
     write_report(staging.result, report)
     staging.publish()
-    return load_report(out)
 
 
 def stage_candidates(

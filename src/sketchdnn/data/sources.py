@@ -74,14 +74,20 @@ class Input:
 def plan(
     sources: Sequence[Path], parts: Procedural | None = None, leave_out: Sequence[Path] = ()
 ) -> tuple[list[Task], list[Input]]:
-    """The tasks that read all sources, and what the sources were; nothing below the folders in `leave_out`."""
-    hidden = [folder.absolute() for folder in leave_out]
+    """The tasks that read all sources, and what the sources were; nothing below the folders in `leave_out`.
+
+    Raises:
+        FormatError: If a source lies in one of these folders, or is one.
+    """
+    hidden = [folder.resolve() for folder in leave_out]
     tasks: list[Task] = []
     inputs: list[Input] = []
     for source in sources:
         is_folder = source.is_dir()
+        if any(source.resolve().is_relative_to(folder) for folder in hidden):
+            raise FormatError(source, "is in the folder to write to; name another --out")
         files = folder_files(source) if is_folder else [source]
-        files = [file for file in files if not any(file.absolute().is_relative_to(folder) for folder in hidden)]
+        files = [file for file in files if not any(file.resolve().is_relative_to(folder) for folder in hidden)]
         small: list[tuple[Path, str]] = []
         for file in files:
             name = file.relative_to(source.parent).as_posix() if is_folder else file.name

@@ -6,22 +6,33 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sketchdnn.formats import FormatError
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.formats.atomic import clear_abandoned, flush_to_disk, replacing
+from sketchdnn.formats.locks import LOCK, one_run
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 
 from .blocks import BLOCK_SIZE, Tally
-from .config import PrepareConfig
+from .config import SPLITS, PrepareConfig
 from .sources import Input
 
 # Raised whenever the same input and choices would give another result.
 PIPELINE_VERSION = 2
 DATASET, INPUTS = "dataset.json", "inputs.json"
+_OLD = "old"
+# The files of a corpus, below its folder: those of `store`, `report` and `prepare`. Whatever else is there is not ours.
+_WRITTEN = re.compile(
+    r"dataset\.json|inputs\.json|report\.json|report\.html|gallery\.png"
+    rf"|({'|'.join(SPLITS)})/(kind|construction|params)\.npy"
+    rf"|parquet/({'|'.join(SPLITS)})/part-\d+\.parquet"
+)
+_FOLDERS = {*SPLITS, "parquet", *(f"parquet/{split}" for split in SPLITS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,43 +54,85 @@ class Staging:
     def chunk(self, task: int, number: int) -> Path:
         return self.folder / "chunks" / f"{task:06d}-{number:03d}.arrow"
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The folder for this run alone. What a killed run was about to put in place of the output comes back first."""
+        try:
+            with one_run(self.folder, name=self.out):
+                self._restore()
+                yield
+        finally:
+            with suppress(OSError):  # work that is not done stays
+                self.folder.rmdir()
+
     def open(self) -> None:
         """Take up what an earlier run of the same work left; anything else that is there is of no use."""
         mark = self.folder / "fingerprint"
-        if self.folder.exists() and not (mark.is_file() and mark.read_text() == self.fingerprint):
-            if any(self.folder.iterdir()) and not mark.is_file():
+        clear_abandoned(self.folder)
+        if not _has(mark, self.fingerprint):
+            there = [path for path in self.folder.iterdir() if path.name != LOCK]
+            if there and not mark.is_file():
                 raise FormatError(self.folder, "is in the way, and was not made by prepare; move it")
-            shutil.rmtree(self.folder)
+            for path in there:
+                _remove(path)
+            with replacing(mark) as temporary:
+                temporary.write_text(self.fingerprint)
+        chunks = self.folder / "chunks"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / "chunks").mkdir(exist_ok=True)
+            chunks.mkdir(exist_ok=True)
         except OSError as error:
             raise FormatError(self.folder, f"cannot be written ({error.strerror})") from error
-        with replacing(mark) as temporary:
-            temporary.write_text(self.fingerprint)
-        shutil.rmtree(self.result, ignore_errors=True)
+        clear_abandoned(chunks)
+        _remove(self.result)
 
     def done(self, task: int) -> tuple[Tally, list[int]] | None:
-        """The counts of a task that an earlier run finished, and how many candidates each of its chunks holds."""
-        path = self._record(task)
-        if not path.is_file():
+        """The counts of a task that an earlier run finished, and how many candidates each of its chunks holds.
+
+        Nothing if its record or one of its chunks is damaged: then it is done again.
+        """
+        try:
+            record = json.loads(self._record(task).read_text(encoding="utf-8"))
+            tally, chunks = Tally.from_record(record["tally"]), [int(size) for size in record["chunks"]]
+            digests = [_digest(self.chunk(task, number)) for number in range(len(chunks))]
+            return (tally, chunks) if digests == record["digests"] else None
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return None
-        record = json.loads(path.read_text(encoding="utf-8"))
-        return Tally.from_record(record["tally"]), record["chunks"]
 
     def finish(self, task: int, tally: Tally, chunks: list[int]) -> None:
         """Written last: a task without it is done again."""
-        write_json(self._record(task), {"chunks": chunks, "tally": tally.to_record()})
+        digests = [_digest(self.chunk(task, number)) for number in range(len(chunks))]
+        record = {"chunks": chunks, "digests": digests, "tally": tally.to_record()}
+        write_json(self._record(task), record, flush=False)  # damage is noticed, and made good
 
     def publish(self) -> None:
-        """The result becomes the output, in place of an earlier one."""
+        """The result becomes the output, in place of an earlier one, of which all that is not prepare's stays."""
+        for path in sorted(self.result.rglob("*")):
+            flush_to_disk(path)
+        old = self.folder / _OLD
         if self.out.exists():
-            self.out.rename(self.folder / "old")
+            self.out.rename(old)
         self.result.rename(self.out)
+        flush_to_disk(self.out.parent)
+        if old.exists():
+            _keep_others(old, self.out)
         self.discard()
 
     def discard(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Nothing of the work is kept."""
+        for path in self.folder.iterdir():
+            if path.name != LOCK:
+                _remove(path)
+
+    def _restore(self) -> None:
+        """Undo or finish the replacement of an output that a kill interrupted."""
+        old = self.folder / _OLD
+        if not old.is_dir():
+            return
+        if self.out.exists():
+            _keep_others(old, self.out)
+            _remove(old)
+        else:
+            old.rename(self.out)
 
     def _record(self, task: int) -> Path:
         return self.folder / "chunks" / f"{task:06d}.json"
@@ -87,7 +140,7 @@ class Staging:
 
 def partial_folder(out: Path) -> Path:
     """Where the work towards an output is kept until it is done."""
-    out = out.absolute()
+    out = out.resolve()
     return out.with_name(out.name + ".partial")
 
 
@@ -114,7 +167,37 @@ def check_output(out: Path, wanted: str, *, force: bool) -> bool:
     return True
 
 
-def write_json(path: Path, value: object) -> None:
+def write_json(path: Path, value: object, *, flush: bool = True) -> None:
     """Readable JSON, whole or not at all."""
-    with replacing(path) as temporary:
+    with replacing(path, flush=flush) as temporary:
         temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _keep_others(old: Path, out: Path, below: str = "") -> None:
+    """Move what prepare did not write from an earlier output to the one that took its place."""
+    for path in old.iterdir():
+        name = below + path.name
+        if name in _FOLDERS and path.is_dir() and not path.is_symlink():
+            _keep_others(path, out / path.name, f"{name}/")
+        elif not _WRITTEN.fullmatch(name):
+            out.mkdir(parents=True, exist_ok=True)
+            path.rename(out / path.name)
+
+
+def _has(path: Path, words: str) -> bool:
+    try:
+        return path.read_bytes() == words.encode()
+    except OSError:
+        return False
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

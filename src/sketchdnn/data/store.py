@@ -97,7 +97,7 @@ def write_part(part: Part) -> Summary:
         array.flush()
     path = part.folder / "parquet" / part.split / f"part-{part.number:05d}.parquet"
     # Through an open file: the library cannot take a name that is no UTF-8.
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with replacing(path, flush=False) as temporary, temporary.open("wb") as file:
         pq.write_table(_parquet_table(table, rows), file, compression="zstd")
     return summarise(table, rows, part.split, part.half_extent)
 

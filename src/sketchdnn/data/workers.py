@@ -62,8 +62,9 @@ def _attempt(function: Callable[[T], R], task: T) -> tuple[R | None, SketchError
 
 
 def _leave_with_parent() -> None:
-    """A killed parent cannot stop its workers, so each watches for its end. Ctrl-C is the parent's to answer."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """A killed parent cannot stop its workers, so each watches for its end. Signals are the parent's to answer."""
+    for number in (signal.SIGINT, signal.SIGHUP):  # SIGTERM is how a pool ends its workers
+        signal.signal(number, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is None:
         return

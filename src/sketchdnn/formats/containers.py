@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tarfile
-import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 
+from .atomic import clear_abandoned, is_temporary, temporary_folder
 from .found import FormatError, Skipped
+from .manifest import MANIFEST, is_manifest, sketch_files
 
 TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 # A member is unpacked into a temporary folder, one at a time; a larger one is refused rather than fill the disk.
@@ -28,27 +31,73 @@ def is_tar(path: Path, head: bytes) -> bool:
     return path.name.lower().endswith(TAR_SUFFIXES) or head[257:262] == b"ustar"
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file to read; `name` is that of its one sketch, where a manifest tells it."""
+
+    path: Path
+    name: str | None = None
+
+
 def folder_files(folder: Path) -> list[Path]:
+    """The paths of `folder_members`."""
+    return [member.path for member in folder_members(folder)]
+
+
+def folder_members(folder: Path) -> list[Member]:
     """Every file below a folder, in a fixed order; listed at once, so that what is written there later stays out.
 
     A folder below that cannot be listed stands for its files, so that whoever reads it finds out and can count it.
+    Where a manifest lists the files of each sketch, there is one file for each, and the gallery is left out. So is what
+    is not finished.
     """
-    files: list[Path] = []
+    members: list[Member] = []
 
     def keep(error: OSError) -> None:
         place = Path(error.filename or folder)
         if place == folder:
             raise FormatError(folder, f"cannot be listed ({error.strerror or error})") from error
-        files.append(place)
+        members.append(Member(place))
 
     for place, folders, names in os.walk(folder, onerror=keep):
-        folders.sort()
-        files.extend(Path(place, name) for name in sorted(names))
-    return files
+        folders[:] = sorted(name for name in folders if not is_temporary(name))
+        there = sorted(name for name in names if not is_temporary(name))
+        if MANIFEST in there and is_manifest(Path(place, MANIFEST)):
+            chosen, known = sketch_files(Path(place), set(there))
+            members.extend(Member(Path(place, name), Path(name).stem) for name in chosen)
+            there = [name for name in there if name not in known]
+        members.extend(Member(Path(place, name)) for name in there)
+    return members
+
+
+def check_not_read(sources: Iterable[Path], targets: Iterable[Path]) -> None:
+    """Refuse to write over a file that is read: itself, by another name or link, or one in a folder that is read.
+
+    Raises:
+        FormatError: If one of the targets exists and is such a file.
+    """
+    there = {identity: path for path in targets if (identity := _identity(path)) is not None}
+    if not there:
+        return
+    for source in sources:
+        for path in [source, *(Path(place, name) for place, _, names in os.walk(source) for name in names)]:
+            identity = _identity(path)
+            if identity in there:
+                raise FormatError(there[identity], "is an input, and would be overwritten; name another output")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What two names of one file have in common, links included; nothing if there is no file."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return None if stat.S_ISDIR(found.st_mode) else (found.st_dev, found.st_ino)
 
 
 def tar_files(path: Path) -> Iterator[Path | Skipped]:
     """Each file of an archive under its own last name in a temporary folder, gone when the next is asked for."""
+    clear_abandoned()
     try:
         # As a stream an archive is read once, front to back, however it is compressed.
         with tarfile.open(path, "r|*", tarinfo=_Header) as archive:
@@ -68,9 +117,9 @@ def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[Pat
     elif member.size > LARGEST_MEMBER:
         yield Skipped(f"an archive member larger than {LARGEST_MEMBER >> 20} MiB")
     else:
-        with tempfile.TemporaryDirectory(prefix="sketchdnn-") as folder:
+        with temporary_folder() as folder:
             # The end of a long name holds the suffix; file systems allow 255 bytes.
-            file = Path(folder, name[-60:])
+            file = folder / name[-60:]
             with file.open("wb") as unpacked:
                 shutil.copyfileobj(content, unpacked)
             yield file

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,6 +12,8 @@ from typing import Any
 
 from sketchdnn.geometry import GeometryError, Sketch
 
+from .atomic import clear_abandoned, flush_to_disk, temporary_folder
+from .containers import check_not_read
 from .format import Format
 from .found import FormatError, Found, Losses, Skipped, UnfitError, reason_of
 from .registry import scan, write, writer_of
@@ -60,9 +61,12 @@ def convert(
     if units is not None:
         Sketch(()).in_units(units)  # refuses what is no unit, which is no fault of the file
     result = Conversion(target)
+    if not into_folder:
+        check_not_read([Path(source)], [target])
+    clear_abandoned(target.parent)
     sketches = change(_counted(Path(source), result, units, on_found))
     if into_folder:
-        _write_each(sketches, result, chosen, options)
+        _write_each(sketches, Path(source), result, chosen, options)
     else:
         some = sketches if chosen.holds_many else _single(sketches, Path(source), target, chosen)
         result.lose(write(some, target, chosen.name, **options))
@@ -104,17 +108,18 @@ def _single(sketches: Iterable[Sketch], source: Path, target: Path, chosen: Form
         yield sketch
 
 
-def _write_each(sketches: Iterable[Sketch], result: Conversion, chosen: Format, options: dict[str, Any]) -> None:
+def _write_each(
+    sketches: Iterable[Sketch], source: Path, result: Conversion, chosen: Format, options: dict[str, Any]
+) -> None:
     """A file a sketch. All are written aside first, so that a failure on the way leaves none behind."""
     folder, suffix = result.target, chosen.suffixes[0]
     names: set[str] = set()
     unfit: list[UnfitError] = []
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".sketchdnn-", dir=folder.parent) as aside:
+        with temporary_folder(folder.parent) as aside:
             for number, sketch in enumerate(sketches, start=1):
                 try:
-                    file = Path(aside, _name(sketch, number, names) + suffix)
+                    file = aside / (_name(sketch, number, names) + suffix)
                     result.lose(write(sketch, file, chosen.name, **options))
                 except UnfitError as error:
                     unfit.append(error)
@@ -122,9 +127,12 @@ def _write_each(sketches: Iterable[Sketch], result: Conversion, chosen: Format, 
             result.skipped.update(f"a sketch that {reason_of(error)}" for error in unfit)
             if not result.written:
                 raise FormatError(folder, f"cannot be written: no sketch fits, the last one {unfit[-1].reason}")
+            files = list(aside.iterdir())
+            check_not_read([source], [folder / each.name for each in files])
             folder.mkdir(exist_ok=True)
-            for whole in Path(aside).iterdir():
+            for whole in files:
                 whole.replace(folder / whole.name)
+            flush_to_disk(folder)
     except OSError as error:
         raise FormatError(folder, f"cannot be written ({error.strerror or error})") from error
 

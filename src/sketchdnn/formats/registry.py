@@ -8,13 +8,14 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sketchdnn.geometry import Sketch, SketchError
 
 from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
-from .containers import folder_files, is_tar, tar_files
+from .containers import folder_members, is_tar, tar_files
 from .format import HEAD_BYTES, Format
 from .found import FormatError, Found, Losses, Reading, Skipped, gather, reason_of
 
@@ -46,14 +47,14 @@ def scan(path: str | Path) -> Iterator[Found]:
     path = Path(path)
     with _sentences(path):
         if path.is_dir():
-            for file in folder_files(path):
-                yield from _counting(file, scan)
+            for member in folder_members(path):
+                yield from _named(member.name, _counting(member.path, scan))
         elif is_tar(path, _head(path)):
-            for member in tar_files(path):
-                if isinstance(member, Skipped):
-                    yield member
+            for file in tar_files(path):
+                if isinstance(file, Skipped):
+                    yield file
                 else:
-                    yield from _counting(member, _scan_file)
+                    yield from _counting(file, _scan_file)
         else:
             yield from _scan_file(path)
 
@@ -128,6 +129,15 @@ def _scan_file(path: Path) -> Iterator[Found]:
         if found.read is None:
             raise FormatError(path, f"is for other programs: {found.name} files are written here, not read")
         yield from found.read(path)
+
+
+def _named(name: str | None, found: Iterator[Found]) -> Iterator[Found]:
+    """Sketches that have no id get the name that they have in their folder, if it is known."""
+    for item in found:
+        if name is None or isinstance(item, Skipped) or "id" in item.extra:
+            yield item
+        else:
+            yield replace(item, extra={**item.extra, "id": name})
 
 
 def _counting(path: Path, scan_one: Callable[[Path], Iterator[Found]]) -> Iterator[Found]:

@@ -11,28 +11,29 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
 from sketchdnn.formats import FormatError, read, write, writer_of
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.formats.atomic import flush_to_disk, replacing, temporary_folder
+from sketchdnn.formats.containers import check_not_read
+from sketchdnn.formats.manifest import GALLERY, PAGE, READ_BACK, hash_of
 from sketchdnn.geometry import Sketch, SketchError
 from sketchdnn.render import Style
 
-from .manifest import Spool, clear_earlier, entries, spools, write_manifest
-from .page import PAGE, Card, gallery_page
+from .manifest import Spool, check_free, clear_earlier, entries, held, spools, write_manifest
+from .page import Card, gallery_page
 from .repairs import Repairs
 from .share import ALONE, Share
 
 FORMATS = ("json", "svg", "dxf", "fcstd")
-GALLERY = "gallery.png"
 # More would be too large a picture to look at, or a page to load.
 MOST_IN_GALLERY = 100
 MOST_ON_PAGE = 400
 _DIGITS = 4
-# What a sketch is best read back from: all but the last keep everything.
-_READ_BACK = (".json", ".svg", ".FCStd", ".dxf")
 
 
 class Drawn(Protocol):
@@ -90,8 +91,8 @@ def make_folder(folder: Path) -> None:
 
 def check_not_replaced(source: Path, folder: Path, stem: str = "sketch") -> None:
     """Refuses to write where the sketch that one begins with would be replaced."""
-    if source.resolve().parent == folder.resolve() and source.name.startswith(f"{stem}-"):
-        raise FormatError(source, "lies in the folder to write to, where it would be replaced; name another folder")
+    if folder.is_dir():
+        check_not_read([source], [path for path in folder.iterdir() if path.name.startswith(f"{stem}-")])
 
 
 def write_sketches(
@@ -105,51 +106,72 @@ def write_sketches(
     also: Also | None = None,
     style: Style | None = None,
     share: Share = ALONE,
+    force: bool = False,
 ) -> Written:
     """Write each sketch as it comes, in every format, and at the end the page, the picture and the manifest.
 
     Numbers of the whole job lie `below` that one, and names are long enough for them. `facts` are the manifest's: what
     was asked for. Page and picture show sketches in that `style`. Of several processes each writes its own sketches,
     and the first gathers. Files that an earlier run wrote there go when the first sketch comes, those alone.
+
+    Raises:
+        FormatError: If another run writes there, or if a file that would go is not as an earlier run wrote it. With
+            `force` such a file is replaced.
     """
     chosen = check_formats(formats)
-    make_folder(folder)
     digits = max(_DIGITS, len(str(below - 1)))
     facts, written, cards = dict(facts or {}), Written(), list[Card]()
-    spool = Spool(folder, share.rank)
-    try:
-        for drawing in _in_its_place(_timed(drawings, written.seconds), folder, stem, written, share):
-            path = folder / f"{stem}-{drawing.number:0{digits}d}"
-            with together() as paths:
+    with held(folder, stem, share, force=force), temporary_folder(folder) as aside:
+        spool = Spool(folder, share.rank)
+        try:
+            for drawing in _in_its_place(_timed(drawings, written.seconds), folder, stem, written, share, force=force):
+                path = aside / f"{stem}-{drawing.number:0{digits}d}"
+                paths: list[Path] = []
                 for name in chosen:
                     paths.append(path.with_name(path.name + writer_of("", name).suffixes[0]))
                     write(drawing.sketch, paths[-1], name)
                 if also is not None:
                     paths += also(drawing, path)
-                files = tuple(each.name for each in paths)
-                spool.add(_entry(drawing, files, facts.get("seed")))
-            written.sketches += 1
-            written.short += drawing.shortfall is not None
-            fewer = getattr(drawing, "fewer", None)
-            written.fewer += fewer is not None
-            if len(cards) < MOST_ON_PAGE:
-                repair = None if drawing.repair is None else drawing.repair.summary
-                cards.append(Card(drawing.number, drawing.sketch, files, drawing.shortfall or fewer, repair))
-        spool.close()
-        share.wait()
-        if share.leads:
-            _gather(folder, facts, written, cards, style, share, finished=True)
-        share.wait()
-        return written
-    except BaseException:
-        spool.close()
-        if share.alone:
-            # The first thing that went wrong is what is told; a full disk does not take these either.
-            with suppress(SketchError):
-                _gather(folder, facts, written, cards, style, share, finished=False)
-        raise
-    finally:
-        spool.path.unlink(missing_ok=True)
+                hashes = {each.name: hash_of(each) for each in paths}
+                if not force:
+                    check_free(folder / name for name in hashes)
+                spool.begin(hashes)
+                with together() as named:
+                    for each in paths:
+                        named.append(folder / each.name)
+                        _move(each, named[-1])
+                    spool.add(_entry(drawing, hashes, facts.get("seed")))
+                written.sketches += 1
+                written.short += drawing.shortfall is not None
+                fewer = getattr(drawing, "fewer", None)
+                written.fewer += fewer is not None
+                if len(cards) < MOST_ON_PAGE:
+                    repair = None if drawing.repair is None else drawing.repair.summary
+                    cards.append(
+                        Card(drawing.number, drawing.sketch, tuple(hashes), drawing.shortfall or fewer, repair)
+                    )
+            spool.close()
+            share.wait()
+            if share.leads:
+                _gather(folder, facts, written, cards, style, share, finished=True)
+            share.wait()
+            return written
+        except BaseException:
+            spool.close()
+            if share.alone:
+                # The first thing that went wrong is what is told; a full disk does not take these either.
+                with suppress(SketchError):
+                    _gather(folder, facts, written, cards, style, share, finished=False)
+            raise
+        finally:
+            spool.path.unlink(missing_ok=True)
+
+
+def _move(file: Path, path: Path) -> None:
+    try:
+        file.replace(path)
+    except OSError as error:
+        raise FormatError(path, f"cannot be written ({error.strerror})") from error
 
 
 @contextmanager
@@ -164,11 +186,12 @@ def together() -> Iterator[list[Path]]:
         raise
 
 
-def _entry(drawing: Drawn, files: Sequence[str], seed: object) -> dict[str, Any]:
+def _entry(drawing: Drawn, hashes: Mapping[str, str | None], seed: object) -> dict[str, Any]:
     entry = {
         "number": drawing.number,
         "seed": seed,
-        "files": files,
+        "files": list(hashes),
+        "sha256": list(hashes.values()),
         "primitives": len(drawing.sketch),
         "attempts": drawing.attempts,
         "repaired": drawing.repaired,
@@ -207,16 +230,21 @@ def _gather(
         return
     seconds = {name: round(value, 3) for name, value in {**facts.pop("seconds", {}), **written.seconds}.items()}
     # First, since it matters most if there is little room left.
-    write_manifest(folder, {**facts, "finished": finished, "seconds": seconds}, parts)
-    _write_gallery(cards[:MOST_IN_GALLERY], folder / GALLERY, style)
-    with replacing(folder / PAGE) as temporary:
-        temporary.write_text(gallery_page(cards, facts, written.sketches, style=style), encoding="utf-8")
+    gallery = {
+        GALLERY: _gallery(cards[:MOST_IN_GALLERY], style),
+        PAGE: gallery_page(cards, facts, written.sketches, style=style).encode(),
+    }
+    hashes = {name: sha256(content).hexdigest() for name, content in gallery.items()}
+    write_manifest(folder, {**facts, "finished": finished, "seconds": seconds}, entries(parts), hashes)
+    for name, content in gallery.items():
+        _write(folder / name, content)
+    flush_to_disk(folder)
 
 
 def _read_back(entry: Mapping[str, Any], folder: Path) -> Card:
     """What another process wrote."""
     named = {Path(name).suffix: name for name in entry["files"] if len(Path(name).suffixes) == 1}
-    best = next(named[suffix] for suffix in _READ_BACK if suffix in named)
+    best = next(named[suffix] for suffix in READ_BACK if suffix in named)
     sketch, repair = read(folder / best).sketches[0], entry.get("repair", {}).get("summary")
     return Card(entry["number"], sketch, tuple(entry["files"]), entry["shortfall"] or entry.get("fewer"), repair)
 
@@ -225,21 +253,27 @@ def _told(entry: Mapping[str, Any], name: str) -> bool:
     return entry.get(name) is not None
 
 
-def _write_gallery(cards: Sequence[Card], path: Path, style: Style | None) -> None:
+def _gallery(cards: Sequence[Card], style: Style | None) -> bytes:
     from sketchdnn.render import gallery_png
 
+    data = BytesIO()
     captions = [str(card.number) for card in cards]
+    gallery_png([card.sketch for card in cards], captions=captions, style=style).save(data, format="png")
+    return data.getvalue()
+
+
+def _write(path: Path, content: bytes) -> None:
     with replacing(path) as temporary:
-        gallery_png([card.sketch for card in cards], captions=captions, style=style).save(temporary, format="png")
+        temporary.write_bytes(content)
 
 
 def _in_its_place(
-    drawings: Iterator[Drawn], folder: Path, stem: str, written: Written, share: Share
+    drawings: Iterator[Drawn], folder: Path, stem: str, written: Written, share: Share, *, force: bool
 ) -> Iterator[Drawn]:
     """The drawings; once the first is there, what an earlier run left goes, before any process writes."""
     first = next(drawings, None)
     if share.leads:
-        written.removed = clear_earlier(folder, stem, (PAGE, GALLERY))
+        written.removed = clear_earlier(folder, stem, force=force)
     share.wait()
     if first is not None:
         yield first

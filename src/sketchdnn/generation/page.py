@@ -9,13 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from sketchdnn.formats.manifest import MANIFEST
 from sketchdnn.geometry import Sketch
 from sketchdnn.render import Style, describe, svg
 from sketchdnn.render.display import printable
-
-from .manifest import MANIFEST
-
-PAGE = "gallery.html"
 
 _CSS = """
 :root { color-scheme: light dark; --page: #f3f4f6; --card: #fff; --ink: #1f2933; --soft: #66717b; --line: #dfe2e6;

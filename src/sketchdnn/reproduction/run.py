@@ -14,9 +14,9 @@ from sketchdnn.evaluation.run import Request as JudgeRequest
 from sketchdnn.evaluation.run import Run as Judge
 from sketchdnn.evaluation.stages import OnStage
 from sketchdnn.figures.comparison import Source, by_lot, write_comparison
-from sketchdnn.formats import scan
-from sketchdnn.formats.atomic import replacing
-from sketchdnn.generation.files import make_folder
+from sketchdnn.formats import FormatError, scan
+from sketchdnn.formats.atomic import clear_abandoned, replacing
+from sketchdnn.formats.locks import one_run
 from sketchdnn.geometry import Sketch
 from sketchdnn.training.loop import OnReport
 from sketchdnn.training.start import chosen_device
@@ -50,6 +50,8 @@ def prepared(
     extractor: Callable[[str], Extractor] | None = None,
 ) -> Reproduction:
     """All that can be refused is refused here; nothing is written. `extractor` is for tests only."""
+    if request.out.resolve() == request.data.resolve():
+        raise FormatError(request.out, "is the corpus; name another --out")
     device = chosen_device(request.device)
     judged = JudgeRequest(
         data=request.data,
@@ -75,14 +77,15 @@ def reproduce(
     """Do what the plan says and is not done yet. Whatever ends it, what is finished stays, and has its tables."""
     plan, judge = reproduction.plan, reproduction.judge
     out = plan.request.out
-    make_folder(out)
-    write_manifest(plan)
     written: list[Path] = []
-    for part in plan.parts:
-        on_part(part.named.label)
-        like = next((Protocol.from_json(one.report["protocol"]) for one in results_in(out)), None)
-        run_part(part, plan, judge, like, on_report)
-        written = write_all(plan, judge)
+    with one_run(out):
+        clear_abandoned(out)
+        write_manifest(plan)
+        for part in plan.parts:
+            on_part(part.named.label)
+            like = next((Protocol.from_json(one.report["protocol"]) for one in results_in(out)), None)
+            run_part(part, plan, judge, like, on_report)
+            written = write_all(plan, judge)
     return written
 
 

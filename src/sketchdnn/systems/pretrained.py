@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.formats.atomic import new_file_mode, replacing
 from sketchdnn.geometry import SketchError
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 
@@ -55,8 +55,9 @@ def save_pretrained(system: System, folder: str | Path, *, eight_bit: bool = Fal
     weights = system.state_dict()
     stored = _quantised(weights) if eight_bit else {name: w.half() for name, w in weights.items()}
     save_torch_state_dict({n: w.cpu().contiguous() for n, w in stored.items()}, folder, max_shard_size=_SHARD_SIZE)
+    mode = new_file_mode(folder)
     for name in _shards(folder):
-        (folder / name).chmod(0o644)  # the library makes them private; a result is an ordinary file
+        (folder / name).chmod(mode)  # the library makes them private; a result is an ordinary file
     facts = {
         "system": system.name,
         "representation": REPRESENTATION_VERSION,

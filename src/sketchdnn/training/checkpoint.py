@@ -7,7 +7,6 @@ and the order of the data are functions of the seed and the step (see `order`), 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from sketchdnn.formats.atomic import flush_to_disk, temporary_folder
 from sketchdnn.geometry import SketchError
 
 from .sharding import split_like, whole
@@ -65,18 +65,13 @@ def save(folder: Path, step: int, state: State, facts: dict[str, Any], keep: int
 
 def write_folder(final: Path, write: Callable[[Path], None]) -> None:
     """A folder whole or not at all: `write` fills a temporary one, which then takes the place of `final`."""
-    temporary = final.with_name(f".{final.name}.partial")
-    try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
+    with temporary_folder(final.parent) as temporary:
         write(temporary)
         for path in (*temporary.iterdir(), temporary):
-            _flush(path)
+            flush_to_disk(path)
         shutil.rmtree(final, ignore_errors=True)
         temporary.replace(final)
-        _flush(final.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        flush_to_disk(final.parent)
 
 
 def found(folder: Path) -> list[Path]:
@@ -161,12 +156,3 @@ def _fill(module: nn.Module, values: dict[str, Tensor]) -> None:
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _flush(path: Path) -> None:
-    """Onto the disk before the rename, so that a power cut cannot leave a name without its content."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

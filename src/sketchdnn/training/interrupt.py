@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(slots=True)
@@ -25,12 +25,14 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Note a first SIGTERM or SIGINT; a second acts as it would without us."""
+    """Note a first SIGTERM, SIGINT or SIGHUP; a second acts as it would without us. `nohup` keeps SIGHUP ignored."""
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt  # only the main thread hears signals
         return
     before = {number: signal.getsignal(number) for number in _SIGNALS}
+    if before[signal.SIGHUP] is signal.SIG_IGN:
+        del before[signal.SIGHUP]
 
     def restore() -> None:
         for number, handler in before.items():
@@ -40,7 +42,7 @@ def interruptible() -> Iterator[Interrupt]:
         interrupt.signal = number
         restore()
 
-    for number in _SIGNALS:
+    for number in before:
         signal.signal(number, note)
     try:
         yield interrupt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from safetensors import SafetensorError
 
 from sketchdnn.data import Dataset
 from sketchdnn.data.config import SPLITS
+from sketchdnn.formats.atomic import clear_abandoned
+from sketchdnn.formats.locks import one_run
 from sketchdnn.systems import Preset, System, from_pretrained, save_pretrained
 
 from .checkpoint import RunError, write_folder
@@ -19,6 +22,8 @@ from .distributed import joined
 from .loop import OnReport, Outcome, train
 
 MODEL = "model"
+# Where a run writes, besides its own folder.
+FOLDERS = ("checkpoints", "failed", "previews")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +44,17 @@ class Request:
 def start(request: Request) -> Outcome:
     """Train, and write the model to `out/model` when the budget is spent."""
     device = chosen_device(request.device)
-    with joined(device, shards=request.fsdp) as ranks:
+    _refuse_mixing(request)
+    with joined(device, shards=request.fsdp) as ranks, one_run(request.out) if ranks.first else nullcontext():
+        if ranks.first:
+            for folder in (request.out, *(request.out / name for name in FOLDERS)):
+                clear_abandoned(folder)
         system = _system(request)
         try:
             corpus, validation = _corpora(request.data, device, request.config.fewest)
             system.to_device(device)
         except torch.OutOfMemoryError as error:
             raise RunError(f"the corpus and the model do not fit on {device}; use another --device") from error
-        _make(request.out)
         outcome = train(
             system,
             corpus,
@@ -103,11 +111,13 @@ def _corpora(folder: Path, device: str, fewest: int) -> tuple[Corpus, Corpus | N
     return to_device(train_split, device), to_device(validation, device) if len(validation) else None
 
 
-def _make(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"{out}: the run's folder cannot be made ({error.strerror}); name another --out") from error
+def _refuse_mixing(request: Request) -> None:
+    """Refuses to write into the corpus, or over the model that the run starts from."""
+    out = request.out.resolve()
+    if out == request.data.resolve():
+        raise RunError(f"{request.out}: the corpus is there; name another folder with --out")
+    if request.init_from is not None and request.init_from.resolve() == out / MODEL:
+        raise RunError(f"{request.init_from}: the run would overwrite that model; name another --out")
 
 
 def _write_model(model: System, folder: Path) -> None:

@@ -66,8 +66,9 @@ def _repair(sketches: Sequence[Sketch], tolerance: float, keep: Collection[int],
 
 
 def _leave_with_parent() -> None:
-    """A killed parent cannot stop its workers, so each watches for its end. Ctrl-C is the parent's to answer."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """A killed parent cannot stop its workers, so each watches for its end. Signals are the parent's to answer."""
+    for number in (signal.SIGINT, signal.SIGHUP):  # SIGTERM is how a pool ends its workers
+        signal.signal(number, signal.SIG_IGN)
     parent = parent_process()
 
     def watch() -> None:

@@ -13,13 +13,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.formats.atomic import clear_abandoned, replacing, temporary_folder
 from sketchdnn.formats.format import Format, only_one
 from sketchdnn.formats.found import FormatError, Losses, UnfitError
 from sketchdnn.formats.wires import through
@@ -42,8 +41,9 @@ def _writer(kind: str) -> Callable[..., Losses]:
         sketch = only_one(sketches, path)
         what = extrusion(sketch, height, path)
         program = _builder(path)
-        with replacing(path) as temporary, tempfile.TemporaryDirectory(prefix="sketchdnn-") as folder:
-            temporary.write_bytes(_build(program, what, kind, Path(folder), path))
+        clear_abandoned()
+        with replacing(path) as temporary, temporary_folder() as folder:
+            temporary.write_bytes(_build(program, what, kind, folder, path))
         return losses(sketch, kind)
 
     return write

@@ -1,0 +1,124 @@
+"""The `manifest.json` of a folder that `generate` or `complete` wrote: which files belong to which sketch.
+
+It lists names and their SHA-256. A manifest is not trusted: only plain names of files that lie in its own folder count,
+each once, and a file is never reached through a link.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import stat
+from collections.abc import Container, Iterator
+from pathlib import Path
+from typing import Any
+
+MANIFEST = "manifest.json"
+PAGE, GALLERY = "gallery.html", "gallery.png"
+PROGRAM = "sketchdnn"
+# Up to here a manifest is parsed whole. A larger one must have an entry a line, as it is written.
+LARGEST_WHOLE = 2**24
+LONGEST_LINE = 2**20
+LARGEST_FILE = 2**26
+# What a sketch is best read back from: all but the last keep everything.
+READ_BACK = (".json", ".svg", ".FCStd", ".dxf")
+
+# The files of one sketch, or of the gallery: names, and hashes where the manifest has them.
+Listed = dict[str, str | None]
+
+
+def is_manifest(path: Path) -> bool:
+    """Whether this program wrote that file."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return False
+        if path.stat().st_size > LARGEST_WHOLE:
+            with path.open("rb") as file:
+                return f'"program": "{PROGRAM} '.encode() in file.read(256)
+        return _is_ours(_parsed(path.read_bytes()))
+    except OSError:
+        return False
+
+
+def listed(path: Path) -> Iterator[Listed]:
+    """The files of each sketch that a manifest lists, and of its gallery; nothing if it cannot be read."""
+    try:
+        if not is_manifest(path):
+            return
+        if path.stat().st_size <= LARGEST_WHOLE:
+            content = _parsed(path.read_bytes())
+            for entry in (content.get("gallery"), *content["sketches"]):
+                yield _files(entry)
+            return
+        with path.open("rb") as file:
+            while line := file.readline(LONGEST_LINE):
+                yield _files(_parsed(line.strip().removeprefix(b'"gallery": ').removesuffix(b",")))
+    except OSError:
+        return
+
+
+def sketch_files(folder: Path, names: Container[str]) -> tuple[list[str], set[str]]:
+    """One file for each sketch of a folder with a manifest, and all names that the manifest accounts for.
+
+    It is the first of `READ_BACK` that is there, or of those that were changed since they were written, if any were.
+
+    Args:
+        folder: A folder that holds a manifest.
+        names: The files in it.
+    """
+    chosen: list[str] = []
+    known: set[str] = {MANIFEST, PAGE, GALLERY}
+    for files in listed(folder / MANIFEST):
+        here = {name: sha256 for name, sha256 in files.items() if name in names and name not in known}
+        known |= here.keys()
+        ranked = sorted((READ_BACK.index(Path(name).suffix), name) for name in here if _is_sketch(folder / name))
+        changed = [name for _, name in ranked if here[name] is not None and hash_of(folder / name) != here[name]]
+        chosen += (changed or [name for _, name in ranked])[:1]
+    return chosen, known
+
+
+def hash_of(path: Path) -> str | None:
+    """The SHA-256 of a file; nothing for what is none, is a link, cannot be read or is huge."""
+    try:
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_FILE:
+            return None
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def _is_sketch(path: Path) -> bool:
+    """Whether a file is a sketch in a format that we read; not a picture of how it came about, nor a link."""
+    return path.suffix in READ_BACK and len(path.suffixes) == 1 and path.is_file() and not path.is_symlink()
+
+
+def _is_ours(content: Any) -> bool:
+    return (
+        isinstance(content, dict)
+        and str(content.get("program", "")).startswith(f"{PROGRAM} ")
+        and isinstance(content.get("sketches"), list)
+    )
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _files(entry: Any) -> Listed:
+    """The plain names that an entry lists, with their hashes."""
+    names = entry.get("files") if isinstance(entry, dict) else None
+    if not isinstance(names, list):
+        return {}
+    hashes = entry.get("sha256")
+    if not isinstance(hashes, list) or len(hashes) != len(names):
+        hashes = [None] * len(names)
+    return {
+        name: sha256 if isinstance(sha256, str) else None
+        for name, sha256 in zip(names, hashes, strict=True)
+        if isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set("/\\\0")
+    }

@@ -1,0 +1,131 @@
+"""Commands that are stopped, and commands that meet one another in a folder: real processes and real signals."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from corpora import contents, parts, written
+from typer.testing import CliRunner
+
+from sketchdnn.cli.app import app
+from sketchdnn.formats import FormatError, write
+from sketchdnn.formats.locks import one_run
+from sketchdnn.geometry import Circle, Line, Sketch
+
+SKETCH = Sketch((Line((0, 0), (80, 0)), Circle((40, 20), 5)), units="mm")
+
+
+def started(*arguments: object, ignored: tuple[int, ...] = ()) -> subprocess.Popen[str]:
+    """A command that heeds all signals but those: whoever runs the tests may have some ignored."""
+
+    def heed() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
+    command = [sys.executable, "-m", "sketchdnn", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
+
+
+def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    until = time.monotonic() + 60
+    while not condition() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.005)
+    assert process.poll() is None, process.communicate()
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that takes seconds to convert."""
+    path = tmp_path_factory.mktemp("many") / "many.jsonl"
+    write(SKETCH, path, "jsonl")
+    path.write_bytes(path.read_bytes() * 50_000)
+    return path
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("target", ["all.jsonl", "folder/"])
+def test_signals_leave_nothing(many: Path, tmp_path: Path, number: signal.Signals, target: str) -> None:
+    with started("convert", many, f"{tmp_path}/{target}") as process:
+        wait_for(partial(names, tmp_path), process)
+        process.send_signal(number)
+        said = process.communicate()
+    assert process.returncode == 128 + number
+    assert not names(tmp_path)
+    assert "Traceback" not in "".join(said)
+
+
+def test_ignored_hangup_stays_ignored(tmp_path: Path) -> None:
+    """As `nohup` asks for."""
+    source = written([SKETCH] * 4000, tmp_path / "in" / "some.jsonl")
+    with started("convert", source, tmp_path / "out" / "all.jsonl", ignored=(signal.SIGHUP,)) as process:
+        wait_for((tmp_path / "out").exists, process)
+        process.send_signal(signal.SIGHUP)
+        process.communicate()
+    assert process.returncode == 0
+    assert names(tmp_path / "out") == ["all.jsonl"]
+
+
+def test_second_prepare_is_refused_and_the_first_can_be_stopped(tmp_path: Path) -> None:
+    out, staging = tmp_path / "out", tmp_path / "out.partial"
+    with started("prepare", "--source", "procedural", "--count", 9000, "--out", out, "--workers", 1) as process:
+        wait_for(lambda: (staging / "chunks").exists(), process)
+        with started("prepare", "--source", "procedural", "--count", 50, "--out", out) as second:
+            said = second.communicate()[1]
+        assert second.returncode == 2
+        assert f"out: is in use by another run (process {process.pid}); wait until it ends" in said
+        assert len(said.splitlines()) == 1
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate()[1]
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "Traceback" not in said
+    assert names(tmp_path) == ["out.partial"]  # to be taken up
+    assert not list(staging.rglob(".*"))
+    with started("prepare", "--source", "procedural", "--count", 50, "--out", out, "--workers", 1) as process:
+        process.communicate()
+    assert process.returncode == 0
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize(
+    "command", [["train", "--preset", "tiny", "--steps", "1"], ["evaluate", "--samples", "missing.jsonl"]]
+)
+def test_folder_in_use_is_refused(tmp_path: Path, command: list[str]) -> None:
+    both = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
+    with one_run(tmp_path / "out"):
+        result = CliRunner().invoke(app, [*command, *both, "--device", "cpu"])
+    assert isinstance(result.exception, FormatError)
+    assert "out: is in use by another run" in str(result.exception)
+    # Nor do they write into the corpus that they read.
+    both[-1] = f"{tmp_path}/out/../data"
+    assert "the corpus" in str(CliRunner().invoke(app, [*command, *both, "--device", "cpu"]).exception)
+    assert not names(tmp_path)
+
+
+def test_forced_prepare_removes_only_what_it_wrote(tmp_path: Path) -> None:
+    sources = [written(parts(count), tmp_path / f"{count}.jsonl") for count in (30, 40)]
+    out = tmp_path / "out"
+    run = ["prepare", "--workers", "1", "--out", str(out)]
+    assert CliRunner().invoke(app, [*run, str(sources[0])]).exit_code == 0
+    mine = {"notes.txt": "mine", "train/notes.txt": "mine too", "study/deep/notes.txt": "also mine"}
+    for name, words in mine.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text(words)
+    (out / "link").symlink_to(tmp_path)
+    assert CliRunner().invoke(app, [*run, str(sources[1]), "--force"]).exit_code == 0
+    assert (out / "link").readlink() == tmp_path
+    (out / "link").unlink()
+    assert CliRunner().invoke(app, [*run[:-1], str(tmp_path / "fresh"), str(sources[1])]).exit_code == 0
+    whole = contents(out, without=())
+    assert {name: whole.pop(name).decode() for name in mine} == mine
+    assert whole == contents(tmp_path / "fresh", without=())
