@@ -116,12 +116,12 @@ def novelty(report: Report) -> list[Section]:
         f"largest difference of the two cumulative shares. Protocol {report['protocol']['id']}.",
     )
     plot = paired_columns(near["samples"], near["test"], (name, real), "distance to the nearest, %")
-    words = [
+    words = (
         "A system that copies would be found in the training split more often than held-out real sketches are. "
         "`prepare` leaves out of the held-out splits what equals a training sketch on a grid of 256 levels, so compare "
         "on the coarser grids."
-    ]
-    return [Section("Novelty", words, [same, nearest], [plot])]
+    )
+    return [Section("Novelty", [words], [same, nearest], [plot])]
 
 
 def drawing(report: Report) -> list[Section]:
