@@ -13,6 +13,7 @@ from .contrary import contrary
 from .dimensions import dimensions
 from .freedom import Freedom
 from .infer import TOLERANCE, infer
+from .irredundant import irredundant
 from .mending import REPAIR_TOLERANCE, Action, Repaired, repair
 from .solve import solve
 
@@ -125,9 +126,10 @@ def _once(sketch: Sketch, given: Sequence[Constraint], tolerance: float, every: 
     left_out = {id(c) for c in solution.conflicting}
     if not every:
         left_out |= {id(c) for c in solution.redundant} - {id(c) for c in given}
-    kept = tuple(c for c in (*given, *meant) if id(c) not in left_out)
+    own = [c for c in given if id(c) not in left_out]
+    found = replace(solution.sketch, constraints=(*own, *(c for c in meant if id(c) not in left_out)))
     return Constrained(
-        replace(solution.sketch, constraints=kept),
+        found if every else replace(found, constraints=irredundant(found, len(own), solution.dof)),
         displacement=solution.displacement,
         lost=tuple(c for c in given if id(c) in left_out),
     )

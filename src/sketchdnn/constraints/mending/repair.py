@@ -14,6 +14,7 @@ import numpy as np
 
 from sketchdnn.constraints.contrary import contrary
 from sketchdnn.constraints.freedom import Freedom
+from sketchdnn.constraints.irredundant import irredundant
 from sketchdnn.constraints.solve import solve
 from sketchdnn.geometry import GeometryError, Sketch, SketchError, bounds
 
@@ -72,7 +73,7 @@ def repair(
     kept = frozenset(keep)
     if not all(0 <= i < len(sketch) for i in kept):
         raise GeometryError(f"there is no primitive {max(kept)} to keep")
-    start = State(sketch, tuple((i,) for i in range(len(sketch))))
+    start = State(sketch, tuple((i,) for i in range(len(sketch))), own=len(sketch.constraints))
     refusal = _refusal(sketch)
     if refusal:
         return _finished(start, sketch, refusal)
@@ -82,9 +83,8 @@ def repair(
         excluded = contrary(sketch, tolerance, kept)
         if excluded:
             fewer = tuple(c for c in sketch.constraints if not any(c is d for d in excluded))
-            done = _repaired(
-                replace(start, sketch=replace(sketch, constraints=fewer)), tolerance, kept, effort, close=close
-            )
+            without = replace(start, sketch=replace(sketch, constraints=fewer), own=len(fewer))
+            done = _repaired(without, tolerance, kept, effort, close=close)
             if done is not None:
                 named = ", ".join(words(c, start.sources) for c in excluded)
                 done = replace(
@@ -94,6 +94,7 @@ def repair(
         return _finished(start, sketch, _BROKEN_OFF if effort.is_spent else _NOTHING_FOUND)
     if kept:
         done = replace(done, freedom=())  # counted with them fixed, which no file will say
+    done = _without_redundant(done)
     warnings = (*done.warnings, _BROKEN_OFF) if effort.is_spent else done.warnings
     return _finished(done, sketch, "; ".join(dict.fromkeys(warnings)) or None)
 
@@ -138,6 +139,20 @@ def _settled(
     if after is None:
         return None if before is start else before
     return replace(after, sketch=before.sketch)  # but for rounding it is the same: exactly what was found to be at rest
+
+
+def _without_redundant(state: State) -> State:
+    """Without inferred constraints that follow from others. Passes find them one by one: a later one may say more."""
+    try:
+        if not state.freedom:
+            solution = solve(state.sketch)
+            state = replace(state, dof=solution.dof, freedom=solution.freedom)
+        constraints = irredundant(state.sketch, state.own, state.dof)
+    except (SketchError, np.linalg.LinAlgError):
+        return state
+    if constraints is state.sketch.constraints:
+        return state
+    return replace(state, sketch=replace(state.sketch, constraints=constraints), freedom=())
 
 
 def _displacement(sketch: Sketch, state: State) -> float:
