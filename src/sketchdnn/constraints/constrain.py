@@ -12,13 +12,17 @@ from sketchdnn.geometry import Constraint, Ref, Sketch, SketchError
 from .contrary import contrary
 from .dimensions import dimensions
 from .freedom import Freedom
-from .infer import TOLERANCE, infer
+from .infer import TOLERANCE, infer, is_large, skipped
 from .irredundant import irredundant
+from .large import plainly, solvable
 from .mending import REPAIR_TOLERANCE, Action, Repaired, repair
 from .solve import solve
 
 # How far things may move for the sake of constraints that a file has, as a share of the size.
 _FAR = 0.1
+# A move that is rounding.
+_LEAST = 1e-9
+_ONLY_PLAIN = "coincident, concentric, horizontal and vertical constraints were inferred in all of it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ class Constrained:
 
     `lost` are constraints that the sketch had and has no longer, because they contradict others or are about something
     that moved or is gone; they speak of the sketch that went in. `displacement` is the largest move as a share of the
-    size, and the rest is as in `Solution`.
+    size. `skipped` says what was not looked for in a sketch that is very large. The rest is as in `Solution`.
     """
 
     sketch: Sketch
@@ -39,6 +43,7 @@ class Constrained:
     lost: tuple[Constraint, ...] = ()
     unread: tuple[Constraint, ...] = ()
     warning: str | None = None
+    skipped: str | None = None
 
 
 def constrain(
@@ -74,13 +79,32 @@ def constrain(
 
 def _repaired(sketch: Sketch, tolerance: float, close: bool) -> Constrained:
     done = repair(sketch, tolerance, close=close)
-    return Constrained(
+    found = Constrained(
         done.sketch,
         displacement=done.displacement,
         actions=done.actions,
         lost=_lost(sketch, done),
         warning=done.warning,
     )
+    return _with_plain(found, done.own, tolerance) if is_large(done.sketch) else found
+
+
+def _with_plain(done: Constrained, own: int, tolerance: float) -> Constrained:
+    """A large sketch that was repaired as far as that goes, with the plain constraints that it lacks."""
+    found = replace(done, skipped=_joined(done.warning, _ONLY_PLAIN), warning=None)
+    more = plainly(done.sketch, tolerance / 2, max(tolerance - done.displacement, _LEAST))
+    if more is None:
+        return found if done.sketch.constraints else done
+    sketch, solution = more
+    return replace(
+        found,
+        sketch=replace(sketch, constraints=irredundant(sketch, own, solution.dof)),
+        displacement=done.displacement + solution.displacement,
+    )
+
+
+def _joined(*sentences: str | None) -> str | None:
+    return "; ".join(dict.fromkeys(sentence for sentence in sentences if sentence)) or None
 
 
 def _lost(sketch: Sketch, done: Repaired) -> tuple[Constraint, ...]:
@@ -119,7 +143,7 @@ def _inferred(sketch: Sketch, tolerance: float, every: bool) -> Constrained:
 
 
 def _once(sketch: Sketch, given: Sequence[Constraint], tolerance: float, every: bool) -> Constrained:
-    meant = infer(sketch, tolerance, given=given)
+    meant, left = solvable(sketch, given, infer(sketch, tolerance, given=given))
     solution = solve(sketch, (*given, *meant), most=_FAR)
     if solution.warning:
         return Constrained(sketch, warning=solution.warning)
@@ -132,4 +156,5 @@ def _once(sketch: Sketch, given: Sequence[Constraint], tolerance: float, every: 
         found if every else replace(found, constraints=irredundant(found, len(own), solution.dof)),
         displacement=solution.displacement,
         lost=tuple(c for c in given if id(c) in left_out),
+        skipped=_joined(skipped(sketch), left),
     )

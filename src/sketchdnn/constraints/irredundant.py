@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
-from sketchdnn.geometry import Constraint, ConstraintType, Sketch
+from sketchdnn.geometry import Constraint, ConstraintType, Part, Ref, Sketch
 
 from .blocks import blocks
 from .contacts import contacts
@@ -56,7 +56,7 @@ def irredundant(sketch: Sketch, own: int, dof: int) -> tuple[Constraint, ...]:
 
     Returns:
         The constraints that are left, in their order. Where half of a constraint follows, the other half takes its
-        place if it has a name: collinear lines that share an end become parallel.
+        place if it has a name: of collinear lines that share an end, the other end lies on the first.
     """
     constraints = sketch.constraints
     if len(constraints) <= own or not len(sketch):
@@ -89,9 +89,9 @@ def _equations(sketch: Sketch, constraints: Sequence[Constraint]) -> Demands:
 def _left(demands: Demands, constraints: Sequence[Constraint], own: int) -> tuple[list[Constraint], set[int]]:
     """What is left once each constraint that follows from the others is dropped, one after the other.
 
-    Also the identities of those of which one equation follows.
+    Of collinear lines, the half that follows is. Also the identities of other constraints of which half follows.
     """
-    dropped: set[int] = set()
+    left: dict[int, Constraint] = dict(enumerate(constraints))
     partial: set[int] = set()
     for block in blocks(demands):
         if block.too_large or len(block.columns) > _MOST_NUMBERS:
@@ -104,12 +104,38 @@ def _left(demands: Demands, constraints: Sequence[Constraint], own: int) -> tupl
         for owner in sorted(rows, key=lambda i: (_ORDER.get(constraints[i].type, -1), -i)):
             if not null.shape[1]:
                 break
-            _, size, turn = np.linalg.svd(null[rows[owner]])
-            if len(size) == len(rows[owner]) and size[-1] > _DEPENDENT:
-                dropped.add(owner)
-                null = null @ turn[len(size) :].T
-        partial |= {i for i in rows if i not in dropped and np.abs(null[rows[i]]).max(initial=0.0) > _DEPENDENT}
-    return [c for i, c in enumerate(constraints) if i not in dropped], {id(constraints[i]) for i in partial}
+            whole = _without(null, rows[owner])
+            if whole is not None:
+                null = whole
+                del left[owner]
+                continue
+            for row, half in zip(rows[owner], _halves(constraints[owner]), strict=False):
+                rest = _without(null, [row])
+                if rest is not None:
+                    null, left[owner] = rest, half
+                    break
+        partial |= {i for i in rows if i in left and np.abs(null[rows[i]]).max(initial=0.0) > _DEPENDENT}
+    return list(left.values()), {id(left[i]) for i in partial}
+
+
+def _without(null: Floats, rows: Sequence[int]) -> Floats | None:
+    """The null space without some rows; None if these do not follow from the others."""
+    _, size, turn = np.linalg.svd(null[rows])
+    if len(size) < len(rows) or size[-1] <= _DEPENDENT:
+        return None
+    rest: Floats = null @ turn[len(size) :].T
+    return rest
+
+
+def _halves(constraint: Constraint) -> list[Constraint]:
+    """What is left of collinear lines without either of their equations: the other end of the second on the first."""
+    if constraint.type is not ConstraintType.COLLINEAR or len(constraint.refs) != 2:
+        return []
+    first, second = constraint.refs
+    if second.primitive is None:
+        return []
+    ends = (Ref(second.primitive, part) for part in (Part.END, Part.START))
+    return [Constraint(ConstraintType.POINT_ON_CURVE, (end, first)) for end in ends]
 
 
 def _null_space(rows: Floats) -> Floats:
@@ -127,21 +153,13 @@ def _null_space(rows: Floats) -> Floats:
 
 
 def _halved(sketch: Sketch, constraints: list[Constraint], partial: set[int], dof: int) -> list[Constraint]:
-    """The same with half of each `partial` constraint, where that leaves the same degrees of freedom."""
+    """The same with a place on a line for its midpoint, where that leaves the same degrees of freedom."""
     for k, c in enumerate(constraints):
-        if id(c) in partial:
-            changed = ([*constraints[:k], half, *constraints[k + 1 :]] for half in _halves(c))
-            constraints = next((some for some in changed if solve(sketch, some).dof == dof), constraints)
+        if id(c) in partial and c.type is ConstraintType.MIDPOINT and len(c.refs) == 2:
+            half = [*constraints[:k], Constraint(ConstraintType.POINT_ON_CURVE, c.refs), *constraints[k + 1 :]]
+            if solve(sketch, half).dof == dof:
+                constraints = half
     return constraints
-
-
-def _halves(constraint: Constraint) -> list[Constraint]:
-    """Constraints of one equation that follow from one of two."""
-    t = ConstraintType
-    kinds = {t.COLLINEAR: t.PARALLEL, t.MIDPOINT: t.POINT_ON_CURVE}
-    if constraint.type not in kinds or len(constraint.refs) != 2:
-        return []
-    return [Constraint(kinds[constraint.type], constraint.refs)]
 
 
 def _without_named(sketch: Sketch, own: int) -> tuple[Constraint, ...]:

@@ -20,7 +20,7 @@ from sketchdnn.geometry import GeometryError, Sketch, SketchError, bounds
 
 from .actions import Action
 from .attempt import Caution
-from .effort import Effort
+from .effort import Effort, is_tangle
 from .passes import State, advance, cautions_for, is_hopeful, words
 from .worth import displacement
 
@@ -40,7 +40,7 @@ class Repaired:
 
     Primitive i came from the input's `sources[i]`, none for a line that was added. `displacement` is the largest move
     as a share of the size, `dof` what is still free, `freedom` that of each primitive. With a `warning` something was
-    not done, or, if there are no actions, nothing was.
+    not done, or, if there are no actions, nothing was. The first `own` constraints are those that the input had.
     """
 
     sketch: Sketch
@@ -50,6 +50,7 @@ class Repaired:
     freedom: tuple[Freedom, ...] = ()
     displacement: float = 0.0
     warning: str | None = None
+    own: int = 0
 
 
 def repair(
@@ -77,6 +78,8 @@ def repair(
     refusal = _refusal(sketch)
     if refusal:
         return _finished(start, sketch, refusal)
+    if is_tangle(sketch):
+        return _finished(start, sketch, _BROKEN_OFF)
     effort = Effort()
     done = _repaired(start, tolerance, kept, effort, close=close)
     if done is None and not effort.is_spent and sketch.constraints:
@@ -181,4 +184,4 @@ def _finished(state: State, sketch: Sketch, warning: str | None) -> Repaired:
         except (SketchError, np.linalg.LinAlgError):
             pass
     moved = _displacement(sketch, state) if len(sketch) and bounds(sketch).size > 0 else 0.0
-    return Repaired(state.sketch, state.actions, state.sources, dof, freedom, moved, warning)
+    return Repaired(state.sketch, state.actions, state.sources, dof, freedom, moved, warning, state.own)
