@@ -16,6 +16,7 @@ from .infer import TOLERANCE, infer, is_large, skipped
 from .irredundant import irredundant
 from .large import plainly, solvable
 from .mending import REPAIR_TOLERANCE, Action, Repaired, repair
+from .origin import tied_to_origin
 from .solve import solve
 
 # How far things may move for the sake of constraints that a file has, as a share of the size.
@@ -54,19 +55,23 @@ def constrain(
     close: bool = False,
     every: bool = False,
     dimensioned: bool = False,
+    origin: bool = False,
 ) -> Constrained:
     """Keep what a sketch says, add what it means, and move it as little as possible so that all of that holds.
 
     With `repairing`, gaps are closed and what is there twice goes too; `close` is that of `repair`. Without, `every`
     also states what is found to follow from the rest. The tolerance is a share of the size; by default that of
     `repair`, or that of `infer`. Where nothing comes of it because the sketch's own constraints contradict each other,
-    or what is drawn, those are lost. With `dimensioned`, dimensions are added until nothing is free.
+    or what is drawn, those are lost. With `dimensioned`, dimensions are added until nothing is free. With `origin`,
+    places within half the tolerance of the origin or an axis are put there.
     """
     try:
         if repairing:
             done = _repaired(sketch, tolerance or REPAIR_TOLERANCE, close)
         else:
             done = _inferred(sketch, tolerance or TOLERANCE, every)
+        if origin and (not done.warning or done.sketch != sketch):
+            done = _tied(done, tolerance or (REPAIR_TOLERANCE if repairing else TOLERANCE))
         if dimensioned and (not done.warning or done.sketch != sketch):
             added = dimensions(done.sketch)
             done = replace(done, sketch=replace(done.sketch, constraints=(*done.sketch.constraints, *added)))
@@ -101,6 +106,16 @@ def _with_plain(done: Constrained, own: int, tolerance: float) -> Constrained:
         sketch=replace(sketch, constraints=irredundant(sketch, own, solution.dof)),
         displacement=done.displacement + solution.displacement,
     )
+
+
+def _tied(done: Constrained, tolerance: float) -> Constrained:
+    """With what ties it to the origin, where nothing moves by more than the tolerance in all."""
+    left = max(tolerance - done.displacement, _LEAST)
+    tied = tied_to_origin(done.sketch, min(tolerance / 2, left), left)
+    if tied is None:
+        return done
+    sketch, solution = tied
+    return replace(done, sketch=sketch, displacement=done.displacement + solution.displacement)
 
 
 def _joined(*sentences: str | None) -> str | None:

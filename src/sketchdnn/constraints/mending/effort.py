@@ -15,7 +15,7 @@ _MOST = 40.0
 # What no solution costs: more equations than that fall apart into pieces, or are too many to try.
 _DEAREST = 8.0
 # Fewer primitives never take long. Of more, so many pairs may come close at most.
-_FEW, _MOST_PAIRS = 300, 50_000
+_FEW, _MOST_PAIRS = 300, 20_000
 # What makes numbers one needs no equation.
 _NO_EQUATION = frozenset(
     {ConstraintType.COINCIDENT, ConstraintType.CONCENTRIC, ConstraintType.HORIZONTAL, ConstraintType.VERTICAL}
