@@ -32,7 +32,8 @@ class Constrained:
 
     `lost` are constraints that the sketch had and has no longer, because they contradict others or are about something
     that moved or is gone; they speak of the sketch that went in. `displacement` is the largest move as a share of the
-    size. `skipped` says what was not looked for in a sketch that is very large. The rest is as in `Solution`.
+    size. `skipped` says what was not looked for in a sketch that is very large. The first `own` constraints
+    are those that it had. The rest is as in `Solution`.
     """
 
     sketch: Sketch
@@ -45,6 +46,7 @@ class Constrained:
     unread: tuple[Constraint, ...] = ()
     warning: str | None = None
     skipped: str | None = None
+    own: int = 0
 
 
 def constrain(
@@ -71,7 +73,8 @@ def constrain(
         else:
             done = _inferred(sketch, tolerance or TOLERANCE, every)
         if origin and (not done.warning or done.sketch != sketch):
-            done = _tied(done, tolerance or (REPAIR_TOLERANCE if repairing else TOLERANCE))
+            most = tolerance or (REPAIR_TOLERANCE if repairing else TOLERANCE)
+            done = _tied(done, most / 2, max(most - done.displacement, _LEAST) if repairing else most)
         if dimensioned and (not done.warning or done.sketch != sketch):
             added = dimensions(done.sketch)
             done = replace(done, sketch=replace(done.sketch, constraints=(*done.sketch.constraints, *added)))
@@ -90,11 +93,12 @@ def _repaired(sketch: Sketch, tolerance: float, close: bool) -> Constrained:
         actions=done.actions,
         lost=_lost(sketch, done),
         warning=done.warning,
+        own=done.own,
     )
-    return _with_plain(found, done.own, tolerance) if is_large(done.sketch) else found
+    return _with_plain(found, tolerance) if is_large(done.sketch) else found
 
 
-def _with_plain(done: Constrained, own: int, tolerance: float) -> Constrained:
+def _with_plain(done: Constrained, tolerance: float) -> Constrained:
     """A large sketch that was repaired as far as that goes, with the plain constraints that it lacks."""
     found = replace(done, skipped=_joined(done.warning, _ONLY_PLAIN), warning=None)
     more = plainly(done.sketch, tolerance / 2, max(tolerance - done.displacement, _LEAST))
@@ -103,15 +107,14 @@ def _with_plain(done: Constrained, own: int, tolerance: float) -> Constrained:
     sketch, solution = more
     return replace(
         found,
-        sketch=replace(sketch, constraints=irredundant(sketch, own, solution.dof)),
+        sketch=replace(sketch, constraints=irredundant(sketch, done.own, solution.dof)),
         displacement=done.displacement + solution.displacement,
     )
 
 
-def _tied(done: Constrained, tolerance: float) -> Constrained:
-    """With what ties it to the origin, where nothing moves by more than the tolerance in all."""
-    left = max(tolerance - done.displacement, _LEAST)
-    tied = tied_to_origin(done.sketch, min(tolerance / 2, left), left)
+def _tied(done: Constrained, tolerance: float, most: float) -> Constrained:
+    """With what ties it to the origin, where nothing moves by more than `most` for that."""
+    tied = tied_to_origin(done.sketch, done.own, min(tolerance, most), most)
     if tied is None:
         return done
     sketch, solution = tied
@@ -172,4 +175,5 @@ def _once(sketch: Sketch, given: Sequence[Constraint], tolerance: float, every: 
         displacement=solution.displacement,
         lost=tuple(c for c in given if id(c) in left_out),
         skipped=_joined(skipped(sketch), left),
+        own=len(own),
     )

@@ -89,7 +89,8 @@ def _equations(sketch: Sketch, constraints: Sequence[Constraint]) -> Demands:
 def _left(demands: Demands, constraints: Sequence[Constraint], own: int) -> tuple[list[Constraint], set[int]]:
     """What is left once each constraint that follows from the others is dropped, one after the other.
 
-    Of collinear lines, the half that follows is. Also the identities of other constraints of which half follows.
+    Where half of one follows and the other half has a name, that takes its place. Also the identities of other
+    constraints of which half follows.
     """
     left: dict[int, Constraint] = dict(enumerate(constraints))
     partial: set[int] = set()
@@ -128,14 +129,20 @@ def _without(null: Floats, rows: Sequence[int]) -> Floats | None:
 
 
 def _halves(constraint: Constraint) -> list[Constraint]:
-    """What is left of collinear lines without either of their equations: the other end of the second on the first."""
-    if constraint.type is not ConstraintType.COLLINEAR or len(constraint.refs) != 2:
+    """What is left of a constraint without either of its two equations, where that has a name.
+
+    Of collinear lines: the other end of the second lies on the first. Of a place on the origin: it lies on an axis.
+    """
+    if len(constraint.refs) != 2:
         return []
     first, second = constraint.refs
-    if second.primitive is None:
+    if constraint.type is ConstraintType.COLLINEAR and second.primitive is not None:
+        pairs = [(Ref(second.primitive, part), first) for part in (Part.END, Part.START)]
+    elif constraint.type is ConstraintType.COINCIDENT and second.part is Part.ORIGIN:
+        pairs = [(first, Ref(None, part)) for part in (Part.X_AXIS, Part.Y_AXIS)]
+    else:
         return []
-    ends = (Ref(second.primitive, part) for part in (Part.END, Part.START))
-    return [Constraint(ConstraintType.POINT_ON_CURVE, (end, first)) for end in ends]
+    return [Constraint(ConstraintType.POINT_ON_CURVE, pair) for pair in pairs]
 
 
 def _null_space(rows: Floats) -> Floats:

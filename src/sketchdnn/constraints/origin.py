@@ -23,11 +23,12 @@ _ORIGIN, _X_AXIS, _Y_AXIS = (Ref(None, part) for part in (Part.ORIGIN, Part.X_AX
 _DIGITS = 9
 
 
-def tied_to_origin(sketch: Sketch, tolerance: float, most: float) -> tuple[Sketch, Solution] | None:
+def tied_to_origin(sketch: Sketch, own: int, tolerance: float, most: float) -> tuple[Sketch, Solution] | None:
     """A sketch whose constraints hold, with its places on the origin and the axes, solved.
 
     Args:
-        sketch: The sketch; its own constraints stay.
+        sketch: The sketch.
+        own: How many of its constraints, from the first on, stay in any case: those of the user's file.
         tolerance: How far from the origin or an axis a place may be, as a share of the size.
         most: How far anything may move, as a share of the size.
 
@@ -40,11 +41,11 @@ def tied_to_origin(sketch: Sketch, tolerance: float, most: float) -> tuple[Sketc
     meant = list(_near_origin(sketch, tolerance))
     while meant:
         solution = solve(sketch, (*given, *meant), most=most)
-        surplus = {id(c) for c in (*solution.conflicting, *solution.redundant)}
-        kept = [c for c in meant if id(c) not in surplus]
-        if solution.warning is None and not any(id(c) in surplus for c in given):
-            moved = replace(solution.sketch, constraints=(*given, *kept))
-            return replace(moved, constraints=irredundant(moved, len(given), solution.dof)), solution
+        contrary = {id(c) for c in solution.conflicting}
+        kept = [c for c in meant if id(c) not in contrary]
+        if solution.warning is None and not contrary:
+            moved = replace(solution.sketch, constraints=(*given, *meant))
+            return replace(moved, constraints=irredundant(moved, own, solution.dof)), solution
         meant = kept if len(kept) < len(meant) else meant[:-1]  # the farthest is last
     return None
 
