@@ -43,7 +43,8 @@ def is_hopeful(primitives: Sequence[Primitive]) -> bool:
 class State:
     """A sketch between two passes. Actions and sources speak of the primitives that came in first.
 
-    `freedom` is empty, and `is_extrudable` False, as long as it is not known. The first `own` constraints are the file's.
+    `freedom` is empty, and `is_extrudable` False, as long as it is not known. The first `own` constraints are those
+    of the file.
     """
 
     sketch: Sketch
