@@ -133,7 +133,7 @@ def test_a_tolerance_is_a_share_or_a_length(folder: Path) -> None:
     write(apart.in_units("in"), folder / "inches.json")
 
     def joined(name: str, *how: str) -> bool:
-        constrained(name, "--out", "part.json", *how)
+        constrained(name, "--out", "part.json", "--no-origin", *how)
         (part,) = read(folder / "part.json")
         return any(c.type is T.COINCIDENT for c in part.constraints)
 
@@ -315,3 +315,20 @@ def test_real_files_with_constraints(real_data: Path, folder: Path) -> None:
     done = read(folder / "done.jsonl").sketches
     assert all(solve(sketch).residual < 1e-8 for sketch in done)
     assert sum(len(s.constraints) for s in done) > sum(len(s.constraints) for s in some)
+
+
+def test_origin_is_used_where_the_file_has_one(folder: Path) -> None:
+    """By default in JSON and FreeCAD files, not in drawings; `--no-origin` and `--origin` say otherwise."""
+    corner = Sketch((Line((0.1, 0), (50, 0)), Line((0, 0.1), (0, 30))), units="mm")
+    for name in ("corner.json", "corner.FCStd", "corner.dxf"):
+        write(corner, folder / name)
+
+    def tied(name: str, *how: str) -> bool:
+        constrained(name, "--out", "part.json", *how)
+        return any(ref.primitive is None for c in read(folder / "part.json").sketches[0].constraints for ref in c.refs)
+
+    assert tied("corner.json")
+    assert tied("corner.FCStd")
+    assert not tied("corner.dxf")
+    assert tied("corner.dxf", "--origin")
+    assert not tied("corner.json", "--no-origin")

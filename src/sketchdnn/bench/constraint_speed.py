@@ -1,19 +1,24 @@
-"""How long infer and solve take, in a process that has one thread: matrices this small gain nothing by more."""
+"""How long infer, solve and constrain take, in a process that has one thread: small matrices gain nothing by more."""
 
 from __future__ import annotations
 
 import multiprocessing
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from sketchdnn.constraints import infer, solve
+from sketchdnn.constraints.constrain import constrain
 from sketchdnn.constraints.mending.many import one_thread_each
-from sketchdnn.geometry import Sketch
+from sketchdnn.geometry import Line, Sketch, Vec
 
 ROUNDS = 5
+# How many lines the large drawings have that `constrain` is timed on.
+LARGE = (500, 1000, 2000, 4000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,73 @@ def time_constraints(sketches: Sequence[Sketch], tolerance: float) -> Speed:
     with one_thread_each(), multiprocessing.get_context("spawn").Pool(1) as pool:
         seconds = pool.apply(_seconds, (sketches, tolerance))
     return Speed(len(seconds), float(np.median(seconds)), float(np.quantile(seconds, 0.95)))
+
+
+@dataclass(frozen=True, slots=True)
+class LargeSpeed:
+    """Processor time of `constrain` on one large drawing, and how many constraints it found."""
+
+    drawing: str
+    lines: int
+    repairing: bool
+    seconds: float
+    plain: int  # coincident, horizontal and vertical
+    others: int
+
+
+def time_large(counts: Sequence[int] = LARGE) -> list[LargeSpeed]:
+    """Time `constrain` on grids of rectangles and on chains of lines, in a process of its own."""
+    with one_thread_each(), multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_large, (counts,))
+
+
+def grid(lines: int) -> Sketch:
+    """Rectangles of 20 by 10 in rows, none of which touches another."""
+    side = int(np.ceil((lines / 4) ** 0.5))
+    drawn: list[Line] = []
+    for k in range(lines // 4):
+        x, y = 30.0 * (k % side), 20.0 * (k // side)
+        drawn += _polyline([(x, y), (x + 20, y), (x + 20, y + 10), (x, y + 10), (x, y)])
+    return Sketch(tuple(drawn), units="mm")
+
+
+def chain(lines: int) -> Sketch:
+    """Level and upright lines by turns, joined end to end, in rows that go up as far as they are long."""
+    along = int(lines**0.5)
+    x, y, way = 0.0, 0.0, 10.0
+    at: list[Vec] = [(x, y)]
+    while len(at) <= lines:
+        for k in range(along):
+            x, y = (x + way, y) if k % 2 == 0 else (x, y + (6.0 if k % 4 == 1 else -6.0))
+            at.append((x, y))
+        if along % 2 == 1:  # the row ended with a level line
+            y += 20.0
+            at.append((x, y))
+        else:
+            x, y = x + way, y
+            at += [(x, y), (x, y + 20.0)]
+            y += 20.0
+        way = -way
+    return Sketch(tuple(_polyline(at[: lines + 1])), units="mm")
+
+
+def _polyline(at: Sequence[Vec]) -> list[Line]:
+    return [Line(a, b) for a, b in pairwise(at)]
+
+
+def _large(counts: Sequence[int]) -> list[LargeSpeed]:
+    rows = []
+    for name, make in (("grid", grid), ("chain", chain)):
+        for count in counts:
+            sketch = make(count)
+            for repairing in (True, False):
+                start = time.process_time()
+                done = constrain(sketch, repairing=repairing)
+                seconds = time.process_time() - start
+                kinds = Counter(str(c.type) for c in done.sketch.constraints)
+                plain = kinds["coincident"] + kinds["horizontal"] + kinds["vertical"]
+                rows.append(LargeSpeed(name, count, repairing, seconds, plain, kinds.total() - plain))
+    return rows
 
 
 def _seconds(sketches: Sequence[Sketch], tolerance: float) -> list[float]:

@@ -17,6 +17,8 @@ def add(bench: typer.Typer) -> None:
     """Add the commands to `sketchdnn bench`."""
     example = "sketchdnn bench constraints --data sg_subset.npy --out docs/results/constraints.md"
     bench.command(epilog=f"Example: {example}")(constraints)
+    example = "sketchdnn bench constraint-speed --files parts/ --out docs/results/constraint_speed.md"
+    bench.command(epilog=f"Example: {example}")(constraint_speed)
     bench.command(epilog="Example: sketchdnn bench repair --out docs/results/repair.md")(repair)
     bench.command(epilog="Example: sketchdnn bench solids --data prepared --out docs/results/solids.md")(solids)
 
@@ -45,6 +47,34 @@ def constraints(
     if out is not None:
         command = f"sketchdnn bench constraints --data {data.name} --count {count} --timed {timed}"
         write_page(out, bench.markdown(command + ("" if freecad else " --no-freecad")))
+
+
+def constraint_speed(
+    files: Annotated[
+        Path | None,
+        typer.Option(help="FreeCAD files whose constraints are found again.", show_default=False, readable=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False, readable=False)
+    ] = None,
+) -> None:
+    """Time `constrain` on drawings of up to 4,000 lines, and count what it finds of the constraints of real files."""
+    from sketchdnn.bench.authored import measure_authored
+    from sketchdnn.bench.constraint_speed import time_large
+    from sketchdnn.bench.constraint_speed_page import page
+    from sketchdnn.formats import scan
+    from sketchdnn.geometry import Sketch
+
+    check_file(out)
+    with Console(stderr=True).status("timing") as status:
+        large = time_large()
+        status.update("reading")
+        sketches = [found for found in scan(files) if isinstance(found, Sketch) and len(found)] if files else []
+        authored = measure_authored(sketches)
+    words = page(large, authored if sketches else [])
+    Console().print(words, markup=False)
+    if out is not None:
+        write_page(out, words)
 
 
 def repair(

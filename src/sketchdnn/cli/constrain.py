@@ -64,6 +64,14 @@ def constrain(
     dimensions: Annotated[
         bool, typer.Option("--dimensions", help="Add lengths, radii and distances until nothing is free to move.")
     ] = False,
+    origin: Annotated[
+        bool | None,
+        typer.Option(
+            help="Put places near the origin or an axis there. By default where the origin means something: FreeCAD, "
+            "Onshape, SketchGraphs and our own JSON files.",
+            show_default=False,
+        ),
+    ] = None,
     units: Annotated[str | None, typer.Option(help="Measure the result in mm, cm, m, in, …")] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes for many sketches; by default one a core.", show_default=False)
@@ -77,7 +85,8 @@ def constrain(
         raise SketchError("--all-inferred goes with --no-repair: a repaired sketch says nothing twice")
     if close and not repair:
         raise SketchError("--close is part of a repair: leave out --no-repair")
-    task = Task(_tolerance(tolerance), repair, close, all_inferred, dimensions)
+    tied = _has_origin(source) if origin is None else origin
+    task = Task(_tolerance(tolerance), repair, close, all_inferred, dimensions, tied)
     console = stderr()
     findings = Findings()
     columns = (SpinnerColumn(), TextColumn("constraining"), MofNCompleteColumn(), TimeElapsedColumn())
@@ -129,6 +138,7 @@ class Task:
     close: bool
     every: bool
     dimensions: bool
+    origin: bool
 
     def __call__(self, sketch: Sketch) -> Constrained:
         from sketchdnn.constraints.constrain import Constrained
@@ -138,7 +148,7 @@ class Task:
             share = self.tolerance.of(sketch)
         except SketchError as error:
             return Constrained(sketch, warning=str(error))
-        how = {"close": self.close, "every": self.every, "dimensioned": self.dimensions}
+        how = {"close": self.close, "every": self.every, "dimensioned": self.dimensions, "origin": self.origin}
         return run(sketch, share, repairing=self.repair, **how)
 
 
@@ -172,6 +182,11 @@ def _each(sketches: Iterator[Sketch], task: Task, workers: int) -> Iterator[tupl
 
 def _do(chunk: _Chunk) -> tuple[int, list[Constrained]]:
     return chunk.number, [chunk.task(sketch) for sketch in chunk.sketches]
+
+
+def _has_origin(source: Path) -> bool:
+    """Whether the origin of sketches in a file is the designer's own, as far as its name tells."""
+    return source.name.lower().endswith((".fcstd", ".npy", ".json", ".jsonl", ".jsonl.gz", ".jsonl.xz"))
 
 
 def _tolerance(words: str | None) -> Tolerance:

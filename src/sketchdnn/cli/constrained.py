@@ -36,6 +36,7 @@ class Findings:
         self.after: Counter[ConstraintType] = Counter()
         self.actions: Counter[str] = Counter()
         self.warnings: Counter[str] = Counter()
+        self.skipped: Counter[str] = Counter()
         self.freedom: Counter[int] = Counter()
         self.farthest = 0.0
 
@@ -50,6 +51,8 @@ class Findings:
         self.moved += done.displacement > _STILL
         self.farthest = max(self.farthest, done.displacement)
         self.lost += len(done.lost)
+        if done.skipped:
+            self.skipped[_NUMBER.sub("…", done.skipped)] += 1
         if done.warning:
             self.warnings[_NUMBER.sub("…", done.warning)] += 1
 
@@ -84,6 +87,7 @@ class Findings:
             rows.append(("repaired", ", ".join(f"{count:,} × {kind}" for kind, count in self.actions.most_common())))
         if self.lost:
             rows.append(("left out", f"{self.lost:,} constraints that files had, as they contradict others or moved"))
+        rows += [("skipped", f"{count:,} × {words}") for words, count in self.skipped.most_common(_MOST_LINES)]
         rows += [("warning", f"{count:,} × {words}") for words, count in self.warnings.most_common(_MOST_LINES)]
         if more := self.warnings.total() - sum(n for _, n in self.warnings.most_common(_MOST_LINES)):
             rows.append(("warning", f"{more:,} × others"))
@@ -105,8 +109,7 @@ def _about_one(before: Sketch, done: Constrained) -> list[tuple[str, str]]:
         ("not checked", done.unread, done.sketch),
     ):
         rows += _lines(name, [describe_constraint(c, owner) for c in those])
-    if done.warning:
-        rows.append(("warning", done.warning))
+    rows += [(name, words) for name, words in (("skipped", done.skipped), ("warning", done.warning)) if words]
     return [row for row in rows if row[1]]
 
 

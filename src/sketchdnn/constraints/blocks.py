@@ -36,7 +36,7 @@ def blocks(demands: Demands) -> list[Block]:
     if slots.free <= _SMALL:
         return [Block(build(demands.equations, slots), demands.owners, np.arange(slots.free))]
     found = []
-    for members, columns in _apart(demands):
+    for members, columns in apart(demands):
         equations, owners = [demands.equations[i] for i in members], [demands.owners[i] for i in members]
         too_large = len(columns) > MOST_NUMBERS
         if too_large:
@@ -56,7 +56,7 @@ def blocks(demands: Demands) -> list[Block]:
     return found
 
 
-def _apart(demands: Demands) -> list[tuple[list[int], Ints]]:
+def apart(demands: Demands) -> list[tuple[list[int], Ints]]:
     """Equations in groups, each with the free numbers that occur in it."""
     slots = demands.slots
     slot = slots.slot.tolist()

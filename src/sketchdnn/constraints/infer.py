@@ -49,20 +49,32 @@ def infer(
         raise GeometryError(f"a tolerance is a share of the size, between 0 and 0.1, not {tolerance}")
     if not len(sketch):
         return ()
-    joined = Joined(variables_of(sketch.primitives), tolerance, given, fixed)
-    large = joined.variables.num_features > MOST_NUMBERS
+    variables = variables_of(sketch.primitives)
+    large = variables.num_features > MOST_NUMBERS
+    joined = Joined(variables, tolerance, given, fixed, local=large)
     believed = by_pieces(joined, _believed) if large else _believed(joined)
     return tuple(constraint for constraint, _, _ in sorted(believed, key=_rank))
 
 
+def is_large(sketch: Sketch) -> bool:
+    """Whether a sketch is too large to be looked at as a whole."""
+    return bool(len(sketch)) and variables_of(sketch.primitives).num_features > MOST_NUMBERS
+
+
 def skipped(sketch: Sketch) -> str | None:
     """What `infer` does not look at in a sketch as large as this, in a sentence."""
-    if not len(sketch) or variables_of(sketch.primitives).num_features <= MOST_NUMBERS:
+    if not is_large(sketch):
         return None
     return (
         f"the sketch has {len(sketch)} primitives: only where places meet and which lines are level was looked for in "
         f"all of it, everything else within neighbourhoods of up to {MOST_TOGETHER}"
     )
+
+
+def plain(sketch: Sketch, tolerance: float, given: Sequence[Constraint]) -> tuple[Constraint, ...]:
+    """Coincident, concentric, horizontal and vertical constraints of a sketch of any size, beyond those given."""
+    joined = Joined(variables_of(sketch.primitives), tolerance, given, (), local=True)
+    return tuple(constraint for constraint, _, _ in sorted(joined.believed, key=_rank))
 
 
 def _believed(joined: Joined) -> list[Believed]:

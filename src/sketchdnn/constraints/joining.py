@@ -23,19 +23,32 @@ _SHRUNK = 0.3
 _MOST_LEAN = 0.2
 # More places than this are not compared each with each.
 _MANY = 400
+# In a large drawing, what is off by more than this share of what is drawn there was not meant to be one.
+_LOCAL = 0.1
 
 Believed = tuple[Constraint, int, float]  # how many numbers it settles, and which share of what it may miss it does
 
 
 class Joined:
-    """The numbers of a drawing that are one: by what is `given`, where places meet, where lines are level."""
+    """The numbers of a drawing that are one: by what is `given`, where places meet, where lines are level.
+
+    With `local`, nothing may be off by more than a tenth of the primitives concerned: the tolerance is a share of the
+    size, and lines of a large drawing may be shorter than it.
+    """
 
     def __init__(
-        self, variables: Variables, tolerance: float, given: Sequence[Constraint], fixed: Collection[int]
+        self,
+        variables: Variables,
+        tolerance: float,
+        given: Sequence[Constraint],
+        fixed: Collection[int],
+        *,
+        local: bool = False,
     ) -> None:
         self.variables, self.tolerance, self.given, self.fixed = variables, tolerance, given, fixed
+        self.reach = _LOCAL * extents(variables) if local else np.full(len(variables.primitives), np.inf)
         self.sharing, self.classes = self._shared(given)
-        self.believed = join_places(variables, self.sharing, self.classes, tolerance)
+        self.believed = join_places(variables, self.sharing, self.classes, tolerance, self.reach)
         self.slots = self._level()
 
     def _shared(self, constraints: Sequence[Constraint]) -> tuple[Sharing, Classes]:
@@ -58,7 +71,7 @@ class Joined:
         """
         meeting, without, patience = list(self.believed), set[int](), 1
         while True:
-            levels = join_levels(self.variables, self.sharing, self.tolerance, without)
+            levels = join_levels(self.variables, self.sharing, self.tolerance, without, self.reach)
             slots = self.sharing.slots()
             strain = strained(self.variables, slots.start[slots.slot], self.tolerance)
             if not strain or not (levels or meeting):
@@ -83,12 +96,29 @@ def strained(variables: Variables, f: Floats, tolerance: float) -> set[int]:
     return {movers[k] for k in far} | {sized[k] for k in small}
 
 
-def join_places(variables: Variables, sharing: Sharing, classes: Classes, tolerance: float) -> list[Believed]:
-    """Places that are one, nearest pairs first; never two of one primitive, which would leave nothing of it."""
+def extents(variables: Variables) -> Floats:
+    """How large each primitive is: a line's length, a radius; a point has no size and is as large as can be."""
+    sizes = np.full(len(variables.primitives), np.inf)
+    k = 2 * np.array([variables.first[i] for i in variables.lines], dtype=int)
+    sizes[variables.lines] = np.hypot(variables.f[k + 2] - variables.f[k], variables.f[k + 3] - variables.f[k + 1])
+    sizes[variables.rounds] = variables.f[[variables.radius[i] for i in variables.rounds]]
+    return sizes
+
+
+def join_places(
+    variables: Variables, sharing: Sharing, classes: Classes, tolerance: float, reach: Floats
+) -> list[Believed]:
+    """Places that are one, nearest pairs first; never two of one primitive, which would leave nothing of it.
+
+    `reach` is how far off the places of each primitive may be at most.
+    """
     # Both coordinates are off by two errors; the root of 2 makes that three standard deviations again.
     allowed = 2**0.5 * SURE * tolerance
     at = variables.f[: 2 * variables.count].reshape(-1, 2)
-    first, second, off = _near(at, allowed)
+    of = reach[[i for i, _ in variables.places]]
+    first, second, off = _near(at, min(allowed, float(of.max())))
+    near = off <= np.minimum(of[first], of[second])
+    first, second, off = first[near], second[near], off[near]
     owners: list[set[int]] = [set() for _ in variables.places]
     for k, (i, _) in enumerate(variables.places):
         owners[classes.find(k)].add(i)
@@ -104,7 +134,9 @@ def join_places(variables: Variables, sharing: Sharing, classes: Classes, tolera
     return believed
 
 
-def join_levels(variables: Variables, sharing: Sharing, tolerance: float, without: set[int]) -> list[Believed]:
+def join_levels(
+    variables: Variables, sharing: Sharing, tolerance: float, without: set[int], reach: Floats
+) -> list[Believed]:
     """Lines along an axis, the most level first; the ends' coordinates become one, at the mean of all that share it."""
     slots = sharing.slots()
     lines = [i for i in variables.lines if i not in without]
@@ -119,7 +151,7 @@ def join_levels(variables: Variables, sharing: Sharing, tolerance: float, withou
     a, b = slots.slot[np.stack([k, k + 1])], slots.slot[np.stack([k + 2, k + 3])]
     allowed = SURE * tolerance * np.sqrt(1 / count[a] + 1 / count[b])
     off = along / np.maximum(allowed, 1e-300)
-    axes, which = np.nonzero((along <= _MOST_LEAN * length) & (off <= 1) & (a != b))
+    axes, which = np.nonzero((along <= _MOST_LEAN * length) & (along <= reach[lines]) & (off <= 1) & (a != b))
     mean, weight = slots.start.tolist(), count.tolist()
     classes = Classes(len(mean))
     believed: list[Believed] = []

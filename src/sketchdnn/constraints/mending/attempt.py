@@ -38,7 +38,8 @@ class Attempt:
     """What came of it, still laid down. `sources` and `actions` speak of rows of what was laid down.
 
     `profile` is that before an outline was closed, None where nothing moved; `is_extrudable` is said of the end.
-    `refused` are those of the sketch's own constraints that contradict others.
+    `refused` are those of the sketch's own constraints that contradict others. The first `own` constraints are those of
+    the file.
     """
 
     primitives: list[Primitive]
@@ -50,11 +51,13 @@ class Attempt:
     changed: bool
     profile: Profile | None
     is_extrudable: bool
+    own: int
 
 
 def attempt(
     laid: list[Primitive],
     given: list[Constraint],
+    own_count: int,
     caution: Caution,
     tolerance: float,
     keep: Collection[int],
@@ -66,9 +69,13 @@ def attempt(
 ) -> Attempt | None:
     """Try it on a sketch of size one; None where something would move too far whatever is left out.
 
-    `is_solved` and `is_extrudable` tell what the pass before has found out already.
+    The first `own_count` of what is given are the file's. `is_solved` and `is_extrudable` tell what the pass before has
+    found out already.
     """
-    tidied = tidy(laid, given, caution.nothing * tolerance, keep) if caution.nothing else _untouched(laid, given)
+    if caution.nothing:
+        tidied = tidy(laid, given, caution.nothing * tolerance, keep, own_count)
+    else:
+        tidied = Tidied(laid, [(k,) for k in range(len(laid))], [], given, [], own_count)
     if len(tidied.primitives) < len(laid) and not _is_as_large(tidied.primitives, tolerance):
         return None
     own, sources = tidied.constraints, tidied.sources
@@ -97,6 +104,8 @@ def attempt(
     moves = [moved(p, q) for p, q in zip(drawn, primitives, strict=True)]
     solid = [c for c in found.constraints if id(c) not in contrary]
     constraints = [c for c in solid if id(c) not in spare and not (id(c) in unread and _has_moved(c, moves))]
+    first = {id(c) for c in own[: tidied.own]}
+    own_left = sum(id(c) in first for c in constraints)
     actions = list(tidied.actions)
     if max(moves) > SAME:
         actions += [in_sources(action, sources) for action in told(drawn, primitives, moves, solid)]
@@ -121,16 +130,13 @@ def attempt(
         changed or any(p.construction != q.construction for p, q in zip(primitives, laid, strict=True)),
         shape if is_moved else None,
         is_extrudable,
+        own_left,
     )
 
 
 def _is_as_large(primitives: Sequence[Primitive], tolerance: float) -> bool:
     """Whether what is left of a sketch of size one still is of that size."""
     return bool(primitives) and abs(bounds(primitives).size - 1) <= 4 * tolerance
-
-
-def _untouched(laid: list[Primitive], given: list[Constraint]) -> Tidied:
-    return Tidied(laid, [(k,) for k in range(len(laid))], [], given, [])
 
 
 def _has_moved(constraint: Constraint, moves: Sequence[float]) -> bool:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
-from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Primitive
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Primitive, Sketch
+from sketchdnn.geometry.bounds import row_bounds
+from sketchdnn.geometry.near import close_pairs
+from sketchdnn.geometry.table import to_table
 
 # About so many seconds of a core. Most sketches take a hundredth of one.
 _MOST = 40.0
 # What no solution costs: more equations than that fall apart into pieces, or are too many to try.
 _DEAREST = 8.0
+# Fewer primitives never take long. Of more, so many pairs may come close at most.
+_FEW, _MOST_PAIRS = 300, 20_000
 # What makes numbers one needs no equation.
 _NO_EQUATION = frozenset(
     {ConstraintType.COINCIDENT, ConstraintType.CONCENTRIC, ConstraintType.HORIZONTAL, ConstraintType.VERTICAL}
@@ -34,8 +40,17 @@ class Effort:
 
 
 def trying(primitives: Sequence[Primitive]) -> float:
-    """What an attempt costs besides inferring and solving."""
-    return 3e-6 * len(primitives) ** 2
+    """What an attempt costs besides inferring and solving; of many primitives few are near each."""
+    return min(3e-6 * len(primitives) ** 2, 2e-3 * len(primitives))
+
+
+def is_tangle(sketch: Sketch) -> bool:
+    """Whether so many primitives cross that each attempt would take many seconds."""
+    if len(sketch) <= _FEW:
+        return False
+    table = to_table([sketch.primitives])
+    low, high = row_bounds(table)
+    return next(islice(close_pairs(table, low, high, 0.0), _MOST_PAIRS, None), None) is not None
 
 
 def inferring(primitives: Sequence[Primitive]) -> float:

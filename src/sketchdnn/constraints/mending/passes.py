@@ -43,7 +43,8 @@ def is_hopeful(primitives: Sequence[Primitive]) -> bool:
 class State:
     """A sketch between two passes. Actions and sources speak of the primitives that came in first.
 
-    `freedom` is empty, and `is_extrudable` False, as long as it is not known.
+    `freedom` is empty, and `is_extrudable` False, as long as it is not known. The first `own` constraints are those
+    of the file.
     """
 
     sketch: Sketch
@@ -54,6 +55,7 @@ class State:
     freedom: tuple[Freedom, ...] = ()
     changed: bool = True
     is_extrudable: bool = False
+    own: int = 0
 
 
 def advance(
@@ -76,6 +78,7 @@ def advance(
             found = attempt(
                 laid,
                 given,
+                state.own,
                 caution,
                 tolerance,
                 kept,
@@ -138,6 +141,7 @@ def _lifted(
         freedom if len(freedom) == len(order) else (),
         found.changed,
         found.is_extrudable,
+        found.own,
     )
 
 

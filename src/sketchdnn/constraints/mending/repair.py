@@ -14,12 +14,13 @@ import numpy as np
 
 from sketchdnn.constraints.contrary import contrary
 from sketchdnn.constraints.freedom import Freedom
+from sketchdnn.constraints.irredundant import irredundant
 from sketchdnn.constraints.solve import solve
 from sketchdnn.geometry import GeometryError, Sketch, SketchError, bounds
 
 from .actions import Action
 from .attempt import Caution
-from .effort import Effort
+from .effort import Effort, is_tangle
 from .passes import State, advance, cautions_for, is_hopeful, words
 from .worth import displacement
 
@@ -39,7 +40,7 @@ class Repaired:
 
     Primitive i came from the input's `sources[i]`, none for a line that was added. `displacement` is the largest move
     as a share of the size, `dof` what is still free, `freedom` that of each primitive. With a `warning` something was
-    not done, or, if there are no actions, nothing was.
+    not done, or, if there are no actions, nothing was. The first `own` constraints are those that the input had.
     """
 
     sketch: Sketch
@@ -49,6 +50,7 @@ class Repaired:
     freedom: tuple[Freedom, ...] = ()
     displacement: float = 0.0
     warning: str | None = None
+    own: int = 0
 
 
 def repair(
@@ -72,19 +74,20 @@ def repair(
     kept = frozenset(keep)
     if not all(0 <= i < len(sketch) for i in kept):
         raise GeometryError(f"there is no primitive {max(kept)} to keep")
-    start = State(sketch, tuple((i,) for i in range(len(sketch))))
+    start = State(sketch, tuple((i,) for i in range(len(sketch))), own=len(sketch.constraints))
     refusal = _refusal(sketch)
     if refusal:
         return _finished(start, sketch, refusal)
+    if is_tangle(sketch):
+        return _finished(start, sketch, _BROKEN_OFF)
     effort = Effort()
     done = _repaired(start, tolerance, kept, effort, close=close)
     if done is None and not effort.is_spent and sketch.constraints:
         excluded = contrary(sketch, tolerance, kept)
         if excluded:
             fewer = tuple(c for c in sketch.constraints if not any(c is d for d in excluded))
-            done = _repaired(
-                replace(start, sketch=replace(sketch, constraints=fewer)), tolerance, kept, effort, close=close
-            )
+            without = replace(start, sketch=replace(sketch, constraints=fewer), own=len(fewer))
+            done = _repaired(without, tolerance, kept, effort, close=close)
             if done is not None:
                 named = ", ".join(words(c, start.sources) for c in excluded)
                 done = replace(
@@ -94,6 +97,7 @@ def repair(
         return _finished(start, sketch, _BROKEN_OFF if effort.is_spent else _NOTHING_FOUND)
     if kept:
         done = replace(done, freedom=())  # counted with them fixed, which no file will say
+    done = _without_redundant(done)
     warnings = (*done.warnings, _BROKEN_OFF) if effort.is_spent else done.warnings
     return _finished(done, sketch, "; ".join(dict.fromkeys(warnings)) or None)
 
@@ -140,6 +144,20 @@ def _settled(
     return replace(after, sketch=before.sketch)  # but for rounding it is the same: exactly what was found to be at rest
 
 
+def _without_redundant(state: State) -> State:
+    """Without inferred constraints that follow from others. Passes find them one by one: a later one may say more."""
+    try:
+        if not state.freedom:
+            solution = solve(state.sketch)
+            state = replace(state, dof=solution.dof, freedom=solution.freedom)
+        constraints = irredundant(state.sketch, state.own, state.dof)
+    except (SketchError, np.linalg.LinAlgError):
+        return state
+    if constraints is state.sketch.constraints:
+        return state
+    return replace(state, sketch=replace(state.sketch, constraints=constraints), freedom=())
+
+
 def _displacement(sketch: Sketch, state: State) -> float:
     """The largest move, as a share of the size."""
     if state.sketch.primitives == sketch.primitives:
@@ -166,4 +184,4 @@ def _finished(state: State, sketch: Sketch, warning: str | None) -> Repaired:
         except (SketchError, np.linalg.LinAlgError):
             pass
     moved = _displacement(sketch, state) if len(sketch) and bounds(sketch).size > 0 else 0.0
-    return Repaired(state.sketch, state.actions, state.sources, dof, freedom, moved, warning)
+    return Repaired(state.sketch, state.actions, state.sources, dof, freedom, moved, warning, state.own)

@@ -34,17 +34,25 @@ _ALMOST_ROUND = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Tidied:
-    """What is left: primitive k came from `sources[k]`. Constraints whose subject is gone are `lost`."""
+    """What is left: primitive k came from `sources[k]`. Constraints whose subject is gone are `lost`.
+
+    The first `own` constraints came from the first ones that were asked about, as many as the caller named.
+    """
 
     primitives: list[Primitive]
     sources: list[tuple[int, ...]]
     actions: list[Action]
     constraints: list[Constraint]
     lost: list[Constraint]
+    own: int = 0
 
 
 def tidy(
-    primitives: Sequence[Primitive], constraints: Sequence[Constraint], within: float, keep: Collection[int]
+    primitives: Sequence[Primitive],
+    constraints: Sequence[Constraint],
+    within: float,
+    keep: Collection[int],
+    own: int = 0,
 ) -> Tidied:
     """Tidy up a sketch of size one. What is in `keep` stays as it is; `within` is what counts as nothing."""
     now: dict[int, Primitive] = dict(enumerate(primitives))
@@ -67,6 +75,7 @@ def tidy(
         actions,
         list(dict.fromkeys(c for c in moved if c is not None)),
         [c for c, m in zip(constraints, moved, strict=True) if m is None],
+        len({c for c in moved[:own] if c is not None}),
     )
 
 
