@@ -7,7 +7,7 @@ and what is done to such a sketch must look the same after each of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,9 +64,12 @@ class Frame:
     symmetries: tuple[Turn, ...]
     middle: Vec
 
-    def lay(self, primitives: Sequence[Primitive]) -> list[Primitive]:
-        """The primitives, row by row. The last digits, which scaling and turning have changed, are rounded off."""
-        laid = [_rounded(self.turn.primitive(primitives[i], 1 / self.scale)) for i in self.rows]
+    def lay(self, primitives: Sequence[Primitive], exact: Collection[int] = ()) -> list[Primitive]:
+        """The primitives, row by row. The last digits, which scaling and turning have changed, are rounded off, except
+        in rows that are to be `exact`.
+        """
+        turned = [self.turn.primitive(primitives[i], 1 / self.scale) for i in self.rows]
+        laid = [p if k in exact else _rounded(p) for k, p in enumerate(turned)]
         return [_turn_round(p) if turned else p for p, turned in zip(laid, self.reversed, strict=True)]
 
     def lift(self, row: int | None, p: Primitive) -> Primitive:
