@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from sketchdnn.constraints import ActionKind, Repaired, repair, repair_all, solve
+from sketchdnn.constraints import ActionKind, Repaired, infer, repair, repair_all, solve
+from sketchdnn.constraints.holding import missed_by
 from sketchdnn.geometry import (
     Arc,
     Circle,
@@ -167,6 +168,34 @@ def test_what_is_to_be_kept_is_kept_and_others_go_to_it() -> None:
         assert done.dof == solve(done.sketch).dof  # as of any other sketch: kept is not fixed
     first = repair(sketch, keep=[0]).sketch
     assert profile(first, 1e-9).is_extrudable
+
+
+def test_kept_arc_with_joined_ends_keeps_repair() -> None:
+    """Angles of five digits: the arc's ends meet the lines but for rounding, wherever the sketch is laid down."""
+    corner = Arc((35.0, 5.0), 5.0, -1.5707963, 1.5707963)
+    given = (Line((0, 0), corner.start), corner, Line(corner.end, (40, 30)))
+    held = tuple(infer(Sketch(given), 1e-9))
+    assert ConstraintType.COINCIDENT in {c.type for c in held}
+    for scale, by in ((1.0, (0.0, 0.0)), (0.0137, (3.3, -1.7)), (712.3, (0.1, 9.0))):
+        part = Sketch((*given, *shaken(outline()[2:], 0.15)), held).moved(scale, by)
+        done = repair(part, keep=range(3))
+        assert done.warning is None
+        assert done.sketch.primitives[:3] == part.primitives[:3]
+        assert profile(done.sketch, 1e-9).is_extrudable
+        assert max(by or 0 for by in missed_by(done.sketch, done.sketch.constraints)) < 1e-9
+
+
+def test_lines_too_short_to_be_scaled_do_not_stop_a_repair() -> None:
+    """Ends that are one bit apart, or apart only near zero, as in real SketchGraphs sketches."""
+    tiny = (Line((20.0, 10.0), (math.nextafter(20, 21), 10.0)), Line((1e-17, 15), (5e-17, 15)))
+    for scale in (1.0, 1e-3 / 3, 7.7):
+        sketch = Sketch((*tiny, *shaken(outline(), 0.15))).moved(scale)
+        free, kept = repair(sketch), repair(sketch, keep=range(2))
+        assert (free.warning, kept.warning) == (None, None)
+        assert len(free.sketch) == 4
+        assert [action.primitives for action in free.actions if action.kind is ActionKind.DROP] == [(0,), (1,)]
+        assert kept.sketch.primitives[:2] == sketch.primitives[:2]
+        assert profile(free.sketch, 1e-9).is_extrudable
 
 
 def test_a_copy_of_what_is_kept_goes() -> None:
