@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from sketchdnn.formats import FormatError, read, shown
 from sketchdnn.geometry import Sketch
 
+_MOST_REASONS = 5
 _STOPPED = 130  # what a shell says of a program that Ctrl-C ended
 
 
@@ -57,5 +58,9 @@ def tell_end(console: Console, out: Path, drawn: str, formats: Sequence[str], lo
         console.print(f"{written.removed:,} files of an earlier run there were removed")
     if written.fewer:
         console.print(f"{written.fewer:,} of them are the best of fewer than --best-of; manifest.json says of how many")
+    for summary, number in written.unrepaired.most_common(_MOST_REASONS):
+        console.print(f"{number:,} of them {'was' if number == 1 else 'were'} {summary}")
+    if more := sum(written.unrepaired.values()) - sum(n for _, n in written.unrepaired.most_common(_MOST_REASONS)):
+        console.print(f"{more:,} more were not wholly repaired; manifest.json says why")
     if written.short:
         console.print(f"{written.short:,} of them come only close to what was asked for; manifest.json says how close")

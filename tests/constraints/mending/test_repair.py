@@ -185,17 +185,20 @@ def test_kept_arc_with_joined_ends_keeps_repair() -> None:
         assert max(by or 0 for by in missed_by(done.sketch, done.sketch.constraints)) < 1e-9
 
 
-def test_lines_too_short_to_be_scaled_do_not_stop_a_repair() -> None:
+def test_lines_too_short_to_be_scaled_or_shifted_do_not_stop_a_repair() -> None:
     """Ends that are one bit apart, or apart only near zero, as in real SketchGraphs sketches."""
-    tiny = (Line((20.0, 10.0), (math.nextafter(20, 21), 10.0)), Line((1e-17, 15), (5e-17, 15)))
-    for scale in (1.0, 1e-3 / 3, 7.7):
-        sketch = Sketch((*tiny, *shaken(outline(), 0.15))).moved(scale)
+    bits = [31.5, math.nextafter(31.5, 32), math.nextafter(math.nextafter(31.5, 32), 32)]
+    narrow = outline([(10.0, 0.0), (40.0, 0.0), (40.0, 30.0), (10.0, 30.0)])
+    scaled = Sketch((Line((bits[0], 9), (bits[1], 9)), Line((bits[1], 12), (bits[2], 12)), *narrow))
+    ends = Line((1e-17, 15), (5e-17, 15)), Line((40.0, 15), (math.nextafter(40, 41), 15))
+    shifted = Sketch((*ends, *outline()))  # symmetric, so that it is compared with its mirror image
+    for sketch in (scaled, shifted):
         free, kept = repair(sketch), repair(sketch, keep=range(2))
         assert (free.warning, kept.warning) == (None, None)
-        assert len(free.sketch) == 4
-        assert [action.primitives for action in free.actions if action.kind is ActionKind.DROP] == [(0,), (1,)]
-        assert kept.sketch.primitives[:2] == sketch.primitives[:2]
-        assert profile(free.sketch, 1e-9).is_extrudable
+        assert free.sketch.primitives == sketch.primitives[2:]
+        dropped = [action.primitives for action in free.actions if action.kind is ActionKind.DROP]
+        assert sorted(dropped) == [(0,), (1,)]
+        assert kept.sketch.primitives == sketch.primitives
 
 
 def test_a_copy_of_what_is_kept_goes() -> None:
