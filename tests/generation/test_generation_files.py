@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from html.parser import HTMLParser
 from dataclasses import replace
+from html.parser import HTMLParser
 from pathlib import Path
 from threading import Barrier
 from typing import Any
