@@ -66,6 +66,15 @@ def test_the_part_is_in_every_file_at_its_size_and_place(tmp_path: Path, model: 
             assert sketch.units == part.units
 
 
+def test_sketches_that_were_not_repaired_are_counted_with_their_reason(tmp_path: Path, model: Path) -> None:
+    far = Sketch((Line((1e9, 0), (1e9 + 10, 0)), Line((1e9 + 10, 0), (1e9 + 10, 10))), units="mm")
+    write(far, tmp_path / "part.json")
+    arguments = ["--out", str(tmp_path / "out"), "--model", str(model), "--steps", "2", "--count", "2"]
+    result = runner.invoke(app, ["complete", str(tmp_path / "part.json"), *arguments, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    assert "2 of them were not repaired: it is so far from the origin" in result.output
+
+
 def test_the_part_is_where_it_was_drawn(tmp_path: Path, model: Path) -> None:
     """Read back by formats alone, without what reading the part said about it."""
     write(PART, tmp_path / "part.json")

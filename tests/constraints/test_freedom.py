@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from strategies import sketches
 
 from sketchdnn.constraints import Freedom, infer, solve
+from sketchdnn.constraints.holding import missed_by
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
 T = ConstraintType
@@ -68,6 +70,40 @@ def test_what_is_fixed_stays_exactly_and_says_so() -> None:
     assert line.start == pytest.approx((10.3, 0.4), abs=1e-12)
     assert line.start[0] == line.end[0]
     assert (solution.dof, solution.freedom) == (1, (FIXED, PART, FIXED))
+
+
+def test_fixed_primitives_that_meet_but_for_rounding_stay_bit_by_bit() -> None:
+    """The arc ends 7e-11 off both lines, and its tangent constraint is missed by as little."""
+    arc = Arc((0, 0), 1, -math.pi / 2, math.pi / 2)
+    given = (Line((-9, -1 + 7e-11), (0, -1 + 7e-11)), arc, Line((1 + 7e-11, 0), (1 + 7e-11, 8)))
+    sketch = Sketch((*given, Line((1.01, 8.01), (-9, 8))))
+    constraints = [
+        _c(T.COINCIDENT, Ref(0, Part.END), Ref(1, Part.START)),
+        _c(T.COINCIDENT, Ref(1, Part.END), Ref(2, Part.START)),
+        _c(T.TANGENT, 0, 1),
+        _c(T.COINCIDENT, Ref(2, Part.END), Ref(3, Part.START)),
+    ]
+    solution = solve(sketch, constraints, fixed=[0, 1, 2])
+    assert (solution.warning, solution.conflicting) == (None, ())
+    assert solution.sketch.primitives[:3] == given
+    assert max(by or 0 for by in missed_by(solution.sketch, constraints)) < 1e-9
+
+
+def test_fixed_primitives_that_hold_but_for_rounding_leave_the_rest_to_be_solved() -> None:
+    """Two fixed lines are 5e-9 radians off parallel, more than a solution may miss and less than a contradiction."""
+    given = (Line((0, 0), (1, 0)), Line((0, 1), (1, 1 + 5e-9)))
+    sketch = Sketch((*given, Line((1.001, 0), (2, 0.01))))
+    constraints = [
+        _c(T.PARALLEL, 0, 1),
+        _c(T.COINCIDENT, Ref(0, Part.END), Ref(2, Part.START)),
+        _c(T.PARALLEL, 0, 2),
+    ]
+    solution = solve(sketch, constraints, fixed=[0, 1])
+    assert (solution.warning, solution.conflicting) == (None, ())
+    assert solution.redundant == (constraints[0],)
+    assert solution.sketch.primitives[:2] == given
+    assert solution.sketch.primitives[2].start == (1, 0)  # type: ignore[union-attr]
+    assert solution.freedom == (FIXED, FIXED, PART)
 
 
 def test_what_two_fixed_primitives_contradict_is_named() -> None:

@@ -91,6 +91,21 @@ class TestRegions:
             sketch.save(tmp_path / f"part{suffix}")
         assert not list(tmp_path.iterdir())
 
+    def test_advice_fits_the_reason(self, tmp_path: Path) -> None:
+        disk = Circle((0.0, 0.0), 2.0)
+        cases = [
+            (OPEN, ["gaps"]),
+            (Sketch((Point((0.0, 0.0)),)), ["Draw a closed outline"]),
+            (Sketch((disk, disk)), ["merged by 'sketchdnn constrain'"]),
+            (Sketch((disk, Circle((1.0, 0.0), 2.0))), ["Trim curves that cross"]),
+            (Sketch((disk, Line((0.0, 0.0), (9.0, 0.0)))), ["gaps", "Trim curves that cross"]),
+        ]
+        hints = {hint for _, those in cases for hint in those}
+        for sketch, those in cases:
+            with pytest.raises(FormatError) as refused:
+                sketch.save(tmp_path / "part.py")
+            assert {hint for hint in hints if hint in str(refused.value)} == set(those)
+
     @pytest.mark.parametrize("height", [0, -1, math.inf, math.nan])
     def test_a_height_that_is_none(self, tmp_path: Path, height: float) -> None:
         with pytest.raises(SketchError, match="a height is a number of millimetres above 0"):

@@ -18,7 +18,8 @@ from sketchdnn import SketchDNN
 from sketchdnn.generation.choices import kinds_beside
 from sketchdnn.generation.complete import check_part, complete
 from sketchdnn.generation.frames import choose_frame, into_frame
-from sketchdnn.generation.walks import RESAMPLES, SAME, Finished, Walk, finished, given_of, packed, unpacked
+from sketchdnn.generation.rows import rows_of
+from sketchdnn.generation.walks import COLLAPSED, RESAMPLES, SAME, Finished, Walk, finished, given_of, packed, unpacked
 from sketchdnn.geometry import (
     Arc,
     Circle,
@@ -226,6 +227,27 @@ def test_progress_rises_to_the_count(system: systems.SketchDNN) -> None:
     assert heard[-1] == 6
 
 
+def test_a_part_with_lines_too_short_for_the_model_is_completed(system: systems.SketchDNN) -> None:
+    """Real SketchGraphs sketches have such: ends one bit apart, or apart only near zero."""
+    tiny = (Line((1e-17, 15), (5e-17, 15)), Line((20.0, 10.0), (math.nextafter(20, 21), 10.0)))
+    part = Sketch((*tiny, *PART.primitives[:3]), units="mm")
+    for one in complete(system, part, 4, steps=3, room=(1.0, 4.0), repair=True, primitives=9):
+        assert one.sketch.primitives[:5] == part.primitives
+        assert len(one.sketch) > 5
+
+
+def test_what_collapses_in_the_coordinates_of_the_part_is_dropped_and_said() -> None:
+    """Far from the origin numbers are 1.5e-5 apart: a line that short is none, and the rest stays."""
+    part = Sketch((Line((1e11, 0), (1e11 + 10, 0)), Line((1e11 + 10, 0), (1e11 + 10, 10))))
+    frame = choose_frame(bounds(part), (1.0, 1.0), 0, 1, ())[1]
+    drawn = Sketch((*into_frame(part, frame), Line((0.5, 0.5), (0.5 + 1e-7, 0.5)), Circle((0, 0), 0.5)))
+    form = RowForm()
+    (one,) = finished([Walk(part, frame, 0)], rows_of([drawn], form), form.arc_scalar)
+    assert one.sketch.primitives[:2] == part.primitives
+    assert [p.kind for p in one.sketch.primitives[2:]] == [Kind.CIRCLE]
+    assert (one.added, one.rejected) == (1, (COLLAPSED,))
+
+
 def many(count: int) -> Sketch:
     return Sketch(tuple(Line((i, 0), (i, 1)) for i in range(count)))
 
@@ -237,7 +259,7 @@ def many(count: int) -> Sketch:
         (many(17), "has 17 primitives, and a finished sketch at most 16"),
         (many(16), "nothing to add"),
         (Sketch((Point((3, 4)),)), "no extent"),
-        (Sketch((Line((0, 0), (1e9, 0)), Line((9e8, 3e8), (9e8, 3e8 + 0.01)))), "too small"),
+        (Sketch((Line((0, 0), (0, 0.01)), Line((9e8, 3e8), (9e8, 3e8 + 0.01)))), "too small"),
     ],
 )
 def test_a_part_that_cannot_be_completed_is_refused(system: systems.SketchDNN, part: Sketch, complaint: str) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from threading import Barrier
@@ -98,7 +99,8 @@ MENDED = Repairs(("an end was snapped", "two lines were merged"), ("snap", "merg
 def test_repairs_are_in_the_manifest_and_shortly_on_the_page(tmp_path: Path) -> None:
     unsolved = Repairs(dof=12, warning="no solution was found")
     drawn = [Drawing(0, SKETCH, repair=MENDED), Drawing(1, SKETCH, repair=unsolved), Drawing(2, SKETCH)]
-    write_sketches(drawn, 3, tmp_path, ["json"])
+    written = write_sketches(drawn, 3, tmp_path, ["json"])
+    assert written.unrepaired == {"not repaired: no solution was found": 1}
     told = manifest(tmp_path)["sketches"]
     assert told[0]["repair"] == {
         "summary": MENDED.summary,
@@ -436,7 +438,13 @@ def test_several_processes_make_one_folder(tmp_path: Path, monkeypatch: pytest.M
     def write(rank: int) -> Written:
         share = Share(rank, 2)
         mine = (
-            Drawing(n, SKETCH, shortfall="short" if n > 1 else None, fewer="few" if n else None, repair=MENDED)
+            Drawing(
+                n,
+                SKETCH,
+                shortfall="short" if n > 1 else None,
+                fewer="few" if n else None,
+                repair=replace(MENDED, warning="too large" if n == 4 else None),
+            )
             for n in share.of(range(5))
         )
         return write_sketches(mine, 5, tmp_path, ["dxf", "svg"], facts={"count": 5}, share=share)
@@ -444,7 +452,8 @@ def test_several_processes_make_one_folder(tmp_path: Path, monkeypatch: pytest.M
     with ThreadPoolExecutor(2) as pool:
         first, _ = pool.map(write, range(2))
     assert (first.sketches, first.short, first.fewer) == (5, 3, 4)
+    assert first.unrepaired == {"repaired in part: too large": 1}
     assert [entry["number"] for entry in manifest(tmp_path)["sketches"]] == list(range(5))
     page = Page((tmp_path / "gallery.html").read_text())
-    assert page.tags.count("article") == page.words.count("1 joined, 1 merged") == 5
+    assert page.tags.count("article") == page.words.count("repaired") == 5
     assert not [name for name in names(tmp_path) if name.startswith(".")]

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import sketches
 
+from sketchdnn.generation.closed import CLOSE
 from sketchdnn.generation.conditions import NO_CONDITIONS, Conditions
 from sketchdnn.generation.keep import Keeper, shortfall, sketch_key
+from sketchdnn.generation.score import score
 from sketchdnn.geometry import Circle, Kind, Line, Point, Primitive, Sketch, normalise
 from sketchdnn.representation import encode
 from sketchdnn.systems import known_of
@@ -27,7 +29,11 @@ def sketch(*primitives: Primitive) -> Sketch:
     ("asked", "sentence"),
     [
         (Conditions(primitives=(8, 9)), "it has 6 primitives, not 8 to 9"),
-        (Conditions(kinds={Kind.LINE: 4, Kind.CIRCLE: 2}), "it has 5 lines, not 4; it has 1 circle, not 2"),
+        (Conditions(kinds={Kind.LINE: 4, Kind.CIRCLE: 2}), "it has 1 circle besides construction, not 2"),
+        (
+            Conditions(kinds={Kind.LINE: 4, Kind.CIRCLE: 2}, count_construction=True),
+            "it has 5 lines, not 4; it has 1 circle, not 2",
+        ),
         (Conditions(construction=(0.5, 1.0)), "0.17 of it is construction, not 0.5 to 1"),
         (Conditions(aspect=(2.0, 2.0)), "its width is 1 of its height, not 2"),
     ],
@@ -44,7 +50,8 @@ def test_what_is_lacking_is_said(asked: Conditions, sentence: str) -> None:
     [
         NO_CONDITIONS,
         Conditions(primitives=(6, 6), closed=True),
-        Conditions(kinds={Kind.LINE: 5, Kind.CIRCLE: 1}),
+        Conditions(kinds={Kind.LINE: 4, Kind.CIRCLE: 1}, primitives=(6, 6)),
+        Conditions(kinds={Kind.LINE: 5, Kind.CIRCLE: 1}, count_construction=True),
         Conditions(kinds={Kind.POINT: 0}, primitives=(1, 6)),
         Conditions(construction=(0.1, 0.2), aspect=(0.9, 1.1)),
     ],
@@ -62,6 +69,37 @@ def test_closed_forgives_the_gaps_of_a_sampler_and_no_more() -> None:
     nothing = shortfall(closed, sketch(Point((0, 0)), Point((1, 1))))
     assert nothing is not None
     assert nothing.sentence == "nothing in it closes"
+
+
+@pytest.mark.parametrize(
+    ("primitives", "sentence"),
+    [
+        ((*square(), Circle((1, 0), 0.3)), "curves cross or touch in 2 places"),
+        ((*square(), Line((-1, -1), (1, 1))), "more than two ends meet in 2 places"),
+        ((*square(), Circle((0, 0), 0.5), Circle((0, 0), 0.5)), "1 pair of curves overlap"),
+        (
+            (*(replace(line, construction=True) for line in square()), Circle((0, 0), 0.1), Circle((0.9, 0), 0.05)),
+            "its largest outline is 0.10 of its size, not at least 0.5",
+        ),
+    ],
+)
+@pytest.mark.parametrize("close", [CLOSE, 1e-4])
+def test_closed_means_extrudable_with_an_outline_of_some_size(
+    primitives: tuple[Primitive, ...], sentence: str, close: float
+) -> None:
+    drawn = sketch(*primitives)
+    found = shortfall(Conditions(closed=True), drawn, close)
+    assert found is not None
+    assert sentence in found.sentence
+    assert score(drawn) < score(PLATE) == 1
+
+
+def test_lines_that_are_construction_do_not_count_as_lines() -> None:
+    dashed = sketch(*square()[:3], replace(square()[3], construction=True))
+    found = shortfall(Conditions(kinds={Kind.LINE: 4}), dashed)
+    assert found is not None
+    assert found.sentence == "it has 3 lines besides construction, not 4"
+    assert shortfall(Conditions(kinds={Kind.LINE: 4}, count_construction=True), dashed) is None
 
 
 def test_the_closer_one_has_the_smaller_distance() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -41,13 +42,14 @@ def model() -> SketchDNN:
 
 def test_conditions_are_arguments(model: SketchDNN) -> None:
     """Lines and points, since what the untrained model draws of the others may be none."""
-    exact = model.generate(3, seed=1, steps=5, kinds={"line": 10, "point": 2})
+    both: dict[str, Any] = {"seed": 1, "steps": 5, "count_construction": True}  # it draws construction by chance
+    exact = model.generate(3, kinds={"line": 10, "point": 2}, **both)
     for sketch in exact:
         kinds = [primitive.kind.label for primitive in sketch]
         assert (len(kinds), kinds.count("line"), kinds.count("point")) == (12, 10, 2)
-    assert model.generate(1, seed=1, steps=5, kinds={"line": 10, "point": 2}, first=2) == exact[2:]
+    assert model.generate(1, kinds={"line": 10, "point": 2}, first=2, **both) == exact[2:]
     ranges = {"line": 6, "circle": 0, "arc": 0}
-    counts = {len(sketch) for sketch in model.generate(12, seed=1, steps=5, primitives=(9, 10), kinds=ranges)}
+    counts = {len(sketch) for sketch in model.generate(12, primitives=(9, 10), kinds=ranges, **both)}
     assert counts == {9, 10}
 
 

@@ -72,7 +72,7 @@ def test_all_that_is_drawn_is_repaired_once_and_then_has_its_size(
 
 def test_numbers_and_kinds_are_those_after_repair(system: SketchDNN, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of every sketch that is too wide one primitive goes: then it has too few, and is drawn again."""
-    wanted = Conditions(kinds=dict(zip(_kinds(), (6, 0, 0, 3), strict=True)))
+    wanted = Conditions(kinds=dict(zip(_kinds(), (6, 0, 0, 3), strict=True)), count_construction=True)
 
     def narrow(sketch: Sketch) -> Sketch:
         box = bounds(sketch)

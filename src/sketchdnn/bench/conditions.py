@@ -17,12 +17,12 @@ from torch import Tensor
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.given import Given, given_rows
 from sketchdnn.generation.choices import given_for
+from sketchdnn.generation.closed import CLOSE
 from sketchdnn.generation.conditions import ATTEMPTS, Conditions, trained_for
 from sketchdnn.generation.engine import Ask, Engine, chunk_size, device_of
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.generation.keep import shortfall
 from sketchdnn.generation.rows import rows_of
-from sketchdnn.generation.score import CLOSE
 from sketchdnn.geometry import Kind, Sketch, SketchError, normalise
 from sketchdnn.representation import from_flat
 from sketchdnn.representation.codec import decode
@@ -80,7 +80,7 @@ class ConditionsMeasured:
             "All of it is of sketches as drawn, before any repair.",
             "Numbers of primitives go evenly through all the model was trained on. Kinds are mixtures of training",
             "sketches, as often as they occur there. Of given primitives, half of a built-in part's, it is asked that",
-            f"they come out equal to the bit. Profiles close if ends meet within {CLOSE} of the size. A sketch is",
+            f"they come out equal to the bit. Ends count as joined within {CLOSE} of the size. A sketch is",
             f"drawn {ATTEMPTS} times at the most.",
             "",
         ]
@@ -200,13 +200,17 @@ def _kinds(system: System, requests: int) -> list[Conditions]:
         rising = np.cumsum(system.known.often)
         places = (np.arange(requests) + 0.5) / requests * rising[-1]
         mixtures = system.known.mixtures[np.searchsorted(rising, places, side="right")]
-    return [Conditions(kinds=dict(zip(Kind, mixture.tolist(), strict=True))) for mixture in mixtures]
+    counts = [dict(zip(Kind, mixture.tolist(), strict=True)) for mixture in mixtures]
+    return [Conditions(kinds=each, count_construction=True) for each in counts]
 
 
 def _lines(system: System, requests: int) -> list[Conditions]:
     """Four to seven lines, and as many primitives as may be."""
     span = trained_for(system)
-    return [Conditions(primitives=(max(span[0], 8), span[1]), kinds={Kind.LINE: 4 + i % 4}) for i in range(requests)]
+    count = (max(span[0], 8), span[1])
+    return [
+        Conditions(primitives=count, kinds={Kind.LINE: 4 + i % 4}, count_construction=True) for i in range(requests)
+    ]
 
 
 def _cells(row: Measured) -> list[str]:

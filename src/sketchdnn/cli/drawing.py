@@ -17,6 +17,7 @@ from sketchdnn.geometry import Sketch
 from .signals import INTERRUPTED
 
 FORCE = "Replace files in --out that were changed, or that no earlier run wrote."
+_MOST_REASONS = 5
 
 
 def stderr(*, quiet: bool = False) -> Console:
@@ -59,5 +60,9 @@ def tell_end(console: Console, out: Path, drawn: str, formats: Sequence[str], lo
         console.print(f"{written.removed:,} files of an earlier run there were removed")
     if written.fewer:
         console.print(f"{written.fewer:,} of them are the best of fewer than --best-of; manifest.json says of how many")
+    for summary, number in written.unrepaired.most_common(_MOST_REASONS):
+        console.print(f"{number:,} of them {'was' if number == 1 else 'were'} {summary}")
+    if more := sum(written.unrepaired.values()) - sum(n for _, n in written.unrepaired.most_common(_MOST_REASONS)):
+        console.print(f"{more:,} more were not wholly repaired; manifest.json says why")
     if written.short:
         console.print(f"{written.short:,} of them come only close to what was asked for; manifest.json says how close")

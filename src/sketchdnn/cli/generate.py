@@ -54,8 +54,16 @@ def generate(
     ] = None,
     kinds: Annotated[
         str | None,
-        typer.Option(help="How many of each kind: line=8,circle=2.", rich_help_panel=_CONDITIONS, show_default=False),
+        typer.Option(
+            help="How many of each kind, besides construction: line=8,circle=2.",
+            rich_help_panel=_CONDITIONS,
+            show_default=False,
+        ),
     ] = None,
+    count_construction: Annotated[
+        bool,
+        typer.Option("--count-construction", help="--kinds counts construction too.", rich_help_panel=_CONDITIONS),
+    ] = False,
     construction: Annotated[
         str | None,
         typer.Option(help="Share of construction geometry: 0.1..0.3.", rich_help_panel=_CONDITIONS, show_default=False),
@@ -65,7 +73,7 @@ def generate(
         typer.Option(help="Width over height: 0.5..2, or 1..1.1.", rich_help_panel=_CONDITIONS, show_default=False),
     ] = None,
     closed: Annotated[
-        bool, typer.Option("--closed", help="Only sketches whose profile closes.", rich_help_panel=_CONDITIONS)
+        bool, typer.Option("--closed", help="Only sketches that can be extruded.", rich_help_panel=_CONDITIONS)
     ] = False,
     unique: Annotated[bool, typer.Option("--unique", help="No two alike.", rich_help_panel=_CONDITIONS)] = False,
     novel: Annotated[
@@ -101,7 +109,7 @@ def generate(
 
     Several processes share the work: torchrun --nproc-per-node 8 -m sketchdnn generate …
     """
-    asked = _asked(primitives, kinds, construction, aspect, closed, unique, novel, best_of)
+    asked = _asked(primitives, kinds, count_construction, construction, aspect, closed, unique, novel, best_of)
     length, units = values.length(size or "100mm")
     # Refused first, since the rooms that draw take seconds to load.
     if count < 1:
@@ -198,6 +206,7 @@ def _run(
 def _asked(
     primitives: str | None,
     kinds: str | None,
+    count_construction: bool,
     construction: str | None,
     aspect: str | None,
     closed: bool,
@@ -211,6 +220,10 @@ def _asked(
         asked["primitives"] = values.whole_span(primitives, "--primitives", "8..16")
     if kinds is not None:
         asked["kinds"] = values.kind_counts(kinds)
+    if count_construction:
+        if kinds is None:
+            raise SketchError("--count-construction says what --kinds counts: name kinds as well, or leave it out")
+        asked["count_construction"] = True
     if construction is not None:
         asked["construction"] = values.span(construction, "--construction", "0.1..0.3")
     if aspect is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
@@ -62,7 +62,18 @@ def nearest(block: Block, begin: Floats | None = None) -> Nearest:
         useful = {block.owners[i] for i in new}
         redundant = {owner for owner in block.owners if owner >= 0 and owner not in useful}
         return Nearest(z, new, before, _largest(missed), redundant)
+    open_rows = np.flatnonzero(system.steps.any(axis=(0, 2)) | (np.abs(missed) > _CONFLICT)).tolist()
+    if len(open_rows) < len(system):
+        return _without_rounding(block, open_rows, begin)
     return _without_conflicts(block, before)
+
+
+def _without_rounding(block: Block, open_rows: list[int], begin: Floats | None) -> Nearest:
+    """Solve a block without those of its equations that have no free number and hold but for rounding."""
+    owners = [block.owners[i] for i in open_rows]
+    found = nearest(replace(block, system=block.system.take(open_rows), owners=owners), begin)
+    redundant = found.redundant | {o for o in block.owners if o >= 0 and o not in owners}
+    return replace(found, rows=[open_rows[i] for i in found.rows], redundant=redundant)
 
 
 def _spans(rows: Floats, chosen: Ints) -> bool:

@@ -85,10 +85,11 @@ def solve(
     for block, found in zip(pieces, solved, strict=True):
         z[block.columns] = found.z
     f = demands.slots.features(z)
+    rounding = _put_back(f, variables, fixed)
     redundant = demands.redundant.union(*(found.redundant for found in solved))
     conflicting = demands.conflicting.union(*(found.conflicting for found in solved))
     skipped = {owner for block in pieces if block.too_large for owner in block.owners if owner >= 0}
-    residual = max((found.residual for found in solved), default=0.0)
+    residual = max([rounding, *(found.residual for found in solved)])
     moves = np.abs(variables.moves(f))
     over = {ref.primitive for i in (*redundant, *conflicting) for ref in wanted[i].refs}
     outcome = Solution(
@@ -124,6 +125,17 @@ def solve(
         mean_displacement=float(moves.mean()),
         residual=residual,
     )
+
+
+def _put_back(f: Floats, variables: Variables, fixed: Collection[int]) -> float:
+    """Give fixed primitives the numbers they had, bit by bit; says by how much these had changed.
+
+    Two of them that meet but for rounding share a number while the others are solved for.
+    """
+    own = [k for i in fixed for k in variables.features(i)]
+    changed = float(np.abs(f[own] - variables.f[own]).max(initial=0.0))
+    f[own] = variables.f[own]
+    return changed
 
 
 def _freedom(

@@ -12,7 +12,6 @@ import torch
 from sketchdnn.constraints import infer
 from sketchdnn.diffusion.noise import uniform
 from sketchdnn.geometry import Sketch, SketchError, bounds
-from sketchdnn.representation import encode
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
 from sketchdnn.systems.sampling import check_step_count, sampler_of
@@ -20,7 +19,7 @@ from sketchdnn.systems.sampling import check_step_count, sampler_of
 from .choices import kinds_beside
 from .conditions import trained_for
 from .engine import Ask, chunk_size, device_of
-from .frames import NUM_CHOICES, check_room, choose_frame, into_frame
+from .frames import MOST_ROOM, NUM_CHOICES, check_room, choose_frame, visible
 from .generate import STEPS, check_request
 from .repairs import Repairs, mend_all
 from .score import score
@@ -112,8 +111,8 @@ def check_part(part: Sketch) -> None:
     box = bounds(part)
     if not box.size > 0:
         raise SketchError("the part has no extent, so there is no telling how large the sketch is to be; add a line")
-    # Refuses what is too small beside the rest for single precision.
-    encode([into_frame(part, choose_frame(box, check_room(None), 0, 1, ())[1])])
+    if not len(visible(part, MOST_ROOM * box.size / 2)):
+        raise SketchError("all that is in the part is too small beside its size to go on from; add a longer line")
 
 
 def frame_walks(

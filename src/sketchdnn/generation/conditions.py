@@ -23,16 +23,19 @@ ATTEMPTS = 24
 class Conditions:
     """All that was asked; what is None or False was not. Ranges include their ends.
 
-    `kinds` are exact for the kinds it names. Without `primitives` there is nothing else in the sketch; with it, the
-    rest are primitives of kinds that were not named. `construction` is the share of primitives that are construction,
-    `aspect` the width of the tight box over its height. `closed`: every curve that is not construction is part of a
-    loop, ends being joined at `score.CLOSE` of the size, or exactly where sketches are repaired. `unique`: no other
+    `kinds` are exact for the kinds it names, and count what is not construction, or with `count_construction` all.
+    Without `primitives` there is nothing else in the sketch; with it, the rest are construction, or primitives of kinds
+    that were not named. `construction` is the share of primitives that are construction,
+    `aspect` the width of the tight box over its height. `closed`: the sketch can be extruded, and its largest outline
+    is at least half as large as the sketch (`closed.py`); ends are joined at `closed.CLOSE` of the size, or exactly
+    where sketches are repaired. `unique`: no other
     sketch of the run is the same, `novel`: no training sketch is, both up to symmetry and on a grid of 6 bits.
     `best_of`: so many are drawn that meet all this, and the one of the highest score is kept.
     """
 
     primitives: tuple[int, int] | None = None
     kinds: Mapping[Kind, int] | None = None
+    count_construction: bool = False
     construction: tuple[float, float] | None = None
     aspect: tuple[float, float] | None = None
     closed: bool = False

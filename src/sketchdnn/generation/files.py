@@ -66,6 +66,7 @@ class Written:
     sketches: int = 0
     short: int = 0  # of what was asked for
     fewer: int = 0  # the best of fewer than were asked for
+    unrepaired: Counter[str] = field(default_factory=Counter)  # by how far repair went, and why no further
     removed: int = 0  # files of an earlier run
     seconds: dict[str, float] = field(default_factory=lambda: {"drawing": 0.0, "writing": 0.0})
 
@@ -145,6 +146,8 @@ def write_sketches(
                 written.short += drawing.shortfall is not None
                 fewer = getattr(drawing, "fewer", None)
                 written.fewer += fewer is not None
+                if drawing.repair is not None and drawing.repair.warning:
+                    written.unrepaired[drawing.repair.summary] += 1
                 if len(cards) < MOST_ON_PAGE:
                     repair = None if drawing.repair is None else drawing.repair.summary
                     cards.append(
@@ -226,6 +229,8 @@ def _gather(
             name for entry in entries(parts) for name in ("number", "shortfall", "fewer") if _told(entry, name)
         )
         written.sketches, written.short, written.fewer = (counts[each] for each in ("number", "shortfall", "fewer"))
+        repairs = (entry.get("repair", {}) for entry in entries(parts))
+        written.unrepaired = Counter(repair["summary"] for repair in repairs if repair.get("warning"))
     if not cards:
         return
     seconds = {name: round(value, 3) for name, value in {**facts.pop("seconds", {}), **written.seconds}.items()}

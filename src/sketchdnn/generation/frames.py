@@ -6,9 +6,10 @@ the part that box is, its `room`, and which way it extends, nobody knows before 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from sketchdnn.geometry import Box, Placement, Sketch, SketchError
+from sketchdnn.geometry import Arc, Box, Circle, Line, Placement, Point, Primitive, Sketch, SketchError
 
 LEAST_ROOM, MOST_ROOM = 1.0, 4.0
 # What is tried unless told. Of real sketches with half of their primitives taken away, 99 of 100 lie within.
@@ -17,6 +18,8 @@ ROOMS = (1.0, 2.0)
 NUM_CHOICES = 3
 # How often a part begins, and how often it ends, where the finished sketch does; else it is in the middle.
 _AT_A_SIDE = 0.25
+# What is smaller, as a share of half the frame, the model is not shown.
+_SMALLEST = 1e-6
 
 
 def check_room(room: float | tuple[float, float] | None) -> tuple[float, float]:
@@ -54,9 +57,28 @@ def choose_frame(
 
 
 def into_frame(part: Sketch, frame: Placement) -> Sketch:
-    """The part as the model sees it: its primitives alone, in the frame's coordinates."""
+    """The part as the model sees it: its primitives alone, in the frame's coordinates.
+
+    What is too small beside the frame is left out: in single precision its ends would be one.
+    """
     (x, y), scale = frame.center, frame.scale
-    return Sketch(part.primitives).moved(1 / scale, (-x / scale, -y / scale))
+    return visible(part, scale).moved(1 / scale, (-x / scale, -y / scale))
+
+
+def visible(sketch: Sketch, scale: float) -> Sketch:
+    """The primitives alone of a sketch, without those that are too small in a frame of that scale."""
+    return Sketch(tuple(p for p in sketch if _extent(p) >= _SMALLEST * scale))
+
+
+def _extent(p: Primitive) -> float:
+    """What must not vanish: the distance of a curve's ends, the radius of a circle; a point has nothing such."""
+    match p:
+        case Line() | Arc():
+            return math.dist(p.start, p.end)
+        case Circle():
+            return p.radius
+        case Point():
+            return math.inf
 
 
 def _side(choice: float) -> int:

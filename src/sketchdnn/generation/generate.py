@@ -21,12 +21,12 @@ from sketchdnn.systems import System
 from sketchdnn.systems.sampling import check_step_count, sampler_of
 
 from .choices import given_for
+from .closed import CLOSE
 from .conditions import NO_CONDITIONS, Conditions, check_conditions
 from .engine import CHUNK, GPU_CHUNK, NUMBER_BITS, Ask, Engine, chunk_size, compiled
 from .keep import Keeper
 from .record import Recorder
 from .repairs import mend_all
-from .score import CLOSE
 from .search import Attempt, Drawing, Search, most_attempts, sized
 
 __all__ = [

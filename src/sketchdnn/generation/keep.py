@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sketchdnn.geometry import Kind, Sketch, bounds, normalise, profile
+from sketchdnn.geometry import Kind, Sketch, bounds, normalise
 from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import encode_table
 from sketchdnn.representation.symmetric import symmetric_keys
 from sketchdnn.systems import Known
 from sketchdnn.systems.known import GRID
 
+from .closed import CLOSE, reasons_not_closed
 from .conditions import Conditions
-from .score import CLOSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,12 @@ def _lacking(conditions: Conditions, sketch: Sketch, close: float) -> Iterator[S
     if conditions.count is not None and (off := _outside(number, conditions.count)):
         yield Shortfall(f"it has {number} primitives, not {_span(conditions.count)}", off)
     if conditions.kinds is not None:
-        found = Counter(p.kind for p in sketch)
+        found = Counter(p.kind for p in sketch if conditions.count_construction or not p.construction)
         wrong = {kind: wanted for kind, wanted in conditions.kinds.items() if found[kind] != wanted}
         for kind, wanted in wrong.items():
-            yield Shortfall(f"it has {_number(found[kind], kind)}, not {wanted}", abs(found[kind] - wanted))
+            beside = "" if conditions.count_construction else " besides construction"
+            words = f"it has {_number(found[kind], kind)}{beside}, not {wanted}"
+            yield Shortfall(words, abs(found[kind] - wanted))
     if conditions.construction is not None:
         share = sum(p.construction for p in sketch) / max(number, 1)
         if off := _outside(share, conditions.construction):
@@ -85,7 +87,7 @@ def _lacking(conditions: Conditions, sketch: Sketch, close: float) -> Iterator[S
     if conditions.aspect is not None:
         yield from _aspect(conditions.aspect, sketch)
     if conditions.closed:
-        yield from _open(sketch, close)
+        yield from (Shortfall(*reason) for reason in reasons_not_closed(sketch, close))
 
 
 def _aspect(wanted: tuple[float, float], sketch: Sketch) -> Iterator[Shortfall]:
@@ -96,15 +98,6 @@ def _aspect(wanted: tuple[float, float], sketch: Sketch) -> Iterator[Shortfall]:
         tiny = 1e-6
         off = _outside(math.log(min(max(ratio, tiny), 1 / tiny)), (math.log(max(wanted[0], tiny)), math.log(wanted[1])))
         yield Shortfall(f"its width is {ratio:.3g} of its height, not {_span(wanted)}", max(off, tiny))
-
-
-def _open(sketch: Sketch, close: float) -> Iterator[Shortfall]:
-    found = profile(sketch, close)
-    if found.chains:
-        count = len(found.chains)
-        yield Shortfall(f"{count} {'chain is' if count == 1 else 'chains are'} left open", float(count))
-    elif not found.loops:
-        yield Shortfall("nothing in it closes", float(max(len(sketch), 1)))
 
 
 def _joined(lacking: Iterator[Shortfall] | list[Shortfall]) -> Shortfall | None:

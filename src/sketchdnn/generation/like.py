@@ -14,13 +14,14 @@ from dataclasses import replace
 from functools import partial
 
 from sketchdnn.diffusion.walk import Start
-from sketchdnn.geometry import GeometryError, Placement, Sketch, SketchError, normalise
+from sketchdnn.geometry import GeometryError, Placement, Sketch, SketchError, bounds, normalise
 from sketchdnn.representation import layout
 from sketchdnn.systems import System
 from sketchdnn.systems.sampling import check_step_count, sampler_of
 
 from .conditions import NO_CONDITIONS, Conditions, check_conditions
 from .engine import Engine, compiled, device_of
+from .frames import visible
 from .generate import STEPS, UNITS, Drawing, OnProgress, Placing, check_request, draw_with
 from .rows import rows_of
 
@@ -71,7 +72,7 @@ def start_like(system: System, sketch: Sketch, strength: float) -> tuple[Start, 
         raise SketchError(
             f"a '{system.name}' takes no noise away, so it cannot vary a sketch; use a model that denoises"
         )
-    placed, where = normalise(sketch)
+    placed, where = normalise(visible(sketch, bounds(sketch).size / 2))
     batch = rows_of([placed], system.rows, device_of(system))
     return Start(max(1, round(strength**2 * system.max_steps)), batch), where
 

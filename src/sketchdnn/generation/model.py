@@ -48,6 +48,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         units: str = UNITS,
         primitives: int | tuple[int, int] | None = None,
         kinds: Mapping[str, int] | None = None,
+        count_construction: bool = False,
         construction: Range | None = None,
         aspect: Range | None = None,
         closed: bool = False,
@@ -59,9 +60,10 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         """Sketches first..first+count−1 of a seed, the larger side of each `size` in `units`.
 
         Sketch i of a seed is the same whatever the count. Conditions may be combined: `primitives=12` or `(8, 16)`,
-        `kinds={"line": 8, "circle": 2}`, the share of `construction` and the `aspect` (width over height) as ranges,
-        only `closed` profiles, no two alike (`unique`), none of the training corpus (`novel`), and for each the best
-        of several. A sketch that comes only close is among them: `draw` says what it lacks.
+        `kinds={"line": 8, "circle": 2}` besides construction (with `count_construction` in all), the share of
+        `construction` and the `aspect` (width over height) as ranges, only `closed` sketches, which can be extruded, no
+        two alike (`unique`), none of the training corpus (`novel`), and for each the best of several. A sketch that
+        comes only close is among them: `draw` says what it lacks.
 
         They are repaired, as those of the command are: near ends meet, nothing is there twice, and each carries the
         constraints that hold in it. `repair=False` gives what the model drew, which is what its scores are of.
@@ -69,6 +71,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         conditions = Conditions(
             primitives=_whole_range(primitives),
             kinds=None if kinds is None else {_kind(name): number for name, number in kinds.items()},
+            count_construction=count_construction,
             construction=construction,
             aspect=aspect,
             closed=closed,

@@ -4,12 +4,13 @@
 
 | part | is | from |
 |---|---|---|
-| `closed` | the share of curves, construction aside, that are part of a loop | 0 to 1 |
+| `closed` | the share of curves, construction aside, in a loop, and without crossing, contact or branch | 0 to 1 |
+| | times the outline's share of the size over `OUTLINE`, if it is smaller | |
 | `overlapping` | the share of primitives that lie along another of their sort | 0 to 1 |
 | `gap` | the largest distance between ends that count as joined, over the largest that does | 0 to 1 |
 
-A clean closed drawing has 1; one without any curve has 0 for `closed`. All is judged at `CLOSE`, and nothing depends on
-the size or the place of the sketch.
+Only a drawing that is closed, as `closed.py` has it, has 1; one without any curve has 0 for `closed`. All is judged at
+`CLOSE`, and nothing depends on the size or the place of the sketch.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ import numpy as np
 
 from sketchdnn.geometry import Arc, Line, Point, Primitive, Sketch, bounds, overlaps, profile
 
-# Ends this close, as a share of the size, count as joined: what a sampler leaves open before any repair.
-CLOSE = 0.01
+from .closed import CLOSE, OUTLINE, outline_share
+
+__all__ = ["CLOSE", "score"]
 
 
 def score(sketch: Sketch) -> float:
@@ -37,8 +39,11 @@ def score(sketch: Sketch) -> float:
 
 
 def _closed(sketch: Sketch, curves: int) -> float:
-    looped = {edge.primitive for loop in profile(sketch, CLOSE).loops for edge in loop.edges}
-    return len(looped) / max(curves, 1)
+    found = profile(sketch, CLOSE)
+    looped = {edge.primitive for loop in found.loops for edge in loop.edges}
+    looped -= {number for met in found.meetings for number in (met.first, met.second)}
+    looped -= {number for branch in found.branches for number in branch.primitives}
+    return len(looped) / max(curves, 1) * min(1.0, outline_share(sketch, found) / OUTLINE)
 
 
 def _overlapping(sketch: Sketch) -> float:

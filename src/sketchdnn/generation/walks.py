@@ -36,6 +36,8 @@ _SHOWN: Mapping[Way, tuple[Shown, int, int]] = {"given": ("clean", 1, 1), "repai
 
 # An added primitive this close to one that is there (a share of the size) only repeats it.
 SAME = 0.01
+# Why something that was added is left out.
+COLLAPSED = "too small, or too far out, for the coordinates of the part"
 
 OnProgress = Callable[[float], None]
 
@@ -48,6 +50,11 @@ class Walk:
     frame: Placement
     noise: int
     adding: tuple[Kind, ...] | None = None
+
+    @property
+    def given(self) -> Sketch:
+        """What the model is shown of the part: in the frame, and without what is too small there."""
+        return into_frame(self.part, self.frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +128,13 @@ def given_of(walks: Sequence[Walk], form: RowForm, way: Way, device: torch.devic
 
     The kinds, and not the empty rows alone: beside rows of a part these tell the network nothing of the others.
     """
-    batch = rows_of([into_frame(walk.part, walk.frame) for walk in walks], form, device)
+    parts = [walk.given for walk in walks]
+    batch = rows_of(parts, form, device)
     rows = batch.kind.argmax(dim=-1) != layout.NONE
     told = rows | torch.tensor([walk.adding is not None for walk in walks], device=device)[:, None]
-    for number, walk in enumerate(walks):
+    for number, (walk, part) in enumerate(zip(walks, parts, strict=True)):
         if walk.adding is not None:
-            first, beyond = len(walk.part), len(walk.part) + len(walk.adding)
+            first, beyond = len(part), len(part) + len(walk.adding)
             kinds = torch.tensor(walk.adding, device=device)
             batch.kind[number, first:beyond] = one_hot(kinds, layout.NUM_KINDS).to(batch.kind)
     shown, resamples, jump = _SHOWN[way]
@@ -136,11 +144,12 @@ def given_of(walks: Sequence[Walk], form: RowForm, way: Way, device: torch.devic
 def finished(walks: Sequence[Walk], batch: SketchBatch, arc_scalar: layout.ArcScalar) -> Iterator[Finished]:
     """What each walk came to, in the coordinates and units of its part."""
     rows = torch.arange(batch.kind.shape[1])
-    theirs = rows < torch.tensor([len(walk.part) for walk in walks])[:, None]
+    parts = [walk.given.primitives for walk in walks]
+    theirs = rows < torch.tensor([len(part) for part in parts])[:, None]
     nothing = torch.eye(layout.NUM_KINDS, dtype=batch.kind.dtype)[layout.NONE]
     added = SketchBatch(batch.construction, torch.where(theirs[..., None], nothing, batch.kind), batch.params)
-    for walk, decoded in zip(walks, decode(added, arc_scalar), strict=True):
-        yield _finish(walk, decoded)
+    for walk, given, decoded in zip(walks, parts, decode(added, arc_scalar), strict=True):
+        yield _finish(walk, given, decoded)
 
 
 def packed(batch: SketchBatch) -> dict[str, Tensor]:
@@ -158,24 +167,28 @@ def unpacked(tensors: Mapping[str, Tensor]) -> SketchBatch:
     )
 
 
-def _finish(walk: Walk, decoded: Decoded) -> Finished:
-    given = into_frame(walk.part, walk.frame).primitives
+def _finish(walk: Walk, given: Sequence[Primitive], decoded: Decoded) -> Finished:
     fresh = _without_repeats(given, decoded.sketch.primitives)
-    part = walk.part
-    try:
-        added = walk.frame.restore(Sketch(fresh)).primitives
-    except GeometryError:  # beyond the largest coordinate: nothing of it can be used
-        fresh, added = (), ()
-    box = bounds([*given, *fresh])
+    restored = [_restored(walk.frame, item) for item in fresh]
+    added = tuple(item for item in restored if item is not None)
+    box = bounds([*given, *(item for item, there in zip(fresh, restored, strict=True) if there is not None)])
     misfit = max(abs(box.size / 2 - 1), abs(box.center[0]), abs(box.center[1]))
     return Finished(
-        replace(part, primitives=part.primitives + added),
+        replace(walk.part, primitives=walk.part.primitives + added),
         len(added),
         misfit,
         len(decoded.sketch) - len(fresh),
-        tuple(issue.reason for issue in decoded.rejects),
+        (*(issue.reason for issue in decoded.rejects), *[COLLAPSED] * restored.count(None)),
         tuple(issue.reason for issue in decoded.repairs),
     )
+
+
+def _restored(frame: Placement, item: Primitive) -> Primitive | None:
+    """What was drawn in a frame, in the coordinates of the part; None if it is no primitive there."""
+    try:
+        return frame.restore(Sketch((item,))).primitives[0]
+    except GeometryError:
+        return None
 
 
 def _without_repeats(given: Sequence[Primitive], added: Sequence[Primitive]) -> tuple[Primitive, ...]:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from sketchdnn.constraints import ActionKind, Repaired, repair, repair_all, solve
+from sketchdnn.constraints import ActionKind, Repaired, infer, repair, repair_all, solve
+from sketchdnn.constraints.holding import missed_by
 from sketchdnn.geometry import (
     Arc,
     Circle,
@@ -167,6 +168,37 @@ def test_what_is_to_be_kept_is_kept_and_others_go_to_it() -> None:
         assert done.dof == solve(done.sketch).dof  # as of any other sketch: kept is not fixed
     first = repair(sketch, keep=[0]).sketch
     assert profile(first, 1e-9).is_extrudable
+
+
+def test_kept_arc_with_joined_ends_keeps_repair() -> None:
+    """Angles of five digits: the arc's ends meet the lines but for rounding, wherever the sketch is laid down."""
+    corner = Arc((35.0, 5.0), 5.0, -1.5707963, 1.5707963)
+    given = (Line((0, 0), corner.start), corner, Line(corner.end, (40, 30)))
+    held = tuple(infer(Sketch(given), 1e-9))
+    assert ConstraintType.COINCIDENT in {c.type for c in held}
+    for scale, by in ((1.0, (0.0, 0.0)), (0.0137, (3.3, -1.7)), (712.3, (0.1, 9.0))):
+        part = Sketch((*given, *shaken(outline()[2:], 0.15)), held).moved(scale, by)
+        done = repair(part, keep=range(3))
+        assert done.warning is None
+        assert done.sketch.primitives[:3] == part.primitives[:3]
+        assert profile(done.sketch, 1e-9).is_extrudable
+        assert max(by or 0 for by in missed_by(done.sketch, done.sketch.constraints)) < 1e-9
+
+
+def test_lines_too_short_to_be_scaled_or_shifted_do_not_stop_a_repair() -> None:
+    """Ends that are one bit apart, or apart only near zero, as in real SketchGraphs sketches."""
+    bits = [31.5, math.nextafter(31.5, 32), math.nextafter(math.nextafter(31.5, 32), 32)]
+    narrow = outline([(10.0, 0.0), (40.0, 0.0), (40.0, 30.0), (10.0, 30.0)])
+    scaled = Sketch((Line((bits[0], 9), (bits[1], 9)), Line((bits[1], 12), (bits[2], 12)), *narrow))
+    ends = Line((1e-17, 15), (5e-17, 15)), Line((40.0, 15), (math.nextafter(40, 41), 15))
+    shifted = Sketch((*ends, *outline()))  # symmetric, so that it is compared with its mirror image
+    for sketch in (scaled, shifted):
+        free, kept = repair(sketch), repair(sketch, keep=range(2))
+        assert (free.warning, kept.warning) == (None, None)
+        assert free.sketch.primitives == sketch.primitives[2:]
+        dropped = [action.primitives for action in free.actions if action.kind is ActionKind.DROP]
+        assert sorted(dropped) == [(0,), (1,)]
+        assert kept.sketch.primitives == sketch.primitives
 
 
 def test_a_copy_of_what_is_kept_goes() -> None:

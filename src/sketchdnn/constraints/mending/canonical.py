@@ -7,7 +7,8 @@ and what is done to such a sketch must look the same after each of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from sketchdnn.geometry import (
     Circle,
     Constraint,
     ConstraintType,
+    GeometryError,
     Line,
     Part,
     Point,
@@ -29,7 +31,7 @@ from sketchdnn.geometry import (
 from sketchdnn.geometry.bounds import Box
 from sketchdnn.geometry.constraints import LENGTHS
 
-from .turns import TURNS, Turn, turned_about
+from .turns import TURNS, Turn
 
 # Differences below this share of the size are rounding.
 SAME = 1e-7
@@ -64,9 +66,12 @@ class Frame:
     symmetries: tuple[Turn, ...]
     middle: Vec
 
-    def lay(self, primitives: Sequence[Primitive]) -> list[Primitive]:
-        """The primitives, row by row. The last digits, which scaling and turning have changed, are rounded off."""
-        laid = [_rounded(self.turn.primitive(primitives[i], 1 / self.scale)) for i in self.rows]
+    def lay(self, primitives: Sequence[Primitive], exact: Collection[int] = ()) -> list[Primitive]:
+        """The primitives, row by row. The last digits, which scaling and turning have changed, are rounded off, except
+        in rows that are to be `exact`.
+        """
+        turned = [_scaled(self.turn, primitives[i], self.scale) for i in self.rows]
+        laid = [p if k in exact else _rounded(p) for k, p in enumerate(turned)]
         return [_turn_round(p) if turned else p for p, turned in zip(laid, self.reversed, strict=True)]
 
     def lift(self, row: int | None, p: Primitive) -> Primitive:
@@ -113,7 +118,7 @@ def frame_of(primitives: Sequence[Primitive], box: Box) -> Frame:
     size = box.size
     turns = _turns(primitives, box)
     turn = turns[0]
-    laid = [turn.primitive(p, 1 / size) for p in primitives]
+    laid = [_scaled(turn, p, size) for p in primitives]
     flips = tuple(_runs_back(p) for p in laid)
     middle = turn.place(box.center, 1 / size)
     traits = _traits(laid, middle)
@@ -122,7 +127,7 @@ def frame_of(primitives: Sequence[Primitive], box: Box) -> Frame:
     if len(turns) > 1 and len(primitives) <= _MOST_MIRRORED:
         for other in turns[1:]:
             between = turn.inverse.then(other)
-            if _alike(traits, _traits(turned_about(laid, between, middle), middle)):
+            if _alike(traits, _turned_traits(laid, between, middle)):
                 symmetries.append(between)
     # An arc that was mirrored runs from what was its end.
     swapped = tuple(flips[i] if not isinstance(primitives[i], Arc) else turn.mirrors for i in order)
@@ -134,9 +139,18 @@ def is_symmetric(primitives: Sequence[Primitive], frame: Frame) -> bool:
     if not frame.symmetries:
         return True
     traits = _traits(primitives, frame.middle)
-    return all(
-        _alike(traits, _traits(turned_about(primitives, turn, frame.middle), frame.middle)) for turn in frame.symmetries
-    )
+    return all(_alike(traits, _turned_traits(primitives, turn, frame.middle)) for turn in frame.symmetries)
+
+
+def _scaled(turn: Turn, p: Primitive, size: float) -> Primitive:
+    """A primitive turned, in a sketch of size one. A line so short that its ends would become one keeps some length."""
+    try:
+        return turn.primitive(p, 1 / size)
+    except GeometryError:
+        if not isinstance(p, Line):
+            raise
+        x, y = turn.place(p.start, 1 / size)
+        return Line((x, y), (math.nextafter(x, math.inf), y), p.construction)
 
 
 def _rounded(p: Primitive) -> Primitive:
@@ -239,6 +253,11 @@ def _traits(primitives: Sequence[Primitive], middle: Vec) -> Floats:
     found = np.array(rows).reshape(-1, 6)
     found[:, 1:3] -= middle
     return found
+
+
+def _turned_traits(primitives: Sequence[Primitive], turn: Turn, middle: Vec) -> Floats:
+    """The traits after a turn about `middle`. No place is shifted for it: a very short line would become none."""
+    return _traits([turn.primitive(p) for p in primitives], turn.place(middle, 1.0))
 
 
 def _alike(a: Floats, b: Floats) -> bool:

@@ -65,7 +65,7 @@ def advance(
     primitives = state.sketch.primitives
     frame = frame_of(primitives, bounds(primitives))
     kept = {k for k, i in enumerate(frame.rows) if keep and not set(state.sources[i]).isdisjoint(keep)}
-    laid = frame.lay(primitives)
+    laid = frame.lay(primitives, kept)
     row_of = {i: k for k, i in enumerate(frame.rows)}
     given = [frame.laid(c, row_of) for c in state.sketch.constraints]
     hopeful = is_hopeful(laid)

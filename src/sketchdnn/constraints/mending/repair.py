@@ -80,6 +80,15 @@ def repair(
         return _finished(start, sketch, refusal)
     if is_tangle(sketch):
         return _finished(start, sketch, _BROKEN_OFF)
+    try:
+        return _repair(start, tolerance, kept, close=close)
+    except GeometryError as error:
+        return _finished(start, sketch, f"something in it is too small to be worked with ({error})")
+
+
+def _repair(start: State, tolerance: float, kept: frozenset[int], *, close: bool) -> Repaired:
+    """`repair` of a sketch of some extent."""
+    sketch = start.sketch
     effort = Effort()
     done = _repaired(start, tolerance, kept, effort, close=close)
     if done is None and not effort.is_spent and sketch.constraints:

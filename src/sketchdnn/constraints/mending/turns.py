@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Vec
 
@@ -51,22 +50,3 @@ class Turn:
 
 
 TURNS = tuple(Turn(swap, sx, sy) for swap in (False, True) for sx in (1.0, -1.0) for sy in (1.0, -1.0))
-
-
-def turned_about(primitives: Sequence[Primitive], turn: Turn, middle: Vec) -> list[Primitive]:
-    """Primitives turned about a place."""
-    x, y = turn.place(middle, 1.0)
-    return [_shifted(turn.primitive(p), (middle[0] - x, middle[1] - y)) for p in primitives]
-
-
-def _shifted(p: Primitive, by: Vec) -> Primitive:
-    def place(at: Vec) -> Vec:
-        return (at[0] + by[0], at[1] + by[1])
-
-    match p:
-        case Line(start, end):
-            return replace(p, start=place(start), end=place(end))
-        case Circle(center) | Arc(center):
-            return replace(p, center=place(center))
-        case Point(at):
-            return replace(p, at=place(at))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from sketchdnn.formats.format import losses_of
 from sketchdnn.formats.found import FormatError, Losses, UnfitError
 from sketchdnn.formats.wires import Wire, outline
-from sketchdnn.geometry import Circle, Kind, Sketch, SketchError, profile
+from sketchdnn.geometry import Circle, Kind, Profile, Sketch, SketchError, profile
 
 HEIGHT = 10.0  # millimetres, where nobody says
 
@@ -43,8 +44,7 @@ def extrusion(sketch: Sketch, height: float, path: Path) -> Extrusion:
         raise FormatError(path, f"cannot be measured in mm: {error}") from error
     found = profile(sketch)
     if not found.is_extrudable:
-        advice = "Small gaps are closed by 'sketchdnn constrain', larger ones with its --close."
-        raise UnfitError(path, f"cannot be extruded: {' '.join(found.reasons)} {advice}")
+        raise UnfitError(path, f"cannot be extruded: {' '.join((*found.reasons, *_advice(found)))}")
     outlines = [outline(loop, sketch.primitives) for loop in found.loops]
     regions = [
         Region(
@@ -66,3 +66,15 @@ def losses(sketch: Sketch, name: str) -> Losses:
     if name == "stl" and (curves := sum(p.kind in (Kind.CIRCLE, Kind.ARC) and not p.construction for p in sketch)):
         lost.changed["a curve, which stl holds as flat facets"] = curves
     return lost
+
+
+def _advice(found: Profile) -> Iterator[str]:
+    """What helps against each of the reasons of a profile."""
+    if found.chains:
+        yield "Small gaps are closed by 'sketchdnn constrain', larger ones with its --close."
+    elif not found.loops:
+        yield "Draw a closed outline that is not construction."
+    if found.overlaps:
+        yield "Curves that lie on each other are merged by 'sketchdnn constrain'."
+    if found.branches or found.meetings:
+        yield "Trim curves that cross, touch or branch, or make them construction, in a CAD program."
