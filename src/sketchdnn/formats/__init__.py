@@ -1,21 +1,25 @@
 """How sketches are written down: one module a format, reader beside writer, and one registry that knows them all."""
 
 from .conversion import Conversion, convert
-from .format import Format
-from .found import FormatError, Found, Reading, Skipped, gather, shown
+from .format import DEFAULT_FLATTEN, Format, ReadOptions
+from .found import FormatError, Found, Note, Reading, Skipped, gather, quoted, shown
 from .registry import FORMATS, format_of, read, scan, write, writer_of
 
 __all__ = [
+    "DEFAULT_FLATTEN",
     "FORMATS",
     "Conversion",
     "Format",
     "FormatError",
     "Found",
+    "Note",
+    "ReadOptions",
     "Reading",
     "Skipped",
     "convert",
     "format_of",
     "gather",
+    "quoted",
     "read",
     "scan",
     "shown",

@@ -13,8 +13,8 @@ from typing import Any
 
 from sketchdnn.geometry import GeometryError, Sketch
 
-from .format import Format
-from .found import FormatError, Found, Skipped, UnfitError, reason_of
+from .format import Format, ReadOptions
+from .found import FormatError, Found, Note, Skipped, UnfitError, reason_of
 from .registry import scan, write, writer_of
 
 DEFAULT_FORMAT = "json"  # of the files in a folder
@@ -23,11 +23,12 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
 @dataclass(slots=True)
 class Conversion:
-    """What became of a source: how many sketches were written, and how often each reason kept something out."""
+    """What became of a source: how many sketches were written, how often each reason kept something out, and notes."""
 
     target: Path
     written: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
 
 
 def convert(
@@ -36,6 +37,7 @@ def convert(
     *,
     format: str | None = None,  # noqa: A002
     units: str | None = None,
+    reading: ReadOptions = ReadOptions(),
     on_found: Callable[[Found], None] = lambda found: None,
     change: Callable[[Iterator[Sketch]], Iterator[Sketch]] = iter,
     **options: Any,
@@ -44,7 +46,7 @@ def convert(
 
     `target` is a folder if it is one, if it ends in a slash, or if `format` is named and it has no suffix. In a folder
     a sketch that the format cannot hold is counted and the others written. `change` is what becomes of the sketches on
-    the way; `options` are those of `write`.
+    the way; `reading` are the options of `read`, `options` those of `write`.
     """
     into_folder = str(target).endswith(("/", os.sep)) or Path(target).is_dir()
     target = Path(target)
@@ -53,7 +55,7 @@ def convert(
     if units is not None:
         Sketch(()).in_units(units)  # refuses what is no unit, which is no fault of the file
     result = Conversion(target)
-    sketches = _holding(change(_counted(Path(source), result, units, on_found)), result, chosen)
+    sketches = _holding(change(_counted(Path(source), result, units, reading, on_found)), result, chosen)
     if into_folder:
         _write_each(sketches, result, chosen, options)
     else:
@@ -63,13 +65,15 @@ def convert(
 
 
 def _counted(
-    source: Path, result: Conversion, units: str | None, on_found: Callable[[Found], None]
+    source: Path, result: Conversion, units: str | None, reading: ReadOptions, on_found: Callable[[Found], None]
 ) -> Iterator[Sketch]:
     """The sketches as they are read. Fails at the end if there was none, so that nothing is left behind."""
-    for found in scan(source):
+    for found in scan(source, reading):
         on_found(found)
         if isinstance(found, Skipped):
             result.skipped[found.reason] += found.count
+        elif isinstance(found, Note):
+            result.notes[found.text] += found.count
         else:
             result.written += 1
             yield found if units is None else _measured(found, units, source)

@@ -1,30 +1,36 @@
 """DXF drawings, through ezdxf: model space is one sketch, construction lives on its own dashed layer.
 
-What a primitive cannot hold (a SPLINE, a TEXT, a tilted CIRCLE, ...) is counted by type. Constraints have no place in a
-DXF. A drawing is refused when it is larger than `MAX_BYTES`, or holds or unfolds to more than `MAX_ENTITIES` entities.
+A SPLINE and an ELLIPSE become lines and arcs; what a primitive cannot hold (a TEXT, a tilted CIRCLE, ...) and what is
+not shown is counted by type. Constraints have no place in a DXF. A drawing is refused when it is larger than `MAX_BYTES`,
+or holds or unfolds to more than `MAX_ENTITIES` entities.
 """
 
 from __future__ import annotations
 
+import importlib
 import logging
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from configparser import ConfigParser
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Point, Primitive, Sketch, bounds
+from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, GeometryError, Line, Point, Primitive, Sketch, bounds
 
 from .atomic import replacing
 from .dxf_entities import CONSTRUCTION_LAYER, NO_LENGTH, TooManyEntitiesError, primitives_of
 from .dxf_polylines import Polyline
 from .dxf_polylines import polylines as polylines_of
-from .format import Format, only_one
-from .found import FormatError, Found, Skipped
+from .dxf_styles import HIDDEN
+from .flattening import Flattener
+from .format import Format, ReadOptions, only_one
+from .found import NO_UNITS, FormatError, Found, Note, Skipped
 
 if TYPE_CHECKING:
     from ezdxf.document import Drawing
@@ -60,11 +66,12 @@ def _recognises(path: Path, head: bytes) -> bool:
     return path.suffix.lower() == ".dxf" or head.startswith(_BINARY) or bool(_FIRST_SECTION.search(head))
 
 
-def read(path: Path) -> Iterator[Found]:
-    """The drawing's model space as one sketch, then what was left out of it."""
+def read(path: Path, options: ReadOptions = ReadOptions()) -> Iterator[Found]:
+    """The drawing's model space as one sketch, then what was left out of it and what was changed."""
     _check(path)
+    _import_ezdxf()
     try:
-        sketch, skipped = _contents(path)
+        sketch, skipped, notes = _contents(path, options)
     except TooManyEntitiesError as error:
         raise FormatError(path, f"unfolds to more than {MAX_ENTITIES:,} entities; that is no sketch") from error
     except GeometryError as error:
@@ -73,6 +80,9 @@ def read(path: Path) -> Iterator[Found]:
         raise FormatError(path, f"is a DXF drawing too broken to read ({type(error).__name__})") from error
     yield sketch if len(sketch) else Skipped("a drawing without a line, circle, arc or point", is_sketch=True)
     yield from (Skipped(reason, count=count) for reason, count in skipped.items() if count)
+    if len(sketch) and sketch.units is None and options.assume_units is None:
+        yield NO_UNITS
+    yield from (Note(text, count) for text, count in notes.items())
 
 
 def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) -> None:
@@ -81,11 +91,24 @@ def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) ->
     An entity a primitive, in the sketch's order; or where curves join, a polyline for each loop and chain.
     """
     sketch = only_one(sketches, path)
+    _import_ezdxf()
     with _no_clock(), replacing(path) as temporary:
         _document(sketch, polylines_of(sketch) if polylines else sketch).saveas(temporary)
 
 
-FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, keeps_constraints=False, options=("polylines",))
+FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, keeps_constraints=False, options=("polylines",), is_drawing=True)
+
+
+def _import_ezdxf() -> None:
+    """Import ezdxf without the `ezdxf.ini` of the working folder, in which anything may be: it is read at import."""
+    if "ezdxf" in sys.modules:
+        return
+    read_files = ConfigParser.read
+    ConfigParser.read = lambda self, *args, **options: []  # type: ignore[method-assign]
+    try:
+        importlib.import_module("ezdxf")
+    finally:
+        ConfigParser.read = read_files  # type: ignore[method-assign]
 
 
 @contextmanager
@@ -169,25 +192,31 @@ def _check(path: Path) -> None:
         raise FormatError(path, f"holds more than {MAX_ENTITIES:,} entities; that is no sketch")
 
 
-def _contents(path: Path) -> tuple[Sketch, Counter[str]]:
+def _contents(path: Path, options: ReadOptions) -> tuple[Sketch, Counter[str], Counter[str]]:
     document, skipped = _load(path)
     primitives: list[Primitive] = []
+    notes: Counter[str] = Counter()
     dropped = 0
-    for found in primitives_of(document.modelspace(), MAX_ENTITIES):
+    code = document.header.get("$INSUNITS", 0)
+    units, factor = _UNITS.get(code, (None, 1))
+    mm_per_unit = factor * MM_PER_UNIT[units] if units else options.mm_per_assumed
+    for found in primitives_of(document, MAX_ENTITIES, Flattener(options.flatten, mm_per_unit)):
         if isinstance(found, Skipped):
             skipped[found.reason] += found.count
             dropped += found.count * _is_loss(found.reason)
+        elif isinstance(found, Note):
+            notes[found.text] += found.count
         else:
             primitives.append(found)
     sheets = [layout for layout in document.layouts if layout.is_any_paperspace]
     skipped["an entity in paper space"] = sum(e.dxftype() != "VIEWPORT" for sheet in sheets for e in sheet)
     extra = {"dropped_entities": dropped} if dropped else {}
-    return _in_known_units(Sketch(tuple(primitives), extra=extra), document.header.get("$INSUNITS", 0)), skipped
+    return _in_known_units(Sketch(tuple(primitives), extra=extra), code), skipped, notes
 
 
 def _is_loss(reason: str) -> bool:
-    """Whether a sketch is incomplete without what was left out: a curve, not a text or what has no length."""
-    return reason.split()[0] in _CURVES and not reason.endswith(NO_LENGTH)
+    """Whether a sketch is incomplete without what was left out: a curve, not a text, no length, or not shown."""
+    return reason.split()[0] in _CURVES and not reason.endswith((NO_LENGTH, *HIDDEN))
 
 
 def _load(path: Path) -> tuple[Drawing, Counter[str]]:

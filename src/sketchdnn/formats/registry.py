@@ -8,6 +8,8 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,8 @@ from sketchdnn.geometry import Sketch, SketchError
 
 from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
 from .containers import folder_files, is_tar, tar_files
-from .format import HEAD_BYTES, Format
-from .found import FormatError, Found, Reading, Skipped, gather, reason_of
+from .format import HEAD_BYTES, Format, ReadOptions
+from .found import FormatError, Found, Reading, Skipped, gather, quoted, reason_of
 
 # A file is read by the first that recognises it, so those that look at the content come before those that trust a name.
 FORMATS: tuple[Format, ...] = (
@@ -36,26 +38,26 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
-def read(path: str | Path) -> Reading:
+def read(path: str | Path, options: ReadOptions = ReadOptions()) -> Reading:
     """All sketches of a file, folder or archive, and how often each reason kept something out."""
-    return gather(scan(path))
+    return gather(scan(path, options))
 
 
-def scan(path: str | Path) -> Iterator[Found]:
+def scan(path: str | Path, options: ReadOptions = ReadOptions()) -> Iterator[Found]:
     """The same as a stream. In a folder or archive, a file that cannot be read is counted and the next one read."""
     path = Path(path)
     with _sentences(path):
         if path.is_dir():
             for file in folder_files(path):
-                yield from _counting(file, scan)
+                yield from _counting(file, partial(scan, options=options))
         elif is_tar(path, _head(path)):
             for member in tar_files(path):
                 if isinstance(member, Skipped):
                     yield member
                 else:
-                    yield from _counting(member, _scan_file)
+                    yield from _counting(member, partial(_scan_file, options=options))
         else:
-            yield from _scan_file(path)
+            yield from _scan_file(path, options)
 
 
 def write(
@@ -120,12 +122,16 @@ def _by_name(name: str, formats: Iterable[Format]) -> Format | None:
     return None
 
 
-def _scan_file(path: Path) -> Iterator[Found]:
+def _scan_file(path: Path, options: ReadOptions) -> Iterator[Found]:
     with _sentences(path):
         found = format_of(path)
         if found.read is None:
             raise FormatError(path, f"is for other programs: {found.name} files are written here, not read")
-        yield from found.read(path)
+        for item in found.read(path, options) if found.is_drawing else found.read(path):
+            if options.assume_units and isinstance(item, Sketch) and item.units is None:
+                yield replace(item, units=options.assume_units)
+            else:
+                yield item
 
 
 def _counting(path: Path, scan_one: Callable[[Path], Iterator[Found]]) -> Iterator[Found]:
@@ -146,7 +152,7 @@ def _sentences(path: Path) -> Iterator[None]:
         raise FormatError(path, str(error)) from error
     except Exception as error:
         # Readers stand on a dozen parsers, each with its own errors; this is the boundary where they end.
-        detail = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
+        detail = quoted((str(error).splitlines() or [""])[0]) or type(error).__name__
         strerror = getattr(error, "strerror", None)
         raise FormatError(path, f"cannot be read ({strerror or detail})") from error
 

@@ -11,6 +11,7 @@ from .arcs import (
 )
 from .bounds import Box, bounds
 from .constraints import EXTERNAL, Constraint, ConstraintType, Part, Ref
+from .curves import Bezier, EllipticArc, ParametricCurve, approximate, quadratic_bezier
 from .errors import GeometryError, SketchError
 from .loops import Chain, Loop, Profile, profile
 from .normalise import Placement, normalise
@@ -24,16 +25,19 @@ __all__ = [
     "MM_PER_UNIT",
     "TAU",
     "Arc",
+    "Bezier",
     "Box",
     "Chain",
     "Circle",
     "Constraint",
     "ConstraintType",
+    "EllipticArc",
     "GeometryError",
     "Kind",
     "Line",
     "Loop",
     "Overlap",
+    "ParametricCurve",
     "Part",
     "Placement",
     "Point",
@@ -43,6 +47,7 @@ __all__ = [
     "Sketch",
     "SketchError",
     "Vec",
+    "approximate",
     "arc_from_angles",
     "arc_from_bulge",
     "arc_from_points",
@@ -53,6 +58,7 @@ __all__ = [
     "normalise",
     "overlaps",
     "profile",
+    "quadratic_bezier",
     "signed_radius",
     "tessellate",
 ]
