@@ -68,8 +68,8 @@ def _recognises(path: Path, head: bytes) -> bool:
 
 def read(path: Path, options: ReadOptions = ReadOptions()) -> Iterator[Found]:
     """The drawing's model space as one sketch, then what was left out of it and what was changed."""
-    _check(path)
     _import_ezdxf()
+    _check(path)
     try:
         sketch, skipped, notes = _contents(path, options)
     except TooManyEntitiesError as error:
