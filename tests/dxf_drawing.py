@@ -8,7 +8,7 @@ from typing import Any
 
 import ezdxf
 
-from sketchdnn.formats import Reading, ReadOptions, gather
+from sketchdnn.formats import DEFAULT_READING, Reading, ReadOptions, gather
 from sketchdnn.formats.dxf import FORMAT
 from sketchdnn.geometry import Sketch
 
@@ -18,12 +18,12 @@ Draw = Callable[[Any, Any], None]
 NO_FLATTENING = ReadOptions(flatten=None)
 
 
-def read(path: Path, options: ReadOptions = ReadOptions()) -> Reading:
+def read(path: Path, options: ReadOptions = DEFAULT_READING) -> Reading:
     return gather(FORMAT.read(path, options))
 
 
 def drawn(
-    path: Path, draw: Draw, version: str = "R2010", options: ReadOptions = ReadOptions(), **saving: str
+    path: Path, draw: Draw, version: str = "R2010", options: ReadOptions = DEFAULT_READING, **saving: str
 ) -> Reading:
     """What we read when `draw(document, modelspace)` has drawn."""
     document = ezdxf.new(version)

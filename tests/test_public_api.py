@@ -19,7 +19,7 @@ PUBLIC = {
         normalise overlaps profile quadratic_bezier signed_radius tessellate
     """,
     "sketchdnn.formats": """
-        Conversion DEFAULT_FLATTEN FORMATS Format FormatError Found Note ReadOptions Reading Skipped convert format_of
+        Conversion DEFAULT_READING FORMATS Format FormatError Found Note ReadOptions Reading Skipped convert format_of
         gather quoted read scan shown write writer_of
     """,
     "sketchdnn.render": """

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import assert_same, numbers, sketches
 
-from sketchdnn.formats import FormatError, Reading, ReadOptions, read, write
+from sketchdnn.formats import DEFAULT_READING, FormatError, Reading, ReadOptions, read, write
 from sketchdnn.formats.svg import to_svg
 from sketchdnn.geometry import MM_PER_UNIT, TAU, Arc, Circle, Line, Point, Sketch, bounds
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 
 
-def drawing(tmp_path: Path, body: str, root: str = "", options: ReadOptions = ReadOptions()) -> Reading:
+def drawing(tmp_path: Path, body: str, root: str = "", options: ReadOptions = DEFAULT_READING) -> Reading:
     path = tmp_path / "drawing.svg"
     path.write_text(f"<svg {NAMESPACE} {root}>{body}</svg>", encoding="utf-8")
     return read(path, options)

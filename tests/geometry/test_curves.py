@@ -77,6 +77,10 @@ def test_simple_curves_become_few_primitives() -> None:
 
 
 def test_curve_without_length_or_with_impossible_numbers_is_refused() -> None:
-    for curve in (Bezier(((1, 1),) * 4), Bezier(((0, 0), (math.inf, 0), (1, 1), (2, 0))), EllipticArc((0, 0), (1e300, 0), (0, 1))):
+    for curve in (
+        Bezier(((1, 1),) * 4),
+        Bezier(((0, 0), (math.inf, 0), (1, 1), (2, 0))),
+        EllipticArc((0, 0), (1e300, 0), (0, 1)),
+    ):
         with pytest.raises(GeometryError):
             approximate(curve, 0.01)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sketchdnn.geometry import GeometryError, Sketch
 
-from .format import Format, ReadOptions
+from .format import DEFAULT_READING, Format, ReadOptions
 from .found import FormatError, Found, Note, Skipped, UnfitError, reason_of
 from .registry import scan, write, writer_of
 
@@ -37,7 +37,7 @@ def convert(
     *,
     format: str | None = None,  # noqa: A002
     units: str | None = None,
-    reading: ReadOptions = ReadOptions(),
+    reading: ReadOptions = DEFAULT_READING,
     on_found: Callable[[Found], None] = lambda found: None,
     change: Callable[[Iterator[Sketch]], Iterator[Sketch]] = iter,
     **options: Any,

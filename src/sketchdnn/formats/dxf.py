@@ -1,8 +1,8 @@
 """DXF drawings, through ezdxf: model space is one sketch, construction lives on its own dashed layer.
 
 A SPLINE and an ELLIPSE become lines and arcs; what a primitive cannot hold (a TEXT, a tilted CIRCLE, ...) and what is
-not shown is counted by type. Constraints have no place in a DXF. A drawing is refused when it is larger than `MAX_BYTES`,
-or holds or unfolds to more than `MAX_ENTITIES` entities.
+not shown is counted by type. Constraints have no place in a DXF. A drawing is refused when it is larger than
+`MAX_BYTES`, or holds or unfolds to more than `MAX_ENTITIES` entities.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .dxf_polylines import Polyline
 from .dxf_polylines import polylines as polylines_of
 from .dxf_styles import HIDDEN
 from .flattening import Flattener
-from .format import Format, ReadOptions, only_one
+from .format import DEFAULT_READING, Format, ReadOptions, only_one
 from .found import NO_UNITS, FormatError, Found, Note, Skipped
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ _CURVES = frozenset(
 _BINARY = b"AutoCAD Binary DXF\r\n\x1a\x00"
 _FIRST_SECTION = re.compile(rb"(?:^|\n)[ \t]*0[ \t]*\r?\n[ \t]*SECTION")
 _END = re.compile(rb"EOF[\s\x00\x1a]*\Z")  # DOS ended a file with 1A
+_END_OF_SECTION = re.compile(rb"ENDSEC[\s\x00\x1a]*\Z")
+_NO_END = Note("a drawing without its end mark (EOF), whole as far as can be told")
 # How an entity begins: group code 0, then its type.
 _ENTITY = re.compile(rb"\n[ \t]*0[ \t]*\r?\n[ \t]*[A-Z3]")
 _BINARY_ENTITY = re.compile(rb"\x00\x00[A-Z3][A-Z0-9_]+\x00")
@@ -66,10 +68,10 @@ def _recognises(path: Path, head: bytes) -> bool:
     return path.suffix.lower() == ".dxf" or head.startswith(_BINARY) or bool(_FIRST_SECTION.search(head))
 
 
-def read(path: Path, options: ReadOptions = ReadOptions()) -> Iterator[Found]:
+def read(path: Path, options: ReadOptions = DEFAULT_READING) -> Iterator[Found]:
     """The drawing's model space as one sketch, then what was left out of it and what was changed."""
     _import_ezdxf()
-    _check(path)
+    notes_of_file = _check(path)
     try:
         sketch, skipped, notes = _contents(path, options)
     except TooManyEntitiesError as error:
@@ -82,6 +84,7 @@ def read(path: Path, options: ReadOptions = ReadOptions()) -> Iterator[Found]:
     yield from (Skipped(reason, count=count) for reason, count in skipped.items() if count)
     if len(sketch) and sketch.units is None and options.assume_units is None:
         yield NO_UNITS
+    yield from notes_of_file
     yield from (Note(text, count) for text, count in notes.items())
 
 
@@ -96,7 +99,9 @@ def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) ->
         _document(sketch, polylines_of(sketch) if polylines else sketch).saveas(temporary)
 
 
-FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, keeps_constraints=False, options=("polylines",), is_drawing=True)
+FORMAT = Format(
+    "dxf", (".dxf",), False, _recognises, read, write, keeps_constraints=False, options=("polylines",), is_drawing=True
+)
 
 
 def _import_ezdxf() -> None:
@@ -171,7 +176,7 @@ def _in_known_units(sketch: Sketch, code: int) -> Sketch:
     return replace(sketch if factor == 1 else sketch.moved(factor), units=units)
 
 
-def _check(path: Path) -> None:
+def _check(path: Path) -> list[Note]:
     """Refuse what is no DXF, what was cut off, and what would take too long, before it is parsed."""
     try:
         with path.open("rb") as file:
@@ -185,11 +190,14 @@ def _check(path: Path) -> None:
     is_binary = data.startswith(_BINARY)
     if not is_binary and not _FIRST_SECTION.search(data, 0, 2**16):
         raise FormatError(path, "is not a DXF drawing")
-    if not _END.search(data, len(data) - 2**10):
+    has_end = _END.search(data, len(data) - 2**10) is not None
+    # Some programs write no EOF. A drawing that was cut off ends in a section that is open, or before its entities.
+    if not has_end and not (_END_OF_SECTION.search(data, len(data) - 2**10) and b"ENTITIES" in data):
         raise FormatError(path, "is cut off: a DXF ends in EOF")
     starts = (_BINARY_ENTITY if is_binary else _ENTITY).finditer(data)
     if sum(1 for _ in islice(starts, MAX_ENTITIES + 1)) > MAX_ENTITIES:
         raise FormatError(path, f"holds more than {MAX_ENTITIES:,} entities; that is no sketch")
+    return [] if has_end else [_NO_END]
 
 
 def _contents(path: Path, options: ReadOptions) -> tuple[Sketch, Counter[str], Counter[str]]:

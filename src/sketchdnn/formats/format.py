@@ -14,7 +14,6 @@ from .found import FormatError, Found
 
 # How much of a file `recognises` is shown.
 HEAD_BYTES = 4096
-DEFAULT_FLATTEN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class ReadOptions:
             millimetres count as its own.
     """
 
-    flatten: float | None = DEFAULT_FLATTEN
+    flatten: float | None = 0.01
     assume_units: str | None = None
 
     def __post_init__(self) -> None:
@@ -42,6 +41,9 @@ class ReadOptions:
     def mm_per_assumed(self) -> float:
         """The size of a unit of a file that names none."""
         return MM_PER_UNIT[self.assume_units or "mm"]
+
+
+DEFAULT_READING = ReadOptions()
 
 
 @dataclass(frozen=True, slots=True)

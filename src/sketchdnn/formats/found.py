@@ -10,7 +10,6 @@ from pathlib import Path
 
 from sketchdnn.geometry import Sketch, SketchError
 
-
 # Longest text from a file that a message quotes, in characters.
 MAX_QUOTED = 200
 _MAX_SENTENCE = 5 * MAX_QUOTED

@@ -17,7 +17,7 @@ from sketchdnn.geometry import Sketch, SketchError
 
 from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
 from .containers import folder_files, is_tar, tar_files
-from .format import HEAD_BYTES, Format, ReadOptions
+from .format import DEFAULT_READING, HEAD_BYTES, Format, ReadOptions
 from .found import FormatError, Found, Reading, Skipped, gather, quoted, reason_of
 
 # A file is read by the first that recognises it, so those that look at the content come before those that trust a name.
@@ -38,12 +38,12 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
-def read(path: str | Path, options: ReadOptions = ReadOptions()) -> Reading:
+def read(path: str | Path, options: ReadOptions = DEFAULT_READING) -> Reading:
     """All sketches of a file, folder or archive, and how often each reason kept something out."""
     return gather(scan(path, options))
 
 
-def scan(path: str | Path, options: ReadOptions = ReadOptions()) -> Iterator[Found]:
+def scan(path: str | Path, options: ReadOptions = DEFAULT_READING) -> Iterator[Found]:
     """The same as a stream. In a folder or archive, a file that cannot be read is counted and the next one read."""
     path = Path(path)
     with _sentences(path):

@@ -30,7 +30,7 @@ from sketchdnn.geometry import (
 
 from .atomic import replacing
 from .flattening import Flattener
-from .format import Format, ReadOptions, only_one
+from .format import DEFAULT_READING, Format, ReadOptions, only_one
 from .found import NO_UNITS, Found, Note, Skipped, reason_of
 from .svg_elements import GZIP_MAGIC, Element, elements
 from .svg_path import Curved, with_circles
@@ -77,7 +77,7 @@ def to_svg(sketch: Sketch) -> str:
     )
 
 
-def read(path: Path, options: ReadOptions = ReadOptions()) -> Iterator[Found]:
+def read(path: Path, options: ReadOptions = DEFAULT_READING) -> Iterator[Found]:
     """The drawing as one sketch, in the unit its real size implies, and what was left out or changed."""
     drawn = elements(path)
     _, root, _ = next(drawn)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.formats.atomic import replacing
-from sketchdnn.formats.found import FormatError, Skipped
+from sketchdnn.formats.found import FormatError, Skipped, quoted
 
 from .ops import PickleError, load_plain
 from .pickling import dump_header
@@ -223,5 +223,5 @@ def _ids(path: Path, data: memoryview | None, count: int) -> NDArray[np.generic]
     except _NO_ARRAY as error:
         raise FormatError(path, "has damaged sketch names") from error
     if ids is None:
-        raise FormatError(path, f"should name {count} sketches, but its names are {dtype} of shape {shape}")
+        raise FormatError(path, f"should name {count} sketches, but its names are {quoted(dtype)} of shape {shape}")
     return ids
