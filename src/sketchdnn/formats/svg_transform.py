@@ -62,8 +62,8 @@ class Affine:
     def primitive(self, p: Primitive) -> Primitive | Bezier | EllipticArc:
         """The primitive after the map; a circle or arc may become part of an ellipse."""
         if isinstance(p, Circle | Arc) and not self._keeps_circles():
-            start, sweep = (p.start_angle, p.sweep) if isinstance(p, Arc) else (0.0, TAU)
-            return self.curve(EllipticArc(p.center, (p.radius, 0.0), (0.0, p.radius), start, sweep))
+            turn = (p.start_angle, p.sweep) if isinstance(p, Arc) else (0.0, TAU)
+            return self.curve(EllipticArc(p.center, (p.radius, 0.0), (0.0, p.radius), *turn))
         match p:
             case Line(start, end):
                 return replace(p, start=self.place(start), end=self.place(end))
