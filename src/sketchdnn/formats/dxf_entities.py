@@ -138,7 +138,7 @@ def primitives_of(document: Drawing, limit: int, flattener: Flattener) -> Iterat
             continue
         kind = _kind(drawn.entity)
         on_layer = drawn.style.layer.lower() == CONSTRUCTION_LAYER
-        construction = on_layer or styles.is_dashed(drawn.style)
+        construction = on_layer or drawn.style.is_dashed
         count = 0
         try:
             for shape in _SHAPES.get(kind, _no_shape)(drawn.entity):
@@ -167,7 +167,7 @@ def _unfold(
     for entity in entities:
         budget.spend()
         own = styles.of(entity, above if depth else None)
-        if reason := styles.hidden(entity, own):
+        if reason := own.hidden(entity):
             yield Skipped(f"{_kind(entity)} {reason}")
             continue
         if entity.dxftype() != "INSERT":

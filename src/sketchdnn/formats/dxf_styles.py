@@ -22,10 +22,21 @@ _DASH_LENGTH, _SHAPE = 49, 74  # group codes of a line type's pattern
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Names of a layer and of a line type."""
+    """A layer and a line type by name, and what they do to an entity."""
 
     layer: str = "0"
     linetype: str = "CONTINUOUS"
+    is_off: bool = False
+    is_frozen: bool = False
+    is_dashed: bool = False
+
+    def hidden(self, entity: Any) -> str:
+        """Why an entity is not shown; empty where it is. An INSERT on a layer that is off still shows other layers."""
+        if getattr(entity.dxf, "invisible", 0):
+            return INVISIBLE
+        if self.is_frozen:
+            return FROZEN
+        return OFF if self.is_off and entity.dxftype() != "INSERT" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,36 +52,30 @@ class Styles:
     def __init__(self, document: Drawing) -> None:
         self._layers = dict(_layers(document))
         self._dashed = dict(_dashed(document))
+        self._resolved: dict[tuple[str, str, Style | None], Style] = {}
 
     def of(self, entity: Any, above: Style | None) -> Style:
         """The style of an entity; in a block, `above` is that of its INSERT, which shows on layer 0 and BYBLOCK."""
         # ezdxf knows nothing about a type that it does not know.
-        layer = str(getattr(entity.dxf, "layer", "0"))
-        linetype = str(getattr(entity.dxf, "linetype", "BYLAYER"))
+        key = (getattr(entity.dxf, "layer", "0"), getattr(entity.dxf, "linetype", "BYLAYER"), above)
+        if (style := self._resolved.get(key)) is None:
+            style = self._resolved[key] = self._resolve(*key)
+        return style
+
+    def _resolve(self, layer: str, linetype: str, above: Style | None) -> Style:
         if above is not None and layer == "0":
             layer = above.layer
+        of_layer = self._layers.get(layer.lower(), _Layer())
         if linetype.upper() == "BYBLOCK":
             linetype = above.linetype if above is not None else "CONTINUOUS"
         elif linetype.upper() == "BYLAYER":
-            linetype = self._layer(layer).linetype
-        return Style(layer, linetype)
+            linetype = of_layer.linetype
+        return Style(layer, linetype, of_layer.is_off, of_layer.is_frozen, self._is_dashed(linetype))
 
-    def hidden(self, entity: Any, style: Style) -> str:
-        """Why an entity is not shown; empty where it is. An INSERT on a layer that is off still shows other layers."""
-        layer = self._layer(style.layer)
-        if getattr(entity.dxf, "invisible", 0):
-            return INVISIBLE
-        if layer.is_frozen:
-            return FROZEN
-        return OFF if layer.is_off and entity.dxftype() != "INSERT" else ""
-
-    def is_dashed(self, style: Style) -> bool:
+    def _is_dashed(self, linetype: str) -> bool:
         """Whether the line type has gaps, as those of center lines, hidden edges and construction have."""
-        defined = self._dashed.get(style.linetype.lower())
-        return bool(_DASHED_NAMES.search(style.linetype)) if defined is None else defined
-
-    def _layer(self, name: str) -> _Layer:
-        return self._layers.get(name.lower(), _Layer())
+        defined = self._dashed.get(linetype.lower())
+        return bool(_DASHED_NAMES.search(linetype)) if defined is None else defined
 
 
 def _layers(document: Drawing) -> Iterator[tuple[str, _Layer]]:
