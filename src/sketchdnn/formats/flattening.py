@@ -6,7 +6,7 @@ from sketchdnn.geometry import Arc, GeometryError, Line, ParametricCurve, Vec, a
 
 from .found import Note
 
-# Evaluations of curves in one drawing: some 4,000 curves of usual length, a few seconds at most.
+# Evaluations of curves in one drawing, some seconds of work: an ellipse of 100 by 40 mm takes 400 at 0.01 mm.
 MAX_EVALUATIONS = 400_000
 
 
@@ -44,7 +44,9 @@ class Flattener:
     def spend(self) -> None:
         self._left -= 1
         if self._left < 0:
-            raise TooManyCurvesError("more curves than can be approximated in one drawing")
+            raise TooManyCurvesError(
+                "more curves than are approximated in one drawing; --flatten with a larger length takes more"
+            )
 
 
 class _Counted:

@@ -190,15 +190,16 @@ def _samples(curve: ParametricCurve, start: float, end: float, flatness: float, 
         t0, left, t1, right, halvings = stack.pop()
         middle = (t0 + t1) / 2
         place, slope = curve.at(middle)
-        off = _from_chord(place, left.place, right.place)
+        between = _Sample(place, _direction(slope))
+        off = _from_chord(place, left.place, right.place) / 4  # a chord of half the length is off by a quarter
         if abs(_turn(left.direction, right.direction)) > _SHARP:  # it may turn back between the samples
             off = max(off, math.dist(left.place, right.place), math.dist(left.place, place))
         if halvings < _MAX_HALVINGS and off > flatness:
-            between = _Sample(place, _direction(slope))
             stack += [(middle, between, t1, right, halvings + 1), (t0, left, middle, between, halvings + 1)]
             continue
+        yield between
         yield right
-        count += 1
+        count += 2
         if count > limit:
             raise GeometryError("a curve is too long or too intricate to approximate")
 
@@ -233,7 +234,7 @@ def _fit(part: Sequence[_Sample], tolerance: float) -> list[_Piece]:
         if abs(out - back) <= _SAME_SLOPE:
             options.insert(0, [_Piece(start.place, end.place, out + back)])
     for pieces in options:
-        if pieces and _deviation(part, pieces) <= tolerance:
+        if pieces and _follow(pieces, part, tolerance):
             return pieces
     return []
 
@@ -258,14 +259,15 @@ def _biarc(start: _Sample, end: _Sample, out: float, back: float) -> list[_Piece
     return [_Piece(start.place, joint, first), _Piece(joint, end.place, second)]
 
 
-def _deviation(part: Sequence[_Sample], pieces: Sequence[_Piece]) -> float:
-    """The largest distance of a sample from the pieces, and of the middle of a piece from the samples' chords."""
+def _follow(pieces: Sequence[_Piece], part: Sequence[_Sample], tolerance: float) -> bool:
+    """Whether all samples are near the pieces, and the middle of each piece near the samples' chords."""
     shapes = [piece.primitive() for piece in pieces]
-    worst = max((min(_distance(s.place, shape) for shape in shapes) for s in part[1:-1]), default=0.0)
+    for step in (max(2, len(part) // 8), 1):  # a few first: most fits fail at one of them
+        for sample in part[step:-1:step]:
+            if min(_distance(sample.place, shape) for shape in shapes) > tolerance:
+                return False
     middles = [shape.mid for shape in shapes if isinstance(shape, Arc)] + [piece.end for piece in pieces[:-1]]
-    for middle in middles:
-        worst = max(worst, min(_from_chord(middle, a.place, b.place) for a, b in pairwise(part)))
-    return worst
+    return all(min(_from_chord(m, a.place, b.place) for a, b in pairwise(part)) <= tolerance for m in middles)
 
 
 def _distance(place: Vec, shape: Line | Arc) -> float:
