@@ -9,42 +9,36 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from sketchdnn.geometry import (
-    TAU,
-    Arc,
-    Circle,
-    EllipticArc,
-    GeometryError,
-    Line,
-    ParametricCurve,
-    Point,
-    Primitive,
-    Vec,
-    arc_from_bulge,
-)
+from sketchdnn.geometry import TAU, Arc, Circle, EllipticArc, Line, ParametricCurve, Point, Primitive, Vec
 
+from .dxf_shapes import (
+    NO_PRIMITIVE,
+    SHAPES,
+    TOLERANCE,
+    LeftOut,
+    RoundShape,
+    Shape,
+    SplineShape,
+    StraightShape,
+    flat,
+    no_shape,
+)
 from .dxf_styles import Style, Styles
 from .flattening import Flattener, TooManyCurvesError
 from .found import Note, Skipped
 
 if TYPE_CHECKING:
     from ezdxf.document import Drawing
-    from ezdxf.math import BSpline, Matrix44, Vec3
+    from ezdxf.math import BSpline, Matrix44
 
 CONSTRUCTION_LAYER = "construction"
 MAX_DEPTH = 32
-MAX_DEGREE = 25
-# What is tilted, stretched or bent by less than this part of its size counts as flat, round or straight.
-TOLERANCE = 1e-6
 _TYPE = re.compile("[A-Z0-9_]{1,40}")
-_SPLINE_FRAME = 16  # flag of a vertex that only steers a smoothed polyline
 NO_LENGTH = "of no length"
-_NO_PRIMITIVE = "cannot be a primitive"
 _IMPOSSIBLE = "with impossible numbers (no size, not a number, or too far out)"
 # What ezdxf, and arithmetic on what it gives, raise for numbers that make no sense. A GeometryError is a ValueError.
 _NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -52,10 +46,6 @@ _NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 
 class TooManyEntitiesError(Exception):
     """More than anyone draws in a sketch, such as an array of blocks of arrays of blocks."""
-
-
-class _LeftOut(Exception):  # noqa: N818 - it says why, and is no error
-    """Why this is no primitive."""
 
 
 class _Budget:
@@ -79,34 +69,6 @@ class _Drawn:
     style: Style
 
 
-@dataclass(frozen=True, slots=True)
-class _Path:
-    """One place for a POINT, two for a segment."""
-
-    places: tuple[Vec3, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Curve:
-    """The places center + u·cos t + v·sin t for t from `start` through `sweep`; a sweep of 0 is the full turn."""
-
-    center: Vec3
-    u: Vec3
-    v: Vec3
-    start: float = 0.0
-    sweep: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Spline:
-    """A B-spline, in the coordinates of its block."""
-
-    tool: BSpline
-
-
-_Shape = _Path | _Curve | _Spline | None  # None: one that cannot be
-
-
 class _FlatSpline:
     """A B-spline of the world, seen from above."""
 
@@ -116,11 +78,11 @@ class _FlatSpline:
         self._evaluator = tool.evaluator
         self.breaks = tuple(sorted({low, high, *(knot for knot in knots if low < knot < high)}))
         points = (tool.control_points[0], tool.control_points[-1])
-        self.ends = (_flat(points[0]), _flat(points[1])) if tool.is_clamped else (self.at(low)[0], self.at(high)[0])
+        self.ends = (flat(points[0]), flat(points[1])) if tool.is_clamped else (self.at(low)[0], self.at(high)[0])
 
     def at(self, t: float) -> tuple[Vec, Vec]:
         place, slope = self._evaluator.derivative(t, 1)
-        return _flat(place), _flat(slope)
+        return flat(place), flat(slope)
 
 
 def primitives_of(document: Drawing, limit: int, flattener: Flattener) -> Iterator[Primitive | Skipped | Note]:
@@ -141,7 +103,7 @@ def primitives_of(document: Drawing, limit: int, flattener: Flattener) -> Iterat
         construction = on_layer or drawn.style.is_dashed
         count = 0
         try:
-            for shape in _SHAPES.get(kind, _no_shape)(drawn.entity):
+            for shape in SHAPES.get(kind, no_shape)(drawn.entity):
                 for found in _primitives_or_reason(shape, drawn.to_world, kind, flattener):
                     if isinstance(found, Skipped | Note):
                         yield found
@@ -149,8 +111,8 @@ def primitives_of(document: Drawing, limit: int, flattener: Flattener) -> Iterat
                     budget.spend()
                     count += 1
                     yield replace(found, construction=True) if construction else found
-        except (_LeftOut, *_NONSENSE) as error:
-            yield Skipped(f"{kind} {error if isinstance(error, _LeftOut) else _IMPOSSIBLE}")
+        except (LeftOut, *_NONSENSE) as error:
+            yield Skipped(f"{kind} {error if isinstance(error, LeftOut) else _IMPOSSIBLE}")
         if count and construction and not on_layer:
             yield Note(f"{kind} of a dashed line type read as construction")
 
@@ -202,21 +164,21 @@ def _copies(insert: Any) -> Iterator[Matrix44]:
 
 
 def _primitives_or_reason(
-    shape: _Shape, to_world: Matrix44, kind: str, flattener: Flattener
+    shape: Shape, to_world: Matrix44, kind: str, flattener: Flattener
 ) -> tuple[Primitive | Skipped | Note, ...]:
     """The one primitive that a shape is, or those that approximate it with a note, or why there is none."""
     try:
         if shape is None:
-            raise _LeftOut(_IMPOSSIBLE)
-        if isinstance(shape, _Path):
+            raise LeftOut(_IMPOSSIBLE)
+        if isinstance(shape, StraightShape):
             return (_straight(shape, to_world),)
-        curve = _round(shape, to_world) if isinstance(shape, _Curve) else _spline_curve(shape, to_world)
+        curve = _round(shape, to_world) if isinstance(shape, RoundShape) else _spline_curve(shape, to_world)
         if isinstance(curve, Circle | Arc):
             return (curve,)
         if not flattener.is_on:
-            raise _LeftOut("that is no circle" if isinstance(shape, _Curve) else _NO_PRIMITIVE)
+            raise LeftOut("that is no circle" if isinstance(shape, RoundShape) else NO_PRIMITIVE)
         return (*flattener.pieces(curve), flattener.note(kind))
-    except _LeftOut as reason:
+    except LeftOut as reason:
         return (Skipped(f"{kind} {reason}"),)
     except TooManyCurvesError as error:
         return (Skipped(f"{kind} left out: {error}"),)
@@ -224,28 +186,28 @@ def _primitives_or_reason(
         return (Skipped(f"{kind} {_IMPOSSIBLE}"),)
 
 
-def _straight(path: _Path, to_world: Matrix44) -> Point | Line:
+def _straight(path: StraightShape, to_world: Matrix44) -> Point | Line:
     places = [to_world.transform(place) for place in path.places]
     if len(places) == 1:
-        return Point(_flat(places[0]))
+        return Point(flat(places[0]))
     start, end = places
     if abs(end.z - start.z) > TOLERANCE * start.distance(end):
-        raise _LeftOut("out of the plane")
-    if _flat(start) == _flat(end):
-        raise _LeftOut(NO_LENGTH)
-    return Line(_flat(start), _flat(end))
+        raise LeftOut("out of the plane")
+    if flat(start) == flat(end):
+        raise LeftOut(NO_LENGTH)
+    return Line(flat(start), flat(end))
 
 
-def _round(curve: _Curve, to_world: Matrix44) -> Circle | Arc | EllipticArc:
+def _round(curve: RoundShape, to_world: Matrix44) -> Circle | Arc | EllipticArc:
     """The circle or arc that a curve is, if it is one."""
     u, v = to_world.transform_direction(curve.u), to_world.transform_direction(curve.v)
     size = max(u.magnitude, v.magnitude)
     if max(abs(u.z), abs(v.z)) > TOLERANCE * size:
-        raise _LeftOut("out of the plane")
-    center = _flat(to_world.transform(curve.center))
+        raise LeftOut("out of the plane")
+    center = flat(to_world.transform(curve.center))
     is_full = curve.sweep == 0 or curve.sweep > TAU - 1e-9
     if abs(u.magnitude - v.magnitude) > TOLERANCE * size or abs(u.dot(v)) > TOLERANCE * size**2:
-        return EllipticArc(center, _flat(u), _flat(v), curve.start, TAU if is_full else curve.sweep)
+        return EllipticArc(center, flat(u), flat(v), curve.start, TAU if is_full else curve.sweep)
     if is_full:
         return Circle(center, u.magnitude)
     turn = math.atan2(u.y, u.x)
@@ -254,107 +216,10 @@ def _round(curve: _Curve, to_world: Matrix44) -> Circle | Arc | EllipticArc:
     return Arc(center, u.magnitude, start, curve.sweep)
 
 
-def _spline_curve(spline: _Spline, to_world: Matrix44) -> ParametricCurve:
+def _spline_curve(spline: SplineShape, to_world: Matrix44) -> ParametricCurve:
     tool = spline.tool.transform(to_world)
     points = tool.control_points
     size = max(points[0].distance(point) for point in points)
     if max(abs(point.z - points[0].z) for point in points) > TOLERANCE * size:
-        raise _LeftOut("out of the plane")
+        raise LeftOut("out of the plane")
     return _FlatSpline(tool)
-
-
-def _flat(place: Vec3) -> Vec:
-    return (place.x, place.y)
-
-
-def _no_shape(entity: Any) -> Iterator[_Shape]:
-    raise _LeftOut(_NO_PRIMITIVE)
-
-
-def _line(entity: Any) -> Iterator[_Shape]:
-    yield _Path((entity.dxf.start, entity.dxf.end))
-
-
-def _point(entity: Any) -> Iterator[_Shape]:
-    yield _Path((entity.dxf.location,))
-
-
-def _circle(entity: Any) -> Iterator[_Shape]:
-    yield _on_plane(entity, entity.dxf.center, entity.dxf.radius)
-
-
-def _arc(entity: Any) -> Iterator[_Shape]:
-    start, end = entity.dxf.start_angle, entity.dxf.end_angle
-    yield _on_plane(
-        entity, entity.dxf.center, entity.dxf.radius, math.radians(start), math.radians((end - start) % 360)
-    )
-
-
-def _ellipse(entity: Any) -> Iterator[_Shape]:
-    start, end = entity.dxf.start_param, entity.dxf.end_param
-    yield _Curve(entity.dxf.center, entity.dxf.major_axis, entity.minor_axis, start, (end - start) % TAU)
-
-
-def _spline(entity: Any) -> Iterator[_Shape]:
-    if entity.dxf.degree > MAX_DEGREE:
-        raise _LeftOut(f"of a degree above {MAX_DEGREE}")
-    yield _Spline(entity.construction_tool())
-
-
-def _lwpolyline(entity: Any) -> Iterator[_Shape]:
-    from ezdxf.math import Vec3
-
-    vertices = [(Vec3(x, y, entity.dxf.elevation), bulge) for x, y, bulge in entity.get_points("xyb")]
-    yield from _segments(entity, vertices, entity.closed)
-
-
-def _polyline(entity: Any) -> Iterator[_Shape]:
-    corners = [vertex.dxf for vertex in entity.vertices if not vertex.dxf.flags & _SPLINE_FRAME]
-    if entity.is_2d_polyline:
-        height = entity.dxf.elevation.z
-        yield from _segments(entity, [(c.location.replace(z=height), c.bulge) for c in corners], entity.is_closed)
-    elif entity.is_3d_polyline:
-        places = [corner.location for corner in corners]
-        pairs = [*pairwise(places)] + [(places[-1], places[0])] * entity.is_closed
-        yield from map(_Path, pairs)
-    else:
-        raise _LeftOut("that is a mesh")
-
-
-def _segments(entity: Any, vertices: list[tuple[Vec3, float]], closed: bool) -> Iterator[_Shape]:
-    """The segments and arcs of a flat polyline; a vertex's bulge bends the way to the next one."""
-    ocs = entity.ocs()
-    following = vertices[1:] + vertices[:1] if closed else vertices[1:]
-    for (start, bulge), (end, _) in zip(vertices, following, strict=False):
-        if abs(bulge) <= TOLERANCE or _flat(start) == _flat(end):  # what has no length is found out as a line
-            yield _Path((ocs.to_wcs(start), ocs.to_wcs(end)))
-        else:
-            try:
-                arc = arc_from_bulge(_flat(start), _flat(end), bulge)
-                yield _on_plane(entity, start.replace(*arc.center), arc.radius, arc.start_angle, arc.sweep)
-            except GeometryError:
-                yield None
-
-
-def _on_plane(entity: Any, center: Vec3, radius: float, start: float = 0.0, sweep: float = 0.0) -> _Curve:
-    """A round curve given in the entity's own plane."""
-    from ezdxf.math import Vec3
-
-    if not radius > 0:
-        raise GeometryError(f"a radius of {radius}")
-    ocs = entity.ocs()
-    u, v = ocs.to_wcs(Vec3(radius, 0)), ocs.to_wcs(Vec3(0, radius))
-    return _Curve(ocs.to_wcs(center), u, v, start, sweep)
-
-
-_SHAPES: Mapping[str, Callable[[Any], Iterator[_Shape]]] = {
-    "LINE": _line,
-    "POINT": _point,
-    "CIRCLE": _circle,
-    "ARC": _arc,
-    "ELLIPSE": _ellipse,
-    "SPLINE": _spline,
-    "HELIX": _spline,
-    "LWPOLYLINE": _lwpolyline,
-    "POLYLINE": _polyline,
-}

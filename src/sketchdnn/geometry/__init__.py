@@ -11,11 +11,12 @@ from .arcs import (
 )
 from .bounds import Box, bounds
 from .constraints import EXTERNAL, Constraint, ConstraintType, Part, Ref
-from .curves import Bezier, EllipticArc, ParametricCurve, approximate, quadratic_bezier
+from .curves import approximate
 from .errors import GeometryError, SketchError
 from .loops import Chain, Loop, Profile, profile
 from .normalise import Placement, normalise
 from .overlaps import Overlap, overlaps
+from .parametric import Bezier, EllipticArc, ParametricCurve, quadratic_bezier
 from .primitives import TAU, Arc, Circle, Kind, Line, Point, Primitive, Vec
 from .sketch import MM_PER_UNIT, Sketch
 from .tessellate import tessellate

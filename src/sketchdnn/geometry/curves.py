@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
 
 from .arcs import arc_from_sweep
 from .errors import GeometryError
+from .parametric import ParametricCurve
 from .primitives import LARGEST_COORDINATE, TAU, Arc, Line, Vec
 
 MAX_SAMPLES = 20_000
@@ -30,75 +30,6 @@ _MAX_TURN = 0.6 * math.pi  # of one biarc
 _SAME_RADIUS = 1e-9
 
 
-class ParametricCurve(Protocol):
-    """A curve over a parameter, smooth between two neighbouring `breaks`; the first and last break are its ends."""
-
-    @property
-    def breaks(self) -> Sequence[float]: ...
-
-    @property
-    def ends(self) -> tuple[Vec, Vec]: ...
-
-    def at(self, t: float) -> tuple[Vec, Vec]:
-        """The place and the derivative there."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class EllipticArc:
-    """The places center + u·cos t + v·sin t for t from `start` through `sweep`; `given` are its ends where known."""
-
-    center: Vec
-    u: Vec
-    v: Vec
-    start: float = 0.0
-    sweep: float = TAU
-    given: tuple[Vec, Vec] | None = None
-
-    @property
-    def breaks(self) -> Sequence[float]:
-        return (self.start, self.start + self.sweep)
-
-    @property
-    def ends(self) -> tuple[Vec, Vec]:
-        if self.given is not None:
-            return self.given
-        first = self.at(self.start)[0]
-        return first, first if abs(self.sweep) >= TAU else self.at(self.start + self.sweep)[0]
-
-    def at(self, t: float) -> tuple[Vec, Vec]:
-        (cx, cy), (ux, uy), (vx, vy) = self.center, self.u, self.v
-        cos, sin = math.cos(t), math.sin(t)
-        return (cx + ux * cos + vx * sin, cy + uy * cos + vy * sin), (vx * cos - ux * sin, vy * cos - uy * sin)
-
-
-@dataclass(frozen=True, slots=True)
-class Bezier:
-    """A cubic Bézier curve with these four control points."""
-
-    points: tuple[Vec, Vec, Vec, Vec]
-
-    @property
-    def breaks(self) -> Sequence[float]:
-        return (0.0, 1.0)
-
-    @property
-    def ends(self) -> tuple[Vec, Vec]:
-        return self.points[0], self.points[3]
-
-    def at(self, t: float) -> tuple[Vec, Vec]:
-        s = 1 - t
-        place_weights = (s * s * s, 3 * s * s * t, 3 * s * t * t, t * t * t)
-        slope_weights = (-3 * s * s, 3 * s * s - 6 * s * t, 6 * s * t - 3 * t * t, 3 * t * t)
-        return _weighted(place_weights, self.points), _weighted(slope_weights, self.points)
-
-
-def quadratic_bezier(start: Vec, control: Vec, end: Vec) -> Bezier:
-    """The same curve as a cubic one."""
-    inner = tuple(((a[0] + 2 * control[0]) / 3, (a[1] + 2 * control[1]) / 3) for a in (start, end))
-    return Bezier((start, inner[0], inner[1], end))
-
-
 def approximate(curve: ParametricCurve, tolerance: float) -> tuple[Line | Arc, ...]:
     """Lines and arcs that follow a curve within `tolerance`, each beginning where the one before it ends.
 
@@ -109,6 +40,7 @@ def approximate(curve: ParametricCurve, tolerance: float) -> tuple[Line | Arc, .
     Raises:
         GeometryError: for a curve of no length, with impossible numbers, or that takes more than `MAX_SAMPLES` samples.
 
+    >>> from sketchdnn.geometry import Bezier
     >>> quarter = Bezier(((1, 0), (1, 0.5523), (0.5523, 1), (0, 1)))
     >>> [(p.kind.label, round(p.radius, 3)) for p in approximate(quarter, 0.01)]
     [('arc', 1.0)]
@@ -308,9 +240,3 @@ def _direction(vector: Vec) -> float:
 def _turn(before: float, after: float) -> float:
     """The angle from one direction to another, within ±π."""
     return math.remainder(after - before, TAU)
-
-
-def _weighted(weights: Sequence[float], points: Sequence[Vec]) -> Vec:
-    x = sum(w * p[0] for w, p in zip(weights, points, strict=True))
-    y = sum(w * p[1] for w, p in zip(weights, points, strict=True))
-    return (x, y)
