@@ -8,23 +8,28 @@ from typing import Any
 
 import ezdxf
 
-from sketchdnn.formats import Reading, gather
+from sketchdnn.formats import DEFAULT_READING, Reading, ReadOptions, gather
 from sketchdnn.formats.dxf import FORMAT
 from sketchdnn.geometry import Sketch
 
 Draw = Callable[[Any, Any], None]
 
 
-def read(path: Path) -> Reading:
-    return gather(FORMAT.read(path))
+NO_FLATTENING = ReadOptions(flatten=None)
 
 
-def drawn(path: Path, draw: Draw, version: str = "R2010", **saving: str) -> Reading:
+def read(path: Path, options: ReadOptions = DEFAULT_READING) -> Reading:
+    return gather(FORMAT.read(path, options))
+
+
+def drawn(
+    path: Path, draw: Draw, version: str = "R2010", options: ReadOptions = DEFAULT_READING, **saving: str
+) -> Reading:
     """What we read when `draw(document, modelspace)` has drawn."""
     document = ezdxf.new(version)
     draw(document, document.modelspace())
     document.saveas(path, **saving)
-    return read(path)
+    return read(path, options)
 
 
 def only(reading: Reading) -> Sketch:

@@ -13,14 +13,14 @@ import sketchdnn
 PUBLIC = {
     "sketchdnn": "Arc Circle Line Point Sketch SketchDNN read write",
     "sketchdnn.geometry": """
-        Arc Box Chain Circle Constraint ConstraintType EXTERNAL GeometryError Kind Line Loop MM_PER_UNIT
-        Overlap Part Placement Point Primitive Profile Ref Sketch SketchError TAU Vec arc_from_angles
-        arc_from_bulge arc_from_points arc_from_signed_radius arc_from_sweep bounds bulge normalise overlaps
-        profile signed_radius tessellate
+        Arc Bezier Box Chain Circle Constraint ConstraintType EXTERNAL EllipticArc GeometryError Kind Line Loop
+        MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch SketchError TAU Vec
+        approximate arc_from_angles arc_from_bulge arc_from_points arc_from_signed_radius arc_from_sweep bounds bulge
+        normalise overlaps profile quadratic_bezier signed_radius tessellate
     """,
     "sketchdnn.formats": """
-        Conversion FORMATS Format FormatError Found Losses Reading Skipped convert format_of gather read scan shown
-        write writer_of
+        Conversion DEFAULT_READING FORMATS Format FormatError Found Losses Note ReadOptions Reading Skipped convert
+        format_of gather quoted read scan shown write writer_of
     """,
     "sketchdnn.render": """
         Frame PALETTE Stroke Style describe frame gallery_html gallery_png gallery_svg png strokes svg

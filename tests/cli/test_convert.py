@@ -109,17 +109,6 @@ def test_nothing_readable_leaves_nothing_behind(tmp_path: Path, target: str) -> 
     assert [p.name for p in tmp_path.iterdir()] == ["bad.jsonl"]
 
 
-def test_a_file_may_replace_itself(tmp_path: Path) -> None:
-    path = tmp_path / "many.jsonl"
-    write(MANY * 1000, path)
-    result = convert(path, path, units="cm")
-    assert result.written == 5000
-    reading = read(path)
-    assert len(reading) == 5000
-    assert {sketch.units for sketch in reading} == {"cm"}
-    assert_same(PART, reading.sketches[0].in_units("mm"))
-
-
 def test_a_folder_may_be_converted_into_itself(tmp_path: Path) -> None:
     write(PART, tmp_path / "part.json")
     result = run(tmp_path, tmp_path, "--format", "svg")

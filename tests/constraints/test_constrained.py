@@ -11,7 +11,7 @@ from shaky import PLATE, related, shaken
 
 from sketchdnn.constraints import Freedom, solve
 from sketchdnn.constraints.constrain import constrain
-from sketchdnn.geometry import Constraint, ConstraintType, Line, Ref, Sketch
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Point, Ref, Sketch
 
 T = ConstraintType
 ROUGH = shaken(PLATE, 0.1)
@@ -77,3 +77,18 @@ def test_any_constraints_come_to_an_end(sketch: Sketch) -> None:
     done = constrain(sketch, repairing=False)
     assert len(done.freedom) == len(done.sketch) == len(sketch)
     assert set(done.lost) <= set(sketch.constraints)
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-200])
+def test_vanishing_extent_does_not_stop_constraining(tiny: float) -> None:
+    """Coordinates below what can be squared or inverted: no error, and nothing is moved far."""
+    cross = (Line((0, 0), (tiny, 0)), Line((0, 0), (0, tiny)))
+    for primitives in (
+        cross,
+        (Point((0, 0)), Point((tiny, 0))),
+        (Circle((0, 0), tiny),),
+        (Arc((0, 0), tiny, 0, 2),),
+        (*cross, Line((1, 0), (0, tiny))),
+    ):
+        for repairing in (True, False):
+            assert len(constrain(Sketch(primitives), repairing=repairing).sketch) <= len(primitives)

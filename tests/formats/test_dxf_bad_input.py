@@ -61,6 +61,18 @@ def test_a_drawing_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
         refused(file(tmp_path / "b.dxf", whole[: len(whole) * tenth // 10]), "cut off|not a DXF")
 
 
+def test_drawing_without_end_mark_is_read_if_its_sections_are_closed(tmp_path: Path) -> None:
+    line = entity("LINE", x10=0, x20=0, x11=1, x21=1)
+    FORMAT.write([SKETCH], tmp_path / "a.dxf")
+    whole = (tmp_path / "a.dxf").read_bytes()
+    for content, count in (((HEAD + line + "0\nENDSEC\n").encode(), 1), (whole[: whole.rindex(b"  0\nEOF")], 4)):
+        reading = gather(FORMAT.read(file(tmp_path / "b.dxf", content)))
+        assert [len(sketch) for sketch in reading] == [count]
+        assert any("EOF" in note for note in reading.notes)
+    before_entities = whole[: whole.index(b"ENTITIES")].rindex(b"ENDSEC") + len(b"ENDSEC\n")
+    refused(file(tmp_path / "b.dxf", whole[:before_entities]), "cut off")
+
+
 def test_a_missing_or_forbidden_file(tmp_path: Path) -> None:
     refused(tmp_path / "nowhere.dxf", "cannot be read")
     refused(tmp_path, "cannot be read")

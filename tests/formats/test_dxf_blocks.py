@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dxf_drawing import drawn, only
+from dxf_drawing import NO_FLATTENING, drawn, only
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import numbers
@@ -105,7 +105,7 @@ def test_what_is_stretched_or_tilted_is_counted(tmp_path: Path) -> None:
         space.add_line((0, 0, 0), (0, 0, 1))
         space.add_line((2, 2, 7), (3, 3, 7))  # as high as you like, as long as it is level
 
-    reading = drawn(tmp_path / "a.dxf", draw)
+    reading = drawn(tmp_path / "a.dxf", draw, options=NO_FLATTENING)
     assert [numbers(p) for p in only(reading)] == [[0, 0, 2, 3], [2, 2, 3, 3]]
     assert reading.skipped == Counter(
         {

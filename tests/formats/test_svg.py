@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -11,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import assert_same, numbers, sketches
 
-from sketchdnn.formats import FormatError, Reading, read, write
+from sketchdnn.formats import DEFAULT_READING, FormatError, Reading, ReadOptions, read, write
 from sketchdnn.formats.svg import to_svg
 from sketchdnn.geometry import MM_PER_UNIT, TAU, Arc, Circle, Line, Point, Sketch, bounds
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 
 
-def drawing(tmp_path: Path, body: str, root: str = "") -> Reading:
+def drawing(tmp_path: Path, body: str, root: str = "", options: ReadOptions = DEFAULT_READING) -> Reading:
     path = tmp_path / "drawing.svg"
     path.write_text(f"<svg {NAMESPACE} {root}>{body}</svg>", encoding="utf-8")
-    return read(path)
+    return read(path, options)
 
 
 def one(tmp_path: Path, body: str, root: str = "") -> Sketch:
@@ -225,13 +226,12 @@ def test_groups_nest_and_mirrored_arcs_stay_the_same_curve(tmp_path: Path) -> No
         ('<line x1="NaN" x2="1"/>', "a length we cannot read"),
         ("<line/>", "a line needs two different ends"),
         ('<rect width="1"/>', "a rectangle of no size"),
-        ('<rect width="1" height="1" rx="1" ry="2"/>', "a rectangle with elliptical corners"),
         ('<polyline points="0 0 one two"/>', "a list of points we cannot read"),
         ('<polyline points="0 0 nan 2"/>', "a line has a coordinate that is not a number"),
     ],
 )
 def test_what_is_no_primitive_is_counted(tmp_path: Path, body: str, reason: str) -> None:
-    reading = drawing(tmp_path, body + '<line x2="7"/>')
+    reading = drawing(tmp_path, body + '<line x2="7"/>', options=ReadOptions(flatten=None))
     assert reading.skipped == {reason: 1}
     (sketch,) = reading
     assert sketch.primitives[-1] == Line((0.0, 0.0), (7.0, 0.0))
@@ -280,7 +280,7 @@ def test_documents_that_are_no_drawing_are_refused(tmp_path: Path) -> None:
         b"<svg": "not well-formed XML",
         b"<svg><line x2='1'/>": "not well-formed XML",
         b"\x00\x01binary": "not well-formed XML",
-        b"<!DOCTYPE svg [<!ENTITY a 'b'>]><svg>&a;</svg>": "defines XML entities",
+        b"<!DOCTYPE svg [<!ENTITY a SYSTEM 'b'>]><svg>&a;</svg>": "defines XML entities",
     }.items():
         path.write_bytes(content)
         with pytest.raises(FormatError, match=rf"bad\.svg: .*{reason}"):
@@ -313,3 +313,120 @@ def test_what_is_hidden_is_no_part_of_the_drawing(hiding: str, tmp_path: Path) -
     )
     (sketch,) = read(path).sketches
     assert [type(p) for p in sketch] == [Line]
+
+
+CURVES = {
+    '<ellipse cx="50" cy="40" rx="40" ry="20"/>': ("an ellipse", 1),
+    '<path d="M0 0C10 30 40 -30 60 5"/>': ("a curve in a path", 1),
+    '<path d="M0 0c10 30 40 -30 60 5s40 20 50 0"/>': ("a curve in a path", 2),
+    '<path d="M0 0Q20 40 40 0T80 0t40 0"/>': ("a curve in a path", 3),
+    '<path d="M0 0A30 10 20 0 1 20 20"/>': ("an elliptical arc in a path", 1),
+    '<circle r="20" transform="rotate(30) scale(1 2)"/>': ("a circle or arc that a transform makes an ellipse", 1),
+    '<rect width="60" height="40" rx="10" ry="5"/>': ("a rectangle's elliptical corner", 4),
+}
+
+
+@pytest.mark.parametrize("body", CURVES)
+def test_curves_become_lines_and_arcs(tmp_path: Path, body: str) -> None:
+    what, count = CURVES[body]
+    reading = drawing(tmp_path, body, 'width="100mm" height="100mm" viewBox="0 0 100 100"')
+    assert not reading.skipped
+    assert reading.notes == {f"{what} read as lines and arcs within 0.01 mm": count}
+    (sketch,) = reading
+    assert sketch.extra == {}
+    ends = [end for p in sketch if isinstance(p, Line | Arc) for end in (p.start, p.end)]
+    lonely = [a for a in ends if sum(math.dist(a, b) < 1e-9 for b in ends) != 2]
+    assert len(lonely) == (2 if body.startswith("<path") else 0)
+
+
+def test_ellipse_keeps_its_extent(tmp_path: Path) -> None:
+    body = '<ellipse cx="50" cy="40" rx="40" ry="20"/><path d="M-90 0A40 20 0 0 1 -10 0A40 20 0 0 1 -90 0"/>'
+    (sketch,) = drawing(tmp_path, body)
+    box = bounds(sketch)
+    assert (*box.low, *box.high) == pytest.approx((-90, -60, 90, 20), abs=0.01)
+
+
+def test_elliptical_arc_is_the_one_that_svg_draws(tmp_path: Path) -> None:
+    """The four arcs between two ends, by the extreme height that each reaches (y up)."""
+    reaches = {}
+    for large in (0, 1):
+        for positive in (0, 1):
+            path = f'<path d="M-20 0A40 20 0 {large} {positive} 20 0"/>'
+            (sketch,) = drawing(tmp_path, path)
+            box = bounds(sketch)
+            reaches[large, positive] = (box.low[1], box.high[1])
+    shallow, deep = 20 - 20 * math.sqrt(0.75), 20 + 20 * math.sqrt(0.75)
+    assert reaches[0, 1] == pytest.approx((0, shallow), abs=0.01)
+    assert reaches[0, 0] == pytest.approx((-shallow, 0), abs=0.01)
+    assert reaches[1, 1] == pytest.approx((0, deep), abs=0.01)
+    assert reaches[1, 0] == pytest.approx((-deep, 0), abs=0.01)
+
+
+def test_circle_of_four_beziers_is_a_circle(tmp_path: Path) -> None:
+    k = 5.5228475
+    data = f"M10 0C10 {k} {k} 10 0 10S-10 {k} -10 0S{-k} -10 0 -10S10 {-k} 10 0Z"
+    reading = drawing(tmp_path, f'<path d="M20 20L30 20{data}"/>')
+    (sketch,) = reading
+    _, circle = sketch
+    assert isinstance(circle, Circle)
+    assert (*circle.center, circle.radius) == pytest.approx((0, 0, 10), abs=1e-4)
+
+
+def test_overflowing_numbers_drop_one_element_only(tmp_path: Path) -> None:
+    for body in (
+        '<line x2="5" transform="rotate(1e999)"/>',
+        '<circle r="5" transform="scale(1e300) scale(1e300)"/>',
+        '<path d="M0 0A5 5 0 0 1 9 0" transform="matrix(1e200 0 0 1e200 0 0)"/>',
+        '<path d="M0 0A1e-300 1e300 0 0 1 9 0"/>',
+        '<path d="M0 0C1e300 1e300 -1e300 1e300 1 1"/>',
+        '<ellipse rx="1e999" ry="1"/>',
+        '<rect width="1e999" height="2" rx="1"/>',
+        '<g transform="skewX(1e999)"><circle r="1"/></g>',
+    ):
+        reading = drawing(tmp_path, f'<line x2="7"/>{body}')
+        assert reading.skipped.total() == 1, body
+        assert [len(sketch) for sketch in reading] == [1]
+    huge = drawing(tmp_path, '<line x2="7"/><line x2="1e12"/>', 'width="100mm" height="100mm" viewBox="0 0 9 9"')
+    assert [len(sketch) for sketch in huge] == [1]
+
+
+def test_missing_real_size_is_said_and_units_can_be_named(tmp_path: Path) -> None:
+    reading = drawing(tmp_path, '<line x2="7"/>')
+    assert [note.split(",")[0] for note in reading.notes] == ["a drawing without units"]
+    inches = drawing(tmp_path, '<line x2="7"/>', options=ReadOptions(assume_units="in"))
+    assert [sketch.units for sketch in inches] == ["in"]
+    assert not inches.notes
+
+
+def test_compressed_drawings_are_read_within_limits(tmp_path: Path) -> None:
+    sketch = Sketch((Line((0.0, 0.0), (1.0, 2.0)),), units="mm")
+    write(sketch, tmp_path / "a.svgz")
+    packed = (tmp_path / "a.svgz").read_bytes()
+    assert packed[:2] == b"\x1f\x8b"
+    assert read(tmp_path / "a.svgz").sketches == (sketch,)
+    (tmp_path / "a.svgz").write_bytes(packed[:-20])
+    with pytest.raises(FormatError, match="damaged or cut off"):
+        read(tmp_path / "a.svgz")
+    with gzip.open(tmp_path / "bomb.svgz", "wb", compresslevel=1) as file:
+        for _ in range(80):
+            file.write(b" " * 2**20)
+    with pytest.raises(FormatError, match="larger than 64 MiB"):
+        read(tmp_path / "bomb.svgz")
+
+
+def test_entities_that_stand_for_short_text_are_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "a.svg"
+    head = '<!DOCTYPE svg [<!ENTITY ns_svg "http://www.w3.org/2000/svg"> <!ENTITY far "7">{}]>'
+    body = '<svg xmlns="&ns_svg;"><line x2="&far;"/></svg>'
+    path.write_text(head.format("") + body)
+    assert [sketch.primitives for sketch in read(path)] == [(Line((0.0, 0.0), (7.0, 0.0)),)]
+    for entity, reference in (
+        ('<!ENTITY a "&far;&far;">', "&a;"),
+        ('<!ENTITY a "&#60;g/>">', "&a;"),
+        ('<!ENTITY % a "x">', ""),
+        (f'<!ENTITY a "{"x" * 1000}">', "&a;" * 2000),
+        ('<!ENTITY a SYSTEM "file:///etc/passwd">', "&a;"),
+    ):
+        path.write_text(head.format(entity) + f'<svg xmlns="&ns_svg;"><title>{reference}</title><line x2="1"/></svg>')
+        with pytest.raises(FormatError, match="defines XML entities"):
+            read(path)

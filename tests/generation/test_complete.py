@@ -320,3 +320,10 @@ def test_the_bundled_model_closes_a_plate() -> None:
     assert all(one.primitives[:4] == part.primitives for one in done)
     assert sum(is_closed(profile(one, LOOSE)) for one in done) >= 2
     assert math.isfinite(sum(bounds(one).size for one in done))
+
+
+def test_part_of_vanishing_extent_is_refused() -> None:
+    for tiny in (5e-324, 1e-200):
+        for part in (Sketch((Line((0, 0), (tiny, 0)), Line((0, 0), (0, tiny)))), Sketch((Circle((0, 0), tiny),))):
+            with pytest.raises(SketchError, match="no extent"):
+                check_part(part)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import primitives, sketches
 
-from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Primitive, Sketch, bounds, tessellate
+from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Point, Primitive, Sketch, bounds, tessellate
 from sketchdnn.geometry.bounds import table_bounds
 from sketchdnn.geometry.table import to_table
 
@@ -64,3 +64,9 @@ def test_a_table_gives_the_box_of_each_sketch(corpus: list[list[Primitive]]) -> 
             assert row.tolist() == [*box.low, *box.high]
         else:
             assert row.tolist() == [math.inf, math.inf, -math.inf, -math.inf]
+
+
+def test_extent_too_small_to_divide_by_is_none() -> None:
+    for tiny in (5e-324, 1e-310, 1e-200):
+        assert bounds([Line((0, 0), (tiny, 0)), Point((0, tiny))]).size == 0
+    assert bounds([Line((0, 0), (1e-100, 0))]).size == 1e-100

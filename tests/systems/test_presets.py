@@ -88,3 +88,13 @@ def test_a_wrong_file_is_explained(tmp_path: Path, text: str, complaint: str) ->
 def test_an_unknown_preset_is_refused() -> None:
     with pytest.raises(ConfigError, match="'huge' is no preset; use one of authors, "):
         load_preset("huge")
+
+
+def test_what_a_file_says_is_quoted_in_short(tmp_path: Path) -> None:
+    long = "Z" * 5000
+    for text in (f'["{long}"]', f'[system]\nname = "{long}"', f'[system]\nname = "sketchdnn"\n"{long}" = 1'):
+        (tmp_path / "own.toml").write_text(text)
+        with pytest.raises(ConfigError) as caught:
+            load_preset(str(tmp_path / "own.toml"))
+        assert "Z" * 100 in str(caught.value)
+        assert "Z" * 201 not in str(caught.value)

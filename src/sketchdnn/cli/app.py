@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 
 import typer
 from rich.console import Console
 
-from sketchdnn.formats import shown
+from sketchdnn.formats import quoted, shown
 from sketchdnn.geometry import SketchError
 
 from .signals import Ending
@@ -28,6 +29,9 @@ VERBS = (
     "figures",
     "bench",
 )
+
+# Of a sentence that says what is wrong, in characters: it names files, and quotes what is in them.
+_LONGEST = 2000
 
 app = typer.Typer(
     name="sketchdnn",
@@ -53,6 +57,9 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     ending = Ending()
     ending.heed()
+    # A terminal may know ASCII alone; what it cannot show becomes a question mark.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
         app()
     except SystemExit as end:
@@ -69,5 +76,7 @@ def main() -> None:
 
 
 def _fail(sentence: str) -> None:
-    Console(stderr=True, highlight=False, markup=False, soft_wrap=True).print(f"sketchdnn: {sentence}")
+    Console(stderr=True, highlight=False, markup=False, soft_wrap=True).print(
+        f"sketchdnn: {quoted(sentence, _LONGEST)}"
+    )
     raise SystemExit(2)

@@ -12,6 +12,7 @@ from sketchdnn.formats import shown
 from sketchdnn.geometry import SketchError
 
 from . import drawing, values
+from .reading import FLATTEN, AssumeUnits, Flatten, read_options
 
 # What a gallery shows the two in.
 GIVEN, ADDED = "#1a1a1a", "#0072b2"
@@ -57,6 +58,8 @@ def complete(
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
     force: Annotated[bool, typer.Option("--force", help=drawing.FORCE)] = False,
+    flatten: Flatten = FLATTEN,
+    assume_units: AssumeUnits = None,
 ) -> None:
     """Finish a sketch: what is given stays exactly as it is, and the model adds the rest, in several ways."""
     # Refused first, since the rooms that draw take seconds to load.
@@ -65,7 +68,7 @@ def complete(
     if count < 1:
         raise SketchError(f"--count must be at least 1, not {count}")
     console = drawing.stderr()
-    part = drawing.one_sketch(file, console)
+    part = drawing.one_sketch(file, console, read_options(flatten, assume_units))
     begun = time.perf_counter()
 
     from sketchdnn.generation.complete import check_part

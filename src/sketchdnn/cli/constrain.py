@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from sketchdnn.formats import Found, Skipped, convert
+from sketchdnn.formats import Found, convert
 from sketchdnn.geometry import MM_PER_UNIT, Sketch, SketchError, bounds
 
 from .constrained import Findings
 from .convert import report
 from .drawing import stderr
+from .reading import FLATTEN, AssumeUnits, Flatten, read_options
 from .values import length
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def constrain(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes for many sketches; by default one a core.", show_default=False)
     ] = None,
+    flatten: Flatten = FLATTEN,
+    assume_units: AssumeUnits = None,
 ) -> None:
     """Infer the constraints of sketches, move them as little as possible so that these hold, and repair them.
 
@@ -85,6 +88,7 @@ def constrain(
         raise SketchError("--all-inferred goes with --no-repair: a repaired sketch says nothing twice")
     if close and not repair:
         raise SketchError("--close is part of a repair: leave out --no-repair")
+    reading = read_options(flatten, assume_units)
     tied = _has_origin(source) if origin is None else origin
     task = Task(_tolerance(tolerance), repair, close, all_inferred, dimensions, tied)
     console = stderr()
@@ -94,7 +98,7 @@ def constrain(
         bar = progress.add_task("", total=0)
 
         def count(found: Found) -> None:
-            if not isinstance(found, Skipped):
+            if isinstance(found, Sketch):
                 progress.update(bar, total=(progress.tasks[0].total or 0) + 1)
 
         def change(sketches: Iterator[Sketch]) -> Iterator[Sketch]:
@@ -103,7 +107,7 @@ def constrain(
                 progress.advance(bar)
                 yield done.sketch
 
-        result = convert(source, out, format=format, units=units, on_found=count, change=change)
+        result = convert(source, out, format=format, units=units, reading=reading, on_found=count, change=change)
     report(result, console)
     findings.show(console)
 

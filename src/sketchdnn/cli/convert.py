@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,12 +9,11 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from sketchdnn.formats import Conversion, Found, Skipped, convert, shown
-from sketchdnn.geometry import MM_PER_UNIT
+from sketchdnn.formats import Conversion, Found, convert, shown
+from sketchdnn.geometry import MM_PER_UNIT, Sketch
 
+from .reading import FLATTEN, AssumeUnits, Flatten, read_options, report_reading, report_reasons
 from .values import length
-
-_MOST_REASONS = 20
 
 
 def register(app: typer.Typer) -> None:
@@ -44,6 +42,8 @@ def _convert(
     dimensions: Annotated[
         bool, typer.Option("--dimensions", help="In a FreeCAD document, add dimensions until nothing is free to move.")
     ] = False,
+    flatten: Flatten = FLATTEN,
+    assume_units: AssumeUnits = None,
 ) -> None:
     """Convert sketches from any format to any other.
 
@@ -62,7 +62,10 @@ def _convert(
         sketchdnn convert bracket.json bracket.step --height 5mm
 
         sketchdnn convert bracket.json bracket.dxf --polylines
+
+        sketchdnn convert logo.svg logo.FCStd --flatten 0.05mm --assume-units in
     """
+    reading = read_options(flatten, assume_units)
     options = _options(height, polylines=polylines, dimensions=dimensions)
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} sketches read"), TimeElapsedColumn())
@@ -70,10 +73,10 @@ def _convert(
         task = progress.add_task("", total=None)
 
         def advance(found: Found) -> None:
-            if not isinstance(found, Skipped):
+            if isinstance(found, Sketch):
                 progress.advance(task)
 
-        result = convert(source, target, format=format, units=units, on_found=advance, **options)
+        result = convert(source, target, format=format, units=units, reading=reading, on_found=advance, **options)
     report(result, console)
 
 
@@ -87,16 +90,8 @@ def _options(height: str | None, **flags: bool) -> dict[str, Any]:
 
 
 def report(result: Conversion, console: Console) -> None:
-    """What was written, and below it a line for each reason that kept out or changed something, the commonest first."""
+    """What was written, and below it what was read otherwise, kept out or changed, the commonest first."""
     noun = "sketch" if result.written == 1 else "sketches"
     console.print(f"{shown(result.target)}: {result.written:,} {noun}")
-    _list("skipped", result.skipped, console)
-    _list("changed", result.changed, console)
-
-
-def _list(what: str, reasons: Counter[str], console: Console) -> None:
-    common = reasons.most_common(_MOST_REASONS)
-    for reason, count in common:
-        console.print(f"{what} {count:,} × {reason}")
-    if more := reasons.total() - sum(count for _, count in common):
-        console.print(f"{what} {more:,} × other reasons")
+    report_reading(console, result.skipped, result.notes)
+    report_reasons(console, "changed", result.changed)

@@ -11,9 +11,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sketchdnn.formats import FormatError, read, shown
+from sketchdnn.formats import DEFAULT_READING, FormatError, ReadOptions, read, shown
 from sketchdnn.geometry import Sketch
 
+from .reading import report_reading
 from .signals import INTERRUPTED
 
 FORCE = "Replace files in --out that were changed, or that no earlier run wrote."
@@ -25,11 +26,10 @@ def stderr(*, quiet: bool = False) -> Console:
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=quiet)
 
 
-def one_sketch(file: Path, console: Console) -> Sketch:
+def one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READING) -> Sketch:
     """The one sketch of a file; what could not be read of it is said."""
-    reading = read(file)
-    for reason, number in reading.skipped.most_common():
-        console.print(f"left out {number:,} × {reason}")
+    reading = read(file, options)
+    report_reading(console, reading.skipped, reading.notes, "left out")
     if not reading.sketches:
         raise FormatError(file, "holds no sketch that can be read")
     if len(reading.sketches) > 1:

@@ -15,6 +15,8 @@ from rich.progress import Progress
 from sketchdnn.formats import shown
 from sketchdnn.geometry import Sketch, SketchError
 
+from .reading import report_reading
+
 if TYPE_CHECKING:
     from sketchdnn.figures import Source
 
@@ -240,8 +242,7 @@ def _read(path: Path) -> list[Sketch]:
     from sketchdnn.formats import read
 
     reading = read(path)
-    for reason, number in reading.skipped.most_common():
-        _console().print(f"{shown(path)}: left out {number:,} × {reason}")
+    report_reading(_console(), reading.skipped, reading.notes, f"{shown(path)}: left out")
     sketches = [sketch for sketch in reading.sketches if len(sketch)]
     if not sketches:
         raise SketchError(f"{shown(path)}: there are no sketches in it")

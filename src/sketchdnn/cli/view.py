@@ -13,13 +13,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sketchdnn.formats import FormatError, Skipped, scan, shown
+from sketchdnn.formats import FormatError, Note, ReadOptions, Skipped, quoted, scan, shown
 from sketchdnn.formats.atomic import clear_abandoned, replacing
 from sketchdnn.formats.containers import Member, check_not_read, folder_members
 from sketchdnn.geometry import Sketch, SketchError
 from sketchdnn.render.notes import Notes
 
 from .noted import constrained, remarks
+from .reading import FLATTEN, AssumeUnits, Flatten, read_options, report_reading
 
 SUFFIXES = (".png", ".svg", ".html")
 ONE_SIZE, CARD_SIZE, NOTED_SIZE = 640, 200, 320
@@ -67,6 +68,8 @@ def view(
             "--constraints", help="Draw constraints, those of the file or else inferred ones, and colour by freedom."
         ),
     ] = False,
+    flatten: Flatten = FLATTEN,
+    assume_units: AssumeUnits = None,
 ) -> None:
     """Draw one sketch, or a gallery of many: a colour for each primitive, construction dashed."""
     out = out or _default_name(files[0])
@@ -77,11 +80,11 @@ def view(
     clear_abandoned(out.parent)
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     skipped: Counter[str] = Counter()
+    notes_read: Counter[str] = Counter()
     with console.status("Reading …"):
-        stream = _read(files, skipped)
+        stream = _read(files, read_options(flatten, assume_units), skipped, notes_read)
         chosen, which = _random_sample(stream, limit, seed) if at_random else _first(stream, limit)
-    for reason, count in skipped.most_common():
-        console.print(f"skipped {count:,} × {reason}")
+    report_reading(console, skipped, notes_read)
     if not chosen:
         raise SketchError(f"there is nothing to show: no sketch could be read from {shown(files[0])}")
     notes = None
@@ -103,18 +106,20 @@ def _default_name(file: Path) -> Path:
     return Path(f"{name or 'sketches'}-view.png")
 
 
-def _read(files: list[Path], skipped: Counter[str]) -> Iterator[Named]:
+def _read(files: list[Path], options: ReadOptions, skipped: Counter[str], notes: Counter[str]) -> Iterator[Named]:
     """Each sketch with a name for its card. A file that cannot be read is counted, unless it is the only one."""
     each = [member for file in files for member in _members(file)]
     for member in each:
         number = 0
         try:
-            for found in scan(member.path):
+            for found in scan(member.path, options):
                 if isinstance(found, Skipped):
                     skipped[found.reason] += found.count
+                elif isinstance(found, Note):
+                    notes[found.text] += found.count
                 else:
                     number += 1
-                    yield str(found.extra.get("id") or member.name or f"{member.path.name} {number}"), found
+                    yield quoted(found.extra.get("id") or member.name or f"{member.path.name} {number}"), found
         except FormatError as error:
             if len(each) == 1 and not number:
                 raise

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sketchdnn.formats import FormatError, Skipped, format_of, scan
+from sketchdnn.formats import FormatError, ReadOptions, Skipped, format_of, scan
 from sketchdnn.formats.containers import folder_files
 from sketchdnn.formats.found import reason_of
 from sketchdnn.formats.json_files import LINE_SUFFIXES, lines
@@ -28,6 +28,8 @@ RUN_OF_LINES = 256
 BYTES_A_STRIPE = 2**20
 MOST_STRIPES = 16
 FILES_A_TASK = 64
+# Curves are left out and counted: a spline as arcs is no sketch that anyone drew, and is refused as incomplete.
+_READING = ReadOptions(flatten=None)
 
 
 class InputError(SketchError):
@@ -139,7 +141,7 @@ def _read_file(task: Task, file: Path, name: str, tally: Tally) -> Iterator[Bloc
         yield from gather_blocks(_stripe(file, task.start, task.stop), tally, name.split("/")[0])
     else:
         # Sketches of one document are variants of one thing, unless their file says otherwise.
-        yield from gather_blocks(scan(file), tally, name.split("/")[0], group=name)
+        yield from gather_blocks(scan(file, _READING), tally, name.split("/")[0], group=name)
 
 
 def _cut(file: Path, name: str, *, named: bool) -> list[Task]:

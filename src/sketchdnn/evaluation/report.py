@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.formats import FormatError, write
+from sketchdnn.formats import FormatError, quoted, write
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.geometry import SketchError
 
@@ -48,7 +48,7 @@ def load_report(path: Path) -> dict[str, Any]:
         report = json.loads(file.read_text(encoding="utf-8"))
         Protocol.from_json(report["protocol"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError, SketchError) as error:
-        raise FormatError(file, f"is no report of an evaluation ({error})") from error
+        raise FormatError(file, f"is no report of an evaluation ({quoted(error)})") from error
     for name, kind in _PARTS.items():
         if not isinstance(report.get(name), kind):
             raise FormatError(file, f"is no report of an evaluation: it has no {name}")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sketchdnn.formats import FormatError, Skipped, scan, shown
+from sketchdnn.formats import FormatError, Note, Skipped, scan, shown
 from sketchdnn.generation import draw
 from sketchdnn.geometry import GeometryError, Sketch, SketchError, normalise
 from sketchdnn.geometry.table import to_table
@@ -95,6 +95,8 @@ def read_samples(path: Path, count: int) -> Samples:
     for item in scan(path):
         if isinstance(item, Skipped):
             skipped[item.reason] += item.count
+        elif isinstance(item, Note):
+            continue
         elif len(found) == count:
             break
         else:

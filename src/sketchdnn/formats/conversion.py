@@ -14,8 +14,8 @@ from sketchdnn.geometry import GeometryError, Sketch
 
 from .atomic import clear_abandoned, flush_to_disk, temporary_folder
 from .containers import check_not_read
-from .format import Format
-from .found import FormatError, Found, Losses, Skipped, UnfitError, reason_of
+from .format import DEFAULT_READING, Format, ReadOptions
+from .found import FormatError, Found, Losses, Note, Skipped, UnfitError, reason_of
 from .registry import scan, write, writer_of
 
 DEFAULT_FORMAT = "json"  # of the files in a folder
@@ -24,13 +24,15 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
 @dataclass(slots=True)
 class Conversion:
-    """What became of a source: how many sketches were written, how often each reason kept something out, and how often
-    each changed something, such as a constraint that is switched off."""
+    """What became of a source: how many sketches were written, how often each reason kept something out, what was read
+    otherwise than it is drawn (`notes`), and how often each reason changed something, such as a constraint that is
+    switched off."""
 
     target: Path
     written: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
 
     def lose(self, losses: Losses) -> None:
         """Count what writing lost."""
@@ -44,6 +46,7 @@ def convert(
     *,
     format: str | None = None,  # noqa: A002
     units: str | None = None,
+    reading: ReadOptions = DEFAULT_READING,
     on_found: Callable[[Found], None] = lambda found: None,
     change: Callable[[Iterator[Sketch]], Iterator[Sketch]] = iter,
     **options: Any,
@@ -52,7 +55,7 @@ def convert(
 
     `target` is a folder if it is one, if it ends in a slash, or if `format` is named and it has no suffix. In a folder
     a sketch that the format cannot hold is counted and the others written. `change` is what becomes of the sketches on
-    the way; `options` are those of `write`.
+    the way; `reading` are the options of `read`, `options` those of `write`.
     """
     into_folder = str(target).endswith(("/", os.sep)) or Path(target).is_dir()
     target = Path(target)
@@ -64,7 +67,7 @@ def convert(
     if not into_folder:
         check_not_read([Path(source)], [target])
     clear_abandoned(target.parent)
-    sketches = change(_counted(Path(source), result, units, on_found))
+    sketches = change(_counted(Path(source), result, units, reading, on_found))
     if into_folder:
         _write_each(sketches, Path(source), result, chosen, options)
     else:
@@ -74,13 +77,15 @@ def convert(
 
 
 def _counted(
-    source: Path, result: Conversion, units: str | None, on_found: Callable[[Found], None]
+    source: Path, result: Conversion, units: str | None, reading: ReadOptions, on_found: Callable[[Found], None]
 ) -> Iterator[Sketch]:
     """The sketches as they are read. Fails at the end if there was none, so that nothing is left behind."""
-    for found in scan(source):
+    for found in scan(source, reading):
         on_found(found)
         if isinstance(found, Skipped):
             result.skipped[found.reason] += found.count
+        elif isinstance(found, Note):
+            result.notes[found.text] += found.count
         else:
             result.written += 1
             yield found if units is None else _measured(found, units, source)

@@ -1,30 +1,36 @@
 """DXF drawings, through ezdxf: model space is one sketch, construction lives on its own dashed layer.
 
-What a primitive cannot hold (a SPLINE, a TEXT, a tilted CIRCLE, ...) is counted by type. Constraints have no place in a
-DXF. A drawing is refused when it is larger than `MAX_BYTES`, or holds or unfolds to more than `MAX_ENTITIES` entities.
+A SPLINE and an ELLIPSE become lines and arcs; what a primitive cannot hold (a TEXT, a tilted CIRCLE, ...) and what is
+not shown is counted by type. Constraints have no place in a DXF. A drawing is refused when it is larger than
+`MAX_BYTES`, or holds or unfolds to more than `MAX_ENTITIES` entities.
 """
 
 from __future__ import annotations
 
+import importlib
 import logging
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from configparser import ConfigParser
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Point, Primitive, Sketch, bounds
+from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, GeometryError, Line, Point, Primitive, Sketch, bounds
 
 from .atomic import replacing
 from .dxf_entities import CONSTRUCTION_LAYER, NO_LENGTH, TooManyEntitiesError, primitives_of
 from .dxf_polylines import Polyline
 from .dxf_polylines import polylines as polylines_of
-from .format import Format, losses_of, only_one
-from .found import FormatError, Found, Losses, Skipped
+from .dxf_styles import HIDDEN
+from .flattening import Flattener
+from .format import DEFAULT_READING, Format, ReadOptions, losses_of, only_one
+from .found import NO_UNITS, FormatError, Found, Losses, Note, Skipped
 
 if TYPE_CHECKING:
     from ezdxf.document import Drawing
@@ -51,6 +57,8 @@ _CURVES = frozenset(
 _BINARY = b"AutoCAD Binary DXF\r\n\x1a\x00"
 _FIRST_SECTION = re.compile(rb"(?:^|\n)[ \t]*0[ \t]*\r?\n[ \t]*SECTION")
 _END = re.compile(rb"EOF[\s\x00\x1a]*\Z")  # DOS ended a file with 1A
+_END_OF_SECTION = re.compile(rb"ENDSEC[\s\x00\x1a]*\Z")
+_NO_END = Note("a drawing without its end mark (EOF), whole as far as can be told")
 # How an entity begins: group code 0, then its type.
 _ENTITY = re.compile(rb"\n[ \t]*0[ \t]*\r?\n[ \t]*[A-Z3]")
 _BINARY_ENTITY = re.compile(rb"\x00\x00[A-Z3][A-Z0-9_]+\x00")
@@ -60,11 +68,12 @@ def _recognises(path: Path, head: bytes) -> bool:
     return path.suffix.lower() == ".dxf" or head.startswith(_BINARY) or bool(_FIRST_SECTION.search(head))
 
 
-def read(path: Path) -> Iterator[Found]:
-    """The drawing's model space as one sketch, then what was left out of it."""
-    _check(path)
+def read(path: Path, options: ReadOptions = DEFAULT_READING) -> Iterator[Found]:
+    """The drawing's model space as one sketch, then what was left out of it and what was changed."""
+    _import_ezdxf()
+    notes_of_file = _check(path)
     try:
-        sketch, skipped = _contents(path)
+        sketch, skipped, notes = _contents(path, options)
     except TooManyEntitiesError as error:
         raise FormatError(path, f"unfolds to more than {MAX_ENTITIES:,} entities; that is no sketch") from error
     except GeometryError as error:
@@ -73,6 +82,10 @@ def read(path: Path) -> Iterator[Found]:
         raise FormatError(path, f"is a DXF drawing too broken to read ({type(error).__name__})") from error
     yield sketch if len(sketch) else Skipped("a drawing without a line, circle, arc or point", is_sketch=True)
     yield from (Skipped(reason, count=count) for reason, count in skipped.items() if count)
+    if len(sketch) and sketch.units is None and options.assume_units is None:
+        yield NO_UNITS
+    yield from notes_of_file
+    yield from (Note(text, count) for text, count in notes.items())
 
 
 def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) -> Losses:
@@ -82,6 +95,7 @@ def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) ->
     """
     sketch = only_one(sketches, path)
     items = list(polylines_of(sketch) if polylines else sketch)
+    _import_ezdxf()
     with _no_clock(), replacing(path) as temporary:
         _document(sketch, items).saveas(temporary)
     losses = losses_of(sketch, "dxf")
@@ -90,7 +104,19 @@ def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) ->
     return losses
 
 
-FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, options=("polylines",))
+FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, options=("polylines",), is_drawing=True)
+
+
+def _import_ezdxf() -> None:
+    """Import ezdxf without the `ezdxf.ini` of the working folder, in which anything may be: it is read at import."""
+    if "ezdxf" in sys.modules:
+        return
+    read_files = ConfigParser.read
+    ConfigParser.read = lambda self, *args, **options: []  # type: ignore[method-assign]
+    try:
+        importlib.import_module("ezdxf")
+    finally:
+        ConfigParser.read = read_files  # type: ignore[method-assign]
 
 
 @contextmanager
@@ -153,7 +179,7 @@ def _in_known_units(sketch: Sketch, code: int) -> Sketch:
     return replace(sketch if factor == 1 else sketch.moved(factor), units=units)
 
 
-def _check(path: Path) -> None:
+def _check(path: Path) -> list[Note]:
     """Refuse what is no DXF, what was cut off, and what would take too long, before it is parsed."""
     try:
         with path.open("rb") as file:
@@ -167,32 +193,41 @@ def _check(path: Path) -> None:
     is_binary = data.startswith(_BINARY)
     if not is_binary and not _FIRST_SECTION.search(data, 0, 2**16):
         raise FormatError(path, "is not a DXF drawing")
-    if not _END.search(data, len(data) - 2**10):
+    has_end = _END.search(data, len(data) - 2**10) is not None
+    # Some programs write no EOF. A drawing that was cut off ends in a section that is open, or before its entities.
+    if not has_end and not (_END_OF_SECTION.search(data, len(data) - 2**10) and b"ENTITIES" in data):
         raise FormatError(path, "is cut off: a DXF ends in EOF")
     starts = (_BINARY_ENTITY if is_binary else _ENTITY).finditer(data)
     if sum(1 for _ in islice(starts, MAX_ENTITIES + 1)) > MAX_ENTITIES:
         raise FormatError(path, f"holds more than {MAX_ENTITIES:,} entities; that is no sketch")
+    return [] if has_end else [_NO_END]
 
 
-def _contents(path: Path) -> tuple[Sketch, Counter[str]]:
+def _contents(path: Path, options: ReadOptions) -> tuple[Sketch, Counter[str], Counter[str]]:
     document, skipped = _load(path)
     primitives: list[Primitive] = []
+    notes: Counter[str] = Counter()
     dropped = 0
-    for found in primitives_of(document.modelspace(), MAX_ENTITIES):
+    code = document.header.get("$INSUNITS", 0)
+    units, factor = _UNITS.get(code, (None, 1))
+    mm_per_unit = factor * MM_PER_UNIT[units] if units else options.mm_per_assumed
+    for found in primitives_of(document, MAX_ENTITIES, Flattener(options.flatten, mm_per_unit)):
         if isinstance(found, Skipped):
             skipped[found.reason] += found.count
             dropped += found.count * _is_loss(found.reason)
+        elif isinstance(found, Note):
+            notes[found.text] += found.count
         else:
             primitives.append(found)
     sheets = [layout for layout in document.layouts if layout.is_any_paperspace]
     skipped["an entity in paper space"] = sum(e.dxftype() != "VIEWPORT" for sheet in sheets for e in sheet)
     extra = {"dropped_entities": dropped} if dropped else {}
-    return _in_known_units(Sketch(tuple(primitives), extra=extra), document.header.get("$INSUNITS", 0)), skipped
+    return _in_known_units(Sketch(tuple(primitives), extra=extra), code), skipped, notes
 
 
 def _is_loss(reason: str) -> bool:
-    """Whether a sketch is incomplete without what was left out: a curve, not a text or what has no length."""
-    return reason.split()[0] in _CURVES and not reason.endswith(NO_LENGTH)
+    """Whether a sketch is incomplete without what was left out: a curve, not a text, no length, or not shown."""
+    return reason.split()[0] in _CURVES and not reason.endswith((NO_LENGTH, *HIDDEN))
 
 
 def _load(path: Path) -> tuple[Drawing, Counter[str]]:

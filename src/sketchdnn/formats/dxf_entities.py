@@ -1,31 +1,43 @@
 """What is drawn in a DXF, as primitives: blocks unfolded, object coordinates and mirrored planes undone.
 
-Every curve is carried into the world as center + u·cos t + v·sin t, so that one test decides whether a CIRCLE, an ARC,
-an ELLIPSE or a polyline's bulge is still round and flat after all scalings, rotations and mirrorings.
+Every round curve is carried into the world as center + u·cos t + v·sin t, so that one test decides whether a CIRCLE, an
+ARC, an ELLIPSE or a polyline's bulge is still round and flat after all scalings, rotations and mirrorings. A flat curve
+that is not round, and a SPLINE, is approximated by lines and arcs.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sketchdnn.geometry import TAU, Arc, Circle, GeometryError, Line, Point, Primitive, Vec, arc_from_bulge
+from sketchdnn.geometry import TAU, Arc, Circle, EllipticArc, Line, ParametricCurve, Point, Primitive, Vec
 
-from .found import Skipped
+from .dxf_shapes import (
+    NO_PRIMITIVE,
+    SHAPES,
+    TOLERANCE,
+    LeftOut,
+    RoundShape,
+    Shape,
+    SplineShape,
+    StraightShape,
+    flat,
+    no_shape,
+)
+from .dxf_styles import Style, Styles
+from .flattening import Flattener, TooManyCurvesError
+from .found import Note, Skipped
 
 if TYPE_CHECKING:
-    from ezdxf.math import Matrix44, Vec3
+    from ezdxf.document import Drawing
+    from ezdxf.math import BSpline, Matrix44
 
 CONSTRUCTION_LAYER = "construction"
 MAX_DEPTH = 32
-# What is tilted, stretched or bent by less than this part of its size counts as flat, round or straight.
-TOLERANCE = 1e-6
 _TYPE = re.compile("[A-Z0-9_]{1,40}")
-_SPLINE_FRAME = 16  # flag of a vertex that only steers a smoothed polyline
 NO_LENGTH = "of no length"
 _IMPOSSIBLE = "with impossible numbers (no size, not a number, or too far out)"
 # What ezdxf, and arithmetic on what it gives, raise for numbers that make no sense. A GeometryError is a ValueError.
@@ -34,10 +46,6 @@ _NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 
 class TooManyEntitiesError(Exception):
     """More than anyone draws in a sketch, such as an array of blocks of arrays of blocks."""
-
-
-class _LeftOut(Exception):  # noqa: N818 - it says why, and is no error
-    """Why this is no primitive."""
 
 
 class _Budget:
@@ -54,62 +62,76 @@ class _Budget:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """An entity, the way into the world from the block it is in, and the layer that it shows on."""
+    """An entity, the way into the world from the block it is in, and the layer and line type that it shows with."""
 
     entity: Any
     to_world: Matrix44
-    layer: str
+    style: Style
 
 
-@dataclass(frozen=True, slots=True)
-class _Path:
-    """One place for a POINT, two for a segment."""
+class _FlatSpline:
+    """A B-spline of the world, seen from above."""
 
-    places: tuple[Vec3, ...]
+    def __init__(self, tool: BSpline) -> None:
+        knots = tool.knots()
+        low, high = knots[tool.order - 1], knots[tool.count]
+        self._evaluator = tool.evaluator
+        self.breaks = tuple(sorted({low, high, *(knot for knot in knots if low < knot < high)}))
+        points = (tool.control_points[0], tool.control_points[-1])
+        self.ends = (flat(points[0]), flat(points[1])) if tool.is_clamped else (self.at(low)[0], self.at(high)[0])
 
-
-@dataclass(frozen=True, slots=True)
-class _Curve:
-    """The places center + u·cos t + v·sin t for t from `start` through `sweep`; a sweep of 0 is the full turn."""
-
-    center: Vec3
-    u: Vec3
-    v: Vec3
-    start: float = 0.0
-    sweep: float = 0.0
+    def at(self, t: float) -> tuple[Vec, Vec]:
+        place, slope = self._evaluator.derivative(t, 1)
+        return flat(place), flat(slope)
 
 
-_Shape = _Path | _Curve | None  # None: one that cannot be
+def primitives_of(document: Drawing, limit: int, flattener: Flattener) -> Iterator[Primitive | Skipped | Note]:
+    """Each primitive of model space in drawing order, a `Skipped` for what is none, a `Note` for what was changed.
 
-
-def primitives_of(entities: Iterable[Any], limit: int) -> Iterator[Primitive | Skipped]:
-    """Each primitive in drawing order, and a `Skipped` for what is none; no more than `limit` entities are followed."""
+    No more than `limit` entities are followed.
+    """
     from ezdxf.math import Matrix44
 
     budget = _Budget(limit)
-    for drawn in _unfold(entities, Matrix44(), "0", 0, budget):
+    styles = Styles(document)
+    for drawn in _unfold(document.modelspace(), Matrix44(), Style(), 0, budget, styles):
         if isinstance(drawn, Skipped):
             yield drawn
             continue
-        kind = drawn.entity.dxftype()
-        if not _TYPE.fullmatch(kind):
-            kind = "an entity of a type without a proper name"
+        kind = _kind(drawn.entity)
+        on_layer = drawn.style.layer.lower() == CONSTRUCTION_LAYER
+        construction = on_layer or drawn.style.is_dashed
+        count = 0
         try:
-            for shape in _SHAPES.get(kind, _no_shape)(drawn.entity):
-                budget.spend()
-                yield _primitive_or_reason(shape, drawn, kind)
-        except (_LeftOut, *_NONSENSE) as error:
-            yield Skipped(f"{kind} {error if isinstance(error, _LeftOut) else _IMPOSSIBLE}")
+            for shape in SHAPES.get(kind, no_shape)(drawn.entity):
+                for found in _primitives_or_reason(shape, drawn.to_world, kind, flattener):
+                    if isinstance(found, Skipped | Note):
+                        yield found
+                        continue
+                    budget.spend()
+                    count += 1
+                    yield replace(found, construction=True) if construction else found
+        except (LeftOut, *_NONSENSE) as error:
+            yield Skipped(f"{kind} {error if isinstance(error, LeftOut) else _IMPOSSIBLE}")
+        if count and construction and not on_layer:
+            yield Note(f"{kind} of a dashed line type read as construction")
+
+
+def _kind(entity: Any) -> str:
+    kind = entity.dxftype()
+    return kind if _TYPE.fullmatch(kind) else "an entity of a type without a proper name"
 
 
 def _unfold(
-    entities: Iterable[Any], to_world: Matrix44, layer: str, depth: int, budget: _Budget
+    entities: Iterable[Any], to_world: Matrix44, above: Style, depth: int, budget: _Budget, styles: Styles
 ) -> Iterator[_Drawn | Skipped]:
-    """The entities, and for each INSERT what its block holds. On layer 0 of a block, its INSERT's layer shows."""
+    """The entities that are shown, and for each INSERT what its block holds."""
     for entity in entities:
         budget.spend()
-        own = getattr(entity.dxf, "layer", "0")  # ezdxf knows nothing about a type that it does not know
-        own = layer if depth and own == "0" else own
+        own = styles.of(entity, above if depth else None)
+        if reason := own.hidden(entity):
+            yield Skipped(f"{_kind(entity)} {reason}")
+            continue
         if entity.dxftype() != "INSERT":
             yield _Drawn(entity, to_world, own)
             continue
@@ -123,7 +145,7 @@ def _unfold(
             try:
                 for placed in _copies(entity):
                     budget.spend()
-                    yield from _unfold(block, placed * to_world, own, depth + 1, budget)
+                    yield from _unfold(block, placed * to_world, own, depth + 1, budget, styles)
             except _NONSENSE:
                 yield Skipped(f"INSERT {_IMPOSSIBLE}")
 
@@ -141,129 +163,63 @@ def _copies(insert: Any) -> Iterator[Matrix44]:
             yield base * Matrix44.translate(*insert.ocs().to_wcs(offset.rotate_deg(insert.dxf.rotation)))
 
 
-def _primitive_or_reason(shape: _Shape, drawn: _Drawn, kind: str) -> Primitive | Skipped:
+def _primitives_or_reason(
+    shape: Shape, to_world: Matrix44, kind: str, flattener: Flattener
+) -> tuple[Primitive | Skipped | Note, ...]:
+    """The one primitive that a shape is, or those that approximate it with a note, or why there is none."""
     try:
-        construction = drawn.layer.lower() == CONSTRUCTION_LAYER
         if shape is None:
-            raise _LeftOut(_IMPOSSIBLE)
-        if isinstance(shape, _Curve):
-            return _round(shape, drawn.to_world, construction)
-        places = [drawn.to_world.transform(place) for place in shape.places]
-        if len(places) == 1:
-            return Point(_flat(places[0]), construction)
-        start, end = places
-        if abs(end.z - start.z) > TOLERANCE * start.distance(end):
-            raise _LeftOut("out of the plane")
-        if _flat(start) == _flat(end):
-            raise _LeftOut(NO_LENGTH)
-        return Line(_flat(start), _flat(end), construction)
-    except _LeftOut as reason:
-        return Skipped(f"{kind} {reason}")
+            raise LeftOut(_IMPOSSIBLE)
+        if isinstance(shape, StraightShape):
+            return (_straight(shape, to_world),)
+        curve = _round(shape, to_world) if isinstance(shape, RoundShape) else _spline_curve(shape, to_world)
+        if isinstance(curve, Circle | Arc):
+            return (curve,)
+        if not flattener.is_on:
+            raise LeftOut("that is no circle" if isinstance(shape, RoundShape) else NO_PRIMITIVE)
+        return (*flattener.pieces(curve), flattener.note(kind))
+    except LeftOut as reason:
+        return (Skipped(f"{kind} {reason}"),)
+    except TooManyCurvesError as error:
+        return (Skipped(f"{kind} left out: {error}"),)
     except _NONSENSE:
-        return Skipped(f"{kind} {_IMPOSSIBLE}")
+        return (Skipped(f"{kind} {_IMPOSSIBLE}"),)
 
 
-def _round(curve: _Curve, to_world: Matrix44, construction: bool) -> Circle | Arc:
+def _straight(path: StraightShape, to_world: Matrix44) -> Point | Line:
+    places = [to_world.transform(place) for place in path.places]
+    if len(places) == 1:
+        return Point(flat(places[0]))
+    start, end = places
+    if abs(end.z - start.z) > TOLERANCE * start.distance(end):
+        raise LeftOut("out of the plane")
+    if flat(start) == flat(end):
+        raise LeftOut(NO_LENGTH)
+    return Line(flat(start), flat(end))
+
+
+def _round(curve: RoundShape, to_world: Matrix44) -> Circle | Arc | EllipticArc:
     """The circle or arc that a curve is, if it is one."""
     u, v = to_world.transform_direction(curve.u), to_world.transform_direction(curve.v)
     size = max(u.magnitude, v.magnitude)
     if max(abs(u.z), abs(v.z)) > TOLERANCE * size:
-        raise _LeftOut("out of the plane")
+        raise LeftOut("out of the plane")
+    center = flat(to_world.transform(curve.center))
+    is_full = curve.sweep == 0 or curve.sweep > TAU - 1e-9
     if abs(u.magnitude - v.magnitude) > TOLERANCE * size or abs(u.dot(v)) > TOLERANCE * size**2:
-        raise _LeftOut("that is no circle")
-    center = _flat(to_world.transform(curve.center))
-    if curve.sweep == 0 or curve.sweep > TAU - 1e-9:
-        return Circle(center, u.magnitude, construction)
+        return EllipticArc(center, flat(u), flat(v), curve.start, TAU if is_full else curve.sweep)
+    if is_full:
+        return Circle(center, u.magnitude)
     turn = math.atan2(u.y, u.x)
     mirrored = u.x * v.y - u.y * v.x < 0  # then t runs clockwise, and the arc starts where t ends
     start = turn - curve.start - curve.sweep if mirrored else turn + curve.start
-    return Arc(center, u.magnitude, start, curve.sweep, construction)
+    return Arc(center, u.magnitude, start, curve.sweep)
 
 
-def _flat(place: Vec3) -> Vec:
-    return (place.x, place.y)
-
-
-def _no_shape(entity: Any) -> Iterator[_Shape]:
-    raise _LeftOut("cannot be a primitive")
-
-
-def _line(entity: Any) -> Iterator[_Shape]:
-    yield _Path((entity.dxf.start, entity.dxf.end))
-
-
-def _point(entity: Any) -> Iterator[_Shape]:
-    yield _Path((entity.dxf.location,))
-
-
-def _circle(entity: Any) -> Iterator[_Shape]:
-    yield _on_plane(entity, entity.dxf.center, entity.dxf.radius)
-
-
-def _arc(entity: Any) -> Iterator[_Shape]:
-    start, end = entity.dxf.start_angle, entity.dxf.end_angle
-    yield _on_plane(
-        entity, entity.dxf.center, entity.dxf.radius, math.radians(start), math.radians((end - start) % 360)
-    )
-
-
-def _ellipse(entity: Any) -> Iterator[_Shape]:
-    start, end = entity.dxf.start_param, entity.dxf.end_param
-    yield _Curve(entity.dxf.center, entity.dxf.major_axis, entity.minor_axis, start, (end - start) % TAU)
-
-
-def _lwpolyline(entity: Any) -> Iterator[_Shape]:
-    from ezdxf.math import Vec3
-
-    vertices = [(Vec3(x, y, entity.dxf.elevation), bulge) for x, y, bulge in entity.get_points("xyb")]
-    yield from _segments(entity, vertices, entity.closed)
-
-
-def _polyline(entity: Any) -> Iterator[_Shape]:
-    corners = [vertex.dxf for vertex in entity.vertices if not vertex.dxf.flags & _SPLINE_FRAME]
-    if entity.is_2d_polyline:
-        height = entity.dxf.elevation.z
-        yield from _segments(entity, [(c.location.replace(z=height), c.bulge) for c in corners], entity.is_closed)
-    elif entity.is_3d_polyline:
-        places = [corner.location for corner in corners]
-        pairs = [*pairwise(places)] + [(places[-1], places[0])] * entity.is_closed
-        yield from map(_Path, pairs)
-    else:
-        raise _LeftOut("that is a mesh")
-
-
-def _segments(entity: Any, vertices: list[tuple[Vec3, float]], closed: bool) -> Iterator[_Shape]:
-    """The segments and arcs of a flat polyline; a vertex's bulge bends the way to the next one."""
-    ocs = entity.ocs()
-    following = vertices[1:] + vertices[:1] if closed else vertices[1:]
-    for (start, bulge), (end, _) in zip(vertices, following, strict=False):
-        if abs(bulge) <= TOLERANCE or _flat(start) == _flat(end):  # what has no length is found out as a line
-            yield _Path((ocs.to_wcs(start), ocs.to_wcs(end)))
-        else:
-            try:
-                arc = arc_from_bulge(_flat(start), _flat(end), bulge)
-                yield _on_plane(entity, start.replace(*arc.center), arc.radius, arc.start_angle, arc.sweep)
-            except GeometryError:
-                yield None
-
-
-def _on_plane(entity: Any, center: Vec3, radius: float, start: float = 0.0, sweep: float = 0.0) -> _Curve:
-    """A round curve given in the entity's own plane."""
-    from ezdxf.math import Vec3
-
-    if not radius > 0:
-        raise GeometryError(f"a radius of {radius}")
-    ocs = entity.ocs()
-    u, v = ocs.to_wcs(Vec3(radius, 0)), ocs.to_wcs(Vec3(0, radius))
-    return _Curve(ocs.to_wcs(center), u, v, start, sweep)
-
-
-_SHAPES: Mapping[str, Callable[[Any], Iterator[_Shape]]] = {
-    "LINE": _line,
-    "POINT": _point,
-    "CIRCLE": _circle,
-    "ARC": _arc,
-    "ELLIPSE": _ellipse,
-    "LWPOLYLINE": _lwpolyline,
-    "POLYLINE": _polyline,
-}
+def _spline_curve(spline: SplineShape, to_world: Matrix44) -> ParametricCurve:
+    tool = spline.tool.transform(to_world)
+    points = tool.control_points
+    size = max(points[0].distance(point) for point in points)
+    if max(abs(point.z - points[0].z) for point in points) > TOLERANCE * size:
+        raise LeftOut("out of the plane")
+    return _FlatSpline(tool)

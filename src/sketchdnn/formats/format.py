@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from sketchdnn.geometry import Sketch
+from sketchdnn.geometry import MM_PER_UNIT, Sketch, SketchError
 
 from .found import FormatError, Found, Losses
 
@@ -21,22 +22,54 @@ _UNIT_NAMES = {"m": "metres", "mm": "millimetres"}
 
 
 @dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How files are read.
+
+    Attributes:
+        flatten: millimetres by which lines and arcs may leave a spline, Bézier or ellipse of a drawing; None leaves
+            such curves out and counts them.
+        assume_units: the unit of a sketch whose file names none; by default it stays without one, and lengths in
+            millimetres count as its own.
+    """
+
+    flatten: float | None = 0.01
+    assume_units: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.flatten is not None and not 0 < self.flatten < math.inf:
+            raise SketchError(f"a tolerance of {self.flatten} mm is none to approximate curves within")
+        if self.assume_units is not None and self.assume_units not in MM_PER_UNIT:
+            known = ", ".join(MM_PER_UNIT)
+            raise SketchError(f"'{self.assume_units}' is not a unit we know; use one of {known}")
+
+    @property
+    def mm_per_assumed(self) -> float:
+        """The size of a unit of a file that names none."""
+        return MM_PER_UNIT[self.assume_units or "mm"]
+
+
+DEFAULT_READING = ReadOptions()
+
+
+@dataclass(frozen=True, slots=True)
 class Format:
     """A way of writing sketches down.
 
     `read` streams what it finds, so that a file larger than memory can be read; it raises `FormatError` for a file that
     is not in this format at all. `write` takes any iterable, so that a stream can be written as it is read, and leaves
     a whole file or none; it returns what the file does not hold of the sketches, or None where it holds all. `options`
-    names the keywords it takes besides. `recognises(path, head)` judges by name and first bytes.
+    names the keywords it takes besides. `recognises(path, head)` judges by name and first bytes. The reader of a
+    drawing (`is_drawing`) takes `ReadOptions` besides the path.
     """
 
     name: str
     suffixes: tuple[str, ...]
     holds_many: bool
     recognises: Callable[[Path, bytes], bool]
-    read: Callable[[Path], Iterator[Found]] | None = None
+    read: Callable[..., Iterator[Found]] | None = None
     write: Callable[..., Losses | None] | None = None
     options: tuple[str, ...] = ()
+    is_drawing: bool = False
 
 
 def losses_of(

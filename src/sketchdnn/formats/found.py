@@ -10,13 +10,17 @@ from pathlib import Path
 
 from sketchdnn.geometry import Sketch, SketchError
 
+# Longest text from a file that a message quotes, in characters.
+MAX_QUOTED = 200
+_MAX_SENTENCE = 5 * MAX_QUOTED
+
 
 class FormatError(SketchError):
     """A file that cannot be read or written at all: the sentence names the file and the reason."""
 
     def __init__(self, path: Path | str, reason: str) -> None:
-        super().__init__(f"{shown(path)}: {reason}")
-        self.reason = reason
+        self.reason = quoted(reason, _MAX_SENTENCE)
+        super().__init__(f"{shown(path)}: {self.reason}")
 
 
 class UnfitError(FormatError):
@@ -24,8 +28,26 @@ class UnfitError(FormatError):
 
 
 def shown(path: Path | str) -> str:
-    """A path as it can be printed: it may hold bytes that are no UTF-8."""
-    return str(path).encode(errors="backslashreplace").decode()
+    r"""A path as it can be printed: control characters, and bytes that are no UTF-8, as escapes.
+
+    >>> shown("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    text = str(path)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def quoted(text: object, limit: int = MAX_QUOTED) -> str:
+    """Text from a file as a message may quote it: no control characters, no more than `limit` characters.
+
+    >>> quoted("x" * 300, 10)
+    'xxxxxxxxx…'
+    """
+    words = str(text)
+    words = shown(words[:limit]) + words[limit : limit + 1]
+    return words if len(words) <= limit else words[: limit - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +62,23 @@ class Skipped:
     is_sketch: bool = False
     count: int = 1
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", quoted(self.reason))
 
-Found = Sketch | Skipped
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that was read otherwise than it is in the file, such as a spline as arcs; nothing is missing.
+
+    `text` is the same for every case of its kind; `count` says how many.
+    """
+
+    text: str
+    count: int = 1
+
+
+Found = Sketch | Skipped | Note
+NO_UNITS = Note("a drawing without units, its lengths taken as mm (--assume-units names another unit)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +107,11 @@ def reason_of(error: SketchError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A file read whole: its sketches, and how often each reason kept something out."""
+    """A file read whole: its sketches, how often each reason kept something out, and what was read otherwise."""
 
     sketches: tuple[Sketch, ...]
     skipped: Counter[str]
+    notes: Counter[str] = field(default_factory=Counter)
 
     def __iter__(self) -> Iterator[Sketch]:
         return iter(self.sketches)
@@ -86,9 +124,12 @@ def gather(found: Iterable[Found]) -> Reading:
     """All sketches of a stream and the count of each reason."""
     sketches: list[Sketch] = []
     skipped: Counter[str] = Counter()
+    notes: Counter[str] = Counter()
     for item in found:
         if isinstance(item, Skipped):
             skipped[item.reason] += item.count
+        elif isinstance(item, Note):
+            notes[item.text] += item.count
         else:
             sketches.append(item)
-    return Reading(tuple(sketches), skipped)
+    return Reading(tuple(sketches), skipped, notes)

@@ -13,7 +13,7 @@ from sketchdnn.geometry import Sketch, SketchError
 
 from .atomic import replacing
 from .format import Format, only_one
-from .found import FormatError, Found, Skipped, reason_of
+from .found import FormatError, Found, Skipped, quoted, reason_of
 from .records import dumps, read_record, to_record, write_record
 
 # More than any sketch needs, and little enough that a hostile line cannot fill the memory.
@@ -30,7 +30,7 @@ def read_json(path: Path) -> Iterator[Found]:
     try:
         sketch = read_record(data)
     except SketchError as error:
-        raise FormatError(path, f"is not a sketch: {error}") from error
+        raise FormatError(path, f"is not a sketch: {quoted(error)}") from error
     yield sketch
 
 

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from sketchdnn.geometry import Sketch, SketchError
 
 from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
 from .containers import folder_members, is_tar, tar_files
-from .format import HEAD_BYTES, Format
-from .found import FormatError, Found, Losses, Reading, Skipped, gather, reason_of
+from .format import DEFAULT_READING, HEAD_BYTES, Format, ReadOptions
+from .found import FormatError, Found, Losses, Note, Reading, Skipped, gather, quoted, reason_of
 
 # A file is read by the first that recognises it, so those that look at the content come before those that trust a name.
 FORMATS: tuple[Format, ...] = (
@@ -37,26 +38,26 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
-def read(path: str | Path) -> Reading:
+def read(path: str | Path, options: ReadOptions = DEFAULT_READING) -> Reading:
     """All sketches of a file, folder or archive, and how often each reason kept something out."""
-    return gather(scan(path))
+    return gather(scan(path, options))
 
 
-def scan(path: str | Path) -> Iterator[Found]:
+def scan(path: str | Path, options: ReadOptions = DEFAULT_READING) -> Iterator[Found]:
     """The same as a stream. In a folder or archive, a file that cannot be read is counted and the next one read."""
     path = Path(path)
     with _sentences(path):
         if path.is_dir():
             for member in folder_members(path):
-                yield from _named(member.name, _counting(member.path, scan))
+                yield from _named(member.name, _counting(member.path, partial(scan, options=options)))
         elif is_tar(path, _head(path)):
             for file in tar_files(path):
                 if isinstance(file, Skipped):
                     yield file
                 else:
-                    yield from _counting(file, _scan_file)
+                    yield from _counting(file, partial(_scan_file, options=options))
         else:
-            yield from _scan_file(path)
+            yield from _scan_file(path, options)
 
 
 def write(
@@ -123,18 +124,22 @@ def _by_name(name: str, formats: Iterable[Format]) -> Format | None:
     return None
 
 
-def _scan_file(path: Path) -> Iterator[Found]:
+def _scan_file(path: Path, options: ReadOptions) -> Iterator[Found]:
     with _sentences(path):
         found = format_of(path)
         if found.read is None:
             raise FormatError(path, f"is for other programs: {found.name} files are written here, not read")
-        yield from found.read(path)
+        for item in found.read(path, options) if found.is_drawing else found.read(path):
+            if options.assume_units and isinstance(item, Sketch) and item.units is None:
+                yield replace(item, units=options.assume_units)
+            else:
+                yield item
 
 
 def _named(name: str | None, found: Iterator[Found]) -> Iterator[Found]:
     """Sketches that have no id get the name that they have in their folder, if it is known."""
     for item in found:
-        if name is None or isinstance(item, Skipped) or "id" in item.extra:
+        if name is None or isinstance(item, Skipped | Note) or "id" in item.extra:
             yield item
         else:
             yield replace(item, extra={**item.extra, "id": name})
@@ -158,7 +163,7 @@ def _sentences(path: Path) -> Iterator[None]:
         raise FormatError(path, str(error)) from error
     except Exception as error:
         # Readers stand on a dozen parsers, each with its own errors; this is the boundary where they end.
-        detail = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
+        detail = quoted((str(error).splitlines() or [""])[0]) or type(error).__name__
         strerror = getattr(error, "strerror", None)
         raise FormatError(path, f"cannot be read ({strerror or detail})") from error
 

@@ -1,24 +1,40 @@
 """SVG drawings: one element a primitive, at real size, construction dashed; and back.
 
 We write a sketch in its own unit with y turned down as SVG has it, and `width` and `height` in millimetres, so that it
-prints and cuts at its true size. We read that, and drawings of others as far as they are lines, circles, arcs and
-rectangles under transforms that keep circles round; everything else is counted.
+prints and cuts at its true size. We read that, and drawings of others as far as they are shapes and paths; ellipses and
+Bézier curves become lines and arcs, and everything else is counted.
 """
 
 from __future__ import annotations
 
+import gzip
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from sketchdnn.geometry import MM_PER_UNIT, Arc, Box, Circle, Line, Point, Primitive, Sketch, SketchError, bounds
+from sketchdnn.geometry import (
+    MM_PER_UNIT,
+    Arc,
+    Bezier,
+    Box,
+    Circle,
+    EllipticArc,
+    Line,
+    Point,
+    Primitive,
+    Sketch,
+    SketchError,
+    bounds,
+)
 
 from .atomic import replacing
-from .format import Format, losses_of, only_one
-from .found import Found, Losses, Skipped, reason_of
-from .svg_elements import Element, elements
-from .svg_shapes import SHAPES, shape_primitives
+from .flattening import Flattener
+from .format import DEFAULT_READING, Format, ReadOptions, losses_of, only_one
+from .found import NO_UNITS, Found, Losses, Note, Skipped, reason_of
+from .svg_elements import GZIP_MAGIC, Element, elements
+from .svg_path import Curved, with_circles
+from .svg_shapes import SHAPES, shape_pieces
 from .svg_transform import MM_PER_PIXEL, Affine, physical_length
 
 _FLIP = Affine(d=-1.0)  # y points down in SVG
@@ -35,7 +51,8 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
     """One drawing of one sketch."""
     sketch = only_one(sketches, path)
     with replacing(path) as temporary:
-        temporary.write_text(to_svg(sketch), encoding="utf-8")
+        text = to_svg(sketch).encode()
+        temporary.write_bytes(gzip.compress(text, mtime=0) if path.suffix.lower() == ".svgz" else text)
     return losses_of(sketch, "svg")
 
 
@@ -61,11 +78,13 @@ def to_svg(sketch: Sketch) -> str:
     )
 
 
-def read(path: Path) -> Iterator[Found]:
-    """The drawing as one sketch, in the unit its real size implies."""
+def read(path: Path, options: ReadOptions = DEFAULT_READING) -> Iterator[Found]:
+    """The drawing as one sketch, in the unit its real size implies, and what was left out or changed."""
     drawn = elements(path)
     _, root, _ = next(drawn)
     scale, units = _units(root)
+    mm_per_unit = scale * MM_PER_UNIT[units] if units else options.mm_per_assumed
+    flattener = Flattener(options.flatten, mm_per_unit)
     primitives: list[Primitive] = []
     dropped = 0
     for element in drawn:
@@ -73,18 +92,25 @@ def read(path: Path) -> Iterator[Found]:
         # Text and pictures are no part of a sketch; a group comes up here only if nothing in it can be placed.
         is_shape = tag in SHAPES or tag in _HOLDS_SHAPES or to_page is None
         try:
-            for found in _found(element):
+            for found in _found(element, flattener):
                 if isinstance(found, Skipped):
                     dropped += is_shape * found.count
                     yield found
+                elif isinstance(found, Note):
+                    yield found
                 else:
-                    primitives.append(found)
+                    primitives.extend(Sketch((found,)).moved(scale))
         except SketchError as error:
             dropped += is_shape
             yield Skipped(reason_of(error))
+        except (ArithmeticError, ValueError):
+            dropped += is_shape
+            yield Skipped("an element with impossible numbers")
     if primitives:
         extra = {"dropped_entities": dropped} if dropped else {}
-        yield replace(Sketch(tuple(primitives)).moved(scale), units=units, extra=extra)
+        yield Sketch(tuple(primitives), units=units, extra=extra)
+        if units is None and options.assume_units is None:
+            yield NO_UNITS
     else:
         yield Skipped("a drawing without any line, circle, arc or point", is_sketch=True)
 
@@ -120,7 +146,7 @@ def _text(number: float) -> str:
     return repr(float(number) + 0.0).removesuffix(".0")  # + 0.0 makes -0.0 a plain zero
 
 
-def _found(element: Element) -> Iterator[Primitive | Skipped]:
+def _found(element: Element, flattener: Flattener) -> Iterator[Primitive | Skipped | Note]:
     tag, attributes, to_page = element
     if to_page is None:
         yield Skipped("a transform we cannot read")
@@ -128,12 +154,35 @@ def _found(element: Element) -> Iterator[Primitive | Skipped]:
         yield Skipped(f"an SVG element <{tag[:40]}>")
     else:
         to_sketch = _FLIP @ to_page
-        construction = "construction" in attributes.get("class", "").split()
-        for shape in shape_primitives(tag, attributes):
-            if isinstance(shape, Skipped):
-                yield shape
+        words = attributes.get("class", "").split()
+        drawn = _drawn(shape_pieces(tag, attributes), to_sketch, flattener)
+        for found in with_circles(drawn) if tag == "path" and "arc" not in words else drawn:
+            if isinstance(found, Skipped | Note) or "construction" not in words:
+                yield found
             else:
-                yield replace(to_sketch.primitive(shape), construction=construction)
+                yield replace(found, construction=True)
+
+
+def _drawn(
+    pieces: Iterable[Primitive | Curved | Skipped], to_sketch: Affine, flattener: Flattener
+) -> Iterator[Primitive | Skipped | Note]:
+    """Pieces of an element in the sketch's coordinates, curves as lines and arcs; one that cannot be is counted."""
+    for piece in pieces:
+        if isinstance(piece, Skipped):
+            yield piece
+            continue
+        what = piece.what if isinstance(piece, Curved) else "a circle or arc that a transform makes an ellipse"
+        try:
+            placed = to_sketch.curve(piece.curve) if isinstance(piece, Curved) else to_sketch.primitive(piece)
+            if not isinstance(placed, Bezier | EllipticArc):
+                yield placed
+            elif flattener.is_on:
+                yield from flattener.pieces(placed)
+                yield flattener.note(what)
+            else:
+                yield Skipped(what)
+        except SketchError as error:
+            yield Skipped(reason_of(error))
 
 
 def _units(root: Mapping[str, str]) -> tuple[float, str | None]:
@@ -157,7 +206,9 @@ def _units(root: Mapping[str, str]) -> tuple[float, str | None]:
 
 
 def _recognises(path: Path, head: bytes) -> bool:
+    if head.startswith(GZIP_MAGIC):
+        return path.suffix.lower() in (".svg", ".svgz")
     return b"<svg" in head or (path.suffix.lower() == ".svg" and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"))
 
 
-FORMAT = Format("svg", (".svg",), False, _recognises, read, write)
+FORMAT = Format("svg", (".svg", ".svgz"), False, _recognises, read, write, is_drawing=True)

@@ -1,7 +1,14 @@
-"""The elements of an SVG document that are drawn, one by one, each with the map from its coordinates to the page's."""
+"""The elements of an SVG document that are drawn, one by one, each with the map from its coordinates to the page's.
+
+A compressed document is unpacked, up to `MAX_BYTES`. Entities that stand for plain text are replaced, as Illustrator's
+for namespaces; external and nested ones, and those that expand to more than `MAX_EXPANDED`, are refused.
+"""
 
 from __future__ import annotations
 
+import gzip
+import io
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +17,11 @@ from sketchdnn.geometry import SketchError
 
 from .found import FormatError
 from .svg_transform import Affine, parse_transform
+
+GZIP_MAGIC = b"\x1f\x8b"
+MAX_BYTES = 64 * 2**20  # unpacked
+MAX_ENTITIES = 100
+MAX_EXPANDED = 2**20  # characters that all entities of a document put into it
 
 Element = tuple[str, Mapping[str, str], Affine | None]
 
@@ -38,7 +50,7 @@ _NOT_DRAWN = frozenset(
 def elements(path: Path) -> Iterator[Element]:
     """Tag, attributes and map of the root and then of all that is drawn; no map where a transform cannot be read.
 
-    The document is read as a stream, so that neither its size nor its depth matters.
+    Neither the size nor the depth of a document matters, up to `MAX_BYTES`.
     """
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import ParseError
@@ -46,17 +58,39 @@ def elements(path: Path) -> Iterator[Element]:
     try:
         yield from _elements(path)
     except DefusedXmlException as error:
-        raise FormatError(path, "defines XML entities, which a drawing does not need and an attack does") from error
+        reason = "defines XML entities that are more than short plain text; save it as plain SVG"
+        raise FormatError(path, reason) from error
     except ParseError as error:
         raise FormatError(path, f"is not well-formed XML: {error}") from error
 
 
+class _TextEntities:
+    """Decides whether the entities that a document declares may be replaced by their text."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._count = self._expanded = 0
+
+    def __call__(self, name: str, is_parameter_entity: bool, value: str | None, *others: str | None) -> None:
+        from defusedxml import EntitiesForbidden
+
+        self._count += 1
+        is_text = value is not None and not is_parameter_entity and not any(mark in value for mark in "<&%")
+        # References are counted as bytes, which are others in UTF-16, and for a name beyond ASCII.
+        is_countable = name.isascii() and b"\0" not in self._data
+        self._expanded += len(value or "") * self._data.count(f"&{name};".encode())
+        if not is_text or not is_countable or self._count > MAX_ENTITIES or self._expanded > MAX_EXPANDED:
+            raise EntitiesForbidden(name, value, *others)
+
+
 def _elements(path: Path) -> Iterator[Element]:
-    from defusedxml.ElementTree import iterparse
+    from defusedxml.ElementTree import DefusedXMLParser, iterparse
 
     above: list[tuple[Any, Affine | None]] = []  # elements that are open; no map: nothing inside is drawn
-    # A document type without entities is harmless, and many programs write one.
-    for event, element in iterparse(path, events=("start", "end"), forbid_dtd=False):
+    parser = DefusedXMLParser(forbid_dtd=False)  # a document type is harmless, and many programs write one
+    data = _data(path)
+    parser.parser.EntityDeclHandler = _TextEntities(data)
+    for event, element in iterparse(io.BytesIO(data), events=("start", "end"), parser=parser):
         if event == "end":
             above.pop()
             element.clear()
@@ -80,6 +114,20 @@ def _elements(path: Path) -> Iterator[Element]:
                     yield tag, dict(element.attrib), inside
                     inside = None
         above.append((element, inside))
+
+
+def _data(path: Path) -> bytes:
+    """The document, unpacked where it is compressed."""
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if data.startswith(GZIP_MAGIC):
+        try:
+            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_BYTES + 1)
+        except (EOFError, OSError, zlib.error) as error:
+            raise FormatError(path, "is compressed, but damaged or cut off") from error
+    if len(data) > MAX_BYTES:
+        raise FormatError(path, f"is larger than {MAX_BYTES >> 20} MiB; that is no sketch")
+    return data
 
 
 def _is_drawn(tag: str, element: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Transforms and lengths of SVG, and what a primitive becomes under an affine map that keeps circles round."""
+"""Transforms and lengths of SVG, and what primitives and curves become under an affine map."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, SketchError, Vec
+from sketchdnn.geometry import TAU, Arc, Bezier, Circle, EllipticArc, Line, Point, Primitive, SketchError, Vec
 
 _NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _LENGTH = re.compile(rf"\s*({_NUMBER})\s*([a-zA-Z%]*)\s*")
@@ -49,8 +49,21 @@ class Affine:
     def place(self, p: Vec) -> Vec:
         return (self.a * p[0] + self.c * p[1] + self.e, self.b * p[0] + self.d * p[1] + self.f)
 
-    def primitive(self, p: Primitive) -> Primitive:
-        """The primitive after the map; a circle that would become an ellipse is refused."""
+    def curve(self, curve: Bezier | EllipticArc) -> Bezier | EllipticArc:
+        """The curve after the map."""
+        if isinstance(curve, Bezier):
+            first, second, third, last = map(self.place, curve.points)
+            return Bezier((first, second, third, last))
+        given = curve.given and (self.place(curve.given[0]), self.place(curve.given[1]))
+        return replace(
+            curve, center=self.place(curve.center), u=self._turned(curve.u), v=self._turned(curve.v), given=given
+        )
+
+    def primitive(self, p: Primitive) -> Primitive | Bezier | EllipticArc:
+        """The primitive after the map; a circle or arc may become part of an ellipse."""
+        if isinstance(p, Circle | Arc) and not self._keeps_circles():
+            turn = (p.start_angle, p.sweep) if isinstance(p, Arc) else (0.0, TAU)
+            return self.curve(EllipticArc(p.center, (p.radius, 0.0), (0.0, p.radius), *turn))
         match p:
             case Line(start, end):
                 return replace(p, start=self.place(start), end=self.place(end))
@@ -65,11 +78,16 @@ class Affine:
                 return replace(p, center=self.place(center), radius=self._scale() * radius, start_angle=angle)
 
     def _scale(self) -> float:
-        """By how much lengths grow, if by the same in every direction."""
+        """By how much lengths grow along x; in every direction, where circles stay circles."""
+        return math.hypot(self.a, self.b)
+
+    def _keeps_circles(self) -> bool:
         x, y = math.hypot(self.a, self.b), math.hypot(self.c, self.d)
-        if abs(x - y) > 1e-6 * x or abs(self.a * self.c + self.b * self.d) > 1e-6 * x * y:
-            raise SketchError("a circle or arc that a transform makes an ellipse")
-        return x
+        return abs(x - y) <= 1e-6 * x and abs(self.a * self.c + self.b * self.d) <= 1e-6 * x * y
+
+    def _turned(self, v: Vec) -> Vec:
+        """A difference of two places after the map."""
+        return (self.a * v[0] + self.c * v[1], self.b * v[0] + self.d * v[1])
 
 
 def parse_transform(text: str) -> Affine:
@@ -80,7 +98,10 @@ def parse_transform(text: str) -> Affine:
         match = _CALL.match(text, position)
         if not match:
             raise SketchError("a transform we cannot read")
-        result = result @ _call(match[1], [float(n) for n in re.findall(_NUMBER, match[2])])
+        numbers = [float(n) for n in re.findall(_NUMBER, match[2])]
+        if not all(map(math.isfinite, numbers)):
+            raise SketchError("a transform with a number that is too large")
+        result = result @ _call(match[1], numbers)
         position = match.end()
     return result
 

@@ -11,10 +11,12 @@ from .arcs import (
 )
 from .bounds import Box, bounds
 from .constraints import EXTERNAL, Constraint, ConstraintType, Part, Ref
+from .curves import approximate
 from .errors import GeometryError, SketchError
 from .loops import Chain, Loop, Profile, profile
 from .normalise import Placement, normalise
 from .overlaps import Overlap, overlaps
+from .parametric import Bezier, EllipticArc, ParametricCurve, quadratic_bezier
 from .primitives import TAU, Arc, Circle, Kind, Line, Point, Primitive, Vec
 from .sketch import MM_PER_UNIT, Sketch
 from .tessellate import tessellate
@@ -24,16 +26,19 @@ __all__ = [
     "MM_PER_UNIT",
     "TAU",
     "Arc",
+    "Bezier",
     "Box",
     "Chain",
     "Circle",
     "Constraint",
     "ConstraintType",
+    "EllipticArc",
     "GeometryError",
     "Kind",
     "Line",
     "Loop",
     "Overlap",
+    "ParametricCurve",
     "Part",
     "Placement",
     "Point",
@@ -43,6 +48,7 @@ __all__ = [
     "Sketch",
     "SketchError",
     "Vec",
+    "approximate",
     "arc_from_angles",
     "arc_from_bulge",
     "arc_from_points",
@@ -53,6 +59,7 @@ __all__ = [
     "normalise",
     "overlaps",
     "profile",
+    "quadratic_bezier",
     "signed_radius",
     "tessellate",
 ]

@@ -14,6 +14,9 @@ from .primitives import TAU, Kind, Primitive, Vec
 from .sketch import Sketch
 from .table import Table, to_table
 
+# Nothing a person draws is smaller, and squares and inverses of larger numbers stay within range.
+SMALLEST_EXTENT = 1e-150
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
@@ -32,8 +35,9 @@ class Box:
 
     @property
     def size(self) -> float:
-        """The larger side: what tolerances are relative to."""
-        return max(self.width, self.height)
+        """The larger side: what tolerances are relative to; 0 where it is below `SMALLEST_EXTENT`."""
+        size = max(self.width, self.height)
+        return size if size >= SMALLEST_EXTENT else 0.0
 
     @property
     def center(self) -> Vec:

@@ -37,7 +37,7 @@ def normalise(sketch: Sketch, half_extent: float = 1.0) -> tuple[Sketch, Placeme
     if not 0 < half_extent < math.inf:
         raise GeometryError(f"a sketch cannot be scaled to half extent {half_extent}")
     scale = box.size / (2 * half_extent)
-    if scale < sys.float_info.min:
+    if box.size == 0 or scale < sys.float_info.min:
         raise GeometryError("a sketch of no extent cannot be scaled to a standard size")
     placed = sketch.moved(1 / scale, (-box.center[0] / scale, -box.center[1] / scale))
     return replace(placed, units=None), Placement(box.center, scale, sketch.units)

@@ -45,7 +45,7 @@ class Sketch:
 
     def __post_init__(self) -> None:
         if self.units is not None and self.units not in MM_PER_UNIT:
-            raise GeometryError(f"'{self.units}' is not a unit we know; use one of {', '.join(MM_PER_UNIT)}")
+            raise GeometryError(f"{str(self.units)[:20]!r} is not a unit we know; use one of {', '.join(MM_PER_UNIT)}")
         for constraint in self.constraints:
             for ref in constraint.refs:
                 if ref.primitive is None:

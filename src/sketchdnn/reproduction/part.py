@@ -22,7 +22,7 @@ from sketchdnn.evaluation.protocol import Protocol
 from sketchdnn.evaluation.report import REPORT, load_report
 from sketchdnn.evaluation.run import Run as Judge
 from sketchdnn.evaluation.wording import plain
-from sketchdnn.formats import FormatError
+from sketchdnn.formats import FormatError, quoted
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.geometry import SketchError
 from sketchdnn.systems import System, from_pretrained, save_pretrained, to_table
@@ -93,7 +93,7 @@ def load_result(folder: Path) -> Result:
         if not isinstance(training.get(name), kind):
             raise FormatError(folder / TRAINING, f"is no record of a training: it has no {name}")
     if training["name"].partition(":")[0] not in LABELS:
-        raise FormatError(folder / TRAINING, f"is of a system that is none, {training['name']}")
+        raise FormatError(folder / TRAINING, f"is of a system that is none, {quoted(training['name'])}")
     return Result(training["name"], folder, training, load_report(folder / REPORTS), grid)
 
 

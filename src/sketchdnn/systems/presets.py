@@ -14,6 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sketchdnn.formats import quoted
+
 from .registry import entry
 from .system import System
 from .tables import ConfigError, from_table
@@ -80,7 +82,7 @@ def _load(name: str | Path) -> Preset:
 def _preset(path: Path, table: Mapping[str, Any]) -> Preset:
     for section in table:
         if section not in _SECTIONS:
-            raise ConfigError(f"{path}: '{section}' is no section; there are {', '.join(_SECTIONS)}")
+            raise ConfigError(f"{path}: '{quoted(section)}' is no section; there are {', '.join(_SECTIONS)}")
     for section in _SECTIONS:
         if not isinstance(table.get(section, {}), Mapping):
             raise ConfigError(f"{path}: [{section}] must be a table of settings")

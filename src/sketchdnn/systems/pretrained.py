@@ -21,6 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from sketchdnn.formats import quoted
 from sketchdnn.formats.atomic import new_file_mode, replacing
 from sketchdnn.geometry import SketchError
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
@@ -85,12 +86,12 @@ def from_pretrained(model: str | Path = BUNDLED) -> System:
     try:
         system = build(facts["system"], facts["config"], str(folder / _CONFIG))
     except (KeyError, ConfigError) as error:
-        raise PretrainedError(f"{folder}: its {_CONFIG} does not describe a model ({error})") from error
+        raise PretrainedError(f"{folder}: its {_CONFIG} does not describe a model ({quoted(error)})") from error
     try:
         system.load_state_dict(_restored(_tensors(folder, facts.get("sha256"))))
     except (RuntimeError, KeyError) as error:
         first = (str(error).splitlines() or [""])[0]
-        raise PretrainedError(f"{folder}: the weights do not fit the configuration ({first})") from error
+        raise PretrainedError(f"{folder}: the weights do not fit the configuration ({quoted(first)})") from error
     system.known = _known(folder, facts.get("known"))
     return system.eval()
 
@@ -136,7 +137,7 @@ def _facts(folder: Path) -> dict[str, Any]:
     try:
         facts = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise PretrainedError(f"{folder}: no model is there, its {_CONFIG} cannot be read ({error})") from error
+        raise PretrainedError(f"{folder}: no model is there, its {_CONFIG} cannot be read ({quoted(error)})") from error
     version = facts.get("representation") if isinstance(facts, dict) else None
     if version != REPRESENTATION_VERSION:
         raise PretrainedError(
@@ -178,7 +179,7 @@ def _tensors(folder: Path, recorded: object) -> dict[str, Tensor]:
             tensors |= load_file(folder / name)
         return tensors
     except (OSError, SafetensorError) as error:
-        raise PretrainedError(f"{folder}: its weights cannot be read ({error})") from error
+        raise PretrainedError(f"{folder}: its weights cannot be read ({quoted(error)})") from error
 
 
 def _shards(folder: Path) -> list[str]:
@@ -189,7 +190,7 @@ def _shards(folder: Path) -> list[str]:
         index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
         return sorted({Path(name).name for name in index["weight_map"].values()})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise PretrainedError(f"{folder}: its {_INDEX} cannot be read ({error})") from error
+        raise PretrainedError(f"{folder}: its {_INDEX} cannot be read ({quoted(error)})") from error
 
 
 def _hash(folder: Path, names: list[str]) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sketchdnn.formats import quoted
+
 from .latent import LatentConfig, LatentDiffusion
 from .sketchdnn import SketchDNN, SketchDNNConfig, SketchDNNPos
 from .sketchdnn_cat import SketchDNNCat, SketchDNNCatConfig
@@ -36,7 +38,7 @@ SYSTEMS: Mapping[str, Entry] = {
 def entry(name: object) -> Entry:
     """The system of that name."""
     if not isinstance(name, str) or name not in SYSTEMS:
-        raise ConfigError(f"'{name}' is no system; use one of {', '.join(SYSTEMS)}")
+        raise ConfigError(f"'{quoted(name)}' is no system; use one of {', '.join(SYSTEMS)}")
     return SYSTEMS[name]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from sketchdnn.formats import quoted
 from sketchdnn.geometry import SketchError
 
 # Where a setting may be one of several dataclasses, this key says which, by its name without "Config".
@@ -42,13 +43,13 @@ def to_table(config: Any) -> dict[str, Any]:
 def from_table(config: type[Config], table: object, where: str) -> Config:
     """The dataclass that a table describes; what it leaves out has its default. `where` begins every complaint."""
     if not isinstance(table, Mapping):
-        raise ConfigError(f"{where} must be a table of settings, not {table!r}")
+        raise ConfigError(f"{where} must be a table of settings, not {quoted(repr(table))}")
     hints = get_type_hints(config)
     names = [field.name for field in fields(config)]  # type: ignore[arg-type]
     values = {}
     for name, value in table.items():
         if name not in names:
-            raise ConfigError(f"{where}: '{name}' is no setting; there are {', '.join(names)}")
+            raise ConfigError(f"{where}: '{quoted(name)}' is no setting; there are {', '.join(names)}")
         values[name] = _value(hints[name], value, f"{where}: {name}")
     try:
         return config(**values)
@@ -64,14 +65,16 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         return from_table(hint, value, where)  # type: ignore[arg-type]
     if get_origin(hint) is Literal:
         if value not in get_args(hint):
-            raise ConfigError(f"{where} must be one of {', '.join(map(str, get_args(hint)))}, not {value!r}")
+            raise ConfigError(
+                f"{where} must be one of {', '.join(map(str, get_args(hint)))}, not {quoted(repr(value))}"
+            )
         return value
     if get_origin(hint) is tuple:
         return _tuple(get_args(hint), value, where)
     wanted = (int, float) if hint is float else (hint,)
     # A bool is an int to Python, but not to whoever wrote the file.
     if not isinstance(value, wanted) or (isinstance(value, bool) and hint is not bool):
-        raise ConfigError(f"{where} must be {_ARTICLE.get(hint, hint)}, not {value!r}")
+        raise ConfigError(f"{where} must be {_ARTICLE.get(hint, hint)}, not {quoted(repr(value))}")
     return float(value) if hint is float else value
 
 
@@ -89,7 +92,7 @@ def _one_of(options: list[Any], value: Any, where: str) -> Any:
 
 def _tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple) or len(value) != len(hints):
-        raise ConfigError(f"{where} must be a list of {len(hints)} values, not {value!r}")
+        raise ConfigError(f"{where} must be a list of {len(hints)} values, not {quoted(repr(value))}")
     return tuple(_value(hint, item, where) for hint, item in zip(hints, value, strict=True))
 
 

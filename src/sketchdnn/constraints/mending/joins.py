@@ -183,7 +183,7 @@ class _Curves:
     def nearest(self, place: Floats, owner: int, within: float) -> int | None:
         """The curve that comes nearest to a place, other than its owner, if one passes it that close."""
         offset = place - self.start
-        share = np.sum(offset * self.along, axis=1) / np.sum(self.along**2, axis=1)
+        share = np.sum(offset * self.along, axis=1) / np.maximum(np.sum(self.along**2, axis=1), 1e-300)
         length = np.hypot(*self.along.T)
         off = np.abs(self.along[:, 0] * offset[:, 1] - self.along[:, 1] * offset[:, 0]) / length
         off[(share < 0) | (share > 1)] = np.inf

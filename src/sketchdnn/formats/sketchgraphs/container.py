@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.formats.found import FormatError, Skipped
+from sketchdnn.formats.found import FormatError, Skipped, quoted
 
 from .ops import PickleError, load_plain
 
@@ -186,7 +186,7 @@ def _ids(path: Path, data: memoryview | None, count: int) -> NDArray[np.generic]
     except _NO_ARRAY as error:
         raise FormatError(path, "has damaged sketch names") from error
     if ids is None:
-        raise FormatError(path, f"should name {count} sketches, but its names are {dtype} of shape {shape}")
+        raise FormatError(path, f"should name {count} sketches, but its names are {quoted(dtype)} of shape {shape}")
     return ids
 
 
