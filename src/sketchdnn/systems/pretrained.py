@@ -29,6 +29,7 @@ from .known import Known, read_known, write_known
 from .registry import build
 from .system import System
 from .tables import ConfigError, to_table
+from .threads import patient_threads
 
 BUNDLED = "ours"
 # The library counts 16 MB as 16·10⁶ bytes, below our limit of 16 MiB with its header.
@@ -86,7 +87,8 @@ def from_pretrained(model: str | Path = BUNDLED) -> System:
     except (KeyError, ConfigError) as error:
         raise PretrainedError(f"{folder}: its {_CONFIG} does not describe a model ({error})") from error
     try:
-        system.load_state_dict(_restored(_tensors(folder, facts.get("sha256"))))
+        with patient_threads():
+            system.load_state_dict(_restored(_tensors(folder, facts.get("sha256"))))
     except (RuntimeError, KeyError) as error:
         first = (str(error).splitlines() or [""])[0]
         raise PretrainedError(f"{folder}: the weights do not fit the configuration ({first})") from error
