@@ -15,7 +15,6 @@ from sketchdnn.generation.engine import (
     Engine,
     chunk_size,
     compiled,
-    on_device,
     precision,
 )
 from sketchdnn.geometry import SketchError
@@ -134,25 +133,10 @@ def test_batches_are_as_the_device_likes_them() -> None:
     assert chunk_size(torch.device("cpu")) == CHUNK < GPU_CHUNK == chunk_size(torch.device("cuda"))
 
 
-@pytest.mark.parametrize(
-    ("device", "words"),
-    [("tpu", "cpu, cuda or cuda:1"), ("cpu:3", "cpu, cuda or cuda:1"), ("cuda:x", "cpu, cuda or cuda:1")],
-)
-def test_a_device_that_is_none_is_refused(system: System, device: str, words: str) -> None:
-    with pytest.raises(SketchError, match=words):
-        on_device(system, device)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_an_absent_gpu_is_refused(system: System) -> None:
-    with pytest.raises(SketchError, match="no CUDA device"):
-        on_device(system, "cuda")
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_on_a_gpu_sketches_do_not_depend_on_what_is_asked_for_beside_them() -> None:
     """Kinds are equal and coordinates agree to 1e-3 of the size for 99 of 100 sketches."""
-    gpu = on_device(from_pretrained(), "cuda")
+    gpu = from_pretrained(device="cuda")
     whole = [drawing.sketch for drawing in draw(gpu, 400, size=2.0)]
     parts = [drawing.sketch for first in range(0, 400, 50) for drawing in draw(gpu, 50, first=first, size=2.0)]
     alike = sum(_alike(a.primitives, b.primitives) for a, b in zip(whole, parts, strict=True))

@@ -12,8 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sketchdnn.formats import Conversion, Found, Skipped, convert, shown
 from sketchdnn.geometry import MM_PER_UNIT
-
-from .values import length
+from sketchdnn.geometry.quantities import length
 
 _MOST_REASONS = 20
 

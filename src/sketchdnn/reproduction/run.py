@@ -18,8 +18,8 @@ from sketchdnn.formats import scan
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.generation.files import make_folder
 from sketchdnn.geometry import Sketch
+from sketchdnn.systems.devices import find_device
 from sketchdnn.training.loop import OnReport
-from sketchdnn.training.start import chosen_device
 
 from .forms import as_csv, as_latex, as_markdown
 from .names import SIX, label_of
@@ -50,7 +50,7 @@ def prepared(
     extractor: Callable[[str], Extractor] | None = None,
 ) -> Reproduction:
     """All that can be refused is refused here; nothing is written. `extractor` is for tests only."""
-    device = chosen_device(request.device)
+    device = find_device(request.device)
     judged = JudgeRequest(
         data=request.data,
         settings=request.settings,
