@@ -10,7 +10,7 @@ from rich.console import Console
 
 from sketchdnn.geometry import SketchError
 
-from . import bench_constraints, bench_drawing, bench_generate
+from . import bench_api, bench_constraints, bench_drawing, bench_generate
 from .page import check_file, of_model, write_page
 
 bench = typer.Typer(help="Measure how fast and how good things are.", no_args_is_help=True)
@@ -18,6 +18,7 @@ bench = typer.Typer(help="Measure how fast and how good things are.", no_args_is
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the command line."""
+    bench_api.add(bench)
     bench_constraints.add(bench)
     bench_drawing.add(bench)
     bench_generate.add(bench)

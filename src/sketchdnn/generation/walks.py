@@ -102,7 +102,7 @@ def walk_all(
 
     for first in batches:
         some = walks[first : first + chunk]
-        padded = [*some, *[some[-1]] * (batch_size(len(some), chunk, device) - len(some))]
+        padded = [*some, *[some[-1]] * (batch_size(system, len(some), chunk) - len(some))]
         numbers = torch.tensor([walk.noise for walk in padded], device=device)
         with torch.inference_mode(), quick(system):
             batch = system.sample(

@@ -10,6 +10,7 @@ from .errors import SketchError
 from .primitives import Kind
 from .sketch import MM_PER_UNIT
 
+_KINDS = ", ".join(kind.label for kind in Kind)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -68,9 +69,7 @@ def kind_counts(asked: str | Mapping[str, int] | Mapping[Kind, int], option: str
     for name, number in _pairs(asked, option):
         kind = _kind(name)
         if kind is None:
-            raise SketchError(
-                f"'{name}' in {option} is no kind of primitive; use {', '.join(kind.label for kind in Kind)}"
-            )
+            raise SketchError(f"'{name}' is no kind of primitive; {option} is such as line=8,circle=2 (of {_KINDS})")
         if kind in counts:
             raise SketchError(f"{option} names {kind.label} twice")
         counts[kind] = number
@@ -81,9 +80,8 @@ def _pairs(asked: str | Mapping[str, int] | Mapping[Kind, int], option: str) -> 
     if not isinstance(asked, str):
         return list(asked.items())
     found = [re.fullmatch(r"\s*(\w+)\s*=\s*(\d{1,9})\s*", part) for part in asked.split(",")]
-    kinds = ", ".join(kind.label for kind in Kind)
     if not all(found):
-        raise SketchError(f"{option} is such as line=8,circle=2 (of {kinds}), not '{asked}'")
+        raise SketchError(f"{option} is such as line=8,circle=2 (of {_KINDS}), not '{asked}'")
     return [(match[1], int(match[2])) for match in found if match]
 
 
