@@ -21,6 +21,7 @@ from sketchdnn.generation.engine import chunk_size, compiled, quick
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import SketchError
 from sketchdnn.systems import System, from_pretrained, load_preset
+from sketchdnn.systems.devices import find_device
 
 AS_USED, EAGER = "as used", "eager float32"
 BUNDLED, PAPER = "the bundled model", "the paper's network, untrained"
@@ -105,6 +106,7 @@ def time_generate(
     """
     if count < 1 or paper_steps < 1 or (batch is not None and batch < 1):
         raise SketchError("the numbers of sketches and steps to time are at least 1")
+    device = find_device(device)
     on_stage("loading")
     system = from_pretrained(model, device)
     batch = min(batch or chunk_size(torch.device(device)), count)
