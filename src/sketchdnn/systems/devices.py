@@ -25,10 +25,10 @@ def find_device(asked: str = AUTO, local: int | None = None) -> str:
     if kind == "cpu" or (kind == AUTO and not torch.cuda.is_available()):
         return "cpu"
     if not torch.cuda.is_available():
-        raise SketchError("no CUDA device is here that PyTorch can use; use --device cpu or auto")
+        raise SketchError(f"there is no '{asked}' here: no CUDA device that PyTorch can use; use cpu or auto")
     index = int(number) if number else local
     if (index or 0) >= torch.cuda.device_count():
         raise SketchError(
-            f"there is no cuda:{index} here, only {torch.cuda.device_count()} such devices from cuda:0 on"
+            f"there is no 'cuda:{index}' here, only {torch.cuda.device_count()} such devices from cuda:0 on"
         )
     return "cuda" if index is None else f"cuda:{index}"
