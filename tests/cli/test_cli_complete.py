@@ -151,7 +151,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
         (["--format", "step"], "'step' is no format"),
         (["--primitives", "3"], "primitives in all, not 3"),
         (["--primitives", "8..40"], "not 8..40"),
-        (["--device", "tpu"], "not 'tpu'"),
+        (["--device", "tpu"], "'tpu' is no device"),
     ],
 )
 def test_what_cannot_be_done_is_a_sentence(

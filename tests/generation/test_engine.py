@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 
-from sketchdnn.generation import draw
+from sketchdnn.bench.api import are_alike, count_alike
+from sketchdnn.generation import Conditions, draw
 from sketchdnn.generation.engine import (
     CHUNK,
     GPU_CHUNK,
     Ask,
     Engine,
+    batch_size,
     chunk_size,
     compiled,
-    on_device,
     precision,
 )
 from sketchdnn.geometry import SketchError
@@ -56,6 +59,67 @@ def test_neither_place_nor_neighbours_matter(system: System) -> None:
 
 def test_neither_place_nor_neighbours_matter_to_the_bundled_model() -> None:
     in_any_company(from_pretrained(), steps=2)
+
+
+def rows_of_batches(system: System, count: int, **options: Any) -> list[int]:
+    """How many rows each batch has that a request is drawn in."""
+    rows: list[int] = []
+
+    class Counting(type(system)):  # type: ignore[misc]
+        def sample(self, noise: Any, **asked: Any) -> SketchBatch:
+            batch: SketchBatch = super().sample(noise, **asked)
+            rows.append(len(batch))
+            return batch
+
+    counted = Counting(system.config).eval()
+    counted.load_state_dict(system.state_dict())
+    batch_size(counted, 1, CHUNK)  # tries them out
+    for count_of_two in (2, 4, 8):
+        batch_size(counted, count_of_two, CHUNK)
+    rows.clear()
+    list(draw(counted, count, **options))
+    return rows
+
+
+def test_small_requests_are_drawn_in_small_batches(system: System) -> None:
+    assert rows_of_batches(system, 1, steps=3) == [1]
+    assert rows_of_batches(system, 3, steps=3) == [4]
+    assert rows_of_batches(system, CHUNK + 2, steps=3) == [CHUNK, 2]
+
+
+def test_attempts_ahead_are_drawn_as_they_pay(system: System) -> None:
+    """Twice as many rows each time, not sixteen at once; and all that the best is chosen of."""
+    never = Conditions(aspect=(1e-9, 2e-9))
+    assert rows_of_batches(system, 1, steps=2, conditions=never) == [1, 1, 2, 4, 8, 8]
+    assert rows_of_batches(system, 1, steps=2, conditions=Conditions(best_of=4)) == [4]
+
+
+def test_conditions_choose_the_same_attempt_in_any_batch(system: System) -> None:
+    for conditions in (Conditions(aspect=(0.9, 1.2)), Conditions(aspect=(0.9, 1.2), best_of=2)):
+        together = list(draw(system, 8, steps=3, conditions=conditions))
+        assert max(drawing.attempts for drawing in together) > 2
+        alone = [next(draw(system, 1, first=number, steps=3, conditions=conditions)) for number in range(8)]
+        assert alone == together
+
+
+class RoundsOtherwise(SketchDNN):
+    """A processor on which batches of fewer than eight round otherwise."""
+
+    def sample(self, noise: object, **options: object) -> SketchBatch:
+        batch = super().sample(noise, **options)  # type: ignore[arg-type]
+        return replace(batch, params=batch.params * (1 + 1e-6)) if len(batch) < 8 else batch
+
+
+def test_a_size_that_rounds_otherwise_is_not_used(system: System) -> None:
+    other = RoundsOtherwise(system.config).eval()
+    other.load_state_dict(system.state_dict())
+    assert [batch_size(other, count, CHUNK) for count in (1, 3, 8, 9)] == [8, 8, 8, CHUNK]
+    assert [batch_size(system, count, CHUNK) for count in (1, 3, 8, 9)] == [1, 4, 8, CHUNK]
+
+
+@pytest.mark.slow
+def test_a_thousand_sketches_are_alike_in_batches_of_one_and_sixteen() -> None:
+    assert count_alike(from_pretrained(), 1_000) >= 990
 
 
 def test_steps_are_heard_with_what_they_are_steps_of(system: System) -> None:
@@ -134,38 +198,11 @@ def test_batches_are_as_the_device_likes_them() -> None:
     assert chunk_size(torch.device("cpu")) == CHUNK < GPU_CHUNK == chunk_size(torch.device("cuda"))
 
 
-@pytest.mark.parametrize(
-    ("device", "words"),
-    [("tpu", "cpu, cuda or cuda:1"), ("cpu:3", "cpu, cuda or cuda:1"), ("cuda:x", "cpu, cuda or cuda:1")],
-)
-def test_a_device_that_is_none_is_refused(system: System, device: str, words: str) -> None:
-    with pytest.raises(SketchError, match=words):
-        on_device(system, device)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_an_absent_gpu_is_refused(system: System) -> None:
-    with pytest.raises(SketchError, match="no CUDA device"):
-        on_device(system, "cuda")
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_on_a_gpu_sketches_do_not_depend_on_what_is_asked_for_beside_them() -> None:
     """Kinds are equal and coordinates agree to 1e-3 of the size for 99 of 100 sketches."""
-    gpu = on_device(from_pretrained(), "cuda")
+    gpu = from_pretrained(device="cuda")
     whole = [drawing.sketch for drawing in draw(gpu, 400, size=2.0)]
     parts = [drawing.sketch for first in range(0, 400, 50) for drawing in draw(gpu, 50, first=first, size=2.0)]
-    alike = sum(_alike(a.primitives, b.primitives) for a, b in zip(whole, parts, strict=True))
+    alike = sum(are_alike(a, b) for a, b in zip(whole, parts, strict=True))
     assert alike >= 0.99 * len(whole)
-
-
-def _alike(a: Sequence[object], b: Sequence[object]) -> bool:
-    if [type(p) for p in a] != [type(p) for p in b]:
-        return False
-    pairs = zip(map(_numbers, a), map(_numbers, b), strict=True)
-    return all(abs(x - y) <= 2e-3 for p, q in pairs for x, y in zip(p, q, strict=True))  # of a size of 2
-
-
-def _numbers(primitive: object) -> list[float]:
-    values = [getattr(primitive, name) for name in ("start", "end", "center", "at") if hasattr(primitive, name)]
-    return [number for value in values for number in value] + [getattr(primitive, "radius", 0.0)]

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from sketchdnn import SketchDNN
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry import Kind, Sketch, SketchError, bounds
 from sketchdnn.systems import load_preset
 
 
@@ -51,6 +51,18 @@ def test_conditions_are_arguments(model: SketchDNN) -> None:
     ranges = {"line": 6, "circle": 0, "arc": 0}
     counts = {len(sketch) for sketch in model.generate(12, primitives=(9, 10), kinds=ranges, **both)}
     assert counts == {9, 10}
+
+
+def test_the_words_of_the_command_line_are_understood(model: SketchDNN) -> None:
+    words = model.generate(2, seed=1, steps=5, kinds="line=6,circle=0,arc=0", primitives="9..10", size="4in")
+    values = model.generate(
+        2, seed=1, steps=5, kinds={"lines": 6, Kind.CIRCLE: 0, Kind.ARC: 0}, primitives=(9, 10), size=4, units="in"
+    )
+    assert words == values
+    assert (words[0].units, round(bounds(words[0]).size, 9)) == ("in", 4.0)
+    for wrong in ({"size": "four inches"}, {"size": "-1mm"}, {"units": "furlong"}, {"kinds": "line"}):
+        with pytest.raises(SketchError, match=r"size is a length|no unit|kinds is such as"):
+            model.generate(1, **wrong)  # type: ignore[arg-type]
 
 
 def test_drawings_come_one_by_one_with_an_account(model: SketchDNN) -> None:

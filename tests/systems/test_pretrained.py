@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from sketchdnn.geometry import SketchError
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
+from sketchdnn.systems import load_preset
 from sketchdnn.systems.pretrained import (
     PretrainedError,
     bundled_names,
+    check_drawing,
     from_pretrained,
     model_hash,
     save_pretrained,
@@ -149,3 +152,14 @@ def test_the_bundled_model_is_small_and_whole() -> None:
     sizes = [file.stat().st_size for file in (Path(sketchdnn.__file__).parent / "weights" / "ours").iterdir()]
     assert max(sizes) <= 16 * MEBIBYTE
     assert sum(sizes) <= 48_000_000
+
+
+def test_what_a_model_cannot_do_is_refused_before_its_weights_are_read(tmp_path: Path) -> None:
+    save_pretrained(load_preset("tiny", "vitruvion").make(), tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(SketchError, match="cannot draw with ddim"):
+        check_drawing(tmp_path, "ddim")
+    with pytest.raises(SketchError, match="1 to 2000 steps"):
+        check_drawing("ours", None, 2001)
+    with pytest.raises(SketchError, match="is no device"):
+        from_pretrained(tmp_path, "abacus")

@@ -17,10 +17,11 @@ from rich.table import Table
 
 from sketchdnn.diffusion import seeded_noise
 from sketchdnn.generation import draw
-from sketchdnn.generation.engine import chunk_size, compiled, on_device, quick
+from sketchdnn.generation.engine import chunk_size, compiled, quick
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import SketchError
 from sketchdnn.systems import System, from_pretrained, load_preset
+from sketchdnn.systems.devices import find_device
 
 AS_USED, EAGER = "as used", "eager float32"
 BUNDLED, PAPER = "the bundled model", "the paper's network, untrained"
@@ -105,8 +106,9 @@ def time_generate(
     """
     if count < 1 or paper_steps < 1 or (batch is not None and batch < 1):
         raise SketchError("the numbers of sketches and steps to time are at least 1")
+    device = find_device(device)
     on_stage("loading")
-    system = on_device(from_pretrained(model), device)
+    system = from_pretrained(model, device)
     batch = min(batch or chunk_size(torch.device(device)), count)
     timings = [
         _as_used(system, count, steps, device, on_stage),
@@ -116,7 +118,7 @@ def time_generate(
         del system
         _empty(device)
         torch.manual_seed(0)
-        system = on_device(load_preset("paper").make().eval(), device)
+        system = load_preset("paper").make().eval().to_device(device)
         total = system.max_steps or paper_steps
         few = min(paper_steps, total)
         timings += [_loop(system, PAPER, way, count, total, few, batch, device, on_stage) for way in (AS_USED, EAGER)]

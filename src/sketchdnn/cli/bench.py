@@ -10,7 +10,7 @@ from rich.console import Console
 
 from sketchdnn.geometry import SketchError
 
-from . import bench_constraints, bench_drawing, bench_generate
+from . import bench_api, bench_constraints, bench_drawing, bench_generate
 from .page import check_file, of_model, write_page
 
 bench = typer.Typer(help="Measure how fast and how good things are.", no_args_is_help=True)
@@ -18,6 +18,7 @@ bench = typer.Typer(help="Measure how fast and how good things are.", no_args_is
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the command line."""
+    bench_api.add(bench)
     bench_constraints.add(bench)
     bench_drawing.add(bench)
     bench_generate.add(bench)
@@ -49,7 +50,7 @@ def prepare(
 
 @bench.command(epilog="Example: sketchdnn bench step --device cuda --batch 4096")
 def step(
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     batch: Annotated[int, typer.Option(min=1, help="Sketches in the step.")] = 4096,
     rows: Annotated[int, typer.Option(min=1, help="Rows of a sketch.")] = 16,
     network_batch: Annotated[
@@ -60,7 +61,9 @@ def step(
 ) -> None:
     """Time one reverse diffusion step against the forward pass of the paper's network; exit code 1 if it is felt."""
     from sketchdnn.bench.step import ALLOWED, time_step
+    from sketchdnn.systems.devices import find_device
 
+    device = find_device(device)
     timing = time_step(device, batch, rows, network_batch, repeats)
     console = Console()
     console.print(timing.table())
@@ -70,7 +73,7 @@ def step(
 
 @bench.command(epilog="Example: sketchdnn bench train --device cuda --out docs/results/training_speed.md")
 def train(
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     preset: Annotated[
         list[str] | None, typer.Option(help="Presets to time; may be repeated.", show_default="paper and ours; tiny")
     ] = None,
@@ -87,8 +90,10 @@ def train(
 ) -> None:
     """Train at several batch sizes, beside a plain eager float32 loop and the device's fastest matrix product."""
     from sketchdnn.bench.train import time_train
+    from sketchdnn.systems.devices import find_device
 
     check_file(out)
+    device = find_device(device)
     small = device == "cpu"
     presets = preset or (["tiny"] if small else ["paper", "ours"])
     batches = batch or ([32] if small else [2048, 4096, 8192, 16384])
@@ -112,7 +117,7 @@ def _command(device: str, presets: list[str], batches: list[int], eager: list[in
 
 @bench.command(epilog="Example: sketchdnn bench raster --device cuda --data prepared --out docs/results/raster.md")
 def raster(
-    device: Annotated[str, typer.Option(help="cpu (one core), cuda, cuda:1, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu (one core), cuda, …")] = "auto",
     count: Annotated[int, typer.Option(min=1, help="Pictures to draw.")] = 10_000,
     plotted: Annotated[int, typer.Option(min=1, help="… and how many of them with matplotlib.")] = 100,
     data: Annotated[
@@ -126,8 +131,10 @@ def raster(
 ) -> None:
     """Draw sketches as a score sees them, against a matplotlib loop as the authors draw them."""
     from sketchdnn.bench.raster import time_raster
+    from sketchdnn.systems.devices import find_device
 
     check_file(out)
+    device = find_device(device)
     with Console(stderr=True).status("…") as status:
         timing = time_raster(device, count, plotted, data, repeats, status.update)
     Console().print(timing.table())
@@ -143,7 +150,7 @@ def samplers(
         Path, typer.Option(help="A corpus that `sketchdnn prepare` made.", show_default=False, readable=False)
     ],
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     count: Annotated[int, typer.Option(min=6, help="Sketches to draw with each.")] = 10_000,
     way: Annotated[
         list[str] | None, typer.Option(help="A sampler and its steps, as ddim:50; may be repeated.", show_default="all")
@@ -160,13 +167,14 @@ def samplers(
     from sketchdnn.bench.samplers import WAYS, score_samplers
     from sketchdnn.data.loader import Dataset
     from sketchdnn.evaluation.inception import find_inception, load_inception
-    from sketchdnn.generation.engine import on_device
     from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
 
     ways = [_way(words) for words in way] if way else WAYS
     check_file(out)
+    device = find_device(device)
     dataset = Dataset.open(data)
-    system = on_device(from_pretrained(model), device)
+    system = from_pretrained(model, device)
     extractor = load_inception(find_inception(inception), device)
     with Console(stderr=True).status("…") as status:
         scored = score_samplers(system, dataset, extractor, ways, count, status.update)
@@ -188,7 +196,7 @@ def _way(words: str) -> tuple[str, int]:
 @bench.command(epilog="Example: sketchdnn bench conditions --device cuda --out docs/results/conditions.md")
 def conditions(
     model: Annotated[str, typer.Option(help="A model folder, OWNER/NAME on the Hub, or a bundled one.")] = "ours",
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     requests: Annotated[int, typer.Option(min=1, help="Requests of each sort.")] = 500,
     steps: Annotated[int, typer.Option(min=1, help="Steps of the sampler.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
@@ -198,11 +206,12 @@ def conditions(
 ) -> None:
     """Ask for numbers of primitives, kinds and closed profiles, and count how often they are drawn."""
     from sketchdnn.bench.conditions import measure_conditions
-    from sketchdnn.generation.engine import on_device
     from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
 
     check_file(out)
-    system = on_device(from_pretrained(model), device)
+    device = find_device(device)
+    system = from_pretrained(model, device)
     with Console(stderr=True).status("…") as status:
         measured = measure_conditions(system, requests, seed=seed, steps=steps, on_stage=status.update)
     Console().print(measured.table())

@@ -31,7 +31,7 @@ def completion(
     best_of: Annotated[int, typer.Option(min=1, help="Completions of each, of which the best counts.")] = 8,
     steps: Annotated[int, typer.Option(min=1, help="Denoising steps.")] = 50,
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     draws: Annotated[Path | None, typer.Option(help=_KEPT, show_default=False, readable=False)] = None,
     only_draw: Annotated[bool, typer.Option("--only-draw", help="Stop when it is drawn, and judge elsewhere.")] = False,
     out: Annotated[
@@ -44,12 +44,13 @@ def completion(
     """Hide half of the primitives of test sketches and have them completed, both ways, the frame known and unknown."""
     from sketchdnn.bench.completion import draw_completions, judge_completions, plan_completion
     from sketchdnn.bench.completion_figure import write_figure
-    from sketchdnn.generation.engine import on_device
     from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
 
+    device = find_device(device)
     _check(out, draws, only_draw)
     task = plan_completion(data, sketches=sketches, best_of=best_of, steps=steps)
-    system = on_device(from_pretrained(model), device)
+    system = from_pretrained(model, device)
     with Console(stderr=True).status("…") as status:
         drawn, seconds = draw_completions(system, task, draws, status.update)
         if only_draw:
@@ -78,7 +79,7 @@ def failures(
         typer.Option(help="A prepared corpus whose test split to count too.", show_default=False, readable=False),
     ] = None,
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     draws: Annotated[Path | None, typer.Option(help=_KEPT, show_default=False, readable=False)] = None,
     only_draw: Annotated[bool, typer.Option("--only-draw", help="Stop when it is drawn, and judge elsewhere.")] = False,
     out: Annotated[
@@ -87,14 +88,15 @@ def failures(
 ) -> None:
     """Count the paper's failure cases: what a model draws, raw and repaired, and the authors' sampler with weights."""
     from sketchdnn.bench.failures import WEIGHTS, count_failures, draw_failures
-    from sketchdnn.generation.engine import on_device
     from sketchdnn.generation.repairs import cores
     from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
 
+    device = find_device(device)
     _check(out, draws, only_draw)
     if weight and not min(weight) > 0:
         raise SketchError(f"the weight of a prediction is above zero, not {min(weight):g}")
-    system = on_device(from_pretrained(model), device)
+    system = from_pretrained(model, device)
     with Console(stderr=True).status("…") as status:
         drawn, seconds = draw_failures(
             system, count=count, steps=steps, weights=weight or WEIGHTS, kept=draws, on_stage=status.update
@@ -118,18 +120,19 @@ def levels(
     count: Annotated[int, typer.Option(min=1, help="Test sketches to noise and draw again.")] = 500,
     steps: Annotated[int, typer.Option(min=1, help="Denoising steps of a whole walk.")] = 50,
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     out: Annotated[
         Path | None, typer.Option(help="Also write the result as Markdown.", show_default=False, readable=False)
     ] = None,
 ) -> None:
     """Noise real sketches to several levels and draw them again: at which level does a model go wrong?"""
     from sketchdnn.bench.levels import score_levels
-    from sketchdnn.generation.engine import on_device
     from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
 
     check_file(out)
-    system = on_device(from_pretrained(model), device)
+    device = find_device(device)
+    system = from_pretrained(model, device)
     with Console(stderr=True).status("…") as status:
         bench = score_levels(system, data, count=count, steps=steps, on_stage=status.update)
     Console().print(bench.table())

@@ -18,7 +18,7 @@ def add(bench: typer.Typer) -> None:
 
 
 def generate(
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     count: Annotated[
         int | None, typer.Option(min=1, help="Sketches to draw.", show_default="10,000; 16 on a CPU")
     ] = None,
@@ -36,8 +36,10 @@ def generate(
 ) -> None:
     """Draw sketches without writing them, beside a plain eager float32 loop of the same network."""
     from sketchdnn.bench.generate import time_generate
+    from sketchdnn.systems.devices import find_device
 
     check_file(out)
+    device = find_device(device)
     small = device == "cpu"
     count = count or (16 if small else 10_000)
     few = paper_steps or (2 if small else 100)

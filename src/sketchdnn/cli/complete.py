@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from sketchdnn.formats import shown
-from sketchdnn.geometry import SketchError
+from sketchdnn.geometry import SketchError, quantities
 
-from . import drawing, values
+from . import drawing
 from .reading import FLATTEN, AssumeUnits, Flatten, read_options
 
 # What a gallery shows the two in.
@@ -56,15 +56,15 @@ def complete(
         typer.Option(help="closing, corrected, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
     ] = None,
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     force: Annotated[bool, typer.Option("--force", help=drawing.FORCE)] = False,
     flatten: Flatten = FLATTEN,
     assume_units: AssumeUnits = None,
 ) -> None:
     """Finish a sketch: what is given stays exactly as it is, and the model adds the rest, in several ways."""
     # Refused first, since the rooms that draw take seconds to load.
-    rooms = None if room is None else values.span(room, "--room", "1..2")
-    wanted = None if primitives is None else values.whole_span(primitives, "--primitives", "8..16")
+    rooms = None if room is None else quantities.span(room, "--room", "1..2")
+    wanted = None if primitives is None else quantities.whole_span(primitives, "--primitives", "8..16")
     if count < 1:
         raise SketchError(f"--count must be at least 1, not {count}")
     console = drawing.stderr()
@@ -73,21 +73,22 @@ def complete(
 
     from sketchdnn.generation.complete import check_part
     from sketchdnn.generation.complete import complete as completions
-    from sketchdnn.generation.engine import on_device, precision
+    from sketchdnn.generation.engine import device_of, precision
     from sketchdnn.generation.files import check_formats, check_not_replaced, write_sketches
     from sketchdnn.generation.frames import check_room
     from sketchdnn.generation.repairs import cores
     from sketchdnn.render import Style
     from sketchdnn.representation.layout import MAX_PRIMITIVES
     from sketchdnn.systems import from_pretrained
-    from sketchdnn.systems.pretrained import model_hash
+    from sketchdnn.systems.pretrained import check_drawing, model_hash
     from sketchdnn.systems.sampling import sampler_of
 
     formats = check_formats(format.split(","))
     check_not_replaced(file, out, _STEM)
     check_part(part)
     low, high = check_room(rooms)
-    system = on_device(from_pretrained(model), device)
+    check_drawing(model, sampler, steps)
+    system = from_pretrained(model, device)
     asked: dict[str, Any] = {"seed": seed, "sampler": sampler_of(system, sampler), "steps": steps}
     asked |= {"way": way, "tries": tries, "repair": repair}
     facts = {
@@ -99,7 +100,7 @@ def complete(
         "room": [low, high],
         "primitives": wanted,
         "formats": formats,
-        "device": device,
+        "device": str(device_of(system)),
         "precision": precision(system),
         "seconds": {"loading": time.perf_counter() - begun},
     }

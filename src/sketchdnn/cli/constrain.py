@@ -14,12 +14,12 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 
 from sketchdnn.formats import Found, convert
 from sketchdnn.geometry import MM_PER_UNIT, Sketch, SketchError, bounds
+from sketchdnn.geometry.quantities import length
 
 from .constrained import Findings
 from .convert import report
 from .drawing import stderr
 from .reading import FLATTEN, AssumeUnits, Flatten, read_options
-from .values import length
 
 if TYPE_CHECKING:
     from sketchdnn.constraints.constrain import Constrained

@@ -11,9 +11,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sketchdnn.formats import Conversion, Found, convert, shown
 from sketchdnn.geometry import MM_PER_UNIT, Sketch
+from sketchdnn.geometry.quantities import length
 
 from .reading import FLATTEN, AssumeUnits, Flatten, read_options, report_reading, report_reasons
-from .values import length
 
 
 def register(app: typer.Typer) -> None:

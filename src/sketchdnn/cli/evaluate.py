@@ -95,7 +95,7 @@ def evaluate(
         Path | None,
         typer.Option(help="The FID Inception as a TorchScript file.", show_default="the one installed", readable=False),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, …")] = "auto",
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     cache: Annotated[
         Path | None,
         typer.Option(help="Folder for features of the corpus.", show_default="~/.cache/sketchdnn", readable=False),

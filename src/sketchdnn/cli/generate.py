@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from sketchdnn.formats import shown
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry import Sketch, SketchError, quantities
 
-from . import drawing, values
+from . import drawing
 
 _FRAMES = 40
 _CONDITIONS, _VARIATIONS = "Conditions, which may be combined", "Variations"
@@ -41,7 +41,7 @@ def generate(
         typer.Option(help="closing, corrected, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
     ] = None,
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     compile: Annotated[  # noqa: A002
         bool, typer.Option("--compile", help="On a GPU: quicker after a minute, for 100,000 sketches or more.")
     ] = False,
@@ -110,36 +110,37 @@ def generate(
     Several processes share the work: torchrun --nproc-per-node 8 -m sketchdnn generate …
     """
     asked = _asked(primitives, kinds, count_construction, construction, aspect, closed, unique, novel, best_of)
-    length, units = values.length(size or "100mm")
+    length, units = quantities.length(size or "100mm")
     # Refused first, since the rooms that draw take seconds to load.
     if count < 1:
         raise SketchError(f"--count must be at least 1, not {count}")
-    if compile and device == "cpu":
-        raise SketchError("--compile is for a GPU: name one with --device, or leave it out")
     original = _original(like, strength, size)
     begun = time.perf_counter()
 
     from sketchdnn.generation.conditions import Conditions
-    from sketchdnn.generation.engine import on_device, precision
+    from sketchdnn.generation.engine import device_of, precision
     from sketchdnn.generation.files import check_formats, check_not_replaced
     from sketchdnn.generation.generate import check_request
     from sketchdnn.generation.like import STRENGTH
     from sketchdnn.generation.repairs import cores
     from sketchdnn.generation.share import joined
     from sketchdnn.systems import from_pretrained
-    from sketchdnn.systems.pretrained import model_hash
-    from sketchdnn.systems.sampling import check_sampler, sampler_of
+    from sketchdnn.systems.devices import find_device
+    from sketchdnn.systems.pretrained import check_drawing, model_hash
+    from sketchdnn.systems.sampling import sampler_of
 
     formats = check_formats(format.split(","))
     if like is not None:
         check_not_replaced(like, out)
     check_request(count, seed, length, first)
-    check_sampler(sampler)
+    check_drawing(model, sampler, steps)
     conditions = Conditions(**asked)
+    if find_device(device) == "cpu" and compile:
+        raise SketchError("--compile is for a GPU: name one with --device, or leave it out")
     with joined() as share:
         if unique and not share.alone:
             raise SketchError("--unique compares every sketch with all before it: leave it out, or use one process")
-        system = on_device(from_pretrained(model), device, share.local)
+        system = from_pretrained(model, device, local=share.local)
         sampler = sampler_of(system, sampler)
         facts: dict[str, Any] = {
             "model": {"name": shown(model), "sha256": model_hash(model)},
@@ -153,7 +154,7 @@ def generate(
             "formats": formats,
             "conditions": _told(asked),
             "repair": repair,
-            "device": device,
+            "device": str(device_of(system)),
             "precision": precision(system),
             "seconds": {"loading": time.perf_counter() - begun},
         }
@@ -217,17 +218,17 @@ def _asked(
     """The fields of `Conditions` that were asked for."""
     asked: dict[str, Any] = {}
     if primitives is not None:
-        asked["primitives"] = values.whole_span(primitives, "--primitives", "8..16")
+        asked["primitives"] = quantities.whole_span(primitives, "--primitives", "8..16")
     if kinds is not None:
-        asked["kinds"] = values.kind_counts(kinds)
+        asked["kinds"] = quantities.kind_counts(kinds)
     if count_construction:
         if kinds is None:
             raise SketchError("--count-construction says what --kinds counts: name kinds as well, or leave it out")
         asked["count_construction"] = True
     if construction is not None:
-        asked["construction"] = values.span(construction, "--construction", "0.1..0.3")
+        asked["construction"] = quantities.span(construction, "--construction", "0.1..0.3")
     if aspect is not None:
-        asked["aspect"] = values.span(aspect, "--aspect", "0.5..2")
+        asked["aspect"] = quantities.span(aspect, "--aspect", "0.5..2")
     if best_of != 1:
         asked["best_of"] = best_of
     return asked | {name: True for name, on in (("closed", closed), ("unique", unique), ("novel", novel)) if on}

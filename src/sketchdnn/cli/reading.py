@@ -10,8 +10,7 @@ from rich.console import Console
 
 from sketchdnn.formats import DEFAULT_READING, ReadOptions
 from sketchdnn.geometry import MM_PER_UNIT
-
-from .values import length
+from sketchdnn.geometry.quantities import length
 
 _MOST_REASONS = 20
 FLATTEN = f"{DEFAULT_READING.flatten:g}mm"

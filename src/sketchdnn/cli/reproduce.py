@@ -62,7 +62,7 @@ def reproduce(
         Path | None,
         typer.Option(help="The FID Inception as a TorchScript file.", show_default="the one installed", readable=False),
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, …", show_default="a GPU if any")] = None,
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     cache: Annotated[
         Path | None,
         typer.Option(help="Folder for features of the corpus.", show_default="~/.cache/sketchdnn", readable=False),

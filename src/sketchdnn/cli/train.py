@@ -52,7 +52,7 @@ def train(
     ] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Peak rate.", show_default="the preset's")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Weights, order and noise follow from it.")] = 0,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, …", show_default="a GPU if any")] = None,
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in --out.")] = False,
     init_from: Annotated[
         Path | None, typer.Option(help="Start with the weights of this model.", show_default=False, readable=False)

@@ -15,10 +15,11 @@ from sketchdnn.data.loader import Dataset
 from sketchdnn.formats import FormatError, shown
 from sketchdnn.generation.files import make_folder
 from sketchdnn.generation.generate import SIZE, STEPS, check_request
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry import Sketch
 from sketchdnn.systems import System, from_pretrained
-from sketchdnn.systems.pretrained import model_hash
-from sketchdnn.systems.sampling import check_sampler, check_step_count, sampler_of
+from sketchdnn.systems.devices import find_device
+from sketchdnn.systems.pretrained import check_drawing, model_hash
+from sketchdnn.systems.sampling import check_sampler, sampler_of
 
 from .evaluate import Evaluation, evaluate, protocol_of
 from .features import Extractor, default_cache
@@ -71,21 +72,6 @@ def settings_from(
     return replace(settings, likelihood=likelihood)
 
 
-def device_named(name: str) -> str:
-    """The device to work on; `auto` is a GPU if there is one."""
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise SketchError(f"'{name}' is no device; use auto, cpu or cuda") from None
-    if device.type not in ("cpu", "cuda"):
-        raise SketchError(f"'{name}' is no device that we work on; use auto, cpu or cuda")
-    if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
-        raise SketchError(f"there is no '{name}' here; use --device cpu")
-    return name
-
-
 class Run:
     """A corpus and an extractor, opened once. `extractor` replaces the Inception, in tests only."""
 
@@ -100,7 +86,7 @@ class Run:
         check_request(request.settings.count, request.seed, SIZE)
         check_count(request.settings.count)
         self.request = request
-        self.device = device_named(request.device)
+        self.device = find_device(request.device)
         self.dataset = Dataset.open(request.data)
         test, train = self._counts()
         sizes_for(request.settings, request.settings.count, test, train)  # refuses a corpus that is too small
@@ -207,9 +193,9 @@ class Run:
 
     def _model(self, name: str, asked: str | None) -> tuple[System, str]:
         """The model on the CPU and the sampler it draws with; refuses one that cannot draw as asked."""
+        check_drawing(name, asked, self.request.steps)
         system = from_pretrained(name)
         sampler = sampler_of(system, asked)
-        check_step_count(self.request.steps, system.max_steps)
         return system, sampler
 
     def _samples(self, path: Path) -> Samples:

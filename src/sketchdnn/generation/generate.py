@@ -1,8 +1,9 @@
 """From a seed to sketches of a real size. Sketch i of a seed is the same whatever is asked for beside it.
 
 A sketch that is empty or not what was asked for is drawn anew, from other noise. Which attempt is kept depends on the
-sketch alone (and, if sketches are to be unique, on those before it), so rows of a batch that nobody needs draw attempts
-ahead.
+sketch alone (and, if sketches are to be unique, on those before it), so attempts may be drawn ahead, several in a
+batch. On a GPU rows to spare cost nothing, so all of them are attempts. On a CPU each row costs: as many attempts are
+drawn as were in vain so far, so at most about half of all rows are for nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from itertools import groupby
 from typing import Protocol
 
 from sketchdnn.diffusion.walk import Progress
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry import MM_PER_UNIT, Sketch, SketchError
 from sketchdnn.geometry.near import TOLERANCE
+from sketchdnn.geometry.quantities import length
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import System
 from sketchdnn.systems.sampling import check_step_count, sampler_of
@@ -63,7 +65,7 @@ def draw(
     seed: int = 0,
     steps: int = STEPS,
     sampler: str | None = None,
-    size: float = SIZE,
+    size: float | str = SIZE,
     units: str = UNITS,
     conditions: Conditions = NO_CONDITIONS,
     first: int = 0,
@@ -75,12 +77,15 @@ def draw(
 ) -> Iterator[Drawing]:
     """Sketches first..first+count−1 of a seed as their batches finish, the larger side of each `size` in `units`.
 
+    A `size` in words, such as "4in", says its unit itself.
+
     Memory is bounded, however many there are. `frames` moments are kept of how each came about. With `compile` a GPU
     is quicker, once it has compiled. `on_progress` hears how many sketches' worth of work is done.
 
     They come as the model drew them, which is what measurements are of; with `repair` each is repaired, on large
     batches by so many `workers`, and it is the repaired sketch that must be what was asked for.
     """
+    size, units = check_size(size, units)
     check_request(count, seed, size, first)
     sampler = sampler_of(system, sampler)
     check_step_count(steps, system.max_steps)
@@ -135,7 +140,7 @@ def draw_with(
         found: dict[int, Drawing] = {}
         searches = {number: Search(number) for number in numbers}
         while searches:
-            asks = _asks(list(searches.values()), window, most_attempts(conditions))
+            asks = _asks(list(searches.values()), window, conditions, free=engine.pads)
             tell.begin(len(found), len(searches))
             drawn = zip(asks, engine.draw(asks, _both(tell, recorder)), strict=True)
             # Attempts ahead are looked at only where those before them would not do.
@@ -163,6 +168,17 @@ def check_request(count: int, seed: int, size: float, first: int = 0) -> None:
         raise SketchError(f"a sketch cannot be {size} large")
 
 
+def check_size(size: float | str, units: str = UNITS) -> tuple[float, str]:
+    """A length and its unit, in words as on the command line or as a number of `units`.
+
+    >>> check_size("120mm"), check_size(4, "in")
+    ((120.0, 'mm'), (4, 'in'))
+    """
+    if units not in MM_PER_UNIT:
+        raise SketchError(f"'{units}' is no unit; use one of {', '.join(MM_PER_UNIT)}")
+    return length(size, "size", units) if isinstance(size, str) else (size, units)
+
+
 def _settled(searches: dict[int, Search], keeper: Keeper) -> dict[int, Drawing]:
     """Takes out what is settled. Where sketches are to be unique, each waits for those before it."""
     found: dict[int, Drawing] = {}
@@ -177,14 +193,16 @@ def _settled(searches: dict[int, Search], keeper: Keeper) -> dict[int, Drawing]:
     return found
 
 
-def _asks(searches: Sequence[Search], room: int, most: int) -> list[Ask]:
-    """The next attempt at each, and in rows that are left attempts ahead, as many for each."""
-    ahead = max(1, room // len(searches))
+def _asks(searches: Sequence[Search], room: int, conditions: Conditions, *, free: bool) -> list[Ask]:
+    """The next attempts at each, as many as there is room for; where rows are not `free`, only those that may pay."""
+    worth = [room if free else search.worth_drawing(conditions.best_of) for search in searches]
+    room_each = max(1, room // sum(map(bool, worth)))
+    most = most_attempts(conditions)
     return [
         Ask(search.number, len(search.attempts) + step)
-        for step in range(ahead)
-        for search in searches
-        if len(search.attempts) + step < most
+        for step in range(min(room_each, max(worth)))
+        for search, ahead in zip(searches, worth, strict=True)
+        if step < ahead and len(search.attempts) + step < most
     ]
 
 

@@ -8,17 +8,17 @@ from typing import Any
 
 from huggingface_hub import ModelHubMixin
 
-from sketchdnn.geometry import Kind, Sketch, SketchError
+from sketchdnn.geometry import Kind, Sketch
+from sketchdnn.geometry.quantities import kind_counts, span, whole_span
 from sketchdnn.systems import System, from_pretrained, save_pretrained
 from sketchdnn.systems.pretrained import BUNDLED
 
 from .complete import complete
 from .conditions import Conditions
-from .engine import on_device
 from .generate import SIZE, STEPS, UNITS, Drawing, draw
 from .like import STRENGTH, draw_like
 
-Range = tuple[float, float]
+Range = tuple[float, float] | str
 
 
 class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["cad", "sketch", "diffusion"]):
@@ -32,9 +32,12 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         self.system = system
 
     @classmethod
-    def from_pretrained(cls, model: str | Path = BUNDLED, *, device: str = "cpu") -> SketchDNN:  # type: ignore[override]
-        """Load a folder, a bundled model by its name, or, if no such folder exists, OWNER/NAME from the Hub."""
-        return cls(on_device(from_pretrained(model), device))
+    def from_pretrained(cls, model: str | Path = BUNDLED, *, device: str = "auto") -> SketchDNN:  # type: ignore[override]
+        """Load a folder, a bundled model by its name, or, if no such folder exists, OWNER/NAME from the Hub.
+
+        `device` is auto (a GPU where there is one), cpu, cuda or cuda:1, as on the command line.
+        """
+        return cls(from_pretrained(model, device))
 
     def generate(
         self,
@@ -44,10 +47,10 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         first: int = 0,
         steps: int = STEPS,
         sampler: str | None = None,
-        size: float = SIZE,
+        size: float | str = SIZE,
         units: str = UNITS,
-        primitives: int | tuple[int, int] | None = None,
-        kinds: Mapping[str, int] | None = None,
+        primitives: int | tuple[int, int] | str | None = None,
+        kinds: Mapping[str, int] | Mapping[Kind, int] | str | None = None,
         count_construction: bool = False,
         construction: Range | None = None,
         aspect: Range | None = None,
@@ -57,23 +60,26 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         best_of: int = 1,
         repair: bool = True,
     ) -> list[Sketch]:
-        """Sketches first..first+count−1 of a seed, the larger side of each `size` in `units`.
+        """Sketches first..first+count−1 of a seed, the larger side of each `size` in `units`, or "4in" in words.
 
         Sketch i of a seed is the same whatever the count. Conditions may be combined: `primitives=12` or `(8, 16)`,
         `kinds={"line": 8, "circle": 2}` besides construction (with `count_construction` in all), the share of
         `construction` and the `aspect` (width over height) as ranges, only `closed` sketches, which can be extruded, no
-        two alike (`unique`), none of the training corpus (`novel`), and for each the best of several. A sketch that
-        comes only close is among them: `draw` says what it lacks.
+        two alike (`unique`), none of the training corpus (`novel`), and for each the best of several. The words of the
+        command line will do as well: `primitives="8..16"`, `kinds="line=8,circle=2"`. A sketch that comes only close is
+        among them: `draw` says what it lacks.
 
         They are repaired, as those of the command are: near ends meet, nothing is there twice, and each carries the
         constraints that hold in it. `repair=False` gives what the model drew, which is what its scores are of.
         """
         conditions = Conditions(
             primitives=_whole_range(primitives),
-            kinds=None if kinds is None else {_kind(name): number for name, number in kinds.items()},
+            kinds=None if kinds is None else kind_counts(kinds, "kinds"),
             count_construction=count_construction,
-            construction=construction,
-            aspect=aspect,
+            construction=span(construction, "construction", "0.1..0.3")
+            if isinstance(construction, str)
+            else construction,
+            aspect=span(aspect, "aspect", "0.5..2") if isinstance(aspect, str) else aspect,
             closed=closed,
             unique=unique,
             novel=novel,
@@ -133,17 +139,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         return cls.from_pretrained(model_id)
 
 
-def _whole_range(number: int | tuple[int, int] | None) -> tuple[int, int] | None:
+def _whole_range(number: int | tuple[int, int] | str | None) -> tuple[int, int] | None:
+    if isinstance(number, str):
+        return whole_span(number, "primitives", "8..16")
     return (number, number) if isinstance(number, int) else number
-
-
-def _kind(name: str) -> Kind:
-    """A kind by its name; a `Kind` is one already.
-
-    >>> _kind("line"), _kind(Kind.ARC)
-    (<Kind.LINE: 0>, <Kind.ARC: 2>)
-    """
-    for kind in Kind:
-        if name in (kind, kind.label):
-            return kind
-    raise SketchError(f"'{name}' is no kind of primitive; use {', '.join(kind.label for kind in Kind)}")

@@ -6,7 +6,6 @@ do it.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 
 from sketchdnn.constraints import Repaired, repair_all
 from sketchdnn.geometry import Sketch
+from sketchdnn.systems.threads import usable_cores
 
 # Fewer are repaired sooner than processes start.
 _WORTH_PROCESSES = 200
@@ -116,5 +116,4 @@ def _mended(sketch: Sketch, done: Repaired, given: int) -> Mended:
 
 def cores(shared_by: int = 1) -> int:
     """How many processes may work at once on this machine, if so many programs share it."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, usable // shared_by)
+    return max(1, usable_cores() // shared_by)

@@ -72,6 +72,16 @@ class Search:
             return None
         return self._drawing(met, len(self.attempts), conditions.best_of)
 
+    def worth_drawing(self, best_of: int) -> int:
+        """How many attempts pay at once: those that are needed at least, or as many as there were so far.
+
+        None if it only waits for the sketches before it, as those that are to be unique do.
+        """
+        met = sum(lack is None for lack in self.lacking.values())
+        unseen = sum(attempt.sketch is not None for attempt in self.attempts) - len(self.lacking)
+        needed = best_of - met - unseen
+        return max(needed, len(self.attempts)) if needed > 0 else 0
+
     def _drawing(self, met: Sequence[int], looked_at: int, best_of: int) -> Drawing:
         """Of those that meet the conditions the one with the highest score, else the one that comes closest."""
         scores = {number: score(self._sketch(number)) for number in met} if best_of > 1 else {}

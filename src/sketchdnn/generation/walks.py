@@ -24,7 +24,7 @@ from sketchdnn.representation.codec import decode
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import RowForm, System
 
-from .engine import device_of, quick
+from .engine import batch_size, device_of, quick
 from .frames import into_frame
 from .rows import rows_of
 
@@ -96,7 +96,7 @@ def walk_all(
     chunk: int,
     on_progress: OnProgress = lambda done: None,
 ) -> SketchBatch:
-    """The rows of every walk, on the CPU. Batches are of one size, so that no walk depends on how many there are.
+    """The rows of every walk, on the CPU, in batches of at most `chunk` and of the sizes that the engine takes.
 
     `on_progress` hears the share that is done.
     """
@@ -109,7 +109,7 @@ def walk_all(
 
     for first in batches:
         some = walks[first : first + chunk]
-        padded = [*some, *[some[-1]] * (chunk - len(some))]
+        padded = [*some, *[some[-1]] * (batch_size(system, len(some), chunk) - len(some))]
         numbers = torch.tensor([walk.noise for walk in padded], device=device)
         with torch.inference_mode(), quick(system):
             batch = system.sample(

@@ -24,6 +24,8 @@ from .neighbours import NUM_FEATURES
 
 # Given or not, for each of: construction, kind, parameters.
 NUM_GIVEN_FLAGS = 3
+# Fewer rows than this are multiplied one by one, which rounds otherwise: a sketch would depend on its batch.
+_FEWEST_ROWS = 4
 _OUTPUTS = [layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS]
 
 
@@ -104,6 +106,8 @@ class SetDenoiser(nn.Module):
         `near` and `near_before`: what `neighbours` tells of each row, as it is and as it was said to be.
         `aside`: 1 for sketches that are not such as are to be drawn; if nothing is said, all are.
         """
+        sketches = len(noise)
+        noise = _at_least(_FEWEST_ROWS, noise)
         # Both ends in float32: half precision cannot tell 0.500 from 0.501, and a gap of that size is a failure.
         with torch.autocast(rows.params.device.type, enabled=False):
             h = self.embed(torch.cat([rows.flat(), given, fourier(rows.params, self.config.octaves)], dim=-1))
@@ -115,14 +119,14 @@ class SetDenoiser(nn.Module):
                 h = h + self.near_before(near_before)
             c = self.time(waves(noise, self.config.time_features))
             if self.aside is not None and aside is not None:
-                c = c + aside[:, None] * self.aside
+                c = c + _at_least(_FEWEST_ROWS, aside)[:, None] * self.aside
             if self.position is not None:
                 h = h + self.position[: h.shape[1]]
-        shared = self.modulation(functional.silu(c))[:, None].unflatten(-1, (6, -1))
+        shared = self.modulation(functional.silu(c))[:sketches, None].unflatten(-1, (6, -1))
         for block in self.blocks:
             h = block(h, shared)
         with torch.autocast(rows.params.device.type, enabled=False):
-            shift, scale = self.final_modulation(functional.silu(c.float()))[:, None].chunk(2, dim=-1)
+            shift, scale = self.final_modulation(functional.silu(c.float()))[:sketches, None].chunk(2, dim=-1)
             out = self.head(self.final_norm(h.float()) * (1 + scale) + shift)
         return Prediction(*torch.split(out, _OUTPUTS, dim=-1))
 
@@ -157,6 +161,12 @@ class Block(nn.Module):
         mixed = attend(torch.stack([q, k, v], dim=2))
         out: Tensor = self.out(mixed.flatten(2))
         return out
+
+
+def _at_least(fewest: int, numbers: Float[Tensor, " batch"]) -> Float[Tensor, " rows"]:
+    """A vector padded with zeros to so many numbers; as it is if it has them."""
+    missing = fewest - len(numbers)
+    return functional.pad(numbers, (0, missing)) if missing > 0 else numbers
 
 
 def _silent(features: int, width: int) -> nn.Linear:

@@ -70,7 +70,7 @@ class Request:
     budget: Budget
     systems: Sequence[str] = SIX
     preset: str | None = None
-    device: str | None = None
+    device: str = "auto"
     seed: int = 0
     settings: Settings = field(default_factory=lambda: SETTINGS)
     steps: int = STEPS  # of drawing

@@ -18,8 +18,8 @@ from sketchdnn.formats import FormatError, scan
 from sketchdnn.formats.atomic import clear_abandoned, replacing
 from sketchdnn.formats.locks import one_run
 from sketchdnn.geometry import Sketch
+from sketchdnn.systems.devices import find_device
 from sketchdnn.training.loop import OnReport
-from sketchdnn.training.start import chosen_device
 
 from .forms import as_csv, as_latex, as_markdown
 from .names import SIX, label_of
@@ -52,7 +52,7 @@ def prepared(
     """All that can be refused is refused here; nothing is written. `extractor` is for tests only."""
     if request.out.resolve() == request.data.resolve():
         raise FormatError(request.out, "is the corpus; name another --out")
-    device = chosen_device(request.device)
+    device = find_device(request.device)
     judged = JudgeRequest(
         data=request.data,
         settings=request.settings,

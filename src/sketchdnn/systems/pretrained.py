@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,13 @@ from sketchdnn.formats.atomic import new_file_mode, replacing
 from sketchdnn.geometry import SketchError
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 
+from .devices import find_device
 from .known import Known, read_known, write_known
-from .registry import build
+from .registry import build, entry
+from .sampling import check_sampler, check_step_count
 from .system import System
-from .tables import ConfigError, to_table
+from .tables import ConfigError, from_table, to_table
+from .threads import patient_threads
 
 BUNDLED = "ours"
 # The library counts 16 MB as 16·10⁶ bytes, below our limit of 16 MiB with its header.
@@ -79,21 +83,36 @@ def save_known(known: Known, model: str | Path) -> None:
     _write_facts(folder, facts | {"known": _hash(folder, [_KNOWN])})
 
 
-def from_pretrained(model: str | Path = BUNDLED) -> System:
-    """A model in float32 on the CPU, ready to draw: a folder, the name of a bundled model, or OWNER/NAME on the Hub."""
+def from_pretrained(model: str | Path = BUNDLED, device: str = "cpu", *, local: int = 0) -> System:
+    """A model in float32, ready to draw: a folder, the name of a bundled model, or OWNER/NAME on the Hub.
+
+    `device` and `local` are those of `find_device`; a device that is not there is refused before anything is loaded.
+    """
+    where = find_device(device, local)
     folder = _found(model)
     facts = _facts(folder)
-    try:
+    with _describing(folder):
         system = build(facts["system"], facts["config"], str(folder / _CONFIG))
-    except (KeyError, ConfigError) as error:
-        raise PretrainedError(f"{folder}: its {_CONFIG} does not describe a model ({quoted(error)})") from error
     try:
-        system.load_state_dict(_restored(_tensors(folder, facts.get("sha256"))))
+        with patient_threads():
+            system.load_state_dict(_restored(_tensors(folder, facts.get("sha256"))))
     except (RuntimeError, KeyError) as error:
         first = (str(error).splitlines() or [""])[0]
         raise PretrainedError(f"{folder}: the weights do not fit the configuration ({quoted(first)})") from error
     system.known = _known(folder, facts.get("known"))
-    return system.eval()
+    return system.eval().to_device(where)
+
+
+def check_drawing(model: str | Path, sampler: str | None, steps: int | None = None) -> None:
+    """Refuses a sampler or a number of steps that a model cannot draw with. Its `config.json` says so at once."""
+    folder = _found(model)
+    with _describing(folder):
+        facts = _facts(folder)
+        known = entry(facts["system"])
+        config = from_table(known.config, facts["config"], str(folder / _CONFIG))
+    check_sampler(sampler, known.make)
+    if steps is not None:
+        check_step_count(steps, getattr(config, "num_steps", None))
 
 
 def model_hash(model: str | Path = BUNDLED) -> str:
@@ -145,6 +164,15 @@ def _facts(folder: Path) -> dict[str, Any]:
             "train it anew or use the version of the program that wrote it"
         )
     return dict(facts)
+
+
+@contextmanager
+def _describing(folder: Path) -> Iterator[None]:
+    """What goes wrong with the settings of a model is said of its file."""
+    try:
+        yield
+    except (KeyError, ConfigError) as error:
+        raise PretrainedError(f"{folder}: its {_CONFIG} does not describe a model ({quoted(error)})") from error
 
 
 def _write_facts(folder: Path, facts: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ class Entry:
     """A system's config, and the function that makes the system of it."""
 
     config: type[Any]
-    make: Callable[[Any], System]
+    make: type[System]
 
 
 SYSTEMS: Mapping[str, Entry] = {

@@ -79,9 +79,7 @@ def sampler_of(system: System, asked: str | None) -> str:
     """The sampler asked for, or else the system's own; refuses a way in which it cannot draw."""
     if asked is None:
         return system.default_sampler
-    check_sampler(asked)
-    if asked not in system.samplers:
-        raise SketchError(f"a '{system.name}' cannot draw with {asked}; use {' or '.join(system.samplers)}")
+    check_sampler(asked, system)
     return asked
 
 
@@ -90,10 +88,14 @@ def walk_of(sampler: str) -> str:
     return "corrected" if sampler == CLOSING else sampler
 
 
-def check_sampler(asked: str | None) -> None:
-    """Refuses a name that is none, before there is a system to ask. Without a name it will be the system's own way."""
-    if asked is not None and asked not in SAMPLER_NAMES:
+def check_sampler(asked: str | None, system: System | type[System] | None = None) -> None:
+    """Refuses a name that is none, or with which a system cannot draw. Without a name it is the system's own way."""
+    if asked is None:
+        return
+    if asked not in SAMPLER_NAMES:
         raise SketchError(f"'{asked}' is no sampler; use one of {', '.join(SAMPLER_NAMES)}")
+    if system is not None and asked not in system.samplers:
+        raise SketchError(f"a '{system.name}' cannot draw with {asked}; use {' or '.join(system.samplers)}")
 
 
 def check_step_count(steps: int, most: int | None) -> None:

@@ -14,6 +14,7 @@ from sketchdnn.data.config import SPLITS
 from sketchdnn.formats.atomic import clear_abandoned
 from sketchdnn.formats.locks import one_run
 from sketchdnn.systems import Preset, System, from_pretrained, save_pretrained
+from sketchdnn.systems.devices import find_device
 
 from .checkpoint import RunError, write_folder
 from .config import TrainConfig
@@ -28,13 +29,13 @@ FOLDERS = ("checkpoints", "failed", "previews")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A run as a person asks for it. `device` is cpu, cuda or cuda:N; nothing said means a GPU where there is one."""
+    """A run as a person asks for it. `device` is auto, cpu, cuda or cuda:N; auto is a GPU where there is one."""
 
     preset: Preset
     config: TrainConfig
     data: Path
     out: Path
-    device: str | None = None
+    device: str = "auto"
     resume: bool = False
     init_from: Path | None = None
     fsdp: bool = False  # split the weights over the processes
@@ -43,7 +44,7 @@ class Request:
 
 def start(request: Request) -> Outcome:
     """Train, and write the model to `out/model` when the budget is spent."""
-    device = chosen_device(request.device)
+    device = find_device(request.device)
     _refuse_mixing(request)
     with joined(device, shards=request.fsdp) as ranks, one_run(request.out) if ranks.first else nullcontext():
         if ranks.first:
@@ -68,20 +69,6 @@ def start(request: Request) -> Outcome:
         if outcome.finished and ranks.first:
             _write_model(outcome.model, request.out / MODEL)
     return outcome
-
-
-def chosen_device(asked: str | None) -> str:
-    """The device to train on; refuses one that is not there."""
-    if asked is None:
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    kind, _, number = asked.partition(":")
-    if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
-        raise RunError(f"--device is cpu, cuda or cuda:N, not '{asked}'")
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise RunError("there is no GPU here that PyTorch can use; train with --device cpu")
-    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
-        raise RunError(f"there is no {asked} here, only {torch.cuda.device_count()} GPUs; count from 0")
-    return asked
 
 
 def _system(request: Request) -> System:

@@ -1,0 +1,52 @@
+"""Threads sleep while they wait during a call, whatever was imported first, and are as they were afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from sketchdnn.systems.threads import patient_threads, usable_cores
+
+# Processor time of a thread that waits, before, during and after a call. PyTorch is imported first, without a setting.
+_SCRIPT = """
+import json, time, torch
+numbers = torch.ones(1 << 18)
+
+def waited(_=0):
+    begun = time.process_time()
+    for _ in range(10):
+        numbers.add_(1)
+        time.sleep(0.02)
+    return time.process_time() - begun
+
+from sketchdnn.generation import draw
+from sketchdnn.systems import load_preset
+torch.set_num_threads(2)
+system = load_preset("tiny").make().eval()
+waited()
+before, during = waited(), []
+list(draw(system, 1, steps=4, on_progress=lambda done: during.append(waited()) if done < 1 else None))
+print(json.dumps([before, min(during), waited(), torch.get_num_threads()]))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux") or usable_cores() < 2, reason="needs GNU OpenMP and two cores")
+def test_threads_do_not_spin_during_a_call() -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
+    done = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True, check=True, env=environment)
+    before, during, after, threads = json.loads(done.stdout)
+    assert during < before / 4
+    assert after > before / 4
+    assert threads == 2
+
+
+def test_nothing_is_left_behind() -> None:
+    threads = torch.get_num_threads()
+    with patient_threads(), patient_threads():
+        torch.ones(1 << 18).add_(1)
+    assert torch.get_num_threads() == threads
