@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from sketchdnn.bench.authored import measure_authored
 from sketchdnn.bench.autoconstraint import autoconstrained
+from sketchdnn.bench.constraint_speed import time_large
+from sketchdnn.bench.constraint_speed_page import page
 from sketchdnn.bench.constraints import KINDS, OURS, measure_constraints
 from sketchdnn.bench.truth import Score, count, shake_all
 from sketchdnn.cli.app import app
-from sketchdnn.formats import FormatError
+from sketchdnn.formats import FormatError, scan
 from sketchdnn.geometry import Arc, Circle, Line, Sketch
 
 QUARTER = np.pi / 2
@@ -72,6 +75,17 @@ def test_no_file_is_a_sentence(tmp_path: Path) -> None:
     assert isinstance(result.exception, FormatError)
 
 
-@pytest.mark.parametrize("name", ["constraints", "repair", "solids"])
+def test_constraint_speed_page_counts_large_drawings_and_authored_constraints(real_data: Path) -> None:
+    large = time_large((200,))
+    assert [(row.drawing, row.plain >= 398) for row in large] == [("grid", True)] * 2 + [("chain", True)] * 2
+    file = real_data / "freecad" / "f0bc6d_slittingsaw.FCStd"
+    authored = measure_authored([found for found in scan(file) if isinstance(found, Sketch)])
+    plain, tied = authored[2:]
+    assert 0 < tied.outside == plain.outside
+    assert tied.found_outside > plain.found_outside
+    assert f"| {tied.found_outside} of {tied.outside} |" in page(large, authored)
+
+
+@pytest.mark.parametrize("name", ["constraints", "constraint-speed", "repair", "solids"])
 def test_help_has_an_example(name: str) -> None:
     assert f"sketchdnn bench {name}" in CliRunner().invoke(app, ["bench", name, "--help"]).output

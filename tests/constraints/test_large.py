@@ -41,6 +41,12 @@ def test_large_sketches_get_plain_constraints(repairing: bool) -> None:
         assert done.dof == again.dof
 
 
+def test_short_lines_of_a_large_sketch_are_not_dropped() -> None:
+    """A line of 6 mm is less than half the tolerance in a chain this long, and as large as its neighbours."""
+    drawn = chain(4000)
+    assert len(constrain(drawn).sketch) == len(drawn)
+
+
 def test_tangle_is_not_repaired_but_constrained() -> None:
     lines = [Line((0, float(k)), (300, float(k))) for k in range(160)]
     lines += [Line((float(k), -10), (float(k), 310)) for k in range(160)]

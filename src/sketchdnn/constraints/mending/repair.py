@@ -9,25 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 
 from sketchdnn.constraints.contrary import contrary
 from sketchdnn.constraints.freedom import Freedom
+from sketchdnn.constraints.infer import MOST_NUMBERS
 from sketchdnn.constraints.irredundant import irredundant
 from sketchdnn.constraints.solve import solve
 from sketchdnn.geometry import GeometryError, Sketch, SketchError, bounds
 
 from .actions import Action
 from .attempt import Caution
-from .effort import Effort, is_tangle
+from .effort import Effort, free_numbers, is_tangle
 from .passes import State, advance, cautions_for, is_hopeful, words
+from .tidy import extent
 from .worth import displacement
 
 # How far anything may move, as a share of the sketch's size.
 REPAIR_TOLERANCE = 0.01
 # Passes until one changes nothing: two for most sketches, the second of which finds nothing to do.
 _MOST_PASSES = 5
+# In a large drawing the tolerance is at most this share of the median primitive, which may be smaller than it.
+_LOCAL = 0.25
 # Coordinates this many times larger than the sketch leave too few digits to repair it.
 _FARTHEST = 1e6
 _NOTHING_FOUND = "no repair was found that leaves everything in its place"
@@ -89,6 +94,8 @@ def repair(
 def _repair(start: State, tolerance: float, kept: frozenset[int], *, close: bool) -> Repaired:
     """`repair` of a sketch of some extent."""
     sketch = start.sketch
+    if free_numbers(sketch.primitives) > MOST_NUMBERS:
+        tolerance = min(tolerance, _LOCAL * median(map(extent, sketch)) / bounds(sketch).size)
     effort = Effort()
     done = _repaired(start, tolerance, kept, effort, close=close)
     if done is None and not effort.is_spent and sketch.constraints:

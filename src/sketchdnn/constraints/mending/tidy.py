@@ -59,7 +59,7 @@ def tidy(
     sources: dict[int, tuple[int, ...]] = {i: (i,) for i in now}
     actions = []
     for i in _slivers(primitives, within, keep):
-        size = _extent(now.pop(i))
+        size = extent(now.pop(i))
         actions.append(Action(ActionKind.DROP, (i,), detail=f"it is only {100 * size:.2g} % of the size"))
     _drop_copies(now, sources, actions, keep)
     for _ in range(_ROUNDS):
@@ -81,7 +81,7 @@ def tidy(
 
 def _slivers(primitives: Sequence[Primitive], within: float, keep: Collection[int]) -> list[int]:
     """Curves too small to be meant, unless the drawing would be smaller without them."""
-    small = [i for i, p in enumerate(primitives) if i not in keep and _extent(p) < within]
+    small = [i for i, p in enumerate(primitives) if i not in keep and extent(p) < within]
     rest = [p for i, p in enumerate(primitives) if i not in set(small)]
     return small if small and rest and bounds(rest).size > 1 - 4 * within else []
 
@@ -139,7 +139,7 @@ def _merge_once(
     return found
 
 
-def _extent(p: Primitive) -> float:
+def extent(p: Primitive) -> float:
     """How large a curve is; a point is small by nature."""
     match p:
         case Point():
