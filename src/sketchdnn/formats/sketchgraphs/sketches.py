@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from sketchdnn.formats.found import Found, Skipped
@@ -42,8 +43,9 @@ _SUBNODES: dict[Kind, tuple[SubnodeType, ...]] = {
 def read(path: Path) -> Iterator[Found]:
     """Every sequence of a file as a sketch in metres, with its constraints."""
     sequences = open_sequences(path)
+    pickles = sequences.pickles(0, len(sequences))
     for start in range(0, len(sequences), _TOGETHER):
-        yield from _read_some(sequences, start, min(start + _TOGETHER, len(sequences)))
+        yield from _read_some(sequences, start, islice(pickles, _TOGETHER))
 
 
 def write(sketches: Iterable[Sketch], path: Path) -> None:
@@ -79,10 +81,10 @@ def ops_of(sketch: Sketch) -> list[Op]:
     return [op for ops in nodes for op in ops]
 
 
-def _read_some(sequences: Sequences, start: int, stop: int) -> Iterator[Found]:
+def _read_some(sequences: Sequences, start: int, pickles: Iterable[bytes | Skipped]) -> Iterator[Found]:
     entities = Entities()
     drafts: list[Draft | Skipped] = []
-    for owner, data in enumerate(sequences.pickles(start, stop)):
+    for owner, data in enumerate(pickles):
         if isinstance(data, Skipped):
             drafts.append(data)
             continue
@@ -106,7 +108,7 @@ def _follow(ops: list[Op], owner: int, entities: Entities, draft: Draft) -> None
             nodes.append(_node(op, owner, entities))
             continue
         code, refs, params = op.start, op.stop, op.step
-        # A short pickle is not checked as it is made: references and parameters may be anything.
+        # References and names are whatever numbers and texts the file holds.
         is_sound = type(refs) is tuple and all(type(r) is int and 0 <= r < len(nodes) for r in refs)
         if code == SUBNODE and is_sound and len(refs) == 2:
             part, entity = refs
