@@ -16,8 +16,8 @@ from sketchdnn.geometry import MM_PER_UNIT, Arc, Box, Circle, Line, Point, Primi
 
 from .atomic import replacing
 from .format import Format, only_one
-from .found import Found, Skipped, reason_of
-from .svg_elements import Element, elements
+from .found import FormatError, Found, Skipped, reason_of
+from .svg_elements import MAX_ELEMENTS, Element, elements
 from .svg_shapes import SHAPES, shape_primitives
 from .svg_transform import MM_PER_PIXEL, Affine, physical_length
 
@@ -66,7 +66,7 @@ def read(path: Path) -> Iterator[Found]:
     _, root, _ = next(drawn)
     scale, units = _units(root)
     primitives: list[Primitive] = []
-    dropped = 0
+    dropped = pieces = 0
     for element in drawn:
         tag, _, to_page = element
         # Text and pictures are no part of a sketch; a group comes up here only if nothing in it can be placed.
@@ -78,6 +78,11 @@ def read(path: Path) -> Iterator[Found]:
                     yield found
                 else:
                     primitives.append(found)
+                pieces += 1
+                if pieces > MAX_ELEMENTS:  # one path may have many
+                    raise FormatError(path, f"draws more than {MAX_ELEMENTS:,} lines and arcs; that is no sketch")
+        except FormatError:
+            raise
         except SketchError as error:
             dropped += is_shape
             yield Skipped(reason_of(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,10 @@ from sketchdnn.geometry import SketchError
 
 from .found import FormatError
 from .svg_transform import Affine, parse_transform
+
+# As large as a DXF drawing may be, and as many as it may have entities.
+MAX_BYTES = 64 * 2**20
+MAX_ELEMENTS = 100_000
 
 Element = tuple[str, Mapping[str, str], Affine | None]
 
@@ -38,7 +43,7 @@ _NOT_DRAWN = frozenset(
 def elements(path: Path) -> Iterator[Element]:
     """Tag, attributes and map of the root and then of all that is drawn; no map where a transform cannot be read.
 
-    The document is read as a stream, so that neither its size nor its depth matters.
+    Neither the size nor the depth of a document matters, up to `MAX_BYTES` and `MAX_ELEMENTS`.
     """
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import ParseError
@@ -56,7 +61,7 @@ def _elements(path: Path) -> Iterator[Element]:
 
     above: list[tuple[Any, Affine | None]] = []  # elements that are open; no map: nothing inside is drawn
     # A document type without entities is harmless, and many programs write one.
-    for event, element in iterparse(path, events=("start", "end"), forbid_dtd=False):
+    for event, element in iterparse(_Whole(_data(path)), events=("start", "end"), forbid_dtd=False):
         if event == "end":
             above.pop()
             element.clear()
@@ -80,6 +85,23 @@ def _elements(path: Path) -> Iterator[Element]:
                     yield tag, dict(element.attrib), inside
                     inside = None
         above.append((element, inside))
+
+
+class _Whole(io.BytesIO):
+    """Read at once, whatever is asked for: in pieces, the parser would go over a long tag again with each of them."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read()
+
+
+def _data(path: Path) -> bytes:
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise FormatError(path, f"is larger than {MAX_BYTES >> 20} MiB; that is no sketch")
+    if data.count(b"<") > 2 * MAX_ELEMENTS:  # each begins and ends
+        raise FormatError(path, f"holds more than {MAX_ELEMENTS:,} elements; that is no sketch")
+    return data
 
 
 def _is_drawn(tag: str, element: Any) -> bool:

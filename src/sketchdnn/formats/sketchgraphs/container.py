@@ -70,14 +70,14 @@ class Sequences:
         from lz4.frame import create_decompression_context, decompress_chunk
 
         context = create_decompression_context()
-        reached = int(self.offsets[: start + 1].max(initial=0))
+        before = self.offsets[: start + 1]
+        reached = int(before.max(initial=0, where=before <= len(self.frames)))
         places = chain.from_iterable(
             pairwise(self.offsets[first : min(first + _TOGETHER, stop) + 1].tolist())
             for first in range(start, stop, _TOGETHER)
         )
         for begin, end in places:
             if not reached <= begin <= end <= len(self.frames):
-                reached = max(reached, begin, end)
                 yield Skipped("a sequence that lies outside its file or in another one", is_sketch=True)
                 continue
             reached = end
