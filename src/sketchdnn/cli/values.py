@@ -16,7 +16,7 @@ def length(words: str, option: str = "--size") -> tuple[float, str]:
     >>> length("4in"), length("120")
     ((4.0, 'in'), (120.0, 'mm'))
     """
-    match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([a-z]*)\s*", words)
+    match = re.fullmatch(r"\s*+([0-9.eE+-]++)\s*+([a-z]*+)\s*+", words)
     try:
         number, units = float(match[1]), match[2] or "mm"  # type: ignore[index]
     except (TypeError, ValueError):

@@ -10,9 +10,11 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from sketchdnn.formats import FormatError
 from sketchdnn.formats.atomic import replacing
+from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 
 from .blocks import BLOCK_SIZE, Tally
@@ -64,7 +66,7 @@ class Staging:
         path = self._record(task)
         if not path.is_file():
             return None
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record: Any = load_json(path)
         return Tally.from_record(record["tally"]), record["chunks"]
 
     def finish(self, task: int, tally: Tally, chunks: list[int]) -> None:
@@ -106,7 +108,8 @@ def check_output(out: Path, wanted: str, *, force: bool) -> bool:
     if force:
         return False
     try:
-        same = json.loads((out / INPUTS).read_text(encoding="utf-8"))["fingerprint"] == wanted
+        inputs: Any = load_json(out / INPUTS)
+        same = inputs["fingerprint"] == wanted
     except (OSError, ValueError, KeyError, TypeError):
         same = False
     if not same:

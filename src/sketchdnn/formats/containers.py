@@ -67,7 +67,7 @@ def tar_files(path: Path) -> Iterator[Path | Skipped]:
 def _pass_over(archive: tarfile.TarFile) -> None:
     """Read on to the next header. The library would count to the end that a header claims, however far that is."""
     stream = archive.fileobj
-    while stream is not None and (left := archive.offset - stream.tell()) > 0:  # type: ignore[attr-defined]
+    while stream is not None and (left := archive.offset - stream.tell()) > 0:
         if not stream.read(min(left, 2**20)):
             raise tarfile.ReadError("a member is larger than what remains of it")
 

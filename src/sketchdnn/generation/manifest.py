@@ -19,6 +19,7 @@ from sketchdnn.formats import FormatError
 from sketchdnn.formats.atomic import replacing
 
 MANIFEST = "manifest.json"
+_LONGEST_LINE = 2**20
 # What files of sketches are called after their stem: nothing else is taken for one, whatever a manifest says.
 _NUMBERED = r"-\d{4,10}(\.trajectory)?\.\w{2,5}"
 
@@ -63,6 +64,8 @@ def entries(parts: Iterable[Path]) -> Iterator[dict[str, Any]]:
                         yield json.loads(line)
         except OSError as error:
             raise FormatError(part, f"cannot be read ({error.strerror})") from error
+        except (ValueError, RecursionError) as error:
+            raise FormatError(part, "is damaged; remove it and start again") from error
 
 
 def write_manifest(folder: Path, facts: Mapping[str, Any], parts: Iterable[Path]) -> Path:
@@ -103,7 +106,7 @@ def _listed(path: Path) -> Iterator[str]:
     if not path.is_file():
         return
     with path.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
+        while line := lines.readline(_LONGEST_LINE):
             try:
                 entry = json.loads(line.strip().removesuffix(","))
             except (ValueError, RecursionError):
