@@ -63,7 +63,7 @@ def kind_counts(words: str, option: str = "--kinds") -> dict[Kind, int]:
     kinds = {kind.label: kind for kind in Kind}
     counts: dict[Kind, int] = {}
     for part in words.split(","):
-        match = re.fullmatch(r"\s*([a-z]+?)s?\s*=\s*(\d{1,9})\s*", part.lower())
+        match = re.fullmatch(r"\s*+([a-z]+?)s?\s*+=\s*+(\d{1,9})\s*+", part.lower())
         if match is None or match[1] not in kinds:
             raise SketchError(f"{option} is such as line=8,circle=2 (of {', '.join(kinds)}), not '{words}'")
         if kinds[match[1]] in counts:
