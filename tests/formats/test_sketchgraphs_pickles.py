@@ -351,15 +351,23 @@ def test_no_nested_tuple_is_hashed() -> None:
     assert len(done.stdout.splitlines()) == 6
 
 
-def test_what_can_be_hashed_is_short() -> None:
-    """A long tuple or text may be a key once, where it stands, but not again and again from the memo."""
-    ints = b"(" + b"K\x01" * LONGEST_TUPLE
+def test_what_can_be_hashed_again_and_again_is_short() -> None:
+    """A long tuple or text is read where it stands, but not recalled from the memo."""
     text = b"X" + struct.pack("<I", LONGEST_TEXT + 1) + b"a" * (LONGEST_TEXT + 1)
-    assert load_plain(b"\x80\x04" + ints + b"t\x94.") == (1,) * LONGEST_TUPLE
-    assert load_plain(b"\x80\x04" + text + b".") == "a" * (LONGEST_TEXT + 1)
-    for data in (ints + b"K\x01t\x94.", text + b"\x94."):
+    for long, value in (
+        (b"(" + b"K\x01" * (LONGEST_TUPLE + 1) + b"t", (1,) * (LONGEST_TUPLE + 1)),
+        (text, "a" * (LONGEST_TEXT + 1)),
+    ):
+        assert load_plain(b"\x80\x04" + long + b"\x94.") == value
+        assert load_plain(b"\x80\x04]\x94(" + long + b"\x94h\x00e.")
+        for recalled in (b"h\x01", b"j\x01\0\0\0"):
+            with pytest.raises(PickleError, match="recalled"):
+                load_plain(b"\x80\x04]\x94(" + long + b"\x94" + recalled + b"e.")
+    short = b"(" + b"K\x01" * LONGEST_TUPLE + b"t\x94h\x00."
+    assert load_plain(b"\x80\x04" + short) == (1,) * LONGEST_TUPLE
+    for odd in (b"(K\x01Nt.", b"(h\x00t.", b"(K\x01K\x02\x86t.", b"(t."):
         with pytest.raises(PickleError):
-            load_plain(b"\x80\x04" + data)
+            load_plain(b"\x80\x04]\x94" + odd)
 
 
 def test_a_long_text_is_written_and_read(tmp_path: Path) -> None:

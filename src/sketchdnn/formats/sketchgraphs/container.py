@@ -77,8 +77,11 @@ class Sequences:
             for first in range(start, stop, _TOGETHER)
         )
         for begin, end in places:
-            if not reached <= begin <= end <= len(self.frames):
-                yield Skipped("a sequence that lies outside its file or in another one", is_sketch=True)
+            if not 0 <= begin <= end <= len(self.frames):
+                yield Skipped("a sequence that lies outside its file", is_sketch=True)
+                continue
+            if begin < reached:
+                yield Skipped("a sequence that lies in another one", is_sketch=True)
                 continue
             reached = end
             try:

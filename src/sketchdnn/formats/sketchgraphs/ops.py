@@ -7,8 +7,8 @@ which stand for functions that check what they are given.
 
 Whatever a pickle uses as a key is hashed, and compared with other keys. Hashing nested tuples can take forever, so the
 arguments of an operation are checked as it is made: they hold a dictionary, which cannot be hashed. What is left to
-hash are numbers, tuples of at most `LONGEST_TUPLE` integers, texts of at most `LONGEST_TEXT` bytes, and longer texts
-that are used once.
+hash are numbers, tuples of at most `LONGEST_TUPLE` integers and texts of at most `LONGEST_TEXT` bytes; a longer one is
+used once, where it stands.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import io
 import operator
 import pickle
+import pickletools
 import re
 from collections.abc import Callable
 from enum import IntEnum
@@ -72,7 +73,7 @@ def load_plain(data: bytes) -> object:
     return _load(_PlainUnpickler, data)
 
 
-# More references or longer names than any constraint has. Comparing texts of this size costs no more than a look-up.
+# What few sequences exceed. Comparing texts of this size costs no more than a look-up.
 LONGEST_TUPLE = 255
 LONGEST_TEXT = 4096
 
@@ -163,12 +164,13 @@ _TOKENS = re.compile(
         )
     ).join((b"(?:", b")*+)"))
 )
-_STOP, _SHORT_STRING, _STRING, _MEMOIZE = b".", b"\x8c", b"X", b"\x94"
+_STOP, _SHORT_STRING, _STRING, _TUPLE = b".", b"\x8c", b"X", b"t"
 
 
 def _check_opcodes(data: bytes) -> None:
     """Refuse a pickle with any opcode that plain operations do not need, before it is run."""
     at = 2 if data[:2] in (b"\x80\x04", b"\x80\x05") else len(data)
+    has_long = False
     while match := _TOKENS.match(data, at):
         at = match.end()
         opcode = data[at : at + 1]
@@ -177,10 +179,45 @@ def _check_opcodes(data: bytes) -> None:
         elif opcode == _STRING:
             length = int.from_bytes(data[at + 1 : at + 5], "little")
             at += 5 + length
-            if length > LONGEST_TEXT and data[at : at + 1] == _MEMOIZE:
-                raise PickleError("a text that is too long to be recalled")
+            has_long |= length > LONGEST_TEXT
+        elif opcode == _TUPLE:
+            at += 1
+            has_long = True
         elif opcode == _STOP and at + 1 == len(data):
+            if has_long:
+                _check_long(data)
             return
         else:
             break
     raise PickleError("a pickle that is more than plain data" if at < len(data) else "a pickle that is cut short")
+
+
+def _check_long(data: bytes) -> None:
+    """Refuse a pickle that recalls a long tuple or text, or makes a tuple of anything but integers."""
+    memoized, integers, last_is_long = 0, -1, False  # integers since a mark; −1 if there was something else
+    long: set[object] = set()
+    try:
+        for opcode, argument, _ in pickletools.genops(data):
+            match opcode.name:
+                case "FRAME":
+                    continue
+                case "MEMOIZE":
+                    if last_is_long:
+                        long.add(memoized)
+                    memoized += 1
+                case "BINGET" | "LONG_BINGET" if argument in long:
+                    raise PickleError("a long tuple or text that is recalled")
+                case "TUPLE" if integers < 1:
+                    raise PickleError("a pickle that is more than plain data")
+            last_is_long = (opcode.name == "TUPLE" and integers > LONGEST_TUPLE) or (
+                opcode.name == "BINUNICODE" and len(str(argument).encode(errors="surrogatepass")) > LONGEST_TEXT
+            )
+            is_integer = opcode.name in _INTEGERS and integers >= 0
+            integers = 0 if opcode.name == "MARK" else integers + 1 if is_integer else -1
+    except PickleError:
+        raise
+    except ValueError as error:
+        raise PickleError("a damaged pickle") from error
+
+
+_INTEGERS = frozenset(("BININT1", "BININT2", "BININT", "LONG1"))
