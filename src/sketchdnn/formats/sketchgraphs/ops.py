@@ -86,10 +86,10 @@ class _Node:
 
 
 class _Edge:
-    def __new__(cls, label: object, references: object, params: object) -> Op:  # type: ignore[misc]
-        # The arguments of another operation would end in a dictionary; no other tuple passes _check_opcodes.
-        is_refs = type(references) is tuple and type(references[-1]) is int
-        if type(label) is int and is_refs and type(params) is dict:
+    def __new__(cls, label: object, references: Any, params: object) -> Op:  # type: ignore[misc]
+        # The arguments of another operation, which would nest, end in a dictionary; whoever follows references looks
+        # at all of them.
+        if type(label) is int and type(references[-1]) is int and type(params) is dict:
             return slice(label, references, params)
         raise pickle.UnpicklingError
 
