@@ -1,8 +1,10 @@
 """What tests may need beyond the package: real data, FreeCAD, its window, the FID Inception. Absent, they skip and say
 so, unless it is required.
 
-`SKETCHDNN_DATA` names a folder of real sketches. `SKETCHDNN_REQUIRE` lists what must be there
-(`data,freecad,gui,inception`): then a missing one fails instead of skipping, so that a green run means that it ran.
+`SKETCHDNN_DATA` names a folder of real sketches, `SKETCHDNN_HOSTILE` one of files made to take time or memory; without
+it, the folder `hostile` beside the data is taken. `SKETCHDNN_REQUIRE` lists what must be there
+(`data,freecad,gui,inception,hostile`): then a missing one fails instead of skipping, so that a green run means that it
+ran.
 """
 
 from __future__ import annotations
@@ -36,6 +38,17 @@ def real_data() -> Path:
     folder = os.environ.get("SKETCHDNN_DATA", "")
     if not folder or not Path(folder).is_dir():
         _absent("data", "SKETCHDNN_DATA does not name a folder of real sketches")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def hostile() -> Path:
+    """The folder of hostile files."""
+    folder = os.environ.get("SKETCHDNN_HOSTILE", "")
+    if not folder and (data := os.environ.get("SKETCHDNN_DATA", "")):
+        folder = str(Path(data).parent / "hostile")
+    if not folder or not Path(folder).is_dir():
+        _absent("hostile", "SKETCHDNN_HOSTILE does not name a folder of hostile files")
     return Path(folder)
 
 

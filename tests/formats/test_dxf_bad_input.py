@@ -121,9 +121,9 @@ def test_degenerate_entities_do_not_spoil_the_rest(tmp_path: Path, text: str) ->
 def test_a_million_entities_are_refused_at_once(tmp_path: Path) -> None:
     lines = "".join(entity("LINE", x10=i, x20=0, x11=i, x21=1) for i in range(1000))
     path = file(tmp_path / "a.dxf", HEAD + lines * 1000 + TAIL)
-    began, memory = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began, memory = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     refused(path, "entities")
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < 200 * 1024  # KiB
 
 
@@ -146,9 +146,9 @@ def test_a_small_file_that_unfolds_to_a_vast_one_is_refused(tmp_path: Path, dept
         document.blocks.new(f"B{level}").add_blockref(f"B{level - 1}", (0, 0), dxfattribs=attributes)
     document.modelspace().add_blockref(f"B{depth}", (0, 0))
     document.saveas(tmp_path / "a.dxf")
-    began = time.monotonic()
+    began = time.process_time()
     refused(tmp_path / "a.dxf", f"unfolds to more than {MAX_ENTITIES:,}")
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_a_polyline_in_many_copies_counts_each_segment(tmp_path: Path) -> None:

@@ -22,7 +22,14 @@ from hypothesis import strategies as st
 from sketchdnn.formats.found import FormatError, Skipped
 from sketchdnn.formats.sketchgraphs import read, read_table, write
 from sketchdnn.formats.sketchgraphs.notes import apart
-from sketchdnn.formats.sketchgraphs.ops import ALLOWED, UNCHECKED_BYTES, PickleError, load_ops, load_plain
+from sketchdnn.formats.sketchgraphs.ops import (
+    ALLOWED,
+    LONGEST_TEXT,
+    LONGEST_TUPLE,
+    PickleError,
+    load_ops,
+    load_plain,
+)
 from sketchdnn.formats.sketchgraphs.packing import writing
 from sketchdnn.formats.sketchgraphs.pickling import dump_header, dump_ops
 from sketchdnn.formats.sketchgraphs.sketches import ops_of
@@ -261,7 +268,7 @@ def test_damage_is_refused(data: bytes) -> None:
 
 
 def test_an_operation_may_hold_anything_without_harm(tmp_path: Path) -> None:
-    """A short pickle is not checked as it is made: labels are numbers, but parameters and references may be odd."""
+    """Labels and references are numbers and parameters a dictionary, but what that holds may be odd."""
     node = NODE + b"K\x01"
     odd = [
         node + b"N\x86\x94\x81\x94",
@@ -315,9 +322,63 @@ def test_nothing_can_be_nested_deeply_enough_to_break_the_interpreter() -> None:
     program = f"NODE = {NODE!r}\nLEVELS = (10, 2600, 300_000)\n{NESTING}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    sizes = [int(line.split()[0]) for line in done.stdout.splitlines()]
-    assert len(sizes) == 3
-    assert sizes[0] < 0.9 * UNCHECKED_BYTES < sizes[1] <= UNCHECKED_BYTES < sizes[2]
+    assert len(done.stdout.splitlines()) == 3
+
+
+# Each level is twice the one before, and the last is a key: hashing it would take 2^60 steps.
+DOUBLING = """
+from sketchdnn.formats.sketchgraphs.ops import PickleError, load_ops, load_plain
+
+def doubled(levels, op):
+    data, number = b"\\x80\\x04" + NODE + b"K\\x01K\\x02\\x86\\x94", 3
+    for level in range(levels):
+        data += b"h\\x02" + op(b"h" + bytes([number]), level)
+        number += 1
+    return data + b"}(h" + bytes([number]) + b"K\\x01u."
+
+for op in (lambda n, _: n + n + b"\\x86\\x94\\x81", lambda n, _: n + b"K\\x01\\x85" + n + b"\\x87\\x94\\x81",
+           lambda n, _: n + n + b"\\x86\\x94"):
+    for load in (load_ops, load_plain):
+        try:
+            load(doubled(60, op))
+        except PickleError as error:
+            print(error)
+"""
+
+
+def test_no_nested_tuple_is_hashed() -> None:
+    program = f"import resource\nresource.setrlimit(resource.RLIMIT_CPU, (20, 20))\nNODE = {NODE!r}\n{DOUBLING}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 6
+
+
+def test_what_can_be_hashed_again_and_again_is_short() -> None:
+    """A long tuple or text is read where it stands, but not recalled from the memo."""
+    text = b"X" + struct.pack("<I", LONGEST_TEXT + 1) + b"a" * (LONGEST_TEXT + 1)
+    for long, value in (
+        (b"(" + b"K\x01" * (LONGEST_TUPLE + 1) + b"t", (1,) * (LONGEST_TUPLE + 1)),
+        (text, "a" * (LONGEST_TEXT + 1)),
+    ):
+        assert load_plain(b"\x80\x04" + long + b"\x94.") == value
+        assert load_plain(b"\x80\x04]\x94(" + long + b"\x94h\x00e.")
+        for recalled in (b"h\x01", b"j\x01\0\0\0"):
+            with pytest.raises(PickleError, match="recalled"):
+                load_plain(b"\x80\x04]\x94(" + long + b"\x94" + recalled + b"e.")
+    short = b"(" + b"K\x01" * LONGEST_TUPLE + b"t\x94h\x00."
+    assert load_plain(b"\x80\x04" + short) == (1,) * LONGEST_TUPLE
+    for odd in (b"(K\x01Nt.", b"(h\x00t.", b"(K\x01K\x02\x86t.", b"(t."):
+        with pytest.raises(PickleError):
+            load_plain(b"\x80\x04]\x94" + odd)
+
+
+def test_a_long_text_is_written_and_read(tmp_path: Path) -> None:
+    long = Constraint(ConstraintType.HORIZONTAL, (Ref(0),), extra={"note": "a" * 10_000, "again": "a" * 10_000})
+    sketch = Sketch((Line((0, 0), (1, 0)),), (long,), "m")
+    write([sketch], tmp_path / "a.npy")
+    (found,) = read(tmp_path / "a.npy")
+    assert isinstance(found, Sketch)
+    assert found.constraints == sketch.constraints
 
 
 def test_a_million_empty_values_are_only_memory() -> None:

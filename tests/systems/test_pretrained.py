@@ -124,7 +124,7 @@ def test_a_folder_without_a_model_is_said(tmp_path: Path) -> None:
         from_pretrained("nonsense")
 
 
-def test_the_hub_is_asked_only_for_what_is_nowhere_else(
+def test_the_hub_is_asked_only_by_its_own_name(
     system: SketchDNN, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
@@ -139,7 +139,7 @@ def test_the_hub_is_asked_only_for_what_is_nowhere_else(
     from_pretrained("owner/model")
     assert not asked
     with pytest.raises(PretrainedError, match="cannot be fetched"):
-        from_pretrained("owner/other")
+        from_pretrained("hub:owner/other")
     assert asked == ["owner/other"]
 
 

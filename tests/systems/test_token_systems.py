@@ -25,7 +25,7 @@ from sketchdnn.representation.tokens import quantise, tokenise
 from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem, choose
 from sketchdnn.systems.given_flags import draw_given
-from sketchdnn.systems.registry import build
+from sketchdnn.systems.registry import config_of
 from sketchdnn.systems.sketchgen import SketchGen, SketchGenConfig
 from sketchdnn.systems.vitruvion import Vitruvion, VitruvionConfig
 
@@ -241,7 +241,7 @@ def test_a_system_is_told_what_it_cannot_do(system: TokenSystem) -> None:
         system.sample(noise_of(0), given=given)
     for wrong in ({"top_p": 0.0}, {"top_p": 1.5}, {"temperature": -1.0}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):
-            build(system.name, wrong, "here")
+            config_of(system.name, wrong, "here")
 
 
 def test_progress_is_heard_and_ends(system: TokenSystem) -> None:

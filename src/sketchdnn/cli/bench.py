@@ -195,7 +195,7 @@ def _way(words: str) -> tuple[str, int]:
 
 @bench.command(epilog="Example: sketchdnn bench conditions --device cuda --out docs/results/conditions.md")
 def conditions(
-    model: Annotated[str, typer.Option(help="A model folder, OWNER/NAME on the Hub, or a bundled one.")] = "ours",
+    model: Annotated[str, typer.Option(help="A model folder, a bundled one, or hub:OWNER/NAME.")] = "ours",
     device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     requests: Annotated[int, typer.Option(min=1, help="Requests of each sort.")] = 500,
     steps: Annotated[int, typer.Option(min=1, help="Steps of the sampler.")] = 50,

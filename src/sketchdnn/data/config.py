@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 from sketchdnn.geometry import SketchError
 from sketchdnn.representation.layout import MAX_PRIMITIVES
+from sketchdnn.representation.settings import check_settings, within
 
 SPLITS = ("train", "validation", "test")
 SAME_LEVELS = 256
@@ -30,28 +31,35 @@ class PrepareConfig:
     """
 
     preset: str = "ours"
-    min_primitives: int = 8
-    max_primitives: int = 16
+    min_primitives: int = field(default=8, metadata=within(1, MAX_PRIMITIVES))
+    max_primitives: int = field(default=16, metadata=within(1, MAX_PRIMITIVES))
     constrained: bool = False
-    max_constraints: int = 208
+    max_constraints: int = field(default=208, metadata=within(0, 10**9))
     keep_incomplete: bool = False
     frame: Literal["tight", "authors"] = "tight"
-    half_extent: float = 1.0
+    half_extent: float = field(default=1.0, metadata=within(1e-6, 1e6))
     canonical_lines: bool = True
     duplicates: Literal["sorted", "authors"] = "sorted"
     split_by: Literal["group", "sketch"] = "group"
-    fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
-    split_seed: int = 0
+    fractions: tuple[float, float, float] = field(default=(0.8, 0.1, 0.1), metadata=within(0, 1))
+    split_seed: int = field(default=0, metadata=within(0, 2**64 - 1))
     distinct_splits: bool = True
 
     def __post_init__(self) -> None:
-        if not 1 <= self.min_primitives <= self.max_primitives <= MAX_PRIMITIVES:
+        check_settings(self)
+        if self.min_primitives > self.max_primitives:
             raise SketchError(
-                f"primitives a sketch must run from at least 1 to at most {MAX_PRIMITIVES}, "
-                f"not {self.min_primitives} to {self.max_primitives}"
+                f"no sketch has at least {self.min_primitives} primitives and {self.max_primitives} at most"
             )
-        if min(self.fractions) < 0 or not math.isclose(sum(self.fractions), 1):
+        if not math.isclose(sum(self.fractions), 1):
             raise SketchError(f"the shares of {', '.join(SPLITS)} must add up to 1, not {self.fractions}")
+
+
+def config_from(table: Mapping[str, Any]) -> PrepareConfig:
+    """The choices that a `dataset.json` records; keys of other versions are passed over."""
+    known = {field.name for field in fields(PrepareConfig)}
+    values: dict[str, Any] = {name: value for name, value in table.items() if name in known}
+    return PrepareConfig(**values | {name: tuple(v) for name, v in values.items() if isinstance(v, list)})
 
 
 PRESETS: Mapping[str, PrepareConfig] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.formats import FormatError
+from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import NONE, REPRESENTATION_VERSION, ArcScalar, NoneConstruction
 
-from .config import SPLITS
+from .config import SPLITS, PrepareConfig, config_from
 from .staging import DATASET
 from .store import ARRAYS
 
@@ -70,22 +70,31 @@ class Dataset:
         folder = Path(folder)
         path = folder / DATASET
         try:
-            description = json.loads(path.read_text(encoding="utf-8"))
+            description = load_json(path)
         except FileNotFoundError:
             raise FormatError(folder, f"is no prepared corpus: it has no {DATASET}") from None
         except (OSError, ValueError) as error:
             raise FormatError(path, f"cannot be read ({error})") from error
         version = description.get("representation") if isinstance(description, dict) else None
-        if version != REPRESENTATION_VERSION:
+        if not isinstance(description, dict) or version != REPRESENTATION_VERSION:
             raise FormatError(
                 folder, f"was prepared for representation {version}, this is {REPRESENTATION_VERSION}; prepare it again"
             )
+        try:
+            config_from(description["config"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FormatError(path, f"has settings that cannot be ({error}); prepare the corpus again") from error
         return Dataset(folder, description)
 
     @property
     def half_extent(self) -> float:
         """Half the larger side of the box that sketches were scaled to."""
-        return float(self.description["config"]["half_extent"])
+        return self.config.half_extent
+
+    @property
+    def config(self) -> PrepareConfig:
+        """The choices that it was prepared with."""
+        return config_from(self.description["config"])
 
     def split(self, name: str) -> Split:
         """One of the splits, with its arrays checked against what `dataset.json` promises."""
@@ -93,7 +102,7 @@ class Dataset:
             raise FormatError(self.folder, f"has no split '{name}'; use one of {', '.join(SPLITS)}")
         try:
             count = int(self.description["counts"][name])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise FormatError(self.folder / DATASET, f"does not say how many sketches are in {name}") from None
         arrays = {array: self._array(name, array, count) for array in ARRAYS}
         if arrays["kind"].max(initial=0) > NONE:

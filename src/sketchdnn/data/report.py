@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 
 from sketchdnn.formats import FormatError
 from sketchdnn.formats.atomic import replacing
+from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.geometry import Kind, Sketch
 from sketchdnn.representation import Compact, decode_compact
 
@@ -77,9 +77,11 @@ class Report:
 def load_report(folder: Path) -> dict[str, Any]:
     """What `Report.to_json` gave, from a prepared corpus."""
     try:
-        report: dict[str, Any] = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+        report = load_json(folder / REPORT)
     except (OSError, ValueError) as error:
         raise FormatError(folder / REPORT, f"cannot be read ({error})") from error
+    if not isinstance(report, dict):
+        raise FormatError(folder / REPORT, "is no report of a corpus")
     return report
 
 

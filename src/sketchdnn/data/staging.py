@@ -12,9 +12,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from sketchdnn.formats import FormatError
 from sketchdnn.formats.atomic import clear_abandoned, flush_to_disk, replacing
+from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.formats.locks import LOCK, one_run
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 
@@ -91,7 +93,7 @@ class Staging:
         Nothing if its record or one of its chunks is damaged: then it is done again.
         """
         try:
-            record = json.loads(self._record(task).read_text(encoding="utf-8"))
+            record: Any = load_json(self._record(task))
             tally, chunks = Tally.from_record(record["tally"]), [int(size) for size in record["chunks"]]
             digests = [_digest(self.chunk(task, number)) for number in range(len(chunks))]
             return (tally, chunks) if digests == record["digests"] else None
@@ -159,7 +161,8 @@ def check_output(out: Path, wanted: str, *, force: bool) -> bool:
     if force:
         return False
     try:
-        same = json.loads((out / INPUTS).read_text(encoding="utf-8"))["fingerprint"] == wanted
+        inputs: Any = load_json(out / INPUTS)
+        same = inputs["fingerprint"] == wanted
     except (OSError, ValueError, KeyError, TypeError):
         same = False
     if not same:

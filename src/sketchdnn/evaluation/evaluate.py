@@ -59,8 +59,7 @@ class Evaluation:
 
 def open_references(dataset: Dataset, settings: Settings, samples: int) -> tuple[References, Sizes]:
     """The splits, and which of their sketches are compared; refuses a corpus that is too small."""
-    config = dataset.description["config"]
-    already = config["frame"] == "tight" and config["half_extent"] == 1
+    already = dataset.config.frame == "tight" and dataset.config.half_extent == 1
     test, train = (normalised_split(dataset.split(name).compact, already=already) for name in (settings.split, "train"))
     sizes = sizes_for(settings, samples, len(test), len(train))
     dice = np.random.default_rng(settings.seed)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sketchdnn.formats import FormatError, quoted, write
 from sketchdnn.formats.atomic import replacing
+from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.geometry import SketchError
 
 from .document import markdown
@@ -45,7 +46,7 @@ def load_report(path: Path) -> dict[str, Any]:
     """A report made before: its folder or its JSON."""
     file = path / REPORT if path.is_dir() else path
     try:
-        report = json.loads(file.read_text(encoding="utf-8"))
+        report: Any = load_json(file)
         Protocol.from_json(report["protocol"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError, SketchError) as error:
         raise FormatError(file, f"is no report of an evaluation ({quoted(error)})") from error
@@ -63,8 +64,8 @@ def is_report(path: Path) -> bool:
     if file.suffix != ".json" or not file.is_file():
         return False
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        found = load_json(file)
+    except (OSError, ValueError):
         return False
     return isinstance(found, dict) and "protocol" in found
 

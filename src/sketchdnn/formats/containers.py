@@ -1,7 +1,8 @@
 """Many files in one place: a folder, or a tar archive, whose members are looked at one by one.
 
 An archive is not trusted. Only the last part of a member's name is used, links and devices are never followed, headers
-and members that claim to be huge are not believed, and damage is told from the end.
+that claim to be huge are not believed, an archive ends at a member that is larger than what remains of it, and damage
+is told from the end.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from gzip import BadGzipFile
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 
 from .atomic import clear_abandoned, is_temporary, temporary_folder
 from .found import FormatError, Skipped
 from .manifest import MANIFEST, is_manifest, sketch_files
+from .packed import open_packed
 
 TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 # A member is unpacked into a temporary folder, one at a time; a larger one is refused rather than fill the disk.
@@ -100,13 +103,22 @@ def tar_files(path: Path) -> Iterator[Path | Skipped]:
     clear_abandoned()
     try:
         # As a stream an archive is read once, front to back, however it is compressed.
-        with tarfile.open(path, "r|*", tarinfo=_Header) as archive:
+        with open_packed(path) as file, tarfile.open(fileobj=file, mode="r|", tarinfo=_Header) as archive:
             while (member := archive.next()) is not None:
                 archive.members = []  # type: ignore[attr-defined]  # else it remembers every member it has passed
                 if not member.isdir():
                     yield from _unpacked(archive, member)
-    except (tarfile.TarError, LZMAError, zlib.error, EOFError) as error:
+                _pass_over(archive)
+    except (tarfile.TarError, LZMAError, zlib.error, EOFError, BadGzipFile) as error:
         raise FormatError(path, f"is not a whole tar archive: {error}") from error
+
+
+def _pass_over(archive: tarfile.TarFile) -> None:
+    """Read on to the next header. The library would count to the end that a header claims, however far that is."""
+    stream = archive.fileobj
+    while stream is not None and (left := archive.offset - stream.tell()) > 0:
+        if not stream.read(min(left, 2**20)):
+            raise tarfile.ReadError("a member is larger than what remains of it")
 
 
 def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[Path | Skipped]:

@@ -2,12 +2,13 @@
 
 A SPLINE and an ELLIPSE become lines and arcs; what a primitive cannot hold (a TEXT, a tilted CIRCLE, ...) and what is
 not shown is counted by type. Constraints have no place in a DXF. A drawing is refused when it is larger than
-`MAX_BYTES`, or holds or unfolds to more than `MAX_ENTITIES` entities.
+`MAX_BYTES`, holds more than `MAX_TAGS` tags, or holds or unfolds to more than `MAX_ENTITIES` entities.
 """
 
 from __future__ import annotations
 
 import importlib
+import io
 import logging
 import math
 import re
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 64 * 2**20
 MAX_ENTITIES = 100_000
+MAX_TAGS = 2_000_000  # a tag is a group code and its value; a LINE has a dozen
 
 # $INSUNITS codes: the unit we name, and how many of it the DXF unit is.
 _UNITS: Mapping[int, tuple[str, float]] = {
@@ -59,9 +61,6 @@ _FIRST_SECTION = re.compile(rb"(?:^|\n)[ \t]*0[ \t]*\r?\n[ \t]*SECTION")
 _END = re.compile(rb"EOF[\s\x00\x1a]*\Z")  # DOS ended a file with 1A
 _END_OF_SECTION = re.compile(rb"ENDSEC[\s\x00\x1a]*\Z")
 _NO_END = Note("a drawing without its end mark (EOF), whole as far as can be told")
-# How an entity begins: group code 0, then its type.
-_ENTITY = re.compile(rb"\n[ \t]*0[ \t]*\r?\n[ \t]*[A-Z3]")
-_BINARY_ENTITY = re.compile(rb"\x00\x00[A-Z3][A-Z0-9_]+\x00")
 
 
 def _recognises(path: Path, head: bytes) -> bool:
@@ -197,10 +196,36 @@ def _check(path: Path) -> list[Note]:
     # Some programs write no EOF. A drawing that was cut off ends in a section that is open, or before its entities.
     if not has_end and not (_END_OF_SECTION.search(data, len(data) - 2**10) and b"ENTITIES" in data):
         raise FormatError(path, "is cut off: a DXF ends in EOF")
-    starts = (_BINARY_ENTITY if is_binary else _ENTITY).finditer(data)
-    if sum(1 for _ in islice(starts, MAX_ENTITIES + 1)) > MAX_ENTITIES:
-        raise FormatError(path, f"holds more than {MAX_ENTITIES:,} entities; that is no sketch")
+    for codes in _group_codes(data, is_binary=is_binary):
+        if codes.total() > MAX_TAGS:
+            raise FormatError(path, f"holds more than {MAX_TAGS:,} tags; that is no sketch")
+        if sum(count for code, count in codes.items() if _begins_entity(code)) > MAX_ENTITIES:
+            raise FormatError(path, f"holds more than {MAX_ENTITIES:,} entities; that is no sketch")
     return [] if has_end else [_NO_END]
+
+
+def _group_codes(data: bytes, *, is_binary: bool) -> Iterator[Counter[int | str | bytes]]:
+    """How often each group code occurs, as each of ezdxf's readers pairs the lines; no more are counted than matter.
+
+    The plain reader takes a carriage return alone for the end of a line, the repairing one does not.
+    """
+    from ezdxf.lldxf.tagger import binary_tags_loader
+
+    most = MAX_TAGS + 1
+    if is_binary:
+        yield Counter(islice((tag.code for tag in binary_tags_loader(data)), most))
+        return
+    yield Counter(islice(io.TextIOWrapper(io.BytesIO(data), "latin-1"), 0, 2 * most, 2))
+    if data.count(b"\r") > data.count(b"\r\n"):
+        yield Counter(islice(io.BytesIO(data), 0, 2 * most, 2))
+
+
+def _begins_entity(code: int | str | bytes) -> bool:
+    """Group code 0 in any spelling; one that is no number may be one in another encoding."""
+    try:
+        return int(code) == 0
+    except ValueError:
+        return True
 
 
 def _contents(path: Path, options: ReadOptions) -> tuple[Sketch, Counter[str], Counter[str]]:

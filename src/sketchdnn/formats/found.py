@@ -102,7 +102,7 @@ def reason_of(error: SketchError) -> str:
     """
     sentence = error.reason if isinstance(error, FormatError) else str(error)
     sentence = re.sub(r"^primitive \d+: ", "", sentence)
-    return re.sub(r"\bprimitive -?\d+", "a primitive", re.split("[,;:]", sentence)[0].strip())[:100]
+    return re.sub(r"\bprimitive -?\d+", "a primitive", re.split(r"[;:]|,(?!\d)", sentence)[0].strip())[:100]
 
 
 @dataclass(frozen=True, slots=True)

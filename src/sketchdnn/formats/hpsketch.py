@@ -8,8 +8,10 @@ in general cannot be said in it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from sketchdnn.geometry import TAU, Circle, GeometryError, Line, Primitive, Sketch, arc_from_sweep
 
@@ -27,6 +29,10 @@ _ORIGIN = 128
 _LEVELS = 256
 # Real models have hundreds of rows.
 _MOST_ROWS = 100_000
+# HDF5 unpacks a stored piece of the table whole, whatever it grows to: deflate to a thousand times its size.
+_LARGEST_PIECE = 128 * 2**10
+_MOST_PIECES = 4096
+_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
 
 Row = Sequence[int]
 Loop = list[Row]
@@ -67,8 +73,26 @@ def _rows(path: Path) -> list[Row]:
             raise FormatError(path, f"has a table 'vec' that is not whole numbers in {_WIDTH} columns")
         if len(vectors) > _MOST_ROWS:
             raise FormatError(path, f"has more than {_MOST_ROWS} rows")
+        if vectors.chunks is not None:
+            _check_pieces(path, vectors)
         rows: list[Row] = vectors[:].tolist()
         return rows
+
+
+def _check_pieces(path: Path, vectors: Any) -> None:
+    """Refuse a table stored in pieces that could fill the memory, by their number and sizes alone."""
+    pieces = math.prod(-(-size // step) for size, step in zip(vectors.shape, vectors.chunks, strict=True))
+    unpacked = math.prod(vectors.chunks) * vectors.dtype.itemsize
+    if pieces > _MOST_PIECES or unpacked > _MOST_ROWS * _WIDTH * vectors.dtype.itemsize:
+        raise FormatError(path, "has a table 'vec' in more or larger pieces than any model needs")
+    plist = vectors.id.get_create_plist()
+    filters = [plist.get_filter(number)[0] for number in range(plist.get_nfilters())]
+    names = [_FILTERS.get(code) for code in filters]
+    if None in names or names.count("deflate") + names.count("lzf") > 1:
+        raise FormatError(path, f"has a table 'vec' packed otherwise than once, by {' or '.join(_FILTERS.values())}")
+    stored = (vectors.id.get_chunk_info(number).size for number in range(vectors.id.get_num_chunks()))
+    if filters and max(stored, default=0) > _LARGEST_PIECE:
+        raise FormatError(path, f"has a table 'vec' with a packed piece over {_LARGEST_PIECE >> 10} KiB")
 
 
 def _loops(path: Path, rows: list[Row]) -> list[Loop]:

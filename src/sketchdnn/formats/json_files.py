@@ -14,10 +14,11 @@ from sketchdnn.geometry import Sketch, SketchError
 from .atomic import replacing
 from .format import Format, only_one
 from .found import FormatError, Found, Skipped, quoted, reason_of
+from .packed import XZ_MEMORY, open_xz
 from .records import dumps, read_record, to_record, write_record
 
-# More than any sketch needs, and little enough that a hostile line cannot fill the memory.
-LARGEST_RECORD = 64 * 2**20
+# Room for 100,000 primitives. JSON may need 30 bytes of memory for one of its own, so more could fill the memory.
+LARGEST_RECORD = 16 * 2**20
 LINE_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.xz")
 
 
@@ -71,7 +72,8 @@ def lines(path: Path) -> Iterator[bytes | Skipped]:
         with _open(path, "rb") as file:
             yield from _lines(file)
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise FormatError(path, "is compressed, and damaged or cut off") from error
+        memory = f"in need of over {XZ_MEMORY >> 20} MiB of memory"
+        raise FormatError(path, f"is compressed, and damaged, cut off or {memory}") from error
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes | Skipped]:
@@ -91,7 +93,7 @@ def _open(path: Path, mode: str) -> IO[bytes]:
         case ".gz":
             return cast("IO[bytes]", gzip.open(path, mode))
         case ".xz":
-            return cast("IO[bytes]", lzma.open(path, mode))
+            return open_xz(path) if mode == "rb" else cast("IO[bytes]", lzma.open(path, mode))
     return cast("IO[bytes]", path.open(mode))
 
 

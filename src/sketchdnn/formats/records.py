@@ -9,6 +9,7 @@ those of a constraint in `Constraint.extra`. Files are not trusted: whatever the
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -155,10 +156,16 @@ def _with_extra(record: Record, extra: object, ours: tuple[str, ...]) -> Record:
 
 
 def _check_finite(kept: Record) -> None:
-    try:
-        _ENCODER.encode(kept)
-    except ValueError as error:
-        raise SketchError("a number that is infinite") from error
+    """Walked rather than written out, which would take several times the memory."""
+    left: list[Any] = [kept]
+    while left:
+        match left.pop():
+            case dict() as items:
+                left.extend(items.values())
+            case list() as items:
+                left.extend(items)
+            case float() as value if not math.isfinite(value):
+                raise SketchError("a number that is infinite")
 
 
 def _refuse_constant(word: str) -> None:

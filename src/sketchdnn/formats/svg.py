@@ -31,8 +31,8 @@ from sketchdnn.geometry import (
 from .atomic import replacing
 from .flattening import Flattener
 from .format import DEFAULT_READING, Format, ReadOptions, losses_of, only_one
-from .found import NO_UNITS, Found, Losses, Note, Skipped, reason_of
-from .svg_elements import GZIP_MAGIC, Element, elements
+from .found import NO_UNITS, FormatError, Found, Losses, Note, Skipped, reason_of
+from .svg_elements import GZIP_MAGIC, MAX_ELEMENTS, Element, elements
 from .svg_path import Curved, with_circles
 from .svg_shapes import SHAPES, shape_pieces
 from .svg_transform import MM_PER_PIXEL, Affine, physical_length
@@ -86,7 +86,7 @@ def read(path: Path, options: ReadOptions = DEFAULT_READING) -> Iterator[Found]:
     mm_per_unit = scale * MM_PER_UNIT[units] if units else options.mm_per_assumed
     flattener = Flattener(options.flatten, mm_per_unit)
     primitives: list[Primitive] = []
-    dropped = 0
+    dropped = pieces = 0
     for element in drawn:
         tag, _, to_page = element
         # Text and pictures are no part of a sketch; a group comes up here only if nothing in it can be placed.
@@ -100,6 +100,11 @@ def read(path: Path, options: ReadOptions = DEFAULT_READING) -> Iterator[Found]:
                     yield found
                 else:
                     primitives.extend(Sketch((found,)).moved(scale))
+                pieces += not isinstance(found, Note)
+                if pieces > MAX_ELEMENTS:  # one path may have many
+                    raise FormatError(path, f"draws more than {MAX_ELEMENTS:,} lines and arcs; that is no sketch")
+        except FormatError:
+            raise
         except SketchError as error:
             dropped += is_shape
             yield Skipped(reason_of(error))

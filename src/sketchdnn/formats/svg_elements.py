@@ -19,7 +19,9 @@ from .found import FormatError
 from .svg_transform import Affine, parse_transform
 
 GZIP_MAGIC = b"\x1f\x8b"
-MAX_BYTES = 64 * 2**20  # unpacked
+# As large as a DXF drawing may be, unpacked, and as many as it may have entities.
+MAX_BYTES = 64 * 2**20
+MAX_ELEMENTS = 100_000
 MAX_ENTITIES = 100
 MAX_EXPANDED = 2**20  # characters that all entities of a document put into it
 
@@ -50,7 +52,7 @@ _NOT_DRAWN = frozenset(
 def elements(path: Path) -> Iterator[Element]:
     """Tag, attributes and map of the root and then of all that is drawn; no map where a transform cannot be read.
 
-    Neither the size nor the depth of a document matters, up to `MAX_BYTES`.
+    Neither the size nor the depth of a document matters, up to `MAX_BYTES` and `MAX_ELEMENTS`.
     """
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import ParseError
@@ -90,7 +92,7 @@ def _elements(path: Path) -> Iterator[Element]:
     parser = DefusedXMLParser(forbid_dtd=False)  # a document type is harmless, and many programs write one
     data = _data(path)
     parser.parser.EntityDeclHandler = _TextEntities(data)
-    for event, element in iterparse(io.BytesIO(data), events=("start", "end"), parser=parser):
+    for event, element in iterparse(_Whole(data), events=("start", "end"), parser=parser):
         if event == "end":
             above.pop()
             element.clear()
@@ -116,6 +118,13 @@ def _elements(path: Path) -> Iterator[Element]:
         above.append((element, inside))
 
 
+class _Whole(io.BytesIO):
+    """Read at once, whatever is asked for: in pieces, the parser would go over a long tag again with each of them."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read()
+
+
 def _data(path: Path) -> bytes:
     """The document, unpacked where it is compressed."""
     with path.open("rb") as file:
@@ -127,6 +136,8 @@ def _data(path: Path) -> bytes:
             raise FormatError(path, "is compressed, but damaged or cut off") from error
     if len(data) > MAX_BYTES:
         raise FormatError(path, f"is larger than {MAX_BYTES >> 20} MiB; that is no sketch")
+    if data.count(b"<") > 2 * MAX_ELEMENTS:  # each begins and ends
+        raise FormatError(path, f"holds more than {MAX_ELEMENTS:,} elements; that is no sketch")
     return data
 
 

@@ -27,10 +27,10 @@ from .found import Note, Skipped, reason_of
 _ARGUMENTS = {"m": "nn", "l": "nn", "h": "n", "v": "n", "a": "nnnffnn", "z": ""}
 _ARGUMENTS |= {"c": "nnnnnn", "s": "nnnn", "q": "nnnn", "t": "nn"}
 _TOKENS = {
-    "n": re.compile(r"[\s,]*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"),
-    "f": re.compile(r"[\s,]*([01])"),
+    "n": re.compile(r"[\s,]*+([+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?)"),
+    "f": re.compile(r"[\s,]*+([01])"),
 }
-_COMMAND = re.compile(r"[\s,]*([a-zA-Z])")
+_COMMAND = re.compile(r"[\s,]*+([a-zA-Z])")
 # Ends this close, relative to the path, are one place written with few digits.
 _CLOSED = 1e-6
 _SAME_CIRCLE = 1e-4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -94,9 +93,8 @@ def _corner(attributes: Mapping[str, str]) -> Vec:
 
 
 def _places(text: str) -> list[Vec]:
-    words = re.split(r"[\s,]+", text.strip())
     try:
-        numbers = [float(word) for word in words if word]
+        numbers = [float(word) for word in text.replace(",", " ").split()]
     except ValueError as error:
         raise SketchError("a list of points we cannot read") from error
     return list(zip(numbers[::2], numbers[1::2], strict=False))

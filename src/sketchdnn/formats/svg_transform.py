@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from sketchdnn.geometry import TAU, Arc, Bezier, Circle, EllipticArc, Line, Point, Primitive, SketchError, Vec
 
-_NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-_LENGTH = re.compile(rf"\s*({_NUMBER})\s*([a-zA-Z%]*)\s*")
-_CALL = re.compile(r"[\s,]*([a-zA-Z]+)\s*\(([^()]*)\)")
+# Possessive throughout (`++`), so that there is one way to read a text and the time grows with its length alone.
+_NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?"
+_LENGTH = re.compile(rf"\s*+({_NUMBER})\s*+([a-zA-Z%]*+)\s*+")
+_CALL = re.compile(r"[\s,]*+([a-zA-Z]++)\s*+\(([^()]*+)\)")
 MM_PER_PIXEL = 25.4 / 96
 _MM_PER_CSS_UNIT = {
     "mm": 1.0,

@@ -83,6 +83,8 @@ def entries(parts: Iterable[Path], *, unfinished: bool = False) -> Iterator[dict
                         begun = entry
         except OSError as error:
             raise FormatError(part, f"cannot be read ({error.strerror})") from error
+        except (ValueError, RecursionError) as error:
+            raise FormatError(part, "is damaged; remove it and start again") from error
         if unfinished and begun is not None:
             yield begun
 

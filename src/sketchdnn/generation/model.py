@@ -33,7 +33,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
 
     @classmethod
     def from_pretrained(cls, model: str | Path = BUNDLED, *, device: str = "auto") -> SketchDNN:  # type: ignore[override]
-        """Load a folder, a bundled model by its name, or, if no such folder exists, OWNER/NAME from the Hub.
+        """Load a folder, a bundled model by its name, or hub:OWNER/NAME from the Hub.
 
         `device` is auto (a GPU where there is one), cpu, cuda or cuda:1, as on the command line.
         """

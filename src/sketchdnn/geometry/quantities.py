@@ -21,7 +21,7 @@ def length(words: str, option: str = "--size", units: str = "mm") -> tuple[float
     ((4.0, 'in'), (120.0, 'mm'))
     """
     default = units
-    match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([a-z]*)\s*", words)
+    match = re.fullmatch(r"\s*+([0-9.eE+-]++)\s*+([a-z]*+)\s*+", words)
     try:
         number, units = float(match[1]), match[2] or default  # type: ignore[index]
     except (TypeError, ValueError):

@@ -5,7 +5,7 @@ A row is a token. Nothing tells the network where a row stands, so permuted rows
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float, Int
@@ -15,6 +15,7 @@ from torch.nn import functional
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, from_flat
 from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.settings import check_network, within
 
 from .attention import attend
 
@@ -29,19 +30,15 @@ class DiTConfig:
     `positions` adds a learned vector to each row, as in the ablation SketchDNN (Pos.).
     """
 
-    width: int = 512
-    depth: int = 32
-    heads: int = 8
-    expansion: int = 4
-    num_steps: int = 2000
+    width: int = field(default=512, metadata=within(1, 16_384))
+    depth: int = field(default=32, metadata=within(1, 512))
+    heads: int = field(default=8, metadata=within(1, 1024))
+    expansion: int = field(default=4, metadata=within(1, 64))
+    num_steps: int = field(default=2000, metadata=within(1, 100_000))
     positions: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("width", "depth", "heads", "expansion", "num_steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.width % self.heads:
-            raise ValueError(f"width must be a multiple of heads, but {self.width} is none of {self.heads}")
+        check_network(self)
 
 
 class DiT(nn.Module):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
+
+from sketchdnn.representation.settings import check_network, within
 
 from .set_denoiser import Block, hidden_width, waves
 from .vae import Latents
@@ -17,17 +19,13 @@ from .vae import Latents
 class LatentDenoiserConfig:
     """The size of the network; that of the latents is the autoencoder's affair."""
 
-    width: int = 512
-    depth: int = 12
-    heads: int = 8
-    time_features: int = 64
+    width: int = field(default=512, metadata=within(1, 16_384))
+    depth: int = field(default=12, metadata=within(1, 512))
+    heads: int = field(default=8, metadata=within(1, 1024))
+    time_features: int = field(default=64, metadata=within(1, 4096))
 
     def __post_init__(self) -> None:
-        for name in ("width", "depth", "heads", "time_features"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.width % self.heads:
-            raise ValueError(f"width must be a multiple of heads, but {self.width} is none of {self.heads}")
+        check_network(self)
 
 
 class LatentDenoiser(nn.Module):

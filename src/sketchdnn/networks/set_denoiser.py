@@ -18,6 +18,7 @@ from torch.nn import functional
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.settings import check_network, within
 
 from .attention import attend
 from .neighbours import NUM_FEATURES
@@ -39,21 +40,20 @@ class SetDenoiserConfig:
     adds, in training alone.
     """
 
-    width: int = 512
-    depth: int = 12
-    heads: int = 8
-    octaves: int = 8
-    time_features: int = 64
+    width: int = field(default=512, metadata=within(1, 16_384))
+    depth: int = field(default=12, metadata=within(1, 512))
+    heads: int = field(default=8, metadata=within(1, 1024))
+    octaves: int = field(default=8, metadata=within(1, 32))
+    time_features: int = field(default=64, metadata=within(1, 4096))
     positions: bool = False
     # Later than models that are about: tables of settings leave them out where they are off.
     hears: bool = field(default=False, metadata={"later": True})
     neighbours: bool = field(default=False, metadata={"later": True})
     aside: bool = field(default=False, metadata={"later": True})
-    dropout: float = field(default=0.0, metadata={"later": True})
+    dropout: float = field(default=0.0, metadata={"later": True} | within(0, 1, with_high=False))
 
     def __post_init__(self) -> None:
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must lie in [0, 1), not {self.dropout}")
+        check_network(self)
 
     @property
     def hidden(self) -> int:

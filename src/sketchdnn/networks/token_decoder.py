@@ -13,25 +13,21 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sketchdnn.representation.settings import check_network, within
+
 
 @dataclass(frozen=True, slots=True)
 class TokenDecoderConfig:
     """The size of the network; the defaults are Vitruvion's public configuration, 21 million parameters."""
 
-    width: int = 384
-    depth: int = 12
-    heads: int = 8
-    expansion: int = 4
-    dropout: float = 0.0
+    width: int = field(default=384, metadata=within(1, 16_384))
+    depth: int = field(default=12, metadata=within(1, 512))
+    heads: int = field(default=8, metadata=within(1, 1024))
+    expansion: int = field(default=4, metadata=within(1, 64))
+    dropout: float = field(default=0.0, metadata=within(0, 1, with_high=False))
 
     def __post_init__(self) -> None:
-        for name in ("width", "depth", "heads", "expansion"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.width % self.heads:
-            raise ValueError(f"width must be a multiple of heads, but {self.width} is none of {self.heads}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must lie in [0, 1), not {self.dropout}")
+        check_network(self)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ whatever the weights: the mean of each token is normalised, so a diffusion of th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -20,6 +20,7 @@ from torch.nn import functional
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, from_flat
 from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.settings import check_network, within
 
 from .attention import attend
 from .set_denoiser import fourier, hidden_width
@@ -37,19 +38,15 @@ _PACE = 10.0
 class VAEConfig:
     """The size of both halves, and of the latent between them. `octaves` as in the set denoiser."""
 
-    width: int = 256
-    depth: int = 4
-    heads: int = 8
-    tokens: int = 8
-    channels: int = 16
-    octaves: int = 8
+    width: int = field(default=256, metadata=within(1, 16_384))
+    depth: int = field(default=4, metadata=within(1, 512))
+    heads: int = field(default=8, metadata=within(1, 1024))
+    tokens: int = field(default=8, metadata=within(1, layout.MAX_PRIMITIVES))
+    channels: int = field(default=16, metadata=within(1, 1024))
+    octaves: int = field(default=8, metadata=within(1, 32))
 
     def __post_init__(self) -> None:
-        for name in ("width", "depth", "heads", "tokens", "channels", "octaves"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.width % self.heads:
-            raise ValueError(f"width must be a multiple of heads, but {self.width} is none of {self.heads}")
+        check_network(self)
         if layout.MAX_PRIMITIVES % self.tokens:
             raise ValueError(f"tokens must share {layout.MAX_PRIMITIVES} rows alike, which {self.tokens} cannot")
 

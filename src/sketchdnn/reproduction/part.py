@@ -24,6 +24,7 @@ from sketchdnn.evaluation.run import Run as Judge
 from sketchdnn.evaluation.wording import plain
 from sketchdnn.formats import FormatError, quoted
 from sketchdnn.formats.atomic import replacing
+from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.geometry import SketchError
 from sketchdnn.systems import System, from_pretrained, save_pretrained, to_table
 from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem
@@ -217,8 +218,8 @@ def _seconds(log: Path) -> float:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        found = load_json(path)
+    except (OSError, ValueError) as error:
         raise FormatError(path, f"cannot be read ({error}); delete it to have it made again") from error
     if not isinstance(found, dict):
         raise FormatError(path, "is not what it should be; delete it to have it made again")

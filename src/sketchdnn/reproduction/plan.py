@@ -18,6 +18,7 @@ from sketchdnn.evaluation.run import Run as Judge
 from sketchdnn.evaluation.settings import Settings
 from sketchdnn.formats import FormatError
 from sketchdnn.formats.atomic import replacing
+from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import SketchError
 from sketchdnn.systems import System
@@ -143,7 +144,7 @@ def refuse_another(out: Path, identity: Mapping[str, Any]) -> None:
             raise FormatError(out, "is no folder; name another --out")
         return
     try:
-        there = json.loads(path.read_text(encoding="utf-8"))
+        there: Any = load_json(path)
         before = {name: there[name] for name in identity}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FormatError(path, f"cannot be read ({error}); name another --out") from error

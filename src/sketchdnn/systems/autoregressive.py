@@ -66,14 +66,6 @@ class TokenConfig(Protocol):
     def top_p(self) -> float: ...
 
 
-def check_choice(config: TokenConfig) -> None:
-    """Refuses ways to choose a token that are none."""
-    if not 0 <= config.temperature < float("inf"):
-        raise ValueError(f"temperature must be a number from 0, not {config.temperature}")
-    if not 0 < config.top_p <= 1:
-        raise ValueError(f"top_p must lie in (0, 1], not {config.top_p}")
-
-
 class TokenSystem(System):
     """A decoder and the language it speaks.
 

@@ -20,6 +20,8 @@ from sketchdnn.representation import Compact
 from sketchdnn.representation.fingerprint import Keys
 from sketchdnn.representation.symmetric import symmetric_keys
 
+from .safetensors_files import check_header
+
 GRID = 64  # levels: 6 bits
 _PARTS = {"keys": (np.uint64, 1), "mixtures": (np.int64, 2), "often": (np.int64, 1)}
 
@@ -71,7 +73,8 @@ def write_known(known: Known, path: Path) -> None:
 def read_known(path: Path) -> Known:
     """From a safetensors file; refuses what is none of ours."""
     try:
+        check_header(path)
         parts = load_file(path)
         return Known(**{name: parts[name] for name in _PARTS})
-    except (OSError, SafetensorError, KeyError) as error:
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise SketchError(f"what is known of the corpus cannot be read ({error})") from error

@@ -31,6 +31,7 @@ from sketchdnn.networks.vae import VAE, Latents, VAEConfig
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.settings import check_settings, within
 
 from .sampling import sampler_of, steps_of
 from .system import GivenFlags, RowForm, System
@@ -56,14 +57,15 @@ class LatentConfig:
     network: LatentDenoiserConfig = field(default_factory=LatentDenoiserConfig)
     vae: VAEConfig = field(default_factory=VAEConfig)
     stage: Stage = "both"
-    num_steps: int = 2000
-    mse_weight: float = MSE_BOOST
-    kl_weight: float = 1e-3
+    num_steps: int = field(default=2000, metadata=within(1, 100_000))
+    mse_weight: float = field(default=MSE_BOOST, metadata=within(0, 1e6))
+    kl_weight: float = field(default=1e-3, metadata=within(0, 1e6))
     arc_scalar: layout.ArcScalar = "sweep"
     none_construction: layout.NoneConstruction = "one_hot"
     canonical_lines: bool = True
 
     def __post_init__(self) -> None:
+        check_settings(self)
         numbers = self.vae.tokens * self.vae.channels
         if 2 * numbers > _NUMBERS:
             raise ValueError(f"a latent may hold {_NUMBERS // 2} numbers, not {numbers}: fewer tokens, or channels")

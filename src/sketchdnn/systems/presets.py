@@ -21,6 +21,7 @@ from .system import System
 from .tables import ConfigError, from_table
 
 _SECTIONS = ("system", "training")
+_LARGEST = 2**20
 _DEFAULT, _DEFAULT_SYSTEM, _TINY = "ours", "sketchdnn", "tiny"
 
 
@@ -73,7 +74,15 @@ def _load(name: str | Path) -> Preset:
             raise ConfigError(f"'{name}' is no preset; use one of {', '.join(preset_names())}, or a .toml file")
         path = Path(str(_folder() / f"{name}.toml"))
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise ConfigError(f"{path}: the preset is larger than {_LARGEST >> 10} KiB")
+        table = tomllib.loads(data.decode("utf-8"))
+    except RecursionError:
+        raise ConfigError(f"{path}: the preset is nested too deeply") from None
+    except ConfigError:
+        raise
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: the preset cannot be read ({error})") from error
     return _preset(path, table)

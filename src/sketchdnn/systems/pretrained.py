@@ -24,15 +24,18 @@ from torch import Tensor
 
 from sketchdnn.formats import quoted
 from sketchdnn.formats.atomic import new_file_mode, replacing
+from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.geometry import SketchError
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
+from sketchdnn.representation.settings import LARGEST_NETWORK, least_parameters
 
 from .devices import find_device
 from .known import Known, read_known, write_known
-from .registry import build, entry
+from .registry import config_of, entry
+from .safetensors_files import check_header
 from .sampling import check_sampler, check_step_count
 from .system import System
-from .tables import ConfigError, from_table, to_table
+from .tables import ConfigError, to_table
 from .threads import patient_threads
 
 BUNDLED = "ours"
@@ -42,7 +45,10 @@ _INDEX, _SINGLE, _CONFIG = "model.safetensors.index.json", "model.safetensors", 
 _KNOWN = "known.safetensors"
 _SCALE = ".scale"
 _BLOCKS = "network.blocks."
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_HUB = "hub:"
+_HUB_NAME = re.compile(r"[\w.-]++/[\w.-]++")
+# Of all shards: the largest network in single precision.
+_LARGEST_WEIGHTS = 4 * LARGEST_NETWORK
 
 
 class PretrainedError(SketchError):
@@ -84,18 +90,23 @@ def save_known(known: Known, model: str | Path) -> None:
 
 
 def from_pretrained(model: str | Path = BUNDLED, device: str = "cpu", *, local: int = 0) -> System:
-    """A model in float32, ready to draw: a folder, the name of a bundled model, or OWNER/NAME on the Hub.
+    """A model in float32, ready to draw: a folder, the name of a bundled model, or hub:OWNER/NAME.
 
     `device` and `local` are those of `find_device`; a device that is not there is refused before anything is loaded.
+    The files are looked at before anything is built: a config cannot ask for more memory than they account for.
     """
     where = find_device(device, local)
     folder = _found(model)
-    facts = _facts(folder)
     with _describing(folder):
-        system = build(facts["system"], facts["config"], str(folder / _CONFIG))
+        facts = _facts(folder)
+        config = config_of(facts["system"], facts["config"], str(folder / _CONFIG))
+    tensors = _tensors(folder, facts.get("sha256"))
+    if least_parameters(config) > sum(tensor.numel() for tensor in tensors.values()):
+        raise PretrainedError(f"{folder}: its weights are fewer than its {_CONFIG} describes; copy the model again")
+    system = entry(facts["system"]).make(config)
     try:
         with patient_threads():
-            system.load_state_dict(_restored(_tensors(folder, facts.get("sha256"))))
+            system.load_state_dict(_restored(tensors))
     except (RuntimeError, KeyError) as error:
         first = (str(error).splitlines() or [""])[0]
         raise PretrainedError(f"{folder}: the weights do not fit the configuration ({quoted(first)})") from error
@@ -108,9 +119,8 @@ def check_drawing(model: str | Path, sampler: str | None, steps: int | None = No
     folder = _found(model)
     with _describing(folder):
         facts = _facts(folder)
-        known = entry(facts["system"])
-        config = from_table(known.config, facts["config"], str(folder / _CONFIG))
-    check_sampler(sampler, known.make)
+        config = config_of(facts["system"], facts["config"], str(folder / _CONFIG))
+    check_sampler(sampler, entry(facts["system"]).make)
     if steps is not None:
         check_step_count(steps, getattr(config, "num_steps", None))
 
@@ -127,7 +137,7 @@ def bundled_names() -> list[str]:
 
 
 def _found(model: str | Path) -> Path:
-    """The folder of a model, fetched from the Hub only if it is nowhere else.
+    """The folder of a model, fetched from the Hub only if asked to.
 
     A folder that holds no model, such as a corpus, does not stand in the way of a bundled one of its name.
     """
@@ -136,10 +146,12 @@ def _found(model: str | Path) -> Path:
         return Path(str(files("sketchdnn") / "weights" / str(model)))
     if folder.exists():
         return folder
-    if isinstance(model, str) and _HUB_NAME.fullmatch(model):
-        return _fetched(model)
+    if isinstance(model, str) and model.startswith(_HUB):
+        if not _HUB_NAME.fullmatch(name := model.removeprefix(_HUB)):
+            raise PretrainedError(f"{model}: a model on the Hub is named {_HUB}OWNER/NAME")
+        return _fetched(name)
     names = ", ".join(bundled_names()) or "none"
-    raise PretrainedError(f"{model}: no model is there; name a folder, a model on the Hub, or a bundled one ({names})")
+    raise PretrainedError(f"{model}: no model is there; name a folder, a bundled one ({names}), or {_HUB}OWNER/NAME")
 
 
 def _fetched(name: str) -> Path:
@@ -149,12 +161,12 @@ def _fetched(name: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=[_CONFIG, "*.safetensors", _INDEX]))
     except Exception as error:  # the library and those below it raise all sorts; any of them means no model
         first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise PretrainedError(f"{name}: no such folder, and it cannot be fetched from the Hub ({first})") from error
+        raise PretrainedError(f"{_HUB}{name}: it cannot be fetched from the Hub ({first})") from error
 
 
 def _facts(folder: Path) -> dict[str, Any]:
     try:
-        facts = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+        facts = load_json(folder / _CONFIG)
     except (OSError, ValueError) as error:
         raise PretrainedError(f"{folder}: no model is there, its {_CONFIG} cannot be read ({quoted(error)})") from error
     version = facts.get("representation") if isinstance(facts, dict) else None
@@ -163,7 +175,7 @@ def _facts(folder: Path) -> dict[str, Any]:
             f"{folder}: this model is of representation {version}, and we read {REPRESENTATION_VERSION}; "
             "train it anew or use the version of the program that wrote it"
         )
-    return dict(facts)
+    return dict(facts) if isinstance(facts, dict) else {}
 
 
 @contextmanager
@@ -200,13 +212,18 @@ def _tensors(folder: Path, recorded: object) -> dict[str, Tensor]:
     if missing:
         raise PretrainedError(f"{folder}: {missing[0]} is missing; copy the model again, all of its files")
     try:
+        if sum((folder / name).stat().st_size for name in names) > _LARGEST_WEIGHTS:
+            raise PretrainedError(f"{folder}: its weights are larger than {_LARGEST_WEIGHTS >> 30} GiB")
         if _hash(folder, names) != recorded:
             raise PretrainedError(f"{folder}: its weights are not those it was saved with; copy the model again")
         tensors: dict[str, Tensor] = {}
         for name in names:
+            check_header(folder / name)
             tensors |= load_file(folder / name)
         return tensors
-    except (OSError, SafetensorError) as error:
+    except PretrainedError:
+        raise
+    except (OSError, SafetensorError, ValueError) as error:
         raise PretrainedError(f"{folder}: its weights cannot be read ({quoted(error)})") from error
 
 
@@ -215,7 +232,7 @@ def _shards(folder: Path) -> list[str]:
     if not (folder / _INDEX).exists():
         return [_SINGLE]
     try:
-        index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+        index: Any = load_json(folder / _INDEX)
         return sorted({Path(name).name for name in index["weight_map"].values()})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise PretrainedError(f"{folder}: its {_INDEX} cannot be read ({quoted(error)})") from error
@@ -225,7 +242,9 @@ def _hash(folder: Path, names: list[str]) -> str:
     """Of all shards, one after the other."""
     digest = hashlib.sha256()
     for name in names:
-        digest.update((folder / name).read_bytes())
+        with (folder / name).open("rb") as file:
+            while piece := file.read(2**20):
+                digest.update(piece)
     return digest.hexdigest()
 
 

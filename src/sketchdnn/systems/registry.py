@@ -42,7 +42,6 @@ def entry(name: object) -> Entry:
     return SYSTEMS[name]
 
 
-def build(name: str, table: object, where: str) -> System:
-    """A fresh system from its settings as a plain table."""
-    known = entry(name)
-    return known.make(from_table(known.config, table, where))
+def config_of(name: object, table: object, where: str) -> Any:
+    """The config of a system from its settings as a plain table."""
+    return from_table(entry(name).config, table, where)

@@ -30,6 +30,7 @@ from sketchdnn.networks.set_denoiser import NUM_GIVEN_FLAGS, SetDenoiser, SetDen
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.settings import check_settings, within
 
 from .given_flags import shown, told
 from .hearing import as_heard, every_other, remembering, rolled, step_before
@@ -58,9 +59,9 @@ class RowDenoiserConfig:
 
     network: SetDenoiserConfig | DiTConfig = field(default_factory=SetDenoiserConfig)
     form: Form = "ours"
-    num_steps: int = 2000
+    num_steps: int = field(default=2000, metadata=within(1, 100_000))
     superposition: Superposition = "expected"
-    data_std: float = 0.55
+    data_std: float = field(default=0.55, metadata=within(1e-6, 1e6))
     arc_scalar: layout.ArcScalar = "sweep"
     none_construction: layout.NoneConstruction = "one_hot"
     canonical_lines: bool = True
@@ -68,6 +69,7 @@ class RowDenoiserConfig:
     boost: Boost | None = None
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if isinstance(self.network, DiTConfig) and self.network.num_steps != self.num_steps:
             raise ValueError(f"the network knows {self.network.num_steps} steps, the process {self.num_steps}")
 

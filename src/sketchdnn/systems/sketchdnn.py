@@ -7,7 +7,7 @@ ours is preconditioned, so that at small noise it only says how far off the nois
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -20,6 +20,7 @@ from sketchdnn.diffusion.process import JointProcess, authors_process, our_proce
 from sketchdnn.diffusion.step_draws import StepDraws
 from sketchdnn.diffusion.walk import OnStep, Start
 from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.settings import within
 
 from .closing import closing
 from .given_flags import draw_given
@@ -43,7 +44,7 @@ _PROCESS: Mapping[Form, Callable[[int, float], JointProcess]] = {
 class SketchDNNConfig(RowDenoiserConfig):
     """What is settled about labels besides. Logits of the reverse mean that are not said are the form's."""
 
-    label_smoothing: float = 0.99
+    label_smoothing: float = field(default=0.99, metadata=within(0, 1, with_low=False, with_high=False))
     label_schedule: LabelSchedule = "augmented"
     reverse_logits: ReverseLogits | None = None
 

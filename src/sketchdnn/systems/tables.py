@@ -1,4 +1,7 @@
-"""Configs as plain tables, for TOML and JSON, and back: a setting that is unknown or of the wrong type is named."""
+"""Configs as plain tables, for TOML and JSON, and back: a setting that is unknown or of the wrong type is named.
+
+A config refuses numbers out of their range when it is made (`representation.settings`), before anything is built of it.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,10 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     # A bool is an int to Python, but not to whoever wrote the file.
     if not isinstance(value, wanted) or (isinstance(value, bool) and hint is not bool):
         raise ConfigError(f"{where} must be {_ARTICLE.get(hint, hint)}, not {quoted(repr(value))}")
-    return float(value) if hint is float else value
+    try:
+        return float(value) if hint is float else value
+    except OverflowError:
+        raise ConfigError(f"{where} must be a number, not one of {len(str(value))} digits") from None
 
 
 _ARTICLE = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}

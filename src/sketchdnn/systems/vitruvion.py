@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from sketchdnn.networks.token_decoder import TokenDecoderConfig
+from sketchdnn.representation.settings import check_settings, within
 from sketchdnn.representation.syntax import ArcTokens
 from sketchdnn.representation.tokens import Order
 
-from .autoregressive import TokenSystem, check_choice
+from .autoregressive import TokenSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,11 @@ class VitruvionConfig:
     network: TokenDecoderConfig = field(default_factory=TokenDecoderConfig)
     arcs: ArcTokens = "points"
     order: Order = "sorted"
-    temperature: float = 1.0
-    top_p: float = 0.9
+    temperature: float = field(default=1.0, metadata=within(0, 100))
+    top_p: float = field(default=0.9, metadata=within(0, 1, with_low=False))
 
     def __post_init__(self) -> None:
-        check_choice(self)
+        check_settings(self)
 
 
 class Vitruvion(TokenSystem):

@@ -19,7 +19,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from sketchdnn.formats.atomic import flush_to_disk, temporary_folder
+from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.geometry import SketchError
+from sketchdnn.systems.safetensors_files import check_header
 
 from .sharding import split_like, whole
 
@@ -84,13 +86,16 @@ def found(folder: Path) -> list[Path]:
 def load(path: Path, state: State, identity: dict[str, Any]) -> dict[str, Any]:
     """Fill `state` from a checkpoint and return the facts saved with it; `identity` must be what it was."""
     try:
-        facts: dict[str, Any] = json.loads((path / _FACTS).read_text())
+        facts = load_json(path / _FACTS)
+        if not isinstance(facts, dict) or not isinstance(facts.get("identity", {}), dict):
+            raise ValueError("it does not say how it was made")
     except (OSError, ValueError) as error:
         raise RunError(
             f"{path}: this checkpoint is damaged ({error}); delete it to resume from the one before"
         ) from error
     _refuse_another(path, facts.get("identity", identity), identity)
     try:
+        check_header(path / _TENSORS)
         _restore(state, load_file(path / _TENSORS))
     except (OSError, SafetensorError, ValueError, KeyError, IndexError, RuntimeError) as error:
         raise RunError(

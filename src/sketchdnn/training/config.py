@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from sketchdnn.representation.layout import MAX_PRIMITIVES
+from sketchdnn.representation.settings import check_settings, within
 from sketchdnn.systems import from_table
 
 from .checkpoint import RunError
@@ -21,7 +22,6 @@ Optimiser = Literal["adamw", "muon"]
 # What may differ between the parts of one run: how long it goes on, and how closely it is watched.
 _BUDGETS = {"steps", "epochs", "minutes"}
 _FREE = _BUDGETS | {"checkpoint_minutes", "keep", "log_every", "validate_every", "preview_every"}
-_RANGES = {"rare": (1, 100), "fewest": (0, MAX_PRIMITIVES), "vary": (0, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,56 +34,44 @@ class TrainConfig:
     With `muon` the `betas` are for what it leaves to AdamW, the rate and `weight_decay` for both.
     """
 
-    batch_size: int = 2048  # over all devices
+    batch_size: int = field(default=2048, metadata=within(1, 2**24))  # over all devices
     # Later than runs that are about: an identity leaves it out where it is as ever.
     optimiser: Optimiser = field(default="adamw", metadata={"later": True})
-    learning_rate: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.99)
-    weight_decay: float = 0.01
-    clip: float = 1.0
-    warmup: int = 500
-    decay: float = 0.6
-    ema: float = 0.9995
+    learning_rate: float = field(default=1e-3, metadata=within(0, 10, with_low=False))
+    betas: tuple[float, float] = field(default=(0.9, 0.99), metadata=within(0, 1, with_high=False))
+    weight_decay: float = field(default=0.01, metadata=within(0, 100))
+    clip: float = field(default=1.0, metadata=within(0, 1e6))
+    warmup: int = field(default=500, metadata=within(0, 10**9))
+    decay: float = field(default=0.6, metadata=within(0, 1))
+    ema: float = field(default=0.9995, metadata=within(0, 1, with_high=False))
     times: Times = "low_noise"
     spread: bool = True
-    given: float = 0.25  # share of samples in which something is given
+    given: float = field(default=0.25, metadata=within(0, 1))  # share of samples in which something is given
     augment: bool = True
-    rare: float = 1.0  # how often a sketch with points or construction is seen, beside one without
+    # How often a sketch with points or construction is seen, beside one without.
+    rare: float = field(default=1.0, metadata=within(1, 100))
     # Sketches to learn from but not to draw: those of fewer primitives than this, and a share that is varied.
-    fewest: int = field(default=0, metadata={"later": True})
-    vary: float = field(default=0.0, metadata={"later": True})
-    seed: int = 0
-    steps: int | None = None
-    epochs: float | None = None
-    minutes: float | None = None
-    checkpoint_minutes: float = 5.0
-    keep: int = 2
-    log_every: int = 50
-    validate_every: int = 0
-    preview_every: int = 0
+    fewest: int = field(default=0, metadata={"later": True} | within(0, MAX_PRIMITIVES))
+    vary: float = field(default=0.0, metadata={"later": True} | within(0, 1))
+    seed: int = field(default=0, metadata=within(0, 2**63 - 1))
+    steps: int | None = field(default=None, metadata=within(1, 10**12))
+    epochs: float | None = field(default=None, metadata=within(0, 1e9, with_low=False))
+    minutes: float | None = field(default=None, metadata=within(0, 1e7, with_low=False))
+    checkpoint_minutes: float = field(default=5.0, metadata=within(0, 1e6))
+    keep: int = field(default=2, metadata=within(1, 10**6))
+    log_every: int = field(default=50, metadata=within(1, 10**9))
+    validate_every: int = field(default=0, metadata=within(0, 10**9))
+    preview_every: int = field(default=0, metadata=within(0, 10**9))
 
     def __post_init__(self) -> None:
         budgets = [b for b in (self.steps, self.epochs, self.minutes) if b is not None]
         if len(budgets) != 1:
             raise RunError("say how long to train with exactly one of --steps, --epochs and --minutes")
-        if not (math.isfinite(budgets[0]) and budgets[0] > 0):
-            raise RunError(f"a budget of {budgets[0]} is too small for one step")
+        check_settings(self)
         if self.times not in get_args(Times):
             raise RunError(f"times must be one of {', '.join(get_args(Times))}, not '{self.times}'")
         if self.optimiser not in get_args(Optimiser):
             raise RunError(f"optimiser must be one of {', '.join(get_args(Optimiser))}, not '{self.optimiser}'")
-        if not 0 <= self.seed < 2**63:
-            raise RunError(f"the seed must be a whole number from 0 to 2^63 − 1, not {self.seed}")
-        for name in ("batch_size", "log_every", "keep"):
-            if getattr(self, name) < 1:
-                raise RunError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise RunError(f"the learning rate must be a positive number, not {self.learning_rate}")
-        for name, (low, high) in _RANGES.items():
-            if not low <= getattr(self, name) <= high:
-                raise RunError(f"{name} must lie in {low}..{high}, not {getattr(self, name)}")
-        if not 0 <= self.ema < 1:
-            raise RunError(f"ema must lie in [0, 1), not {self.ema}")
 
     @property
     def puts_aside(self) -> bool:

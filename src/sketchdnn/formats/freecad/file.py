@@ -23,6 +23,7 @@ from .objects import read_object, to_object
 from .settled import settled
 
 MAX_BYTES = 32 * 2**20
+MAX_TAGS = 1_000_000  # of XML, each of which takes some 300 bytes of memory; a geometry has seven
 # No honest document packs tighter (real ones: 17); a bomb does.
 MAX_RATIO = 200
 _MEMBER = "Document.xml"
@@ -103,6 +104,8 @@ def _parse(path: Path) -> Element:
     from defusedxml.ElementTree import fromstring
 
     xml = _document_xml(path)
+    if xml.count(b"<") > MAX_TAGS:
+        raise FormatError(path, f"its {_MEMBER} holds more than {MAX_TAGS:,} XML tags")
     try:
         return fromstring(xml, forbid_dtd=True)
     except DefusedXmlException as error:

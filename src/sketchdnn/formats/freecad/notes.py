@@ -22,6 +22,7 @@ from .relation import At, Code, Pos, Relation
 from .selection import Said
 
 PROPERTY = "SketchDNN"
+_CLOSE = 1e-9  # values that differ by less, or by less than this part of them, are the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,38 +59,58 @@ def recall(notes: Sequence[str], primitives: Sequence[Primitive], relations: Seq
 
 
 class _Relations:
-    """The relations of a sketch, from which those that are accounted for are taken."""
+    """The relations of a sketch, from which those that are accounted for are taken.
+
+    They are found by all that they say. FreeCAD rounds values, so these are looked up by the cell of a fine grid that
+    they fall into, and by the cells beside it: the time does not depend on how many relations are alike.
+    """
 
     def __init__(self, relations: Sequence[Relation]) -> None:
         self._relations = dict(enumerate(relations))
         self._alike: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
-        for index, relation in self._relations.items():
-            self._alike[_signature(relation)].append(index)
+        for index, relation in reversed(self._relations.items()):
+            self._alike[_signature(relation, _cell(relation.value))].append(index)
 
     def take(self, wanted: Sequence[Relation]) -> bool:
         """Take all of these, or none if one is not there."""
-        found: list[int] = []
+        found: list[tuple[list[int], int]] = []
         for relation in wanted:
-            candidates = (i for i in self._alike[_signature(relation)] if i in self._relations and i not in found)
-            same = next((i for i in candidates if _is_close(self._relations[i].value, relation.value)), None)
-            if same is None:
+            alike = self._like(relation)
+            if alike is None:
+                for where, index in reversed(found):
+                    where.append(index)
                 return False
-            found.append(same)
-        for index in found:
+            found.append((alike, alike.pop()))
+        for _, index in found:
             del self._relations[index]
         return True
 
     def left(self) -> tuple[Relation, ...]:
         return tuple(self._relations.values())
 
+    def _like(self, relation: Relation) -> list[int] | None:
+        """Those like a relation that are left, the first of them last; none if there are none."""
+        cell = _cell(relation.value)
+        for near in (cell, cell - 1, cell + 1):
+            alike = self._alike.get(_signature(relation, near))
+            if alike and _is_close(self._relations[alike[-1]].value, relation.value):
+                return alike
+        return None
 
-def _signature(relation: Relation) -> tuple[object, ...]:
-    """All of a relation but its value, which FreeCAD rounds."""
-    return relation.code, relation.at, relation.label, relation.driving, relation.active
+
+def _signature(relation: Relation, cell: int) -> tuple[object, ...]:
+    return relation.code, relation.at, relation.label, relation.driving, relation.active, cell
+
+
+def _cell(value: float) -> int:
+    """Which cell of the grid a value falls into: they are as wide as values that are close may be apart."""
+    if abs(value) < 1:
+        return round(value / _CLOSE)
+    return round(math.copysign(1 + math.log(abs(value)), value) / _CLOSE)
 
 
 def _is_close(a: float, b: float) -> bool:
-    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+    return math.isclose(a, b, rel_tol=_CLOSE, abs_tol=_CLOSE)
 
 
 def _kinds(primitives: Sequence[Primitive]) -> str:

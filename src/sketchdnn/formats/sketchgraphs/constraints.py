@@ -277,8 +277,8 @@ def _kind(ref: Ref, primitives: Sequence[Primitive]) -> Kind | None:
 
 # Few digits suffice for any dimension; Decimal keeps 0.2 in at 0.00508 m.
 _QUANTITY = re.compile(
-    r"\s*(?P<number>[+-]?(?:[0-9]{1,30}\.?[0-9]{0,30}|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?)"
-    r"\s*\*?\s*(?P<unit>[a-zA-Z]+)\s*"
+    r"\s*+(?P<number>[+-]?(?:[0-9]{1,30}\.?[0-9]{0,30}|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?)"
+    r"\s*+\*?\s*+(?P<unit>[a-zA-Z]+)\s*+"
 )
 _METRES = {
     word: Decimal(size)

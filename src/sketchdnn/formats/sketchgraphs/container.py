@@ -5,7 +5,8 @@
     flat list:       magic, version 2, N; N + 1 offsets; N frames end to end; up to 8 bytes of slack
 
 All numbers are little-endian int64; a dictionary's offsets count from the end of its header, a list's from the end of
-its offsets. The file is memory-mapped, so its size does not matter, and every offset is checked before it is followed.
+its offsets. The file is memory-mapped, so its size does not matter, and every offset is checked before it is followed:
+frames that overlap would have a small file unpacked many times over.
 Beside the sequences a file of ours may have notes on them: an array of bytes that is itself a flat list, whose frames
 hold text. A list of no sequences is an empty array: the official library cannot count a flat list of none.
 """
@@ -17,7 +18,7 @@ import struct
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -37,6 +38,8 @@ SEQUENCES, IDS, NOTES = "sequences", "sketch_ids", "sketchdnn_notes"
 # A sequence of 16 primitives takes 2 KiB; a pickle may need 80 bytes of memory for one of its own.
 LARGEST_SEQUENCE = 4 * 2**20
 _LARGEST_HEADER = 2**20
+# Offsets looked at together: a list of all of them would take five times the memory of the array.
+_TOGETHER = 4096
 _LARGEST_ARRAY_HEADER = 16 * 1024
 _LONGEST_ID = 200
 _HEADER = struct.Struct("<qqq")
@@ -58,14 +61,24 @@ class Sequences:
         return len(self.offsets) - 1
 
     def pickles(self, start: int, stop: int) -> Iterator[bytes | Skipped]:
-        """The unpacked bytes of sequences start … stop − 1, or why there are none."""
+        """The unpacked bytes of sequences start … stop − 1, or why there are none. No byte is unpacked twice."""
         from lz4.frame import create_decompression_context, decompress_chunk
 
         context = create_decompression_context()
-        for begin, end in pairwise(self.offsets[start : stop + 1].tolist()):
+        before = self.offsets[: start + 1]
+        reached = int(before.max(initial=0, where=before <= len(self.frames)))
+        places = chain.from_iterable(
+            pairwise(self.offsets[first : min(first + _TOGETHER, stop) + 1].tolist())
+            for first in range(start, stop, _TOGETHER)
+        )
+        for begin, end in places:
             if not 0 <= begin <= end <= len(self.frames):
                 yield Skipped("a sequence that lies outside its file", is_sketch=True)
                 continue
+            if begin < reached:
+                yield Skipped("a sequence that lies in another one", is_sketch=True)
+                continue
+            reached = end
             try:
                 data, _, is_whole = decompress_chunk(context, self.frames[begin:end], max_length=LARGEST_SEQUENCE + 1)
             except (RuntimeError, ValueError, MemoryError):

@@ -3,7 +3,12 @@
 A pickle is a program, so a file's is read in two steps. First a regular expression follows it from opcode to opcode and
 admits only the handful that a plain list of operations needs: nothing that sets attributes, fills the memo at a place
 of its choice or asks for registered code passes. Then Python's unpickler runs it with an allow-list of five names,
-which stand for built-ins that can neither do harm nor be changed.
+which stand for functions that check what they are given.
+
+Whatever a pickle uses as a key is hashed, and compared with other keys. Hashing nested tuples can take forever, so the
+arguments of an operation are checked as it is made: they hold a dictionary, which cannot be hashed. What is left to
+hash are numbers, tuples of at most `LONGEST_TUPLE` integers and texts of at most `LONGEST_TEXT` bytes; a longer one is
+used once, where it stands.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from __future__ import annotations
 import io
 import operator
 import pickle
+import pickletools
 import re
 from collections.abc import Callable
 from enum import IntEnum
@@ -55,14 +61,10 @@ class PickleError(ValueError):
 
 
 def load_ops(data: bytes) -> list[Op]:
-    """The operations of one sequence; `PickleError` for anything else. Only labels are checked to be numbers."""
-    unpickler = _OpsUnpickler if len(data) <= UNCHECKED_BYTES else _CheckedOpsUnpickler
-    ops = _load(unpickler, data)
-    try:
-        if type(ops) is list and set(map(type, map(_label, ops))) == {int}:
-            return ops
-    except AttributeError:  # only a slice has a `start`
-        pass
+    """The operations of one sequence; `PickleError` for anything else."""
+    ops = _load(_OpsUnpickler, data)
+    if type(ops) is list and set(map(type, ops)) == {slice}:
+        return ops
     raise PickleError("a sequence that is not a list of operations")
 
 
@@ -71,25 +73,23 @@ def load_plain(data: bytes) -> object:
     return _load(_PlainUnpickler, data)
 
 
-_label = operator.attrgetter("start")
-
-# Python's hash of nested tuples recurses without a limit, 64 bytes of stack a level. A sequence of this size has room
-# for too few levels to matter; in a longer one each operation is checked as it is made, so that nothing can nest.
-UNCHECKED_BYTES = 32 * 1024
+# What few sequences exceed. Comparing texts of this size costs no more than a look-up.
+LONGEST_TUPLE = 255
+LONGEST_TEXT = 4096
 
 
-class _CheckedNode:
+class _Node:
     def __new__(cls, label: object, params: object) -> Op:  # type: ignore[misc]
         if type(label) is int and type(params) is dict:
             return slice(label, params)
         raise pickle.UnpicklingError
 
 
-class _CheckedEdge:
-    def __new__(cls, label: object, references: object, params: object) -> Op:  # type: ignore[misc]
-        # The arguments of another operation would end in a dictionary; no other tuple passes _check_opcodes.
-        is_refs = type(references) is tuple and type(references[-1]) is int
-        if type(label) is int and is_refs and type(params) is dict:
+class _Edge:
+    def __new__(cls, label: object, references: Any, params: object) -> Op:  # type: ignore[misc]
+        # The arguments of another operation, which would nest, end in a dictionary; whoever follows references looks
+        # at all of them.
+        if type(label) is int and type(references[-1]) is int and type(params) is dict:
             return slice(label, references, params)
         raise pickle.UnpicklingError
 
@@ -97,29 +97,20 @@ class _CheckedEdge:
 Allowed = dict[tuple[str, str], Callable[..., Any]]
 # Enumerations become plain numbers: a code that we do not know is refused where it is used.
 ALLOWED: Allowed = {
-    ("sketchgraphs.data.sequence", "NodeOp"): slice,
-    ("sketchgraphs.data.sequence", "EdgeOp"): slice,
+    ("sketchgraphs.data.sequence", "NodeOp"): _Node,
+    ("sketchgraphs.data.sequence", "EdgeOp"): _Edge,
     ("sketchgraphs.data._entity", "EntityType"): operator.index,
     ("sketchgraphs.data._entity", "SubnodeType"): operator.index,
     ("sketchgraphs.data._constraint", "ConstraintType"): operator.index,
 }
-_CHECKED: Allowed = ALLOWED | {
-    ("sketchgraphs.data.sequence", "NodeOp"): _CheckedNode,
-    ("sketchgraphs.data.sequence", "EdgeOp"): _CheckedEdge,
-}
 
 
 class _OpsUnpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str, allowed: Allowed = ALLOWED) -> Callable[..., Any]:
+    def find_class(self, module: str, name: str) -> Callable[..., Any]:
         try:
-            return allowed[module, name]
+            return ALLOWED[module, name]
         except KeyError:
             raise PickleError("a sequence that asks to run code") from None
-
-
-class _CheckedOpsUnpickler(_OpsUnpickler):
-    def find_class(self, module: str, name: str, allowed: Allowed = _CHECKED) -> Callable[..., Any]:
-        return super().find_class(module, name, allowed)
 
 
 class _PlainUnpickler(pickle.Unpickler):
@@ -162,7 +153,7 @@ _TOKENS = re.compile(
             _INT + b"(?:\x85%b(?:R%b)?+|%b(?:\x86%b|%b\x87%b))?+" % (_MEMO, _MEMO, _INT, _MEMO, _INT, _MEMO),
             rb"[\x86\x87]%b\x81%b" % (_MEMO, _MEMO),  # an operation from its arguments
             rb"[}\]]" + _MEMO,  # an empty dictionary or list
-            rb"\((?:(?:%b)++t%b)?+" % (_INT, _MEMO),  # a mark, or a tuple of any number of integers
+            rb"\((?:(?:%b){1,%d}+t%b)?+" % (_INT, LONGEST_TUPLE, _MEMO),  # a mark, or a tuple of several integers
             rb"[usea\x88\x89N]",  # fill a dictionary or list; true, false, none
             rb"G.{8}",
             rb"\x8c(?:%b)%b" % (_SHORT_TEXT, _MEMO),
@@ -173,21 +164,60 @@ _TOKENS = re.compile(
         )
     ).join((b"(?:", b")*+)"))
 )
-_STOP, _SHORT_STRING, _STRING = b".", b"\x8c", b"X"
+_STOP, _SHORT_STRING, _STRING, _TUPLE = b".", b"\x8c", b"X", b"t"
 
 
 def _check_opcodes(data: bytes) -> None:
     """Refuse a pickle with any opcode that plain operations do not need, before it is run."""
     at = 2 if data[:2] in (b"\x80\x04", b"\x80\x05") else len(data)
+    has_long = False
     while match := _TOKENS.match(data, at):
         at = match.end()
         opcode = data[at : at + 1]
         if opcode == _SHORT_STRING and at + 1 < len(data):
             at += 2 + data[at + 1]
         elif opcode == _STRING:
-            at += 5 + int.from_bytes(data[at + 1 : at + 5], "little")
+            length = int.from_bytes(data[at + 1 : at + 5], "little")
+            at += 5 + length
+            has_long |= length > LONGEST_TEXT
+        elif opcode == _TUPLE:
+            at += 1
+            has_long = True
         elif opcode == _STOP and at + 1 == len(data):
+            if has_long:
+                _check_long(data)
             return
         else:
             break
     raise PickleError("a pickle that is more than plain data" if at < len(data) else "a pickle that is cut short")
+
+
+def _check_long(data: bytes) -> None:
+    """Refuse a pickle that recalls a long tuple or text, or makes a tuple of anything but integers."""
+    memoized, integers, last_is_long = 0, -1, False  # integers since a mark; −1 if there was something else
+    long: set[object] = set()
+    try:
+        for opcode, argument, _ in pickletools.genops(data):
+            match opcode.name:
+                case "FRAME":
+                    continue
+                case "MEMOIZE":
+                    if last_is_long:
+                        long.add(memoized)
+                    memoized += 1
+                case "BINGET" | "LONG_BINGET" if argument in long:
+                    raise PickleError("a long tuple or text that is recalled")
+                case "TUPLE" if integers < 1:
+                    raise PickleError("a pickle that is more than plain data")
+            last_is_long = (opcode.name == "TUPLE" and integers > LONGEST_TUPLE) or (
+                opcode.name == "BINUNICODE" and len(str(argument).encode(errors="surrogatepass")) > LONGEST_TEXT
+            )
+            is_integer = opcode.name in _INTEGERS and integers >= 0
+            integers = 0 if opcode.name == "MARK" else integers + 1 if is_integer else -1
+    except PickleError:
+        raise
+    except ValueError as error:
+        raise PickleError("a damaged pickle") from error
+
+
+_INTEGERS = frozenset(("BININT1", "BININT2", "BININT", "LONG1"))

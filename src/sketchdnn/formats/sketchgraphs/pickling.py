@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .ops import Op, SubnodeType
+from .ops import LONGEST_TEXT, Op, SubnodeType
 
 _MODULE_OF = {
     "NodeOp": "sketchgraphs.data.sequence",
@@ -146,4 +146,5 @@ class _Pickle:
             data = text.encode("utf-8", "surrogatepass")
             length = len(data)
             self.emit((b"\x8c" + bytes([length]) if length < 256 else b"X" + struct.pack("<I", length)) + data)
-            self.memoize(text)
+            if length <= LONGEST_TEXT:  # a longer one may be read only where it stands
+                self.memoize(text)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import repeat
+from itertools import islice, repeat
 from pathlib import Path
 
 from sketchdnn.formats.format import losses_of
@@ -48,8 +48,11 @@ _SUBNODES: dict[Kind, tuple[SubnodeType, ...]] = {
 def read(path: Path) -> Iterator[Found]:
     """Every sequence of a file as a sketch in metres, with its constraints."""
     sequences = open_sequences(path)
-    for start in range(0, len(sequences), _TOGETHER):
-        yield from _read_some(sequences, start, min(start + _TOGETHER, len(sequences)))
+    count = len(sequences)
+    texts = repeat(b"") if sequences.notes is None else sequences.notes.pickles(0, count)
+    pairs = zip(sequences.pickles(0, count), texts, strict=False)
+    for start in range(0, count, _TOGETHER):
+        yield from _read_some(sequences, start, islice(pairs, _TOGETHER))
 
 
 def write(sketches: Iterable[Sketch], path: Path) -> Losses:
@@ -90,11 +93,12 @@ def ops_of(sketch: Sketch) -> list[Op]:
     return [op for ops in nodes for op in ops]
 
 
-def _read_some(sequences: Sequences, start: int, stop: int) -> Iterator[Found]:
+def _read_some(
+    sequences: Sequences, start: int, pairs: Iterable[tuple[bytes | Skipped, bytes | Skipped]]
+) -> Iterator[Found]:
     entities = Entities()
     drafts: list[Draft | Skipped] = []
-    texts = repeat(b"") if sequences.notes is None else sequences.notes.pickles(start, stop)
-    for owner, (data, text) in enumerate(zip(sequences.pickles(start, stop), texts, strict=False)):
+    for owner, (data, text) in enumerate(pairs):
         if isinstance(data, Skipped):
             drafts.append(data)
             continue
@@ -131,7 +135,7 @@ def _follow(ops: list[Op], notes: Notes, owner: int, entities: Entities, draft: 
             continue
         code, refs, params = op.start, op.stop, op.step
         number += code != SUBNODE
-        # A short pickle is not checked as it is made: references and parameters may be anything.
+        # References and names are whatever numbers and texts the file holds.
         is_sound = type(refs) is tuple and all(type(r) is int and 0 <= r < len(nodes) for r in refs)
         if code == SUBNODE and is_sound and len(refs) == 2:
             part, entity = refs
