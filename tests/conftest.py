@@ -1,6 +1,7 @@
 """What tests may need beyond the package: real data, FreeCAD, the FID Inception. Absent, they skip and say so, unless
 it is required.
 
+Property tests run with fixed seeds, so that every run tries the same examples; `make fuzz` draws new ones (docs/testing.md).
 `SKETCHDNN_DATA` names a folder of real sketches. `SKETCHDNN_REQUIRE` lists what must be there
 (`data,freecad,inception`): then a missing one fails instead of skipping, so that a green run means that it ran.
 """
@@ -8,19 +9,44 @@ it is required.
 from __future__ import annotations
 
 import os
+import random
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 # Tests run in as many processes as there are cores. Threads in each of them would only wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# `fuzz` is chosen with `--hypothesis-profile fuzz`. It keeps failing examples in .hypothesis/ and tries them first.
 settings.register_profile(
-    "sketchdnn", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "sketchdnn",
+    derandomize=True,
+    database=None,
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.register_profile(
+    "fuzz",
+    settings.get_profile("sketchdnn"),
+    derandomize=False,
+    database=DirectoryBasedExampleDatabase(".hypothesis"),
+    max_examples=200,
 )
 settings.load_profile("sketchdnn")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Seed the global generators before each test, so that no result depends on the tests before it."""
+    random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
 
 
 def _absent(what: str, reason: str) -> None:
