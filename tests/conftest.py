@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 # Tests run in as many processes as there are cores. Threads in each of them would only wait for one another.
@@ -37,6 +37,10 @@ settings.register_profile(
     derandomize=False,
     database=DirectoryBasedExampleDatabase(".hypothesis"),
     max_examples=200,
+)
+# For scripts/mutants.py, which only asks whether a test fails: the smallest failing example is not looked for.
+settings.register_profile(
+    "mutants", settings.get_profile("sketchdnn"), phases=[Phase.explicit, Phase.generate], print_blob=False
 )
 settings.load_profile("sketchdnn")
 

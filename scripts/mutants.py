@@ -1,0 +1,484 @@
+"""Change the source in one small way at a time, and see whether a test fails. How to use it: docs/testing.md.
+
+A copy of the working tree is changed, never the tree itself. Which tests run a line is found once with `coverage` and
+kept in `.mutants/tests.json`; results are kept in `.mutants/results.jsonl`, and a mutant that is there is not tried again.
+Names, annotations, decorators, strings and what an error says are not changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+KEPT = ROOT / ".mutants"
+SOURCE = Path("src/sketchdnn")
+PACKAGES = ("diffusion", "systems", "evaluation", "training")
+# Tests run until one fails: those of the file's name first, then quick ones, while their seconds add up to this.
+MOST_SECONDS = 90.0
+# A changed program may run this many times longer than the tests took, and this much longer, before it counts as killed.
+TIMES_LONGER, SECONDS_LONGER = 5.0, 60.0
+# Mutants that no behaviour tells apart from the original, by `Mutant.key`, and why.
+EQUIVALENT: dict[str, str] = {}
+
+_SWAPPED: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
+    ast.Add: (ast.Sub,),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Div,),
+    ast.Div: (ast.Mult,),
+    ast.FloorDiv: (ast.Mult,),
+    ast.Mod: (ast.Mult,),
+    ast.Pow: (ast.Mult,),
+    ast.BitAnd: (ast.BitOr,),
+    ast.BitOr: (ast.BitAnd,),
+    ast.LShift: (ast.RShift,),
+    ast.RShift: (ast.LShift,),
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.And: (ast.Or,),
+    ast.Or: (ast.And,),
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: the `number`-th of its file. `was` and `now` are the smallest code around it, `text` its whole line."""
+
+    file: str
+    number: int
+    line: int
+    statement: int
+    is_at_import: bool
+    was: str
+    now: str
+    key: str
+
+
+def mutants_of(file: str, source: str) -> list[Mutant]:
+    """All mutants of a file, in the order of the code. A key stays the same when other lines change."""
+    found, seen, lines = [], Counter[str](), source.splitlines()
+    for number, change in enumerate(_changes(ast.parse(source))):
+        was, now = _said(change.node), _said(change.new)
+        key = f"{Path(file).relative_to(SOURCE)}: {lines[change.node.lineno - 1].strip()} | {was} -> {now}"
+        seen[key] += 1
+        key += f" #{seen[key]}" if seen[key] > 1 else ""
+        found.append(Mutant(file, number, change.node.lineno, change.statement, change.is_at_import, was, now, key))
+    return found
+
+
+def mutated(source: str, number: int) -> str:
+    """The file with one of its mutants in place."""
+    tree = ast.parse(source)
+    next(change for index, change in enumerate(_changes(tree)) if index == number).apply()
+    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A node that may change, where it stands in its owner, and the line that its statement starts at."""
+
+    owner: ast.AST
+    field: str
+    index: int | None
+    node: Any
+    statement: int
+    is_at_import: bool
+
+
+@dataclass(frozen=True)
+class _Change:
+    place: _Place
+    new: ast.AST
+
+    @property
+    def node(self) -> Any:
+        return self.place.node
+
+    @property
+    def statement(self) -> int:
+        return self.place.statement
+
+    @property
+    def is_at_import(self) -> bool:
+        return self.place.is_at_import
+
+    def apply(self) -> None:
+        """Make the change in the tree."""
+        if self.place.index is None:
+            setattr(self.place.owner, self.place.field, self.new)
+        else:
+            getattr(self.place.owner, self.place.field)[self.place.index] = self.new
+
+
+def _changes(tree: ast.Module) -> Iterator[_Change]:
+    for place in _places(tree, 0, is_at_import=True):
+        for new in _replacements(place.node):
+            if ast.unparse(new) != ast.unparse(place.node):
+                yield _Change(place, new)
+
+
+def _places(node: ast.AST, statement: int, *, is_at_import: bool) -> Iterator[_Place]:
+    """Every expression and statement that may change. Default values of arguments are made at import."""
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns", "decorator_list", "bases", "type_params"):
+            continue
+        at_import = is_at_import and not (isinstance(node, ast.FunctionDef | ast.Lambda) and field == "body")
+        children = value if isinstance(value, list) else [value]
+        for index, child in enumerate(children):
+            if not isinstance(child, ast.AST) or _is_left_alone(node, child):
+                continue
+            line = child.lineno if isinstance(child, ast.stmt) else statement
+            if isinstance(child, ast.expr | ast.stmt):
+                yield _Place(node, field, index if isinstance(value, list) else None, child, line, at_import)
+            # What an error says is words; only whether it is raised counts.
+            if not isinstance(child, ast.Raise | ast.JoinedStr | ast.Assert):
+                yield from _places(child, line, is_at_import=at_import)
+
+
+def _is_left_alone(owner: ast.AST, child: ast.AST) -> bool:
+    if isinstance(child, ast.Import | ast.ImportFrom):
+        return True
+    if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):  # a docstring
+        return True
+    is_alias = isinstance(owner, ast.Module) and isinstance(child, ast.Assign) and _is_type(child.value)
+    is_private = isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name)
+    is_listing = is_private and child.targets[0].id in ("__all__", "__slots__")  # type: ignore[attr-defined]
+    is_typing = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+    return is_alias or is_listing or is_typing
+
+
+def _is_type(value: ast.AST) -> bool:
+    """Whether this is the type of something: `int | str`, `Float[Tensor, "batch"]`."""
+    if isinstance(value, ast.BinOp):
+        return isinstance(value.op, ast.BitOr) and _is_type(value.left) and _is_type(value.right)
+    if isinstance(value, ast.Subscript):
+        return _is_type(value.value)
+    return isinstance(value, ast.Name | ast.Attribute) or (isinstance(value, ast.Constant) and value.value is None)
+
+
+def _replacements(node: ast.AST) -> Iterator[ast.AST]:
+    match node:
+        case ast.BinOp(left=left, right=right) if not any(_is_text(side) for side in (left, right)):
+            yield from (_with(node, op=op()) for op in _SWAPPED.get(type(node.op), ()))
+        case ast.BoolOp():
+            yield from (_with(node, op=op()) for op in _SWAPPED[type(node.op)])
+        case ast.Compare():
+            for i, op in enumerate(node.ops):
+                for other in _SWAPPED[type(op)]:
+                    yield _with(node, ops=[*node.ops[:i], other(), *node.ops[i + 1 :]])
+        case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.Invert()):
+            yield node.operand
+        case ast.Constant(value=bool()):
+            yield ast.Constant(not node.value)
+        case ast.Constant(value=int() | float()):
+            yield ast.Constant(node.value + 1)
+        case ast.If() | ast.While() | ast.IfExp() if not isinstance(node.test, ast.Compare | ast.UnaryOp):
+            yield _with(node, test=ast.UnaryOp(ast.Not(), node.test))
+        case ast.Return(value=value) if value is not None and ast.unparse(value) != "None":
+            yield ast.Return(ast.Constant(None))
+        case ast.AugAssign():
+            yield from (_with(node, op=op()) for op in _SWAPPED.get(type(node.op), ()))
+            yield ast.Pass()
+        case ast.Expr(value=ast.Call()) | ast.Raise() | ast.Delete() | ast.Continue() | ast.Break():
+            yield ast.Pass()
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+            yield ast.Pass()
+        case ast.Slice():
+            yield from (_with(node, **{side: None}) for side in ("lower", "upper") if getattr(node, side) is not None)
+        case ast.Call(func=ast.Name(id="min" | "max" as name)):
+            yield _with(node, func=ast.Name({"min": "max", "max": "min"}[name]))
+
+
+def _with(node: ast.AST, **changed: object) -> ast.AST:
+    new = copy.copy(node)
+    for field, value in changed.items():
+        setattr(new, field, value)
+    return new
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
+
+
+def _said(node: ast.AST) -> str:
+    """The first line of the code, which for a statement with a body is what changes."""
+    return ast.unparse(ast.fix_missing_locations(copy.copy(node))).splitlines()[0]
+
+
+# --- Which tests run which line
+
+
+class _Contexts:
+    """A pytest plugin: what runs during a test belongs to it; how long each took, if it passed."""
+
+    def __init__(self, measuring: Any) -> None:
+        self.measuring, self.seconds = measuring, defaultdict[str, float](float)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.measuring.switch_context(nodeid)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.passed:
+            self.seconds[report.nodeid] += report.duration
+        else:
+            self.seconds[report.nodeid] = float("inf")
+
+    def pytest_runtest_logfinish(self) -> None:
+        self.measuring.switch_context("")
+
+
+def measure(work: Path, file: str) -> dict[str, Any]:
+    """Run the tests of a file once: seconds of each test, and by source file and line the tests that run it."""
+    import coverage
+    import pytest
+
+    measuring = coverage.Coverage(data_file=None, source=[str(work / SOURCE / package) for package in PACKAGES])
+    contexts = _Contexts(measuring)
+    measuring.start()
+    pytest.main([*_PYTEST, file], plugins=[contexts])
+    measuring.stop()
+    data = measuring.get_data()
+    lines: dict[str, dict[str, list[str]]] = {}
+    for file in data.measured_files():
+        by_line = data.contexts_by_lineno(file)
+        found = {str(line): sorted(set(tests) - {""}) for line, tests in by_line.items()}
+        lines[str(Path(file).relative_to(work))] = {line: tests for line, tests in found.items() if tests}
+    return {"seconds": dict(contexts.seconds), "lines": lines}
+
+
+def tests_of(mutant: Mutant, known: dict[str, Any]) -> list[str]:
+    """Tests that run the line; for what runs at import alone, those that run anything of the file."""
+    lines, seconds = known["lines"].get(mutant.file, {}), known["seconds"]
+    found = set(lines.get(str(mutant.line)) or lines.get(str(mutant.statement), []))
+    if not found and mutant.is_at_import:
+        found = {test for tests in lines.values() for test in tests}
+    name = Path(mutant.file).stem
+
+    def rank(test: str) -> tuple[bool, float]:
+        return f"test_{name}.py" not in test, seconds[test]
+
+    chosen, total = [], 0.0
+    for test in sorted((test for test in found if seconds.get(test, float("inf")) < MOST_SECONDS), key=rank):
+        if chosen and total + seconds[test] > MOST_SECONDS:
+            break
+        chosen.append(test)
+        total += seconds[test]
+    return chosen
+
+
+# --- Running
+
+
+_PYTEST = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile", "mutants", "--tb=line")
+
+
+def copied(to: Path) -> None:
+    """The files of the working tree that git knows or would know."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],  # noqa: S607
+        cwd=ROOT, capture_output=True, check=True, text=True,
+    ).stdout.split("\0")  # fmt: skip
+    for name in filter(None, listed):
+        if (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, to / name)
+
+
+def in_child(work: Path, call: Callable[[], int], seconds: float | None) -> int | None:
+    """What a call returns in a child process that imports the package from the copy; None if it took too long."""
+    child = os.fork()
+    if child == 0:
+        status = 70
+        try:
+            os.setsid()
+            os.chdir(work)
+            sys.path.insert(0, str(work / "src"))
+            os.environ["PYTHONPATH"] = str(work / "src")
+            quiet = os.open(KEPT / "last.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(quiet, 1)
+            os.dup2(quiet, 2)
+            status = call()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    until = None if seconds is None else time.monotonic() + seconds
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        if until is not None and time.monotonic() > until:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return None
+        time.sleep(0.02)
+
+
+def try_mutant(work: Path, mutant: Mutant, tests: Sequence[str], seconds: float) -> str:
+    """`killed`, `timeout`, `survived`, or `uncovered` where no test runs the line."""
+    if not tests:
+        return "uncovered"
+    path = work / mutant.file
+    source = (ROOT / mutant.file).read_text()
+    path.write_text(mutated(source, mutant.number))
+    try:
+        status = in_child(work, lambda: _pytest_on("-x", *tests), TIMES_LONGER * seconds + SECONDS_LONGER)
+    finally:
+        path.write_text(source)
+    # A failed test is 1. All else may be a module that cannot be imported any more, or tests that are no longer there.
+    if status not in (None, 0, 1) and in_child(work, lambda: _pytest_on("--collect-only", *tests), None) != 0:
+        raise SystemExit("the tests are not those that were measured: use --measure-again")
+    return {None: "timeout", 0: "survived"}.get(status, "killed")
+
+
+def _pytest_on(*arguments: str) -> int:
+    import pytest
+
+    return int(pytest.main([*_PYTEST, *arguments]))
+
+
+def _warm_up() -> None:
+    """Import once, before any fork, what takes long and is not changed."""
+    sys.dont_write_bytecode = True  # a copy that is changed twice within a second must not be taken from a cache
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    import numpy  # noqa: F401
+    import pytest  # noqa: F401
+    import torch  # noqa: F401
+
+
+def known_tests(work: Path, files: Sequence[str], *, again: bool) -> dict[str, Any]:
+    """The kept map of lines to tests. Test files that it lacks, or that have changed, are measured."""
+    kept = KEPT / "tests.json"
+    known: dict[str, Any] = {"files": {}, "seconds": {}, "lines": {}}
+    if kept.is_file() and not again:
+        known = json.loads(kept.read_text())
+    for file in files:
+        content = hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
+        if known["files"].get(file) != content:
+            print(f"measuring which lines {file} runs", flush=True)
+            _add(known, file, _measured(work, file))
+            known["files"][file] = content
+            kept.write_text(json.dumps(known))
+    return known
+
+
+def _measured(work: Path, file: str) -> dict[str, Any]:
+    part = KEPT / "part.json"
+
+    def once() -> int:
+        part.write_text(json.dumps(measure(work, file)))
+        return 0
+
+    if in_child(work, once, None) != 0:
+        raise SystemExit(f"the tests of {file} could not be measured: see {KEPT / 'last.log'}")
+    found: dict[str, Any] = json.loads(part.read_text())
+    return found
+
+
+def _add(known: dict[str, Any], file: str, found: dict[str, Any]) -> None:
+    """Put what a test file runs in the place of what it ran before."""
+    known["seconds"] = {test: s for test, s in known["seconds"].items() if test.split("::")[0] != file}
+    known["seconds"] |= found["seconds"]
+    for source in {*known["lines"], *found["lines"]}:
+        there, new = known["lines"].setdefault(source, {}), found["lines"].get(source, {})
+        for line in {*there, *new}:
+            others = [test for test in there.get(line, []) if test.split("::")[0] != file]
+            there[line] = others + new.get(line, [])
+
+
+def all_mutants(packages: Iterable[str]) -> list[Mutant]:
+    """Those of every file of some packages, in order of the files."""
+    return [
+        mutant
+        for package in packages
+        for path in sorted((ROOT / SOURCE / package).rglob("*.py"))
+        for mutant in mutants_of(str(path.relative_to(ROOT)), path.read_text())
+    ]
+
+
+def _chosen(args: argparse.Namespace) -> list[Mutant]:
+    if args.at:
+        wanted = {tuple(place.rsplit(":", 1)) for place in args.at}
+        files = {file: (ROOT / SOURCE / file).read_text() for file, _ in wanted}
+        every = [m for file, text in files.items() for m in mutants_of(str(SOURCE / file), text)]
+        return [m for m in every if (str(Path(m.file).relative_to(SOURCE)), str(m.line)) in wanted]
+    every = all_mutants(args.packages)
+    random.Random(args.seed).shuffle(every)
+    return every[: args.count]
+
+
+def main() -> None:
+    """Try some mutants and say how many were killed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--count", type=int, default=200, help="how many mutants to take, chosen by chance")
+    parser.add_argument("--seed", type=int, default=0, help="which they are")
+    parser.add_argument("--packages", nargs="+", default=PACKAGES, help="folders of src/sketchdnn")
+    parser.add_argument("--at", nargs="+", metavar="FILE:LINE", help="all mutants of these lines instead")
+    parser.add_argument("--tests", nargs="+", help="run these tests, not those that cover the line")
+    parser.add_argument("--test-files", nargs="+", default=_test_files(), help="whose tests to run; default all")
+    parser.add_argument("--survivors-again", action="store_true", help="try again those that survived before")
+    parser.add_argument("--measure-again", action="store_true", help="find again which tests run which line")
+    args = parser.parse_args()
+    KEPT.mkdir(exist_ok=True)
+    _warm_up()
+    results = KEPT / "results.jsonl"
+    before = {}
+    if results.is_file():
+        before = {one["key"]: one["result"] for one in map(json.loads, results.read_text().splitlines())}
+    count = Counter[str]()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        work = Path(folder)
+        copied(work)
+        known: dict[str, Any] = {}
+        if not args.tests:
+            known = known_tests(work, args.test_files, again=args.measure_again)
+        for mutant in _chosen(args):
+            result = "equivalent" if mutant.key in EQUIVALENT else before.get(mutant.key)
+            if (args.tests and result != "equivalent") or result is None or (args.survivors_again and result in ("survived", "uncovered")):
+                tests = args.tests or tests_of(mutant, known)
+                seconds = 60.0 if args.tests else sum(known["seconds"][test] for test in tests)
+                result = try_mutant(work, mutant, tests, seconds)
+                with results.open("a") as file:
+                    file.write(json.dumps({"key": mutant.key, "result": result}) + "\n")
+            count[result] += 1
+            print(f"{result:10} {mutant.line:4} {mutant.key}", flush=True)
+    dead, alive = count["killed"] + count["timeout"], count["survived"] + count["uncovered"]
+    print(f"{dead} of {dead + alive} killed ({dead / max(1, dead + alive):.1%}); {dict(count)}")
+
+
+def _test_files() -> list[str]:
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
+    # Examples in docstrings are tests too.
+    examples = [p for package in PACKAGES for p in (ROOT / SOURCE / package).rglob("*.py") if ">>>" in p.read_text()]
+    return [str(path.relative_to(ROOT)) for path in [*sorted(examples), *tests]]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Which sampler a name means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from random_batches import random_prediction
+from torch import Tensor
+
+from sketchdnn.diffusion import samplers
+from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.process import our_process
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.prediction import Prediction
+from sketchdnn.systems.sampling import SAMPLERS, draw_sketches
+
+EXPECTED = our_process(50, 0.99)
+SAID = random_prediction(4)
+
+
+def denoise(noisy: SketchBatch, t: Tensor) -> Prediction:
+    """Always equally uncertain."""
+    return SAID
+
+
+@pytest.mark.parametrize("sampler", ["ancestral", "ddim"])
+@pytest.mark.parametrize("form", ["expected", "log"])
+def test_only_ancestral_steps_of_expected_logits_draw_labels(sampler: str, form: str) -> None:
+    process, noise = replace(EXPECTED, reverse_logits=form), seeded_noise(0, torch.arange(4))
+    steps = samplers.step_sequence(50, 4, "quadratic")
+    found = draw_sketches(denoise, process, noise, sampler=sampler, steps=4, given=None, on_step=None).flat()
+    plain = SAMPLERS[sampler](denoise, process, noise, steps=steps, given=None, on_step=None, start=None).flat()
+    with_labels = samplers.ancestral(denoise, process, noise, labels="drawn", steps=steps).flat()
+    assert not torch.equal(plain, with_labels)
+    assert torch.equal(found, with_labels if (sampler, form) == ("ancestral", "expected") else plain)
