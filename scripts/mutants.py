@@ -1,7 +1,7 @@
 """Change the source in one small way at a time, and see whether a test fails. How to use it: docs/testing.md.
 
 A copy of the working tree is changed, never the tree itself. Which tests run a line is found once with `coverage` and
-kept in `.mutants/tests.json`; results are kept in `.mutants/results.jsonl`, and a mutant that is there is not tried again.
+kept in `.mutants/tests.json`. Results are kept in `.mutants/results.jsonl`; a mutant that is there is not tried again.
 Names, annotations, decorators, strings and what an error says are not changed.
 """
 
@@ -24,6 +24,7 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,10 @@ SOURCE = Path("src/sketchdnn")
 PACKAGES = ("diffusion", "systems", "evaluation", "training")
 # Tests run until one fails: those of the file's name first, then quick ones, while their seconds add up to this.
 MOST_SECONDS = 90.0
-# A changed program may run this many times longer than the tests took, and this much longer, before it counts as killed.
+# A mutant counts as killed if its tests take this many times longer than before, and so many seconds more.
 TIMES_LONGER, SECONDS_LONGER = 5.0, 60.0
+# Stands for every line of a file in the map of lines to tests.
+ANYWHERE = "*"
 # Mutants that no behaviour tells apart from the original, by `Mutant.key`, and why.
 EQUIVALENT: dict[str, str] = {}
 
@@ -67,7 +70,7 @@ _SWAPPED: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: the `number`-th of its file. `was` and `now` are the smallest code around it, `text` its whole line."""
+    """One change: the `number`-th of its file. `was` and `now` are the smallest code around it."""
 
     file: str
     number: int
@@ -182,36 +185,54 @@ def _is_type(value: ast.AST) -> bool:
 
 
 def _replacements(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, ast.stmt):
+        yield from _statements_for(node)
+    elif isinstance(node, ast.Constant):
+        if isinstance(node.value, int | float):
+            yield ast.Constant(not node.value if isinstance(node.value, bool) else node.value + 1)
+    else:
+        yield from _expressions_for(node)
+
+
+def _expressions_for(node: ast.AST) -> Iterator[ast.AST]:
     match node:
-        case ast.BinOp(left=left, right=right) if not any(_is_text(side) for side in (left, right)):
+        case ast.BinOp() if not _is_text(node.left) and not _is_text(node.right):
             yield from (_with(node, op=op()) for op in _SWAPPED.get(type(node.op), ()))
         case ast.BoolOp():
             yield from (_with(node, op=op()) for op in _SWAPPED[type(node.op)])
         case ast.Compare():
             for i, op in enumerate(node.ops):
-                for other in _SWAPPED[type(op)]:
-                    yield _with(node, ops=[*node.ops[:i], other(), *node.ops[i + 1 :]])
-        case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.Invert()):
+                yield from (_with(node, ops=[*node.ops[:i], o(), *node.ops[i + 1 :]]) for o in _SWAPPED[type(op)])
+        # A negative number is a number: -1 becomes -2. As an axis, 1 is often the same as -1.
+        case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.Invert()) if not isinstance(node.operand, ast.Constant):
             yield node.operand
-        case ast.Constant(value=bool()):
-            yield ast.Constant(not node.value)
-        case ast.Constant(value=int() | float()):
-            yield ast.Constant(node.value + 1)
-        case ast.If() | ast.While() | ast.IfExp() if not isinstance(node.test, ast.Compare | ast.UnaryOp):
-            yield _with(node, test=ast.UnaryOp(ast.Not(), node.test))
+        case ast.IfExp():
+            yield from _negated(node)
+        case ast.Slice():
+            yield from (_with(node, **{side: None}) for side in ("lower", "upper") if getattr(node, side) is not None)
+        case ast.Call(func=ast.Name(id="min" | "max" as name)):
+            yield _with(node, func=ast.Name({"min": "max", "max": "min"}[name]))
+
+
+def _statements_for(node: ast.stmt) -> Iterator[ast.AST]:
+    match node:
+        case ast.If() | ast.While():
+            yield from _negated(node)
         case ast.Return(value=value) if value is not None and ast.unparse(value) != "None":
             yield ast.Return(ast.Constant(None))
         case ast.AugAssign():
             yield from (_with(node, op=op()) for op in _SWAPPED.get(type(node.op), ()))
             yield ast.Pass()
-        case ast.Expr(value=ast.Call()) | ast.Raise() | ast.Delete() | ast.Continue() | ast.Break():
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]) | ast.Expr(value=ast.Call()):
             yield ast.Pass()
-        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+        case ast.Raise() | ast.Delete() | ast.Continue() | ast.Break():
             yield ast.Pass()
-        case ast.Slice():
-            yield from (_with(node, **{side: None}) for side in ("lower", "upper") if getattr(node, side) is not None)
-        case ast.Call(func=ast.Name(id="min" | "max" as name)):
-            yield _with(node, func=ast.Name({"min": "max", "max": "min"}[name]))
+
+
+def _negated(node: ast.If | ast.While | ast.IfExp) -> Iterator[ast.AST]:
+    """A comparison and a `not` have mutants of their own that say the same."""
+    if not isinstance(node.test, ast.Compare | ast.UnaryOp):
+        yield _with(node, test=ast.UnaryOp(ast.Not(), node.test))
 
 
 def _with(node: ast.AST, **changed: object) -> ast.AST:
@@ -274,7 +295,7 @@ def measure(work: Path, file: str) -> dict[str, Any]:
 def tests_of(mutant: Mutant, known: dict[str, Any]) -> list[str]:
     """Tests that run the line; for what runs at import alone, those that run anything of the file."""
     lines, seconds = known["lines"].get(mutant.file, {}), known["seconds"]
-    found = set(lines.get(str(mutant.line)) or lines.get(str(mutant.statement), []))
+    found = {*(lines.get(str(mutant.line)) or lines.get(str(mutant.statement), [])), *lines.get(ANYWHERE, [])}
     if not found and mutant.is_at_import:
         found = {test for tests in lines.values() for test in tests}
     name = Path(mutant.file).stem
@@ -300,7 +321,7 @@ _PYTEST = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profi
 def copied(to: Path) -> None:
     """The files of the working tree that git knows or would know."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],  # noqa: S607
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT, capture_output=True, check=True, text=True,
     ).stdout.split("\0")  # fmt: skip
     for name in filter(None, listed):
@@ -323,7 +344,7 @@ def in_child(work: Path, call: Callable[[], int], seconds: float | None) -> int 
             os.dup2(quiet, 1)
             os.dup2(quiet, 2)
             status = call()
-        except BaseException:
+        except BaseException:  # noqa: BLE001  (it must not go on as a second parent)
             traceback.print_exc()
         finally:
             sys.stdout.flush()
@@ -368,25 +389,37 @@ def _warm_up() -> None:
     """Import once, before any fork, what takes long and is not changed."""
     sys.dont_write_bytecode = True  # a copy that is changed twice within a second must not be taken from a cache
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    import numpy  # noqa: F401
-    import pytest  # noqa: F401
-    import torch  # noqa: F401
+    for name in ("numpy", "pytest", "torch"):
+        import_module(name)
 
 
 def known_tests(work: Path, files: Sequence[str], *, again: bool) -> dict[str, Any]:
     """The kept map of lines to tests. Test files that it lacks, or that have changed, are measured."""
     kept = KEPT / "tests.json"
-    known: dict[str, Any] = {"files": {}, "seconds": {}, "lines": {}}
+    known: dict[str, Any] = {"files": {}, "sources": {}, "seconds": {}, "lines": {}}
     if kept.is_file() and not again:
         known = json.loads(kept.read_text())
+    _forget_lines(known)
     for file in files:
-        content = hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
+        content = _hash(file)
         if known["files"].get(file) != content:
             print(f"measuring which lines {file} runs", flush=True)
             _add(known, file, _measured(work, file))
             known["files"][file] = content
+            known["sources"] = {source: _hash(source) for source in known["lines"]}
             kept.write_text(json.dumps(known))
     return known
+
+
+def _hash(file: str) -> str:
+    return hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
+
+
+def _forget_lines(known: dict[str, Any]) -> None:
+    """Of a source file that has changed, only which tests run anything of it is still known."""
+    for source, lines in known["lines"].items():
+        if (ROOT / source).is_file() and known["sources"].get(source) != _hash(source):
+            known["lines"][source] = {ANYWHERE: sorted({test for tests in lines.values() for test in tests})}
 
 
 def _measured(work: Path, file: str) -> dict[str, Any]:
@@ -461,7 +494,11 @@ def main() -> None:
             known = known_tests(work, args.test_files, again=args.measure_again)
         for mutant in _chosen(args):
             result = "equivalent" if mutant.key in EQUIVALENT else before.get(mutant.key)
-            if (args.tests and result != "equivalent") or result is None or (args.survivors_again and result in ("survived", "uncovered")):
+            if (
+                (args.tests and result != "equivalent")
+                or result is None
+                or (args.survivors_again and result in ("survived", "uncovered"))
+            ):
                 tests = args.tests or tests_of(mutant, known)
                 seconds = 60.0 if args.tests else sum(known["seconds"][test] for test in tests)
                 result = try_mutant(work, mutant, tests, seconds)

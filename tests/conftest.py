@@ -1,7 +1,7 @@
 """What tests may need beyond the package: real data, FreeCAD, the FID Inception. Absent, they skip and say so, unless
 it is required.
 
-Property tests run with fixed seeds, so that every run tries the same examples; `make fuzz` draws new ones (docs/testing.md).
+Property tests run with fixed seeds, so that every run tries the same examples; `make fuzz` draws new ones.
 `SKETCHDNN_DATA` names a folder of real sketches. `SKETCHDNN_REQUIRE` lists what must be there
 (`data,freecad,inception`): then a missing one fails instead of skipping, so that a green run means that it ran.
 """

@@ -110,7 +110,9 @@ def test_references_are_chosen_by_the_seed(folder: Path) -> None:
         assert not np.array_equal(chosen[0], getattr(first, split).params[: len(chosen[0])])
 
 
-def test_validity_looks_at_as_many_real_sketches_as_samples(folder: Path, report: dict[str, Any], tmp_path: Path) -> None:
+def test_validity_looks_at_as_many_real_sketches_as_samples(
+    folder: Path, report: dict[str, Any], tmp_path: Path
+) -> None:
     """And tells how far it is, from none to all."""
     assert report["validity"]["samples"]["sketches"] == report["validity"]["test"]["sketches"] == SMALL.validity
     heard: list[float] = []
@@ -119,11 +121,11 @@ def test_validity_looks_at_as_many_real_sketches_as_samples(folder: Path, report
     def hear(name: str, share: float) -> None:
         heard.extend([share] if name == "validity" else [])
 
-    Run(request, extractor=lambda device: StandIn(), on_stage=hear).measure(str(sample_file(tmp_path / "parts.jsonl")), tmp_path / "out", is_model=False)
+    Run(request, extractor=lambda device: StandIn(), on_stage=hear).measure(
+        str(sample_file(tmp_path / "parts.jsonl")), tmp_path / "out", is_model=False
+    )
     assert heard == sorted(heard)
-    assert heard[0] == 0
-    assert 0.5 in heard
-    assert heard[-2:] == [1, 1]
+    assert {0, 0.25, 0.5, 0.75, 1} <= set(heard)
 
 
 def test_damage_opens_gaps(report: dict[str, Any]) -> None:

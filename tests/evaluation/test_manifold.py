@@ -46,7 +46,9 @@ def test_three_neighbours_unless_told_otherwise() -> None:
     real, fake = draw(300, 0), draw(200, 1, 0.7)
     theirs = compute_prdc(real.numpy(), fake.numpy(), 3)
     found = precision_recall(real, fake)
-    assert (found.precision.value, found.recall.value) == pytest.approx((theirs["precision"], theirs["recall"]), rel=1e-3)
+    assert (found.precision.value, found.recall.value) == pytest.approx(
+        (theirs["precision"], theirs["recall"]), rel=1e-3
+    )
     assert found != precision_recall(real, fake, 4)
 
 

@@ -65,7 +65,7 @@ class TestWriting:
             assert_same_constraints(in_metres, found, 1e-15, ordered=False)
 
     def test_every_angle_survives_degrees_to_rounding(self, tmp_path: Path) -> None:
-        """Numbers of degrees come back exactly; of other radians, some have no number of degrees that is exactly they."""
+        """Numbers of degrees come back exactly. Some radians are those of no number of degrees: these are rounded."""
         degrees = [math.radians(value) for value in (60.0, 22.5, 0.1, -135.25, 359.999)]
         radians = [math.radians(580.828125), *(i / 7 for i in range(-5000, 5000))]
         for values, tolerance in ((degrees, 0), (radians, 1e-15)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -28,4 +30,4 @@ def test_average_is_short_in_the_first_steps() -> None:
 
 def test_average_forgets_at_its_own_pace_later() -> None:
     left = share_of_the_start(0.5, 20)
-    assert [after / before for before, after in zip(left[8:], left[9:], strict=False)] == pytest.approx([0.5] * 11)
+    assert [after / before for before, after in pairwise(left[8:])] == pytest.approx([0.5] * 11)
