@@ -389,7 +389,7 @@ def _warm_up() -> None:
     """Import once, before any fork, what takes long and is not changed."""
     sys.dont_write_bytecode = True  # a copy that is changed twice within a second must not be taken from a cache
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    for name in ("numpy", "pytest", "torch"):
+    for name in ("torch", "torch._dynamo", "scipy.stats", "matplotlib.pyplot", "ezdxf", "pytest"):
         import_module(name)
 
 
