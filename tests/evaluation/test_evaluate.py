@@ -128,6 +128,12 @@ def test_validity_looks_at_as_many_real_sketches_as_samples(
     assert {0, 0.25, 0.5, 0.75, 1} <= set(heard)
 
 
+def test_time_is_foretold_by_the_pictures_to_look_at(folder: Path) -> None:
+    small, fast = run_of(folder), run_of(folder, settings=SMALL_FAST)
+    assert 0 < fast.pictures < small.pictures
+    assert 0 < fast.minutes < small.minutes < 5
+
+
 def test_damage_opens_gaps(report: dict[str, Any]) -> None:
     within = [step["within_loose"]["value"] for step in report["corruption"]]
     assert within[0] > within[1] > within[2] > within[3]
@@ -168,6 +174,7 @@ def test_the_fast_form_says_so(folder: Path, tmp_path: Path) -> None:
 
 def test_reference_features_are_taken_once(folder: Path, report: dict[str, Any], tmp_path: Path) -> None:
     kept = sorted(path.name for path in (folder / "cache").iterdir())
+    assert kept
     path = sample_file(tmp_path / "parts.jsonl")
     run_of(folder).measure(str(path), tmp_path / "out", is_model=False)
     assert sorted(path.name for path in (folder / "cache").iterdir()) == kept

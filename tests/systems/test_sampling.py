@@ -12,9 +12,10 @@ from torch import Tensor
 from sketchdnn.diffusion import samplers
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import our_process
+from sketchdnn.geometry import SketchError
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
-from sketchdnn.systems.sampling import SAMPLERS, draw_sketches
+from sketchdnn.systems.sampling import SAMPLERS, check_step_count, draw_sketches
 
 EXPECTED = our_process(50, 0.99)
 SAID = random_prediction(4)
@@ -35,3 +36,11 @@ def test_only_ancestral_steps_of_expected_logits_draw_labels(sampler: str, form:
     with_labels = samplers.ancestral(denoise, process, noise, labels="drawn", steps=steps).flat()
     assert not torch.equal(plain, with_labels)
     assert torch.equal(found, with_labels if (sampler, form) == ("ancestral", "expected") else plain)
+
+
+def test_one_step_to_all_steps_may_be_asked_for() -> None:
+    for steps, most in ((1, 50), (50, 50), (1, 1), (500, None), (0, None)):
+        check_step_count(steps, most)
+    for steps in (0, -1, 51):
+        with pytest.raises(SketchError, match=f"1 to 50 steps, not {steps}"):
+            check_step_count(steps, 50)
