@@ -412,7 +412,9 @@ def known_tests(work: Path, files: Sequence[str], *, again: bool) -> dict[str, A
             _add(known, file, _measured(work, file))
             known["files"][file] = content
             known["sources"] = {source: _hash(source) for source in known["lines"]}
-            kept.write_text(json.dumps(known))
+            temporary = KEPT / "tests.json.part"
+            temporary.write_text(json.dumps(known))
+            temporary.replace(kept)
     return known
 
 
