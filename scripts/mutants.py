@@ -27,6 +27,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / ".mutants"
 SOURCE = Path("src/sketchdnn")
@@ -260,13 +262,18 @@ def _said(node: ast.AST) -> str:
 
 
 class _Contexts:
-    """A pytest plugin: what runs during a test belongs to it; how long each took, if it passed."""
+    """A pytest plugin: what runs while a test is called belongs to it; how long each took, if it passed."""
 
     def __init__(self, measuring: Any) -> None:
         self.measuring, self.seconds = measuring, defaultdict[str, float](float)
 
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.measuring.switch_context(nodeid)
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        self.measuring.switch_context(item.nodeid)
+        try:
+            return (yield)
+        finally:
+            self.measuring.switch_context("")
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.passed:
@@ -274,14 +281,13 @@ class _Contexts:
         else:
             self.seconds[report.nodeid] = float("inf")
 
-    def pytest_runtest_logfinish(self) -> None:
-        self.measuring.switch_context("")
-
 
 def measure(work: Path, file: str) -> dict[str, Any]:
-    """Run the tests of a file once: seconds of each test, and by source file and line the tests that run it."""
+    """Run the tests of a file once: seconds of each test, and by source file and line the tests that run it.
+
+    What fixtures run, or the test file itself when it is imported, may matter to every test of the file.
+    """
     import coverage
-    import pytest
 
     measuring = coverage.Coverage(data_file=None, source=[str(work / SOURCE / package) for package in PACKAGES])
     contexts = _Contexts(measuring)
@@ -290,11 +296,19 @@ def measure(work: Path, file: str) -> dict[str, Any]:
     measuring.stop()
     data = measuring.get_data()
     lines: dict[str, dict[str, list[str]]] = {}
-    for file in data.measured_files():
-        by_line = data.contexts_by_lineno(file)
-        found = {str(line): sorted(set(tests) - {""}) for line, tests in by_line.items()}
-        lines[str(Path(file).relative_to(work))] = {line: tests for line, tests in found.items() if tests}
+    for source in data.measured_files():
+        inside, found = _lines_of_functions(Path(source).read_text()), {}
+        for line, tests in data.contexts_by_lineno(source).items():
+            if line in inside:
+                found[str(line)] = sorted(contexts.seconds if "" in tests else tests)
+        lines[str(Path(source).relative_to(work))] = found
     return {"seconds": dict(contexts.seconds), "lines": lines}
+
+
+def _lines_of_functions(source: str) -> set[int]:
+    """Lines that run when a function is called, not when the file is imported."""
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    return {line for node in functions for line in range(node.body[0].lineno, (node.end_lineno or 0) + 1)}
 
 
 def tests_of(mutant: Mutant, known: dict[str, Any]) -> list[str]:
@@ -385,8 +399,6 @@ def try_mutant(work: Path, mutant: Mutant, tests: Sequence[str], seconds: float)
 
 
 def _pytest_on(*arguments: str) -> int:
-    import pytest
-
     return int(pytest.main([*_PYTEST, *arguments]))
 
 
@@ -394,7 +406,7 @@ def _warm_up() -> None:
     """Import once, before any fork, what takes long and is not changed."""
     sys.dont_write_bytecode = True  # a copy that is changed twice within a second must not be taken from a cache
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    for name in ("torch", "torch._dynamo", "scipy.stats", "matplotlib.pyplot", "ezdxf", "pytest"):
+    for name in ("torch", "torch._dynamo", "scipy.stats", "matplotlib.pyplot", "ezdxf"):
         import_module(name)
 
 
