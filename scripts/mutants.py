@@ -2,7 +2,7 @@
 
 A copy of the working tree is changed, never the tree itself. Which tests run a line is found once with `coverage` and
 kept in `.mutants/tests.json`. Results are kept in `.mutants/results.jsonl`; a mutant that is there is not tried again.
-Names, annotations, decorators, strings, what an error says and `zip(strict=…)` are not changed.
+Names, annotations, decorators, strings, what an error says, `strict=` and `indent=` are not changed.
 """
 
 from __future__ import annotations
@@ -177,9 +177,10 @@ def _is_left_alone(owner: ast.AST, child: ast.AST) -> bool:
     is_alias = isinstance(owner, ast.Module) and isinstance(child, ast.Assign) and _is_type(child.value)
     is_private = isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name)
     is_listing = is_private and child.targets[0].id in ("__all__", "__slots__")  # type: ignore[attr-defined]
-    is_guard = isinstance(child, ast.keyword) and child.arg == "strict"  # of zip: an assertion
+    # zip(strict=…) is an assertion, and json.dumps(indent=…) changes how a file looks, not what it says.
+    is_no_matter = isinstance(child, ast.keyword) and child.arg in ("strict", "indent")
     is_typing = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
-    return is_alias or is_listing or is_guard or is_typing
+    return is_alias or is_listing or is_no_matter or is_typing
 
 
 def _is_type(value: ast.AST) -> bool:
