@@ -44,3 +44,18 @@ def test_one_step_to_all_steps_may_be_asked_for() -> None:
     for steps in (0, -1, 51):
         with pytest.raises(SketchError, match=f"1 to 50 steps, not {steps}"):
             check_step_count(steps, 50)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_no_draw_of_noise_is_used_twice(sampler: str) -> None:
+    """The state at the first step is draw 0; later draws go to the steps."""
+    asked: list[int] = []
+    source = seeded_noise(0, torch.arange(4))
+
+    def noise(number: int) -> SketchBatch:
+        asked.append(number)
+        return source(number)
+
+    draw_sketches(denoise, EXPECTED, noise, sampler=sampler, steps=4, given=None, on_step=None)
+    assert asked[0] == 0
+    assert len(asked) == len(set(asked))
