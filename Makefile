@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test check clean
+.PHONY: demo test check fuzz mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/sketchdnn generate --count 16 --seed 1 --closed --out demo
@@ -16,6 +16,15 @@ test: $(VENV)/.installed
 
 check: $(VENV)/.installed
 	scripts/check
+
+# Property tests with new random examples; COUNT and SEED below choose mutants (docs/testing.md).
+fuzz: $(VENV)/.installed
+	$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile fuzz -m "hypothesis and not slow" tests
+
+COUNT ?= 200
+SEED ?= 0
+mutants: $(VENV)/.installed
+	$(BIN)/python scripts/mutants.py --count $(COUNT) --seed $(SEED)
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)

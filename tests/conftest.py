@@ -1,6 +1,7 @@
 """What tests may need beyond the package: real data, FreeCAD, its window, the FID Inception. Absent, they skip and say
 so, unless it is required.
 
+Property tests run with fixed seeds, so that every run tries the same examples; `make fuzz` draws new ones.
 `SKETCHDNN_DATA` names a folder of real sketches, `SKETCHDNN_HOSTILE` one of files made to take time or memory; without
 it, the folder `hostile` beside the data is taken. `SKETCHDNN_REQUIRE` lists what must be there
 (`data,freecad,gui,inception,hostile`): then a missing one fails instead of skipping, so that a green run means that it
@@ -10,20 +11,49 @@ ran.
 from __future__ import annotations
 
 import os
+import random
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 from freecad_window import missing as freecad_window_missing
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 # Tests run in as many processes as there are cores. Threads in each of them would only wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# `fuzz` is chosen with `--hypothesis-profile fuzz`. It keeps failing examples in .hypothesis/ and tries them first.
 settings.register_profile(
-    "sketchdnn", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "sketchdnn",
+    derandomize=True,
+    database=None,
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.register_profile(
+    "fuzz",
+    settings.get_profile("sketchdnn"),
+    derandomize=False,
+    database=DirectoryBasedExampleDatabase(".hypothesis"),
+    max_examples=200,
+)
+# For scripts/mutants.py, which only asks whether a test fails: the smallest failing example is not looked for.
+settings.register_profile(
+    "mutants", settings.get_profile("sketchdnn"), phases=[Phase.explicit, Phase.generate], print_blob=False
 )
 settings.load_profile("sketchdnn")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Seed the global generators before each test, so that no result depends on the tests before it."""
+    random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
 
 
 def _absent(what: str, reason: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -84,3 +85,14 @@ def assert_same(a: Sketch, b: Sketch, tolerance: float = 1e-6, *, construction: 
     for p, q in zip(a, b, strict=True):
         worst = max(abs(x - y) for x, y in zip(numbers(p), numbers(q), strict=True))
         assert worst <= allowed, f"{p} became {q}: {worst} > {allowed}"
+
+
+def assert_same_constraints(a: Sketch, b: Sketch, tolerance: float, *, ordered: bool = True) -> None:
+    """The same constraints, in the same order or in any; values agree to `tolerance` of their size."""
+    ones, others = ([(replace(c, value=c.value and 1.0), c.value or 0.0) for c in s.constraints] for s in (a, b))
+    if not ordered:
+        for pairs in (ones, others):
+            pairs.sort(key=lambda pair: (repr(pair[0]), pair[1]))
+    assert [bare for bare, _ in ones] == [bare for bare, _ in others]
+    for (bare, one), (_, other) in zip(ones, others, strict=True):
+        assert math.isclose(one, other, rel_tol=tolerance), f"{one} became {other} in {bare}"

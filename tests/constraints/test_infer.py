@@ -101,6 +101,26 @@ def test_far_from_true_is_not_believed() -> None:
     assert infer(Sketch((Line((0, 0), (10, 1.5)), Line((3, 7), (9, 2.2))))) == ()
 
 
+def test_constraints_are_ranked_by_what_they_explain() -> None:
+    """Places that are one come first, then what settles more numbers, then what is missed by less."""
+    middle = (Line((0, 0), (10, 3)), Point((5.01, 1.5)))
+    circles = (Circle((20, 0), 2), Circle((29, 4), 2), Circle((29, 4.03), 0.7))
+    for primitives in ((*middle, *circles), (*circles, *middle)):
+        assert [str(c.type) for c in infer(Sketch(primitives))] == ["concentric", "midpoint", "equal"]
+    rough, fine = Line((0, 0), (10, 0.04)), Line((3, 7), (13, 7.01))
+    for lines, first in (((rough, fine), 1), ((fine, rough), 0)):
+        level = [c for c in infer(Sketch(lines)) if c.type == "horizontal"]
+        assert [c.refs[0].primitive for c in level] == [first, 1 - first]
+
+
+@pytest.mark.parametrize(("sine", "is_parallel"), [(0.0, True), (0.075, True), (0.085, False), (0.2, False)])
+def test_a_short_line_turned_by_more_than_a_twelfth_is_not_parallel(sine: float, is_parallel: bool) -> None:
+    """However little its end is off, beside what may be missed in a sketch of this size."""
+    angle = math.atan2(37, 100) + math.asin(sine)
+    sketch = Sketch((Line((0, 0), (100, 37)), Line((50, 0), (50 + 12 * math.cos(angle), 12 * math.sin(angle)))))
+    assert any(c.type == "parallel" for c in infer(sketch)) == is_parallel
+
+
 def test_bad_tolerance_and_nothing() -> None:
     assert infer(Sketch(())) == ()
     with pytest.raises(GeometryError, match="share of the size"):

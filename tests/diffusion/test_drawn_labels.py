@@ -32,6 +32,12 @@ def test_a_label_of_no_chance_is_never_drawn() -> None:
     assert (labels.draw(torch.tensor([0.0, 1.0, 0.0]).expand_as(noise), noise)[:, 1] == 1).all()
 
 
+def test_noise_beyond_all_quantiles_leaves_the_likelier_label() -> None:
+    for noise in (-40.0, 40.0):
+        drawn = labels.draw(torch.tensor([0.2, 0.5, 0.3]), torch.full((3,), noise))
+        assert drawn.tolist() == [0, 1, 0]
+
+
 def shares(how: str, steps: int) -> torch.Tensor:
     process = process_of(cosine(500), superposition="expected")
     noise = random_noise(0, 1500, dtype=torch.float64)

@@ -125,6 +125,9 @@ def test_summaries_of_nothing_are_refused() -> None:
         estimate(torch.tensor([1.0]))
     with pytest.raises(ValueError, match="num_primitives"):
         report_bits(torch.tensor([1.0, 2.0]), torch.tensor([0, 0]))
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        report_bits(torch.tensor([1.0, 2.0]), torch.tensor([1, 1]), rows=0)
+    assert report_bits(torch.tensor([1.0, 2.0]), torch.tensor([1, 1]), rows=1).rows == 1
 
 
 @settings(max_examples=20)

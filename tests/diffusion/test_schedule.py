@@ -185,3 +185,21 @@ def test_bad_input_names_the_argument() -> None:
 def test_a_clean_state_has_infinite_snr() -> None:
     assert cosine(10).at(0).snr == math.inf
     assert Level(torch.tensor(0.5), torch.tensor(0.5)).snr == 1
+
+
+@pytest.mark.parametrize(
+    ("alpha_bar", "var", "sentence"),
+    [
+        ([1.0], [0.0], "vectors of T \\+ 1 numbers"),
+        ([1.0, 0.5], [0.0, 0.5, 1.0], "vectors of T \\+ 1 numbers"),
+        ([1.0, 0.5, 0.6], [0.0, 0.5, 0.5], "must fall and var rise"),
+        ([1.0, 0.5, 0.5], [0.0, 0.5, 0.4], "must fall and var rise"),
+        ([1.0, 0.5, -0.1], [0.0, 0.5, 1.1], "must lie in"),
+        ([1.1, 0.5, 0.0], [-0.1, 0.5, 1.0], "must lie in"),
+        ([1.0, 0.5, 0.1], [0.0, 0.5, 0.8], "parts of one"),
+    ],
+)
+def test_what_is_no_schedule_is_refused_by_name(alpha_bar: list[float], var: list[float], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Schedule("mine", torch.tensor(alpha_bar), torch.tensor(var))
+    Schedule("level", torch.tensor([1.0, 0.5, 0.5, 0.0]), torch.tensor([0.0, 0.5, 0.5, 1.0]))

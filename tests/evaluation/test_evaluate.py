@@ -96,6 +96,45 @@ def test_the_floor_is_the_score_of_real_against_real(folder: Path, report: dict[
     assert report["corruption"][0]["fid"]["value"] == pytest.approx(wanted, rel=1e-4)
 
 
+def test_references_are_chosen_by_the_seed(folder: Path) -> None:
+    """So many of either split, none twice, the same again by the same seed; of the test split the first are not."""
+    dataset = Dataset.open(folder / "corpus")
+    first, sizes = open_references(dataset, SMALL, 24)
+    again, other = (open_references(dataset, replace(SMALL, seed=seed), 24)[0] for seed in (SMALL.seed, 5))
+    for split in ("test", "train"):
+        chosen = [getattr(references, f"chosen_{split}").params for references in (first, again, other)]
+        assert len(chosen[0]) == {"test": sizes.test, "train": 2 * sizes.train}[split]
+        whole = {rows.tobytes() for rows in getattr(first, split).params}
+        assert len({rows.tobytes() for rows in chosen[0]} & whole) == len(chosen[0])
+        assert np.array_equal(chosen[0], chosen[1])
+        assert not np.array_equal(chosen[0], chosen[2])
+        assert not np.array_equal(chosen[0], getattr(first, split).params[: len(chosen[0])])
+
+
+def test_validity_looks_at_as_many_real_sketches_as_samples(
+    folder: Path, report: dict[str, Any], tmp_path: Path
+) -> None:
+    """And tells how far it is, from none to all."""
+    assert report["validity"]["samples"]["sketches"] == report["validity"]["test"]["sketches"] == SMALL.validity
+    heard: list[float] = []
+    request = Request(folder / "corpus", settings=SMALL, steps=4, device="cpu", cache=folder / "cache")
+
+    def hear(name: str, share: float) -> None:
+        heard.extend([share] if name == "validity" else [])
+
+    Run(request, extractor=lambda device: StandIn(), on_stage=hear).measure(
+        str(sample_file(tmp_path / "parts.jsonl")), tmp_path / "out", is_model=False
+    )
+    assert heard == sorted(heard)
+    assert {0, 0.25, 0.5, 0.75, 1} <= set(heard)
+
+
+def test_time_is_foretold_by_the_pictures_to_look_at(folder: Path) -> None:
+    small, fast = run_of(folder), run_of(folder, settings=SMALL_FAST)
+    assert 0 < fast.pictures < small.pictures
+    assert 0 < fast.minutes < small.minutes < 5
+
+
 def test_damage_opens_gaps(report: dict[str, Any]) -> None:
     within = [step["within_loose"]["value"] for step in report["corruption"]]
     assert within[0] > within[1] > within[2] > within[3]
@@ -157,6 +196,7 @@ def test_the_fast_form_says_so(folder: Path, tmp_path: Path) -> None:
 
 def test_reference_features_are_taken_once(folder: Path, report: dict[str, Any], tmp_path: Path) -> None:
     kept = sorted(path.name for path in (folder / "cache").iterdir())
+    assert kept
     path = sample_file(tmp_path / "parts.jsonl")
     run_of(folder).measure(str(path), tmp_path / "out", is_model=False)
     assert sorted(path.name for path in (folder / "cache").iterdir()) == kept

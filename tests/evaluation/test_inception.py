@@ -63,6 +63,29 @@ def test_features_of_sketches(network: Inception) -> None:
     assert (together[0] - together[1]).norm() > 0.1 * together[0].norm()
 
 
+class Pixels(torch.nn.Module):
+    """Returns the pixels that it is given, a part of each channel."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.pad(images[:, :, 0, :256].flatten(1), [0, 2048 - 3 * 256])
+
+
+def test_bytes_become_numbers_from_minus_one_to_one() -> None:
+    """Of every image, however many there are, in three equal channels."""
+    images = torch.zeros(70, 299, 299, dtype=torch.uint8)
+    images[:, 0, :256] = torch.arange(256)
+    images[:, 0, 100] = torch.arange(70)
+    found = Inception(Pixels(), torch.device("cpu")).features(images)[:, : 3 * 256].unflatten(1, (3, 256))
+    assert torch.equal(found[:, 0], found[:, 1])
+    assert torch.equal(found[:, 0], found[:, 2])
+    grey = found[:, 0]
+    assert (grey[:, 0] == -1).all()
+    assert (grey[:, 255] == 1).all()
+    others = torch.arange(256) != 100
+    assert torch.allclose(grey[:, others], torch.linspace(-1, 1, 256)[others].expand(70, -1), atol=1e-6)
+    assert torch.allclose(grey[:, 100], torch.linspace(-1, 1, 256)[:70], atol=1e-6)
+
+
 def test_settings_of_the_process_are_left_as_they_were(network: Inception) -> None:
     cudnn = torch.backends.cudnn
     before = cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, cudnn.enabled

@@ -41,6 +41,17 @@ def test_all_four_agree_with_prdc(k: int, shift: float) -> None:
     assert ours == pytest.approx(theirs, rel=1e-3)
 
 
+def test_three_neighbours_unless_told_otherwise() -> None:
+    """As in the paper of Kynkäänniemi et al."""
+    real, fake = draw(300, 0), draw(200, 1, 0.7)
+    theirs = compute_prdc(real.numpy(), fake.numpy(), 3)
+    found = precision_recall(real, fake)
+    assert (found.precision.value, found.recall.value) == pytest.approx(
+        (theirs["precision"], theirs["recall"]), rel=1e-3
+    )
+    assert found != precision_recall(real, fake, 4)
+
+
 @given(st.integers(6, 30), st.integers(6, 30), st.integers(0, 2**20))
 def test_roles_swap_and_order_and_chunks_do_not_count(n: int, m: int, seed: int) -> None:
     real, fake = draw(n, seed), draw(m, seed + 1, 0.5)

@@ -44,9 +44,10 @@ def test_the_nearest_is_the_smallest_over_all_and_over_every_piece(monkeypatch: 
     ]
     wanted = np.min([[[np.linalg.norm(q - p) for p in known] for q in image] for image in images], axis=(0, 2))
     np.testing.assert_allclose(nearest(queries, known), wanted, atol=1e-3)
-    for name in ("QUERIES_AT_ONCE", "KNOWN_AT_ONCE"):
+    for name in ("SKETCHES_AT_ONCE", "QUERIES_AT_ONCE", "KNOWN_AT_ONCE"):
         monkeypatch.setattr(f"sketchdnn.evaluation.neighbours.{name}", 5)
     np.testing.assert_allclose(nearest(queries, known), wanted, atol=1e-3)
+    np.testing.assert_array_equal(pictures(parts(30)[:7]), queries)
 
 
 def test_noise_takes_a_sketch_further_away() -> None:

@@ -80,6 +80,16 @@ def test_copies_are_counted_and_repeats_too() -> None:
     assert (found.samples, found.train, found.test, found.equal) == (20, 40, 20, 20)
 
 
+def test_unique_shares_are_compared_at_the_same_size() -> None:
+    """Eight samples, the last four repeats of the first, beside four test sketches: as many count of each."""
+    samples = parts(60)[[0, 1, 2, 3, 0, 1, 2, 3]]
+    for found, equal in ((novelty(samples, parts(60), parts(60)[40:44]), 4), (novelty(samples, parts(60), samples), 8)):
+        assert found.equal == equal
+        finest = found.repeats[-1]
+        assert finest.unique.value == 0.5
+        assert finest.unique_of_equal.value == finest.real_unique.value == 4 / equal
+
+
 def test_finer_grids_find_no_more() -> None:
     found = novelty(jitter_ends(parts(120)[:60], 0.01, seed=2), parts(120), parts(120)[60:])
     values = [repeats.found.value for repeats in found.repeats]

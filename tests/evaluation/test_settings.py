@@ -32,6 +32,13 @@ def test_the_fast_form_leaves_the_training_split_out() -> None:
     assert sizes_for(FAST, 500, 2_888, 22_400) == Sizes(500, 0)
 
 
+def test_everything_is_measured_by_default_but_what_is_asked_for_by_name() -> None:
+    full = Settings()
+    assert (full.likelihood, full.corruption, full.fast, full.repaired) == (True, True, False, False)
+    assert full.likelihood_sketches is None  # the whole split
+    assert not FAST.corruption
+
+
 def test_a_reader_is_warned_of_what_is_not_as_it_should_be() -> None:
     full = " ".join(warnings_about(Settings(), Sizes(2_000, 10_000), 10_000))
     assert "2,048" in full  # 2,000 are fewer than that

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same, constraints_on, sketches
+from strategies import assert_same, assert_same_constraints, constraints_on, sketches
 
 from sketchdnn.formats import registry
 from sketchdnn.formats.found import gather
@@ -44,11 +45,6 @@ def only(path: Path) -> Sketch:
     return sketch
 
 
-def assert_same_constraints(a: Sketch, b: Sketch) -> None:
-    """All the same but for their order: each is written behind the last node that it refers to."""
-    assert sorted(a.constraints, key=repr) == sorted(b.constraints, key=repr)
-
-
 class TestWriting:
     @given(st.lists(sketches(max_size=8), max_size=3), st.data())
     def test_round_trip(
@@ -65,7 +61,18 @@ class TestWriting:
         for original, found in zip(originals, reading, strict=True):
             in_metres = original.in_units("m")
             assert_same(in_metres, found, 1e-12)
-            assert_same_constraints(in_metres, found)
+            # Written behind the last node that each refers to; an angle is written in degrees.
+            assert_same_constraints(in_metres, found, 1e-15, ordered=False)
+
+    def test_every_angle_survives_degrees_to_rounding(self, tmp_path: Path) -> None:
+        """Numbers of degrees come back exactly. Some radians are those of no number of degrees: these are rounded."""
+        degrees = [math.radians(value) for value in (60.0, 22.5, 0.1, -135.25, 359.999)]
+        radians = [580.828125, *(i / 7 for i in range(-5000, 5000))]
+        for values, tolerance in ((degrees, 0), (radians, 1e-15)):
+            angles = tuple(Constraint(T.ANGLE, (Ref(0), Ref(1)), value) for value in values)
+            sketch = Sketch((Line((0, 0), (1, 0)), Line((0, 0), (1, 1))), angles)
+            write([sketch], tmp_path / "a.npy")
+            assert_same_constraints(sketch, only(tmp_path / "a.npy"), tolerance)
 
     def test_what_sketchgraphs_has_no_word_for(self, tmp_path: Path) -> None:
         line, circle, point = Line((0, 0), (1, 0)), Circle((0, 0), 1), Point((1, 0))
@@ -81,7 +88,7 @@ class TestWriting:
         write([sketch], tmp_path / "a.npy")
         *expected, weight = sketch.constraints
         expected.append(replace(weight, extra={"driven": True}))  # a list is no parameter
-        assert_same_constraints(only(tmp_path / "a.npy"), Sketch(sketch.primitives, tuple(expected)))
+        assert_same_constraints(Sketch(sketch.primitives, tuple(expected)), only(tmp_path / "a.npy"), 0, ordered=False)
 
     def test_what_sketchgraphs_says_itself_needs_no_note(self) -> None:
         constraint = Constraint(T.COINCIDENT, (Ref(1, Part.START), Ref(0, Part.END)))
@@ -113,7 +120,7 @@ class TestWriting:
         assert sum(len(sketch.constraints) for sketch in originals) > 1000
         write(originals, tmp_path / "a.npy")
         for original, found in zip(originals, gather(read(tmp_path / "a.npy")), strict=True):
-            assert_same_constraints(original, found)
+            assert_same_constraints(original, found, 1e-15, ordered=False)
 
     def test_an_edge_follows_the_last_node_it_refers_to_and_names_it_first(self) -> None:
         lines = (Line((0, 0), (1, 0)), Line((1, 0), (1, 1)))

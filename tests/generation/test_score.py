@@ -29,6 +29,17 @@ def test_worse_drawings_have_less() -> None:
     assert score(Sketch(())) == 0
 
 
+def test_widest_gap_that_counts_as_joined_costs_half() -> None:
+    """A gap costs in proportion, up to 1 % of the size."""
+    assert of(*pulled_square(0.01)) == pytest.approx(0.75)
+    assert of(*pulled_square(0.0199)) == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_doubled_line_costs_its_share() -> None:
+    """Four of five curves are in the loop; two of five lie on one another."""
+    assert of(*square(), square()[0]) == pytest.approx(4 / 5 - 2 / 5)
+
+
 @given(sketches(), st.floats(0.01, 100))
 def test_it_stays_within_its_bounds_whatever_the_size(sketch: Sketch, scale: float) -> None:
     value = score(sketch)

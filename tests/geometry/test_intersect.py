@@ -105,6 +105,18 @@ def test_a_tangent_line_touches_once() -> None:
     assert meet(Line((0.5, 1), (2, 1)), Circle((0, 0), 1), TINY) == []
 
 
+def test_a_line_touches_a_circle_as_deep_as_the_tolerance() -> None:
+    """Up to the tolerance, from inside or outside, it touches; deeper it crosses twice; farther it misses."""
+    tolerance = 2.0**-20
+
+    def at(height: float) -> list[bool]:
+        return [crosses for _, crosses in meet(Line((-2, height), (2, height)), Circle((0, 0), 1), tolerance)]
+
+    assert at(1 - tolerance) == at(1) == at(1 + tolerance) == [False]
+    assert at(1 - 2 * tolerance) == [True, True]
+    assert at(1 + 2 * tolerance) == []
+
+
 def test_an_end_inside_another_curve_touches() -> None:
     wall = Line((0, 0), (4, 0))
     assert meet(wall, Line((1, 0), (1, 2)), TINY) == [((1, 0), False)]

@@ -41,6 +41,15 @@ def test_what_differs_by_two_cells_differs() -> None:
     assert codes(Arc((0, 0), 1, 0, 1)) != codes(Arc((0, 0), 1, 0, 1 + step * math.pi))
 
 
+def test_neighbouring_levels_differ_up_to_the_border() -> None:
+    """The outermost level holds the border of the frame alone, on either side."""
+    level = 1 / 127
+    for border in (1, -1):
+        assert codes(Point((border, 0))) != codes(Point((border * (1 - level), 0)))
+        assert codes(Point((0, border))) != codes(Point((0, border * (1 - level))))
+        assert codes(Point((border, 0))) == codes(Point((border * (1 + 5 * level), 0)))  # nothing lies beyond
+
+
 def test_kind_and_construction_count() -> None:
     assert len(set(codes(Point((0, 0)), Point((0, 0), True), Circle((0, 0), 1), Circle((0, 0), 1, True)))) == 4
 

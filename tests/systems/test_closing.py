@@ -14,6 +14,7 @@ from torch import Tensor
 from sketchdnn.diffusion.given import Given, Way, given_rows
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.process import our_process
+from sketchdnn.diffusion.step_draws import step_as_noisy_as
 from sketchdnn.diffusion.walk import OnStep, Progress, Start
 from sketchdnn.generation import draw
 from sketchdnn.generation.rows import rows_of
@@ -87,14 +88,18 @@ def test_few_steps_and_little_noise_are_shared_too() -> None:
         assert walk.steps == expected
 
 
-@pytest.mark.parametrize("t", [20, 90])
+# As noisy as a sketch is made that is drawn again.
+HALFWAY = step_as_noisy_as(PROCESS, 0.6)
+
+
+@pytest.mark.parametrize("t", [20, HALFWAY, HALFWAY + 1, 90])
 def test_a_variation_goes_no_further_back_than_it_began(t: int) -> None:
     walk, start = Script([CLOSED, LOOSE], [OTHER, OTHER]), Start(t, clean_batch(2))
     drawn(walk, steps=15, start=start)
     first, second = walk.starts
     assert first is start
     assert second is not None
-    if t == 20:
+    if t <= HALFWAY:
         assert second is start  # with other noise
     else:
         assert second.t < t

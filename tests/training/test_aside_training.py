@@ -13,7 +13,7 @@ from corpora import parts, written
 
 from sketchdnn.data import PrepareConfig, prepare
 from sketchdnn.diffusion.loss import Loss
-from sketchdnn.geometry import Kind, Sketch, normalise
+from sketchdnn.geometry import Circle, Kind, Line, Sketch, normalise
 from sketchdnn.representation import Compact, decode_compact, layout
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import load_preset
@@ -73,6 +73,15 @@ def test_those_of_fewer_primitives_are_aside(monkeypatch: pytest.MonkeyPatch) ->
     assert shown(TrainConfig(steps=1), monkeypatch)[1].aside is None
 
 
+def test_as_many_primitives_as_asked_for_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every third sketch has four primitives."""
+    for fewest, aside in ((4, False), (5, True)):
+        _, given = shown(TrainConfig(steps=1, augment=False, fewest=fewest), monkeypatch)
+        assert given.aside is not None
+        assert given.aside[::3].tolist() == [aside] * (COUNT // 3)
+        assert not given.aside[1::3].any()
+
+
 def test_those_that_are_varied_are_aside_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, _ = shown(TrainConfig(steps=1, augment=False), monkeypatch)
     varied, given = shown(TrainConfig(steps=1, augment=False, vary=0.5), monkeypatch)
@@ -119,6 +128,20 @@ def _ends(primitive: Any) -> list[tuple[float, float]]:
 def _meetings(sketch: Sketch) -> list[tuple[int, int]]:
     ends = [end for p in sketch for end in _ends(p)]
     return [(i, j) for i, a in enumerate(ends) for j, b in enumerate(ends[:i]) if np.allclose(a, b, atol=1e-6)]
+
+
+def test_only_straight_sketches_become_narrower() -> None:
+    """By the third number: from half the width at 0 to all of it at 1; the height stays."""
+    square = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]
+    lines = tuple(Line(a, b) for a, b in zip(square, [*square[1:], square[0]], strict=True))
+    drawings = to_device(encode([Sketch(lines), Sketch((*lines, Circle((0, 0), 0.5)))]), "cpu")
+    for width, expected in ((0.0, 0.5), (0.5, 0.75), (1.0, 1.0)):
+        how = torch.tensor([0.0, 1.0, width]).expand(2, 3)
+        straight, with_circle = vary(drawings.kind, drawings.params, Variation(torch.ones(2, dtype=torch.bool), how))
+        assert torch.allclose(with_circle, drawings.params[1])
+        ends = straight[:4, :4].unflatten(1, (2, 2))
+        assert float(ends[..., 0].abs().max()) == pytest.approx(expected)
+        assert float(ends[..., 1].abs().max()) == pytest.approx(1)
 
 
 def test_a_share_is_chosen_by_chance() -> None:

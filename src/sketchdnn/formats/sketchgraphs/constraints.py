@@ -252,7 +252,10 @@ def _text(key: str, value: float) -> Scalar:
 
 
 def _degrees(radians: float) -> str:
-    """The shortest text whose angle is exactly this one, so that "60.0 DEGREE" is written as it was read."""
+    """The shortest text whose angle is exactly this one, so that "60.0 DEGREE" is written as it was read.
+
+    Some angles are the radians of no float of degrees: for these, the nearest text, an angle off by rounding.
+    """
     degrees = math.degrees(radians)
     texts = (repr(float(f"{degrees:.{digits}g}")) for digits in (12, 15, 16, 17))
     return next((text for text in texts if math.radians(float(text)) == radians), repr(degrees))

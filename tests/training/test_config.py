@@ -1,0 +1,40 @@
+"""Which settings are allowed, and how the learning rate goes over a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from sketchdnn.training.checkpoint import RunError
+from sketchdnn.training.config import TrainConfig
+
+
+def test_rate_rises_stays_and_falls_to_nothing() -> None:
+    config = TrainConfig(steps=100, learning_rate=0.5, warmup=4, decay=0.25)
+    assert [config.rate(step, 0.0) for step in range(5)] == [0.125, 0.25, 0.375, 0.5, 0.5]
+    shares = {0.1: 0.5, 0.75: 0.5, 0.875: 0.25, 0.95: 0.1, 1.0: 0.0, 1.5: 0.0}
+    assert {progress: config.rate(50, progress) for progress in shares} == pytest.approx(shares)
+
+
+def test_without_decay_the_rate_stays_to_the_end() -> None:
+    config = TrainConfig(steps=100, learning_rate=0.5, warmup=0, decay=0.0)
+    assert [config.rate(step, step / 100) for step in (0, 50, 100)] == [0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed", "refused"),
+    [
+        ("seed", (0, 2**63 - 1), (-1, 2**63)),
+        ("vary", (0.0, 1.0), (-0.1, 1.1)),
+        ("fewest", (0, 16), (-1, 17)),
+        ("rare", (1, 100), (0.9, 101)),
+        ("ema", (0.0, 0.9999), (-0.1, 1.0, 1.5)),
+        ("batch_size", (1,), (0,)),
+        ("learning_rate", (1e-9,), (0.0, -1.0, float("inf"))),
+    ],
+)
+def test_numbers_have_limits(name: str, allowed: tuple[float, ...], refused: tuple[float, ...]) -> None:
+    for value in allowed:
+        assert getattr(TrainConfig(steps=1, **{name: value}), name) == value
+    for value in refused:
+        with pytest.raises(RunError, match=name.replace("_", ".")):
+            TrainConfig(steps=1, **{name: value})

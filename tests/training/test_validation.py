@@ -1,0 +1,54 @@
+"""Validation looks at a system as it is used, and leaves it as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from corpora import parts
+
+from sketchdnn.geometry import normalise
+from sketchdnn.representation.compact import encode
+from sketchdnn.systems import System, load_preset
+from sketchdnn.training.config import TrainConfig
+from sketchdnn.training.corpus import Corpus, to_device
+from sketchdnn.training.validation import validate
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return to_device(encode([normalise(s)[0] for s in parts(40) if len(s) <= 16][:20]), "cpu")
+
+
+def with_dropout() -> System:
+    """Loses half of what its network says, while it is trained."""
+    torch.manual_seed(0)
+    system = load_preset("tiny").make()
+    for weight in system.parameters():
+        torch.nn.init.normal_(weight, std=0.05)
+
+    def lose(module: torch.nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.dropout(output, 0.5, training=module.training)
+
+    for module in system.modules():
+        if isinstance(module, torch.nn.Linear):
+            module.register_forward_hook(lose)
+    return system
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_dropout_is_off_and_the_mode_comes_back(corpus: Corpus, training: bool) -> None:
+    system = with_dropout().train(training)
+    config = TrainConfig(steps=1, batch_size=8)
+    first, again = validate(system, corpus, config), validate(system, corpus, config)
+    assert first == again
+    assert system.training is training
+
+
+def test_mean_does_not_depend_on_the_batch_size(corpus: Corpus) -> None:
+    system = with_dropout()
+    few, many = (validate(system, corpus, TrainConfig(steps=1, batch_size=size)) for size in (8, 64))
+    assert few == pytest.approx(many, rel=1e-4)
+    assert list(few) == sorted(few)
+    assert 1 <= min(few) < max(few) <= (system.max_steps or 1)
