@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sketchdnn.geometry import SketchError
+
 from .found import FormatError
 
 
@@ -27,6 +29,8 @@ def replacing(path: Path) -> Iterator[Path]:
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)  # private until now; a result is an ordinary file
         temporary.replace(path)
+    except SketchError:
+        raise  # from what is being written, which may be read from a file that is missing
     except OSError as error:
         raise FormatError(path, f"cannot be written ({error.strerror})") from error
     finally:

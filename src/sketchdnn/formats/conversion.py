@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.geometry import GeometryError, Sketch
+from sketchdnn.geometry import GeometryError, Sketch, SketchError
 
 from .format import Format
 from .found import FormatError, Found, Losses, Skipped, UnfitError, reason_of
@@ -125,6 +125,8 @@ def _write_each(sketches: Iterable[Sketch], result: Conversion, chosen: Format, 
             folder.mkdir(exist_ok=True)
             for whole in Path(aside).iterdir():
                 whole.replace(folder / whole.name)
+    except SketchError:
+        raise
     except OSError as error:
         raise FormatError(folder, f"cannot be written ({error.strerror or error})") from error
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry.errors import MissingError
 
 
 class FormatError(SketchError):
@@ -17,6 +18,14 @@ class FormatError(SketchError):
     def __init__(self, path: Path | str, reason: str) -> None:
         super().__init__(f"{shown(path)}: {reason}")
         self.reason = reason
+
+
+class MissingFileError(FormatError, MissingError):
+    """A file that is to be read and does not exist."""
+
+    def __init__(self, path: Path | str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.filename = str(path)
 
 
 class UnfitError(FormatError):

@@ -16,7 +16,7 @@ from sketchdnn.geometry import Sketch, SketchError
 from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
 from .containers import folder_files, is_tar, tar_files
 from .format import HEAD_BYTES, Format
-from .found import FormatError, Found, Losses, Reading, Skipped, gather, reason_of
+from .found import FormatError, Found, Losses, MissingFileError, Reading, Skipped, gather, reason_of
 
 # A file is read by the first that recognises it, so those that look at the content come before those that trust a name.
 FORMATS: tuple[Format, ...] = (
@@ -77,6 +77,8 @@ def write(
         raise FormatError(path, f"{chosen.name} is read only")
     try:
         return chosen.write((sketches,) if isinstance(sketches, Sketch) else sketches, path, **options) or Losses()
+    except SketchError:
+        raise
     except OSError as error:
         raise FormatError(path, f"cannot be written ({error.strerror or error})") from error
 
@@ -150,7 +152,8 @@ def _sentences(path: Path) -> Iterator[None]:
         # Readers stand on a dozen parsers, each with its own errors; this is the boundary where they end.
         detail = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
         strerror = getattr(error, "strerror", None)
-        raise FormatError(path, f"cannot be read ({strerror or detail})") from error
+        kind = MissingFileError if isinstance(error, FileNotFoundError) and not path.exists() else FormatError
+        raise kind(path, f"cannot be read ({strerror or detail})") from error
 
 
 def _head(path: Path) -> bytes:

@@ -11,10 +11,10 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import sketchdnn
 from sketchdnn.formats import FormatError
 from sketchdnn.formats.atomic import replacing
 
@@ -68,7 +68,7 @@ def entries(parts: Iterable[Path]) -> Iterator[dict[str, Any]]:
 def write_manifest(folder: Path, facts: Mapping[str, Any], parts: Iterable[Path]) -> Path:
     """The facts, and all entries as `sketches`, one a line; they are read as they are written."""
     path = folder / MANIFEST
-    head = json.dumps({"program": f"sketchdnn {_version()}", **facts}, indent=1, ensure_ascii=False)
+    head = json.dumps({"program": f"sketchdnn {sketchdnn.__version__}", **facts}, indent=1, ensure_ascii=False)
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         out.write(head.removesuffix("\n}") + ',\n "sketches": [')
         for number, entry in enumerate(entries(parts)):
@@ -112,10 +112,3 @@ def _listed(path: Path) -> Iterator[str]:
             for name in names if isinstance(names, list) else ():
                 if isinstance(name, str):
                     yield name
-
-
-def _version() -> str:
-    try:
-        return version("sketchdnn")
-    except PackageNotFoundError:
-        return "from source"

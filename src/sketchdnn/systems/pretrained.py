@@ -23,6 +23,7 @@ from torch import Tensor
 
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.geometry import SketchError
+from sketchdnn.geometry.errors import MissingError
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 
 from .known import Known, read_known, write_known
@@ -42,6 +43,10 @@ _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 class PretrainedError(SketchError):
     """A model that cannot be used: the sentence says what is wrong with it."""
+
+
+class MissingModelError(PretrainedError, MissingError):
+    """A model that is not there, or one that lacks a file."""
 
 
 def save_pretrained(system: System, folder: str | Path, *, eight_bit: bool = False) -> None:
@@ -118,7 +123,7 @@ def _found(model: str | Path) -> Path:
     if isinstance(model, str) and _HUB_NAME.fullmatch(model):
         return _fetched(model)
     names = ", ".join(bundled_names()) or "none"
-    raise PretrainedError(f"{model}: no model is there; name a folder, a model on the Hub, or a bundled one ({names})")
+    raise MissingModelError(f"{model}: no model is there; name a folder, a model on the Hub, or a bundled one ({names})")
 
 
 def _fetched(name: str) -> Path:
@@ -135,7 +140,8 @@ def _facts(folder: Path) -> dict[str, Any]:
     try:
         facts = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise PretrainedError(f"{folder}: no model is there, its {_CONFIG} cannot be read ({error})") from error
+        kind = MissingModelError if isinstance(error, FileNotFoundError) else PretrainedError
+        raise kind(f"{folder}: no model is there, its {_CONFIG} cannot be read ({error})") from error
     version = facts.get("representation") if isinstance(facts, dict) else None
     if version != REPRESENTATION_VERSION:
         raise PretrainedError(
@@ -155,7 +161,7 @@ def _known(folder: Path, recorded: object) -> Known | None:
     if recorded is None:
         return None
     if not (folder / _KNOWN).is_file():
-        raise PretrainedError(f"{folder}: {_KNOWN} is missing; copy the model again, all of its files")
+        raise MissingModelError(f"{folder}: {_KNOWN} is missing; copy the model again, all of its files")
     if _hash(folder, [_KNOWN]) != recorded:
         raise PretrainedError(f"{folder}: its {_KNOWN} is not the one it was saved with; copy the model again")
     try:
@@ -168,7 +174,7 @@ def _tensors(folder: Path, recorded: object) -> dict[str, Tensor]:
     names = _shards(folder)
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
-        raise PretrainedError(f"{folder}: {missing[0]} is missing; copy the model again, all of its files")
+        raise MissingModelError(f"{folder}: {missing[0]} is missing; copy the model again, all of its files")
     try:
         if _hash(folder, names) != recorded:
             raise PretrainedError(f"{folder}: its weights are not those it was saved with; copy the model again")
