@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 
 from sketchdnn.data import Dataset
 from sketchdnn.data.config import SPLITS
-from sketchdnn.systems import Preset, System, from_pretrained, save_pretrained
+from sketchdnn.systems import Known, Preset, System, from_pretrained, known_of, save_pretrained
 
 from .checkpoint import RunError, write_folder
 from .config import TrainConfig
@@ -58,6 +58,7 @@ def start(request: Request) -> Outcome:
             ranks=ranks,
         )
         if outcome.finished and ranks.first:
+            outcome.model.known = _known(request.data, request.config.fewest)
             _write_model(outcome.model, request.out / MODEL)
     return outcome
 
@@ -101,6 +102,15 @@ def _corpora(folder: Path, device: str, fewest: int) -> tuple[Corpus, Corpus | N
         raise RunError(f"{folder}: its train split is empty; prepare it from more sketches")
     validation = held_out[held_out.counts >= fewest]
     return to_device(train_split, device), to_device(validation, device) if len(validation) else None
+
+
+def _known(folder: Path, fewest: int) -> Known | None:
+    """The index of the training split, by which `generate --novel` refuses its sketches; none if none is to be drawn."""
+    dataset = Dataset.open(folder)
+    rows = dataset.split(SPLITS[0]).compact
+    if not bool((rows.counts >= fewest).any()):
+        return None
+    return known_of(rows, fewest, half_extent=dataset.half_extent, tight=dataset.tight)
 
 
 def _make(out: Path) -> None:
