@@ -110,6 +110,5 @@ def test_missing_file_model_or_corpus_is_a_file_not_found_error(tmp_path: Path) 
         with pytest.raises(FileNotFoundError) as caught:
             opens()
         assert isinstance(caught.value, sketchdnn.SketchError)
-        assert str(missing if "missing" in str(caught.value) else tmp_path) in str(caught.value)
-        assert "[Errno 2]" not in str(caught.value).split("(")[0]
+        assert str(caught.value).startswith(str(tmp_path))
     assert not list(tmp_path.iterdir())

@@ -141,6 +141,18 @@ def test_the_model_is_written_and_can_start_another_run(preset: Path, corpus: Pa
     assert "another shape" in _fails(*_arguments(wider, corpus, tmp_path / "x", *more))
 
 
+def test_training_without_a_terminal_prints_the_loss_at_each_validation(
+    preset: Path, corpus: Path, tmp_path: Path
+) -> None:
+    often = ("--steps", "8", "--log-every", "4", "--validate-every", "4")
+    result = CliRunner().invoke(app, _arguments(preset, corpus, tmp_path, *often))
+    assert result.exit_code == 0, result.output
+    _, *rows = (tmp_path / "validation.csv").read_text().split()
+    means = [sum(map(float, row.split(",")[1:])) / row.count(",") for row in rows]
+    told = [f"validation at step {step}: loss {mean:.4f}" for step, mean in zip((4, 8), means, strict=True)]
+    assert result.stderr.splitlines() == told
+
+
 @pytest.mark.parametrize("choices", [{}, {"half_extent": 0.5}, {"frame": "authors"}])
 def test_trained_model_refuses_its_training_sketches_as_novel(
     choices: dict[str, Any], preset: Path, tmp_path: Path

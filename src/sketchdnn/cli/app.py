@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+import sketchdnn
 from sketchdnn.formats import shown
 from sketchdnn.geometry import SketchError
 
@@ -31,14 +33,24 @@ app = typer.Typer(
     name="sketchdnn",
     help="Generate, convert and study parametric CAD sketches.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
 )
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sketchdnn {sketchdnn.__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
-    """Keeps a lone verb a subcommand."""
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of the program itself."""
 
 
 for _verb in VERBS:
@@ -50,7 +62,7 @@ def main() -> None:
     # Threads that wait for one another sleep. By default they spin: twenty times slower if cores are busy elsewhere.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        app()
+        app(prog_name="sketchdnn")  # `python -m sketchdnn` too: completion is installed under this name
     except SketchError as error:
         _fail(str(error))
     except BrokenPipeError:

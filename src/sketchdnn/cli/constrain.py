@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from sketchdnn.formats import Found, Skipped, convert
+from sketchdnn.formats import convert
 from sketchdnn.geometry import MM_PER_UNIT, Sketch, SketchError, bounds
 
 from .constrained import Findings
 from .convert import report
 from .drawing import stderr
+from .progress import progress
 from .values import length
 
 if TYPE_CHECKING:
@@ -80,21 +80,15 @@ def constrain(
     task = Task(_tolerance(tolerance), repair, close, all_inferred, dimensions)
     console = stderr()
     findings = Findings()
-    columns = (SpinnerColumn(), TextColumn("constraining"), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("", total=0)
-
-        def count(found: Found) -> None:
-            if not isinstance(found, Skipped):
-                progress.update(bar, total=(progress.tasks[0].total or 0) + 1)
+    with progress(console, "constraining") as bar:
 
         def change(sketches: Iterator[Sketch]) -> Iterator[Sketch]:
             for before, done in _each(sketches, task, workers or os.cpu_count() or 1):
                 findings.add(before, done)
-                progress.advance(bar)
+                bar.advance()
                 yield done.sketch
 
-        result = convert(source, out, format=format, units=units, on_found=count, change=change)
+        result = convert(source, out, format=format, units=units, change=change)
     report(result, console)
     findings.show(console)
 

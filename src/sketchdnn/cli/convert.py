@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sketchdnn.formats import Conversion, Found, Skipped, convert, shown
 from sketchdnn.geometry import MM_PER_UNIT
 
+from .progress import progress
 from .values import length
 
 _MOST_REASONS = 20
@@ -65,13 +65,11 @@ def _convert(
     """
     options = _options(height, polylines=polylines, dimensions=dimensions)
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} sketches read"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=None)
+    with progress(console, "sketches read") as bar:
 
         def advance(found: Found) -> None:
             if not isinstance(found, Skipped):
-                progress.advance(task)
+                bar.advance()
 
         result = convert(source, target, format=format, units=units, on_found=advance, **options)
     report(result, console)

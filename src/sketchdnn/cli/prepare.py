@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sketchdnn.formats import shown
 from sketchdnn.geometry import SketchError
+
+from .drawing import stderr
+from .progress import progress
 
 PRESETS = ("ours", "paper", "authors")
 
@@ -63,8 +64,8 @@ def prepare(
     if max_primitives is not None:
         config = replace(config, max_primitives=max_primitives)
     parts = Procedural(count, seed) if source else None
-    with _bar() as bar:
-        task = bar.add_task("reading", total=None)
+    console = stderr()
+    with progress(console, "reading") as bar:
         report = run(
             files or [],
             out,
@@ -72,15 +73,9 @@ def prepare(
             parts=parts,
             workers=workers,
             force=force,
-            on_progress=lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total),
+            on_progress=lambda stage, done, total: bar.update(done, total, stage),
         )
     typer.echo(_sentence(out, report))
-
-
-def _bar() -> Progress:
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _sentence(out: Path, report: dict[str, Any]) -> str:

@@ -127,7 +127,9 @@ def _no_corpus(path: Path) -> FormatError:
     """What to do about a path that is no prepared corpus: prepare one, from what lies there if something does."""
     command = f"sketchdnn prepare {shlex.quote(shown(path))} --out corpus"
     if path.is_dir():
-        return FormatError(path, f"is no prepared corpus: it has no {DATASET}; make one of its sketches with: {command}")
+        return FormatError(
+            path, f"is no prepared corpus: it has no {DATASET}; make one of its sketches with: {command}"
+        )
     if path.exists():
         return FormatError(path, f"is a file, not a prepared corpus; make one of its sketches with: {command}")
     example = "sketchdnn prepare FILE --out corpus"

@@ -123,7 +123,9 @@ def _found(model: str | Path) -> Path:
     if isinstance(model, str) and _HUB_NAME.fullmatch(model):
         return _fetched(model)
     names = ", ".join(bundled_names()) or "none"
-    raise MissingModelError(f"{model}: no model is there; name a folder, a model on the Hub, or a bundled one ({names})")
+    raise MissingModelError(
+        f"{model}: no model is there; name a folder, a model on the Hub, or a bundled one ({names})"
+    )
 
 
 def _fetched(name: str) -> Path:

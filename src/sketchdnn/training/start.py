@@ -16,7 +16,7 @@ from .checkpoint import RunError, write_folder
 from .config import TrainConfig
 from .corpus import Corpus, to_device
 from .distributed import joined
-from .loop import OnReport, Outcome, train
+from .loop import OnReport, OnValidation, Outcome, train
 
 MODEL = "model"
 
@@ -34,6 +34,7 @@ class Request:
     init_from: Path | None = None
     fsdp: bool = False  # split the weights over the processes
     on_report: OnReport | None = field(default=None, compare=False)
+    on_validation: OnValidation | None = field(default=None, compare=False)
 
 
 def start(request: Request) -> Outcome:
@@ -55,6 +56,7 @@ def start(request: Request) -> Outcome:
             validation=validation,
             resume=request.resume,
             on_report=request.on_report,
+            on_validation=request.on_validation,
             ranks=ranks,
         )
         if outcome.finished and ranks.first:
@@ -105,7 +107,7 @@ def _corpora(folder: Path, device: str, fewest: int) -> tuple[Corpus, Corpus | N
 
 
 def _known(folder: Path, fewest: int) -> Known | None:
-    """The index of the training split, by which `generate --novel` refuses its sketches; none if none is to be drawn."""
+    """The index of the training split, by which `generate --novel` refuses its sketches. None if none is drawn."""
     dataset = Dataset.open(folder)
     rows = dataset.split(SPLITS[0]).compact
     if not bool((rows.counts >= fewest).any()):
