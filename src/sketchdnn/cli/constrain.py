@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sketchdnn.formats import convert
+from sketchdnn.formats import Found, Skipped, convert
 from sketchdnn.geometry import MM_PER_UNIT, Sketch, SketchError, bounds
 
 from .constrained import Findings
@@ -80,15 +81,25 @@ def constrain(
     task = Task(_tolerance(tolerance), repair, close, all_inferred, dimensions)
     console = stderr()
     findings = Findings()
+    files: deque[str] = deque()  # of the sketches that were read and are not yet done
     with progress(console, "constraining") as bar:
+        name = ""
+
+        def begin(file: str) -> None:
+            nonlocal name
+            name = file
+
+        def count(found: Found) -> None:
+            if not isinstance(found, Skipped):
+                files.append(name)
 
         def change(sketches: Iterator[Sketch]) -> Iterator[Sketch]:
             for before, done in _each(sketches, task, workers or os.cpu_count() or 1):
-                findings.add(before, done)
+                findings.add(before, done, files.popleft())
                 bar.advance()
                 yield done.sketch
 
-        result = convert(source, out, format=format, units=units, change=change)
+        result = convert(source, out, format=format, units=units, on_found=count, on_file=begin, change=change)
     report(result, console)
     findings.show(console)
 

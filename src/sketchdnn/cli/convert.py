@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,8 +13,6 @@ from sketchdnn.geometry import MM_PER_UNIT
 
 from .progress import progress
 from .values import length
-
-_MOST_REASONS = 20
 
 
 def register(app: typer.Typer) -> None:
@@ -88,13 +85,5 @@ def report(result: Conversion, console: Console) -> None:
     """What was written, and below it a line for each reason that kept out or changed something, the commonest first."""
     noun = "sketch" if result.written == 1 else "sketches"
     console.print(f"{shown(result.target)}: {result.written:,} {noun}")
-    _list("skipped", result.skipped, console)
-    _list("changed", result.changed, console)
-
-
-def _list(what: str, reasons: Counter[str], console: Console) -> None:
-    common = reasons.most_common(_MOST_REASONS)
-    for reason, count in common:
-        console.print(f"{what} {count:,} × {reason}")
-    if more := reasons.total() - sum(count for _, count in common):
-        console.print(f"{what} {more:,} × other reasons")
+    for line in (*result.skipped.lines("skipped"), *result.changed.lines("changed")):
+        console.print(line)

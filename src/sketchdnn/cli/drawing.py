@@ -27,7 +27,7 @@ def one_sketch(file: Path, console: Console) -> Sketch:
     """The one sketch of a file; what could not be read of it is said."""
     reading = read(file)
     for reason, number in reading.skipped.most_common():
-        console.print(f"left out {number:,} × {reason}")
+        console.print(f"{shown(file)}: left out {number:,} × {reason}")
     if not reading.sketches:
         raise FormatError(file, "holds no sketch that can be read")
     if len(reading.sketches) > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,8 @@ from .drawing import stderr
 from .progress import progress
 
 PRESETS = ("ours", "paper", "authors")
+# Of files that cannot be read; the report names more.
+_MOST_NAMED = 20
 
 
 def register(app: typer.Typer) -> None:
@@ -75,6 +78,8 @@ def prepare(
             force=force,
             on_progress=lambda stage, done, total: bar.update(done, total, stage),
         )
+    for name, reason in islice(report["files_not_read"].items(), _MOST_NAMED):
+        console.print(f"{name}: not read, it {reason}")
     typer.echo(_sentence(out, report))
 
 

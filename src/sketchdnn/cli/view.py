@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterator
 from io import BytesIO
 from itertools import islice
@@ -16,6 +15,7 @@ from rich.console import Console
 from sketchdnn.formats import FormatError, Skipped, scan, shown
 from sketchdnn.formats.atomic import replacing
 from sketchdnn.formats.containers import folder_files
+from sketchdnn.formats.found import Reasons
 from sketchdnn.geometry import Sketch, SketchError
 from sketchdnn.render.notes import Notes
 
@@ -75,12 +75,12 @@ def view(
     if out.exists() and any(file.exists() and file.samefile(out) for file in files):
         raise FormatError(out, "is what is to be viewed; name another file with --out")
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    skipped: Counter[str] = Counter()
+    skipped = Reasons()
     with console.status("Reading …"):
         stream = _read(files, skipped)
         chosen, which = _random_sample(stream, limit, seed) if at_random else _first(stream, limit)
-    for reason, count in skipped.most_common():
-        console.print(f"skipped {count:,} × {reason}")
+    for line in skipped.lines("skipped"):
+        console.print(line)
     if not chosen:
         raise SketchError(f"there is nothing to show: no sketch could be read from {shown(files[0])}")
     notes = None
@@ -102,22 +102,22 @@ def _default_name(file: Path) -> Path:
     return Path(f"{name or 'sketches'}-view.png")
 
 
-def _read(files: list[Path], skipped: Counter[str]) -> Iterator[Named]:
+def _read(files: list[Path], skipped: Reasons) -> Iterator[Named]:
     """Each sketch with a name for its card. A file that cannot be read is counted, unless it is the only one."""
     each = [member for file in files for member in _members(file)]
     for file in each:
-        number = 0
+        number, name = 0, shown(file) if len(each) > 1 else ""
         try:
             for found in scan(file):
                 if isinstance(found, Skipped):
-                    skipped[found.reason] += found.count
+                    skipped.add(found.reason, found.count, name)
                 else:
                     number += 1
                     yield str(found.extra.get("id") or f"{file.name} {number}"), found
         except FormatError as error:
             if len(each) == 1 and not number:
                 raise
-            skipped[str(error)] += 1
+            skipped.add(str(error))  # which names the file
 
 
 def _members(file: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from sketchdnn.geometry import Sketch, SketchError
 from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
 from .containers import folder_files, is_tar, tar_files
 from .format import HEAD_BYTES, Format
-from .found import FormatError, Found, Losses, MissingFileError, Reading, Skipped, gather, reason_of
+from .found import FormatError, Found, Losses, MissingFileError, Reading, Skipped, gather, reason_of, shown
 
 # A file is read by the first that recognises it, so those that look at the content come before those that trust a name.
 FORMATS: tuple[Format, ...] = (
@@ -41,15 +41,20 @@ def read(path: str | Path) -> Reading:
     return gather(scan(path))
 
 
-def scan(path: str | Path) -> Iterator[Found]:
-    """The same as a stream. In a folder or archive, a file that cannot be read is counted and the next one read."""
+def scan(path: str | Path, on_file: Callable[[str], None] = lambda name: None) -> Iterator[Found]:
+    """The same as a stream. In a folder or archive, a file that cannot be read is counted and the next one read.
+
+    `on_file` is called with the name of each file of a folder or archive before what is found in it.
+    """
     path = Path(path)
     with _sentences(path):
         if path.is_dir():
             for file in folder_files(path):
+                on_file(shown(file.relative_to(path)))
                 yield from _counting(file, scan)
         elif is_tar(path, _head(path)):
             for member in tar_files(path):
+                on_file("" if isinstance(member, Skipped) else shown(member.name))
                 if isinstance(member, Skipped):
                     yield member
                 else:
