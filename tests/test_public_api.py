@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 
 import pytest
 
 import sketchdnn
 
 PUBLIC = {
-    "sketchdnn": "Arc Circle Line Point Sketch SketchDNN read write",
+    "sketchdnn": "Arc Circle FormatError Line Point Sketch SketchDNN SketchError read write",
     "sketchdnn.geometry": """
         Arc Bezier Box Chain Circle Constraint ConstraintType EXTERNAL EllipticArc GeometryError Kind Line Loop
         MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch SketchError TAU Vec
@@ -62,6 +64,8 @@ def test_names_of_the_package_are_those_of_the_rooms() -> None:
 
     assert sketchdnn.Sketch is geometry.Sketch
     assert sketchdnn.read is formats.read
+    assert sketchdnn.SketchError is geometry.SketchError
+    assert sketchdnn.FormatError is formats.FormatError
     assert set(sketchdnn.__all__) <= set(dir(sketchdnn))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = sketchdnn.nonsense  # type: ignore[attr-defined]
@@ -71,3 +75,40 @@ def test_star_import_works() -> None:
     program = "from sketchdnn import *; print(Sketch((Line((0, 0), (1, 0)),)), read.__name__)"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout.endswith("read\n")
+
+
+def test_package_version_and_errors_do_not_import_torch() -> None:
+    program = "import sys, sketchdnn; sketchdnn.__version__, sketchdnn.FormatError; print('torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "False\n"
+
+
+def test_version_of_a_source_tree_is_that_of_its_pyproject(monkeypatch: pytest.MonkeyPatch) -> None:
+    def not_installed(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", not_installed)
+    pyproject = Path(sketchdnn.__file__).parents[2] / "pyproject.toml"
+    assert f'\nversion = "{sketchdnn.__version__}"\n' in pyproject.read_text()
+
+
+def test_missing_file_model_or_corpus_is_a_file_not_found_error(tmp_path: Path) -> None:
+    from sketchdnn.data import Dataset, prepare
+    from sketchdnn.formats import convert
+    from sketchdnn.systems import from_pretrained
+
+    missing, out = tmp_path / "missing.dxf", tmp_path / "out.jsonl"
+    for opens in (
+        lambda: sketchdnn.read(missing),
+        lambda: convert(missing, out),
+        lambda: convert(missing, f"{tmp_path}/out/"),
+        lambda: prepare([missing], tmp_path / "corpus"),
+        lambda: Dataset.open(missing),
+        lambda: from_pretrained(missing),
+        lambda: from_pretrained(tmp_path),
+    ):
+        with pytest.raises(FileNotFoundError) as caught:
+            opens()
+        assert isinstance(caught.value, sketchdnn.SketchError)
+        assert str(caught.value).startswith(str(tmp_path))
+    assert not list(tmp_path.iterdir())

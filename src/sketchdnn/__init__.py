@@ -12,21 +12,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sketchdnn.formats import read, write
+    from sketchdnn.formats import FormatError, read, write
     from sketchdnn.generation import SketchDNN
-    from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
+    from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, SketchError
 
-__all__ = ["Arc", "Circle", "Line", "Point", "Sketch", "SketchDNN", "read", "write"]
+    __version__: str
 
-_ROOM_OF = dict.fromkeys(__all__, "geometry") | {"read": "formats", "write": "formats", "SketchDNN": "generation"}
+__all__ = ["Arc", "Circle", "FormatError", "Line", "Point", "Sketch", "SketchDNN", "SketchError", "read", "write"]
+
+_ROOM_OF = dict.fromkeys(__all__, "geometry") | dict.fromkeys(("FormatError", "read", "write"), "formats")
+_ROOM_OF["SketchDNN"] = "generation"
 
 
 def __getattr__(name: str) -> Any:
     """Each name is fetched when it is first used, so that importing the package costs nothing."""
+    if name == "__version__":
+        return _version()
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'sketchdnn' has no attribute '{name}'")
     return getattr(import_module(f"sketchdnn.{_ROOM_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+def _version() -> str:
+    """The version of the installed package; of a source tree that is not installed, the one in its pyproject.toml."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("sketchdnn")
+    except PackageNotFoundError:
+        import tomllib
+        from pathlib import Path
+
+        try:
+            project = tomllib.loads(Path(__file__).parents[2].joinpath("pyproject.toml").read_text(encoding="utf-8"))
+            return str(project["project"]["version"])
+        except (OSError, ValueError, KeyError):
+            return "unknown"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -19,6 +20,8 @@ from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app
 from sketchdnn.data import PrepareConfig, prepare
+from sketchdnn.generation import Conditions
+from sketchdnn.generation.keep import Keeper
 from sketchdnn.systems import from_pretrained
 from sketchdnn.training.checkpoint import found
 
@@ -138,13 +141,47 @@ def test_the_model_is_written_and_can_start_another_run(preset: Path, corpus: Pa
     assert "another shape" in _fails(*_arguments(wider, corpus, tmp_path / "x", *more))
 
 
+def test_training_without_a_terminal_prints_the_loss_at_each_validation(
+    preset: Path, corpus: Path, tmp_path: Path
+) -> None:
+    often = ("--steps", "8", "--log-every", "4", "--validate-every", "4")
+    result = CliRunner().invoke(app, _arguments(preset, corpus, tmp_path, *often))
+    assert result.exit_code == 0, result.output
+    _, *rows = (tmp_path / "validation.csv").read_text().split()
+    means = [sum(map(float, row.split(",")[1:])) / row.count(",") for row in rows]
+    told = [f"validation at step {step}: loss {mean:.4f}" for step, mean in zip((4, 8), means, strict=True)]
+    assert result.stderr.splitlines() == told
+
+
+@pytest.mark.parametrize("choices", [{}, {"half_extent": 0.5}, {"frame": "authors"}])
+def test_trained_model_refuses_its_training_sketches_as_novel(
+    choices: dict[str, Any], preset: Path, tmp_path: Path
+) -> None:
+    source = written(parts(20), tmp_path / "parts.jsonl")
+    prepare([source], tmp_path / "corpus", PrepareConfig(fractions=(1, 0, 0), **choices), workers=1)
+    out = tmp_path / "run"
+    trained = CliRunner().invoke(app, _arguments(preset, tmp_path / "corpus", out, "--steps", "3"))
+    assert trained.exit_code == 0, trained.output
+    model = str(out / "model")
+    keeper = Keeper(Conditions(novel=True), from_pretrained(model).known)
+    seen = [keeper.shortfall(sketch) for sketch in parts(40)]
+    assert all(found is not None and found.sentence == "it is in the training corpus" for found in seen[:20])
+    assert seen[20:].count(None) > 15
+    options = ["--model", model, "--novel", "--count", "1", "--steps", "2", "--format", "json"]
+    drawn = CliRunner().invoke(app, ["generate", "--out", str(tmp_path / "drawn"), *options])
+    assert drawn.exit_code == 0, drawn.output
+
+
 def test_what_cannot_be_trained_is_one_sentence(preset: Path, corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
 
     def says(*more: str, data: Path = corpus, to: Path = out) -> str:
         return _fails(*_arguments(preset, data, to, *more))
 
-    assert "no prepared corpus" in says("--steps", "1", data=tmp_path)
+    assert f"sketchdnn prepare {tmp_path} --out corpus" in says("--steps", "1", data=tmp_path)
+    sequences = tmp_path / "sg t16.npy"
+    sequences.write_bytes(b"")
+    assert f"sketchdnn prepare '{sequences}' --out corpus" in says("--steps", "1", data=sequences)
     assert "exactly one of" in says()
     assert "exactly one of" in says("--steps", "1", "--minutes", "1")
     assert "too small" in says("--steps", "0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -139,3 +140,10 @@ def test_without_it_a_sentence_says_what_to_do() -> None:
 def test_an_unknown_back_end_is_refused() -> None:
     with pytest.raises(GeometryError, match="own or planegcs"):
         solve(Sketch((Line((0, 0), (10, 1)),)), [Constraint(T.HORIZONTAL, (Ref(0),))], backend="other")
+
+
+def test_without_planegcs_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "planegcs", None)
+    primitives, constraint = CASES[0]
+    with pytest.raises(GeometryError, match=r"pip install 'sketchdnn\[cad\]'"):
+        solve(Sketch(primitives), [constraint], backend="planegcs")

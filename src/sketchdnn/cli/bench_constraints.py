@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from .page import check_file, of_model, write_page
+from .progress import stages
 
 _SAMPLES = "Raw sketches in a file or folder, as `sketchdnn generate --no-repair` writes them."
 
@@ -38,8 +39,8 @@ def constraints(
     from sketchdnn.bench.constraints import measure_constraints
 
     check_file(out)
-    with Console(stderr=True).status("…") as status:
-        bench = measure_constraints(data, count=count, timed=timed, freecad=freecad, on_stage=status.update)
+    with stages() as on_stage:
+        bench = measure_constraints(data, count=count, timed=timed, freecad=freecad, on_stage=on_stage)
     console = Console()
     console.print(bench.table())
     for sentence in bench.sentences():
@@ -92,9 +93,9 @@ def repair(
     from sketchdnn.bench.repair import measure_repair
 
     check_file(out)
-    with Console(stderr=True).status("drawing") as status:
+    with stages("drawing") as on_stage:
         sketches = drawn_sketches(count, model=model, seed=seed, samples=samples)
-        bench = measure_repair(sketches, many=many, on_stage=status.update)
+        bench = measure_repair(sketches, many=many, on_stage=on_stage)
     console = Console()
     console.print(bench.table())
     for sentence in bench.sentences():
@@ -123,9 +124,9 @@ def solids(
     check_file(out)
     find_freecad()
     real = real_sketches(data, count)
-    with Console(stderr=True).status("drawing") as status:
+    with stages("drawing") as on_stage:
         generated = drawn_sketches(count, model=model, seed=seed, samples=samples)
-        bench = measure_solids(generated, real, status.update)
+        bench = measure_solids(generated, real, on_stage)
     console = Console()
     console.print(bench.table())
     for sentence in bench.sentences():

@@ -11,6 +11,7 @@ from rich.console import Console
 from sketchdnn.geometry import SketchError
 
 from .page import check_file, of_model, write_page
+from .progress import stages
 
 _KEPT = "Keep what is drawn in this file, or judge what it holds already."
 
@@ -51,11 +52,11 @@ def completion(
     _check(out, draws, only_draw)
     task = plan_completion(data, sketches=sketches, best_of=best_of, steps=steps)
     system = from_pretrained(model, device)
-    with Console(stderr=True).status("…") as status:
-        drawn, seconds = draw_completions(system, task, draws, status.update)
+    with stages() as on_stage:
+        drawn, seconds = draw_completions(system, task, draws, on_stage)
         if only_draw:
             return
-        bench = judge_completions(task, drawn, seconds, system, status.update)
+        bench = judge_completions(task, drawn, seconds, system, on_stage)
     Console().print(bench.table())
     if out is not None:
         figure = out.with_suffix(".png")
@@ -97,13 +98,13 @@ def failures(
     if weight and not min(weight) > 0:
         raise SketchError(f"the weight of a prediction is above zero, not {min(weight):g}")
     system = from_pretrained(model, device)
-    with Console(stderr=True).status("…") as status:
+    with stages() as on_stage:
         drawn, seconds = draw_failures(
-            system, count=count, steps=steps, weights=weight or WEIGHTS, kept=draws, on_stage=status.update
+            system, count=count, steps=steps, weights=weight or WEIGHTS, kept=draws, on_stage=on_stage
         )
         if only_draw:
             return
-        bench = count_failures(drawn, seconds, steps, system, data, status.update, workers=cores())
+        bench = count_failures(drawn, seconds, steps, system, data, on_stage, workers=cores())
     Console().print(bench.table())
     if out is not None:
         weights = "".join(f" --weight {each:g}" for each in weight or ())
@@ -133,8 +134,8 @@ def levels(
     check_file(out)
     device = find_device(device)
     system = from_pretrained(model, device)
-    with Console(stderr=True).status("…") as status:
-        bench = score_levels(system, data, count=count, steps=steps, on_stage=status.update)
+    with stages() as on_stage:
+        bench = score_levels(system, data, count=count, steps=steps, on_stage=on_stage)
     Console().print(bench.table())
     if out is not None:
         command = f"sketchdnn bench levels --data {data.name} --count {count} --steps {steps} --device {device}"

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from .page import check_file, write_page
+from .progress import stages
 
 
 def add(bench: typer.Typer) -> None:
@@ -43,10 +44,8 @@ def generate(
     small = device == "cpu"
     count = count or (16 if small else 10_000)
     few = paper_steps or (2 if small else 100)
-    with Console(stderr=True).status("…") as status:
-        timed = time_generate(
-            device, count, steps=steps, paper=paper, paper_steps=few, batch=batch, on_stage=status.update
-        )
+    with stages() as on_stage:
+        timed = time_generate(device, count, steps=steps, paper=paper, paper_steps=few, batch=batch, on_stage=on_stage)
     Console().print(timed.table())
     if out is not None:
         chosen = f" --paper --paper-steps {few}" if paper else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sketchdnn.formats import Found, convert
 from sketchdnn.geometry import MM_PER_UNIT, Sketch, SketchError, bounds
@@ -19,6 +19,7 @@ from sketchdnn.geometry.quantities import length
 from .constrained import Findings
 from .convert import report
 from .drawing import stderr
+from .progress import progress
 from .reading import FLATTEN, AssumeUnits, Flatten, read_options
 
 if TYPE_CHECKING:
@@ -93,21 +94,27 @@ def constrain(
     task = Task(_tolerance(tolerance), repair, close, all_inferred, dimensions, tied)
     console = stderr()
     findings = Findings()
-    columns = (SpinnerColumn(), TextColumn("constraining"), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("", total=0)
+    files: deque[str] = deque()  # of the sketches that were read and are not yet done
+    with progress(console, "constraining") as bar:
+        name = ""
+
+        def begin(file: str) -> None:
+            nonlocal name
+            name = file
 
         def count(found: Found) -> None:
             if isinstance(found, Sketch):
-                progress.update(bar, total=(progress.tasks[0].total or 0) + 1)
+                files.append(name)
 
         def change(sketches: Iterator[Sketch]) -> Iterator[Sketch]:
             for before, done in _each(sketches, task, workers or os.cpu_count() or 1):
-                findings.add(before, done)
-                progress.advance(bar)
+                findings.add(before, done, files.popleft())
+                bar.advance()
                 yield done.sketch
 
-        result = convert(source, out, format=format, units=units, reading=reading, on_found=count, change=change)
+        result = convert(
+            source, out, format=format, units=units, reading=reading, on_found=count, on_file=begin, change=change
+        )
     report(result, console)
     findings.show(console)
 

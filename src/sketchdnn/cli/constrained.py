@@ -10,6 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from sketchdnn.formats.found import Reasons
 from sketchdnn.geometry import ConstraintType, Sketch, bounds
 from sketchdnn.render.notes import describe_constraint
 
@@ -35,13 +36,13 @@ class Findings:
         self.before: Counter[ConstraintType] = Counter()
         self.after: Counter[ConstraintType] = Counter()
         self.actions: Counter[str] = Counter()
-        self.warnings: Counter[str] = Counter()
-        self.skipped: Counter[str] = Counter()
+        self.warnings = Reasons()
+        self.skipped = Reasons()
         self.freedom: Counter[int] = Counter()
         self.farthest = 0.0
 
-    def add(self, before: Sketch, done: Constrained) -> None:
-        """One more."""
+    def add(self, before: Sketch, done: Constrained, file: str = "") -> None:
+        """One more, of one file of several or of the only one."""
         self.first = self.first or (before, done)
         self.count += 1
         self.before.update(c.type for c in before.constraints)
@@ -52,9 +53,9 @@ class Findings:
         self.farthest = max(self.farthest, done.displacement)
         self.lost += len(done.lost)
         if done.skipped:
-            self.skipped[_NUMBER.sub("…", done.skipped)] += 1
+            self.skipped.add(_NUMBER.sub("…", done.skipped), file=file)
         if done.warning:
-            self.warnings[_NUMBER.sub("…", done.warning)] += 1
+            self.warnings.add(_NUMBER.sub("…", done.warning), file=file)
 
     def show(self, console: Console) -> None:
         """Print the tables."""
@@ -87,10 +88,8 @@ class Findings:
             rows.append(("repaired", ", ".join(f"{count:,} × {kind}" for kind, count in self.actions.most_common())))
         if self.lost:
             rows.append(("left out", f"{self.lost:,} constraints that files had, as they contradict others or moved"))
-        rows += [("skipped", f"{count:,} × {words}") for words, count in self.skipped.most_common(_MOST_LINES)]
-        rows += [("warning", f"{count:,} × {words}") for words, count in self.warnings.most_common(_MOST_LINES)]
-        if more := self.warnings.total() - sum(n for _, n in self.warnings.most_common(_MOST_LINES)):
-            rows.append(("warning", f"{more:,} × others"))
+        rows += [("skipped", line) for line in self.skipped.lines(most=_MOST_LINES)]
+        rows += [("warning", line) for line in self.warnings.lines(most=_MOST_LINES)]
         return rows
 
 

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sketchdnn.formats import Conversion, Found, convert, shown
 from sketchdnn.geometry import MM_PER_UNIT, Sketch
 from sketchdnn.geometry.quantities import length
 
-from .reading import FLATTEN, AssumeUnits, Flatten, read_options, report_reading, report_reasons
+from .progress import progress
+from .reading import FLATTEN, AssumeUnits, Flatten, read_options, report_reading
 
 
 def register(app: typer.Typer) -> None:
@@ -68,13 +68,11 @@ def _convert(
     reading = read_options(flatten, assume_units)
     options = _options(height, polylines=polylines, dimensions=dimensions)
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} sketches read"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=None)
+    with progress(console, "sketches read") as bar:
 
         def advance(found: Found) -> None:
             if isinstance(found, Sketch):
-                progress.advance(task)
+                bar.advance()
 
         result = convert(source, target, format=format, units=units, reading=reading, on_found=advance, **options)
     report(result, console)
@@ -94,4 +92,5 @@ def report(result: Conversion, console: Console) -> None:
     noun = "sketch" if result.written == 1 else "sketches"
     console.print(f"{shown(result.target)}: {result.written:,} {noun}")
     report_reading(console, result.skipped, result.notes)
-    report_reasons(console, "changed", result.changed)
+    for line in result.changed.lines("changed"):
+        console.print(line)

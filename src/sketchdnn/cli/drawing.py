@@ -9,11 +9,11 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sketchdnn.formats import DEFAULT_READING, FormatError, ReadOptions, read, shown
 from sketchdnn.geometry import Sketch
 
+from .progress import progress
 from .reading import report_reading
 from .signals import INTERRUPTED
 
@@ -29,7 +29,7 @@ def stderr(*, quiet: bool = False) -> Console:
 def one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READING) -> Sketch:
     """The one sketch of a file; what could not be read of it is said."""
     reading = read(file, options)
-    report_reading(console, reading.skipped, reading.notes, "left out")
+    report_reading(console, reading.skipped, reading.notes, f"{shown(file)}: left out")
     if not reading.sketches:
         raise FormatError(file, "holds no sketch that can be read")
     if len(reading.sketches) > 1:
@@ -39,12 +39,10 @@ def one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READ
 
 @contextmanager
 def progress_bar(console: Console, doing: str, total: int, out: Path) -> Iterator[Callable[[float], None]]:
-    """A bar, if there is a terminal, and what tells it how many are done. What Ctrl-C leaves is said."""
-    columns = TextColumn(doing), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn()
+    """Shows progress, and yields what is to be called with how many are done. What Ctrl-C leaves is said."""
     try:
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("", total=total)
-            yield lambda done: bar.update(task, completed=done)
+        with progress(console, doing, total) as bar:
+            yield bar.update
     except KeyboardInterrupt:
         # Of several processes none gathers if they are stopped.
         listed = ", and manifest.json lists it" if (out / "manifest.json").is_file() else ""

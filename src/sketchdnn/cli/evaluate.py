@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sketchdnn.formats import shown
 from sketchdnn.formats.atomic import clear_abandoned
 from sketchdnn.formats.locks import one_run
 from sketchdnn.geometry import SketchError
+
+from .progress import progress
 
 if TYPE_CHECKING:
     from sketchdnn.evaluation.run import Run
@@ -133,9 +132,9 @@ def evaluate(
     )
     if out.resolve() == data.resolve():
         raise SketchError(f"--out {shown(out)} is the corpus, whose report would be overwritten; name another folder")
-    with _progress(console) as on_stage, one_run(out):
+    with progress(console, "starting", total=1.0) as bar, one_run(out):
         clear_abandoned(out)
-        run = Run(request, on_stage=on_stage)
+        run = Run(request, on_stage=lambda name, share: bar.update(share, doing=name))
         if run.device == "cpu":
             console.print(
                 f"on the CPU, the features of up to {run.pictures:,} pictures take some {max(1, round(run.minutes))} "
@@ -180,17 +179,3 @@ def _compare(run: Run, named: list[str], out: Path) -> list[Path]:
     sources = [Source("data", by_lot(run.real_sketches(), SHOWN, seed=0))]
     sources += [Source(name, one.sketches[:SHOWN]) for name, one in compared.items() if one.sketches]
     return written + write_comparison(out, sources) if len(sources) > 1 else written
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Callable[[str, float], None]]:
-    """A bar that names the stage; nothing where nobody watches."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=1.0)
-        yield lambda name, share: bar.update(task, description=name, completed=share)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 
 from sketchdnn.formats import shown
 from sketchdnn.geometry import Sketch, SketchError
 
+from .progress import progress
 from .reading import report_reading
 
 if TYPE_CHECKING:
@@ -82,14 +82,13 @@ def bias(
     _check(smoothing)
     from sketchdnn.figures import measure_bias, write_bias
 
-    with Progress(console=_console(), transient=True) as progress:
-        task = progress.add_task("drawing labels", total=3 * steps)
+    with progress(_console(), "drawing labels", total=3 * steps) as bar:
         measured = measure_bias(
             num_steps=steps,
             label_smoothing=smoothing,
             samples=samples,
             seed=seed,
-            on_step=lambda: progress.advance(task),
+            on_step=bar.advance,
         )
     _say(write_bias(out, measured))
 
@@ -258,11 +257,9 @@ def _named(words: str, form: str) -> tuple[str, str]:
 
 @contextmanager
 def _progress(words: str) -> Iterator[Callable[[float], None]]:
-    """A bar that is told the share done, and quiet where nobody looks."""
-    console = _console()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(words, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+    """Progress, and what is to be called with the share done."""
+    with progress(_console(), words, total=1.0) as bar:
+        yield bar.update
 
 
 def _check(smoothing: float) -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sketchdnn.formats import shown
 from sketchdnn.geometry import SketchError
 
+from .drawing import stderr
+from .progress import progress
+
 PRESETS = ("ours", "paper", "authors")
+# Of files that cannot be read; the report names more.
+_MOST_NAMED = 20
 
 
 def register(app: typer.Typer) -> None:
@@ -63,8 +67,8 @@ def prepare(
     if max_primitives is not None:
         config = replace(config, max_primitives=max_primitives)
     parts = Procedural(count, seed) if source else None
-    with _bar() as bar:
-        task = bar.add_task("reading", total=None)
+    console = stderr()
+    with progress(console, "reading") as bar:
         report = run(
             files or [],
             out,
@@ -72,15 +76,11 @@ def prepare(
             parts=parts,
             workers=workers,
             force=force,
-            on_progress=lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total),
+            on_progress=lambda stage, done, total: bar.update(done, total, stage),
         )
+    for name, reason in islice(report["files_not_read"].items(), _MOST_NAMED):
+        console.print(f"{name}: not read, it {reason}")
     typer.echo(_sentence(out, report))
-
-
-def _bar() -> Progress:
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _sentence(out: Path, report: dict[str, Any]) -> str:

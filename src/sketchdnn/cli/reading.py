@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 
 from sketchdnn.formats import DEFAULT_READING, ReadOptions
+from sketchdnn.formats.found import Reasons
 from sketchdnn.geometry import MM_PER_UNIT
 from sketchdnn.geometry.quantities import length
 
-_MOST_REASONS = 20
 FLATTEN = f"{DEFAULT_READING.flatten:g}mm"
 
 Flatten = Annotated[
@@ -43,15 +43,9 @@ def read_options(flatten: str, assume_units: str | None) -> ReadOptions:
 
 def report_reading(console: Console, skipped: Counter[str], notes: Counter[str], word: str = "skipped") -> None:
     """One line for each note and for each reason that kept something out, the commonest first."""
-    for text, count in notes.most_common(_MOST_REASONS):
-        console.print(f"{count:,} × {text}")
-    report_reasons(console, word, skipped)
+    for line in (*_reasons(notes).lines(), *_reasons(skipped).lines(word)):
+        console.print(line)
 
 
-def report_reasons(console: Console, word: str, reasons: Counter[str]) -> None:
-    """One line for each reason, the commonest first."""
-    common = reasons.most_common(_MOST_REASONS)
-    for reason, count in common:
-        console.print(f"{word} {count:,} × {reason}")
-    if more := reasons.total() - sum(count for _, count in common):
-        console.print(f"{word} {more:,} × other reasons")
+def _reasons(counts: Counter[str]) -> Reasons:
+    return counts if isinstance(counts, Reasons) else Reasons(counts)

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sketchdnn.formats import shown
+
+from .progress import progress
+from .train import show_report
 
 if TYPE_CHECKING:
     from sketchdnn.reproduction import Plan
@@ -135,15 +137,8 @@ def _plan(plan: Plan) -> list[str]:
 def _progress(
     console: Console,
 ) -> Iterator[tuple[Callable[[str], None], Callable[[str, float], None], Callable[[Report], None]]]:
-    """A bar that names the system and the stage; nothing where nobody watches."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=1.0)
+    """Progress that names the system and the stage."""
+    with progress(console, "starting", total=1.0) as bar:
         system = ""
 
         def on_part(label: str) -> None:
@@ -152,12 +147,9 @@ def _progress(
             console.print(label)
 
         def on_stage(name: str, share: float) -> None:
-            bar.update(task, description=f"{system}: {name}", completed=share)
+            bar.update(share, doing=f"{system}: {name}")
 
         def on_report(report: Report) -> None:
-            words = (
-                f"{system}: step {report.step:,}  loss {report.loss:.4f}  {report.sketches_per_second:,.0f} sketches/s"
-            )
-            bar.update(task, description=words, completed=min(1.0, report.progress))
+            show_report(bar, report, f"{system}: ")
 
         yield on_part, on_stage, on_report

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sketchdnn.formats import shown
+
+from .drawing import stderr
+from .progress import Progress, progress
 
 if TYPE_CHECKING:
     from sketchdnn.training.loop import Outcome
@@ -88,25 +89,22 @@ def train(
         validate_every=validate_every,
         preview_every=preview_every,
     )
-    with _progress() as on_report:
-        outcome = start(Request(chosen, config, data, out, device, resume, init_from, fsdp, on_report))
+    with progress(stderr(), "starting", total=1.0) as bar:
+        told = partial(show_report, bar), partial(_show_validation, bar)
+        outcome = start(Request(chosen, config, data, out, device, resume, init_from, fsdp, *told))
     _tell(outcome, out)
     leave()
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[Report], None]]:
-    """A bar with loss, speed and time left; nothing where nobody watches."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(elapsed_when_finished=True))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=1.0)
+def show_report(bar: Progress, report: Report, prefix: str = "") -> None:
+    """Step, loss and speed."""
+    words = f"{prefix}step {report.step:,}  loss {report.loss:.4f}  {report.sketches_per_second:,.0f} sketches/s"
+    bar.update(min(1.0, report.progress), doing=words)
 
-        def on_report(report: Report) -> None:
-            words = f"step {report.step:,}  loss {report.loss:.4f}  {report.sketches_per_second:,.0f} sketches/s"
-            bar.update(task, description=words, completed=min(1.0, report.progress))
 
-        yield on_report
+def _show_validation(bar: Progress, step: int, losses: Mapping[int, float]) -> None:
+    """The mean over the noise levels; validation.csv has each."""
+    bar.note(f"validation at step {step:,}: loss {sum(losses.values()) / len(losses):.4f}")
 
 
 def _tell(outcome: Outcome, out: Path) -> None:

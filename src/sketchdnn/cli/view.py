@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterator
 from io import BytesIO
 from itertools import islice
@@ -16,6 +15,7 @@ from rich.console import Console
 from sketchdnn.formats import FormatError, Note, ReadOptions, Skipped, quoted, scan, shown
 from sketchdnn.formats.atomic import clear_abandoned, replacing
 from sketchdnn.formats.containers import Member, check_not_read, folder_members
+from sketchdnn.formats.found import Reasons
 from sketchdnn.geometry import Sketch, SketchError
 from sketchdnn.render.notes import Notes
 
@@ -79,8 +79,7 @@ def view(
     check_not_read([file for file in files if out.suffix.lower() == ".svg" or not file.is_dir()], [out])
     clear_abandoned(out.parent)
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    skipped: Counter[str] = Counter()
-    notes_read: Counter[str] = Counter()
+    skipped, notes_read = Reasons(), Reasons()
     with console.status("Reading …"):
         stream = _read(files, read_options(flatten, assume_units), skipped, notes_read)
         chosen, which = _random_sample(stream, limit, seed) if at_random else _first(stream, limit)
@@ -106,24 +105,24 @@ def _default_name(file: Path) -> Path:
     return Path(f"{name or 'sketches'}-view.png")
 
 
-def _read(files: list[Path], options: ReadOptions, skipped: Counter[str], notes: Counter[str]) -> Iterator[Named]:
+def _read(files: list[Path], options: ReadOptions, skipped: Reasons, notes: Reasons) -> Iterator[Named]:
     """Each sketch with a name for its card. A file that cannot be read is counted, unless it is the only one."""
     each = [member for file in files for member in _members(file)]
     for member in each:
-        number = 0
+        number, name = 0, shown(member.path) if len(each) > 1 else ""
         try:
             for found in scan(member.path, options):
                 if isinstance(found, Skipped):
-                    skipped[found.reason] += found.count
+                    skipped.add(found.reason, found.count, name)
                 elif isinstance(found, Note):
-                    notes[found.text] += found.count
+                    notes.add(found.text, found.count, name)
                 else:
                     number += 1
                     yield quoted(found.extra.get("id") or member.name or f"{member.path.name} {number}"), found
         except FormatError as error:
             if len(each) == 1 and not number:
                 raise
-            skipped[str(error)] += 1
+            skipped.add(str(error))  # which names the file
 
 
 def _members(file: Path) -> list[Member]:

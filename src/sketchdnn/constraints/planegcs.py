@@ -36,8 +36,8 @@ def _planegcs() -> Any:
         return import_module("planegcs")
     except ImportError as error:
         raise GeometryError(
-            "the solver planegcs is not installed; `pip install planegcs` builds it where there are a C++ compiler, "
-            "Eigen and Boost"
+            "the solver planegcs is not installed; use `pip install 'sketchdnn[cad]'` with Python 3.12 or later; "
+            "before, `pip install planegcs` builds it where there are a C++ compiler, Eigen and Boost"
         ) from error
 
 

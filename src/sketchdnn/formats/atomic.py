@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sketchdnn.geometry import SketchError
+
 from .found import FormatError
 from .locks import LOCK, claim, take_abandoned
 
@@ -42,6 +44,8 @@ def replacing(path: Path, *, flush: bool = True) -> Iterator[Path]:
         if flush and not is_temporary(path.parent.name):
             flush_to_disk(temporary)
         temporary.replace(path)
+    except SketchError:
+        raise  # from what is being written, which may be read from a file that is missing
     except OSError as error:
         raise FormatError(path, f"cannot be written ({error.strerror})") from error
     finally:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.geometry import GeometryError, Sketch
+from sketchdnn.geometry import GeometryError, Sketch, SketchError
 
 from .atomic import clear_abandoned, flush_to_disk, temporary_folder
 from .containers import check_not_read
 from .format import DEFAULT_READING, Format, ReadOptions
-from .found import FormatError, Found, Losses, Note, Skipped, UnfitError, reason_of
+from .found import FormatError, Found, Losses, Note, Reasons, Skipped, UnfitError, reason_of
 from .registry import scan, write, writer_of
 
 DEFAULT_FORMAT = "json"  # of the files in a folder
@@ -30,14 +29,15 @@ class Conversion:
 
     target: Path
     written: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)
-    changed: Counter[str] = field(default_factory=Counter)
-    notes: Counter[str] = field(default_factory=Counter)
+    skipped: Reasons = field(default_factory=Reasons)
+    changed: Reasons = field(default_factory=Reasons)
+    notes: Reasons = field(default_factory=Reasons)
 
-    def lose(self, losses: Losses) -> None:
-        """Count what writing lost."""
-        self.skipped.update(losses.left_out)
-        self.changed.update(losses.changed)
+    def lose(self, losses: Losses, file: str = "") -> None:
+        """Count what writing lost, in one file of several or in the only one."""
+        for reasons, lost in ((self.skipped, losses.left_out), (self.changed, losses.changed)):
+            for reason, count in lost.items():
+                reasons.add(reason, count, file)
 
 
 def convert(
@@ -48,6 +48,7 @@ def convert(
     units: str | None = None,
     reading: ReadOptions = DEFAULT_READING,
     on_found: Callable[[Found], None] = lambda found: None,
+    on_file: Callable[[str], None] = lambda name: None,
     change: Callable[[Iterator[Sketch]], Iterator[Sketch]] = iter,
     **options: Any,
 ) -> Conversion:
@@ -55,7 +56,7 @@ def convert(
 
     `target` is a folder if it is one, if it ends in a slash, or if `format` is named and it has no suffix. In a folder
     a sketch that the format cannot hold is counted and the others written. `change` is what becomes of the sketches on
-    the way; `reading` are the options of `read`, `options` those of `write`.
+    the way; `reading` are the options of `read`, `on_file` is that of `scan`, and `options` are those of `write`.
     """
     into_folder = str(target).endswith(("/", os.sep)) or Path(target).is_dir()
     target = Path(target)
@@ -67,7 +68,7 @@ def convert(
     if not into_folder:
         check_not_read([Path(source)], [target])
     clear_abandoned(target.parent)
-    sketches = change(_counted(Path(source), result, units, reading, on_found))
+    sketches = change(_counted(Path(source), result, units, reading, on_found, on_file))
     if into_folder:
         _write_each(sketches, Path(source), result, chosen, options)
     else:
@@ -77,20 +78,33 @@ def convert(
 
 
 def _counted(
-    source: Path, result: Conversion, units: str | None, reading: ReadOptions, on_found: Callable[[Found], None]
+    source: Path,
+    result: Conversion,
+    units: str | None,
+    reading: ReadOptions,
+    on_found: Callable[[Found], None],
+    on_file: Callable[[str], None],
 ) -> Iterator[Sketch]:
     """The sketches as they are read. Fails at the end if there was none, so that nothing is left behind."""
-    for found in scan(source, reading):
+    file = ""
+
+    def begin(name: str) -> None:
+        nonlocal file
+        file = name
+        on_file(name)
+
+    for found in scan(source, reading, on_file=begin):
         on_found(found)
         if isinstance(found, Skipped):
-            result.skipped[found.reason] += found.count
+            result.skipped.add(found.reason, found.count, file)
         elif isinstance(found, Note):
-            result.notes[found.text] += found.count
+            result.notes.add(found.text, found.count, file)
         else:
             result.written += 1
-            yield found if units is None else _measured(found, units, source)
+            yield found if units is None else _measured(found, units, source / file)
     if not result.written:
-        reasons = "; ".join(f"{count} × {reason}" for reason, count in result.skipped.most_common(5))
+        skipped = result.skipped
+        reasons = "; ".join(f"{count} × {reason}{skipped.where(reason)}" for reason, count in skipped.most_common(5))
         raise FormatError(source, f"holds no sketch that can be read{': ' if reasons else ''}{reasons}")
 
 
@@ -119,25 +133,27 @@ def _write_each(
     """A file a sketch. All are written aside first, so that a failure on the way leaves none behind."""
     folder, suffix = result.target, chosen.suffixes[0]
     names: set[str] = set()
-    unfit: list[UnfitError] = []
+    unfit: UnfitError | None = None
     try:
         with temporary_folder(folder.parent) as aside:
             for number, sketch in enumerate(sketches, start=1):
+                file = Path(aside, _name(sketch, number, names) + suffix)
                 try:
-                    file = aside / (_name(sketch, number, names) + suffix)
-                    result.lose(write(sketch, file, chosen.name, **options))
+                    result.lose(write(sketch, file, chosen.name, **options), file.name)
                 except UnfitError as error:
-                    unfit.append(error)
-            result.written -= len(unfit)
-            result.skipped.update(f"a sketch that {reason_of(error)}" for error in unfit)
-            if not result.written:
-                raise FormatError(folder, f"cannot be written: no sketch fits, the last one {unfit[-1].reason}")
+                    unfit = error
+                    result.written -= 1
+                    result.skipped.add(f"a sketch that {reason_of(error)}", file=file.name)
+            if unfit is not None and not result.written:
+                raise FormatError(folder, f"cannot be written: no sketch fits, the last one {unfit.reason}")
             files = list(aside.iterdir())
             check_not_read([source], [folder / each.name for each in files])
             folder.mkdir(exist_ok=True)
             for whole in files:
                 whole.replace(folder / whole.name)
             flush_to_disk(folder)
+    except SketchError:
+        raise
     except OSError as error:
         raise FormatError(folder, f"cannot be written ({error.strerror or error})") from error
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry.errors import MissingError
 
 # Longest text from a file that a message quotes, in characters.
 MAX_QUOTED = 200
@@ -21,6 +22,14 @@ class FormatError(SketchError):
     def __init__(self, path: Path | str, reason: str) -> None:
         self.reason = quoted(reason, _MAX_SENTENCE)
         super().__init__(f"{shown(path)}: {self.reason}")
+
+
+class MissingFileError(FormatError, MissingError):
+    """A file that is to be read and does not exist."""
+
+    def __init__(self, path: Path | str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.filename = str(path)
 
 
 class UnfitError(FormatError):
@@ -92,6 +101,53 @@ class Losses:
         """Add the counts of another."""
         self.left_out.update(other.left_out)
         self.changed.update(other.changed)
+
+
+class Reasons(Counter[str]):
+    """How often each reason occurred and, where there are several files, in which: their number and the first names.
+
+    >>> reasons = Reasons()
+    >>> for file in ("a.dxf", "a.dxf", "b.dxf", "c.dxf", "d.dxf", "e.dxf"):
+    ...     reasons.add("a text", file=file)
+    >>> list(reasons.lines("skipped"))
+    ['skipped 6 × a text (in a.dxf, b.dxf, c.dxf and 2 more files)']
+    """
+
+    _NAMED = 3
+    _MOST = 20
+
+    def __init__(self, counts: Mapping[str, int] | None = None) -> None:
+        super().__init__(counts or {})
+        self._files: dict[str, list[str]] = {}
+        self._others: Counter[str] = Counter()
+        self._last: dict[str, str] = {}
+
+    def add(self, reason: str, count: int = 1, file: str = "") -> None:
+        """Count a reason. Files come one after the other, so that only few names need be kept."""
+        self[reason] += count
+        if not file or self._last.get(reason) == file:
+            return
+        self._last[reason] = file
+        named = self._files.setdefault(reason, [])
+        if len(named) < self._NAMED:
+            named.append(file)
+        else:
+            self._others[reason] += 1
+
+    def lines(self, what: str = "", most: int = _MOST) -> Iterator[str]:
+        """A line for each reason, the commonest first; `what` became of things comes before the count."""
+        what = f"{what} " if what else ""
+        common = self.most_common(most)
+        for reason, count in common:
+            yield f"{what}{count:,} × {reason}{self.where(reason)}"
+        if more := self.total() - sum(count for _, count in common):
+            yield f"{what}{more:,} × other reasons"
+
+    def where(self, reason: str) -> str:
+        """The files of a reason, in brackets; nothing where there is only one input."""
+        named, others = ", ".join(self._files.get(reason, ())), self._others[reason]
+        more = f" and {others:,} more file{'s' * (others != 1)}" if others else ""
+        return f" (in {named}{more})" if named else ""
 
 
 def reason_of(error: SketchError) -> str:

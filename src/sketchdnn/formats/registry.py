@@ -18,7 +18,19 @@ from sketchdnn.geometry import Sketch, SketchError
 from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
 from .containers import folder_members, is_tar, tar_files
 from .format import DEFAULT_READING, HEAD_BYTES, Format, ReadOptions
-from .found import FormatError, Found, Losses, Note, Reading, Skipped, gather, quoted, reason_of
+from .found import (
+    FormatError,
+    Found,
+    Losses,
+    MissingFileError,
+    Note,
+    Reading,
+    Skipped,
+    gather,
+    quoted,
+    reason_of,
+    shown,
+)
 
 # A file is read by the first that recognises it, so those that look at the content come before those that trust a name.
 FORMATS: tuple[Format, ...] = (
@@ -43,15 +55,22 @@ def read(path: str | Path, options: ReadOptions = DEFAULT_READING) -> Reading:
     return gather(scan(path, options))
 
 
-def scan(path: str | Path, options: ReadOptions = DEFAULT_READING) -> Iterator[Found]:
-    """The same as a stream. In a folder or archive, a file that cannot be read is counted and the next one read."""
+def scan(
+    path: str | Path, options: ReadOptions = DEFAULT_READING, on_file: Callable[[str], None] = lambda name: None
+) -> Iterator[Found]:
+    """The same as a stream. In a folder or archive, a file that cannot be read is counted and the next one read.
+
+    `on_file` is called with the name of each file of a folder or archive before what is found in it.
+    """
     path = Path(path)
     with _sentences(path):
         if path.is_dir():
             for member in folder_members(path):
+                on_file(shown(member.path.relative_to(path)))
                 yield from _named(member.name, _counting(member.path, partial(scan, options=options)))
         elif is_tar(path, _head(path)):
             for file in tar_files(path):
+                on_file("" if isinstance(file, Skipped) else shown(file.name))
                 if isinstance(file, Skipped):
                     yield file
                 else:
@@ -79,6 +98,8 @@ def write(
         raise FormatError(path, f"{chosen.name} is read only")
     try:
         return chosen.write((sketches,) if isinstance(sketches, Sketch) else sketches, path, **options) or Losses()
+    except SketchError:
+        raise
     except OSError as error:
         raise FormatError(path, f"cannot be written ({error.strerror or error})") from error
 
@@ -165,7 +186,8 @@ def _sentences(path: Path) -> Iterator[None]:
         # Readers stand on a dozen parsers, each with its own errors; this is the boundary where they end.
         detail = quoted((str(error).splitlines() or [""])[0]) or type(error).__name__
         strerror = getattr(error, "strerror", None)
-        raise FormatError(path, f"cannot be read ({strerror or detail})") from error
+        kind = MissingFileError if isinstance(error, FileNotFoundError) and not path.exists() else FormatError
+        raise kind(path, f"cannot be read ({strerror or detail})") from error
 
 
 def _head(path: Path) -> bytes:

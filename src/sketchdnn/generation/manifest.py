@@ -13,10 +13,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import sketchdnn
 from sketchdnn.formats import FormatError
 from sketchdnn.formats.atomic import PREFIX, clear_abandoned, create, replacing
 from sketchdnn.formats.locks import one_run
@@ -94,7 +94,7 @@ def write_manifest(
 ) -> Path:
     """The facts, the hashes of the gallery, and all entries as `sketches`, one a line, written as they are read."""
     path = folder / MANIFEST
-    head = json.dumps({"program": f"{PROGRAM} {_version()}", **facts}, indent=1, ensure_ascii=False)
+    head = json.dumps({"program": f"{PROGRAM} {sketchdnn.__version__}", **facts}, indent=1, ensure_ascii=False)
     pictures = json.dumps({"files": list(gallery), "sha256": list(gallery.values())})
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         out.write(head.removesuffix("\n}") + f',\n "gallery": {pictures},\n "sketches": [')
@@ -202,10 +202,3 @@ def _changed(path: Path) -> FormatError:
 
 def _part(folder: Path, rank: int) -> Path:
     return folder / f"{PREFIX}manifest-{rank:05d}.part"
-
-
-def _version() -> str:
-    try:
-        return version("sketchdnn")
-    except PackageNotFoundError:
-        return "from source"

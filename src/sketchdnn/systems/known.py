@@ -6,6 +6,7 @@ on a grid of 6 bits) but gives nothing of it away, and how often each mixture of
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +16,11 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from sketchdnn.formats.atomic import replacing
-from sketchdnn.geometry import Kind, SketchError
-from sketchdnn.representation import Compact
+from sketchdnn.geometry import GeometryError, Kind, Sketch, SketchError, normalise
+from sketchdnn.geometry.table import to_table
+from sketchdnn.representation import Compact, decode_compact, encode_table, layout
 from sketchdnn.representation.fingerprint import Keys
-from sketchdnn.representation.symmetric import symmetric_keys
+from sketchdnn.representation.symmetric import CHUNK, symmetric_keys
 
 from .safetensors_files import check_header
 
@@ -57,11 +59,39 @@ class Known:
         return at < len(self.keys) and bool(self.keys[at] == wanted)
 
 
-def known_of(train: Compact) -> Known:
-    """What to remember of a training split, normalised as the corpus stores it."""
+def known_of(train: Compact, min_primitives: int = 0, *, half_extent: float = 1.0, tight: bool = True) -> Known:
+    """What to remember of a training split.
+
+    Args:
+        train: The sketches that a model is trained on. All of their keys are kept.
+        min_primitives: Mixtures are counted of sketches of at least so many primitives, those that are to be drawn.
+        half_extent: Half the larger side of the box that the corpus scaled its sketches to.
+        tight: Whether that box is the one that `normalise` centres; if not, each sketch is normalised here.
+    """
     per_kind = np.stack([(train.kind == kind).sum(axis=1) for kind in Kind], axis=1).astype(np.int64)
+    per_kind = per_kind[per_kind.sum(axis=1) >= min_primitives]
     mixtures, often = np.unique(per_kind, axis=0, return_counts=True)
-    return Known(np.unique(symmetric_keys(train, GRID)), mixtures, often.astype(np.int64))
+    blocks = (train[begin : begin + CHUNK] for begin in range(0, len(train), CHUNK))
+    keys = [symmetric_keys(_scaled(block, half_extent) if tight else _normalised(block), GRID) for block in blocks]
+    return Known(np.unique(np.concatenate(keys)), mixtures, often.astype(np.int64))
+
+
+def _scaled(block: Compact, half_extent: float) -> Compact:
+    """Rows in a box of ±1."""
+    if half_extent == 1:
+        return block
+    params = np.array(block.params)
+    params[..., : layout.BEND] /= np.float32(half_extent)
+    return Compact(block.kind, block.construction, params)
+
+
+def _normalised(block: Compact) -> Compact:
+    """Rows of the sketches, each normalised; one of no extent has no key."""
+    placed: list[Sketch] = []
+    for decoded in decode_compact(block):
+        with suppress(GeometryError):
+            placed.append(normalise(decoded.sketch)[0])
+    return encode_table(to_table(placed))
 
 
 def write_known(known: Known, path: Path) -> None:

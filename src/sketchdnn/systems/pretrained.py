@@ -26,6 +26,7 @@ from sketchdnn.formats import quoted
 from sketchdnn.formats.atomic import new_file_mode, replacing
 from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.geometry import SketchError
+from sketchdnn.geometry.errors import MissingError
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 from sketchdnn.representation.settings import LARGEST_NETWORK, least_parameters
 
@@ -53,6 +54,10 @@ _LARGEST_WEIGHTS = 4 * LARGEST_NETWORK
 
 class PretrainedError(SketchError):
     """A model that cannot be used: the sentence says what is wrong with it."""
+
+
+class MissingModelError(PretrainedError, MissingError):
+    """A model that is not there, or one that lacks a file."""
 
 
 def save_pretrained(system: System, folder: str | Path, *, eight_bit: bool = False) -> None:
@@ -151,7 +156,7 @@ def _found(model: str | Path) -> Path:
             raise PretrainedError(f"{model}: a model on the Hub is named {_HUB}OWNER/NAME")
         return _fetched(name)
     names = ", ".join(bundled_names()) or "none"
-    raise PretrainedError(f"{model}: no model is there; name a folder, a bundled one ({names}), or {_HUB}OWNER/NAME")
+    raise MissingModelError(f"{model}: no model is there; name a folder, a bundled one ({names}), or {_HUB}OWNER/NAME")
 
 
 def _fetched(name: str) -> Path:
@@ -168,7 +173,8 @@ def _facts(folder: Path) -> dict[str, Any]:
     try:
         facts = load_json(folder / _CONFIG)
     except (OSError, ValueError) as error:
-        raise PretrainedError(f"{folder}: no model is there, its {_CONFIG} cannot be read ({quoted(error)})") from error
+        kind = MissingModelError if isinstance(error, FileNotFoundError) else PretrainedError
+        raise kind(f"{folder}: no model is there, its {_CONFIG} cannot be read ({quoted(error)})") from error
     version = facts.get("representation") if isinstance(facts, dict) else None
     if version != REPRESENTATION_VERSION:
         raise PretrainedError(
@@ -197,7 +203,7 @@ def _known(folder: Path, recorded: object) -> Known | None:
     if recorded is None:
         return None
     if not (folder / _KNOWN).is_file():
-        raise PretrainedError(f"{folder}: {_KNOWN} is missing; copy the model again, all of its files")
+        raise MissingModelError(f"{folder}: {_KNOWN} is missing; copy the model again, all of its files")
     if _hash(folder, [_KNOWN]) != recorded:
         raise PretrainedError(f"{folder}: its {_KNOWN} is not the one it was saved with; copy the model again")
     try:
@@ -210,7 +216,7 @@ def _tensors(folder: Path, recorded: object) -> dict[str, Tensor]:
     names = _shards(folder)
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
-        raise PretrainedError(f"{folder}: {missing[0]} is missing; copy the model again, all of its files")
+        raise MissingModelError(f"{folder}: {missing[0]} is missing; copy the model again, all of its files")
     try:
         if sum((folder / name).stat().st_size for name in names) > _LARGEST_WEIGHTS:
             raise PretrainedError(f"{folder}: its weights are larger than {_LARGEST_WEIGHTS >> 30} GiB")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,8 @@ from .run import Report, Run
 from .validation import validate
 
 OnReport = Callable[[Report], None]
+# The step, and the loss at each noise level.
+OnValidation = Callable[[int, Mapping[int, float]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ def train(
     resume: bool = False,
     pause_after: float = math.inf,
     on_report: OnReport | None = None,
+    on_validation: OnValidation | None = None,
     ranks: Ranks | None = None,
 ) -> Outcome:
     """Train in place. After `pause_after` seconds, or on SIGTERM or SIGINT, it saves and stops, to be resumed later.
@@ -72,7 +75,7 @@ def train(
                 logbook.report(report)
                 if on_report is not None and run.ranks.first:
                     on_report(report)
-                _look(run, validation, logbook, out)
+                _look(run, validation, logbook, out, on_validation)
                 stopping = _agreed(run, interrupt.caught or time.monotonic() > ends)
                 if stopping or run.done or _agreed(run, time.monotonic() - saved >= 60 * config.checkpoint_minutes):
                     run.save(folder)
@@ -107,7 +110,9 @@ def _check(run: Run, out: Path) -> None:
     )
 
 
-def _look(run: Run, validation: Corpus | None, logbook: Logbook, out: Path) -> None:
+def _look(
+    run: Run, validation: Corpus | None, logbook: Logbook, out: Path, on_validation: OnValidation | None = None
+) -> None:
     """Validation and a preview, when their step has come or the end has."""
     validates = validation is not None and _every(run, run.config.validate_every)
     previews = _every(run, run.config.preview_every)
@@ -117,7 +122,10 @@ def _look(run: Run, validation: Corpus | None, logbook: Logbook, out: Path) -> N
     if not run.ranks.first:
         return
     if validation is not None and validates:
-        logbook.validation(run.step, validate(model, validation, run.config))
+        losses = validate(model, validation, run.config)
+        logbook.validation(run.step, losses)
+        if on_validation is not None:
+            on_validation(run.step, losses)
     if previews:
         save_preview(model, out / "previews" / f"{run.step:08d}.png", run.config.seed)
 

@@ -13,14 +13,14 @@ from sketchdnn.data import Dataset
 from sketchdnn.data.config import SPLITS
 from sketchdnn.formats.atomic import clear_abandoned
 from sketchdnn.formats.locks import one_run
-from sketchdnn.systems import Preset, System, from_pretrained, save_pretrained
+from sketchdnn.systems import Known, Preset, System, from_pretrained, known_of, save_pretrained
 from sketchdnn.systems.devices import find_device
 
 from .checkpoint import RunError, write_folder
 from .config import TrainConfig
 from .corpus import Corpus, to_device
 from .distributed import joined
-from .loop import OnReport, Outcome, train
+from .loop import OnReport, OnValidation, Outcome, train
 
 MODEL = "model"
 # Where a run writes, besides its own folder.
@@ -40,6 +40,7 @@ class Request:
     init_from: Path | None = None
     fsdp: bool = False  # split the weights over the processes
     on_report: OnReport | None = field(default=None, compare=False)
+    on_validation: OnValidation | None = field(default=None, compare=False)
 
 
 def start(request: Request) -> Outcome:
@@ -64,9 +65,11 @@ def start(request: Request) -> Outcome:
             validation=validation,
             resume=request.resume,
             on_report=request.on_report,
+            on_validation=request.on_validation,
             ranks=ranks,
         )
         if outcome.finished and ranks.first:
+            outcome.model.known = _known(request.data, request.config.fewest)
             _write_model(outcome.model, request.out / MODEL)
     return outcome
 
@@ -105,6 +108,15 @@ def _refuse_mixing(request: Request) -> None:
         raise RunError(f"{request.out}: the corpus is there; name another folder with --out")
     if request.init_from is not None and request.init_from.resolve() == out / MODEL:
         raise RunError(f"{request.init_from}: the run would overwrite that model; name another --out")
+
+
+def _known(folder: Path, fewest: int) -> Known | None:
+    """The index of the training split, by which `generate --novel` refuses its sketches. None if none is drawn."""
+    dataset = Dataset.open(folder)
+    rows = dataset.split(SPLITS[0]).compact
+    if not bool((rows.counts >= fewest).any()):
+        return None
+    return known_of(rows, fewest, half_extent=dataset.half_extent, tight=dataset.tight)
 
 
 def _write_model(model: System, folder: Path) -> None:

@@ -61,8 +61,10 @@ def _builder(path: Path) -> list[str]:
             "-P",
             str(here / "build123d_job.py"),
         ]  # what lies beside the script is not to be imported
-    advice = "install it or 'pip install sketchdnn[cad]', or write a .py script that builds the solid elsewhere"
-    raise FormatError(path, f"a {path.suffix} file needs FreeCAD; {advice}")
+    advice = (
+        "install one of them (`pip install 'sketchdnn[cad]'`), or write a .py script that builds the solid elsewhere"
+    )
+    raise FormatError(path, f"a {path.suffix} file needs FreeCAD or build123d; {advice}")
 
 
 def _build(program: list[str], what: Extrusion, kind: str, folder: Path, path: Path) -> bytes:
