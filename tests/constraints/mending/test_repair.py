@@ -17,7 +17,9 @@ from sketchdnn.geometry import (
     Constraint,
     ConstraintType,
     GeometryError,
+    Kind,
     Line,
+    Part,
     Point,
     Primitive,
     Ref,
@@ -330,3 +332,13 @@ def test_a_thousand_primitives_take_bounded_time() -> None:
     tangle = repair(Sketch(tuple(Line(a, b) for a, b in ends)))
     assert tangle.warning
     assert time.process_time() - begin < 60
+
+
+def test_closing_line_may_bring_as_many_constraints_as_were_lost() -> None:
+    center = Ref(0, Part.CENTER)
+    lost = (
+        Constraint(ConstraintType.COINCIDENT, (center, center)),
+        Constraint(ConstraintType.OTHER, (center, center), name="Pierce"),
+    )
+    done = repair(Sketch((Arc((0, 0), 1, 0, 4),), constraints=lost))
+    assert [p.kind for p in done.sketch] == [Kind.ARC, Kind.LINE]

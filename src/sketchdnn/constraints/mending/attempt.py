@@ -119,7 +119,7 @@ def attempt(
             actions += [in_sources(action, sources) for action in closing.actions]
             primitives, constraints = closing.primitives, closing.constraints
             is_extrudable = closing.profile.is_extrudable
-    changed = is_moved or len(constraints) != len(given)
+    changed = is_moved or len(constraints) != len(given) or len(primitives) != len(laid)
     return Attempt(
         primitives,
         sources + [()] * (len(primitives) - len(sources)),
