@@ -118,7 +118,9 @@ class Echo(systems.SketchDNN):
 
     def sample(self, noise: object, **options: object) -> SketchBatch:
         batch = super().sample(noise, **options)  # type: ignore[arg-type]
-        given = options["given"]
+        given = options.get("given")
+        if given is None:  # the step that the engine tries the size of a batch with
+            return batch
         free = ~given.kind  # type: ignore[attr-defined]
         for part in (batch.construction, batch.kind, batch.params):
             part[free] = part[:, :1].expand_as(part)[free]

@@ -10,6 +10,7 @@ from small_systems import small_system
 from strategies import numbers
 
 from sketchdnn.generation.conditions import Conditions
+from sketchdnn.generation.engine import CHUNK, batch_size
 from sketchdnn.generation.generate import draw
 from sketchdnn.generation.like import draw_like, start_like
 from sketchdnn.geometry import Circle, Kind, Line, Sketch, SketchError
@@ -81,6 +82,7 @@ def test_the_strength_is_the_share_of_steps_that_are_walked() -> None:
 
 def test_two_walks_of_a_variation_share_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     small, times = system(), list[int]()
+    batch_size(small, 1, CHUNK)  # tried before, so that only walks are heard
     denoise = small.denoise
 
     def heard(batch_t, t, given=None) -> Prediction:  # type: ignore[no-untyped-def]
