@@ -149,7 +149,6 @@ def test_what_cannot_be_trained_is_one_sentence(preset: Path, corpus: Path, tmp_
     assert "exactly one of" in says("--steps", "1", "--minutes", "1")
     assert "steps must lie in 1.." in says("--steps", "0")
     assert "lower --batch-size" in says("--steps", "1", "--batch-size", str(10**15))
-    assert "batch_size must lie in 1.." in says("--steps", "1", "--batch-size", "0")
     assert "not 'tpu'" in says("--steps", "1", "--device", "tpu")
     assert "system" in says("--steps", "1", "--system", "other")
     if not torch.cuda.is_available():

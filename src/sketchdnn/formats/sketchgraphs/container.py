@@ -49,7 +49,7 @@ _LONGEST_ID = 200
 _HEADER = struct.Struct("<qqq")
 _SLACK = bytes(8)
 # All that numpy raises for a file that is not one of its own, or damaged.
-_NO_ARRAY = (ValueError, EOFError, OverflowError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError)
+NO_ARRAY = (ValueError, EOFError, OverflowError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError)
 _COMPRESSION = 3  # as in the official files
 
 
@@ -117,7 +117,7 @@ def open_sequences(path: Path) -> Sequences:
             bytes_ = np.lib.format.open_memmap(path, mode="r")
     except OSError as error:
         raise FormatError(path, f"cannot be read ({error.strerror or error})") from error
-    except _NO_ARRAY as error:
+    except NO_ARRAY as error:
         raise FormatError(path, "is not a whole .npy file") from error
     if bytes_.ndim != 1 or bytes_.dtype not in (np.int8, np.uint8):
         raise FormatError(path, "is an .npy file, but not of bytes as SketchGraphs writes it")
@@ -233,7 +233,7 @@ def _ids(path: Path, data: memoryview | None, count: int) -> NDArray[np.generic]
         shape, _, dtype = read_header(start)
         fits = shape == (count,) and not dtype.hasobject
         ids = np.frombuffer(data[start.tell() :], dtype, count) if fits else None
-    except _NO_ARRAY as error:
+    except NO_ARRAY as error:
         raise FormatError(path, "has damaged sketch names") from error
     if ids is None:
         raise FormatError(path, f"should name {count} sketches, but its names are {dtype} of shape {shape}")
