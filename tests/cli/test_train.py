@@ -184,7 +184,7 @@ def test_what_cannot_be_trained_is_one_sentence(preset: Path, corpus: Path, tmp_
     assert f"sketchdnn prepare '{sequences}' --out corpus" in says("--steps", "1", data=sequences)
     assert "exactly one of" in says()
     assert "exactly one of" in says("--steps", "1", "--minutes", "1")
-    assert "too small" in says("--steps", "0")
+    assert "steps must lie in 1.." in says("--steps", "0")
     assert "lower --batch-size" in says("--steps", "1", "--batch-size", str(10**15))
     assert "not 'tpu'" in says("--steps", "1", "--device", "tpu")
     assert "system" in says("--steps", "1", "--system", "other")

@@ -222,3 +222,20 @@ def test_a_safetensors_header_is_bounded(tmp_path: Path) -> None:
         (folder / "config.json").write_text(json.dumps(facts))
         with pytest.raises(PretrainedError, match="header of"):
             from_pretrained(folder)
+
+
+def test_arrays_with_an_impossible_header_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "train").mkdir()
+    facts = {"representation": REPRESENTATION_VERSION, "config": {}, "counts": {"train": 1}}
+    (tmp_path / "dataset.json").write_text(json.dumps(facts))
+    for header in (
+        "{'descr': '|u1', 'shape': (" + "9" * 40 + ",), 'fortran_order': False}",
+        "(" * 500,
+        "'",
+        "{'descr': [",
+    ):
+        text = header.encode() + b"\n"
+        data = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+        (tmp_path / "train" / "kind.npy").write_bytes(data)
+        with pytest.raises(FormatError, match=r"kind\.npy: is damaged"):
+            Dataset.open(tmp_path).split("train")

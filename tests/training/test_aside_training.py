@@ -13,7 +13,7 @@ from corpora import parts, written
 
 from sketchdnn.data import PrepareConfig, prepare
 from sketchdnn.diffusion.loss import Loss
-from sketchdnn.geometry import Circle, Kind, Line, Sketch, normalise
+from sketchdnn.geometry import Circle, Kind, Line, Sketch, SketchError, normalise
 from sketchdnn.representation import Compact, decode_compact, layout
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import load_preset
@@ -187,7 +187,7 @@ def test_validation_is_of_those_to_be_drawn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [{"fewest": -1}, {"fewest": 17}, {"vary": -0.1}, {"vary": 1.5}])
 def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(RunError, match="must lie in"):
+    with pytest.raises(SketchError, match="must lie in"):
         TrainConfig(steps=1, **wrong)
 
 

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.schedule import cosine
-from sketchdnn.geometry import normalise
+from sketchdnn.geometry import SketchError, normalise
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.compact import encode
@@ -235,7 +235,7 @@ def test_times_are_those_of_the_preset() -> None:
 
 @pytest.mark.parametrize("budget", [{}, {"steps": 1, "minutes": 1.0}, {"minutes": 0.0}])
 def test_a_budget_must_be_one_and_positive(budget: dict[str, float]) -> None:
-    with pytest.raises(RunError):
+    with pytest.raises(SketchError):
         TrainConfig(**budget)  # type: ignore[arg-type]
 
 

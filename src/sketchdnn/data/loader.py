@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sketchdnn.formats import FormatError, shown
 from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.formats.found import MissingFileError
+from sketchdnn.formats.sketchgraphs.container import NO_ARRAY
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import NONE, REPRESENTATION_VERSION, ArcScalar, NoneConstruction
 
@@ -123,7 +124,7 @@ class Dataset:
             array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError:
             raise MissingFileError(path, "is missing; prepare the corpus again") from None
-        except (OSError, ValueError, EOFError) as error:
+        except (OSError, *NO_ARRAY) as error:
             raise FormatError(path, f"is damaged ({error}); prepare the corpus again") from error
         if array.dtype != dtype or array.shape != (count, *shape):
             raise FormatError(

@@ -34,7 +34,7 @@ class TrainConfig:
     With `muon` the `betas` are for what it leaves to AdamW, the rate and `weight_decay` for both.
     """
 
-    batch_size: int = field(default=2048, metadata=within(1, 2**24))  # over all devices
+    batch_size: int = field(default=2048, metadata=within(1, 10**15))  # over all devices
     # Later than runs that are about: an identity leaves it out where it is as ever.
     optimiser: Optimiser = field(default="adamw", metadata={"later": True})
     learning_rate: float = field(default=1e-3, metadata=within(0, 10, with_low=False))

@@ -44,7 +44,7 @@ _LARGEST_ARRAY_HEADER = 16 * 1024
 _LONGEST_ID = 200
 _HEADER = struct.Struct("<qqq")
 # All that numpy raises for a file that is not one of its own, or damaged.
-_NO_ARRAY = (ValueError, EOFError, OverflowError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError)
+NO_ARRAY = (ValueError, EOFError, OverflowError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def open_sequences(path: Path) -> Sequences:
             bytes_ = np.lib.format.open_memmap(path, mode="r")
     except OSError as error:
         raise FormatError(path, f"cannot be read ({error.strerror or error})") from error
-    except _NO_ARRAY as error:
+    except NO_ARRAY as error:
         raise FormatError(path, "is not a whole .npy file") from error
     if bytes_.ndim != 1 or bytes_.dtype not in (np.int8, np.uint8):
         raise FormatError(path, "is an .npy file, but not of bytes as SketchGraphs writes it")
@@ -157,7 +157,7 @@ def _is_empty(data: memoryview | None) -> bool:
     """Whether an entry is an array of nothing, as a list of no sequences is."""
     try:
         return data is not None and _array_in(data)[0] == (0,)
-    except _NO_ARRAY:
+    except NO_ARRAY:
         return False
 
 
@@ -196,7 +196,7 @@ def _ids(path: Path, data: memoryview | None, count: int) -> NDArray[np.generic]
         shape, dtype, values = _array_in(data)
         fits = shape == (count,) and not dtype.hasobject
         ids = np.frombuffer(values, dtype, count) if fits else None
-    except _NO_ARRAY as error:
+    except NO_ARRAY as error:
         raise FormatError(path, "has damaged sketch names") from error
     if ids is None:
         raise FormatError(path, f"should name {count} sketches, but its names are {quoted(dtype)} of shape {shape}")
@@ -209,7 +209,7 @@ def _notes(path: Path, data: memoryview | None, count: int) -> Sequences | None:
         return None
     try:
         shape, dtype, values = _array_in(data)
-    except _NO_ARRAY as error:
+    except NO_ARRAY as error:
         raise FormatError(path, "has damaged notes") from error
     if dtype != np.uint8 or shape != (len(values),):
         raise FormatError(path, f"has damaged notes: {dtype} of shape {shape}")
@@ -220,7 +220,7 @@ def _notes(path: Path, data: memoryview | None, count: int) -> Sequences | None:
 
 
 def _array_in(data: memoryview) -> tuple[tuple[int, ...], np.dtype[Any], memoryview]:
-    """The shape, type and bytes of an embedded .npy; one of `_NO_ARRAY` if it is none."""
+    """The shape, type and bytes of an embedded .npy; one of `NO_ARRAY` if it is none."""
     start = io.BytesIO(data[:_LARGEST_ARRAY_HEADER])
     version = np.lib.format.read_magic(start)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
