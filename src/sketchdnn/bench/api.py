@@ -35,7 +35,7 @@ CORES = 2
 MOST_OF_CLI, MOST_OF_SIXTEEN = 1.3, 1 / 3
 # Sketches are alike if their kinds are equal and their numbers differ by no more, where the larger side is 2.
 ALIKE = 1e-3
-_COLUMNS = ("sketches", "machine", "way", "process s", "of the CLI", "call s", "of the CLI")
+_COLUMNS = ("sketches", "machine", "way", "process s", "of the CLI", "call s", "of the CLI", "processor s")
 _SCRIPT = """
 import json, sys, time
 from sketchdnn import SketchDNN
@@ -50,13 +50,14 @@ OnStage = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ApiTiming:
-    """The best seconds of whole processes and of the calls in them."""
+    """The best seconds of whole processes and of the calls in them, and of processors in whole processes."""
 
     count: int
     load: str
     way: str
     process: float
     call: float
+    processor: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class ApiBench:
         for t in self.timings:
             base = self.of(t.count, t.load, CLI)
             process, call = f"{t.process / base.process:.2f}", f"{t.call / base.call:.2f}"
-            yield str(t.count), t.load, t.way, f"{t.process:.2f}", process, f"{t.call:.2f}", call
+            yield str(t.count), t.load, t.way, f"{t.process:.2f}", process, f"{t.call:.2f}", call, f"{t.processor:.2f}"
 
     def sentences(self) -> Iterator[str]:
         """What the ratios come to."""
@@ -119,8 +120,8 @@ class ApiBench:
         note = (
             f"on {CORES} cores of a CPU; best of {self.rounds} rounds, each a process of its own. *Process*: all of "
             "it, from the start of Python on, with the import of PyTorch and the loading of the model; the command "
-            "line writes its files too. *Call*: drawing and repair alone. The busy process is a loop that never "
-            "waits, on the same cores."
+            "line writes its files too. *Call*: drawing and repair alone. *Processor*: the time of all cores that "
+            "the process took. The busy process is a loop that never waits, on the same cores."
         )
         lines = ["# The Python API beside the command line\n", f"`{command}` {note}\n", f"| {' | '.join(_COLUMNS)} |"]
         lines += [f"|{'---|' * len(_COLUMNS)}", *(f"| {' | '.join(row)} |" for row in self.rows()), ""]
@@ -139,7 +140,7 @@ def time_api(
     """Time all ways to draw so many sketches, under all loads."""
     if rounds < 1 or not counts or min(counts) < 1:
         raise SketchError("the numbers of rounds and sketches to time are at least 1")
-    best: dict[tuple[int, str, str], tuple[float, float]] = {}
+    best: dict[tuple[int, str, str], tuple[float, ...]] = {}
     with _few_cores():
         for number in range(rounds):
             for load in loads:
@@ -148,8 +149,7 @@ def time_api(
                         for way in WAYS:
                             on_stage(f"round {number + 1} of {rounds}: {count}, {load}, {way}")
                             key, timed = (count, load, way), _timed(way, model, count, steps)
-                            before = best.get(key, timed)
-                            best[key] = (min(before[0], timed[0]), min(before[1], timed[1]))
+                            best[key] = tuple(map(min, best.get(key, timed), timed))
     keys = [(count, load, way) for count in counts for load in loads for way in WAYS]
     return ApiBench(tuple(ApiTiming(*key, *best[key]) for key in keys), rounds)
 
@@ -179,8 +179,8 @@ def _numbers(primitive: object) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.hstack([np.asarray(value, np.float64) for value in astuple(primitive)])  # type: ignore[call-overload]
 
 
-def _timed(way: str, model: str, count: int, steps: int) -> tuple[float, float]:
-    """Seconds of a process and of the call in it."""
+def _timed(way: str, model: str, count: int, steps: int) -> tuple[float, ...]:
+    """Seconds of a process, of the call in it, and of processors in all of it."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_", "MKL_"))}
     with TemporaryDirectory() as folder:
         out = Path(folder) / "out"
@@ -189,16 +189,22 @@ def _timed(way: str, model: str, count: int, steps: int) -> tuple[float, float]:
         command = (
             ["-m", "sketchdnn", "generate", *asked] if way == CLI else ["-c", script, model, str(count), str(steps)]
         )
-        begun = perf_counter()
+        begun, used = perf_counter(), _used()
         done = subprocess.run(  # noqa: S603 - our own commands
             [sys.executable, *command], capture_output=True, text=True, check=False, env=environment
         )
-        seconds = perf_counter() - begun
+        seconds, processor = perf_counter() - begun, _used() - used
         if done.returncode:
             raise SketchError(f"what was to be timed failed: {done.stderr.strip().splitlines()[-1:]}")
         words = (out / "manifest.json").read_text() if way == CLI else done.stdout
         facts = json.loads(words)
-    return seconds, float((facts["seconds"] if way == CLI else facts)["drawing"])
+    return seconds, float((facts["seconds"] if way == CLI else facts)["drawing"]), processor
+
+
+def _used() -> float:
+    """Processor time of all processes that were started here and have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 @contextmanager
