@@ -37,7 +37,10 @@ def test_a_corpus_from_nothing(tmp_path: Path) -> None:
         ([], "nothing to prepare"),
         (["--source", "thin air"], "'thin air' is not known"),
         (["--source", "procedural", "--preset", "best"], "'best' is no preset"),
-        (["--source", "procedural", "--min-primitives", "12", "--max-primitives", "9"], "not 12 to 9"),
+        (
+            ["--source", "procedural", "--min-primitives", "12", "--max-primitives", "9"],
+            "no sketch has at least 12 primitives",
+        ),
         (["--source", "procedural", "--count", "5", "--preset", "authors"], "fewer constraints than primitives"),
     ],
 )

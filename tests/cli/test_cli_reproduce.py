@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--steps", "-3"], "a budget of -3 steps is too small for one step"),
         (["--minutes", "nan"], "no budget"),
         (["--steps", "1", "--count", "2"], "at least 6"),
-        (["--steps", "1", "--device", "abacus"], "--device is cpu"),
+        (["--steps", "1", "--device", "abacus"], "'abacus' is no device"),
         (["--steps", "1", "--data", "nowhere"], "is no prepared corpus"),
         (["--steps", "1", "--inception", "nowhere.pt"], "there is no such file"),
         (["--steps", "1", "--out", "FILE"], "is no folder"),

@@ -232,7 +232,7 @@ def test_a_picture_never_replaces_what_it_shows(
 ) -> None:
     view("one.json", "--out", "one.svg")
     before = (folder / "one.svg").read_bytes()
-    assert "--out" in refused(monkeypatch, capfd, "one.svg", "--out", "./one.svg")
+    assert "name another output" in refused(monkeypatch, capfd, "one.svg", "--out", "./one.svg")
     assert (folder / "one.svg").read_bytes() == before
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sketchdnn.training.checkpoint import RunError
+from sketchdnn.geometry import SketchError
 from sketchdnn.training.config import TrainConfig
 
 
@@ -36,5 +36,5 @@ def test_numbers_have_limits(name: str, allowed: tuple[float, ...], refused: tup
     for value in allowed:
         assert getattr(TrainConfig(steps=1, **{name: value}), name) == value
     for value in refused:
-        with pytest.raises(RunError, match=name.replace("_", ".")):
+        with pytest.raises(SketchError, match=name.replace("_", ".")):
             TrainConfig(steps=1, **{name: value})

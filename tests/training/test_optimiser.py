@@ -192,7 +192,7 @@ def test_older_trainings_are_still_known(record: Path) -> None:
     assert training.optimiser == "adamw"
 
     def known(training: TrainConfig) -> bool:
-        settings = json.loads(json.dumps(_settings(Planned(named, training, there["parameters"], ()))))
+        settings = json.loads(json.dumps(_settings(Planned(named, training, there["parameters"], "ancestral", ()))))
         return bool(settings["training"] == there["training"])
 
     assert known(training)

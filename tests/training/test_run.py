@@ -19,7 +19,7 @@ def share_of_the_start(decay: float, steps: int) -> list[float]:
     left = []
     for _ in range(steps):
         _follow(average, module, decay)
-        left.append(float(average.module.weight))
+        left.append(float(average.module.weight.detach()))
     return left
 
 

@@ -86,7 +86,7 @@ def _counted(
     on_file: Callable[[str], None],
 ) -> Iterator[Sketch]:
     """The sketches as they are read. Fails at the end if there was none, so that nothing is left behind."""
-    file = ""
+    file, read = "", 0
 
     def begin(name: str) -> None:
         nonlocal file
@@ -100,9 +100,10 @@ def _counted(
         elif isinstance(found, Note):
             result.notes.add(found.text, found.count, file)
         else:
+            read += 1
             result.written += 1
             yield found if units is None else _measured(found, units, source / file)
-    if not result.written:
+    if not read:
         skipped = result.skipped
         reasons = "; ".join(f"{count} × {reason}{skipped.where(reason)}" for reason, count in skipped.most_common(5))
         raise FormatError(source, f"holds no sketch that can be read{': ' if reasons else ''}{reasons}")

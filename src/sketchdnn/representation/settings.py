@@ -22,6 +22,7 @@ from typing import Any
 from sketchdnn.geometry import SketchError
 
 RANGE = "range"
+Number = int | float
 # Parameters of one network: eight times the paper's largest, and 4 GiB in single precision.
 LARGEST_NETWORK = 2**30
 
@@ -30,8 +31,8 @@ LARGEST_NETWORK = 2**30
 class Range:
     """From `low` to `high`, with or without its ends."""
 
-    low: float
-    high: float
+    low: Number
+    high: Number
     with_low: bool = True
     with_high: bool = True
 
@@ -47,7 +48,7 @@ class Range:
         return f"{self.low}..{self.high}" + (f" without {' and '.join(ends)}" if ends else "")
 
 
-def within(low: float, high: float, *, with_low: bool = True, with_high: bool = True) -> dict[str, Any]:
+def within(low: Number, high: Number, *, with_low: bool = True, with_high: bool = True) -> dict[str, Any]:
     """Metadata of a field: each of its numbers lies in this range."""
     return {RANGE: Range(low, high, with_low, with_high)}
 
