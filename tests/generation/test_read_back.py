@@ -98,6 +98,14 @@ def test_a_manifest_leads_nowhere_else(plates: Path, monkeypatch: pytest.MonkeyP
     assert len(own) == 2 * 4 + 3 + 1
 
 
+def test_names_of_files_come_before_ids(tmp_path: Path) -> None:
+    """`generate` gives each sketch an id such as "seed 0, sketch 1", which is no name for a file."""
+    drawn = [replace(sketch, extra={"id": f"seed 0, sketch {number}"}) for number, sketch in enumerate(SKETCHES)]
+    write_sketches(map(Drawing, range(3), drawn), 3, tmp_path / "plates", ["json", "dxf"])
+    convert(tmp_path / "plates", tmp_path / "drawings", format="svg")
+    assert sorted(path.stem for path in (tmp_path / "drawings").iterdir()) == NAMES
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"null", b'{"program": "another", "sketches": []}'])
 def test_a_manifest_that_is_none_is_a_file_like_others(plates: Path, content: bytes) -> None:
     (plates / "manifest.json").write_bytes(content)

@@ -23,7 +23,6 @@ from .found import (
     Found,
     Losses,
     MissingFileError,
-    Note,
     Reading,
     Skipped,
     gather,
@@ -158,12 +157,12 @@ def _scan_file(path: Path, options: ReadOptions) -> Iterator[Found]:
 
 
 def _named(name: str | None, found: Iterator[Found]) -> Iterator[Found]:
-    """Sketches that have no id get the name that they have in their folder, if it is known."""
+    """Sketches of a folder with a manifest go by the name that they have there; `generate` writes a longer id."""
     for item in found:
-        if name is None or isinstance(item, Skipped | Note) or "id" in item.extra:
-            yield item
-        else:
+        if name is not None and isinstance(item, Sketch):
             yield replace(item, extra={**item.extra, "id": name})
+        else:
+            yield item
 
 
 def _counting(path: Path, scan_one: Callable[[Path], Iterator[Found]]) -> Iterator[Found]:
