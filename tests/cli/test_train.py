@@ -191,7 +191,7 @@ def test_what_cannot_be_trained_is_one_sentence(preset: Path, corpus: Path, tmp_
     if not torch.cuda.is_available():
         assert "use cpu or auto" in says("--steps", "1", "--device", "cuda")
     (tmp_path / "file").write_text("")
-    assert "name another --out" in says("--steps", "1", to=tmp_path / "file" / "run")
+    assert "name another folder" in says("--steps", "1", to=tmp_path / "file" / "run")
 
 
 def test_another_representation_and_damaged_arrays_are_refused(preset: Path, corpus: Path, tmp_path: Path) -> None:

@@ -135,6 +135,11 @@ def test_time_is_foretold_by_the_pictures_to_look_at(folder: Path) -> None:
     assert 0 < fast.minutes < small.minutes < 5
 
 
+def test_distances_are_reported_as_shares(report: dict[str, Any]) -> None:
+    for side in ("samples", "test"):
+        assert sum(report["novelty"]["neighbours"][side].values()) == pytest.approx(1, abs=1e-4)
+
+
 def test_damage_opens_gaps(report: dict[str, Any]) -> None:
     within = [step["within_loose"]["value"] for step in report["corruption"]]
     assert within[0] > within[1] > within[2] > within[3]

@@ -29,7 +29,17 @@ def test_without_decay_the_rate_stays_to_the_end() -> None:
         ("rare", (1, 100), (0.9, 101)),
         ("ema", (0.0, 0.9999), (-0.1, 1.0, 1.5)),
         ("batch_size", (1,), (0,)),
-        ("learning_rate", (1e-9,), (0.0, -1.0, float("inf"))),
+        ("learning_rate", (1e-9, 10.0), (0.0, -1.0, 10.1, float("inf"))),
+        ("weight_decay", (0.0, 100.0), (-0.1, 100.1)),
+        ("clip", (0.0, 1e6), (-1.0, 1.1e6)),
+        ("warmup", (0, 10**9), (-1, 10**9 + 1)),
+        ("decay", (0.0, 1.0), (-0.1, 1.1)),
+        ("given", (0.0, 1.0), (-0.1, 1.1, float("nan"))),
+        ("checkpoint_minutes", (0.0, 1e6), (-1.0, 1.1e6)),
+        ("keep", (1, 10**6), (0, 10**6 + 1)),
+        ("log_every", (1, 10**9), (0, 10**9 + 1)),
+        ("validate_every", (0, 10**9), (-1, 10**9 + 1)),
+        ("preview_every", (0, 10**9), (-1, 10**9 + 1)),
     ],
 )
 def test_numbers_have_limits(name: str, allowed: tuple[float, ...], refused: tuple[float, ...]) -> None:

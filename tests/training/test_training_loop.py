@@ -61,6 +61,13 @@ def test_a_resumed_run_ends_where_an_uninterrupted_one_does(corpus: Corpus, tmp_
     assert [row.split(",")[0] for row in (tmp_path / "half" / "log.csv").read_text().split()[1:]] == list("2468")
 
 
+def test_a_budget_of_minutes_is_used_by_the_clock(corpus: Corpus) -> None:
+    run = Run(_system(), corpus, replace(_config(1), steps=None, minutes=2.0))
+    run.advance()
+    assert 0 < run.progress <= run.seconds / 120
+    assert run.progress == pytest.approx(run.seconds / 120, rel=0.5)
+
+
 def test_the_loss_falls(corpus: Corpus, tmp_path: Path) -> None:
     reports: list[Report] = []
     config = TrainConfig(batch_size=32, steps=60, warmup=5, learning_rate=5e-3, log_every=5)

@@ -90,7 +90,9 @@ def _hold(folder: Path, name: Path) -> int:
         except FileNotFoundError:
             continue  # another run ended just now, and took the empty folder with it
         except OSError as error:
-            raise FormatError(name, f"cannot be written to as a folder ({error.strerror})") from error
+            raise FormatError(
+                name, f"cannot be written to as a folder ({error.strerror}); name another folder"
+            ) from error
         if lock(handle) is False:
             owner = os.read(handle, 20).decode(errors="replace").strip()
             os.close(handle)
