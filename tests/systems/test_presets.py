@@ -98,3 +98,9 @@ def test_what_a_file_says_is_quoted_in_short(tmp_path: Path) -> None:
             load_preset(str(tmp_path / "own.toml"))
         assert "Z" * 100 in str(caught.value)
         assert "Z" * 201 not in str(caught.value)
+
+
+def test_a_preset_of_more_than_a_mebibyte_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text("#" * (2**20 + 1))
+    with pytest.raises(ConfigError, match="the preset is larger than 1024 KiB"):
+        load_preset(str(tmp_path / "own.toml"))
