@@ -68,6 +68,14 @@ def test_a_budget_of_minutes_is_used_by_the_clock(corpus: Corpus) -> None:
     assert run.progress == pytest.approx(run.seconds / 120, rel=0.5)
 
 
+def test_speed_is_counted_in_sketches_a_second(corpus: Corpus) -> None:
+    run = Run(_system(), corpus, _config(4))
+    run.advance()
+    run.advance()
+    report = run.report()
+    assert report.sketches_per_second * report.seconds == pytest.approx(2 * run.config.batch_size, rel=0.5)
+
+
 def test_the_loss_falls(corpus: Corpus, tmp_path: Path) -> None:
     reports: list[Report] = []
     config = TrainConfig(batch_size=32, steps=60, warmup=5, learning_rate=5e-3, log_every=5)
