@@ -39,7 +39,7 @@ MOST_SECONDS = 90.0
 TIMES_LONGER, SECONDS_LONGER = 5.0, 60.0
 # Stands for every line of a file in the map of lines to tests.
 ANYWHERE = "*"
-# Mutants that no behaviour tells apart from the original: the file, a piece of `Mutant.key`, and the reason.
+# Mutants that no behavior tells apart from the original: the file, a piece of `Mutant.key`, and the reason.
 EQUIVALENT = (
     ("diffusion/noise.py", "(count + 3) // 4 -> (count + 3) * 4", "only computes numbers that are then cut off"),
     ("diffusion/samplers.py", "(clean, 1.0).log()) / 2 | 1.0 -> 2.0", "the next line replaces what comes of it"),

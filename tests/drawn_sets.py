@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from strategies import sketches
 
 from sketchdnn.data.procedural import procedural
-from sketchdnn.geometry import Line, Primitive, Sketch, Vec, normalise
+from sketchdnn.geometry import Line, Primitive, Sketch, Vec, normalize
 from sketchdnn.representation import Compact, encode
 
 
 def rows(*drawings: Sequence[Primitive]) -> Compact:
-    """Drawings as they stand, not normalised."""
+    """Drawings as they stand, not normalized."""
     return encode([Sketch(tuple(drawing)) for drawing in drawings])
 
 
@@ -36,8 +36,8 @@ def pulled_square(by: float) -> list[Primitive]:
 
 @cache
 def parts(count: int, seed: int = 0) -> Compact:
-    """Built-in parts, normalised."""
-    return encode([normalise(procedural(seed, index))[0] for index in range(count)])
+    """Built-in parts, normalized."""
+    return encode([normalize(procedural(seed, index))[0] for index in range(count)])
 
 
 def shuffled(compact: Compact, seed: int) -> Compact:
@@ -45,4 +45,4 @@ def shuffled(compact: Compact, seed: int) -> Compact:
     return compact.permuted(np.random.default_rng(seed).random(compact.kind.shape).argsort(axis=1))
 
 
-sets = st.lists(sketches(), min_size=1, max_size=4).map(lambda some: encode([normalise(s)[0] for s in some]))
+sets = st.lists(sketches(), min_size=1, max_size=4).map(lambda some: encode([normalize(s)[0] for s in some]))

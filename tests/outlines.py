@@ -20,7 +20,7 @@ def rectangle(x: float, y: float, width: float, height: float) -> list[Primitive
 
 
 def slot(length: float, radius: float) -> list[Primitive]:
-    """Two half circles and two lines around the origin; `length` between the centres."""
+    """Two half circles and two lines around the origin; `length` between the centers."""
     x = length / 2
     return [
         Line((-x, -radius), (x, -radius)),

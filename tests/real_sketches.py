@@ -8,7 +8,8 @@ from collections import defaultdict
 from itertools import islice
 from pathlib import Path
 
-from sketchdnn.geometry import Circle, GeometryError, Line, Point, Primitive, arc_from_angles
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Circle, Line, Point, Primitive, arc_from_angles
 
 Drawings = dict[str, list[list[Primitive]]]
 

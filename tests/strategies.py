@@ -62,7 +62,7 @@ def constraints_on(sketch: Sketch) -> st.SearchStrategy[Constraint]:
 
 
 def numbers(p: Primitive) -> list[float]:
-    """Numbers that agree for equal primitives: an arc by centre, ends and middle, so that full turns do not count."""
+    """Numbers that agree for equal primitives: an arc by center, ends and middle, so that full turns do not count."""
     match p:
         case Line(start, end):
             return [*start, *end]

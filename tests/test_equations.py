@@ -34,7 +34,7 @@ def test_every_file_it_links_to_exists() -> None:
     assert not [link for link in links if not (ROOT / "docs" / link).is_file()]
 
 
-def test_every_labelled_equation_of_the_paper_is_there() -> None:
+def test_every_labeled_equation_of_the_paper_is_there() -> None:
     for label in (
         "eqn:continous cumulative transition",
         "eqn:continous reverse transition",

@@ -18,7 +18,7 @@ PUBLIC = {
         Arc Bezier Box Chain Circle Constraint ConstraintType EXTERNAL EllipticArc GeometryError Kind Line Loop
         MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch SketchError TAU Vec
         approximate arc_from_angles arc_from_bulge arc_from_points arc_from_signed_radius arc_from_sweep bounds bulge
-        normalise overlaps profile quadratic_bezier signed_radius tessellate
+        normalize overlaps profile quadratic_bezier signed_radius tessellate
     """,
     "sketchdnn.formats": """
         Conversion DEFAULT_READING FORMATS Format FormatError Found Losses Note ReadOptions Reading Skipped convert

@@ -12,25 +12,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sketchdnn.formats import FormatError, read, write
+    from sketchdnn.errors import FormatError, SketchError
+    from sketchdnn.formats import read, write
     from sketchdnn.generation import SketchDNN
-    from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, SketchError
+    from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
 
     __version__: str
 
 __all__ = ["Arc", "Circle", "FormatError", "Line", "Point", "Sketch", "SketchDNN", "SketchError", "read", "write"]
 
-_ROOM_OF = dict.fromkeys(__all__, "geometry") | dict.fromkeys(("FormatError", "read", "write"), "formats")
-_ROOM_OF["SketchDNN"] = "generation"
+_MODULE_OF = dict.fromkeys(("Arc", "Circle", "Line", "Point", "Sketch"), "geometry") | {
+    "FormatError": "errors",
+    "SketchError": "errors",
+    "SketchDNN": "generation",
+    "read": "formats",
+    "write": "formats",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Each name is fetched when it is first used, so that importing the package costs nothing."""
     if name == "__version__":
         return _version()
-    if name not in _ROOM_OF:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'sketchdnn' has no attribute '{name}'")
-    return getattr(import_module(f"sketchdnn.{_ROOM_OF[name]}"), name)
+    return getattr(import_module(f"sketchdnn.{_MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:

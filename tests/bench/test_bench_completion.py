@@ -19,9 +19,10 @@ from sketchdnn.bench.half_hidden import Case, half_hidden
 from sketchdnn.cli.app import app
 from sketchdnn.data import PRESETS, prepare
 from sketchdnn.data.loader import Dataset
+from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimate import share_estimate
 from sketchdnn.generation.walks import Finished
-from sketchdnn.geometry import Circle, Line, Sketch, SketchError
+from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.systems import System, load_preset, save_pretrained
 
 CORNERS = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]
@@ -112,7 +113,7 @@ def test_the_figure_shows_what_was_given_added_and_hidden() -> None:
 
 
 def shows(picture: np.ndarray, color: str) -> bool:
-    """Whether the colour is there, a little paler perhaps at the edges of thin strokes."""
+    """Whether the color is there, a little paler perhaps at the edges of thin strokes."""
     wanted = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
     return bool((np.abs(picture - wanted).max(axis=-1) <= 12).any())
 

@@ -6,7 +6,7 @@ import pytest
 from small_systems import small_system
 
 from sketchdnn.bench.conditions import measure_conditions
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 
 
 def test_given_parts_are_kept_by_any_model() -> None:

@@ -15,7 +15,8 @@ from sketchdnn.bench.constraint_speed_page import page
 from sketchdnn.bench.constraints import KINDS, OURS, measure_constraints
 from sketchdnn.bench.truth import Score, count, shake_all
 from sketchdnn.cli.app import app
-from sketchdnn.formats import FormatError, scan
+from sketchdnn.errors import FormatError
+from sketchdnn.formats import scan
 from sketchdnn.geometry import Arc, Circle, Line, Sketch
 
 QUARTER = np.pi / 2

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from sketchdnn.bench.failures import OURS, REAL, REPAIRED, count_failures, draw_failures, failures
 from sketchdnn.cli.app import app
 from sketchdnn.data import PRESETS, prepare
-from sketchdnn.geometry import Circle, Line, Sketch, SketchError, normalise
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Circle, Line, Sketch, normalize
 from sketchdnn.representation import encode
 from sketchdnn.systems import System, load_preset, save_pretrained
 
@@ -31,7 +32,7 @@ def system() -> System:
 
 
 def counted(*sketches: tuple[object, ...]) -> tuple[float, float, float]:
-    found = failures("these", encode([normalise(Sketch(items))[0] for items in sketches]), len(sketches))  # type: ignore[arg-type]
+    found = failures("these", encode([normalize(Sketch(items))[0] for items in sketches]), len(sketches))  # type: ignore[arg-type]
     return found.no_pattern.value, found.gap.value, found.overlap.value
 
 
@@ -55,7 +56,7 @@ def test_each_failure_is_seen_where_it_is(
 
 def test_shares_and_twins() -> None:
     turned = tuple(Line((-line.start[1], line.start[0]), (-line.end[1], line.end[0])) for line in SCATTERED[:2])
-    sets = encode([normalise(Sketch(items))[0] for items in (SQUARE, SQUARE, SCATTERED[:2], turned)])
+    sets = encode([normalize(Sketch(items))[0] for items in (SQUARE, SQUARE, SCATTERED[:2], turned)])
     found = failures("these", sets, 5)
     assert (found.sketches, found.empty, found.distinct) == (4, 1, 2)
     assert found.shares["line"] == 1

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from sketchdnn.bench import generate as room
 from sketchdnn.bench.generate import AS_USED, EAGER, GenerateBench, GenerateTiming, time_generate
 from sketchdnn.cli.app import app
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.systems import System, load_preset
 
 

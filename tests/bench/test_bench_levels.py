@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from sketchdnn.bench.levels import score_levels
 from sketchdnn.cli.app import app
 from sketchdnn.data.loader import Dataset
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import from_pretrained, load_preset, save_pretrained

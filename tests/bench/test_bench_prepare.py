@@ -14,11 +14,12 @@ from sketchdnn.bench.corpus import write_distinct
 from sketchdnn.bench.lean import prepare_leanly
 from sketchdnn.bench.memory import run_watched
 from sketchdnn.bench.prepare import time_prepare
-from sketchdnn.bench.reference import prepare_plainly, quantised
+from sketchdnn.bench.reference import prepare_plainly, quantized
 from sketchdnn.data import PRESETS, SPLITS, prepare
+from sketchdnn.errors import SketchError
 from sketchdnn.formats import read, write
 from sketchdnn.formats.sketchgraphs.container import open_sequences
-from sketchdnn.geometry import Circle, Constraint, ConstraintType, Kind, Point, Ref, Sketch, SketchError
+from sketchdnn.geometry import Circle, Constraint, ConstraintType, Kind, Point, Ref, Sketch
 
 
 def constrained(count: int) -> list[Sketch]:
@@ -43,7 +44,7 @@ def assert_agree(source: Path, out: Path) -> int:
     plain, looked_at = prepare_plainly([source])
     lean, also_looked_at = prepare_leanly([source])
     assert looked_at <= also_looked_at  # one without a primitive is no sketch to the first
-    assert sorted(map(quantised, lean)) == sorted(map(quantised, plain.matrices))
+    assert sorted(map(quantized, lean)) == sorted(map(quantized, plain.matrices))
     prepare([source], out, PRESETS["authors"], workers=1)
     kept = [name for split in SPLITS for name in ids(out, split)]
     assert sorted(plain.stands_for[name] for name in kept) == sorted(set(plain.stands_for.values()))

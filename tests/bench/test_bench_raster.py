@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from sketchdnn.bench.raster import RasterTiming, plot, time_raster
 from sketchdnn.cli.app import app
 from sketchdnn.data import PRESETS, prepare
-from sketchdnn.geometry import Circle, Line, Point, Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Circle, Line, Point, Sketch
 
 
 def test_both_ways_are_timed_and_written(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from sketchdnn.bench.raw_samples import drawn_sketches
 from sketchdnn.bench.repair import Ends, RepairBench, count_ends, measure_repair
 from sketchdnn.cli.app import app
 from sketchdnn.constraints import Repaired, repair
+from sketchdnn.errors import SketchError
 from sketchdnn.formats import write
-from sketchdnn.geometry import Circle, Line, Sketch, SketchError
+from sketchdnn.geometry import Circle, Line, Sketch
 
 # The corner at the origin has a gap, and so has the one at (0, 60); the last line ends on nothing.
 GAPS = Sketch(

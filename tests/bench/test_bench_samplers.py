@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from sketchdnn.bench.samplers import WAYS, score_samplers
 from sketchdnn.cli.app import app
 from sketchdnn.data.loader import Dataset
+from sketchdnn.errors import SketchError
 from sketchdnn.generation.generate import STEPS
-from sketchdnn.geometry import SketchError
 from sketchdnn.systems import from_pretrained
 
 

@@ -9,8 +9,9 @@ from freecad_document import document
 
 from sketchdnn.bench.freecad import ask_freecad, find_freecad
 from sketchdnn.bench.solids import GENERATED, JOINED, REAL, REPAIRED, SolidBench, Solids, judge_solids, measure_solids
+from sketchdnn.errors import SketchError
 from sketchdnn.formats import write
-from sketchdnn.geometry import Circle, Line, Sketch, SketchError
+from sketchdnn.geometry import Circle, Line, Sketch
 
 CORNERS = [(0.0, 0.0), (80.0, 0.0), (80.0, 60.0), (0.0, 60.0)]
 SQUARE = tuple(Line(a, b) for a, b in zip(CORNERS, CORNERS[1:] + CORNERS[:1], strict=True))

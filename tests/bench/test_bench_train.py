@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from sketchdnn.bench.train import EAGER, OURS, TrainBench, TrainTiming, step_flops, time_train
 from sketchdnn.bench.train import _corpus as random_corpus
 from sketchdnn.cli.app import app
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
 

@@ -9,7 +9,7 @@ import torch
 from rich.console import Console
 
 from sketchdnn.bench.step import StepTiming, time_step
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.networks import DiTConfig
 
 

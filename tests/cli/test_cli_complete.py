@@ -45,7 +45,7 @@ def completed(file: Path, out: Path, model: Path, *options: str, repair: bool = 
     return {path.name: path for path in out.iterdir()}
 
 
-def in_millimetres(sketch: Sketch, count: int) -> Sketch:
+def in_millimeters(sketch: Sketch, count: int) -> Sketch:
     return Sketch(sketch.primitives[:count], units=sketch.units).in_units("mm")
 
 
@@ -60,7 +60,7 @@ def test_the_part_is_in_every_file_at_its_size_and_place(tmp_path: Path, model: 
     for name in ours:
         (sketch,) = read(files[name]).sketches
         assert len(sketch) > len(part)
-        assert_same(in_millimetres(sketch, len(part)), in_millimetres(part, len(part)), 1e-6)
+        assert_same(in_millimeters(sketch, len(part)), in_millimeters(part, len(part)), 1e-6)
         if name.endswith(".json"):  # which writes every digit
             assert sketch.primitives[: len(part)] == part.primitives
             assert sketch.units == part.units

@@ -10,7 +10,7 @@ from corpora import parts, written
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.systems import SYSTEMS, from_pretrained
 
 

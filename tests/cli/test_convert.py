@@ -13,8 +13,9 @@ from strategies import assert_same
 from typer.testing import CliRunner, Result
 
 from sketchdnn.cli.app import app
-from sketchdnn.formats import FORMATS, Format, FormatError, convert, format_of, read, registry, write
-from sketchdnn.geometry import Circle, Constraint, ConstraintType, Line, Point, Ref, Sketch, SketchError
+from sketchdnn.errors import FormatError, SketchError
+from sketchdnn.formats import FORMATS, Format, convert, format_of, read, registry, write
+from sketchdnn.geometry import Circle, Constraint, ConstraintType, Line, Point, Ref, Sketch
 
 PART = Sketch((Line((0.0, 0.0), (30.0, 0.0)), Circle((5.0, 5.0), 2.0)), units="mm", extra={"id": "plate-7"})
 MANY = [Sketch(PART.primitives, units="mm", extra={"id": name}) for name in ("a", "b", "../b", "A", "a")]
@@ -122,7 +123,7 @@ def test_a_failure_on_the_way_leaves_the_old_file_alone(tmp_path: Path, monkeypa
         yield PART
         raise OSError(5, "Input/output error")
 
-    broken = Format("broken", (".broken",), holds_many=True, recognises=lambda p, head: True, read=break_off)
+    broken = Format("broken", (".broken",), holds_many=True, recognizes=lambda p, head: True, read=break_off)
     source = tmp_path / "x.broken"
     source.write_text("x")
     (tmp_path / "out.jsonl").write_text("precious")
@@ -198,7 +199,7 @@ def test_help_shows_an_example() -> None:
 
 
 def test_as_a_program_it_says_one_sentence(tmp_path: Path) -> None:
-    """Through a real process: stdout, stderr, exit code; no colours or bars where there is no terminal."""
+    """Through a real process: stdout, stderr, exit code; no colors or bars where there is no terminal."""
     write(PART, tmp_path / "part.json")
     program = [sys.executable, "-m", "sketchdnn", "convert"]
     good = subprocess.run([*program, tmp_path / "part.json", tmp_path / "p.dxf"], capture_output=True, check=False)

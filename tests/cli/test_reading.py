@@ -14,7 +14,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sketchdnn.cli.app import app
-from sketchdnn.formats import FormatError, Skipped, quoted, read, shown, write
+from sketchdnn.errors import FormatError, display_path, quoted
+from sketchdnn.formats import Skipped, read, write
 from sketchdnn.geometry import Circle, Line, Sketch
 
 PART = Sketch((Line((0.0, 0.0), (30.0, 0.0)), Circle((5.0, 5.0), 2.0)), units="mm")
@@ -65,7 +66,7 @@ def test_options_that_make_no_sense_are_refused(tmp_path: Path) -> None:
 
 
 def test_text_from_files_is_short_and_without_control_characters(tmp_path: Path) -> None:
-    for text in (str(FormatError("a", EVIL)), Skipped(EVIL).reason, quoted(EVIL), shown(EVIL)):
+    for text in (str(FormatError("a", EVIL)), Skipped(EVIL).reason, quoted(EVIL), display_path(EVIL)):
         assert text.isprintable()
     assert max(len(Skipped(EVIL).reason), len(quoted(EVIL)), len(quoted("\n" * 5000))) <= 200
     write(PART, tmp_path / "a.FCStd")

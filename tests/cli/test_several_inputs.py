@@ -52,7 +52,7 @@ def test_losses_and_sketches_that_do_not_fit_name_the_file_written(folder: Path,
         (folder / f"{name}.jsonl").unlink()
     Sketch((Circle((0, 0), 5),)).save(folder / "disc.json")
     said = run("convert", folder, tmp_path / "scripts", "--format", "cadquery").stderr
-    assert "a sketch without units, taken to be in millimetres (in 000001.py)" in said
+    assert "a sketch without units, taken to be in millimeters (in 000001.py)" in said
     assert "skipped 1 × a sketch that " in said
     assert "(in 000002.py)" in said
 

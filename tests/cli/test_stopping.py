@@ -15,9 +15,10 @@ from corpora import contents, parts, written
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app
-from sketchdnn.formats import FormatError, write
-from sketchdnn.formats.locks import one_run
+from sketchdnn.errors import FormatError
+from sketchdnn.formats import write
 from sketchdnn.geometry import Circle, Line, Sketch
+from sketchdnn.io import one_run
 
 SKETCH = Sketch((Line((0, 0), (80, 0)), Circle((40, 20), 5)), units="mm")
 

@@ -13,7 +13,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app, main
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 
 CIRCLE = {"primitives": [{"type": "circle", "center": [0, 0], "radius": 2}]}
 LINE = {"primitives": [{"type": "line", "start": [0, 0], "end": [1, 0]}]}
@@ -144,7 +144,7 @@ def test_an_empty_sketch_is_shown_as_one(folder: Path) -> None:
     assert captions(folder / "empty.svg") == ["empty sketch"]
 
 
-def test_constraints_are_drawn_and_coloured_by_what_they_leave_free(folder: Path) -> None:
+def test_constraints_are_drawn_and_colored_by_what_they_leave_free(folder: Path) -> None:
     square = [[0, 0], [4, 0], [4, 4], [0, 4]]
     lines = [{"type": "line", "start": a, "end": square[k - 3]} for k, a in enumerate(square)]
     (folder / "drawn.json").write_text(json.dumps({"primitives": lines}))

@@ -15,7 +15,8 @@ from strategies import assert_same
 
 from sketchdnn.bench.truth import missed_by, shake
 from sketchdnn.constraints import infer, solve
-from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Point, Primitive, Sketch, Vec
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec
 
 
 def _kinds(sketch: Sketch, tolerance: float = 0.005) -> Counter[str]:

@@ -42,7 +42,7 @@ def test_large_sketches_get_plain_constraints(repairing: bool) -> None:
 
 
 def test_short_lines_of_a_large_sketch_are_not_dropped() -> None:
-    """A line of 6 mm is less than half the tolerance in a chain this long, and as large as its neighbours."""
+    """A line of 6 mm is less than half the tolerance in a chain this long, and as large as its neighbors."""
     drawn = chain(4000)
     assert len(constrain(drawn).sketch) == len(drawn)
 

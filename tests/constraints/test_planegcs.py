@@ -15,20 +15,9 @@ from sketchdnn.bench.truth import missed_by, shake, shake_all
 from sketchdnn.constraints import infer, solve
 from sketchdnn.constraints.planegcs import solved
 from sketchdnn.constraints.variables import Variables
+from sketchdnn.errors import GeometryError
 from sketchdnn.formats import sketchgraphs
-from sketchdnn.geometry import (
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    GeometryError,
-    Line,
-    Part,
-    Point,
-    Primitive,
-    Ref,
-    Sketch,
-)
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Sketch
 
 needs_planegcs = pytest.mark.skipif(
     find_spec("planegcs") is None,

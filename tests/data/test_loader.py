@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from sketchdnn.data import Dataset, Procedural, prepare
-from sketchdnn.formats import FormatError
+from sketchdnn.errors import FormatError
 from sketchdnn.representation import decode, decode_compact
 
 

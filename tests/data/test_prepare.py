@@ -23,9 +23,10 @@ from sketchdnn.data import PRESETS, SPLITS, Dataset, Procedural, prepare
 from sketchdnn.data import sources as sources_module
 from sketchdnn.data import store as store_module
 from sketchdnn.data.config import SAME_LEVELS
-from sketchdnn.formats import FormatError, write
+from sketchdnn.errors import FormatError, SketchError
+from sketchdnn.formats import write
 from sketchdnn.formats.records import write_record
-from sketchdnn.geometry import Placement, Point, Sketch, SketchError, bounds, normalise
+from sketchdnn.geometry import Placement, Point, Sketch, bounds, normalize
 from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import Compact, decode_compact, encode_table
 from sketchdnn.representation.symmetric import symmetric_keys, turned
@@ -69,7 +70,7 @@ def test_mirrored_training_sketches_are_left_out_of_test(tmp_path: Path) -> None
 
 
 def _mirrored(sketch: Sketch, group: str) -> Sketch:
-    rows = encode_table(to_table([normalise(sketch)[0]]))
+    rows = encode_table(to_table([normalize(sketch)[0]]))
     return replace(decode_compact(turned(rows, 4))[0].sketch, extra={"group": group})
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sketchdnn.data.procedural import FAMILIES, procedural
 from sketchdnn.data.procedural.dice import Dice
-from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, bounds, normalise
+from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, bounds, normalize
 from sketchdnn.geometry.loops import profile
 from sketchdnn.geometry.overlaps import overlaps
 
@@ -27,7 +27,7 @@ def ends(primitives: list[Primitive]) -> list[Vec]:
 def eight_bits(sketch: Sketch) -> tuple[tuple[int, ...], ...]:
     """The rows of a sketch on a grid of 256 levels, in an order of their own."""
     rows = []
-    for p in normalise(sketch)[0]:
+    for p in normalize(sketch)[0]:
         match p:
             case Line(start, end):
                 numbers = [*min(start, end), *max(start, end)]
@@ -95,7 +95,7 @@ def test_there_are_few_duplicates_at_eight_bits(corpus: list[Sketch]) -> None:
     assert len(corpus) - len({eight_bits(sketch) for sketch in corpus}) <= 10
 
 
-def test_sizes_are_those_of_parts_in_millimetres(corpus: list[Sketch]) -> None:
+def test_sizes_are_those_of_parts_in_millimeters(corpus: list[Sketch]) -> None:
     sizes = np.array([bounds(sketch).size for sketch in corpus])
     assert {sketch.units for sketch in corpus} == {"mm"}
     assert sizes.min() > 1

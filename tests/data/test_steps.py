@@ -1,4 +1,4 @@
-"""Filter, normalise, encode: everything is counted, and nothing depends on order."""
+"""Filter, normalize, encode: everything is counted, and nothing depends on order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from strategies import assert_same, sketches
 from sketchdnn.data import PRESETS, PrepareConfig
 from sketchdnn.data.blocks import Block, Tally, gather_blocks
 from sketchdnn.data.sources import plan, read_task
-from sketchdnn.data.steps import TOO_FINE, Candidates, candidates, fitting, frames, normalised
+from sketchdnn.data.steps import TOO_FINE, Candidates, candidates, fitting, frames, normalized
+from sketchdnn.errors import SketchError
 from sketchdnn.formats import Skipped
 from sketchdnn.geometry import (
     EXTERNAL,
@@ -27,9 +28,8 @@ from sketchdnn.geometry import (
     Placement,
     Point,
     Sketch,
-    SketchError,
     bounds,
-    normalise,
+    normalize,
 )
 from sketchdnn.geometry.bounds import table_bounds
 from sketchdnn.geometry.table import from_table, to_table
@@ -88,8 +88,8 @@ def test_skipped_sketches_and_entities_are_told_apart() -> None:
 def test_our_frame_is_that_of_geometry(many: list[Sketch]) -> None:
     table = to_table(many)
     center, scale = frames(table, PRESETS["ours"])
-    for index, (sketch, ours) in enumerate(zip(many, from_table(normalised(table, center, scale)), strict=True)):
-        expected, placement = normalise(sketch)
+    for index, (sketch, ours) in enumerate(zip(many, from_table(normalized(table, center, scale)), strict=True)):
+        expected, placement = normalize(sketch)
         assert_same(expected, ours, 1e-9)
         assert center[index] == pytest.approx(placement.center)
         assert scale[index] == pytest.approx(placement.scale)
@@ -124,11 +124,11 @@ def test_the_authors_box_reaches_the_origin_and_counts_whole_circles() -> None:
     assert tight[0].tolist() == [12, 10]
 
 
-def test_the_authors_box_leaves_many_real_sketches_off_centre(real_data: Path) -> None:
+def test_the_authors_box_leaves_many_real_sketches_off_center(real_data: Path) -> None:
     tasks, _ = plan([real_data / "sketchgraphs" / "sg_subset.npy"])
     config = PRESETS["authors"]
     table = fitting(next(read_task(tasks[0], Tally())), config, Tally()).table
-    box = table_bounds(normalised(table, *frames(table, config)))
+    box = table_bounds(normalized(table, *frames(table, config)))
     off = np.abs(box[:, :2] + box[:, 2:]).max(axis=1) / 2
     assert 0.35 < (off > 0.05).mean() < 0.45  # 39 % were measured on the full corpus
     assert np.abs(box).max() <= 1 + 1e-9

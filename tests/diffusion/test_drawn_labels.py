@@ -1,4 +1,4 @@
-"""A label drawn from the prediction keeps its law in few steps; its mean favours the common kinds."""
+"""A label drawn from the prediction keeps its law in few steps; its mean favors the common kinds."""
 
 from __future__ import annotations
 

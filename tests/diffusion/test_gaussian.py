@@ -45,7 +45,7 @@ def pairs(num_steps: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def every_pair_of(schedule: Schedule, count: int = 61) -> tuple[torch.Tensor, torch.Tensor]:
-    """Every pair among steps that include both ends and their neighbours, where precision is hardest."""
+    """Every pair among steps that include both ends and their neighbors, where precision is hardest."""
     last = schedule.num_steps
     some = torch.cat([torch.linspace(0, last, count).long(), torch.tensor([1, 2, 3, last - 3, last - 2, last - 1])])
     some = some.unique()
@@ -160,4 +160,4 @@ def test_the_norm_of_the_density_is_blind_to_shifts(values: list[float], shift: 
     written = (v**2).sum() - v.sum() ** 2 / size  # as the paper writes it
     torch.testing.assert_close(g.squared_norm_perp(v), written, rtol=1e-9, atol=1e-8)
     torch.testing.assert_close(g.squared_norm_perp(v + shift), g.squared_norm_perp(v), rtol=1e-9, atol=1e-8)
-    torch.testing.assert_close(g.centred(v + shift).softmax(-1), v.softmax(-1), rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(g.centered(v + shift).softmax(-1), v.softmax(-1), rtol=1e-9, atol=1e-12)

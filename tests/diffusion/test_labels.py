@@ -1,4 +1,4 @@
-"""Gaussian-Softmax diffusion of labels, seen in centred logits, where it is Gaussian."""
+"""Gaussian-Softmax diffusion of labels, seen in centered logits, where it is Gaussian."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import stats
 from torch.nn.functional import one_hot
 
 from sketchdnn.diffusion import augment, authors_cosine, cosine, labels, linear, log_linear_snr
-from sketchdnn.diffusion.gaussian import centred
+from sketchdnn.diffusion.gaussian import centered
 
 SCHEDULES = {
     "cosine": lambda d, k: augment(cosine(200), d, k),
@@ -30,13 +30,13 @@ def one_hots(num_categories: int) -> torch.Tensor:
 
 
 def smoothed_logits(y0: torch.Tensor, k: float) -> torch.Tensor:
-    return centred(labels.smooth(y0, k).log())
+    return centered(labels.smooth(y0, k).log())
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize(("num_categories", "k"), [(2, 0.99), (3, 0.5), (5, 0.99), (5, 0.9999), (64, 1 - 1e-6)])
 def test_diffuse_to_t_and_step_back_to_s_is_diffuse_to_s(name: str, num_categories: int, k: float) -> None:
-    """Exact in mean and covariance of the centred logits: softmax and log lose nothing but a shift.
+    """Exact in mean and covariance of the centered logits: softmax and log lose nothing but a shift.
 
     The logits are linear in the noise, so noise of zero gives the mean and unit noises give a root of the covariance.
     """
@@ -45,7 +45,7 @@ def test_diffuse_to_t_and_step_back_to_s_is_diffuse_to_s(name: str, num_categori
     logits0 = labels.smooth(y0, k).log()
     zero = torch.zeros_like(y0)
     unit = one_hots(num_categories)
-    centring = torch.eye(num_categories, dtype=torch.float64) - 1 / num_categories
+    centering = torch.eye(num_categories, dtype=torch.float64) - 1 / num_categories
     for s, t in STEPS:
         at_s, at_t = schedule.at(s), schedule.at(t)
 
@@ -53,13 +53,13 @@ def test_diffuse_to_t_and_step_back_to_s_is_diffuse_to_s(name: str, num_categori
             first: torch.Tensor, second: torch.Tensor, at_s: labels.Level = at_s, at_t: labels.Level = at_t
         ) -> torch.Tensor:
             y_t = labels.diffuse(y0, first, at_t, k)
-            return centred(labels.step_back(logits0, y_t, second, at_s, at_t).log())
+            return centered(labels.step_back(logits0, y_t, second, at_s, at_t).log())
 
         mean = back(zero, zero)
-        torch.testing.assert_close(mean, at_s.alpha_bar.sqrt() * centred(logits0), rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(mean, at_s.alpha_bar.sqrt() * centered(logits0), rtol=1e-10, atol=1e-10)
         of_first, of_second = (back(unit, zero) - mean)[:, 0], (back(zero, unit) - mean)[:, 0]
         covariance = of_first.T @ of_first + of_second.T @ of_second
-        torch.testing.assert_close(covariance, at_s.var * centring, rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(covariance, at_s.var * centering, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("num_categories", [2, 5])
@@ -125,7 +125,7 @@ def test_a_certain_prediction_has_finite_logits(form: labels.ReverseLogits, k: f
     assert certain.grad.isfinite().all()
     twice = 2 if form == "2log" else 1
     wanted = twice * smoothed_logits(one_hots(5), k)
-    torch.testing.assert_close(centred(logits.detach()), wanted.float(), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(centered(logits.detach()), wanted.float(), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("k", [0.99, 0.9999, 1 - 1e-6])

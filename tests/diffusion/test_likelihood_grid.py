@@ -28,8 +28,8 @@ def columns(*values: float) -> torch.Tensor:
 @given(st.floats(-3, 3), st.floats(1e-3, 5), st.integers(1, 6))
 def test_cells_share_out_all_probability(mean: float, std: float, bits: int) -> None:
     bins = Bins(bits)
-    centres = -1 + (torch.arange(bins.levels, dtype=torch.float64) + 0.5) * 2 / bins.levels
-    cells = columns(*centres.tolist())
+    centers = -1 + (torch.arange(bins.levels, dtype=torch.float64) + 0.5) * 2 / bins.levels
+    cells = columns(*centers.tolist())
     assert torch.equal(bins.index(cells)[:, 0], torch.arange(bins.levels))
     mass = bins.log_mass(cells, torch.full_like(cells, mean), std).exp()
     torch.testing.assert_close(mass.sum(0), torch.ones(14, dtype=torch.float64))

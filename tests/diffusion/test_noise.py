@@ -55,7 +55,7 @@ def test_it_is_standard_normal(samples: int) -> None:
     assert len(numbers.unique()) > 0.9 * len(numbers)
 
 
-def test_neighbours_are_independent() -> None:
+def test_neighbors_are_independent() -> None:
     """No correlation, of numbers or of their sizes, with the next position, sample, draw and seed."""
     base = normal(5, torch.arange(500), 0, (101,))
     pairs = {

@@ -10,7 +10,7 @@ from random_batches import clean_batch, normal_batch, random_prediction
 
 from sketchdnn.diffusion import GaussianSoftmax, JointProcess, authors_process, cosine, our_process, paper_process
 from sketchdnn.diffusion.check import check_batch, check_pair, check_shape, check_step, check_steps
-from sketchdnn.diffusion.gaussian import centred
+from sketchdnn.diffusion.gaussian import centered
 from sketchdnn.diffusion.labels import smooth
 from sketchdnn.diffusion.process import Clean, superpose
 from sketchdnn.geometry import Kind
@@ -39,8 +39,8 @@ def test_diffuse_to_t_and_step_back_to_s_is_diffuse_to_s(make) -> None:
     back = process.step_back(truth(process, x0), there, s, t, zero)
     direct = process.diffuse(x0, s, zero)
     exact = {"rtol": 1e-10, "atol": 1e-10}
-    torch.testing.assert_close(centred(back.kind.log()), centred(direct.kind.log()), **exact)
-    torch.testing.assert_close(centred(back.construction.log()), centred(direct.construction.log()), **exact)
+    torch.testing.assert_close(centered(back.kind.log()), centered(direct.kind.log()), **exact)
+    torch.testing.assert_close(centered(back.construction.log()), centered(direct.construction.log()), **exact)
     torch.testing.assert_close(back.params, direct.params, **exact)
 
 

@@ -118,7 +118,7 @@ def test_a_schedule_falls_and_its_parts_sum_to_one(
 def test_no_coefficient_and_no_gradient_is_nan_or_infinite_in_float32(
     name: str, num_categories: int | None, k: float
 ) -> None:
-    """For every t in 0..T, and pairs s < t: next neighbours, from the first, from the last."""
+    """For every t in 0..T, and pairs s < t: next neighbors, from the first, from the last."""
     raw = SCHEDULES[name](2000)
     free = Schedule(raw.name, raw.alpha_bar.clone().requires_grad_(), raw.var.clone().requires_grad_())
     for of_root in (False, True):

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from judging import SMALL_FAST, StandIn, sample_file, small_corpus, small_model
 
+from sketchdnn.errors import SketchError
 from sketchdnn.evaluation import Request, Run
 from sketchdnn.evaluation.compare import compare_systems, kind_of, write_tables
-from sketchdnn.geometry import SketchError
 from sketchdnn.systems import load_preset, save_pretrained
 
 

@@ -1,4 +1,4 @@
-"""Corrupted sketches are still sketches: valid, normalised, and worse by the amount asked for."""
+"""Corrupted sketches are still sketches: valid, normalized, and worse by the amount asked for."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from drawn_sets import parts, rows, sets, square
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sketchdnn.errors import GeometryError
 from sketchdnn.evaluation.corruption import drop_primitives, jitter_ends
 from sketchdnn.evaluation.gaps import end_gaps
-from sketchdnn.geometry import Circle, GeometryError, Kind, Line, Point, bounds
+from sketchdnn.geometry import Circle, Kind, Line, Point, bounds
 from sketchdnn.representation import Compact, decode_compact, layout
 from sketchdnn.representation.compact import collapsed
 
 
 def assert_in_order(compact: Compact) -> None:
-    """Rows that decode without repair, in a centred box of side 2; empty rows hold nothing and come last."""
+    """Rows that decode without repair, in a centered box of side 2; empty rows hold nothing and come last."""
     assert not collapsed(compact).any()
     empty = compact.kind == layout.NONE
     assert not compact.params[empty].any()

@@ -9,8 +9,9 @@ import pytest
 from drawn_sets import rows, sets, square
 from hypothesis import given
 
+from sketchdnn.errors import GeometryError
 from sketchdnn.evaluation.curves import check, lengths, places
-from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Point
+from sketchdnn.geometry import Arc, Circle, Line, Point
 from sketchdnn.representation import Compact, decode_compact
 
 

@@ -12,13 +12,13 @@ import pytest
 from judging import SMALL, SMALL_FAST, StandIn, sample_file, small_corpus, small_model
 
 from sketchdnn.data import Dataset
+from sketchdnn.errors import SketchError
 from sketchdnn.evaluation import Request, Run
 from sketchdnn.evaluation.evaluate import open_references
 from sketchdnn.evaluation.features import sketch_features
 from sketchdnn.evaluation.frechet import frechet_distance
 from sketchdnn.evaluation.sheets import sketches_of
 from sketchdnn.formats import write
-from sketchdnn.geometry import SketchError
 
 FILES = {"report.html", "report.json", "report.md", "sheet.png", "real.png", "samples.jsonl"}
 

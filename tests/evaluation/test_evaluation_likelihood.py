@@ -12,8 +12,9 @@ from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.bins import Bins
 from sketchdnn.diffusion.oracles import RowTarget, oracle
 from sketchdnn.diffusion.schedule import log_linear_snr
+from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.likelihood import Bits, Likelihoods, clean_rows, likelihood
-from sketchdnn.geometry import Kind, SketchError, normalise
+from sketchdnn.geometry import Kind, normalize
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import Compact, encode, layout
@@ -47,7 +48,7 @@ class Knowing(SketchDNN):
 
 
 def parts(count: int, first: int = 0) -> Compact:
-    sketches = [normalise(procedural(0, i), 1.0)[0] for i in range(first, first + count)]
+    sketches = [normalize(procedural(0, i), 1.0)[0] for i in range(first, first + count)]
     return encode(sketches, canonical_lines=True)
 
 

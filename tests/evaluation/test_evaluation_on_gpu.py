@@ -20,7 +20,7 @@ from sketchdnn.evaluation.inception import load_inception
 from sketchdnn.evaluation.kid import kid
 from sketchdnn.evaluation.likelihood import likelihood
 from sketchdnn.evaluation.manifold import authors_precision_recall, density_coverage, precision_recall
-from sketchdnn.evaluation.neighbours import nearest, pictures
+from sketchdnn.evaluation.neighbors import nearest, pictures
 from sketchdnn.evaluation.wording import plain
 from sketchdnn.systems import load_preset
 

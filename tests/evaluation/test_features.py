@@ -78,8 +78,8 @@ def test_another_extractor_or_drawing_takes_nothing_that_was_kept(
     monkeypatch.setattr(features, "STROKE", 3.0)
     sketch_features(compact, extractor, cache=tmp_path)
     # The settings are the same, but the program draws otherwise.
-    draw = features.rasterise
-    monkeypatch.setattr(features, "rasterise", lambda *args, **kwargs: 255 - draw(*args, **kwargs))
+    draw = features.rasterize
+    monkeypatch.setattr(features, "rasterize", lambda *args, **kwargs: 255 - draw(*args, **kwargs))
     sketch_features(compact, extractor, cache=tmp_path)
     assert extractor.seen == 4 * 7
 

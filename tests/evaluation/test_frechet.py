@@ -56,7 +56,7 @@ def test_it_agrees_with_torchmetrics_also_below_full_rank(counts: tuple[int, int
 
 
 def test_of_known_gaussians_it_is_what_theory_says() -> None:
-    """Standardised exactly, then stretched and moved: ‖shift‖² + Σ (s − 1)²."""
+    """Standardized exactly, then stretched and moved: ‖shift‖² + Σ (s − 1)²."""
     base = draw(500, 8, 3).double()
     base = (base - base.mean(0)) @ torch.linalg.inv(torch.linalg.cholesky(base.T.cov())).T
     stretch = torch.linspace(0.5, 2, 8, dtype=torch.float64)

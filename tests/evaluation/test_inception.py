@@ -9,7 +9,7 @@ import torch
 
 from sketchdnn.evaluation import inception
 from sketchdnn.evaluation.inception import Inception, InceptionError, find_inception, load_inception
-from sketchdnn.evaluation.raster import rasterise
+from sketchdnn.evaluation.raster import rasterize
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.representation import encode
 
@@ -53,7 +53,7 @@ def test_finding_the_package_does_not_import_it(inception_file: Path) -> None:
 def test_features_of_sketches(network: Inception) -> None:
     """2048 features, none below zero; the same again, in any batch, and other for another sketch."""
     sketches = [Sketch((Circle((0, 0), 1),)), Sketch((Line((-1, -1), (1, 1)),)), Sketch((Line((-1, 0), (1, 0)),))]
-    images = rasterise(encode(sketches))
+    images = rasterize(encode(sketches))
     together = network.features(images)
     again = network.features(images)
     alone = torch.cat([network.features(image[None]) for image in images])
@@ -80,12 +80,12 @@ def test_bytes_become_numbers_from_minus_one_to_one() -> None:
     found = Inception(Pixels(), torch.device("cpu")).features(images)[:, : 3 * 256].unflatten(1, (3, 256))
     assert torch.equal(found[:, 0], found[:, 1])
     assert torch.equal(found[:, 0], found[:, 2])
-    grey = found[:, 0]
-    assert (grey[:, 0] == -1).all()
-    assert (grey[:, 255] == 1).all()
+    gray = found[:, 0]
+    assert (gray[:, 0] == -1).all()
+    assert (gray[:, 255] == 1).all()
     others = torch.arange(256) != 100
-    assert torch.allclose(grey[:, others], torch.linspace(-1, 1, 256)[others].expand(70, -1), atol=1e-6)
-    assert torch.allclose(grey[:, 100], torch.linspace(-1, 1, 256)[:70], atol=1e-6)
+    assert torch.allclose(gray[:, others], torch.linspace(-1, 1, 256)[others].expand(70, -1), atol=1e-6)
+    assert torch.allclose(gray[:, 100], torch.linspace(-1, 1, 256)[:70], atol=1e-6)
 
 
 def test_settings_of_the_process_are_left_as_they_were(network: Inception) -> None:

@@ -8,14 +8,14 @@ import torch
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.bins import Bins
 from sketchdnn.evaluation.likelihood import Bound, likelihood
-from sketchdnn.geometry import normalise
+from sketchdnn.geometry import normalize
 from sketchdnn.representation import Compact, encode
 from sketchdnn.systems import SYSTEMS, load_preset
 
 
 @pytest.fixture(scope="module")
 def sketches() -> Compact:
-    found = [normalise(procedural(0, i))[0] for i in range(6)]
+    found = [normalize(procedural(0, i))[0] for i in range(6)]
     return encode([sketch for sketch in found if len(sketch) <= 16], canonical_lines=True)
 
 

@@ -41,7 +41,7 @@ def test_all_four_agree_with_prdc(k: int, shift: float) -> None:
     assert ours == pytest.approx(theirs, rel=1e-3)
 
 
-def test_three_neighbours_unless_told_otherwise() -> None:
+def test_three_neighbors_unless_told_otherwise() -> None:
     """As in the paper of Kynkäänniemi et al."""
     real, fake = draw(300, 0), draw(200, 1, 0.7)
     theirs = compute_prdc(real.numpy(), fake.numpy(), 3)
@@ -86,7 +86,7 @@ def test_fakes_of_one_mode_are_precise_but_recall_half(score: Score) -> None:
 
 
 def test_copies_are_inside_though_their_balls_have_no_extent() -> None:
-    """Five copies of each real sketch: the third neighbour is a copy, at distance 0."""
+    """Five copies of each real sketch: the third neighbor is a copy, at distance 0."""
     real = draw(10, 0, dimensions=300).repeat_interleave(5, dim=0) * 7
     assert precision_recall(real, real.flip(0)).precision.value == 1
 
@@ -104,7 +104,7 @@ def test_the_authors_count_by_hand() -> None:
     """Reals on a circle, one step apart: the three nearest lie 1, 1 and 2 steps off, so a ball reaches 0.95 · 4/3.
 
     Fakes come in fours a long way apart, 0.01 steps from one another: their balls are tiny, and hold the one real at
-    their middle but not its neighbours.
+    their middle but not its neighbors.
     """
     step = 2 * np.pi / 600
     reals = torch.arange(600, dtype=torch.float64) * step
@@ -134,6 +134,6 @@ def test_intervals_hold_what_other_fakes_score() -> None:
         assert np.mean([v.low <= mean <= v.high for v in values]) > 0.85
 
 
-def test_too_few_for_the_neighbours_are_refused() -> None:
+def test_too_few_for_the_neighbors_are_refused() -> None:
     with pytest.raises(EvaluationError, match="at least 6"):
         density_coverage(draw(5, 0), draw(9, 1))

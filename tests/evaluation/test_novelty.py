@@ -13,9 +13,10 @@ from drawn_sets import parts, rows, sets, shuffled, square
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sketchdnn.errors import GeometryError
 from sketchdnn.evaluation.corruption import jitter_ends
 from sketchdnn.evaluation.novelty import GRIDS, novelty
-from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Primitive, Sketch, normalise
+from sketchdnn.geometry import Arc, Circle, Line, Primitive, Sketch, normalize
 from sketchdnn.representation import Compact, encode
 from sketchdnn.representation.symmetric import NUM_SYMMETRIES, symmetric_keys, turned
 
@@ -76,7 +77,7 @@ def test_copies_are_counted_and_repeats_too() -> None:
         assert repeats.found.value == 1
         assert repeats.unique.value <= 0.5
         assert repeats.real_found.value < 1
-    assert max(found.neighbours.samples) == 0
+    assert max(found.neighbors.samples) == 0
     assert (found.samples, found.train, found.test, found.equal) == (20, 40, 20, 20)
 
 
@@ -103,6 +104,6 @@ def test_empty_sets_are_refused() -> None:
 
 
 def test_real_sketches_are_themselves_and_rarely_each_other(real_data: Path) -> None:
-    some = encode([normalise(s)[0] for s in open_sketches(real_data, 400) if len(s) <= 16])
+    some = encode([normalize(s)[0] for s in open_sketches(real_data, 400) if len(s) <= 16])
     keys = symmetric_keys(some, 256)
     np.testing.assert_array_equal(keys, symmetric_keys(shuffled(turned(some, 6), 0), 256))

@@ -10,8 +10,8 @@ import pytest
 from judging import small_corpus
 
 from sketchdnn.data import Dataset
+from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.protocol import Protocol, data_hash, refuse_unlike
-from sketchdnn.geometry import SketchError
 
 PROTOCOL = Protocol(
     version=1,

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from judging import SMALL, StandIn, sample_file, small_corpus
 
+from sketchdnn.errors import FormatError
 from sketchdnn.evaluation import Request, Run, load_report
 from sketchdnn.evaluation.document import Document, Section, Table, markdown
 from sketchdnn.evaluation.page import page
 from sketchdnn.evaluation.report import is_report
 from sketchdnn.evaluation.wording import plain
-from sketchdnn.formats import FormatError
 
 HOSTILE = "<script>alert(1)</script>|*`.jsonl"
 

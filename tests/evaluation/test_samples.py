@@ -1,4 +1,4 @@
-"""Sketches to be judged: normalised, every loss counted, and too few of them refused."""
+"""Sketches to be judged: normalized, every loss counted, and too few of them refused."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import pytest
 import torch
 from judging import drawn_parts, sample_file, small_model
 
+from sketchdnn.errors import FormatError
 from sketchdnn.evaluation.samples import (
     MOST_PRIMITIVES,
     NO_EXTENT,
     TOO_MANY,
     TOO_SMALL,
     draw_samples,
-    normalised_split,
+    normalized_split,
     read_samples,
 )
-from sketchdnn.formats import FormatError, write
+from sketchdnn.formats import write
 from sketchdnn.generation import draw
-from sketchdnn.geometry import Circle, Kind, Line, Point, Sketch, normalise
+from sketchdnn.geometry import Circle, Kind, Line, Point, Sketch, normalize
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import encode
 from sketchdnn.representation.compact import collapsed
@@ -32,11 +33,11 @@ from sketchdnn.systems import from_pretrained
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
 
 
-def test_any_file_is_normalised(tmp_path: Path) -> None:
+def test_any_file_is_normalized(tmp_path: Path) -> None:
     moved = [sketch.moved(7.0, (30.0, -4.0)) for sketch in drawn_parts(8)]
     write(moved, tmp_path / "moved.jsonl")
     found = read_samples(tmp_path / "moved.jsonl", 100)
-    plain = encode([normalise(sketch)[0] for sketch in drawn_parts(8)])
+    plain = encode([normalize(sketch)[0] for sketch in drawn_parts(8)])
     assert np.abs(found.compact.params - plain.params).max() < 1e-5
     assert (found.compact.kind == plain.kind).all()
 
@@ -151,8 +152,8 @@ def test_repaired_arcs_are_counted() -> None:
 
 
 def test_a_corpus_in_another_frame_is_brought_into_ours() -> None:
-    parts = [normalise(sketch, 0.5)[0] for sketch in drawn_parts(5)]
-    wanted = encode([normalise(sketch)[0] for sketch in parts])
-    found = normalised_split(encode(parts), already=False)
+    parts = [normalize(sketch, 0.5)[0] for sketch in drawn_parts(5)]
+    wanted = encode([normalize(sketch)[0] for sketch in parts])
+    found = normalized_split(encode(parts), already=False)
     assert np.abs(found.params - wanted.params).max() < 1e-5
-    assert normalised_split(wanted, already=True) is wanted
+    assert normalized_split(wanted, already=True) is wanted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.settings import FAST, FEWEST, Settings, Sizes, sizes_for, warnings_about
-from sketchdnn.geometry import SketchError
 
 
 @pytest.mark.parametrize(

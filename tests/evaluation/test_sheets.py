@@ -11,7 +11,7 @@ from PIL import Image
 
 from sketchdnn.evaluation.corruption import jitter_ends
 from sketchdnn.evaluation.sheets import GALLERY_SIZE, chosen, galleries, largest_gaps, write_sheet
-from sketchdnn.geometry import Circle, Line, Sketch, normalise
+from sketchdnn.geometry import Circle, Line, Sketch, normalize
 from sketchdnn.representation import encode
 
 
@@ -31,7 +31,7 @@ def test_the_largest_gap_of_each_sketch() -> None:
 
 def test_best_is_better_than_typical_is_better_than_worst() -> None:
     sigmas = np.linspace(0, 0.2, 90)
-    rows = encode([normalise(square(float(gap)))[0] for gap in np.random.default_rng(0).permutation(sigmas)])
+    rows = encode([normalize(square(float(gap)))[0] for gap in np.random.default_rng(0).permutation(sigmas)])
     which = chosen(rows)
     best, typical, worst = (largest_gaps(rows[np.array(which[name])]) for name in ("best", "typical", "worst"))
     assert len(best) == len(typical) == len(worst) == GALLERY_SIZE == 16
@@ -44,7 +44,7 @@ def test_best_is_better_than_typical_is_better_than_worst() -> None:
 
 
 def test_few_sketches_are_in_one_gallery_each() -> None:
-    rows = jitter_ends(encode([normalise(sketch)[0] for sketch in drawn_parts(7)]), 0.02, 0)
+    rows = jitter_ends(encode([normalize(sketch)[0] for sketch in drawn_parts(7)]), 0.02, 0)
     found = [number for numbers in chosen(rows).values() for number in numbers]
     assert len(found) == len(set(found))
 

@@ -14,24 +14,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import sketches
 
-from sketchdnn.evaluation.raster import CONSTRUCTION_INK, MARGIN, POINT_RADIUS, SIZE, STROKE, rasterise
-from sketchdnn.geometry import (
-    TAU,
-    Arc,
-    Circle,
-    Kind,
-    Line,
-    Point,
-    Sketch,
-    SketchError,
-    arc_from_sweep,
-    normalise,
-)
+from sketchdnn.errors import SketchError
+from sketchdnn.evaluation.raster import CONSTRUCTION_INK, MARGIN, POINT_RADIUS, SIZE, STROKE, rasterize
+from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Sketch, arc_from_sweep, normalize
 from sketchdnn.representation import Compact, encode, layout
 
 
 def definition(compact: Compact, size: int, stroke: float, *, construction: bool = True) -> NDArray[np.float64]:
-    """The grey of all pixels, one primitive after another, in float64 and by angles: slow and plain."""
+    """The gray of all pixels, one primitive after another, in float64 and by angles: slow and plain."""
     half, scale = size / 2, size * (1 - 2 * MARGIN) / 2
     column, row = np.meshgrid(np.arange(size) + 0.5, np.arange(size) + 0.5)
     x, y = (column - half) / scale, (half - row) / scale
@@ -62,7 +52,7 @@ def distance(
     if (x1, y1) == (x2, y2):
         return ends
     arc = arc_from_sweep((x1, y1), (x2, y2), sweep)
-    # In long doubles: a nearly straight arc has its centre very far away.
+    # In long doubles: a nearly straight arc has its center very far away.
     dx, dy = np.longdouble(x) - arc.center[0], np.longdouble(y) - arc.center[1]
     passed = np.mod(np.arctan2(dy, dx) - arc.start_angle, TAU) <= sweep
     return np.where(passed, np.abs(np.hypot(dx, dy) - arc.radius), ends).astype(np.float64)
@@ -81,7 +71,7 @@ def raw(kind: Kind, *params: float) -> Compact:
 
 
 def assert_as_defined(compact: Compact, size: int = SIZE, stroke: float = STROKE, *, construction: bool = True) -> None:
-    drawn = rasterise(compact, size=size, stroke=stroke, construction=construction).numpy()
+    drawn = rasterize(compact, size=size, stroke=stroke, construction=construction).numpy()
     wanted = definition(compact, size, stroke, construction=construction)
     assert drawn.dtype == np.uint8
     # Half a level for rounding, and a little for a ten-thousandth of a pixel and float32.
@@ -91,7 +81,7 @@ def assert_as_defined(compact: Compact, size: int = SIZE, stroke: float = STROKE
 @given(st.lists(sketches(max_size=6), min_size=1, max_size=3), st.booleans())
 @settings(max_examples=40)
 def test_random_sketches_are_drawn_as_defined(items: list[Sketch], construction: bool) -> None:
-    normal = [normalise(sketch)[0] for sketch in items]
+    normal = [normalize(sketch)[0] for sketch in items]
     assert_as_defined(encode(normal), 160, construction=construction)
 
 
@@ -156,16 +146,16 @@ def test_strokes_wider_than_the_picture_are_drawn_as_defined(size: int) -> None:
 
 
 def test_built_in_parts_are_drawn_as_defined() -> None:
-    assert_as_defined(encode([normalise(part)[0] for part in parts(12)]))
+    assert_as_defined(encode([normalize(part)[0] for part in parts(12)]))
 
 
 def test_real_sketches_are_drawn_as_defined(real_data: Path) -> None:
-    found = [normalise(s)[0] for s in open_sketches(real_data, 60)]
+    found = [normalize(s)[0] for s in open_sketches(real_data, 60)]
     assert_as_defined(encode(found, max_primitives=max(map(len, found))))
 
 
 def test_the_sketch_fills_the_frame_but_for_the_margin() -> None:
-    picture = rasterise(rows(Circle((0, 0), 1)))[0]
+    picture = rasterize(rows(Circle((0, 0), 1)))[0]
     inked = (picture < 255).nonzero()
     edge = SIZE * MARGIN
     assert inked.min() == math.floor(edge - STROKE / 2)
@@ -174,7 +164,7 @@ def test_the_sketch_fills_the_frame_but_for_the_margin() -> None:
 
 def test_y_runs_up_and_arcs_counter_clockwise() -> None:
     """A quarter from the right to the top is in the upper right."""
-    picture = rasterise(rows(Arc((0, 0), 1, 0.1, math.pi / 2 - 0.2)), size=100)[0] < 255
+    picture = rasterize(rows(Arc((0, 0), 1, 0.1, math.pi / 2 - 0.2)), size=100)[0] < 255
     assert picture[:50, 50:].any()
     assert picture.sum() == picture[:50, 50:].sum()
 
@@ -183,35 +173,35 @@ def test_y_runs_up_and_arcs_counter_clockwise() -> None:
 def test_the_ink_is_length_times_stroke(item: Line | Circle | Arc) -> None:
     length = item.length * SIZE * (1 - 2 * MARGIN) / 2
     caps = 0 if isinstance(item, Circle) else STROKE
-    ink = 1 - rasterise(rows(item)).double() / 255
+    ink = 1 - rasterize(rows(item)).double() / 255
     assert float(ink.sum()) == pytest.approx((length + caps * math.pi / 4) * STROKE, rel=0.01)
 
 
 def test_construction_is_half_as_dark_or_absent() -> None:
     solid, dashed = Sketch((Line((-1, 0), (1, 0)),)), Sketch((Line((-1, 0), (1, 0), construction=True),))
-    ink = 255 - rasterise(encode([solid, dashed])).double()
+    ink = 255 - rasterize(encode([solid, dashed])).double()
     assert float(ink[1].sum()) == pytest.approx(CONSTRUCTION_INK * float(ink[0].sum()), rel=0.005)
-    assert bool((rasterise(encode([dashed]), construction=False) == 255).all())
+    assert bool((rasterize(encode([dashed]), construction=False) == 255).all())
 
 
 def test_a_solid_line_stays_solid_under_construction() -> None:
     both = Sketch((Line((-1, 0), (1, 0)), Line((-1, 0), (1, 0), construction=True)))
     alone = Sketch(both.primitives[:1])
-    assert torch.equal(*rasterise(encode([both, alone])))
+    assert torch.equal(*rasterize(encode([both, alone])))
 
 
 def test_order_and_company_do_not_matter() -> None:
-    compact = encode([normalise(part)[0] for part in parts(80)])
-    together = rasterise(compact)
+    compact = encode([normalize(part)[0] for part in parts(80)])
+    together = rasterize(compact)
     shuffled = np.argsort(np.random.default_rng(0).random(compact.kind.shape), axis=1)
-    assert torch.equal(rasterise(compact.permuted(shuffled)), together)
-    assert torch.equal(torch.cat([rasterise(compact[i : i + 1]) for i in range(80)]), together)
+    assert torch.equal(rasterize(compact.permuted(shuffled)), together)
+    assert torch.equal(torch.cat([rasterize(compact[i : i + 1]) for i in range(80)]), together)
 
 
 def test_lines_without_length_are_dots() -> None:
-    dot = rasterise(raw(Kind.LINE, 0.3, 0.2, 0.3, 0.2))
+    dot = rasterize(raw(Kind.LINE, 0.3, 0.2, 0.3, 0.2))
     assert 0 < (255 - dot.long()).sum() < 255 * 10
-    assert torch.equal(dot, rasterise(raw(Kind.ARC, 0.3, 0.2, 0.3, 0.2, 2.0)))
+    assert torch.equal(dot, rasterize(raw(Kind.ARC, 0.3, 0.2, 0.3, 0.2, 2.0)))
 
 
 def test_what_lies_far_outside_is_not_drawn() -> None:
@@ -222,7 +212,7 @@ def test_what_lies_far_outside_is_not_drawn() -> None:
         raw(Kind.ARC, 5, 5, 9e9, 9e9, 0.1),
         raw(Kind.POINT, 5e37, -1),
     ):
-        assert bool((rasterise(compact) == 255).all())
+        assert bool((rasterize(compact) == 255).all())
 
 
 def test_a_line_through_the_frame_is_drawn_however_long() -> None:
@@ -230,17 +220,17 @@ def test_a_line_through_the_frame_is_drawn_however_long() -> None:
 
 
 def test_empty_sketches_are_blank() -> None:
-    pictures = rasterise(encode([Sketch(()), Sketch((Circle((0, 0), 1),))]))
+    pictures = rasterize(encode([Sketch(()), Sketch((Circle((0, 0), 1),))]))
     assert bool((pictures[0] == 255).all())
     assert bool((pictures[1] == 0).any())
-    assert rasterise(encode([])).shape == (0, SIZE, SIZE)
+    assert rasterize(encode([])).shape == (0, SIZE, SIZE)
 
 
 def test_mapped_arrays_can_be_drawn() -> None:
     compact = encode([Sketch((Circle((0, 0), 1),))])
     for array in (compact.kind, compact.construction, compact.params):
         array.flags.writeable = False
-    assert bool((rasterise(compact) == 0).any())
+    assert bool((rasterize(compact) == 0).any())
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -248,7 +238,7 @@ def test_numbers_that_are_none_are_refused(value: float) -> None:
     compact = encode([Sketch((Circle((0, 0), 1),))] * 5)
     compact.params[[1, 3], 0, 0] = value
     with pytest.raises(SketchError, match="2 of 5 sketches hold a number that is not finite"):
-        rasterise(compact)
+        rasterize(compact)
 
 
 @pytest.mark.parametrize(
@@ -262,21 +252,21 @@ def test_numbers_that_are_none_are_refused(value: float) -> None:
 )
 def test_what_cannot_exist_is_refused(compact: Compact) -> None:
     with pytest.raises(SketchError, match="1 of 1 sketches hold an arc or circle that cannot exist"):
-        rasterise(compact)
+        rasterize(compact)
 
 
 @pytest.mark.parametrize(("size", "stroke"), [(0, 1.0), (10, 0.0), (10, math.nan), (10, 10.0)])
 def test_impossible_pictures_are_refused(size: int, stroke: float) -> None:
     with pytest.raises(SketchError, match="cannot be drawn with a stroke"):
-        rasterise(encode([]), size=size, stroke=stroke)
+        rasterize(encode([]), size=size, stroke=stroke)
 
 
 def test_a_gpu_draws_the_same(cuda: str) -> None:
-    compact = encode([normalise(part)[0] for part in parts(300)])
-    here, there = rasterise(compact), rasterise(compact, device=cuda).cpu()
+    compact = encode([normalize(part)[0] for part in parts(300)])
+    here, there = rasterize(compact), rasterize(compact, device=cuda).cpu()
     assert int((here.int() - there.int()).abs().max()) <= 1
     for item in (raw(Kind.ARC, -1, 0, 1, 0.1, 1e-5), raw(Kind.CIRCLE, 0.2, 0.1, 1e-3), raw(Kind.LINE, -9, 2, 8, -3)):
-        here, there = rasterise(item), rasterise(item, device=cuda).cpu()
+        here, there = rasterize(item), rasterize(item, device=cuda).cpu()
         assert int((here.int() - there.int()).abs().max()) <= 1
 
 

@@ -8,9 +8,10 @@ from drawn_sets import parts, rows, sets, shuffled, square
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sketchdnn.errors import GeometryError
 from sketchdnn.evaluation.corruption import drop_primitives, jitter_ends
 from sketchdnn.evaluation.validity import Validity, validity
-from sketchdnn.geometry import Circle, GeometryError, Line, Point
+from sketchdnn.geometry import Circle, Line, Point
 from sketchdnn.representation import Compact, layout
 from sketchdnn.representation.symmetric import NUM_SYMMETRIES, turned
 

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app
 from sketchdnn.data.procedural import procedural
+from sketchdnn.errors import SketchError
 from sketchdnn.figures import Source, choose, write_guess, write_mixed_guess
-from sketchdnn.geometry import Circle, Line, Point, Sketch, SketchError
+from sketchdnn.geometry import Circle, Line, Point, Sketch
 
 runner = CliRunner()
 
@@ -39,7 +40,7 @@ def chunks(path: Path) -> list[bytes]:
 
 
 def cells_of(svg: Path) -> list[list[str]]:
-    """The strokes of each cell, without their colours."""
+    """The strokes of each cell, without their colors."""
     text = re.sub(r'(stroke|fill)="#\w+"', "", svg.read_text(encoding="utf-8"))
     groups = re.findall(r'<g fill="none" stroke-linecap="round">\n(.*?)\n</g>', text, re.DOTALL)
     return [group.splitlines() for group in groups]
@@ -102,7 +103,7 @@ def test_size_place_order_and_names_of_a_source_are_not_seen(tmp_path: Path) -> 
     assert len(a) == 6
 
 
-def test_colours_follow_no_order_of_the_source(tmp_path: Path) -> None:
+def test_colors_follow_no_order_of_the_source(tmp_path: Path) -> None:
     write_guess(tmp_path, Source("real", [RAYS] * 30), Source("drawn", [RAYS] * 30))
     for name in "ab":
         assert len({cell[0] for cell in cells_of(tmp_path / f"{name}.svg")}) > 3

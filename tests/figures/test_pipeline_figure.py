@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from sketchdnn.errors import SketchError
 from sketchdnn.figures import watch, write_pipeline
 from sketchdnn.generation import draw
-from sketchdnn.geometry import SketchError, normalise
+from sketchdnn.geometry import normalize
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
 
@@ -36,7 +37,7 @@ def test_one_walk_is_seen_from_noise_to_the_sketch_that_generate_draws_so(system
     drawn = list(draw(system, 2, seed=5, steps=20, size=2, sampler="corrected"))
     for sketch, drawing in zip(walk.sketches, drawn, strict=True):
         if drawing.attempts == 1:
-            assert normalise(sketch, 1.0)[0].primitives == drawing.sketch.primitives
+            assert normalize(sketch, 1.0)[0].primitives == drawing.sketch.primitives
     first, second = (write_pipeline(tmp_path / name, walk) for name in "ab")
     assert [path.name for path in first] == ["pipeline.png", "pipeline.svg"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

@@ -8,10 +8,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from sketchdnn.data.procedural import procedural
+from sketchdnn.errors import SketchError
 from sketchdnn.figures import Source, by_lot, find_failures, write_comparison, write_failures, write_teaser
 from sketchdnn.figures.failures import crossings, drawn_twice, open_ends
 from sketchdnn.figures.sheet import fitted, outline, window
-from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, SketchError
+from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
 
 CORNERS = [(-1.0, -0.5), (1.0, -0.5), (1.0, 0.5), (-1.0, 0.5)]
 PLATE = [Line(a, b) for a, b in zip(CORNERS, CORNERS[1:] + CORNERS[:1], strict=True)]

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from sketchdnn.formats import FormatError, convert, read, write
+from sketchdnn.errors import FormatError
 from sketchdnn.formats import atomic as atomic_module
-from sketchdnn.formats.atomic import clear_abandoned, replacing, temporary_folder
-from sketchdnn.formats.locks import one_run
+from sketchdnn.formats import convert, read, write
 from sketchdnn.geometry import Line, Sketch
+from sketchdnn.io import clear_abandoned, one_run, replacing, temporary_folder
 
 SKETCH = Sketch((Line((0, 0), (80, 0)),), units="mm")
 WRITER = """

@@ -23,7 +23,8 @@ import numpy as np
 import pytest
 
 from sketchdnn.cli import main
-from sketchdnn.formats import FORMATS, shown, write
+from sketchdnn.errors import display_path
+from sketchdnn.formats import FORMATS, write
 from sketchdnn.geometry import Line, Sketch
 
 LINE = Sketch((Line((0.0, 0.0), (12.5, 0.0)),), units="mm")
@@ -44,7 +45,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     def convert(source: Path, *targets: str) -> str:
         out = tmp_path / "results"
         out.mkdir(exist_ok=True)
-        start = f"sketchdnn: {shown(source)}: "
+        start = f"sketchdnn: {display_path(source)}: "
         stderr = ""
         for target in targets or ("out.jsonl",):
             monkeypatch.setattr(sys, "argv", ["sketchdnn", "convert", str(source), f"{out}/{target}"])

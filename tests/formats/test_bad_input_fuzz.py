@@ -25,8 +25,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sketchdnn.formats import FORMATS, FormatError, Reading, read, scan, write
-from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch, SketchError
+from sketchdnn.errors import FormatError, SketchError
+from sketchdnn.formats import FORMATS, Reading, read, scan, write
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
 PART = Sketch(
     (

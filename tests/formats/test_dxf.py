@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import assert_same, numbers, sketches
 
-from sketchdnn.formats import FormatError
+from sketchdnn.errors import FormatError
 from sketchdnn.formats.dxf import FORMAT
 from sketchdnn.geometry import MM_PER_UNIT, Circle, Line, Point, Sketch, arc_from_bulge
 
@@ -87,7 +87,7 @@ CODES = {1: "in", 2: "ft", 4: "mm", 5: "cm", 6: "m", 7: "km", 9: "mil", 10: "yd"
 
 @pytest.mark.parametrize("code", range(25))
 def test_units_by_their_codes(tmp_path: Path, code: int) -> None:
-    """A metre stays a metre, under whichever name; a unit that we do not know is none."""
+    """A meter stays a meter, under whichever name; a unit that we do not know is none."""
 
     def draw(document: Any, space: Any) -> None:
         document.units = code
@@ -102,7 +102,7 @@ def test_units_by_their_codes(tmp_path: Path, code: int) -> None:
     assert (sketch.units is None) == (code == 0)
     if code in CODES:
         assert sketch.units == CODES[code]
-    metres = {
+    meters = {
         3: 1609.344,
         8: 2.54e-8,
         11: 1e-10,
@@ -113,9 +113,9 @@ def test_units_by_their_codes(tmp_path: Path, code: int) -> None:
         18: 149597870700,
         21: 0.3048006096,
     }
-    if code in metres:
+    if code in meters:
         (line,) = sketch.in_units("m")
-        assert line.length == pytest.approx(metres[code])
+        assert line.length == pytest.approx(meters[code])
 
 
 def test_polylines_are_segments_and_arcs(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sketchdnn.formats import FormatError, gather
+from sketchdnn.errors import FormatError
+from sketchdnn.formats import gather
 from sketchdnn.formats.dxf import FORMAT, MAX_ENTITIES
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
 

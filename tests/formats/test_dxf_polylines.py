@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from outlines import backwards, d_shape, permuted, rectangle, slot, turned
 from strategies import numbers, sketches
 
+from sketchdnn.errors import SketchError
 from sketchdnn.formats import read, sketchgraphs, write
-from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive, Sketch, SketchError, bounds, profile
+from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive, Sketch, bounds, profile
 
 # A plate with a round corner, a slot in it, an island of an arc and its chord in that, a hole, an axis and a mark.
 PLATE = Sketch(
@@ -145,7 +146,7 @@ def test_loops_that_share_a_curve_stay_entities(tmp_path: Path) -> None:
 
 
 def test_an_arc_that_a_bulge_cannot_hold_stays_an_arc(tmp_path: Path) -> None:
-    """Its ends nearly meet: where its centre lies, two corners and a bulge could not say."""
+    """Its ends nearly meet: where its center lies, two corners and a bulge could not say."""
     arc = Arc((0.0, 0.0), 10.0, 0.0, TAU - 2e-6)
     almost = Sketch((arc, Line(arc.end, (20.0, 0.0)), Line((20.0, 0.0), arc.start)))
     document = drawn(almost, tmp_path / "almost.dxf")
@@ -156,8 +157,8 @@ def test_an_arc_that_a_bulge_cannot_hold_stays_an_arc(tmp_path: Path) -> None:
 def test_the_option_is_the_drawings_alone(tmp_path: Path) -> None:
     with pytest.raises(SketchError, match="'polylines' is an option of dxf, not of svg"):
         PLATE.save(tmp_path / "plate.svg", polylines=True)
-    with pytest.raises(SketchError, match="'colour' is an option of no format, not of dxf"):
-        PLATE.save(tmp_path / "plate.dxf", colour="red")
+    with pytest.raises(SketchError, match="'color' is an option of no format, not of dxf"):
+        PLATE.save(tmp_path / "plate.dxf", color="red")
     assert not list(tmp_path.iterdir())
 
 

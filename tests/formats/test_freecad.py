@@ -69,7 +69,7 @@ def test_real_sketches_come_back_with_their_constraints(real_data: Path, tmp_pat
         assert {**sketch.extra, "name": sketch.extra["id"]} == back.extra
 
 
-def test_sizes_are_millimetres(tmp_path: Path) -> None:
+def test_sizes_are_millimeters(tmp_path: Path) -> None:
     inches = Sketch(
         (Line((0, 0), (1, 0)),), (Constraint(T.LENGTH, (Ref(0),), 1.0), Constraint(T.ANGLE, (Ref(0),), 0.0)), "in"
     )

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sketchdnn.formats import FormatError, gather
+from sketchdnn.errors import FormatError
+from sketchdnn.formats import gather
 from sketchdnn.formats.freecad import FORMAT
 from sketchdnn.formats.freecad.file import MAX_BYTES
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch

@@ -14,8 +14,9 @@ from outlines import rectangle, slot
 from strategies import assert_same
 
 from sketchdnn.constraints import infer
+from sketchdnn.errors import SketchError
 from sketchdnn.formats import read, sketchgraphs, write
-from sketchdnn.geometry import Circle, Constraint, ConstraintType, Kind, Line, Point, Ref, Sketch, SketchError, bounds
+from sketchdnn.geometry import Circle, Constraint, ConstraintType, Kind, Line, Point, Ref, Sketch, bounds
 
 PLATE = Sketch(
     (

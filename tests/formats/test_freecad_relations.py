@@ -134,7 +134,7 @@ def test_half_of_a_demand_costs_the_single_ones() -> None:
 
 
 def test_tangents_that_share_a_point_are_not_redundant() -> None:
-    """A slot: by the distance from line to centre alone, all four would be."""
+    """A slot: by the distance from line to center alone, all four would be."""
     slot: list[Primitive] = [
         Line((0, 0), (2, 0)),
         Arc((2, 1), 1, -math.pi / 2, math.pi),

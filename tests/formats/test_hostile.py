@@ -27,7 +27,8 @@ import lz4.frame
 import numpy as np
 import pytest
 
-from sketchdnn.formats import FormatError, Skipped, gather, json_files, packed, read, scan, svg_elements
+from sketchdnn.errors import FormatError
+from sketchdnn.formats import Skipped, gather, json_files, packed, read, scan, svg_elements
 from sketchdnn.formats import dxf as dxf_files
 from sketchdnn.formats.freecad import notes
 from sketchdnn.formats.freecad.relation import At, Code, Relation

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from strategies import assert_same
 
-from sketchdnn.formats import FormatError, Skipped, format_of, gather, read
+from sketchdnn.errors import FormatError
+from sketchdnn.formats import Skipped, format_of, gather, read
 from sketchdnn.formats.hpsketch import FORMAT
 from sketchdnn.formats.records import read_record
-from sketchdnn.geometry import Arc, Circle, Line, Sketch, normalise
+from sketchdnn.geometry import Arc, Circle, Line, Sketch, normalize
 
 LOOP, END = (6,), (5,)
 SELECT = (10,)
@@ -65,7 +66,7 @@ def test_a_clockwise_arc_bulges_the_other_way(tmp_path: Path) -> None:
 def test_a_loop_at_the_origin_begins_a_new_sketch(tmp_path: Path) -> None:
     square = [LOOP, (0, 138, 128), (0, 138, 138), (0, 128, 128)]
     inside = [LOOP, (0, 131, 129), (0, 131, 131), (0, 129, 129)]
-    circle = [LOOP, (2, 176, 128, -1, -1, 47)]  # starts at (129, 128): centre and radius were rounded apart
+    circle = [LOOP, (2, 176, 128, -1, -1, 47)]  # starts at (129, 128): center and radius were rounded apart
     path = model(tmp_path / "m.h5", [*square, *inside, *circle, *square, END])
     assert [len(sketch) for sketch in sketches_of(path)] == [6, 1, 3]
 
@@ -150,8 +151,8 @@ def test_real_files_agree_with_the_open_corpus(real_data: Path) -> None:
         for line in corpus:
             if b'"hpsketch"' not in line[:40] or (theirs := read_record(line)).extra["id"][5:] not in ours:
                 continue
-            placed, _ = normalise(ours[theirs.extra["id"][5:]])
-            assert_same(normalise(theirs)[0], placed, 1e-4)
+            placed, _ = normalize(ours[theirs.extra["id"][5:]])
+            assert_same(normalize(theirs)[0], placed, 1e-4)
             assert theirs.extra["group"] == placed.extra["group"]
             compared += 1
             if compared == 60:

@@ -14,22 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import assert_same, sketches
 
-from sketchdnn.formats import FormatError, Skipped, gather, read, write
+from sketchdnn.errors import FormatError, SketchError
+from sketchdnn.formats import Skipped, gather, read, write
 from sketchdnn.formats import json_files as module
 from sketchdnn.formats.records import read_record, write_record
-from sketchdnn.geometry import (
-    EXTERNAL,
-    TAU,
-    Arc,
-    Constraint,
-    ConstraintType,
-    Line,
-    Part,
-    Point,
-    Ref,
-    Sketch,
-    SketchError,
-)
+from sketchdnn.geometry import EXTERNAL, TAU, Arc, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 from sketchdnn.geometry.constraints import PARTS_OF_KIND
 
 EXAMPLE = """{"primitives": [

@@ -44,7 +44,7 @@ RICH = Sketch(
         Constraint(T.OTHER, (Ref(4),), name="Pierce"),
     ),
     None,
-    {"id": "plate", "author": "me", "primitives": {"0": {"colour": "red"}}},
+    {"id": "plate", "author": "me", "primitives": {"0": {"color": "red"}}},
 )
 
 
@@ -79,7 +79,7 @@ def test_what_freecad_cannot_be_given_is_counted(tmp_path: Path, name: str) -> N
         f"{OFF}: it follows from the others": 1,
         "a constraint only noted in the file: it refers to something outside the sketch": 1,
         "a constraint only noted in the file: FreeCAD has no such constraint for what it refers to": 1,
-        "a sketch without units, taken to be in millimetres": 1,
+        "a sketch without units, taken to be in millimeters": 1,
     }
 
 
@@ -92,7 +92,7 @@ def test_what_freecad_cannot_be_given_is_counted(tmp_path: Path, name: str) -> N
             "out.py",
             "cadquery",
             {"a constraint": 5, "a name or other key of a sketch": 2, "construction geometry": 1, "a point": 1},
-            {"a sketch without units, taken to be in millimetres": 1},
+            {"a sketch without units, taken to be in millimeters": 1},
         ),
         (
             "out.npy",
@@ -101,7 +101,7 @@ def test_what_freecad_cannot_be_given_is_counted(tmp_path: Path, name: str) -> N
                 "a name or other key of a sketch": 2,
                 "a constraint's parameter that is neither a number, a word nor a flag": 1,
             },
-            {"a sketch without units, taken to be in metres": 1},
+            {"a sketch without units, taken to be in meters": 1},
         ),
         (
             "out.onshape.json",
@@ -111,7 +111,7 @@ def test_what_freecad_cannot_be_given_is_counted(tmp_path: Path, name: str) -> N
                 "a constraint's parameter that is neither a number, a word nor a flag": 1,
             },
             {
-                "a sketch without units, taken to be in metres": 1,
+                "a sketch without units, taken to be in meters": 1,
                 "a reference to something outside the sketch, written as an empty query": 1,
             },
         ),

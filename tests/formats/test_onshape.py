@@ -19,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import assert_same
 
+from sketchdnn.errors import FormatError
 from sketchdnn.formats import onshape, sketchgraphs
-from sketchdnn.formats.found import FormatError, Found, Reading, Skipped, gather
+from sketchdnn.formats.found import Found, Reading, Skipped, gather
 from sketchdnn.formats.registry import read
 from sketchdnn.geometry import (
     EXTERNAL,
@@ -165,12 +166,12 @@ class TestMeaning:
         assert list(one.constraints) == [expected for _, expected in cases]
 
     @pytest.mark.parametrize(
-        ("text", "metres"),
+        ("text", "meters"),
         [("12 mm", 0.012), ("7*millimeter", 0.007), (".5 in", 0.0127), ("2*ft", 0.6096), ("1e1 cm", 0.1), ("3 m", 3)],
     )
-    def test_lengths(self, tmp_path: Path, text: str, metres: float) -> None:
+    def test_lengths(self, tmp_path: Path, text: str, meters: float) -> None:
         one = only(tmp_path, [sketch([circle("c")], [constraint("DIAMETER", localFirst="c", length=text)])])
-        assert one.constraints[0].value == metres
+        assert one.constraints[0].value == meters
 
     def test_what_is_no_primitive_is_counted(self, tmp_path: Path) -> None:
         others = [
@@ -420,8 +421,8 @@ def test_an_archive_cut_short_is_never_taken_for_a_whole_one(tmp_path: Path) -> 
 
 def test_recognition(real_data: Path, tmp_path: Path) -> None:
     text = _small_member(real_data / "sketchgraphs" / "onshape_json.tar.xz")
-    recognises = onshape.FORMAT.recognises
-    assert recognises(tmp_path / "a.json", text[:4096])
-    assert recognises(tmp_path / "a.json", json.dumps([sketch([point("p")])]).encode())
-    assert not recognises(tmp_path / "a.json", b'{"primitives": [{"type": "point", "at": [0, 1]}], "constraints": []}')
-    assert not recognises(tmp_path / "a.txt", text[:4096])
+    recognizes = onshape.FORMAT.recognizes
+    assert recognizes(tmp_path / "a.json", text[:4096])
+    assert recognizes(tmp_path / "a.json", json.dumps([sketch([point("p")])]).encode())
+    assert not recognizes(tmp_path / "a.json", b'{"primitives": [{"type": "point", "at": [0, 1]}], "constraints": []}')
+    assert not recognizes(tmp_path / "a.txt", text[:4096])

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import assert_same, assert_same_constraints, constraints_on, sketches
 
-from sketchdnn.formats import FormatError, format_of, gather, onshape, read, sketchgraphs, write
+from sketchdnn.errors import FormatError
+from sketchdnn.formats import format_of, gather, onshape, read, sketchgraphs, write
 from sketchdnn.formats.onshape_features import feature_of
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
@@ -70,8 +71,8 @@ def test_many_are_features_of_one_file(tmp_path_factory: pytest.TempPathFactory,
 
 def test_every_form_of_constraint_survives(tmp_path: Path) -> None:
     for form in all_forms():
-        in_metres = form.in_units("m")
-        assert_same_constraints(in_metres, trip(in_metres, tmp_path / "form.onshape.json"), 1e-15)
+        in_meters = form.in_units("m")
+        assert_same_constraints(in_meters, trip(in_meters, tmp_path / "form.onshape.json"), 1e-15)
 
 
 def test_the_file_is_the_body_of_a_call(tmp_path: Path) -> None:

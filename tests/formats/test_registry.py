@@ -19,10 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import assert_same, sketches
 
+from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats import (
     FORMATS,
     Format,
-    FormatError,
     Found,
     Skipped,
     containers,
@@ -33,7 +33,7 @@ from sketchdnn.formats import (
     write,
     writer_of,
 )
-from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, SketchError
+from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
 
 PART = Sketch(
     (Line((0.0, 0.0), (30.0, 0.0)), Arc((30.0, 10.0), 10.0, -1.5, 3.0), Circle((5.0, 5.0), 2.0), Point((1.0, 2.0))),
@@ -216,7 +216,7 @@ def _failing(error: Exception) -> Format:
         yield PART
         raise error
 
-    return Format("failing", (".fail",), holds_many=True, recognises=lambda path, head: True, read=fail)
+    return Format("failing", (".fail",), holds_many=True, recognizes=lambda path, head: True, read=fail)
 
 
 @pytest.mark.parametrize(

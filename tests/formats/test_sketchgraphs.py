@@ -283,15 +283,15 @@ class TestConstraints:
         assert isinstance(sketch, Sketch)
         assert not sketch.constraints
 
-    def test_a_reference_to_the_centre_of_a_line_is_damage(self, tmp_path: Path) -> None:
+    def test_a_reference_to_the_center_of_a_line_is_damage(self, tmp_path: Path) -> None:
         ops = [START, slice(1, LINE), slice(103, {}), slice(101, (2, 1), {}), slice(0, (2, 0), {}), STOP]
         skipped, _ = read(write_ops(tmp_path / "a.npy", ops))
         assert skipped == Skipped("a damaged constraint")
 
 
-def test_the_format_is_recognised() -> None:
-    assert FORMAT.recognises(Path("a.npy"), b"\x93NUMPY\x01\x00")
-    assert not FORMAT.recognises(Path("a.npy"), b"PK\x03\x04")
+def test_the_format_is_recognized() -> None:
+    assert FORMAT.recognizes(Path("a.npy"), b"\x93NUMPY\x01\x00")
+    assert not FORMAT.recognizes(Path("a.npy"), b"PK\x03\x04")
 
 
 def test_entity_types_have_the_codes_of_the_official_enumeration() -> None:

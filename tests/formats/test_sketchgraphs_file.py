@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sketchdnn.formats.found import FormatError, Skipped, gather
+from sketchdnn.errors import FormatError
+from sketchdnn.formats.found import Skipped, gather
 from sketchdnn.formats.sketchgraphs import count, read, read_table, write
 from sketchdnn.formats.sketchgraphs.container import open_sequences
 from sketchdnn.formats.sketchgraphs.pickling import dump_ops

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import constraints_on, sketches
 
+from sketchdnn.errors import FormatError
 from sketchdnn.formats import registry
-from sketchdnn.formats.found import FormatError, gather
+from sketchdnn.formats.found import gather
 from sketchdnn.formats.sketchgraphs import read, write
 from sketchdnn.formats.sketchgraphs.container import open_sequences
 from sketchdnn.formats.sketchgraphs.ops import load_ops

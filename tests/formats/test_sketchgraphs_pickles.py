@@ -19,7 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sketchdnn.formats.found import FormatError, Skipped
+from sketchdnn.errors import FormatError
+from sketchdnn.formats.found import Skipped
 from sketchdnn.formats.sketchgraphs import read, read_table, write
 from sketchdnn.formats.sketchgraphs.notes import apart
 from sketchdnn.formats.sketchgraphs.ops import (

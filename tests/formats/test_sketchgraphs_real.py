@@ -99,7 +99,7 @@ def is_arc(sketch: Sketch, ref: Ref) -> bool:
     return ref.primitive is not None and isinstance(sketch.primitives[ref.primitive], Arc)
 
 
-def test_arcs_lie_on_the_side_where_their_neighbours_are_tangent(reading: Reading) -> None:
+def test_arcs_lie_on_the_side_where_their_neighbors_are_tangent(reading: Reading) -> None:
     """Where an arc meets a line it is tangent to, it goes on as the line came; on the other side it would turn back."""
     smooth = Counter(
         is_smooth

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import assert_same, assert_same_constraints, constraints_on, sketches
 
+from sketchdnn.errors import GeometryError
 from sketchdnn.formats import registry
 from sketchdnn.formats.found import gather
 from sketchdnn.formats.sketchgraphs import count, read, read_table, write
@@ -21,19 +22,7 @@ from sketchdnn.formats.sketchgraphs.container import open_sequences
 from sketchdnn.formats.sketchgraphs.ops import load_ops
 from sketchdnn.formats.sketchgraphs.pickling import dump_ops
 from sketchdnn.formats.sketchgraphs.sketches import ops_of
-from sketchdnn.geometry import (
-    EXTERNAL,
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    GeometryError,
-    Line,
-    Part,
-    Point,
-    Ref,
-    Sketch,
-)
+from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 from sketchdnn.geometry.table import to_table
 
 T = ConstraintType
@@ -59,10 +48,10 @@ class TestWriting:
         assert not reading.skipped
         assert len(reading) == len(originals) == count(path)
         for original, found in zip(originals, reading, strict=True):
-            in_metres = original.in_units("m")
-            assert_same(in_metres, found, 1e-12)
+            in_meters = original.in_units("m")
+            assert_same(in_meters, found, 1e-12)
             # Written behind the last node that each refers to; an angle is written in degrees.
-            assert_same_constraints(in_metres, found, 1e-15, ordered=False)
+            assert_same_constraints(in_meters, found, 1e-15, ordered=False)
 
     def test_every_angle_survives_degrees_to_rounding(self, tmp_path: Path) -> None:
         """Numbers of degrees come back exactly. Some radians are those of no number of degrees: these are rounded."""
@@ -137,7 +126,7 @@ class TestWriting:
         assert seen == 2
         assert nodes == 7
 
-    def test_no_units_are_metres(self, tmp_path: Path) -> None:
+    def test_no_units_are_meters(self, tmp_path: Path) -> None:
         write([Sketch((Circle((0, 0), 1),))], tmp_path / "a.npy")
         assert only(tmp_path / "a.npy").primitives == (Circle((0, 0), 1),)
 

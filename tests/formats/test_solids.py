@@ -20,12 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outlines import backwards, d_shape, permuted, rectangle, slot, turned
 
-from sketchdnn.formats import FormatError, convert, read, write
-from sketchdnn.formats.found import UnfitError
+from sketchdnn.errors import FormatError, SketchError, UnfitError
+from sketchdnn.formats import convert, read, write
 from sketchdnn.formats.solids import files
 from sketchdnn.formats.solids.regions import extrusion
 from sketchdnn.formats.solids.scripts import build123d_script, cadquery_script
-from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, SketchError, profile
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, profile
 
 # A plate with a slot in it, an island of an arc and its chord in that, a ring beside it; an axis and a mark.
 NESTED = Sketch(
@@ -70,7 +70,7 @@ class TestRegions:
         assert [len(region.holes) for region in what.regions] == [1, 0, 1]
         assert what.area == pytest.approx(AREA)
 
-    def test_a_sketch_is_measured_in_millimetres(self) -> None:
+    def test_a_sketch_is_measured_in_millimeters(self) -> None:
         inch = Sketch((Circle((0.0, 0.0), 1.0),), units="in")
         assert extrusion(inch, 5.0, Path("x")).area == pytest.approx(math.pi * 25.4**2)
 
@@ -108,7 +108,7 @@ class TestRegions:
 
     @pytest.mark.parametrize("height", [0, -1, math.inf, math.nan])
     def test_a_height_that_is_none(self, tmp_path: Path, height: float) -> None:
-        with pytest.raises(SketchError, match="a height is a number of millimetres above 0"):
+        with pytest.raises(SketchError, match="a height is a number of millimeters above 0"):
             NESTED.save(tmp_path / "part.py", height=height)
 
 

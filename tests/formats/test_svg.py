@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import assert_same, numbers, sketches
 
-from sketchdnn.formats import DEFAULT_READING, FormatError, Reading, ReadOptions, read, write
+from sketchdnn.errors import FormatError
+from sketchdnn.formats import DEFAULT_READING, Reading, ReadOptions, read, write
 from sketchdnn.formats.svg import to_svg
 from sketchdnn.geometry import MM_PER_UNIT, TAU, Arc, Circle, Line, Point, Sketch, bounds
 

@@ -15,25 +15,13 @@ from hypothesis import given, settings
 from strategies import sketches
 
 from sketchdnn import SketchDNN
+from sketchdnn.errors import SketchError
 from sketchdnn.generation.choices import kinds_beside
 from sketchdnn.generation.complete import check_part, complete
 from sketchdnn.generation.frames import choose_frame, into_frame
 from sketchdnn.generation.rows import rows_of
 from sketchdnn.generation.walks import COLLAPSED, RESAMPLES, SAME, Finished, Walk, finished, given_of, packed, unpacked
-from sketchdnn.geometry import (
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    Kind,
-    Line,
-    Point,
-    Ref,
-    Sketch,
-    SketchError,
-    bounds,
-    overlaps,
-)
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Kind, Line, Point, Ref, Sketch, bounds, overlaps
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import SketchBatch, decode
 from sketchdnn.representation.layout import MAX_PRIMITIVES, NONE

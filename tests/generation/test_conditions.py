@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from small_systems import small_system
 
+from sketchdnn.errors import SketchError
 from sketchdnn.generation.conditions import NO_CONDITIONS, Conditions, check_conditions, trained_for
-from sketchdnn.geometry import Kind, SketchError
+from sketchdnn.geometry import Kind
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from sketchdnn.bench.api import are_alike, count_alike
+from sketchdnn.errors import SketchError
 from sketchdnn.generation import Conditions, draw
 from sketchdnn.generation.engine import (
     CHUNK,
@@ -21,7 +22,6 @@ from sketchdnn.generation.engine import (
     compiled,
     precision,
 )
-from sketchdnn.geometry import SketchError
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.systems import System, from_pretrained, load_preset
 from sketchdnn.systems.sketchdnn import SketchDNN
@@ -53,11 +53,11 @@ def in_any_company(system: System, steps: int) -> None:
     assert len({decoded.sketch for decoded in together.values()}) == len(asks)
 
 
-def test_neither_place_nor_neighbours_matter(system: System) -> None:
+def test_neither_place_nor_neighbors_matter(system: System) -> None:
     in_any_company(system, steps=6)
 
 
-def test_neither_place_nor_neighbours_matter_to_the_bundled_model() -> None:
+def test_neither_place_nor_neighbors_matter_to_the_bundled_model() -> None:
     in_any_company(from_pretrained(), steps=2)
 
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import sketches
 
+from sketchdnn.errors import SketchError
 from sketchdnn.generation.frames import MOST_ROOM, ROOMS, check_room, choose_frame, into_frame
-from sketchdnn.geometry import Line, Sketch, SketchError, bounds
+from sketchdnn.geometry import Line, Sketch, bounds
 
 UNIFORM = st.floats(0, 1, exclude_max=True)
 ROOM = st.floats(1, MOST_ROOM)
@@ -26,7 +27,7 @@ def test_a_part_lies_inside_its_frame_and_has_the_room_it_was_promised(
     # Seen from the frame: the larger side of the part is 2/room, and nothing of it sticks out.
     width, height = (side / frame.scale for side in (box.width, box.height))
     assert max(width, height) == pytest.approx(2 / room)
-    middle = [(at - centre) / frame.scale for at, centre in zip(box.center, frame.center, strict=True)]
+    middle = [(at - center) / frame.scale for at, center in zip(box.center, frame.center, strict=True)]
     assert abs(middle[0]) + width / 2 <= 1 + 1e-6
     assert abs(middle[1]) + height / 2 <= 1 + 1e-6
 

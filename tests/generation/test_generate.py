@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from sketchdnn import SketchDNN
+from sketchdnn.errors import SketchError
 from sketchdnn.generation import draw
 from sketchdnn.generation.conditions import ATTEMPTS, Conditions
 from sketchdnn.generation.generate import CHUNK
 from sketchdnn.generation.keep import shortfall, sketch_key
 from sketchdnn.generation.score import score
-from sketchdnn.geometry import SketchError, bounds
+from sketchdnn.geometry import bounds
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.layout import NONE, NUM_KINDS

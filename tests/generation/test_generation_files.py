@@ -21,7 +21,7 @@ import pytest
 from strategies import assert_same
 
 from sketchdnn import read
-from sketchdnn.formats import FormatError
+from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.generation import Drawing, write_sketches
 from sketchdnn.generation import files as files_room
 from sketchdnn.generation.files import Written, check_not_replaced
@@ -29,7 +29,7 @@ from sketchdnn.generation.manifest import Spool, entries
 from sketchdnn.generation.page import Card, gallery_page
 from sketchdnn.generation.repairs import Repairs
 from sketchdnn.generation.share import Share
-from sketchdnn.geometry import Circle, Line, Sketch, SketchError
+from sketchdnn.geometry import Circle, Line, Sketch
 
 SKETCH = Sketch((Line((0, 0), (80, 0)), Line((80, 0), (0, 60)), Circle((40, 20), 5, True)), units="mm")
 BESIDE = ["gallery.html", "gallery.png", "manifest.json"]

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from sketchdnn.data.procedural import procedural
+from sketchdnn.errors import SketchError
 from sketchdnn.generation import draw
 from sketchdnn.generation.conditions import Conditions
 from sketchdnn.generation.like import draw_like
 from sketchdnn.generation.walks import check_way
-from sketchdnn.geometry import SketchError
 from sketchdnn.systems import SYSTEMS, System, load_preset
 
 

@@ -14,7 +14,7 @@ from sketchdnn.generation.closed import CLOSE
 from sketchdnn.generation.conditions import NO_CONDITIONS, Conditions
 from sketchdnn.generation.keep import Keeper, shortfall, sketch_key
 from sketchdnn.generation.score import score
-from sketchdnn.geometry import Circle, Kind, Line, Point, Primitive, Sketch, normalise
+from sketchdnn.geometry import Circle, Kind, Line, Point, Primitive, Sketch, normalize
 from sketchdnn.representation import encode
 from sketchdnn.systems import known_of
 
@@ -120,7 +120,7 @@ def test_the_closer_one_has_the_smaller_distance() -> None:
 
 @given(sketches(max_size=8), st.integers(-9, 9))
 def test_the_same_drawing_has_the_same_key_at_any_size_and_in_any_order(one: Sketch, power: int) -> None:
-    small, _ = normalise(one)
+    small, _ = normalize(one)
     # Powers of two, since any other size may round a number into the next cell.
     assert sketch_key(small) == sketch_key(small.moved(2.0**power))
     assert sketch_key(small) == sketch_key(Sketch(tuple(reversed(small.primitives))))

@@ -9,11 +9,12 @@ import torch
 from small_systems import small_system
 from strategies import numbers
 
+from sketchdnn.errors import SketchError
 from sketchdnn.generation.conditions import Conditions
 from sketchdnn.generation.engine import CHUNK, batch_size
 from sketchdnn.generation.generate import draw
 from sketchdnn.generation.like import draw_like, start_like
-from sketchdnn.geometry import Circle, Kind, Line, Sketch, SketchError
+from sketchdnn.geometry import Circle, Kind, Line, Sketch
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems.sketchdnn import SketchDNN
 

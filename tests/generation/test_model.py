@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from sketchdnn import SketchDNN
-from sketchdnn.geometry import Kind, Sketch, SketchError, bounds
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Kind, Sketch, bounds
 from sketchdnn.systems import load_preset
 
 

@@ -11,7 +11,7 @@ from sketchdnn.diffusion.walk import Progress
 from sketchdnn.generation import draw
 from sketchdnn.generation.engine import Ask
 from sketchdnn.generation.record import Recorder, certain, superposed
-from sketchdnn.geometry import Kind, Sketch, normalise
+from sketchdnn.geometry import Kind, Sketch, normalize
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
@@ -51,7 +51,7 @@ def test_the_last_moment_is_the_sketch(name: str) -> None:
         assert times[-1] == 0
         assert 1 <= len(times) <= 4  # who draws tokens may be done at once
         last = Sketch(tuple(item.primitive for item in drawing.frames[-1].likely()))
-        assert normalise(last, 1.0)[0].primitives == drawing.sketch.primitives
+        assert normalize(last, 1.0)[0].primitives == drawing.sketch.primitives
 
 
 def test_there_are_no_more_moments_than_steps() -> None:

@@ -14,11 +14,11 @@ from PIL import Image, ImageSequence
 from random_batches import normal_batch
 from small_systems import small_system
 
+from sketchdnn.errors import SketchError
 from sketchdnn.generation import Drawing, draw, write_sketches
 from sketchdnn.generation import trajectory as trajectory_room
 from sketchdnn.generation.record import Moment
 from sketchdnn.generation.trajectory import Film, animated_gif, animated_svg, film, strip, write_trajectory
-from sketchdnn.geometry import SketchError
 from sketchdnn.render import Style, strokes
 from sketchdnn.render.raster import painted
 from sketchdnn.representation.batch import SketchBatch

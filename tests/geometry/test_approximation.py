@@ -9,18 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from sketchdnn.geometry import (
-    TAU,
-    Arc,
-    Bezier,
-    EllipticArc,
-    GeometryError,
-    Line,
-    ParametricCurve,
-    Vec,
-    approximate,
-    quadratic_bezier,
-)
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import TAU, Arc, Bezier, EllipticArc, Line, ParametricCurve, Vec, approximate, quadratic_bezier
 
 
 def some_curves(count: int) -> Iterator[ParametricCurve]:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import (
     TAU,
     Arc,
-    GeometryError,
     arc_from_angles,
     arc_from_bulge,
     arc_from_points,
@@ -23,7 +23,7 @@ from sketchdnn.geometry import (
     signed_radius,
 )
 
-# Minor and major arcs, semicircles and their neighbours, and sweeps close to nothing and to a full turn.
+# Minor and major arcs, semicircles and their neighbors, and sweeps close to nothing and to a full turn.
 SWEEPS = st.one_of(
     st.floats(1e-3, TAU - 1e-3),
     st.sampled_from([math.pi / 2, math.pi, 3 * math.pi / 2]),
@@ -111,7 +111,7 @@ def test_the_signed_radius_is_good_to_1e_7_at_a_semicircle(off: float, arc: Arc)
 @given(arc=ARCS)
 @example(arc=SEMICIRCLE)
 def test_arcs_survive_three_points(form: Form, arc: Arc) -> None:
-    assume(1e-3 < arc.sweep < TAU - 1e-4)  # flatter than that, three points tell little about the centre
+    assume(1e-3 < arc.sweep < TAU - 1e-4)  # flatter than that, three points tell little about the center
     back = form(arc)
     assert astray(arc, back) <= 1e-9
     assert back.construction == arc.construction

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import primitives, sketches
 
-from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Point, Primitive, Sketch, bounds, tessellate
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, bounds, tessellate
 from sketchdnn.geometry.bounds import table_bounds
 from sketchdnn.geometry.table import to_table
 
@@ -44,7 +45,7 @@ def test_full_turns_in_an_angle_do_not_matter(turns: int) -> None:
     assert (*bounds([arc]).low, *bounds([arc]).high) == pytest.approx((*plain.low, *plain.high))
 
 
-def test_sides_and_centre() -> None:
+def test_sides_and_center() -> None:
     box = bounds([Line((1, 2), (4, 3)), Circle((2, 2), 1)])
     assert (box.low, box.high) == ((1, 1), (4, 3))
     assert (box.width, box.height, box.size, box.center) == (3, 2, 3, (2.5, 2))

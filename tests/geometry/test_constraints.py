@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, GeometryError, Part, Ref
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Part, Ref
 from sketchdnn.geometry.constraints import LENGTHS, OUTSIDE
 
 

@@ -9,17 +9,8 @@ from collections import Counter
 import pytest
 from outlines import backwards, d_shape, drawn_area, permuted, polygon, rectangle, slot, turned
 
-from sketchdnn.geometry import (
-    TAU,
-    Arc,
-    Circle,
-    GeometryError,
-    Line,
-    Point,
-    Primitive,
-    Sketch,
-    profile,
-)
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Sketch, profile
 
 PI = math.pi
 
@@ -185,7 +176,7 @@ def test_loops_that_share_a_corner_nest() -> None:
 @pytest.mark.parametrize("tilt", [-1e-5, 0, 1e-5])
 @pytest.mark.parametrize("angle", [0, 1, 2, 4])
 def test_curves_that_leave_a_branch_side_by_side_are_told_apart_by_how_they_bend(tilt: float, angle: float) -> None:
-    """Even where rounding has tilted the one in the middle across a neighbour."""
+    """Even where rounding has tilted the one in the middle across a neighbor."""
     tip = (2, tilt)
     items = [Line((0, 0), tip), Arc((0, 1), 1, -PI / 2, PI / 2), Arc((0, -1), 1, 0, PI / 2)]
     items += [Line((1, 1), tip), Line((1, -1), tip)]

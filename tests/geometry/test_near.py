@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import primitives
 
-from sketchdnn.geometry import GeometryError, Line, Primitive, near, tessellate
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Line, Primitive, near, tessellate
 from sketchdnn.geometry.bounds import row_bounds
 from sketchdnn.geometry.table import to_table
 

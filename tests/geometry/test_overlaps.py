@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from outlines import backwards, permuted, rectangle, turned
 from strategies import primitives, sketches
 
-from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Overlap, Point, Primitive, Sketch, overlaps
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Arc, Circle, Line, Overlap, Point, Primitive, Sketch, overlaps
 from sketchdnn.geometry.overlaps import Extent
 
 DUPLICATE, CONTAINED, PARTIAL = Extent.DUPLICATE, Extent.CONTAINED, Extent.PARTIAL

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from strategies import arcs, primitives
 
-from sketchdnn.geometry import TAU, Arc, Circle, GeometryError, Kind, Line, Point, Primitive, SketchError
+from sketchdnn.errors import GeometryError, SketchError
+from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive
 
 NAN, INF = math.nan, math.inf
 
@@ -80,7 +81,7 @@ def test_an_arc_keeps_its_radius_and_runs_counter_clockwise(arc: Arc) -> None:
     for fraction in (0, 0.25, 0.5, 0.75, 1):
         assert math.dist(arc.at(fraction), arc.center) == pytest.approx(arc.radius)
     assert (arc.start, arc.mid, arc.end) == (arc.at(0), arc.at(0.5), arc.at(1))
-    # A hundred small chords add up to the arc's length, each of them turning left about the centre.
+    # A hundred small chords add up to the arc's length, each of them turning left about the center.
     places = [arc.at(k / 100) for k in range(101)]
     assert sum(map(math.dist, places, places[1:])) == pytest.approx(arc.length, rel=1e-3)
     cx, cy = arc.center

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import assert_same, sketches
 
+from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.formats import read
 from sketchdnn.geometry import (
     EXTERNAL,
@@ -18,13 +19,11 @@ from sketchdnn.geometry import (
     Circle,
     Constraint,
     ConstraintType,
-    GeometryError,
     Line,
     Part,
     Point,
     Ref,
     Sketch,
-    SketchError,
 )
 
 PLATE = Sketch(

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import primitives
 
-from sketchdnn.geometry import GeometryError, Line, Primitive
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Line, Primitive
 from sketchdnn.geometry.table import from_table, to_table
 
 CORPORA = st.lists(st.lists(primitives, max_size=6), max_size=8)

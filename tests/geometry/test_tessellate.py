@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import arcs, circles, lines, points
 
-from sketchdnn.geometry import Arc, Circle, GeometryError, Line, Point, tessellate
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Arc, Circle, Line, Point, tessellate
 
 TOLERANCES = st.floats(1e-5, 2.0)
 

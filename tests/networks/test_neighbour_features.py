@@ -54,7 +54,7 @@ def test_an_end_is_told_the_way_to_the_end_that_is_near() -> None:
     assert to_ends(told, 0, 1).abs().max() == 0  # alone
 
 
-def test_its_own_other_end_is_no_neighbour_but_may_be_level_with_it() -> None:
+def test_its_own_other_end_is_no_neighbor_but_may_be_level_with_it() -> None:
     told = neighbours(sketch((Kind.LINE, [0, 0, 0.5, 0.1])))
     assert to_ends(told, 0, 0).abs().max() == 0
     for scale, found in zip(SCALES, along(told, 0, 0, axis=1), strict=True):
@@ -86,7 +86,7 @@ def test_circles_have_no_ends_to_meet_but_places_and_radii() -> None:
     assert of_radius(circles, 2)[:, 1].min() >= 0
 
 
-def test_empty_rows_are_nobodys_neighbours() -> None:
+def test_empty_rows_are_nobodys_neighbors() -> None:
     one = sketch((Kind.LINE, [0, 0, 1, 1]))
     assert neighbours(one)[0, 1:, : 2 * PER_PLACE].reshape(15, 2, PER_PLACE)[..., :OF_END].abs().max() > 0  # they see
     assert to_ends(neighbours(one), 0, 0).abs().max() == 0  # but are not seen

@@ -61,13 +61,13 @@ def test_the_order_of_rows_is_told() -> None:
 def test_it_learns_to_give_back_what_it_was_given() -> None:
     """A few sketches by heart: from parameters that say nothing to ones within a few hundredths."""
     vae, x0, t = made(), clean_batch(4, seed=3), torch.ones(4, dtype=torch.long)
-    optimiser = torch.optim.Adam(vae.parameters(), lr=3e-3)
+    optimizer = torch.optim.Adam(vae.parameters(), lr=3e-3)
     losses = []
     for _ in range(200):
         loss = paper_loss(vae.decode(vae.encode(x0).mean), x0, t, mse_boost=16.0)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         torch.autograd.backward(loss.total)
-        optimiser.step()
+        optimizer.step()
         losses.append((float(loss.params.detach()) / 16, float(loss.kind.detach())))
     assert losses[-1][0] < 0.1 * losses[0][0]
     assert losses[-1][1] < 0.1
@@ -76,14 +76,14 @@ def test_it_learns_to_give_back_what_it_was_given() -> None:
 def test_it_learns_from_sketches_that_it_sees_once() -> None:
     """Not by heart: the numbers of a row must find their way through the latent, and soon."""
     vae, t = made(), torch.ones(32, dtype=torch.long)
-    optimiser = torch.optim.Adam(vae.parameters(), lr=3e-3)
+    optimizer = torch.optim.Adam(vae.parameters(), lr=3e-3)
     errors = []
     for step in range(160):
         x0 = clean_batch(32, seed=step)
         loss = paper_loss(vae.decode(vae.encode(x0).mean), x0, t, mse_boost=16.0)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         torch.autograd.backward(loss.total)
-        optimiser.step()
+        optimizer.step()
         errors.append(float(loss.params.detach()))
     assert sum(errors[-10:]) < 0.5 * sum(errors[:10])
 

@@ -40,13 +40,13 @@ def lab(rgb: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("color", PALETTE)
-def test_every_colour_stands_out_from_white(color: str) -> None:
+def test_every_color_stands_out_from_white(color: str) -> None:
     luminance = float(linear(color) @ [0.2126, 0.7152, 0.0722])
     assert 1.05 / (luminance + 0.05) >= 3  # what WCAG 2 asks of graphics
 
 
 @pytest.mark.parametrize("eye", EYES)
-def test_neighbouring_colours_differ_to_every_eye(eye: str) -> None:
+def test_neighboring_colors_differ_to_every_eye(eye: str) -> None:
     seen = [lab(EYES[eye] @ linear(color)) for color in PALETTE]
     for a, b in itertools.pairwise([*seen, seen[0]]):
         assert np.linalg.norm(a - b) > 20
@@ -98,7 +98,7 @@ def test_every_primitive_is_one_stroke_points_last_construction_first(sketch: Sk
     assert all((s.dash is not None) == (r == 0) for s, r in zip(drawn, rank, strict=True))
 
 
-def test_consecutive_primitives_have_different_colours() -> None:
+def test_consecutive_primitives_have_different_colors() -> None:
     sketch = Sketch(tuple(Circle((i, 0), 1) for i in range(25)))
     colors = [s.color for s in strokes(sketch, frame(sketch, 200, 200, Style()), Style())]
     assert all(a != b for a, b in itertools.pairwise(colors))

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import sketches
 
-from sketchdnn.geometry import Circle, Line, Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.render import gallery_html, gallery_png, gallery_svg, png
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,4 +1,4 @@
-"""Pictures as a GIF: all of them, for as long as was asked, over and over, in colours close to their own."""
+"""Pictures as a GIF: all of them, for as long as was asked, over and over, in colors close to their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture with constraints: colours by freedom, signs with names, a legend; pixels and vectors alike."""
+"""A picture with constraints: colors by freedom, signs with names, a legend; pixels and vectors alike."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_any_constraints_make_well_formed_vectors(sketch: Sketch) -> None:
             assert re.fullmatch(r"-?[\d.]+", element.attrib.get(name, "0"))
 
 
-def test_primitives_have_the_colour_of_their_freedom() -> None:
+def test_primitives_have_the_color_of_their_freedom() -> None:
     root = ET.fromstring(svg(SKETCH, 400, notes=NOTES))
     group = root.find(f"{SVG}g")
     assert group is not None

@@ -41,7 +41,7 @@ def test_the_likelier_has_more_ink_and_lies_on_top(tenths: list[int]) -> None:
     assert darkness[-1] <= ink(STYLE.palette[0])
 
 
-def test_a_row_keeps_its_colour_whatever_it_is_read_as() -> None:
+def test_a_row_keeps_its_color_whatever_it_is_read_as() -> None:
     items = [Likely(Line((0, 0), (1, 0)), 0.5, 3), Likely(Circle((0, 0), 1), 0.5, 3), Likely(Circle((0, 0), 2), 0.5, 4)]
     line, circle, other = superposed_strokes(items, VIEW, STYLE)
     assert line.color == circle.color != other.color

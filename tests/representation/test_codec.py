@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import sketches
 
-from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Sketch, normalise
+from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Sketch, normalize
 from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import Compact, Decoded, SketchBatch, decode, encode, encode_table, expand, relevant
 from sketchdnn.representation import decoding as why
@@ -30,7 +30,7 @@ def composite(rows: Compact, arc_scalar: ArcScalar = "signed_radius", **options:
 
 
 def assert_close(original: Sketch, back: Sketch, tolerance: float) -> None:
-    """What is drawn agrees: the ends and middles of arcs, not their distant centres."""
+    """What is drawn agrees: the ends and middles of arcs, not their distant centers."""
     for p, q in zip(original, back, strict=True):
         assert (p.kind, p.construction) == (q.kind, q.construction)
         match p, q:
@@ -48,7 +48,7 @@ def assert_close(original: Sketch, back: Sketch, tolerance: float) -> None:
 @pytest.mark.parametrize("arc_scalar", SCALARS)
 @given(sketch=sketches(max_size=MAX_PRIMITIVES))
 def test_round_trip(arc_scalar: ArcScalar, sketch: Sketch) -> None:
-    placed, _ = normalise(sketch)
+    placed, _ = normalize(sketch)
     rows = encode_table(to_table([placed]))
     if collapsed(rows).any():
         return
@@ -60,7 +60,7 @@ def test_round_trip(arc_scalar: ArcScalar, sketch: Sketch) -> None:
 
 @pytest.mark.parametrize("arc_scalar", SCALARS)
 def test_round_trip_of_real_sketches(arc_scalar: ArcScalar, real_sketches: list[Sketch]) -> None:
-    placed = [normalise(sketch)[0] for sketch in real_sketches]
+    placed = [normalize(sketch)[0] for sketch in real_sketches]
     rows = encode_table(to_table(placed))
     fine = ~collapsed(rows)
     assert fine.mean() > 0.99
@@ -79,7 +79,7 @@ def test_the_sign_tells_minor_from_major(sweep: float) -> None:
         assert (bend > 0) == (sweep < math.pi)
 
 
-def test_the_bounded_scalar_is_bounded_and_centred() -> None:
+def test_the_bounded_scalar_is_bounded_and_centered() -> None:
     arcs = [Arc((0, 0), 1, 0, sweep) for sweep in (1e-3, math.pi / 2, math.pi, 2 * math.pi - 1e-3)]
     bends = composite(encode([Sketch(tuple(arcs))]), "sweep").of_kind(Kind.ARC)[0, :4, -1]
     assert (bends.abs() < 1).all()
@@ -108,7 +108,7 @@ def test_construction_bits_of_empty_rows() -> None:
 @given(sketch=sketches(max_size=MAX_PRIMITIVES), order=st.permutations(range(MAX_PRIMITIVES)))
 @pytest.mark.parametrize("arc_scalar", SCALARS)
 def test_row_order_does_not_matter(arc_scalar: ArcScalar, sketch: Sketch, order: list[int]) -> None:
-    rows = encode_table(to_table([normalise(sketch)[0]]))
+    rows = encode_table(to_table([normalize(sketch)[0]]))
     batch = composite(rows, arc_scalar)
     turned = composite(rows.permuted(np.array([order])), arc_scalar)
     assert torch.equal(turned.flat(), batch.permuted(torch.tensor([order])).flat())

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import assert_same, sketches
 
-from sketchdnn.geometry import Arc, Circle, GeometryError, Kind, Line, Point, Sketch, normalise
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Sketch, normalize
 from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import Compact, decode_compact, encode, encode_table
 from sketchdnn.representation.compact import collapsed
@@ -33,7 +34,7 @@ def test_what_each_kind_stores() -> None:
 
 @given(st.lists(sketches(max_size=MAX_PRIMITIVES), min_size=1, max_size=5), st.booleans())
 def test_a_table_encodes_like_its_sketches_one_by_one(many: list[Sketch], canonical: bool) -> None:
-    placed = [normalise(sketch)[0] for sketch in many]
+    placed = [normalize(sketch)[0] for sketch in many]
     together = encode_table(to_table(placed), canonical_lines=canonical)
     for index, sketch in enumerate(placed):
         alone = encode_table(to_table([sketch]), canonical_lines=canonical)
@@ -43,13 +44,13 @@ def test_a_table_encodes_like_its_sketches_one_by_one(many: list[Sketch], canoni
 
 @given(sketches(max_size=MAX_PRIMITIVES))
 def test_round_trip(sketch: Sketch) -> None:
-    placed, _ = normalise(sketch)
+    placed, _ = normalize(sketch)
     rows = encode_table(to_table([placed]))
     if collapsed(rows).any():
         return
     decoded = decode_compact(rows)[0]
     assert decoded.is_clean
-    # Centres and radii of flat or nearly closed arcs follow from their ends with a large factor.
+    # Centers and radii of flat or nearly closed arcs follow from their ends with a large factor.
     assert_same(placed, decoded.sketch, 2e-3)
     for p, q in zip(placed, decoded.sketch, strict=True):
         if isinstance(p, Line | Arc) and isinstance(q, Line | Arc):
@@ -87,7 +88,7 @@ def test_too_many_primitives() -> None:
 
 def test_a_primitive_lost_in_rounding_is_refused() -> None:
     far = Sketch((Line((1e6, 0), (1e6 + 1e-3, 0)),))
-    with pytest.raises(GeometryError, match="normalise first"):
+    with pytest.raises(GeometryError, match="normalize first"):
         encode([far])
 
 

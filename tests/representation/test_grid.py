@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import sketches
 
-from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, normalise
+from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, normalize
 from sketchdnn.representation import encode
 from sketchdnn.representation.grid import row_codes
 
@@ -41,7 +41,7 @@ def test_what_differs_by_two_cells_differs() -> None:
     assert codes(Arc((0, 0), 1, 0, 1)) != codes(Arc((0, 0), 1, 0, 1 + step * math.pi))
 
 
-def test_neighbouring_levels_differ_up_to_the_border() -> None:
+def test_neighboring_levels_differ_up_to_the_border() -> None:
     """The outermost level holds the border of the frame alone, on either side."""
     level = 1 / 127
     for border in (1, -1):
@@ -56,7 +56,7 @@ def test_kind_and_construction_count() -> None:
 
 @given(sketches(max_size=16), st.randoms())
 def test_permuting_primitives_permutes_codes(sketch: Sketch, random: object) -> None:
-    placed, _ = normalise(sketch)
+    placed, _ = normalize(sketch)
     primitives = list(placed.primitives)
     random.shuffle(primitives)  # type: ignore[attr-defined]
     try:

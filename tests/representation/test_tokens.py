@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from random_batches import clean_batch
 from strategies import arcs, sketches
 
-from sketchdnn.geometry import Arc, Kind, Sketch, normalise
+from sketchdnn.geometry import Arc, Kind, Sketch, normalize
 from sketchdnn.representation import Compact, decode, encode, layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.codec import expand
 from sketchdnn.representation.syntax import KIND_PLACE, LEVELS, NUM_VALUES, STEP, STOP, ArcTokens, Syntax, make_syntax
-from sketchdnn.representation.tokens import Order, Tokens, dequantise, quantise, tokenise, untokenise
+from sketchdnn.representation.tokens import Order, Tokens, dequantize, quantize, tokenize, untokenize
 
 SYNTAX = {arcs: make_syntax(arcs) for arcs in ("sweep", "points")}
 HALF = STEP / 2 * (1 + 1e-5)
@@ -55,9 +55,9 @@ def follows(tokens: Tokens, syntax: Syntax) -> bool:
 def test_a_level_is_within_half_a_level(numbers: list[float]) -> None:
     syntax, params = SYNTAX["sweep"], torch.tensor(numbers)
     params = torch.where(syntax.lowest == LEVELS // 2, params.abs(), params)  # a radius is no less than zero
-    levels = quantise(params, syntax)
-    assert bool(((dequantise(levels, syntax) - params).abs() <= HALF).all())
-    assert torch.equal(quantise(dequantise(levels, syntax), syntax), levels)
+    levels = quantize(params, syntax)
+    assert bool(((dequantize(levels, syntax) - params).abs() <= HALF).all())
+    assert torch.equal(quantize(dequantize(levels, syntax), syntax), levels)
 
 
 def test_what_drawings_are_full_of_is_kept_as_it_is() -> None:
@@ -65,13 +65,13 @@ def test_what_drawings_are_full_of_is_kept_as_it_is() -> None:
     for number in (0.0, 0.5, -0.5, 1.0, -1.0, 1 / 3, 0.1, -0.7):
         for near in (number - 1e-6, number, number + 1e-6):
             line = torch.full((14,), near)
-            assert dequantise(quantise(line, syntax), syntax)[0].item() == pytest.approx(number, abs=1e-6)
+            assert dequantize(quantize(line, syntax), syntax)[0].item() == pytest.approx(number, abs=1e-6)
 
 
 def test_bounded_numbers_stay_inside_their_bounds() -> None:
     syntax = SYNTAX["sweep"]
     for end in (-1.0, 1.0):
-        values = dequantise(quantise(torch.full((14,), end), syntax), syntax)
+        values = dequantize(quantize(torch.full((14,), end), syntax), syntax)
         assert abs(values[layout.PARAMS_OF_KIND[Kind.ARC]][layout.BEND]) < 1
         assert values[layout.PARAMS_OF_KIND[Kind.CIRCLE]][layout.RADIUS] > 0
 
@@ -82,7 +82,7 @@ def test_every_sequence_obeys_the_syntax(arcs: ArcTokens, order: Order) -> None:
     syntax = SYNTAX[arcs]
     full = clean_batch(8, seed=3)
     full.kind[0] = torch.eye(layout.NUM_KINDS)[Kind.ARC]  # the longest there is
-    tokens = tokenise(full, syntax, order)
+    tokens = tokenize(full, syntax, order)
     assert tokens.value.shape == (8, syntax.length(16))
     assert int(tokens.real[0].sum()) == syntax.length(16)
     assert follows(tokens, syntax)
@@ -93,7 +93,7 @@ def test_rows_come_back_to_half_a_level() -> None:
     x0 = positive(clean_batch(16, seed=1))
     first = (x0.kind.argmax(dim=-1) == layout.NONE).long().argsort(dim=1, stable=True)
     x0 = x0.permuted(first)  # empty rows last, as in a corpus
-    back = untokenise(tokenise(x0, SYNTAX["sweep"]), SYNTAX["sweep"], 16)
+    back = untokenize(tokenize(x0, SYNTAX["sweep"]), SYNTAX["sweep"], 16)
     assert torch.equal(back.kind, x0.kind)
     filled = x0.kind[..., layout.NONE] == 0
     assert torch.equal(back.construction[filled], x0.construction[filled])
@@ -104,11 +104,11 @@ def test_rows_come_back_to_half_a_level() -> None:
 
 @given(sketches(min_size=1, max_size=16))
 def test_real_geometry_comes_back_with_the_kinds_it_had(sketch: Sketch) -> None:
-    x0 = rows(encode([normalise(sketch)[0]]))
+    x0 = rows(encode([normalize(sketch)[0]]))
     for syntax in SYNTAX.values():
-        tokens = tokenise(x0, syntax)
+        tokens = tokenize(x0, syntax)
         assert follows(tokens, syntax)
-        back = untokenise(tokens, syntax, 16)
+        back = untokenize(tokens, syntax, 16)
         assert torch.equal(back.kind, x0.kind)
         assert bool(back.params.isfinite().all())
 
@@ -117,13 +117,13 @@ def test_real_geometry_comes_back_with_the_kinds_it_had(sketch: Sketch) -> None:
 def test_an_arc_of_three_points_is_the_arc(arc: Arc) -> None:
     """If it stands out from its chord by a level or more. A short chord turns when its ends are rounded, and the middle
     with it, the further the more it stands out."""
-    sketch, _ = normalise(Sketch((arc,)))
+    sketch, _ = normalize(Sketch((arc,)))
     true = next(iter(sketch))
     rise, chord = math.tan(true.sweep / 4), math.dist(true.start, true.end)
     if chord < 4 * STEP or chord * rise < 4 * STEP:
         return
     x0 = rows(encode([sketch]))
-    (back,) = decode(untokenise(tokenise(x0, SYNTAX["points"]), SYNTAX["points"], 16), "sweep")
+    (back,) = decode(untokenize(tokenize(x0, SYNTAX["points"]), SYNTAX["points"], 16), "sweep")
     drawn = next(iter(back.sketch))
     assert max(math.dist(drawn.start, true.start), math.dist(drawn.end, true.end)) <= HALF * math.sqrt(2)
     assert math.dist(drawn.mid, true.mid) < 2 * STEP * (1 + rise)
@@ -135,7 +135,7 @@ def test_three_points_on_a_line_make_an_arc_that_is_hardly_bent() -> None:
     params = torch.zeros(1, 16, 5)
     params[0, 0] = torch.tensor([0.0, 0.0, 0.1, 0.0, 0.05])  # a sweep of three degrees: flat
     x0 = expand(kind, torch.zeros(1, 16, dtype=torch.bool), params, arc_scalar="sweep")
-    (back,) = decode(untokenise(tokenise(x0, SYNTAX["points"]), SYNTAX["points"], 16), "sweep")
+    (back,) = decode(untokenize(tokenize(x0, SYNTAX["points"]), SYNTAX["points"], 16), "sweep")
     assert back.is_clean
     assert next(iter(back.sketch)).sweep < 0.05
 
@@ -144,9 +144,9 @@ def test_three_points_on_a_line_make_an_arc_that_is_hardly_bent() -> None:
 def test_stored_order_is_kept_and_sorted_order_forgets_it(arcs: ArcTokens) -> None:
     syntax, x0 = SYNTAX[arcs], clean_batch(6, seed=2)
     shuffled = x0.permuted(torch.rand(6, 16, generator=torch.Generator().manual_seed(0)).argsort(dim=-1))
-    stored = [tokenise(batch, syntax).value for batch in (x0, shuffled)]
+    stored = [tokenize(batch, syntax).value for batch in (x0, shuffled)]
     assert all(not torch.equal(a, b) for a, b in zip(*stored, strict=True))
-    one, other = (tokenise(batch, syntax, "sorted") for batch in (x0, shuffled))
+    one, other = (tokenize(batch, syntax, "sorted") for batch in (x0, shuffled))
     assert torch.equal(one.value, other.value)
     assert torch.equal(one.place, other.place)
 
@@ -155,8 +155,8 @@ def test_empty_rows_leave_no_trace() -> None:
     x0 = clean_batch(4, seed=5)
     empty_last = (x0.kind.argmax(dim=-1) == layout.NONE).long().argsort(dim=1, stable=True)
     for one, other in zip(
-        vars_of(tokenise(x0, SYNTAX["sweep"])),
-        vars_of(tokenise(x0.permuted(empty_last), SYNTAX["sweep"])),
+        vars_of(tokenize(x0, SYNTAX["sweep"])),
+        vars_of(tokenize(x0.permuted(empty_last), SYNTAX["sweep"])),
         strict=True,
     ):
         assert torch.equal(one, other)

@@ -71,7 +71,7 @@ def test_one_thing_has_one_name() -> None:
         ("sketchdnn:", "settings like predict=noise"),
         ("sketchdnn:predict", "settings like predict=noise"),
         ("sketchdnn:predict=all", "predict must be one of x0, noise"),
-        ("sketchdnn:colour=red", "'colour' is no setting"),
+        ("sketchdnn:color=red", "'color' is no setting"),
         ("sketchdnn:predict=x0+predict=noise", "says predict twice"),
         ("sketchdnn:form.depth=1", "form has no settings below it"),
         ("sketchdnn:network.depth=many", "depth must be a whole number"),

@@ -17,8 +17,8 @@ import torch
 from judging import SMALL, StandIn, small_corpus
 from torch import Tensor
 
+from sketchdnn.errors import SketchError
 from sketchdnn.generation.generate import STEPS
-from sketchdnn.geometry import SketchError
 from sketchdnn.reproduction import SIX, Budget, Request, StoppedError, prepared, reproduce
 from sketchdnn.reproduction.names import folder_of
 from sketchdnn.reproduction.page import page

@@ -12,7 +12,8 @@ import torch
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.likelihood import Elbo
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.geometry import SketchError, normalise
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import normalize
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.compact import encode
@@ -34,7 +35,7 @@ STEPS = 40
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    sketches = [normalise(procedural(0, i))[0] for i in range(24)]
+    sketches = [normalize(procedural(0, i))[0] for i in range(24)]
     return to_device(encode([s for s in sketches if len(s) <= 16], canonical_lines=True), "cpu")
 
 

@@ -16,9 +16,10 @@ from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.step_draws import step_as_noisy_as
 from sketchdnn.diffusion.walk import OnStep, Progress, Start
+from sketchdnn.errors import SketchError
 from sketchdnn.generation import draw
 from sketchdnn.generation.rows import rows_of
-from sketchdnn.geometry import Circle, Line, Sketch, SketchError
+from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.loose import has_loose_end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.systems.devices import find_device
 
 

@@ -88,7 +88,7 @@ def test_from_the_second_step_on_it_hears_what_it_said(name: str, sampler: str) 
 
 
 @pytest.mark.parametrize(("name", "sampler"), WAYS)
-def test_a_walk_knows_nothing_of_another_nor_a_sketch_of_its_neighbours(name: str, sampler: str) -> None:
+def test_a_walk_knows_nothing_of_another_nor_a_sketch_of_its_neighbors(name: str, sampler: str) -> None:
     system = made(name)
     both, _ = walked(system, [0, 1, 2], sampler=sampler)
     again, _ = walked(system, [0, 1, 2], sampler=sampler)

@@ -11,7 +11,8 @@ import torch
 from drawn_sets import parts, shuffled
 from safetensors.numpy import save_file
 
-from sketchdnn.geometry import Kind, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Kind
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.symmetric import symmetric_keys, turned
 from sketchdnn.systems import Known, PretrainedError, from_pretrained, known_of, save_known, save_pretrained

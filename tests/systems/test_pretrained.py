@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import load_preset
 from sketchdnn.systems.pretrained import (

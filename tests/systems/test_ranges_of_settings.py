@@ -21,8 +21,7 @@ import sketchdnn
 from sketchdnn.cli import main
 from sketchdnn.data.config import PrepareConfig
 from sketchdnn.data.loader import Dataset
-from sketchdnn.formats import FormatError
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.networks.dit import DiT, DiTConfig
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 from sketchdnn.representation.settings import LARGEST_NETWORK, RANGE, least_parameters

@@ -12,7 +12,7 @@ from torch import Tensor
 from sketchdnn.diffusion import samplers
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import our_process
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems.sampling import SAMPLERS, check_step_count, draw_sketches

@@ -11,7 +11,7 @@ from random_batches import clean_batch, normal_batch
 from sketchdnn.diffusion.given import given_rows
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.step_draws import draw_steps
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import layout

@@ -16,12 +16,13 @@ from sketchdnn.diffusion.bins import Bins
 from sketchdnn.diffusion.given import given_rows
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.walk import Progress
-from sketchdnn.geometry import Kind, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Kind
 from sketchdnn.networks.token_decoder import Cache, TokenDecoderConfig
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.syntax import LEVELS, NUM_VALUES, START, STOP
-from sketchdnn.representation.tokens import quantise, tokenise
+from sketchdnn.representation.tokens import quantize, tokenize
 from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem, choose
 from sketchdnn.systems.given_flags import draw_given
@@ -63,7 +64,7 @@ def nats(system: TokenSystem, x0: SketchBatch) -> Tensor:
 
 def one_by_one(system: TokenSystem, x0: SketchBatch) -> Tensor:
     """−Σ log p(token | those before), asked of the cached network token by token, as when it draws."""
-    tokens = tokenise(x0, system.syntax, system.config.order)
+    tokens = tokenize(x0, system.syntax, system.config.order)
     cache, total = Cache(tokens.value.shape[1]), torch.zeros(len(x0), dtype=torch.float64)
     value = torch.full_like(tokens.value[:, :1], START)
     place = torch.full_like(value, system.syntax.end + 1)
@@ -177,7 +178,7 @@ def test_towards_temperature_zero_drawing_is_greedy() -> None:
 def test_each_greedy_token_is_the_likeliest_legal_one(name: str) -> None:
     """By the network that sees the whole sequence at once: what is drawn with a cache is the same model."""
     system = made(replace(CONFIGS[name], temperature=0.0), std=0.3)
-    tokens = tokenise(system.sample(noise_of(0)), system.syntax)
+    tokens = tokenize(system.sample(noise_of(0)), system.syntax)
     with torch.no_grad():
         count = int(tokens.real.sum())
         value = torch.cat([torch.tensor([[START]]), tokens.value[:, :-1]], dim=1)
@@ -217,7 +218,7 @@ def test_levels_are_the_cells_of_a_grid_that_others_can_be_judged_on() -> None:
     params = torch.rand(500, 16, 14, generator=generator) * 2 - 1
     params[..., 4 + layout.RADIUS].abs_()
     params[:50] = (params[:50] * 60).round() / 60  # on borders, and in the middle
-    assert torch.equal(TOKEN_GRID.index(params), quantise(params, system.syntax))
+    assert torch.equal(TOKEN_GRID.index(params), quantize(params, system.syntax))
     x0 = clean_batch(3)
     assert torch.equal(system.likelihood(x0, noise_of(0), None, bins=TOKEN_GRID), nats(system, x0))
     assert system.likelihood(x0, noise_of(0), None, bins=Bins(bits=8)) is None

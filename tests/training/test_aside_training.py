@@ -13,7 +13,8 @@ from corpora import parts, written
 
 from sketchdnn.data import PrepareConfig, prepare
 from sketchdnn.diffusion.loss import Loss
-from sketchdnn.geometry import Circle, Kind, Line, Sketch, SketchError, normalise
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Circle, Kind, Line, Sketch, normalize
 from sketchdnn.representation import Compact, decode_compact, layout
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import load_preset
@@ -32,7 +33,7 @@ COUNT = 24
 
 def sketches() -> list[Sketch]:
     """Built-in parts; of every third the first four primitives alone."""
-    fitting = [normalise(s)[0] for s in parts(60) if 8 <= len(s) <= layout.MAX_PRIMITIVES][:COUNT]
+    fitting = [normalize(s)[0] for s in parts(60) if 8 <= len(s) <= layout.MAX_PRIMITIVES][:COUNT]
     return [replace(s, primitives=s.primitives[:4]) if i % 3 == 0 else s for i, s in enumerate(fitting)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.training.config import TrainConfig
 
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from strategies import assert_same, sketches
 
-from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_points, normalise
+from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_points, normalize
 from sketchdnn.representation.compact import encode
 from sketchdnn.representation.decoding import decode_compact
 from sketchdnn.training.corpus import NUM_SYMMETRIES, Corpus, smaller_end_first, to_device, turn
@@ -38,7 +38,7 @@ def _image(p: Primitive, symmetry: int) -> Primitive:
 @pytest.mark.parametrize("symmetry", range(NUM_SYMMETRIES))
 @given(sketch=sketches(max_size=6))
 def test_turning_rows_is_turning_the_sketch(symmetry: int, sketch: Sketch) -> None:
-    sketch, _ = normalise(sketch)
+    sketch, _ = normalize(sketch)
     # Nearly closed arcs cannot be rebuilt from three places in single precision.
     if any(isinstance(p, Arc) and not 0.1 < p.sweep < math.tau - 0.1 for p in sketch):
         return

@@ -211,7 +211,7 @@ def test_a_process_keeps_its_part_and_no_more(first_of_four: Ranks, folder: Path
     assert watch.seen.pop("_allgather_base_") == 2 * DEPTH + 1
     assert watch.seen.pop("_reduce_scatter_base_") == DEPTH + 1
     assert watch.seen["all_reduce"] == 1  # the norm that clips
-    moments = [value for kept in run.state.optimiser.state.values() for value in kept.values() if value.ndim]
+    moments = [value for kept in run.state.optimizer.state.values() for value in kept.values() if value.ndim]
     assert isinstance(run.state.average, torch.nn.Module)
     for tensors in (list(system.parameters()), list(run.state.average.parameters()), moments):
         assert all(isinstance(value, DTensor) for value in tensors)

@@ -11,10 +11,10 @@ import torch
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.geometry import normalise
+from sketchdnn.geometry import normalize
 from sketchdnn.networks.token_decoder import TokenDecoderConfig
 from sketchdnn.representation import encode
-from sketchdnn.representation.tokens import tokenise, untokenise
+from sketchdnn.representation.tokens import tokenize, untokenize
 from sketchdnn.systems import load_preset
 from sketchdnn.systems.autoregressive import TokenSystem
 from sketchdnn.systems.vitruvion import Vitruvion, VitruvionConfig
@@ -26,7 +26,7 @@ from sketchdnn.training.loop import train
 @pytest.mark.parametrize("name", ["vitruvion-tiny", "sketchgen-tiny"])
 def test_ten_sketches_are_learnt_by_heart(name: str, tmp_path: Path) -> None:
     """Then a sketch costs what it takes to say which of the ten it is, and nothing else is drawn."""
-    corpus = to_device(encode([normalise(procedural(5, i))[0] for i in range(10)], canonical_lines=True), "cpu")
+    corpus = to_device(encode([normalize(procedural(5, i))[0] for i in range(10)], canonical_lines=True), "cpu")
     preset = load_preset(name)
     torch.manual_seed(0)
     fresh = preset.make()
@@ -39,7 +39,7 @@ def test_ten_sketches_are_learnt_by_heart(name: str, tmp_path: Path) -> None:
         nats = system.likelihood(x0, seeded_noise(1, index))
     assert nats is not None
     assert math.log(10) - 0.01 < float(nats.mean()) < math.log(10) + 0.3
-    learnt = untokenise(tokenise(x0, system.syntax, system.config.order), system.syntax, 16)
+    learnt = untokenize(tokenize(x0, system.syntax, system.config.order), system.syntax, 16)
     known = {row.numpy().tobytes() for row in learnt.flat()}
     drawn = [row.numpy().tobytes() for row in system.sample(seeded_noise(1, torch.arange(64))).flat()]
     assert sum(row in known for row in drawn) >= 60
@@ -47,7 +47,7 @@ def test_ten_sketches_are_learnt_by_heart(name: str, tmp_path: Path) -> None:
 
 
 def test_a_run_with_dropout_goes_on_as_if_it_had_not_been_stopped(tmp_path: Path) -> None:
-    sketches = [normalise(procedural(0, index))[0] for index in range(24)]
+    sketches = [normalize(procedural(0, index))[0] for index in range(24)]
     corpus = to_device(encode([s for s in sketches if len(s) <= 16], canonical_lines=True), "cpu")
     config = TrainConfig(batch_size=8, steps=4, warmup=2, decay=0.0, log_every=2, checkpoint_minutes=0.0)
     network = TokenDecoderConfig(width=32, depth=2, heads=2, dropout=0.2)

@@ -16,7 +16,8 @@ from safetensors.torch import load_file
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.schedule import cosine
-from sketchdnn.geometry import SketchError, normalise
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import normalize
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.compact import encode
@@ -38,7 +39,7 @@ def _system() -> SketchDNN:
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    sketches = [normalise(procedural(0, i))[0] for i in range(24)]
+    sketches = [normalize(procedural(0, i))[0] for i in range(24)]
     return to_device(encode([s for s in sketches if len(s) <= 16], canonical_lines=True), "cpu")
 
 

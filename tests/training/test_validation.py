@@ -8,7 +8,7 @@ import pytest
 import torch
 from corpora import parts
 
-from sketchdnn.geometry import normalise
+from sketchdnn.geometry import normalize
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import System, load_preset
 from sketchdnn.training.config import TrainConfig
@@ -18,7 +18,7 @@ from sketchdnn.training.validation import validate
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    return to_device(encode([normalise(s)[0] for s in parts(40) if len(s) <= 16][:20]), "cpu")
+    return to_device(encode([normalize(s)[0] for s in parts(40) if len(s) <= 16][:20]), "cpu")
 
 
 def with_dropout() -> System:

@@ -22,9 +22,10 @@ from time import perf_counter
 import numpy as np
 from rich.table import Table
 
+from sketchdnn.errors import SketchError
 from sketchdnn.generation.engine import CHUNK, Ask, Engine
 from sketchdnn.generation.generate import STEPS
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry import Sketch
 from sketchdnn.systems import System
 
 CLI, API, TORCH_FIRST = "command line", "API", "API, torch imported first"

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from sketchdnn.errors import SketchError
 from sketchdnn.formats import read, write
-from sketchdnn.geometry import Constraint, ConstraintType, Kind, Part, Ref, Sketch, SketchError, bounds
+from sketchdnn.geometry import Constraint, ConstraintType, Kind, Part, Ref, Sketch, bounds
 
 from .freecad import Answer, ask_freecad
 from .truth import Judged, Shaken
 
-# Its own thresholds are lengths: every sketch is given to it in this size, in millimetres.
+# Its own thresholds are lengths: every sketch is given to it in this size, in millimeters.
 _SIZE = 100.0
 # The angle, in radians, within which a line counts as along an axis and ends as smooth or square: about what `infer`
 # allows, and FreeCAD's own default, which takes much that slopes for level.

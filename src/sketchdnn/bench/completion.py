@@ -17,7 +17,7 @@ from sketchdnn.data.loader import Dataset
 from sketchdnn.evaluation.clusters import clustered_share
 from sketchdnn.evaluation.estimate import Estimate, share_estimate
 from sketchdnn.evaluation.profiles import LOOSE, is_closed
-from sketchdnn.evaluation.samples import normalised_split
+from sketchdnn.evaluation.samples import normalized_split
 from sketchdnn.generation.complete import frame_walks, standing
 from sketchdnn.generation.engine import device_of
 from sketchdnn.generation.frames import ROOMS
@@ -62,7 +62,7 @@ def plan_completion(
 ) -> CompletionTask:
     """Hide half of the primitives of test sketches, and choose frames for what is left."""
     corpus = Dataset.open(data)
-    test = normalised_split(corpus.split("test").compact, already=corpus.half_extent == 1)
+    test = normalized_split(corpus.split("test").compact, already=corpus.half_extent == 1)
     cases, mark = half_hidden(test, sketches, seed)
     walks = {frame: _walks(cases, frame, best_of, seed) for frame in FRAMES}
     return CompletionTask(tuple(cases), mark, best_of, steps, seed, walks)

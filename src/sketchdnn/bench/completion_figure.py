@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sketchdnn.formats.atomic import replacing
 from sketchdnn.geometry import Primitive, Sketch
+from sketchdnn.io import replacing
 from sketchdnn.render import Style
 from sketchdnn.render.gallery import BORDER_COLOR
 from sketchdnn.render.raster import picture, write
@@ -43,7 +43,7 @@ def completion_figure(bench: CompletionBench) -> Image:
     style = Style().sized(CELL).times(1.2)
     for row, (title, added) in enumerate(zip(titles, lines, strict=True)):
         top = row * (CELL + HEADER) + HEADER
-        # Words are centred on their place, so what is to begin at the margin is put half its length further.
+        # Words are centered on their place, so what is to begin at the margin is put half its length further.
         write(page, title, GAP + pen.textlength(title, font_size=style.text_size) / 2, top - HEADER / 2, style)
         for column, (case, some) in enumerate(zip(cases, added, strict=True)):
             left = GAP + column * (CELL + GAP)

@@ -117,9 +117,9 @@ _PAGE = """# Completion: half of a sketch, finished
   nothing of the real sketch is used to choose, and nothing is repaired. **one draw** is the first of them.
 - **closes**: every curve that is not construction is part of a loop, ends within {within:g} (larger side 2) counting as
   joined. **recovered**: hidden primitives that an added one of the same kind and flag matches within {near:g} in every
-  end, middle, centre and radius, each added one counting once. There are many good ways to finish half a sketch, so
+  end, middle, center and radius, each added one counting once. There are many good ways to finish half a sketch, so
   100 % is not to be had.
 - **given unchanged**: walks after which every given primitive is equal to what was given, to the bit.
 
-![Given in black, added in blue, what was hidden in light grey]({figure})
+![Given in black, added in blue, what was hidden in light gray]({figure})
 """

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.given import Given, given_rows
+from sketchdnn.errors import SketchError
 from sketchdnn.generation.choices import given_for
 from sketchdnn.generation.closed import CLOSE
 from sketchdnn.generation.conditions import ATTEMPTS, Conditions, trained_for
@@ -23,7 +24,7 @@ from sketchdnn.generation.engine import Ask, Engine, chunk_size, device_of
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.generation.keep import shortfall
 from sketchdnn.generation.rows import rows_of
-from sketchdnn.geometry import Kind, Sketch, SketchError, normalise
+from sketchdnn.geometry import Kind, Sketch, normalize
 from sketchdnn.representation import from_flat
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
@@ -151,7 +152,7 @@ def _exact(asked: Conditions, sketch: Sketch) -> bool:
 
 def _unchanged(system: System, requests: int, seed: int, steps: int, sampler: str) -> Measured:
     """Give half of the primitives of built-in parts, and see whether they come out as they went in."""
-    parts = [normalise(procedural(seed, number))[0] for number in range(requests)]
+    parts = [normalize(procedural(seed, number))[0] for number in range(requests)]
     half = torch.tensor([(len(part) + 1) // 2 for part in parts])
     batch = rows_of(parts, system.rows)
     device = device_of(system)

@@ -11,8 +11,9 @@ import numpy as np
 from rich.table import Table
 
 from sketchdnn.constraints.infer import TOLERANCE
+from sketchdnn.errors import SketchError
 from sketchdnn.formats import scan
-from sketchdnn.geometry import ConstraintType, Sketch, SketchError, bounds
+from sketchdnn.geometry import ConstraintType, Sketch, bounds
 from sketchdnn.geometry.constraints import LENGTHS
 
 from .autoconstraint import ANGLE, DEFAULT_ANGLE, autoconstrained

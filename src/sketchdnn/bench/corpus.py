@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.data.workers import run_all
-from sketchdnn.formats import FormatError
+from sketchdnn.errors import FormatError
 from sketchdnn.formats.sketchgraphs.container import open_sequences
 from sketchdnn.formats.sketchgraphs.ops import EntityType, Op, load_ops
 from sketchdnn.formats.sketchgraphs.packing import writing

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sketchdnn.formats import FormatError
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.errors import FormatError
+from sketchdnn.io import replacing
 from sketchdnn.representation import Compact
 from sketchdnn.systems import System
 

@@ -18,17 +18,18 @@ from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion import samplers
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.samplers import step_sequence
+from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.distributions import construction, kinds
 from sketchdnn.evaluation.estimate import Estimate, share_estimate
 from sketchdnn.evaluation.gaps import LOOSE as NEAR
 from sketchdnn.evaluation.gaps import end_gaps
 from sketchdnn.evaluation.profiles import LOOSE
-from sketchdnn.evaluation.samples import normalised, normalised_split
+from sketchdnn.evaluation.samples import normalized, normalized_split
 from sketchdnn.evaluation.shapes import MIRROR_TOLERANCE, symmetric
 from sketchdnn.generation.engine import device_of, quick
 from sketchdnn.generation.repairs import mend_all
 from sketchdnn.generation.walks import packed, unpacked
-from sketchdnn.geometry import Kind, SketchError, overlaps
+from sketchdnn.geometry import Kind, overlaps
 from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import Compact, SketchBatch, decode_compact, encode_table, from_flat
 from sketchdnn.representation.codec import decode
@@ -164,21 +165,21 @@ def count_failures(
         if not sketches:
             raise SketchError(f"{name}: nothing but empty sketches was drawn; use more steps or another model")
         rows = encode_table(to_table(sketches))
-        sets.append(failures(name, normalised_split(rows, already=False), len(batch)))
+        sets.append(failures(name, normalized_split(rows, already=False), len(batch)))
         if name == OURS:
             on_stage(f"repairing: {name}")
             mended = [done.sketch for done in mend_all(sketches, workers=workers)]
-            sets.append(failures(REPAIRED, normalised([each for each in mended if len(each)])[1], len(batch)))
+            sets.append(failures(REPAIRED, normalized([each for each in mended if len(each)])[1], len(batch)))
     if data is not None:
         on_stage(f"counting: {REAL}")
         corpus = Dataset.open(data)
-        test = normalised_split(corpus.split("test").compact, already=corpus.half_extent == 1)
+        test = normalized_split(corpus.split("test").compact, already=corpus.half_extent == 1)
         sets.append(failures(REAL, test, len(test)))
     return FailureBench(len(drawn[OURS]), system.default_sampler, steps, seconds, tuple(sets))
 
 
 def failures(name: str, compact: Compact, count: int) -> Failures:
-    """What fails in a set of normalised sketches; `count` were drawn, and those that are not here were empty."""
+    """What fails in a set of normalized sketches; `count` were drawn, and those that are not here were empty."""
     gaps = end_gaps(compact)
     exists = ~np.isnan(gaps)
     ends, met = exists.sum(axis=(1, 2)), (gaps <= NEAR).sum(axis=(1, 2))

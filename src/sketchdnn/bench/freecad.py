@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 
 Answer = dict[str, Any]
 OnDone = Callable[[int], None]

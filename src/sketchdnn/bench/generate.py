@@ -16,10 +16,10 @@ import torch
 from rich.table import Table
 
 from sketchdnn.diffusion import seeded_noise
+from sketchdnn.errors import SketchError
 from sketchdnn.generation import draw
 from sketchdnn.generation.engine import chunk_size, compiled, quick
 from sketchdnn.generation.generate import STEPS
-from sketchdnn.geometry import SketchError
 from sketchdnn.systems import System, from_pretrained, load_preset
 from sketchdnn.systems.devices import find_device
 

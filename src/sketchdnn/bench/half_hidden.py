@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sketchdnn.geometry import Primitive, Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Primitive, Sketch
 from sketchdnn.representation import Compact, decode_compact
 
 from .draws import fingerprint
@@ -14,7 +15,7 @@ from .draws import fingerprint
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A real sketch, normalised, in two halves: what the model is given, and what it is not."""
+    """A real sketch, normalized, in two halves: what the model is given, and what it is not."""
 
     part: Sketch
     hidden: tuple[Primitive, ...]

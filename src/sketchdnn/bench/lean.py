@@ -19,7 +19,7 @@ from sketchdnn.formats.sketchgraphs.constraints import SUBNODE
 from sketchdnn.formats.sketchgraphs.container import open_sequences
 from sketchdnn.formats.sketchgraphs.ops import STRUCTURE, EntityType, Op, PickleError, load_ops
 
-from .reference import MAX_CONSTRAINTS, MAX_ENTITIES, MIN_ENTITIES, WIDTH, Matrix, in_box, quantised
+from .reference import MAX_CONSTRAINTS, MAX_ENTITIES, MIN_ENTITIES, WIDTH, Matrix, in_box, quantized
 
 _TAU = 2 * math.pi
 
@@ -39,7 +39,7 @@ def prepare_leanly(files: Iterable[Path], limit: int | None = None) -> tuple[lis
         rows = [row for op in entities if (row := entity_row(op.start, op.stop)) is not None]
         matrix = in_box(np.stack(rows)) if rows else None
         if matrix is not None:
-            first.setdefault(quantised(matrix), matrix)
+            first.setdefault(quantized(matrix), matrix)
     return list(first.values()), looked_at
 
 

@@ -18,13 +18,14 @@ from rich.table import Table
 from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.walk import Start
+from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimate import Estimate, share_estimate
 from sketchdnn.evaluation.gaps import gaps
 from sketchdnn.evaluation.profiles import LOOSE, is_closed
-from sketchdnn.evaluation.samples import normalised
+from sketchdnn.evaluation.samples import normalized
 from sketchdnn.generation.engine import chunk_size, device_of, quick
 from sketchdnn.generation.generate import STEPS
-from sketchdnn.geometry import Sketch, SketchError, profile
+from sketchdnn.geometry import Sketch, profile
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
@@ -135,7 +136,7 @@ def _drawn_again(
 
 def _score(sigma: float, evaluations: int, real: Sequence[Sketch], drawn: Sequence[Sketch]) -> LevelScore:
     """Closed is a matter of all of them; one of which nothing is left has no ends."""
-    kept, compact, *_ = normalised(drawn)
+    kept, compact, *_ = normalized(drawn)
     closed = sum(is_closed(profile(sketch, LOOSE)) for sketch in kept)
     same = sum(len(a) == len(b) for a, b in zip(real, drawn, strict=True))
     ends = gaps(compact).within_loose

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 
 EVERY = 0.05
 

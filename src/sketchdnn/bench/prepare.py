@@ -159,7 +159,7 @@ _PAGE = """# Preparing a corpus: how fast, how much memory
 {rows}
 
 **What is timed.** `prepare --preset authors` from start to end as a user runs it: start of the processes, reading,
-filtering, normalising, encoding, removing duplicates, splitting, writing Parquet, training arrays and the report.
+filtering, normalizing, encoding, removing duplicates, splitting, writing Parquet, training arrays and the report.
 The input is a SketchGraphs corpus made from a real one (`--data`): after one round of the original sequences, every
 further round shifts each entity by up to 5 % of the sketch, stretches it by up to 10 %, turns arcs by up to 0.1 rad
 and scales the whole. Making it is not timed.

@@ -16,8 +16,9 @@ from rich.table import Table
 
 from sketchdnn.data.loader import Dataset
 from sketchdnn.data.procedural import procedural
-from sketchdnn.evaluation.raster import SIZE, STROKE, rasterise
-from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, SketchError, normalise
+from sketchdnn.errors import SketchError
+from sketchdnn.evaluation.raster import SIZE, STROKE, rasterize
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, normalize
 from sketchdnn.representation import Compact, decode_compact, encode
 
 from .step import best
@@ -62,7 +63,7 @@ class RasterTiming:
         return [
             ("device", self.device),
             ("sketches", f"{self.count:,} of {self.data}, {self.primitives:.1f} primitives on average"),
-            ("rasterise", f"**{self.rate:,.0f} pictures/s** ({self.count:,} of {SIZE}² in {self.seconds:,.2f} s)"),
+            ("rasterize", f"**{self.rate:,.0f} pictures/s** ({self.count:,} of {SIZE}² in {self.seconds:,.2f} s)"),
             ("matplotlib, one core, same run", f"{plotted}; all would take {minutes:,.0f} minutes"),
             ("ratio", f"**{self.ratio:,.0f} ×**"),
             ("authors' own loop", f"{AUTHORS_RATE} pictures/s a core, measured elsewhere"),
@@ -102,7 +103,7 @@ def time_raster(
 
     def draw() -> None:
         for batch in batches:
-            rasterise(batch, device=device)
+            rasterize(batch, device=device)
 
     on_stage(f"drawing {count:,} of them")
     with _one_thread():
@@ -161,7 +162,7 @@ def _sketches(data: Path | None, count: int) -> tuple[Compact, str]:
             sketch = procedural(0, index)
             index += 1
             if FEWEST <= len(sketch) <= MOST:
-                found.append(normalise(sketch)[0])
+                found.append(normalize(sketch)[0])
         compact, name = encode(found), f"the built-in corpus ({len(found):,} different)"
     else:
         compact = Dataset.open(data).split("test").compact
@@ -209,7 +210,7 @@ _PAGE = """# Drawing sketches for a score: how fast
 |---|---|
 {rows}
 
-**What is timed.** `evaluation.raster.rasterise`: from compact rows to grey pictures of {size} × {size} with a stroke of
+**What is timed.** `evaluation.raster.rasterize`: from compact rows to gray pictures of {size} × {size} with a stroke of
 {stroke} pixels, in batches of a thousand; the best of several rounds. Its definition is exact distances
 (`sketchdnn/evaluation/raster.py`); tests hold every pixel to it. Work on a CPU is one thread's, in seconds of its
 processor, so that a busy machine does not count; on a GPU it is in seconds by the clock.

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from sketchdnn.data.loader import Dataset
+from sketchdnn.errors import SketchError
 from sketchdnn.formats import read
 from sketchdnn.generation.generate import draw
-from sketchdnn.geometry import Sketch, SketchError, bounds
+from sketchdnn.geometry import Sketch, bounds
 from sketchdnn.representation import decode_compact
 from sketchdnn.systems import from_pretrained
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive
 
-# With a larger side of 2, every end, middle, centre and radius must be as near as this.
+# With a larger side of 2, every end, middle, center and radius must be as near as this.
 NEAR = 0.05
 
 

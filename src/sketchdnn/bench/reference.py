@@ -22,7 +22,7 @@ MIN_ENTITIES, MAX_ENTITIES, MAX_CONSTRAINTS = 7, 16, 208
 LEVELS = 256
 _TAU = 2 * math.pi
 
-# A row: construction, line, circle, arc, point, none, then line (4), circle (3), arc (5: centre, radius, two angles in
+# A row: construction, line, circle, arc, point, none, then line (4), circle (3), arc (5: center, radius, two angles in
 # turns), point (2).
 WIDTH = 20
 _X, _Y = [6, 8, 10, 13, 18], [7, 9, 11, 14, 19]
@@ -57,7 +57,7 @@ def prepare_plainly(files: Iterable[Path], limit: int | None = None) -> tuple[Pr
         if matrix is not None:
             matrices[sketch.extra["id"]] = matrix
     first: dict[bytes, str] = {}
-    stands_for = {name: first.setdefault(quantised(matrix), name) for name, matrix in matrices.items()}
+    stands_for = {name: first.setdefault(quantized(matrix), name) for name, matrix in matrices.items()}
     kept = [matrices[name] for name in first.values()]
     split = np.random.default_rng(4).choice(3, len(kept), p=(0.9, 0.05, 0.05))
     return Prepared(kept, stands_for, split), looked_at
@@ -89,7 +89,7 @@ def entity_row(primitive: Primitive) -> NDArray[np.float64]:
 
 
 def in_box(rows: NDArray[np.float64]) -> Matrix | None:
-    """Centre and scale by the box of all columns, unused zeros included, and of whole circles; pad to 16 rows."""
+    """Center and scale by the box of all columns, unused zeros included, and of whole circles; pad to 16 rows."""
     lows, highs = [], []
     for axis, columns in enumerate((_X, _Y)):
         reach = [rows[:, columns]]
@@ -116,7 +116,7 @@ def in_box(rows: NDArray[np.float64]) -> Matrix | None:
     return matrix if _is_storable(matrix) else None
 
 
-def quantised(matrix: Matrix) -> bytes:
+def quantized(matrix: Matrix) -> bytes:
     """Every row on 256 levels between its own smallest and largest number."""
     low = matrix.min(axis=1, keepdims=True)
     high = matrix.max(axis=1, keepdims=True)

@@ -11,13 +11,13 @@ import torch
 from rich.table import Table
 
 from sketchdnn.data.loader import Dataset
+from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.distributions import construction, deviations, kinds
 from sketchdnn.evaluation.features import Extractor, sketch_features
 from sketchdnn.evaluation.frechet import frechet_distance
 from sketchdnn.evaluation.gaps import gaps
 from sketchdnn.evaluation.kid import kid
 from sketchdnn.evaluation.samples import draw_samples
-from sketchdnn.geometry import SketchError
 from sketchdnn.representation import Compact
 from sketchdnn.systems import System
 

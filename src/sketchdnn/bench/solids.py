@@ -22,7 +22,7 @@ from .freecad import Answer, ask_freecad, find_freecad
 GENERATED, REAL = "generated", "real"
 RAW, JOINED, REPAIRED = "raw", "repaired, nothing added", "repaired"
 GOAL = 0.9
-# The larger side of every sketch, in millimetres, and how high it is padded.
+# The larger side of every sketch, in millimeters, and how high it is padded.
 _SIZE, _HEIGHT = 100.0, 10.0
 COLUMNS = (
     "sketches",
@@ -182,7 +182,7 @@ def _repaired(sketch: Sketch, how: str) -> tuple[Sketch, list[str]]:
 
 
 def judge_solids(program: str, name: str, how: str, sketches: Sequence[Sketch]) -> Solids:
-    """What FreeCAD says of a set of sketches, in millimetres."""
+    """What FreeCAD says of a set of sketches, in millimeters."""
     with tempfile.TemporaryDirectory() as folder:
         tasks: list[Answer] = []
         for number, sketch in enumerate(sketches):

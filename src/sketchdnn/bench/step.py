@@ -10,7 +10,7 @@ import torch
 from rich.table import Table
 
 from sketchdnn.diffusion import JointProcess, our_process, seeded_noise
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.networks import DiT, DiTConfig
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch

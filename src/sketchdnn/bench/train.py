@@ -14,7 +14,7 @@ import torch
 from rich.table import Table
 from torch import Tensor, nn
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.representation import layout
 from sketchdnn.systems import Preset, System, load_preset
 from sketchdnn.training.config import config_from
@@ -191,15 +191,15 @@ def _timing(preset: Preset, way: str, batch: int, corpus: Corpus, device: str, r
 
 def _plain(system: System, corpus: Corpus, objective: Objective, batch: int) -> Callable[[], None]:
     """What one writes first, and what the authors run: float32, eager, Adam. Its data is ready beforehand."""
-    optimiser = torch.optim.Adam(system.parameters(), lr=1e-4)
+    optimizer = torch.optim.Adam(system.parameters(), lr=1e-4)
     numbers = torch.arange(batch, device=corpus.params.device)
     draws = draw(0, numbers, corpus.kind.shape[1])
 
     def step() -> None:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = objective(numbers % len(corpus), numbers, draws.noise, draws.choices).sum(dim=0).mean()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
 
     return step
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from sketchdnn.constraints import infer, solve
 from sketchdnn.constraints.holding import follows, missed_by, moves
-from sketchdnn.geometry import Arc, Circle, Constraint, GeometryError, Line, Part, Point, Primitive, Sketch, bounds
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Arc, Circle, Constraint, Line, Part, Point, Primitive, Sketch, bounds
 
 TRUE, RIGHT = 1e-6, 1e-4
 ON_CURVE = "on or along"
@@ -120,7 +121,7 @@ def shake_all(sketches: Sequence[Sketch], jitter: float, seed: int = 0) -> list[
 
 
 def shake(sketch: Sketch, jitter: float, rng: np.random.Generator) -> tuple[Sketch, float]:
-    """Every number (coordinates of ends and centres, radii, lengths along an arc) moves by up to ±jitter of the size;
+    """Every number (coordinates of ends and centers, radii, lengths along an arc) moves by up to ±jitter of the size;
     also how far places and radii moved in the mean.
     """
     most = jitter * bounds(sketch).size

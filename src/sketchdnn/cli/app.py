@@ -12,8 +12,7 @@ import typer
 from rich.console import Console
 
 import sketchdnn
-from sketchdnn.formats import quoted, shown
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError, display_path, quoted
 
 from .signals import Ending
 
@@ -83,7 +82,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
     except OSError as error:
-        name = shown(error.filename or "")
+        name = display_path(error.filename or "")
         _fail(f"{name}: {error.strerror or error}" if name else str(error))
 
 

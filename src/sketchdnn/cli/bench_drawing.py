@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 
 from .page import check_file, of_model, write_page
 from .progress import stages

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sketchdnn.formats import shown
-from sketchdnn.geometry import SketchError, quantities
+from sketchdnn.errors import SketchError, display_path
+from sketchdnn.geometry import quantities
 
 from . import drawing
 from .reading import FLATTEN, AssumeUnits, Flatten, read_options
@@ -92,8 +92,8 @@ def complete(
     asked: dict[str, Any] = {"seed": seed, "sampler": sampler_of(system, sampler), "steps": steps}
     asked |= {"way": way, "tries": tries, "repair": repair}
     facts = {
-        "model": {"name": shown(model), "sha256": model_hash(model)},
-        "part": shown(file.name),
+        "model": {"name": display_path(model), "sha256": model_hash(model)},
+        "part": display_path(file.name),
         "given": len(part),
         "count": count,
         **asked,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sketchdnn.errors import SketchError
 from sketchdnn.formats import Found, convert
-from sketchdnn.geometry import MM_PER_UNIT, Sketch, SketchError, bounds
+from sketchdnn.geometry import MM_PER_UNIT, Sketch, bounds
 from sketchdnn.geometry.quantities import length
 
 from .constrained import Findings
@@ -121,7 +122,7 @@ def constrain(
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """A share of the size, or a length in millimetres; neither, where the default is meant."""
+    """A share of the size, or a length in millimeters; neither, where the default is meant."""
 
     share: float | None = None
     mm: float | None = None

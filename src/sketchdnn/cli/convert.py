@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from sketchdnn.formats import Conversion, Found, convert, shown
+from sketchdnn.errors import display_path
+from sketchdnn.formats import Conversion, Found, convert
 from sketchdnn.geometry import MM_PER_UNIT, Sketch
 from sketchdnn.geometry.quantities import length
 
@@ -90,7 +91,7 @@ def _options(height: str | None, **flags: bool) -> dict[str, Any]:
 def report(result: Conversion, console: Console) -> None:
     """What was written, and below it what was read otherwise, kept out or changed, the commonest first."""
     noun = "sketch" if result.written == 1 else "sketches"
-    console.print(f"{shown(result.target)}: {result.written:,} {noun}")
+    console.print(f"{display_path(result.target)}: {result.written:,} {noun}")
     report_reading(console, result.skipped, result.notes)
     for line in result.changed.lines("changed"):
         console.print(line)

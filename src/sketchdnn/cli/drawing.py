@@ -10,7 +10,8 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from sketchdnn.formats import DEFAULT_READING, FormatError, ReadOptions, read, shown
+from sketchdnn.errors import FormatError, display_path
+from sketchdnn.formats import DEFAULT_READING, ReadOptions, read
 from sketchdnn.geometry import Sketch
 
 from .progress import progress
@@ -29,7 +30,7 @@ def stderr(*, quiet: bool = False) -> Console:
 def one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READING) -> Sketch:
     """The one sketch of a file; what could not be read of it is said."""
     reading = read(file, options)
-    report_reading(console, reading.skipped, reading.notes, f"{shown(file)}: left out")
+    report_reading(console, reading.skipped, reading.notes, f"{display_path(file)}: left out")
     if not reading.sketches:
         raise FormatError(file, "holds no sketch that can be read")
     if len(reading.sketches) > 1:
@@ -46,14 +47,14 @@ def progress_bar(console: Console, doing: str, total: int, out: Path) -> Iterato
     except KeyboardInterrupt:
         # Of several processes none gathers if they are stopped.
         listed = ", and manifest.json lists it" if (out / "manifest.json").is_file() else ""
-        console.print(f"{shown(out)}: stopped; what was drawn by then is there{listed}")
+        console.print(f"{display_path(out)}: stopped; what was drawn by then is there{listed}")
         raise typer.Exit(INTERRUPTED) from None
 
 
 def tell_end(console: Console, out: Path, drawn: str, formats: Sequence[str], look: str, written: Any) -> None:
     """What is where, and whether all of it is what was asked for."""
     seconds = written.seconds["drawing"]
-    console.print(f"{shown(out)}: {drawn} as {', '.join(formats)}; {look} (drawn in {seconds:.1f} s)")
+    console.print(f"{display_path(out)}: {drawn} as {', '.join(formats)}; {look} (drawn in {seconds:.1f} s)")
     if written.removed:
         console.print(f"{written.removed:,} files of an earlier run there were removed")
     if written.fewer:

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from sketchdnn.formats import shown
-from sketchdnn.formats.atomic import clear_abandoned
-from sketchdnn.formats.locks import one_run
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError, display_path
+from sketchdnn.io import clear_abandoned, one_run
 
 from .progress import progress
 
@@ -127,11 +125,13 @@ def evaluate(
         device=device,
         cache=cache,
         save_samples=save_samples,
-        command=shown(shlex.join(["sketchdnn", *sys.argv[1:]])),
+        command=display_path(shlex.join(["sketchdnn", *sys.argv[1:]])),
         workers=cores(),
     )
     if out.resolve() == data.resolve():
-        raise SketchError(f"--out {shown(out)} is the corpus, whose report would be overwritten; name another folder")
+        raise SketchError(
+            f"--out {display_path(out)} is the corpus, whose report would be overwritten; name another folder"
+        )
     with progress(console, "starting", total=1.0) as bar, one_run(out):
         clear_abandoned(out)
         run = Run(request, on_stage=lambda name, share: bar.update(share, doing=name))
@@ -147,7 +147,7 @@ def evaluate(
             console.print(headline(report))
             written = [out / name for name in ("report.html", "report.md", "report.json")]
     for path in written:
-        console.print(shown(path))
+        console.print(display_path(path))
 
 
 def _systems(systems: list[str] | None, model: str | None, samples: Path | None, compare: bool) -> list[str]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from sketchdnn.formats import shown
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.errors import SketchError, display_path
+from sketchdnn.geometry import Sketch
 
 from .progress import progress
 from .reading import report_reading
@@ -189,7 +189,7 @@ def guess(
     from sketchdnn.figures import choose, write_guess, write_mixed_guess
 
     corpus = _of_corpus(data, count, seed, split)
-    real = choose(replace(corpus, name=f"real, the {split} split of {shown(data)}"), count, seed)
+    real = choose(replace(corpus, name=f"real, the {split} split of {display_path(data)}"), count, seed)
     drawn = _to_judge(samples, model, count, seed, steps, repair)
     _say((write_mixed_guess if mixed else write_guess)(out, real, drawn))
 
@@ -200,9 +200,9 @@ def _to_judge(samples: Path | None, model: str, count: int, seed: int, steps: in
 
     mended = ", repaired" if repair else ""
     if samples is None:
-        words = f"drawn by {shown(model)} in {steps} steps from seed {seed}{mended}"
+        words = f"drawn by {display_path(model)} in {steps} steps from seed {seed}{mended}"
         return Source(words, _drawn(model, count, seed, steps, repair=repair))
-    found = choose(Source(f"drawn, {shown(samples)}{mended}", _read(samples)), count, seed)
+    found = choose(Source(f"drawn, {display_path(samples)}{mended}", _read(samples)), count, seed)
     if not repair:
         return found
     from sketchdnn.generation.repairs import mend_all
@@ -241,10 +241,10 @@ def _read(path: Path) -> list[Sketch]:
     from sketchdnn.formats import read
 
     reading = read(path)
-    report_reading(_console(), reading.skipped, reading.notes, f"{shown(path)}: left out")
+    report_reading(_console(), reading.skipped, reading.notes, f"{display_path(path)}: left out")
     sketches = [sketch for sketch in reading.sketches if len(sketch)]
     if not sketches:
-        raise SketchError(f"{shown(path)}: there are no sketches in it")
+        raise SketchError(f"{display_path(path)}: there are no sketches in it")
     return sketches
 
 
@@ -269,7 +269,7 @@ def _check(smoothing: float) -> None:
 
 def _say(paths: list[Path]) -> None:
     for path in paths:
-        _console().print(shown(path))
+        _console().print(display_path(path))
 
 
 def _console() -> Console:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sketchdnn.formats import shown
-from sketchdnn.geometry import Sketch, SketchError, quantities
+from sketchdnn.errors import SketchError, display_path
+from sketchdnn.geometry import Sketch, quantities
 
 from . import drawing
 
@@ -143,7 +143,7 @@ def generate(
         system = from_pretrained(model, device, local=share.local)
         sampler = sampler_of(system, sampler)
         facts: dict[str, Any] = {
-            "model": {"name": shown(model), "sha256": model_hash(model)},
+            "model": {"name": display_path(model), "sha256": model_hash(model)},
             "seed": seed,
             "first": first,
             "count": count,
@@ -165,7 +165,7 @@ def generate(
             options |= {"size": length, "units": units}
         else:
             options |= {} if strength is None else {"strength": strength}
-            facts |= {"like": shown(like or ""), "strength": options.get("strength", STRENGTH)}
+            facts |= {"like": display_path(like or ""), "strength": options.get("strength", STRENGTH)}
             del facts["size"], facts["units"]
         _run(system, range(first, first + count), options, original, out, formats, facts, share, force)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Sketch
 from sketchdnn.render.notes import Notes, without_sign
 
 

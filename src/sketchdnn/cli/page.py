@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sketchdnn.formats import shown
-from sketchdnn.formats.atomic import replacing
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError, display_path
+from sketchdnn.io import replacing
 
 
 def check_file(file: Path | None) -> None:
@@ -17,7 +16,7 @@ def check_file(file: Path | None) -> None:
 
 def of_model(model: str) -> str:
     """How the command says which model was measured; of the bundled one it need not."""
-    return "" if model == "ours" else f" --model {shown(model)}"
+    return "" if model == "ours" else f" --model {display_path(model)}"
 
 
 def write_page(out: Path, words: str) -> None:

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sketchdnn.formats import shown
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError, display_path
 
 from .drawing import stderr
 from .progress import progress
@@ -50,7 +49,7 @@ def prepare(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a corpus that is already there.")] = False,
 ) -> None:
-    """Make a training corpus: filter, normalise, encode, remove duplicates, split. An ended run is taken up again."""
+    """Make a training corpus: filter, normalize, encode, remove duplicates, split. An ended run is taken up again."""
     from sketchdnn.data import PRESETS as CONFIGS
     from sketchdnn.data import Procedural
     from sketchdnn.data import prepare as run
@@ -84,7 +83,7 @@ def prepare(
 
 
 def _sentence(out: Path, report: dict[str, Any]) -> str:
-    name = shown(out)
+    name = display_path(out)
     splits = ", ".join(f"{count:,} {split}" for split, count in report["splits"].items())
     refused = sum(report["refused"].values())
     repeats = sum(report["repeats_of_an_earlier_split"].values())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from sketchdnn.formats import shown
+from sketchdnn.errors import display_path
 
 from .progress import progress
 from .train import show_report
@@ -91,7 +91,7 @@ def reproduce(
         settings=settings_from(fast=fast, count=count, likelihood=True, corruption=False),
         inception=inception,
         cache=cache,
-        command=shown(shlex.join(["sketchdnn", *sys.argv[1:]])),
+        command=display_path(shlex.join(["sketchdnn", *sys.argv[1:]])),
     )
     if dry_run:
         for line in _plan(prepared(request).plan):
@@ -106,14 +106,14 @@ def reproduce(
             # As a shell expects of a program that a signal ended.
             raise typer.Exit(128 + (stopped.signal or signal.SIGTERM)) from None
     for path in written:
-        typer.echo(shown(path))
+        typer.echo(display_path(path))
 
 
 def _plan(plan: Plan) -> list[str]:
     """The plan for people: what is to be done, and about how long it takes."""
     request = plan.request
     lines = [
-        f"{len(plan.parts)} systems, {request.budget.words} of training each, on {plan.device}; {shown(request.out)}"
+        f"{len(plan.parts)} systems, {request.budget.words} of training each, on {plan.device}; {display_path(request.out)}"
     ]
     for part in plan.parts:
         done = f"; {' and '.join(part.done)} already" if part.done else ""

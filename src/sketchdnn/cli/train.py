@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sketchdnn.formats import shown
+from sketchdnn.errors import display_path
 
 from .drawing import stderr
 from .progress import Progress, progress
@@ -108,7 +108,7 @@ def _show_validation(bar: Progress, step: int, losses: Mapping[int, float]) -> N
 
 
 def _tell(outcome: Outcome, out: Path) -> None:
-    name = shown(out)
+    name = display_path(out)
     if not outcome.writes:
         return
     if outcome.finished:

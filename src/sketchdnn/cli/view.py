@@ -12,11 +12,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sketchdnn.formats import FormatError, Note, ReadOptions, Skipped, quoted, scan, shown
-from sketchdnn.formats.atomic import clear_abandoned, replacing
+from sketchdnn.errors import FormatError, SketchError, display_path, quoted
+from sketchdnn.formats import Note, ReadOptions, Skipped, scan
 from sketchdnn.formats.containers import Member, check_not_read, folder_members
 from sketchdnn.formats.found import Reasons
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry import Sketch
+from sketchdnn.io import clear_abandoned, replacing
 from sketchdnn.render.notes import Notes
 
 from .noted import constrained, remarks
@@ -65,13 +66,13 @@ def view(
     constraints: Annotated[
         bool,
         typer.Option(
-            "--constraints", help="Draw constraints, those of the file or else inferred ones, and colour by freedom."
+            "--constraints", help="Draw constraints, those of the file or else inferred ones, and color by freedom."
         ),
     ] = False,
     flatten: Flatten = FLATTEN,
     assume_units: AssumeUnits = None,
 ) -> None:
-    """Draw one sketch, or a gallery of many: a colour for each primitive, construction dashed."""
+    """Draw one sketch, or a gallery of many: a color for each primitive, construction dashed."""
     out = out or _default_name(files[0])
     if out.suffix.lower() not in SUFFIXES:
         raise FormatError(out, f"is no name for a picture; it must end in {', '.join(SUFFIXES)}")
@@ -85,7 +86,7 @@ def view(
         chosen, which = _random_sample(stream, limit, seed) if at_random else _first(stream, limit)
     report_reading(console, skipped, notes_read)
     if not chosen:
-        raise SketchError(f"there is nothing to show: no sketch could be read from {shown(files[0])}")
+        raise SketchError(f"there is nothing to show: no sketch could be read from {display_path(files[0])}")
     notes = None
     if constraints:
         with console.status("Solving …"):
@@ -97,7 +98,7 @@ def view(
     picture = _picture(chosen, out.suffix.lower(), which, columns, size, notes)
     with replacing(out) as temporary:
         temporary.write_bytes(picture)
-    console.print(f"{shown(out)}: {which}")
+    console.print(f"{display_path(out)}: {which}")
 
 
 def _default_name(file: Path) -> Path:
@@ -109,7 +110,7 @@ def _read(files: list[Path], options: ReadOptions, skipped: Reasons, notes: Reas
     """Each sketch with a name for its card. A file that cannot be read is counted, unless it is the only one."""
     each = [member for file in files for member in _members(file)]
     for member in each:
-        number, name = 0, shown(member.path) if len(each) > 1 else ""
+        number, name = 0, display_path(member.path) if len(each) > 1 else ""
         try:
             for found in scan(member.path, options):
                 if isinstance(found, Skipped):

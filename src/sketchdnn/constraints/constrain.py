@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sketchdnn.geometry import Constraint, Ref, Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Constraint, Ref, Sketch
 
 from .contrary import contrary
 from .dimensions import dimensions

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from sketchdnn.geometry import Constraint, Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Constraint, Sketch
 
 from .solve import Solution, solve
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sketchdnn.geometry import Constraint, ConstraintType, GeometryError, Sketch
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Constraint, ConstraintType, Sketch
 
 from . import candidates
 from .contacts import contacts
@@ -67,7 +68,7 @@ def skipped(sketch: Sketch) -> str | None:
         return None
     return (
         f"the sketch has {len(sketch)} primitives: only where places meet and which lines are level was looked for in "
-        f"all of it, everything else within neighbourhoods of up to {MOST_TOGETHER}"
+        f"all of it, everything else within neighborhoods of up to {MOST_TOGETHER}"
     )
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sketchdnn.geometry import Constraint, ConstraintType, GeometryError, Ref
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Constraint, ConstraintType, Ref
 
 from .contacts import contacts
 from .variables import Floats, Variables

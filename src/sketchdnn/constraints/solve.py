@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sketchdnn.geometry import Constraint, GeometryError, Sketch
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Constraint, Sketch
 
 from . import planegcs
 from .blocks import Block, blocks

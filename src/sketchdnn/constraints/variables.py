@@ -16,7 +16,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.geometry import TAU, Arc, Circle, GeometryError, Line, Part, Point, Primitive, Ref, Vec
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Part, Point, Primitive, Ref, Vec
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -32,7 +32,7 @@ def authors_codes(table: Table) -> NDArray[np.uint64]:
     """Each primitive as one integer: its numbers on 256 levels between the smallest and largest of its own row.
 
     The row holds its kind and flag as ones among zeros and zeros in all unused columns, so its smallest number is at
-    most 0 and its largest at least 1; which levels 0 and 1 fall on is part of the code. An arc is written by centre,
+    most 0 and its largest at least 1; which levels 0 and 1 fall on is part of the code. An arc is written by center,
     radius and its two angles in turns.
     """
     own = _own_numbers(table).astype(np.float32)

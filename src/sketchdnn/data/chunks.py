@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.io import replacing
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import MAX_KIND_PARAMS
 
@@ -72,7 +72,7 @@ def compact_of(table: pa.Table) -> Compact:
 
 
 def centers_of(table: pa.Table) -> NDArray[np.float64]:
-    """The centres of candidates."""
+    """The centers of candidates."""
     return _array(table, "center")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.representation.settings import check_settings, within
 
@@ -22,7 +22,7 @@ class PrepareConfig:
     - `constrained`: keep only sketches with entities ≤ constraints ≤ `max_constraints`, as the authors do. They count
       entities that are no primitive, and keep the rest of such a sketch; otherwise (`keep_incomplete` false) a sketch
       known to have lost an entity is refused.
-    - `frame`: "tight" centres the box of what is drawn, its larger side 2·half_extent; "authors" takes their box.
+    - `frame`: "tight" centers the box of what is drawn, its larger side 2·half_extent; "authors" takes their box.
     - `duplicates`: "sorted" compares sketches on the 8-bit grid of `representation.grid`, as sets of rows; "authors"
       scales each row to its own smallest and largest number and compares sketches row by row, in order.
     - `split_by`: "group" keeps variants of one model in one split; "sketch" spreads them.

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.formats import FormatError, shown
+from sketchdnn.errors import FormatError, MissingFileError, display_path
 from sketchdnn.formats.bounded_json import load_json
-from sketchdnn.formats.found import MissingFileError
 from sketchdnn.formats.sketchgraphs.container import NO_ARRAY
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import NONE, REPRESENTATION_VERSION, ArcScalar, NoneConstruction
@@ -101,7 +100,7 @@ class Dataset:
 
     @property
     def tight(self) -> bool:
-        """Whether that box is centred on what is drawn."""
+        """Whether that box is centered on what is drawn."""
         return self.config.frame == "tight"
 
     def split(self, name: str) -> Split:
@@ -135,7 +134,7 @@ class Dataset:
 
 def _no_corpus(path: Path) -> FormatError:
     """What to do about a path that is no prepared corpus: prepare one, from what lies there if something does."""
-    command = f"sketchdnn prepare {shlex.quote(shown(path))} --out corpus"
+    command = f"sketchdnn prepare {shlex.quote(display_path(path))} --out corpus"
     if path.is_dir():
         return FormatError(
             path, f"is no prepared corpus: it has no {DATASET}; make one of its sketches with: {command}"

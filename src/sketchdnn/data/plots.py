@@ -1,4 +1,4 @@
-"""Bars as inline SVG: all the plots that the report needs, in colours that follow the page's."""
+"""Bars as inline SVG: all the plots that the report needs, in colors that follow the page's."""
 
 from __future__ import annotations
 

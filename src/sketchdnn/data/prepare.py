@@ -1,4 +1,4 @@
-"""From files to a corpus: read → filter → normalise → encode → de-duplicate → split → write.
+"""From files to a corpus: read → filter → normalize → encode → de-duplicate → split → write.
 
 Two passes. The first reads the input piece by piece on all cores and leaves candidates on disk, with five 64-bit keys
 each. The second looks at the keys of all candidates at once to decide which stay and where they go, and writes the
@@ -92,7 +92,7 @@ def _make(
 def stage_candidates(
     staging: Staging, tasks: Sequence[Task], config: PrepareConfig, workers: int, on_progress: Progress
 ) -> tuple[Tally, dict[Path, int]]:
-    """Read, filter, normalise and encode every task that no earlier run finished; the chunks and their sizes."""
+    """Read, filter, normalize and encode every task that no earlier run finished; the chunks and their sizes."""
     found = {number: done for number in range(len(tasks)) if (done := staging.done(number))}
     todo = [(number, task) for number, task in enumerate(tasks) if number not in found]
     on_progress("reading", len(found), len(tasks))

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from sketchdnn.formats import FormatError
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.errors import FormatError
 from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.geometry import Kind, Sketch
+from sketchdnn.io import replacing
 from sketchdnn.representation import Compact, decode_compact
 
 from .blocks import Tally

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sketchdnn.formats import FormatError, ReadOptions, Skipped, format_of, scan
+from sketchdnn.errors import FormatError, MissingFileError, SketchError
+from sketchdnn.formats import ReadOptions, Skipped, format_of, scan
 from sketchdnn.formats.containers import folder_files
-from sketchdnn.formats.found import MissingFileError, reason_of
+from sketchdnn.formats.found import reason_of
 from sketchdnn.formats.json_files import LINE_SUFFIXES, lines
 from sketchdnn.formats.records import read_record
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry import Sketch
 
 from .blocks import BLOCK_SIZE, Block, Origins, Tally, gather_blocks, word
 from .procedural import procedural

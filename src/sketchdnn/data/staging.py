@@ -14,10 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.formats import FormatError
-from sketchdnn.formats.atomic import clear_abandoned, flush_to_disk, replacing
+from sketchdnn.errors import FormatError
 from sketchdnn.formats.bounded_json import load_json
-from sketchdnn.formats.locks import LOCK, one_run
+from sketchdnn.io import LOCK, clear_abandoned, flush_to_disk, one_run, replacing
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 
 from .blocks import BLOCK_SIZE, Tally

@@ -1,4 +1,4 @@
-"""The steps from a block of sketches to candidates for the corpus: filter, normalise, encode, and the keys by which
+"""The steps from a block of sketches to candidates for the corpus: filter, normalize, encode, and the keys by which
 duplicates are found. Every step works on all sketches of a block at once, and none looks at the order of anything.
 """
 
@@ -30,7 +30,7 @@ IMPOSSIBLE = "a primitive that cannot exist"
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Sketches that may enter the corpus, normalised: true place = center + scale · stored place.
+    """Sketches that may enter the corpus, normalized: true place = center + scale · stored place.
 
     Of those with the same `duplicate` key one is kept: the smallest by `content`, then by `tie`. `content` also orders
     the corpus, `split` decides which part a sketch falls into. `symmetric` is shared by all images of a sketch under
@@ -53,13 +53,13 @@ class Candidates:
 
 
 def candidates(block: Block, config: PrepareConfig, tally: Tally) -> Candidates:
-    """Filter → normalise → encode → keys."""
+    """Filter → normalize → encode → keys."""
     block = fitting(block, config, tally)
     center, scale = frames(block.table, config)
     wide = scale > 0
     tally.refuse(NO_EXTENT, int((~wide).sum()))
     block, center, scale = block.select(wide), center[wide], scale[wide]
-    placed = normalised(block.table, center, scale)
+    placed = normalized(block.table, center, scale)
     compact = encode_table(placed, canonical_lines=config.canonical_lines)
     codes = _codes(placed, compact, config)
 
@@ -91,13 +91,13 @@ def fitting(block: Block, config: PrepareConfig, tally: Tally) -> Block:
 
 
 def frames(table: Table, config: PrepareConfig) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Centre and scale of each sketch: what one unit of the stored sketch measures in the original."""
+    """Center and scale of each sketch: what one unit of the stored sketch measures in the original."""
     box = table_bounds(table) if config.frame == "tight" else authors_bounds(table)
     low, high = box[:, :2], box[:, 2:]
     return (low + high) / 2 + 0.0, (high - low).max(axis=1, initial=0) / (2 * config.half_extent)
 
 
-def normalised(table: Table, center: NDArray[np.float64], scale: NDArray[np.float64]) -> Table:
+def normalized(table: Table, center: NDArray[np.float64], scale: NDArray[np.float64]) -> Table:
     """Every place p becomes (p − center) / scale."""
     (cx, cy), size = center[table.owner].T, scale[table.owner]
     lines = table.kind == Kind.LINE

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.io import replacing
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import MAX_KIND_PARAMS, MAX_PRIMITIVES, NONE
 
 from .chunks import ORIGINS, centers_of, compact_of, take
 from .config import SPLITS
 from .dedup import Survivors
-from .summary import Summary, summarise
+from .summary import Summary, summarize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,7 +99,7 @@ def write_part(part: Part) -> Summary:
     # Through an open file: the library cannot take a name that is no UTF-8.
     with replacing(path, flush=False) as temporary, temporary.open("wb") as file:
         pq.write_table(_parquet_table(table, rows), file, compression="zstd")
-    return summarise(table, rows, part.split, part.half_extent)
+    return summarize(table, rows, part.split, part.half_extent)
 
 
 def _gathered(part: Part) -> pa.Table:

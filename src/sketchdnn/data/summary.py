@@ -37,7 +37,7 @@ class Summary:
             getattr(self, name).update(getattr(other, name))
 
 
-def summarise(table: pa.Table, rows: Compact, split: str, half_extent: float) -> Summary:
+def summarize(table: pa.Table, rows: Compact, split: str, half_extent: float) -> Summary:
     """The counts of one part."""
     kinds, construction = (
         Counter({kind.label: int(((rows.kind == kind) & where).sum()) for kind in Kind})

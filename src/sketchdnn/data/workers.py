@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from typing import TypeVar, cast
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 
 from .sources import InputError
 

@@ -60,7 +60,7 @@ class Bins:
 
 
 def log_normal_between(left: Float[Tensor, "*shape"], right: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """log(Φ(right) − Φ(left)) for left < right, without cancelling in either tail."""
+    """log(Φ(right) − Φ(left)) for left < right, without canceling in either tail."""
     # Cells right of the mean are mirrored to its left, where Φ is small and its logarithm exact.
     mirrored = left > 0
     low, high = torch.where(mirrored, -right, left), torch.where(mirrored, -left, right)

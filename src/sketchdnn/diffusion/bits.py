@@ -41,7 +41,7 @@ class BitsReport:
 def report_bits(
     nats: Float[Tensor, " batch"], num_primitives: Int[Tensor, " batch"], rows: int = layout.MAX_PRIMITIVES
 ) -> BitsReport:
-    """Summarise what `Elbo.nats` says of a set of sketches."""
+    """Summarize what `Elbo.nats` says of a set of sketches."""
     if nats.shape != num_primitives.shape:
         raise ValueError(
             f"num_primitives must hold one number a sketch, {len(nats)}, not {tuple(num_primitives.shape)}"

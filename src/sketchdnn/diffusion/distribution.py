@@ -74,7 +74,7 @@ class GaussianSoftmax(Distribution):
                 raise ValueError("value must have no probability that is zero or too small for its logit to be finite")
         logits = value.log()
         distance = _squared_norm_perp(logits - self.loc, self.scale)
-        return -(distance / 2 + _log_normaliser(self.scale) + logits.sum(dim=-1))
+        return -(distance / 2 + _log_normalizer(self.scale) + logits.sum(dim=-1))
 
     def argmax_probs(self, num_nodes: int = 128) -> Float[Tensor, "*batch cat"]:
         """P(argmax = c) = ∫ φ(z) Π_{j≠c} Φ((μ_c + σ_c z − μ_j)/σ_j) dz, by the trapezium rule.
@@ -122,7 +122,7 @@ def kl_gaussian_softmax(p: GaussianSoftmax, q: GaussianSoftmax) -> Float[Tensor,
     # tr(Σ_q⁻¹ Σ_p) there: each direction's ratio of variances, less what the shift takes away.
     ratio = (p.scale / q.scale) ** 2
     trace = (ratio * (1 - _precision_share(q.scale))).sum(dim=-1)
-    spread: Tensor = (trace - (p.event_shape[0] - 1)) / 2 + _log_normaliser(q.scale) - _log_normaliser(p.scale)
+    spread: Tensor = (trace - (p.event_shape[0] - 1)) / 2 + _log_normalizer(q.scale) - _log_normalizer(p.scale)
     return _squared_norm_perp(p.loc - q.loc, q.scale) / 2 + spread
 
 
@@ -132,7 +132,7 @@ def _squared_norm_perp(v: Tensor, scale: Tensor) -> Tensor:
     return (((v - shift) / scale) ** 2).sum(dim=-1)
 
 
-def _log_normaliser(scale: Tensor) -> Tensor:
+def _log_normalizer(scale: Tensor) -> Tensor:
     """log Z: ½ log(D (2πσ²)^(D−1)) when the scales are equal; written so that no power of σ overflows."""
     log_scale = scale.log()
     total_precision = (-2 * log_scale).logsumexp(dim=-1)

@@ -79,11 +79,11 @@ def like(coefficient: Tensor, state: Tensor) -> Tensor:
     return cast.reshape(cast.shape + (1,) * (state.ndim - cast.ndim)) if cast.ndim else cast
 
 
-def centred(logits: Float[Tensor, "*batch cat"]) -> Float[Tensor, "*batch cat"]:
+def centered(logits: Float[Tensor, "*batch cat"]) -> Float[Tensor, "*batch cat"]:
     """Logits with mean zero: the softmax does not see the rest."""
     return logits - logits.mean(dim=-1, keepdim=True)
 
 
 def squared_norm_perp(v: Float[Tensor, "*batch cat"]) -> Float[Tensor, "*batch"]:
     """‖v‖²_⊥ = ‖v‖² − (1ᵀv)²/D, the norm of the Gaussian-Softmax density: blind to shifts."""
-    return torch.sum(centred(v) ** 2, dim=-1)
+    return torch.sum(centered(v) ** 2, dim=-1)

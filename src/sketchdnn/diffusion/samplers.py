@@ -46,7 +46,7 @@ def ancestral(
 
     What stands for a label is the process's logit of the prediction (`mean`), or the label is `drawn` from the
     prediction. In small steps both come to the same; in long ones the mean forgets how uncertain the label was and
-    favours the common kinds, while a drawn label has the right law however long the step (docs/decisions/0004).
+    favors the common kinds, while a drawn label has the right law however long the step (docs/decisions/0004).
     """
     clean_of = partial(drawn, process) if labels == "drawn" else None
     return walk(

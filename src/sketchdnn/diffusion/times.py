@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .check import check_step
 
-# One number for each t in 1..T, not necessarily normalised: entry t − 1 belongs to t.
+# One number for each t in 1..T, not necessarily normalized: entry t − 1 belongs to t.
 TimeWeights = Float[Tensor, " steps"]
 # The least weight of a step, as a share of the average, where a density would starve it.
 FLOOR = 0.1

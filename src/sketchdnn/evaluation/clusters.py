@@ -44,7 +44,7 @@ def independent(hits: NDArray[np.number], of: NDArray[np.number]) -> float:
 
 
 def standard_error(hits: NDArray[np.number], of: NDArray[np.number]) -> float:
-    """Of a share, when sketches are drawn independently (the linearised variance of a ratio)."""
+    """Of a share, when sketches are drawn independently (the linearized variance of a ratio)."""
     sketches = int(np.count_nonzero(of))
     if sketches < 2:
         return 0.0

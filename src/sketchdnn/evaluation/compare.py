@@ -12,9 +12,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.formats import scan, shown
-from sketchdnn.formats.atomic import replacing
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.errors import SketchError, display_path
+from sketchdnn.formats import scan
+from sketchdnn.geometry import Sketch
+from sketchdnn.io import replacing
 from sketchdnn.systems.pretrained import bundled_names
 
 from .document import Document, Section, Table, markdown
@@ -148,7 +149,7 @@ def unique_names(reports: Sequence[tuple[str, Report]]) -> dict[str, Report]:
     names = [str(report["system"]["name"]) for _, report in reports]
     found: dict[str, Report] = {}
     for (place, report), name in zip(reports, names, strict=True):
-        label = name if names.count(name) == 1 else f"{name} ({shown(place)})"
+        label = name if names.count(name) == 1 else f"{name} ({display_path(place)})"
         if label in found:
             raise SketchError(f"{place} is named twice")
         found[label] = report
@@ -158,7 +159,7 @@ def unique_names(reports: Sequence[tuple[str, Report]]) -> dict[str, Report]:
 def comparison(reports: Mapping[str, Report]) -> Document:
     """The tables in words."""
     first = next(iter(reports.values()))
-    used = [(title, shown) for title, measures in TABLES if (shown := _present(measures, reports))]
+    used = [(title, display_path) for title, measures in TABLES if (display_path := _present(measures, reports))]
     sections = []
     for title, measures in used:
         rows = [

@@ -1,6 +1,6 @@
 """Real sketches made worse on purpose, a known amount at a time: a score that does not get worse too measures nothing.
 
-The same seed draws the same noise, only stronger, and drops the same primitives first. What comes out is normalised
+The same seed draws the same noise, only stronger, and drops the same primitives first. What comes out is normalized
 again, as every set of sketches here is.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.geometry import GeometryError, Kind
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Kind
 from sketchdnn.geometry.bounds import table_bounds
 from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import Compact, decode_compact, layout
@@ -21,7 +22,7 @@ SMALLEST_RADIUS = 1e-4
 
 
 def jitter_ends(compact: Compact, sigma: float, seed: int) -> Compact:
-    """Gaussian noise on every end, centre, point and radius, each on its own. An arc keeps its sweep."""
+    """Gaussian noise on every end, center, point and radius, each on its own. An arc keeps its sweep."""
     if not 0 <= sigma < np.inf:
         raise GeometryError(f"noise has a standard deviation of zero or more, not {sigma}")
     check(compact)
@@ -32,7 +33,7 @@ def jitter_ends(compact: Compact, sigma: float, seed: int) -> Compact:
     params[..., layout.END] += np.where(with_ends(compact)[..., None], noise[..., layout.END], 0.0)
     radius = np.abs(params[..., layout.RADIUS] + noise[..., layout.RADIUS])
     params[..., layout.RADIUS] = np.where(circles, np.maximum(radius, SMALLEST_RADIUS), params[..., layout.RADIUS])
-    return _normalised(compact.kind, compact.construction, params, otherwise=compact)
+    return _normalized(compact.kind, compact.construction, params, otherwise=compact)
 
 
 def drop_primitives(compact: Compact, share: float, seed: int) -> Compact:
@@ -49,14 +50,14 @@ def drop_primitives(compact: Compact, share: float, seed: int) -> Compact:
     keep[np.arange(len(compact)), last] |= exists.any(axis=1)
     kind = np.where(keep, compact.kind, np.uint8(layout.NONE))
     params = np.where(keep[..., None], compact.params, 0.0).astype(np.float64)
-    dropped = _normalised(kind, compact.construction & keep, params, otherwise=compact)
+    dropped = _normalized(kind, compact.construction & keep, params, otherwise=compact)
     return dropped.permuted(np.argsort(dropped.kind == layout.NONE, axis=1, kind="stable"))
 
 
-def _normalised(
+def _normalized(
     kind: NDArray[np.uint8], construction: NDArray[np.bool_], params: NDArray[np.float64], *, otherwise: Compact
 ) -> Compact:
-    """The sketches centred and scaled to a larger side of 2; those that cannot be (points alone) stay as they were."""
+    """The sketches centered and scaled to a larger side of 2; those that cannot be (points alone) stay as they were."""
     raw = Compact(kind, construction, params.astype(np.float32))
     box = table_bounds(to_table([one.sketch for one in decode_compact(raw)]))
     size = (box[:, 2:] - box[:, :2]).max(axis=1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.geometry import TAU, GeometryError, Kind
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import TAU, Kind
 from sketchdnn.representation import Compact, layout
 from sketchdnn.representation.compact import collapsed
 

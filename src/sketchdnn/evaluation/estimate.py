@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 
 LEVEL = 0.95
 Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
@@ -61,7 +61,7 @@ def mean_estimate(values: Sequence[float] | NDArray[np.floating[Any]]) -> Estima
 
 
 def ratio_estimate(values: NDArray[np.floating[Any]], of: NDArray[np.number]) -> Estimate:
-    """All of some values over all that they are of, with the interval of independent pairs (linearised, Student's).
+    """All of some values over all that they are of, with the interval of independent pairs (linearized, Student's).
 
     >>> ratio_estimate(np.array([8.0, 30.0]), np.array([1, 3])).value
     9.5

@@ -24,7 +24,7 @@ from .likelihood import likelihood
 from .novelty import novelty
 from .protocol import VERSION, Protocol, data_hash
 from .repaired import after_repair
-from .samples import Samples, normalised_split
+from .samples import Samples, normalized_split
 from .scores import Judge
 from .settings import Settings, Sizes, sizes_for, warnings_about
 from .sheets import SCORE, chosen
@@ -32,12 +32,12 @@ from .stages import Stages
 from .validity import validity
 from .wording import plain
 
-NEIGHBOUR_BINS = np.linspace(0.0, 1.2, 13)
+NEIGHBOR_BINS = np.linspace(0.0, 1.2, 13)
 
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """The real sketches, normalised: both splits whole, and those of each that samples are compared with.
+    """The real sketches, normalized: both splits whole, and those of each that samples are compared with.
 
     The chosen training sketches are enough for two parts that share none.
     """
@@ -60,7 +60,7 @@ class Evaluation:
 def open_references(dataset: Dataset, settings: Settings, samples: int) -> tuple[References, Sizes]:
     """The splits, and which of their sketches are compared; refuses a corpus that is too small."""
     already = dataset.config.frame == "tight" and dataset.config.half_extent == 1
-    test, train = (normalised_split(dataset.split(name).compact, already=already) for name in (settings.split, "train"))
+    test, train = (normalized_split(dataset.split(name).compact, already=already) for name in (settings.split, "train"))
     sizes = sizes_for(settings, samples, len(test), len(train))
     dice = np.random.default_rng(settings.seed)
     which_test = dice.permutation(len(test))[: sizes.test]
@@ -177,14 +177,14 @@ def _novelty(ours: Compact, train: Compact, real: Compact, device: str, stages: 
         found = novelty(ours, train, real, device=device, on_progress=tell)
     facts: dict[str, Any] = plain(found)
     for name in ("samples", "test"):
-        facts["neighbours"][name] = _histogram(getattr(found.neighbours, name))
+        facts["neighbours"][name] = _histogram(getattr(found.neighbors, name))
     return facts
 
 
 def _histogram(distances: tuple[float, ...]) -> dict[str, float]:
     """Shares by bin: ten thousand single distances say no more to anybody."""
-    hits, _ = np.histogram(np.clip(distances, NEIGHBOUR_BINS[0], NEIGHBOUR_BINS[-1]), NEIGHBOUR_BINS)
-    names = [f"{low:.1f}–{high:.1f}" for low, high in pairwise(NEIGHBOUR_BINS.tolist())]
+    hits, _ = np.histogram(np.clip(distances, NEIGHBOR_BINS[0], NEIGHBOR_BINS[-1]), NEIGHBOR_BINS)
+    names = [f"{low:.1f}–{high:.1f}" for low, high in pairwise(NEIGHBOR_BINS.tolist())]
     return {name: plain(hit / max(1, len(distances))) for name, hit in zip(names, hits, strict=True)}
 
 

@@ -19,11 +19,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.io import replacing
 from sketchdnn.representation import Compact
 
 from .estimate import EvaluationError
-from .raster import SIZE, STROKE, rasterise
+from .raster import SIZE, STROKE, rasterize
 
 BLOCK = 512
 _NAME = "features"
@@ -56,7 +56,7 @@ def sketch_features(
     on_progress: Callable[[float], None] | None = None,
     construction: bool = True,
 ) -> Float[Tensor, "sketch feature"]:
-    """The features of normalised sketches, on the extractor's device. Without `cache` nothing is read or kept."""
+    """The features of normalized sketches, on the extractor's device. Without `cache` nothing is read or kept."""
     if not len(compact):
         raise EvaluationError("there are no sketches to take features of")
     found = []
@@ -86,7 +86,7 @@ def _block(
     compact: Compact, extractor: Extractor, cache: Path | None, construction: bool
 ) -> Float[Tensor, "sketch feature"]:
     def draw(rows: Compact, device: torch.device) -> UInt8[Tensor, "sketch size size"]:
-        return rasterise(rows, device=device, size=SIZE, stroke=STROKE, construction=construction)
+        return rasterize(rows, device=device, size=SIZE, stroke=STROKE, construction=construction)
 
     if cache is None:
         return extractor.features(draw(compact, extractor.device))

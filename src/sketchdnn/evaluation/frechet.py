@@ -93,8 +93,8 @@ class _Gaussian:
         mean = rows.mean(0, dtype=torch.float64)
         covariance = mean.new_zeros(len(mean), len(mean))
         for first in range(0, len(rows), _ROWS):
-            centred = rows[first : first + _ROWS].double() - mean
-            covariance += centred.T @ centred
+            centered = rows[first : first + _ROWS].double() - mean
+            covariance += centered.T @ centered
         return _Gaussian(mean, covariance / (len(rows) - 1), rows)
 
     @property
@@ -104,15 +104,15 @@ class _Gaussian:
 
     def root(self) -> Float[Tensor, "rank feature"]:
         """A matrix of few rows with rootᵀ root = covariance. It takes a while, and one of two Gaussians is enough."""
-        centred = (self.rows.double() - self.mean) / math.sqrt(len(self.rows) - 1)
+        centered = (self.rows.double() - self.mean) / math.sqrt(len(self.rows) - 1)
         if len(self.rows) <= len(self.mean):
-            return centred
+            return centered
         triangle: Tensor
         triangle, failed = torch.linalg.cholesky_ex(self.covariance)
         if not failed:
             return triangle.T
         # Not of full rank: a feature that never changes, say. The triangle of QR is a root whatever the rank.
-        triangle = torch.linalg.qr(centred, mode="r").R
+        triangle = torch.linalg.qr(centered, mode="r").R
         return triangle
 
 
@@ -171,8 +171,8 @@ def _influences(
     """How FID changes with the weight of each row, up to a constant; halfᵀ half is the T of the function above."""
     found = []
     for first in range(0, len(of.rows), _ROWS):
-        centred = of.rows[first : first + _ROWS].double() - of.mean
-        found.append(centred @ slope + centred.square().sum(1) - (centred @ half.T).square().sum(1))
+        centered = of.rows[first : first + _ROWS].double() - of.mean
+        found.append(centered @ slope + centered.square().sum(1) - (centered @ half.T).square().sum(1))
     return torch.cat(found)
 
 

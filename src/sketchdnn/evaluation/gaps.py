@@ -1,7 +1,7 @@
 """Do ends meet? How far each end of a line or arc is from the nearest end of another line or arc of its sketch.
 
 Construction counts too; circles and points do not, and neither does a primitive's own other end. Sketches are taken as
-normalised, their larger side being 2.
+normalized, their larger side being 2.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The file is TorchScript, which can hold any program: its hash is checked before it is opened. No other network is ever
 used in its place, since a score from another one is another score.
 
-A grey picture goes in as three equal channels, 0..255 mapped linearly to −1..1; out come the 2048 features of the last
+A gray picture goes in as three equal channels, 0..255 mapped linearly to −1..1; out come the 2048 features of the last
 average pool, which follows a ReLU and so is nowhere below zero.
 """
 
@@ -22,8 +22,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from sketchdnn.formats import shown
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError, display_path
 
 INCEPTION_SHA256 = "7ff4a85c3a6378f0dfc8433ffd789663b01176bec0a683a435651739c091fa34"
 INPUT_SIZE = 299
@@ -45,7 +44,7 @@ def find_inception(path: Path | None = None) -> Path:
     """Where the file is: the path given, or inside the installed package, which is looked up but never imported."""
     if path is not None:
         if not path.is_file():
-            raise InceptionError(f"{shown(path)}: there is no such file; get the FID Inception with {_GET_IT}")
+            raise InceptionError(f"{display_path(path)}: there is no such file; get the FID Inception with {_GET_IT}")
         return path
     spec = importlib.util.find_spec(_PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
@@ -72,8 +71,8 @@ class Inception:
         at_once = _AT_ONCE.get(self.device.type, _AT_ONCE["cpu"])
         with _same_numbers_everywhere():
             for start in range(0, len(images), at_once):
-                grey = images[start : start + at_once].to(self.device).float() / 127.5 - 1
-                found[start : start + at_once] = self.network(grey[:, None].expand(-1, 3, -1, -1))
+                gray = images[start : start + at_once].to(self.device).float() / 127.5 - 1
+                found[start : start + at_once] = self.network(gray[:, None].expand(-1, 3, -1, -1))
         return found
 
 
@@ -83,9 +82,11 @@ def load_inception(path: Path | None = None, device: str | torch.device = "cpu")
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InceptionError(f"{shown(path)}: cannot be read ({error.strerror})") from error
+        raise InceptionError(f"{display_path(path)}: cannot be read ({error.strerror})") from error
     if hashlib.sha256(content).hexdigest() != INCEPTION_SHA256:
-        raise InceptionError(f"{shown(path)}: is not the FID Inception (another SHA-256); get it with `{_GET_IT}`")
+        raise InceptionError(
+            f"{display_path(path)}: is not the FID Inception (another SHA-256); get it with `{_GET_IT}`"
+        )
     device = torch.device(device)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"`torch\.jit", DeprecationWarning)

@@ -43,7 +43,7 @@ class DensityCoverage:
 def precision_recall(
     real: Float[Tensor, "real feature"], fake: Float[Tensor, "fake feature"], k: int = 3
 ) -> PrecisionRecall:
-    """Precision and recall of Kynkäänniemi et al. 2019: a ball reaches to its k-th nearest neighbour."""
+    """Precision and recall of Kynkäänniemi et al. 2019: a ball reaches to its k-th nearest neighbor."""
     real, fake = comparable(real, fake, at_least=k + 1)
     return _precision_recall(real, fake, _nearest(real, k)[:, -1], _nearest(fake, k)[:, -1])
 
@@ -105,7 +105,7 @@ def _squared_distances(
 ) -> Iterator[tuple[int, Float[Tensor, "some b"]]]:
     """Squared distances from some of `a` at a time, with the index of the first, to all of `b`.
 
-    They come from products of matrices, which is fast, and in float64, without which close neighbours would drown in
+    They come from products of matrices, which is fast, and in float64, without which close neighbors would drown in
     rounding; equal rows are at distance 0 exactly.
     """
     theirs = b.double()

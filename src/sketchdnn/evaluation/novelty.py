@@ -17,7 +17,7 @@ from sketchdnn.representation.symmetric import symmetric_keys
 
 from .curves import check
 from .estimate import Estimate, share_estimate
-from .neighbours import Neighbours, neighbours
+from .neighbors import Neighbors, neighbors
 
 GRIDS = (24, 64, 256)
 
@@ -47,7 +47,7 @@ class Novelty:
     test: int
     equal: int
     repeats: tuple[Repeats, ...]
-    neighbours: Neighbours
+    neighbors: Neighbors
 
 
 def novelty(
@@ -63,7 +63,7 @@ def novelty(
         check(each)
     equal = min(len(samples), len(test))
     repeats = tuple(_repeats(samples, train, test, levels) for levels in GRIDS)
-    near = neighbours(samples, train, test, device=device, on_progress=on_progress)
+    near = neighbors(samples, train, test, device=device, on_progress=on_progress)
     return Novelty(len(samples), len(train), len(test), equal, repeats, near)
 
 

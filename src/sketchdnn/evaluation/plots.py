@@ -1,4 +1,4 @@
-"""The report's plots as inline SVG, in colours that follow the page's."""
+"""The report's plots as inline SVG, in colors that follow the page's."""
 
 from __future__ import annotations
 

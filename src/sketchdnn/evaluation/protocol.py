@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sketchdnn.data.loader import Dataset
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 
 # Raised whenever a score is computed otherwise than before, so that old reports are not compared with new ones.
 VERSION = 1

@@ -1,14 +1,14 @@
-"""What a sketch looks like to a score: grey pixels from exact distances, the same on every device.
+"""What a sketch looks like to a score: gray pixels from exact distances, the same on every device.
 
-The definition, in pixels of a square picture of `size` whose pixel centres lie at half-integers:
+The definition, in pixels of a square picture of `size` whose pixel centers lie at half-integers:
 
-- A place (x, y) of a normalised sketch lies at (size/2 + s·x, size/2 − s·y) with s = size · (1 − 2 · MARGIN) / 2, so
+- A place (x, y) of a normalized sketch lies at (size/2 + s·x, size/2 − s·y) with s = size · (1 − 2 · MARGIN) / 2, so
   that the sketch's larger side fills the frame but for a margin. What lies outside the frame is not drawn.
 - The ink of a line, circle or arc at a pixel is clamp(0.5 + stroke/2 − d, 0, 1), where d is the exact distance from the
-  pixel's centre to the curve; a curve with ends counts them, so strokes end round. A point is a dot of radius
+  pixel's center to the curve; a curve with ends counts them, so strokes end round. A point is a dot of radius
   POINT_RADIUS · stroke: its ink is clamp(0.5 + POINT_RADIUS · stroke − d, 0, 1).
 - Construction is drawn with CONSTRUCTION_INK of that ink, or not at all.
-- A pixel takes the most ink that any primitive gives it, so that their order does not matter. Its grey is
+- A pixel takes the most ink that any primitive gives it, so that their order does not matter. Its gray is
   255 · (1 − ink), rounded: 255 is paper, 0 is ink.
 
 Only the pixels near a curve are looked at; `strips` says which and why none is missed. What is smaller than a
@@ -25,7 +25,8 @@ import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
-from sketchdnn.geometry import TAU, Kind, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import TAU, Kind
 from sketchdnn.representation import Compact, layout
 
 from .strips import Canvas, Rounds, Strokes, draw_dots, draw_lines, draw_rounds, joined
@@ -39,7 +40,7 @@ CONSTRUCTION_INK = 0.5
 # How many rows times pixels of width are drawn at once. On a CPU, what is in hand then stays in its cache; a GPU wants
 # much at once.
 _AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 23}
-# An arc that strays less than this from its chord, in pixels, is drawn as a line: its centre is too far off.
+# An arc that strays less than this from its chord, in pixels, is drawn as a line: its center is too far off.
 _STRAIGHT = 1e-4
 _TINY = 1e-300
 # The directions in which a circle reaches furthest: left and down, right and up.
@@ -47,7 +48,7 @@ _EXTREMES = ((math.pi, -math.pi / 2), (0.0, math.pi / 2))
 
 
 @torch.no_grad()
-def rasterise(
+def rasterize(
     compact: Compact,
     *,
     device: str | torch.device = "cpu",
@@ -55,11 +56,11 @@ def rasterise(
     stroke: float = STROKE,
     construction: bool = True,
 ) -> UInt8[Tensor, "batch size size"]:
-    """Pictures of normalised sketches by the definition above; an empty sketch is blank paper.
+    """Pictures of normalized sketches by the definition above; an empty sketch is blank paper.
 
     >>> from sketchdnn.representation import encode
     >>> from sketchdnn.geometry import Circle, Sketch
-    >>> picture = rasterise(encode([Sketch((Circle((0, 0), 1),))]), size=64)[0]
+    >>> picture = rasterize(encode([Sketch((Circle((0, 0), 1),))]), size=64)[0]
     >>> picture.shape, int(picture[32, 32]), int(picture[32].min())
     (torch.Size([64, 64]), 255, 0)
     """
@@ -91,7 +92,7 @@ class _Rows:
 
     @property
     def start(self) -> Float[Tensor, "row 2"]:
-        """Also the centre of a circle, and where a point is."""
+        """Also the center of a circle, and where a point is."""
         return self.places[:, layout.START]
 
     @property

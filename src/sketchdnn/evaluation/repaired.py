@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from sketchdnn.errors import GeometryError
 from sketchdnn.generation.repairs import Mended, mend_all
-from sketchdnn.geometry import GeometryError, Sketch, normalise
+from sketchdnn.geometry import Sketch, normalize
 from sketchdnn.representation import Compact
 
 from .clusters import clustered_share
 from .estimate import Estimate, share_estimate
 from .gaps import end_gaps
-from .samples import MOST_PRIMITIVES, OnProgress, Samples, normalised
+from .samples import MOST_PRIMITIVES, OnProgress, Samples, normalized
 from .scores import Judge, Seen
 from .settings import Settings, Sizes
 from .stages import Stages
@@ -31,7 +32,7 @@ EXACT_END = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class RepairedSamples:
-    """Row by row the samples after repair, normalised, and what was done to each. What repair left nothing of is as it
+    """Row by row the samples after repair, normalized, and what was done to each. What repair left nothing of is as it
     was drawn."""
 
     compact: Compact
@@ -47,7 +48,7 @@ def repair_samples(
     mended = mend_all([Sketch(sketch.primitives) for sketch in raw], workers=workers, on_progress=on_progress)
     usable = [_can_be_judged(done.sketch) for done in mended]
     chosen = [done.sketch if good else sketch for sketch, done, good in zip(raw, mended, usable, strict=True)]
-    return RepairedSamples(normalised(chosen)[1], tuple(mended), usable.count(False))
+    return RepairedSamples(normalized(chosen)[1], tuple(mended), usable.count(False))
 
 
 def after_repair(
@@ -106,7 +107,7 @@ def _account(found: RepairedSamples) -> dict[str, Any]:
 
 def _can_be_judged(sketch: Sketch) -> bool:
     try:
-        normalise(sketch)
+        normalize(sketch)
     except GeometryError:
         return False
     return len(sketch) <= MOST_PRIMITIVES

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.formats import FormatError, quoted, write
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.errors import FormatError, SketchError, quoted
+from sketchdnn.formats import write
 from sketchdnn.formats.bounded_json import load_json
-from sketchdnn.geometry import SketchError
+from sketchdnn.io import replacing
 
 from .document import markdown
 from .evaluate import Evaluation

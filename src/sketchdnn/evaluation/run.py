@@ -12,8 +12,7 @@ from pathlib import Path
 import torch
 
 from sketchdnn.data.loader import Dataset
-from sketchdnn.formats import shown
-from sketchdnn.formats.found import MissingFileError
+from sketchdnn.errors import MissingFileError, display_path
 from sketchdnn.generation.files import make_folder
 from sketchdnn.generation.generate import SIZE, STEPS, check_request
 from sketchdnn.geometry import Sketch
@@ -174,7 +173,7 @@ class Run:
         with stages("drawing sketches") as tell:
             samples = draw_samples(
                 system,
-                shown(Path(model).resolve().name),
+                display_path(Path(model).resolve().name),
                 request.settings.count,
                 seed=request.seed,
                 steps=request.steps,

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from sketchdnn.formats import FormatError, Note, Skipped, scan, shown
+from sketchdnn.errors import FormatError, GeometryError, SketchError, display_path
+from sketchdnn.formats import Note, Skipped, scan
 from sketchdnn.generation import draw
-from sketchdnn.geometry import GeometryError, Sketch, SketchError, normalise
+from sketchdnn.geometry import Sketch, normalize
 from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import Compact, decode_compact, encode_table
 from sketchdnn.representation.compact import collapsed
@@ -35,7 +36,7 @@ OnProgress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Sketches as they came and, row by row the same ones, normalised.
+    """Sketches as they came and, row by row the same ones, normalized.
 
     `skipped` counts sketches that are not among them; `rejected` and `repaired` count primitives; `empty_draws` counts
     how often the system drew nothing and was asked again. `origin` says where they come from.
@@ -55,7 +56,7 @@ class Samples:
 
     @property
     def sha256(self) -> str:
-        """Of the normalised rows."""
+        """Of the normalized rows."""
         digest = hashlib.sha256()
         for array in (self.compact.kind, self.compact.construction, self.compact.params):
             digest.update(np.ascontiguousarray(array))  # type: ignore[arg-type]  # an array is a buffer
@@ -73,7 +74,7 @@ def draw_samples(
 
     options: dict[str, Any] = {"seed": seed, "steps": steps, "sampler": sampler, "repair": False}
     drawings = list(draw(system, count, on_progress=tell, **options))
-    sketches, compact, skipped, rejected = normalised([drawing.sketch for drawing in drawings])
+    sketches, compact, skipped, rejected = normalized([drawing.sketch for drawing in drawings])
     for drawing in drawings:
         rejected.update(drawing.rejected)
     return Samples(
@@ -101,22 +102,22 @@ def read_samples(path: Path, count: int) -> Samples:
             break
         else:
             found.append(item)
-    sketches, compact, lost, rejected = normalised(found)
+    sketches, compact, lost, rejected = normalized(found)
     skipped.update(lost)
     if len(sketches) < FEWEST:
         reasons = "".join(f"; left out: {number:,} × {reason}" for reason, number in skipped.most_common(3))
         held = {0: "no sketch", 1: "only one sketch"}.get(len(sketches), f"only {len(sketches)} sketches")
         raise FormatError(path, f"holds {held} that can be judged, and scores need at least {FEWEST}{reasons}")
-    return Samples(shown(path.resolve().name), sketches, compact, {"kind": "samples"}, skipped, rejected)
+    return Samples(display_path(path.resolve().name), sketches, compact, {"kind": "samples"}, skipped, rejected)
 
 
-def normalised_split(compact: Compact, *, already: bool) -> Compact:
+def normalized_split(compact: Compact, *, already: bool) -> Compact:
     """Rows of a corpus in the frame that sketches are judged in; `already` says that it was prepared so."""
-    return compact if already else normalised([decoded.sketch for decoded in decode_compact(compact)])[1]
+    return compact if already else normalized([decoded.sketch for decoded in decode_compact(compact)])[1]
 
 
-def normalised(sketches: Sequence[Sketch]) -> tuple[list[Sketch], Compact, Counter[str], Counter[str]]:
-    """Those that can be normalised, the rows of each, why others are left out, and why single primitives are."""
+def normalized(sketches: Sequence[Sketch]) -> tuple[list[Sketch], Compact, Counter[str], Counter[str]]:
+    """Those that can be normalized, the rows of each, why others are left out, and why single primitives are."""
     skipped: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
     kept: list[Sketch] = []
@@ -126,7 +127,7 @@ def normalised(sketches: Sequence[Sketch]) -> tuple[list[Sketch], Compact, Count
             skipped[TOO_MANY] += 1
             continue
         try:
-            small = normalise(Sketch(sketch.primitives))[0]
+            small = normalize(Sketch(sketch.primitives))[0]
         except GeometryError:
             skipped[NO_EXTENT] += 1
             continue

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 
 # The split of held-out real sketches that samples are compared with.
 REFERENCES = ("test", "validation")
 
-# The fewest that every score can be had of: density looks at five neighbours of each.
+# The fewest that every score can be had of: density looks at five neighbors of each.
 FEWEST = 6
 # FID fits a Gaussian in this many dimensions: fewer samples leave its covariance singular.
 DIMENSIONS = 2048

@@ -35,7 +35,7 @@ def axis_aligned(compact: Compact) -> NDArray[np.bool_]:
 
 
 def symmetric(compact: Compact, tolerance: float = MIRROR_TOLERANCE) -> NDArray[np.bool_]:
-    """Which sketches are their own mirror image, left to right or top to bottom about the centre of their box.
+    """Which sketches are their own mirror image, left to right or top to bottom about the center of their box.
 
     One-to-one: every primitive has a partner of its kind and flag whose ends, middle and radius are within `tolerance`
     of its image. A sketch without primitives is not symmetric.

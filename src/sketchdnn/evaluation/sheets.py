@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.formats.atomic import replacing
 from sketchdnn.geometry import Sketch
+from sketchdnn.io import replacing
 from sketchdnn.representation import Compact, decode_compact
 
 from .document import Gallery

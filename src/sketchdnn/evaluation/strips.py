@@ -6,12 +6,12 @@ along x or along y; u counts along it and v across it, so that a column is a ste
 
 - **Line**, along the axis it keeps closer to. A pixel within R of the segment is within R of the endless line, so
   within R/cos θ ≤ √2·R of it across, since the angle θ to the axis is at most 45°. A window has to span 2√2·R.
-- **Circle**, four strips: the pixels above the centre that are no further aside than above, and so on all round. Seen
-  from the centre, a pixel with ink in the upper strip has u² + v² between (r−R)² and (r+R)², and v ≥ |u|. So v is at
+- **Circle**, four strips: the pixels above the center that are no further aside than above, and so on all round. Seen
+  from the center, a pixel with ink in the upper strip has u² + v² between (r−R)² and (r+R)², and v ≥ |u|. So v is at
   least w = max(√((r−R)² − u²), |u|), without the root where r < R or u > r−R, and √((r+R)² − u²) − w ≤ 2√2·R for every
   radius: a window that begins at w holds them all. And |u| ≤ (r+R)/√2.
 - **Arc**: the circle's strips, cut to the arc's own box made larger by R. A strip's pixels with ink are at least
-  (r−R)/√2 from the centre on its side; a box that does not reach there has none in it.
+  (r−R)/√2 from the center on its side; a box that does not reach there has none in it.
 - **Ends** of lines and arcs are dots of their own, in square windows. A pixel whose nearest place is no end lies
   between the normals at the two ends, where the distance is that to the endless line or whole circle.
 
@@ -58,11 +58,11 @@ class Canvas:
 
     def darken(self, pixel: Int[Tensor, "*pixels"], ink: Float[Tensor, "*pixels"]) -> None:
         """Let pixels be at least as dark as `ink`, from 0 to 255, whatever else is drawn there."""
-        grey = (255.5 - ink).to(torch.uint8)
-        self.pages.view(-1).scatter_reduce_(0, pixel.view(-1), grey.view(-1), "amin")
+        gray = (255.5 - ink).to(torch.uint8)
+        self.pages.view(-1).scatter_reduce_(0, pixel.view(-1), gray.view(-1), "amin")
 
     def corner(self, page: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
-        """The number of a page's lower left pixel. Its right neighbour is the next, its upper one `size` before it."""
+        """The number of a page's lower left pixel. Its right neighbor is the next, its upper one `size` before it."""
         return (page * self.size + self.size - 1) * self.size
 
 
@@ -132,7 +132,7 @@ def draw_lines(canvas: Canvas, lines: Strokes) -> None:
 
 def draw_rounds(canvas: Canvas, strokes: Strokes, rounds: Rounds) -> None:
     """What of each arc lies between its ends, and all of each circle."""
-    # Four strips of each: above, below, right and left of the centre.
+    # Four strips of each: above, below, right and left of the center.
     (many,), reach = rounds.radius.shape, canvas.reach
     quarter = torch.arange(4, device=rounds.radius.device).repeat_interleave(many)
     upright, side = quarter >= 2, 1.0 - 2.0 * (quarter % 2).double()
@@ -151,7 +151,7 @@ def draw_rounds(canvas: Canvas, strokes: Strokes, rounds: Rounds) -> None:
     u = (columns.u - cu).abs_()
     inner = (radius - reach).clamp_(min=0)
     w = torch.maximum(((inner - u) * (inner + u)).clamp_(min=0).sqrt_(), u)
-    # Below the centre a window ends at w.
+    # Below the center a window ends at w.
     first = torch.where(side > 0, (cv + w - 0.5).ceil_(), (cv - w - 0.5).floor_() - (canvas.window - 1))
     square = (radius - u) * (radius + u)  # of the circle's height in this column; negative where it has none
     height = square.clamp(min=0).sqrt_()
@@ -189,7 +189,7 @@ def _columns(
     low: Float[Tensor, " n"],
     high: Float[Tensor, " n"],
 ) -> _Columns:
-    """The columns whose centres lie from `low` to `high` along each strip, as far as they are in the frame."""
+    """The columns whose centers lie from `low` to `high` along each strip, as far as they are in the frame."""
     size = canvas.size
     first = (low - 0.5).ceil_().clamp_(0, size).long()
     counts = ((high - 0.5).floor_().clamp_(-1, size - 1).long() + 1 - first).clamp_(min=0)
@@ -214,7 +214,7 @@ def _draw_windows(
     """Ink between the normals at the ends, in windows that begin at pixel `first` of each column.
 
     `v` is where the curve crosses the column, and `distance` turns how far a pixel is beyond that, as seen from the
-    `side` of the centre that the strip is on, into its distance from the curve.
+    `side` of the center that the strip is on, into its distance from the curve.
     """
     window, size = canvas.window, canvas.size
     ink, turn, *normals = columns.take(*_facts(columns))

@@ -1,7 +1,7 @@
 """What a CAD user would ask of a set of sketches: do ends meet, does it close, is anything drawn twice or too small,
 and is it made of what real sketches are made of?
 
-Sketches are taken as normalised (larger side 2) and as valid rows; what decoding had to repair or reject is counted
+Sketches are taken as normalized (larger side 2) and as valid rows; what decoding had to repair or reject is counted
 where it is decoded.
 """
 

@@ -27,7 +27,7 @@ NAMES: dict[ReverseLogits, str] = {
     "2log": "2·log ŷ₀ (authors)",
     "expected": "Σ ŷ₀[c]·log y′₀(c) (ours)",
 }
-_COLOURS: dict[ReverseLogits, str] = {"log": ORANGE, "2log": GREEN, "expected": BLUE}
+_COLORS: dict[ReverseLogits, str] = {"log": ORANGE, "2log": GREEN, "expected": BLUE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _draw_shares(axes: Any, measured: list[Measured]) -> None:
     width = 0.8 / len(measured)
     for i, one in enumerate(measured):
         places = [label + (i - (len(measured) - 1) / 2) * width for label in range(len(SHARES))]
-        axes.bar(places, one.shares, width * 0.9, color=_COLOURS[one.form], label=NAMES[one.form])
+        axes.bar(places, one.shares, width * 0.9, color=_COLORS[one.form], label=NAMES[one.form])
     for label, share in enumerate(SHARES):
         axes.hlines(share, label - 0.44, label + 0.44, color=INK, linewidth=1.2, label=None if label else "target")
     axes.set(title="Labels drawn by a perfect denoiser", ylabel="share", xlabel="label", xticks=range(len(SHARES)))
@@ -104,8 +104,8 @@ def _draw_shares(axes: Any, measured: list[Measured]) -> None:
 def _draw_bounds(axes: Any, measured: list[Measured]) -> None:
     target = entropy(SHARES)
     for place, one in enumerate(reversed(measured)):
-        axes.hlines(place, target, one.nats.mean, color=_COLOURS[one.form], linewidth=2.5)
-        axes.plot(one.nats.mean, place, "o", color=_COLOURS[one.form], markersize=8)
+        axes.hlines(place, target, one.nats.mean, color=_COLORS[one.form], linewidth=2.5)
+        axes.plot(one.nats.mean, place, "o", color=_COLORS[one.form], markersize=8)
         axes.text(one.nats.mean * 1.22, place, f"{one.nats.mean:.3g}", va="center", fontsize=8.5)
     axes.axvline(target, color=INK, linewidth=1.2)
     axes.text(target * 1.1, len(measured) - 0.5, f"entropy {target:.3f}", va="center", fontsize=8.5)

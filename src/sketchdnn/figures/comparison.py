@@ -9,7 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Sketch
 
 from .sheet import draw_sketch, fitted, rule, sheet
 from .style import INK, save

@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.gaps import LOOSE as GAP
 from sketchdnn.evaluation.gaps import end_gaps
 from sketchdnn.evaluation.profiles import LOOSE as TOLERANCE
-from sketchdnn.geometry import Arc, Line, Point, Sketch, SketchError, Vec, normalise, overlaps, profile, tessellate
+from sketchdnn.geometry import Arc, Line, Point, Sketch, Vec, normalize, overlaps, profile, tessellate
 from sketchdnn.render import Style, strokes
 from sketchdnn.representation import encode
 
@@ -75,7 +76,7 @@ def find_failures(sketches: Sequence[Sketch], *, each: int = 4) -> Failures:
         raise SketchError("there are no samples to look for failures in")
     if each < 1:
         raise SketchError(f"at least one case of each must be shown, not {each}")
-    plain = [replace(normalise(sketch, 1.0)[0], extra={}) for sketch in sketches]
+    plain = [replace(normalize(sketch, 1.0)[0], extra={}) for sketch in sketches]
     modes = []
     for (name, scored_by), judge in _JUDGES.items():
         cases = [case for number, sketch in enumerate(plain) if (case := judge(number, sketch)) is not None]
@@ -106,7 +107,7 @@ def write_failures(folder: Path, failures: Failures) -> list[Path]:
 def open_ends(number: int, sketch: Sketch) -> Case | None:
     """Ends of lines and arcs further than 0.02 from every other end, and from every other curve.
 
-    Construction is not judged, since a centre line may end anywhere; but an end that meets it is not open.
+    Construction is not judged, since a center line may end anywhere; but an end that meets it is not open.
     """
     solid = [isinstance(item, Line | Arc) and not item.construction for item in sketch]
     gaps = end_gaps(encode([sketch], max_primitives=len(sketch)))[0]

@@ -1,7 +1,7 @@
 """Real or drawn? Sheets of sketches for people to tell apart, by what is drawn and by nothing else.
 
 Whatever its source, a sketch gets here by the same way: single precision, one frame, one look, and its primitives in an
-order by lot, since colours follow the order and a corpus is sorted where a model is not. Which sheet is which is up to
+order by lot, since colors follow the order and a corpus is sorted where a model is not. Which sheet is which is up to
 the machine's own randomness: neither the seed nor another run tells.
 """
 
@@ -13,9 +13,10 @@ from pathlib import Path
 from random import Random, SystemRandom
 from typing import Any
 
-from sketchdnn.evaluation.samples import normalised
-from sketchdnn.formats.atomic import replacing
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.evaluation.samples import normalized
+from sketchdnn.geometry import Sketch
+from sketchdnn.io import replacing
 from sketchdnn.representation import decode_compact
 
 from .comparison import Source, by_lot
@@ -28,7 +29,7 @@ _CHANCE = SystemRandom()
 
 def choose(source: Source, count: int, seed: int) -> Source:
     """So many of its sketches, by lot; those of no extent make no picture and take no part."""
-    sketches = normalised(source.sketches)[0]
+    sketches = normalized(source.sketches)[0]
     if len(sketches) < count:
         raise SketchError(f"{source.name}: a sheet of {count} needs more than the {len(sketches)} sketches there are")
     return Source(source.name, by_lot(sketches, count, seed))
@@ -66,7 +67,7 @@ def _alike(one: Source, other: Source, chance: Random) -> list[Source]:
     """Nothing left but geometry: no names, no constraints, no more digits than the other has, no order."""
     alike = []
     for source in (one, other):
-        plain = [decoded.sketch for decoded in decode_compact(normalised(source.sketches)[1])]
+        plain = [decoded.sketch for decoded in decode_compact(normalized(source.sketches)[1])]
         mixed = [Sketch(tuple(chance.sample(sketch.primitives, len(sketch)))) for sketch in plain]
         alike.append(Source(source.name, mixed))
     counts = [len(source.sketches) for source in alike]

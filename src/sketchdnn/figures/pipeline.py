@@ -17,10 +17,11 @@ import torch
 from sketchdnn.diffusion import latent
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.walk import Progress
+from sketchdnn.errors import SketchError
 from sketchdnn.generation.engine import quick
 from sketchdnn.generation.generate import CHUNK, STEPS
 from sketchdnn.generation.record import SHARES_OF_T, kept_rows, nearest, superposed
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry import Sketch
 from sketchdnn.render import PALETTE, Style
 from sketchdnn.render.superposed import superposed_strokes
 from sketchdnn.representation import layout
@@ -30,7 +31,7 @@ from sketchdnn.systems import System
 from sketchdnn.systems.sampling import walk_of
 
 from .sheet import Panel, draw_frame, draw_sketch, draw_stroke, fitted, sheet, window
-from .style import GREY, INK, save
+from .style import GRAY, INK, save
 
 # Sketches lie within ±1; noise strays further, and is cut off.
 HALF = 1.5
@@ -118,14 +119,14 @@ def write_pipeline(folder: Path, walk: Denoising) -> list[Path]:
             middle = top - pitch + GAP / 2
             _arrow(axes, right - large - BETWEEN - GAP + 3, right - large - 3, middle)
             panel = fitted(sketch, right - large / 2, middle, large)
-            draw_frame(axes, panel, color=GREY)
-            colours = tuple(PALETTE[row % len(PALETTE)] for row in walk.rows[number]) or PALETTE
-            draw_sketch(axes, sketch, panel, replace(Style().sized(large), palette=colours))
+            draw_frame(axes, panel, color=GRAY)
+            colors = tuple(PALETTE[row % len(PALETTE)] for row in walk.rows[number]) or PALETTE
+            draw_sketch(axes, sketch, panel, replace(Style().sized(large), palette=colors))
         return save(figure, folder, "pipeline")
 
 
 def _draw_superposed(axes: Any, rows: SketchBatch, panel: Panel, arc_scalar: layout.ArcScalar) -> None:
-    """Colours follow the row, so that a primitive can be followed from panel to panel."""
+    """Colors follow the row, so that a primitive can be followed from panel to panel."""
     border = draw_frame(axes, panel)
     for stroke in superposed_strokes(superposed(rows, arc_scalar), panel.view, Style().sized(panel.side)):
         draw_stroke(axes, stroke, panel, clip=border)
@@ -136,4 +137,4 @@ def _write(axes: Any, x: float, y: float, words: str, **look: Any) -> None:
 
 
 def _arrow(axes: Any, x0: float, x1: float, y: float) -> None:
-    axes.annotate("", (x1, y), (x0, y), arrowprops={"arrowstyle": "-|>", "color": GREY, "linewidth": 1.0, "shrinkA": 0})
+    axes.annotate("", (x1, y), (x0, y), arrowprops={"arrowstyle": "-|>", "color": GRAY, "linewidth": 1.0, "shrinkA": 0})

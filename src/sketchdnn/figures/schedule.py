@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sketchdnn.diffusion.schedule import Level, Schedule, augment, cosine
 
-from .style import BLUE, GREY, ORANGE, drawing, save, save_csv
+from .style import BLUE, GRAY, ORANGE, drawing, save, save_csv
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def write_schedule(folder: Path, survival: Survival) -> list[Path]:
 
 def _panel(axes: Any, level: Tensor, kept: Tensor, asked: Tensor, title: str) -> None:
     t = range(len(level))
-    axes.plot(t, asked, color=GREY, linewidth=1.1, linestyle=(0, (4, 3)), label="what is asked for: ᾱ + (1 − ᾱ)/D")
+    axes.plot(t, asked, color=GRAY, linewidth=1.1, linestyle=(0, (4, 3)), label="what is asked for: ᾱ + (1 − ᾱ)/D")
     axes.plot(t, level, color=ORANGE, label="schedule")
     axes.plot(t, kept, color=BLUE, label="P(label unchanged)")
     axes.set(title=title, xlabel="t", xlim=(0, len(level) - 1), ylim=(0, 1.02))

@@ -13,7 +13,7 @@ from typing import Any
 from sketchdnn.geometry import Point, Primitive, Sketch, Vec, tessellate
 from sketchdnn.render import Frame, Stroke, Style, frame, strokes
 
-from .style import GREY, drawing
+from .style import GRAY, drawing
 
 POINTS_PER_INCH = 72
 # How far a drawn curve may stray from the true one, in points: less than any printer shows.
@@ -22,7 +22,7 @@ _STRAY = 0.04
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A square on the sheet, by its centre and side in points, and the part of the plane that it shows."""
+    """A square on the sheet, by its center and side in points, and the part of the plane that it shows."""
 
     x: float
     y: float
@@ -61,7 +61,7 @@ def window(x: float, y: float, side: float, half: float) -> Panel:
 
 
 def draw_sketch(axes: Any, sketch: Sketch, panel: Panel, style: Style | None = None) -> None:
-    """A sketch in its colours, construction dashed."""
+    """A sketch in its colors, construction dashed."""
     for stroke in strokes(sketch, panel.view, style or Style().sized(panel.side)):
         draw_stroke(axes, stroke, panel)
 
@@ -112,4 +112,4 @@ def draw_frame(axes: Any, panel: Panel, *, color: str = "#d5d8dc", width: float 
 
 def rule(axes: Any, x0: float, x1: float, y: float) -> None:
     """A thin line across the sheet."""
-    axes.plot([x0, x1], [y, y], color=GREY, linewidth=0.6)
+    axes.plot([x0, x1], [y, y], color=GRAY, linewidth=0.6)

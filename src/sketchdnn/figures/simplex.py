@@ -14,7 +14,7 @@ from torch import Tensor
 from sketchdnn.diffusion import labels
 from sketchdnn.diffusion.schedule import Schedule, augment, cosine
 
-from .style import BLUE, GREEN, GREY, ORANGE, drawing, save
+from .style import BLUE, GRAY, GREEN, ORANGE, drawing, save
 
 # Where the three labels lie, the first at the top.
 CORNERS = torch.tensor([[0.5, math.sqrt(3) / 2], [0.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
@@ -48,7 +48,7 @@ def label_clouds(
 
 
 def write_simplex(folder: Path, rows: tuple[Clouds, ...]) -> list[Path]:
-    """PNG and SVG: a row of triangles for each schedule, points coloured by the label they would be read as."""
+    """PNG and SVG: a row of triangles for each schedule, points colored by the label they would be read as."""
     with drawing() as plt:
         columns = len(rows[0].steps)
         figure, axes = plt.subplots(
@@ -59,16 +59,16 @@ def write_simplex(folder: Path, rows: tuple[Clouds, ...]) -> list[Path]:
                 _triangle(panel, samples)
                 kept = float((samples.argmax(dim=-1) == 0).double().mean())
                 panel.set_title(f"t = {step}", fontsize=8.5, fontweight="normal", loc="center", pad=2)
-                panel.text(0.5, -0.1, f"{kept:.0%} kept", ha="center", va="top", fontsize=7.5, color=GREY)
+                panel.text(0.5, -0.1, f"{kept:.0%} kept", ha="center", va="top", fontsize=7.5, color=GRAY)
             row[0].text(-0.16, 0.45, clouds.name, rotation=90, ha="right", va="center", fontsize=9, fontweight="bold")
         return save(figure, folder, "gs")
 
 
 def _triangle(panel: Any, samples: Float[Tensor, "sample 3"]) -> None:
-    colours = [(ORANGE, BLUE, GREEN)[label] for label in samples.argmax(dim=-1).tolist()]
+    colors = [(ORANGE, BLUE, GREEN)[label] for label in samples.argmax(dim=-1).tolist()]
     x, y = (samples @ CORNERS).T
     outline = torch.cat([CORNERS, CORNERS[:1]])
-    panel.plot(outline[:, 0], outline[:, 1], color=GREY, linewidth=0.8)
-    panel.scatter(x, y, c=colours, s=3.0, alpha=0.55, linewidths=0, rasterized=True)
+    panel.plot(outline[:, 0], outline[:, 1], color=GRAY, linewidth=0.8)
+    panel.scatter(x, y, c=colors, s=3.0, alpha=0.55, linewidths=0, rasterized=True)
     panel.set(xlim=(-0.06, 1.06), ylim=(-0.2, 0.93), aspect="equal")
     panel.axis("off")

@@ -1,4 +1,4 @@
-"""How our figures look: quiet axes, two colours that print, the same bytes for the same data."""
+"""How our figures look: quiet axes, two colors that print, the same bytes for the same data."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.io import replacing
 
-ORANGE, BLUE, GREEN, GREY, INK = "#d95f02", "#1f6fb4", "#2e8b57", "#8a8a8a", "#222222"
+ORANGE, BLUE, GREEN, GRAY, INK = "#d95f02", "#1f6fb4", "#2e8b57", "#8a8a8a", "#222222"
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 9,

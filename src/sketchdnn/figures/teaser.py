@@ -1,4 +1,4 @@
-"""The paper's figure 1: sketches of the model, every primitive in a colour of its own, construction dashed."""
+"""The paper's figure 1: sketches of the model, every primitive in a color of its own, construction dashed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Sketch
 
 from .sheet import draw_sketch, fitted, sheet
 from .style import save

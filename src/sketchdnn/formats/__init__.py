@@ -2,7 +2,7 @@
 
 from .conversion import Conversion, convert
 from .format import DEFAULT_READING, Format, ReadOptions
-from .found import FormatError, Found, Losses, Note, Reading, Skipped, gather, quoted, shown
+from .found import Found, Losses, Note, Reading, Skipped, gather
 from .registry import FORMATS, format_of, read, scan, write, writer_of
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "FORMATS",
     "Conversion",
     "Format",
-    "FormatError",
     "Found",
     "Losses",
     "Note",
@@ -20,10 +19,8 @@ __all__ = [
     "convert",
     "format_of",
     "gather",
-    "quoted",
     "read",
     "scan",
-    "shown",
     "write",
     "writer_of",
 ]

@@ -18,8 +18,10 @@ from gzip import BadGzipFile
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 
-from .atomic import clear_abandoned, is_temporary, temporary_folder
-from .found import FormatError, Skipped
+from sketchdnn.errors import FormatError
+from sketchdnn.io import clear_abandoned, is_temporary, temporary_folder
+
+from .found import Skipped
 from .manifest import MANIFEST, is_manifest, sketch_files
 from .packed import open_packed
 

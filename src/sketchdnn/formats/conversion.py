@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.geometry import GeometryError, Sketch, SketchError
+from sketchdnn.errors import FormatError, GeometryError, SketchError, UnfitError
+from sketchdnn.geometry import Sketch
+from sketchdnn.io import clear_abandoned, flush_to_disk, temporary_folder
 
-from .atomic import clear_abandoned, flush_to_disk, temporary_folder
 from .containers import check_not_read
 from .format import DEFAULT_READING, Format, ReadOptions
-from .found import FormatError, Found, Losses, Note, Reasons, Skipped, UnfitError, reason_of
+from .found import Found, Losses, Note, Reasons, Skipped, reason_of
 from .registry import scan, write, writer_of
 
 DEFAULT_FORMAT = "json"  # of the files in a folder

@@ -36,7 +36,7 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
     return losses
 
 
-def _recognises(path: Path, head: bytes) -> bool:
+def _recognizes(path: Path, head: bytes) -> bool:
     """By its first record, which may lie behind a compression that hides it from `head`."""
     if not path.name.lower().endswith(LINE_SUFFIXES):
         return False
@@ -47,4 +47,4 @@ def _recognises(path: Path, head: bytes) -> bool:
 # By name only `….corpus.jsonl` is a corpus; a plain `.jsonl` is our own when written, and judged by content when read.
 SUFFIXES = tuple(f".corpus{suffix}" for suffix in LINE_SUFFIXES)
 # Our own lines and a corpus are told apart record by record, so both are read by the same reader.
-FORMAT = Format("corpus", SUFFIXES, holds_many=True, recognises=_recognises, read=read_lines, write=write)
+FORMAT = Format("corpus", SUFFIXES, holds_many=True, recognizes=_recognizes, read=read_lines, write=write)

@@ -22,16 +22,17 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, GeometryError, Line, Point, Primitive, Sketch, bounds
+from sketchdnn.errors import FormatError, GeometryError
+from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Line, Point, Primitive, Sketch, bounds
+from sketchdnn.io import replacing
 
-from .atomic import replacing
 from .dxf_entities import CONSTRUCTION_LAYER, NO_LENGTH, TooManyEntitiesError, primitives_of
 from .dxf_polylines import Polyline
 from .dxf_polylines import polylines as polylines_of
 from .dxf_styles import HIDDEN
 from .flattening import Flattener
 from .format import DEFAULT_READING, Format, ReadOptions, losses_of, only_one
-from .found import NO_UNITS, FormatError, Found, Losses, Note, Skipped
+from .found import NO_UNITS, Found, Losses, Note, Skipped
 
 if TYPE_CHECKING:
     from ezdxf.document import Drawing
@@ -63,7 +64,7 @@ _END_OF_SECTION = re.compile(rb"ENDSEC[\s\x00\x1a]*\Z")
 _NO_END = Note("a drawing without its end mark (EOF), whole as far as can be told")
 
 
-def _recognises(path: Path, head: bytes) -> bool:
+def _recognizes(path: Path, head: bytes) -> bool:
     return path.suffix.lower() == ".dxf" or head.startswith(_BINARY) or bool(_FIRST_SECTION.search(head))
 
 
@@ -103,7 +104,7 @@ def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) ->
     return losses
 
 
-FORMAT = Format("dxf", (".dxf",), False, _recognises, read, write, options=("polylines",), is_drawing=True)
+FORMAT = Format("dxf", (".dxf",), False, _recognizes, read, write, options=("polylines",), is_drawing=True)
 
 
 def _import_ezdxf() -> None:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sketchdnn.geometry import Arc, GeometryError, Line, Primitive, Sketch, arc_from_sweep, bounds, profile
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Arc, Line, Primitive, Sketch, arc_from_sweep, bounds, profile
 from sketchdnn.geometry.loops import Edge
 from sketchdnn.geometry.near import TOLERANCE
 

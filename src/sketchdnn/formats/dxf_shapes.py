@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from sketchdnn.geometry import TAU, GeometryError, Vec, arc_from_bulge
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import TAU, Vec, arc_from_bulge
 
 if TYPE_CHECKING:
     from ezdxf.math import BSpline, Vec3

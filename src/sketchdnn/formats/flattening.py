@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sketchdnn.geometry import Arc, GeometryError, Line, ParametricCurve, Vec, approximate
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Arc, Line, ParametricCurve, Vec, approximate
 
 from .found import Note
 
@@ -18,28 +19,28 @@ class Flattener:
     """Approximates the curves of one drawing.
 
     Args:
-        millimetres: the tolerance; None where curves are to be left out.
+        millimeters: the tolerance; None where curves are to be left out.
         mm_per_unit: the size of the drawing's unit.
     """
 
-    def __init__(self, millimetres: float | None, mm_per_unit: float) -> None:
-        self._millimetres = millimetres
+    def __init__(self, millimeters: float | None, mm_per_unit: float) -> None:
+        self._millimeters = millimeters
         self._mm_per_unit = mm_per_unit
         self._left = MAX_EVALUATIONS
 
     @property
     def is_on(self) -> bool:
-        return self._millimetres is not None
+        return self._millimeters is not None
 
     def pieces(self, curve: ParametricCurve) -> tuple[Line | Arc, ...]:
         """Lines and arcs that follow a curve; `GeometryError` where there are none or no work is left to spend."""
-        if self._millimetres is None:
+        if self._millimeters is None:
             raise GeometryError("curves are left out")
-        return approximate(_Counted(curve, self), self._millimetres / self._mm_per_unit)
+        return approximate(_Counted(curve, self), self._millimeters / self._mm_per_unit)
 
     def note(self, what: str) -> Note:
         """What is said of a curve that was approximated."""
-        return Note(f"{what} read as lines and arcs within {self._millimetres:g} mm")
+        return Note(f"{what} read as lines and arcs within {self._millimeters:g} mm")
 
     def spend(self) -> None:
         self._left -= 1

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from sketchdnn.geometry import MM_PER_UNIT, Sketch, SketchError
+from sketchdnn.errors import FormatError, SketchError
+from sketchdnn.geometry import MM_PER_UNIT, Sketch
 
-from .found import FormatError, Found, Losses
+from .found import Found, Losses
 
-# How much of a file `recognises` is shown.
+# How much of a file `recognizes` is shown.
 HEAD_BYTES = 4096
 
 # Keys that readers add: where a sketch came from. It is no loss if a format does not hold them.
 _PROVENANCE = frozenset({"id", "source", "index", "group", "dropped_entities"})
-_UNIT_NAMES = {"m": "metres", "mm": "millimetres"}
+_UNIT_NAMES = {"m": "meters", "mm": "millimeters"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,10 @@ class ReadOptions:
     """How files are read.
 
     Attributes:
-        flatten: millimetres by which lines and arcs may leave a spline, Bézier or ellipse of a drawing; None leaves
+        flatten: millimeters by which lines and arcs may leave a spline, Bézier or ellipse of a drawing; None leaves
             such curves out and counts them.
         assume_units: the unit of a sketch whose file names none; by default it stays without one, and lengths in
-            millimetres count as its own.
+            millimeters count as its own.
     """
 
     flatten: float | None = 0.01
@@ -58,14 +59,14 @@ class Format:
     `read` streams what it finds, so that a file larger than memory can be read; it raises `FormatError` for a file that
     is not in this format at all. `write` takes any iterable, so that a stream can be written as it is read, and leaves
     a whole file or none; it returns what the file does not hold of the sketches, or None where it holds all. `options`
-    names the keywords it takes besides. `recognises(path, head)` judges by name and first bytes. The reader of a
+    names the keywords it takes besides. `recognizes(path, head)` judges by name and first bytes. The reader of a
     drawing (`is_drawing`) takes `ReadOptions` besides the path.
     """
 
     name: str
     suffixes: tuple[str, ...]
     holds_many: bool
-    recognises: Callable[[Path, bytes], bool]
+    recognizes: Callable[[Path, bytes], bool]
     read: Callable[..., Iterator[Found]] | None = None
     write: Callable[..., Losses | None] | None = None
     options: tuple[str, ...] = ()

@@ -6,57 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from sketchdnn.geometry import Sketch, SketchError
-from sketchdnn.geometry.errors import MissingError
-
-# Longest text from a file that a message quotes, in characters.
-MAX_QUOTED = 200
-_MAX_SENTENCE = 5 * MAX_QUOTED
-
-
-class FormatError(SketchError):
-    """A file that cannot be read or written at all: the sentence names the file and the reason."""
-
-    def __init__(self, path: Path | str, reason: str) -> None:
-        self.reason = quoted(reason, _MAX_SENTENCE)
-        super().__init__(f"{shown(path)}: {self.reason}")
-
-
-class MissingFileError(FormatError, MissingError):
-    """A file that is to be read and does not exist."""
-
-    def __init__(self, path: Path | str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.filename = str(path)
-
-
-class UnfitError(FormatError):
-    """A sketch that a format cannot hold, such as an open profile in a file of solids; another may be fine."""
-
-
-def shown(path: Path | str) -> str:
-    r"""A path as it can be printed: control characters, and bytes that are no UTF-8, as escapes.
-
-    >>> shown("a\x1b[2Jb")
-    'a\\x1b[2Jb'
-    """
-    text = str(path)
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def quoted(text: object, limit: int = MAX_QUOTED) -> str:
-    """Text from a file as a message may quote it: no control characters, no more than `limit` characters.
-
-    >>> quoted("x" * 300, 10)
-    'xxxxxxxxx…'
-    """
-    words = str(text)
-    words = shown(words[:limit]) + words[limit : limit + 1]
-    return words if len(words) <= limit else words[: limit - 1] + "…"
+from sketchdnn.errors import FormatError, SketchError, quoted
+from sketchdnn.geometry import Sketch
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.geometry import TAU, Circle, GeometryError, Line, Primitive, Sketch, arc_from_sweep
+from sketchdnn.errors import FormatError, GeometryError
+from sketchdnn.geometry import TAU, Circle, Line, Primitive, Sketch, arc_from_sweep
 
 from .format import Format
-from .found import FormatError, Found, Skipped, reason_of
+from .found import Found, Skipped, reason_of
 
 LINE, ARC, CIRCLE, SPLINE, SPLINE_POINT, END, LOOP, CIRCLE_OP, LINE_FILLET, LINE_CHAMFER = range(10)
 _LINES = (LINE, LINE_FILLET, LINE_CHAMFER)
@@ -117,7 +118,7 @@ def _sketches(loops: list[Loop]) -> Iterator[list[Loop]]:
     sketch: list[Loop] = []
     for loop in loops:
         x, y = _start(loop)
-        # A circle's centre and radius are each rounded to the grid, so its start may be one level off.
+        # A circle's center and radius are each rounded to the grid, so its start may be one level off.
         slack = 1 if loop[-1][0] in _CIRCLES else 0
         if sketch and max(abs(x - _ORIGIN), abs(y - _ORIGIN)) <= slack:
             yield sketch
@@ -151,8 +152,8 @@ def _primitives(loop: Loop) -> Iterator[Primitive]:
         start = end
 
 
-def _recognises(path: Path, head: bytes) -> bool:
+def _recognizes(path: Path, head: bytes) -> bool:
     return head.startswith(b"\x89HDF\r\n\x1a\n")
 
 
-FORMAT = Format("hpsketch", (".h5", ".hdf5"), holds_many=True, recognises=_recognises, read=read)
+FORMAT = Format("hpsketch", (".h5", ".hdf5"), holds_many=True, recognizes=_recognizes, read=read)

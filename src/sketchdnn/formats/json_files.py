@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, cast
 
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.errors import FormatError, SketchError, quoted
+from sketchdnn.geometry import Sketch
+from sketchdnn.io import replacing
 
-from .atomic import replacing
 from .format import Format, only_one
-from .found import FormatError, Found, Skipped, quoted, reason_of
+from .found import Found, Skipped, reason_of
 from .packed import XZ_MEMORY, open_xz
 from .records import dumps, read_record, to_record, write_record
 
@@ -105,5 +106,5 @@ def _is_lines(path: Path, head: bytes) -> bool:
     return path.name.lower().endswith(LINE_SUFFIXES)
 
 
-JSON = Format("json", (".json",), holds_many=False, recognises=_is_json, read=read_json, write=write_json)
-JSONL = Format("jsonl", LINE_SUFFIXES, holds_many=True, recognises=_is_lines, read=read_lines, write=write_lines)
+JSON = Format("json", (".json",), holds_many=False, recognizes=_is_json, read=read_json, write=write_json)
+JSONL = Format("jsonl", LINE_SUFFIXES, holds_many=True, recognizes=_is_lines, read=read_lines, write=write_lines)

@@ -16,11 +16,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.geometry import Part, Sketch, SketchError
+from sketchdnn.errors import FormatError, SketchError
+from sketchdnn.geometry import Part, Sketch
+from sketchdnn.io import replacing
 
-from .atomic import replacing
 from .format import Format, losses_of
-from .found import FormatError, Found, Losses, Skipped
+from .found import Found, Losses, Skipped
 from .onshape_features import Json, feature_of, noted
 from .sketchgraphs.drafts import DAMAGED, LEFT_OUT, OUTSIDE, Draft, Target, assemble
 from .sketchgraphs.entities import Entities
@@ -54,7 +55,7 @@ Targets = dict[str, Target]
 
 
 def read(path: Path) -> Iterator[Found]:
-    """The sketches of a file, in metres, with their constraints."""
+    """The sketches of a file, in meters, with their constraints."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
@@ -227,9 +228,9 @@ def _target(name: str, targets: Targets) -> Target:
     return LEFT_OUT  # of a spline, a text, an image, or of nothing in this sketch
 
 
-def _recognises(path: Path, head: bytes) -> bool:
+def _recognizes(path: Path, head: bytes) -> bool:
     words = (b'"constraintType"', b'"entities"', b'"featureType"', b'"BTM')
     return path.suffix.lower() == ".json" and b'"primitives"' not in head and any(word in head for word in words)
 
 
-FORMAT = Format("onshape", (".onshape.json",), holds_many=True, recognises=_recognises, read=read, write=write)
+FORMAT = Format("onshape", (".onshape.json",), holds_many=True, recognizes=_recognizes, read=read, write=write)

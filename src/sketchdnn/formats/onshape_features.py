@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sketchdnn.geometry import Constraint, Kind, Part, Primitive, Ref, Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Constraint, Kind, Part, Primitive, Ref, Sketch
 from sketchdnn.geometry.constraints import LENGTHS
 
 from .records import constraint_from_text, constraint_to_text
@@ -52,7 +53,7 @@ _OUTSIDE = {
 
 
 def feature_of(sketch: Sketch, number: int = 1) -> Json:
-    """The feature that makes a sketch on the plane "Top". Without units it is taken as metres, as Onshape measures."""
+    """The feature that makes a sketch on the plane "Top". Without units it is taken as meters, as Onshape measures."""
     sketch = sketch.in_units("m")
     name = sketch.extra.get("name")
     return {

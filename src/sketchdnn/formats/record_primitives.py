@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, SketchError, Vec, arc_from_angles
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Vec, arc_from_angles
 
 Record = dict[str, Any]
 

@@ -13,7 +13,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from sketchdnn.geometry import Constraint, ConstraintType, Part, Primitive, Ref, Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Constraint, ConstraintType, Part, Primitive, Ref, Sketch
 
 from .record_primitives import Record, from_object, from_row, number, to_object, to_row
 

@@ -13,25 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.errors import FormatError, MissingFileError, SketchError, display_path, quoted
+from sketchdnn.geometry import Sketch
 
 from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
 from .containers import folder_members, is_tar, tar_files
 from .format import DEFAULT_READING, HEAD_BYTES, Format, ReadOptions
-from .found import (
-    FormatError,
-    Found,
-    Losses,
-    MissingFileError,
-    Reading,
-    Skipped,
-    gather,
-    quoted,
-    reason_of,
-    shown,
-)
+from .found import Found, Losses, Reading, Skipped, gather, reason_of
 
-# A file is read by the first that recognises it, so those that look at the content come before those that trust a name.
+# A file is read by the first that recognizes it, so those that look at the content come before those that trust a name.
 FORMATS: tuple[Format, ...] = (
     sketchgraphs.FORMAT,
     hpsketch.FORMAT,
@@ -65,11 +55,11 @@ def scan(
     with _sentences(path):
         if path.is_dir():
             for member in folder_members(path):
-                on_file(shown(member.path.relative_to(path)))
+                on_file(display_path(member.path.relative_to(path)))
                 yield from _named(member.name, _counting(member.path, partial(scan, options=options)))
         elif is_tar(path, _head(path)):
             for file in tar_files(path):
-                on_file("" if isinstance(file, Skipped) else shown(file.name))
+                on_file("" if isinstance(file, Skipped) else display_path(file.name))
                 if isinstance(file, Skipped):
                     yield file
                 else:
@@ -88,7 +78,7 @@ def write(
 
     Returns what the file does not hold of them, or holds changed.
 
-    `options` are the format's own: `height=5` (millimetres) of a solid or script, `polylines=True` of a DXF,
+    `options` are the format's own: `height=5` (millimeters) of a solid or script, `polylines=True` of a DXF,
     `dimensions=True` of a FreeCAD document.
     """
     path = Path(path)
@@ -111,7 +101,7 @@ def format_of(path: str | Path) -> Format:
         if is_tar(path, head):
             raise FormatError(path, "is an archive, and its files have formats of their own")
         for candidate in FORMATS:
-            if candidate.recognises(path, head):
+            if candidate.recognizes(path, head):
                 return candidate
         by_name = _by_suffix(path, FORMATS)
     if by_name is None:

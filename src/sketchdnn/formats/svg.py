@@ -1,6 +1,6 @@
 """SVG drawings: one element a primitive, at real size, construction dashed; and back.
 
-We write a sketch in its own unit with y turned down as SVG has it, and `width` and `height` in millimetres, so that it
+We write a sketch in its own unit with y turned down as SVG has it, and `width` and `height` in millimeters, so that it
 prints and cuts at its true size. We read that, and drawings of others as far as they are shapes and paths; ellipses and
 Bézier curves become lines and arcs, and everything else is counted.
 """
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.geometry import (
     MM_PER_UNIT,
     Arc,
@@ -24,14 +25,13 @@ from sketchdnn.geometry import (
     Point,
     Primitive,
     Sketch,
-    SketchError,
     bounds,
 )
+from sketchdnn.io import replacing
 
-from .atomic import replacing
 from .flattening import Flattener
 from .format import DEFAULT_READING, Format, ReadOptions, losses_of, only_one
-from .found import NO_UNITS, FormatError, Found, Losses, Note, Skipped, reason_of
+from .found import NO_UNITS, Found, Losses, Note, Skipped, reason_of
 from .svg_elements import GZIP_MAGIC, MAX_ELEMENTS, Element, elements
 from .svg_path import Curved, with_circles
 from .svg_shapes import SHAPES, shape_pieces
@@ -210,10 +210,10 @@ def _units(root: Mapping[str, str]) -> tuple[float, str | None]:
     return mm, "mm"
 
 
-def _recognises(path: Path, head: bytes) -> bool:
+def _recognizes(path: Path, head: bytes) -> bool:
     if head.startswith(GZIP_MAGIC):
         return path.suffix.lower() in (".svg", ".svgz")
     return b"<svg" in head or (path.suffix.lower() == ".svg" and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"))
 
 
-FORMAT = Format("svg", (".svg", ".svgz"), False, _recognises, read, write, is_drawing=True)
+FORMAT = Format("svg", (".svg", ".svgz"), False, _recognizes, read, write, is_drawing=True)

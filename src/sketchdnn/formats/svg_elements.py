@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import FormatError, SketchError
 
-from .found import FormatError
 from .svg_transform import Affine, parse_transform
 
 GZIP_MAGIC = b"\x1f\x8b"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from sketchdnn.errors import SketchError
 from sketchdnn.geometry import (
     TAU,
     Arc,
@@ -15,7 +16,6 @@ from sketchdnn.geometry import (
     EllipticArc,
     Line,
     Primitive,
-    SketchError,
     Vec,
     arc_from_sweep,
     quadratic_bezier,
@@ -72,7 +72,7 @@ def path_pieces(data: str, *, circles: bool = True) -> Iterator[Primitive | Curv
 
 
 def with_circles(pieces: Iterable[Primitive | Skipped | Note]) -> Iterator[Primitive | Skipped | Note]:
-    """The same pieces, but neighbouring arcs that go once round one circle as that circle."""
+    """The same pieces, but neighboring arcs that go once round one circle as that circle."""
     run: list[Arc] = []
     for piece in pieces:
         if isinstance(piece, Skipped | Note):

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from sketchdnn.geometry import TAU, Arc, Circle, EllipticArc, Line, Point, Primitive, SketchError, Vec
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import TAU, Arc, Circle, EllipticArc, Line, Point, Primitive, Vec
 
 from .found import Skipped
 from .svg_path import Curved, path_pieces

@@ -6,7 +6,8 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from sketchdnn.geometry import TAU, Arc, Bezier, Circle, EllipticArc, Line, Point, Primitive, SketchError, Vec
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import TAU, Arc, Bezier, Circle, EllipticArc, Line, Point, Primitive, Vec
 
 # Possessive throughout (`++`), so that there is one way to read a text and the time grows with its length alone.
 _NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?"
@@ -114,13 +115,13 @@ def parse_length(text: str | None, default: float = 0.0) -> float:
     match = _LENGTH.fullmatch(text)
     if match and match[2] in ("", "px"):
         return float(match[1])
-    if (millimetres := physical_length(text)) is None:
+    if (millimeters := physical_length(text)) is None:
         raise SketchError("a length we cannot read")
-    return millimetres / MM_PER_PIXEL
+    return millimeters / MM_PER_PIXEL
 
 
 def physical_length(text: str | None) -> float | None:
-    """Millimetres, where the length has a unit of the real world."""
+    """Millimeters, where the length has a unit of the real world."""
     match = _LENGTH.fullmatch(text or "")
     if not match or match[2] not in _MM_PER_CSS_UNIT or match[2] == "px":
         return None

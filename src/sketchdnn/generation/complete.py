@@ -11,7 +11,8 @@ import torch
 
 from sketchdnn.constraints import infer
 from sketchdnn.diffusion.noise import uniform
-from sketchdnn.geometry import Sketch, SketchError, bounds
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Sketch, bounds
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
 from sketchdnn.systems.sampling import check_step_count, sampler_of

@@ -11,7 +11,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sketchdnn.geometry import Kind, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 from sketchdnn.systems import System
 

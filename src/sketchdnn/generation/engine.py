@@ -1,6 +1,6 @@
 """Numbers of sketches in, what the model drew of them out: in batches of few sizes, as quickly as does no harm.
 
-What a row becomes depends on its own noise and on the shape of its batch, not on its place in it nor on its neighbours.
+What a row becomes depends on its own noise and on the shape of its batch, not on its place in it nor on its neighbors.
 So any sketches may share a batch. The smallest difference in rounding makes another sketch in the end: of 64 sketches
 that were drawn in batches of 1 and of 16 and rounded otherwise, 18 were alike. So on a CPU a batch has 1, 2, 4, 8 or 16
 rows, as many as are needed, but only a size that is found to round as 16 does on this processor. A sketch that is drawn
@@ -24,7 +24,7 @@ from torch import Tensor
 from sketchdnn.diffusion.given import Given
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.walk import Progress, Start
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.networks.latent_denoiser import LatentDenoiser
 from sketchdnn.networks.set_denoiser import SetDenoiser
 from sketchdnn.networks.token_decoder import TokenDecoder

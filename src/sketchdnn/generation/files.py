@@ -17,11 +17,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from sketchdnn.formats import FormatError, read, write, writer_of
-from sketchdnn.formats.atomic import flush_to_disk, replacing, temporary_folder
+from sketchdnn.errors import FormatError, SketchError
+from sketchdnn.formats import read, write, writer_of
 from sketchdnn.formats.containers import check_not_read
 from sketchdnn.formats.manifest import GALLERY, PAGE, READ_BACK, hash_of
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry import Sketch
+from sketchdnn.io import flush_to_disk, replacing, temporary_folder
 from sketchdnn.render import Style
 
 from .manifest import Spool, check_free, clear_earlier, entries, held, spools, write_manifest

@@ -1,6 +1,6 @@
 """Where a part lies in the sketch it is to become part of.
 
-A model draws in a frame: the box of the finished sketch, centred, its larger side from −1 to 1. How much larger than
+A model draws in a frame: the box of the finished sketch, centered, its larger side from −1 to 1. How much larger than
 the part that box is, its `room`, and which way it extends, nobody knows before it is drawn: so several are tried.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sketchdnn.geometry import Arc, Box, Circle, Line, Placement, Point, Primitive, Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Arc, Box, Circle, Line, Placement, Point, Primitive, Sketch
 
 LEAST_ROOM, MOST_ROOM = 1.0, 4.0
 # What is tried unless told. Of real sketches with half of their primitives taken away, 99 of 100 lie within.

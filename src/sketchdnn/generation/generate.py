@@ -15,7 +15,8 @@ from itertools import groupby
 from typing import Protocol
 
 from sketchdnn.diffusion.walk import Progress
-from sketchdnn.geometry import MM_PER_UNIT, Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import MM_PER_UNIT, Sketch
 from sketchdnn.geometry.near import TOLERANCE
 from sketchdnn.geometry.quantities import length
 from sketchdnn.representation.decoding import Decoded

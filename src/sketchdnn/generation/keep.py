@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sketchdnn.geometry import Kind, Sketch, bounds, normalise
+from sketchdnn.geometry import Kind, Sketch, bounds, normalize
 from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import encode_table
 from sketchdnn.representation.symmetric import symmetric_keys
@@ -65,7 +65,7 @@ class Keeper:
 
 def sketch_key(sketch: Sketch) -> int:
     """The same for sketches that are the same up to symmetry and size, on the grid of 6 bits."""
-    placed, _ = normalise(sketch)
+    placed, _ = normalize(sketch)
     return int(symmetric_keys(encode_table(to_table([placed]), max_primitives=len(sketch)), GRID)[0])
 
 

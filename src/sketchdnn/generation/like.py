@@ -4,7 +4,7 @@ All of it is noised, empty rows too, so primitives may come, go and change their
 in its place, at its size and in its units, as far as the model lets it.
 
 The strength is the share of a whole draw's steps that are walked back. These are spaced quadratically, so of T steps of
-noise a strength s takes s²·T: 0.3 leaves a sketch recognisable, where 0.3·T would leave little but its kinds.
+noise a strength s takes s²·T: 0.3 leaves a sketch recognizable, where 0.3·T would leave little but its kinds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import replace
 from functools import partial
 
 from sketchdnn.diffusion.walk import Start
-from sketchdnn.geometry import GeometryError, Placement, Sketch, SketchError, bounds, normalise
+from sketchdnn.errors import GeometryError, SketchError
+from sketchdnn.geometry import Placement, Sketch, bounds, normalize
 from sketchdnn.representation import layout
 from sketchdnn.systems import System
 from sketchdnn.systems.sampling import check_step_count, sampler_of
@@ -72,7 +73,7 @@ def start_like(system: System, sketch: Sketch, strength: float) -> tuple[Start, 
         raise SketchError(
             f"a '{system.name}' takes no noise away, so it cannot vary a sketch; use a model that denoises"
         )
-    placed, where = normalise(visible(sketch, bounds(sketch).size / 2))
+    placed, where = normalize(visible(sketch, bounds(sketch).size / 2))
     batch = rows_of([placed], system.rows, device_of(system))
     return Start(max(1, round(strength**2 * system.max_steps)), batch), where
 
@@ -80,7 +81,7 @@ def start_like(system: System, sketch: Sketch, strength: float) -> tuple[Start, 
 def _placed(sketch: Sketch, where: Placement, units: str, name: str) -> Sketch | None:
     """A variation where its sketch was; none if it is empty or has no extent."""
     try:
-        normalise(sketch)
+        normalize(sketch)
         return replace(where.restore(sketch), units=units, extra={"id": name})
     except GeometryError:
         return None

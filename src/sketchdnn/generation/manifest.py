@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import sketchdnn
-from sketchdnn.formats import FormatError
-from sketchdnn.formats.atomic import PREFIX, clear_abandoned, create, replacing
-from sketchdnn.formats.locks import one_run
+from sketchdnn.errors import FormatError
 from sketchdnn.formats.manifest import GALLERY, MANIFEST, PAGE, PROGRAM, hash_of, is_manifest, listed
+from sketchdnn.io import PREFIX, clear_abandoned, create, one_run, replacing
 
 from .share import Share
 

@@ -52,7 +52,7 @@ def _overlapping(sketch: Sketch) -> float:
 
 
 def _gap(curves: Sequence[Primitive]) -> float:
-    """How far from its nearest neighbour an end is, at worst, of those near enough to count as joined to it."""
+    """How far from its nearest neighbor an end is, at worst, of those near enough to count as joined to it."""
     with_ends = [p for p in curves if isinstance(p, Line | Arc)]
     if len(with_ends) < 2:
         return 0.0

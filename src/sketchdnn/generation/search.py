@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from sketchdnn.geometry import GeometryError, Sketch, SketchError, normalise
+from sketchdnn.errors import GeometryError, SketchError
+from sketchdnn.geometry import Sketch, normalize
 from sketchdnn.representation.decoding import Decoded
 
 from .conditions import ATTEMPTS, Conditions
@@ -119,11 +120,11 @@ def most_attempts(conditions: Conditions) -> int:
 
 
 def sized(sketch: Sketch, size: float, units: str, name: str) -> Sketch | None:
-    """The sketch, centred, its larger side `size`; none if it is empty or has no extent."""
+    """The sketch, centered, its larger side `size`; none if it is empty or has no extent."""
     if not sketch.primitives:
         return None
     try:
-        placed, _ = normalise(sketch, size / 2)
+        placed, _ = normalize(sketch, size / 2)
     except GeometryError:
         return None
     return replace(placed, units=units, extra={"id": name})

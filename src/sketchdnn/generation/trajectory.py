@@ -1,7 +1,7 @@
 """How a sketch came about, from noise to the end: as an animated SVG, as a GIF, and as a strip of pictures.
 
 All are drawn from the same moments: every kind that a primitive may be, as pale as it is unlikely, in the view of the
-finished sketch and in its colours, so that each primitive can be followed to where it ends. That is what the model
+finished sketch and in its colors, so that each primitive can be followed to where it ends. That is what the model
 drew: repair comes after it. With `closing`, what a sketch had come to before it was drawn again is not shown.
 """
 
@@ -14,8 +14,8 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sketchdnn.formats.atomic import replacing
 from sketchdnn.geometry import Line, Sketch
+from sketchdnn.io import replacing
 from sketchdnn.render import PALETTE, Frame, Stroke, Style, frame, raster, vector
 from sketchdnn.render.gallery import BORDER_COLOR
 from sketchdnn.render.gif import gif
@@ -50,7 +50,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Film:
-    """Scenes from noise to the sketch, and a colour for each row: in the end, those that the sketch has by itself."""
+    """Scenes from noise to the sketch, and a color for each row: in the end, those that the sketch has by itself."""
 
     scenes: tuple[Scene, ...]
     palette: tuple[str, ...]

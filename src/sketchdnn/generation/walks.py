@@ -17,7 +17,8 @@ from torch.nn.functional import one_hot
 from sketchdnn.diffusion.given import Given
 from sketchdnn.diffusion.given import Way as Shown
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.geometry import GeometryError, Kind, Placement, Primitive, Sketch, SketchError, bounds, overlaps
+from sketchdnn.errors import GeometryError, SketchError
+from sketchdnn.geometry import Kind, Placement, Primitive, Sketch, bounds, overlaps
 from sketchdnn.geometry.overlaps import Extent
 from sketchdnn.representation import SketchBatch, from_flat, layout
 from sketchdnn.representation.codec import decode

@@ -12,9 +12,8 @@ from .arcs import (
 from .bounds import Box, bounds
 from .constraints import EXTERNAL, Constraint, ConstraintType, Part, Ref
 from .curves import approximate
-from .errors import GeometryError, SketchError
 from .loops import Chain, Loop, Profile, profile
-from .normalise import Placement, normalise
+from .normalize import Placement, normalize
 from .overlaps import Overlap, overlaps
 from .parametric import Bezier, EllipticArc, ParametricCurve, quadratic_bezier
 from .primitives import TAU, Arc, Circle, Kind, Line, Point, Primitive, Vec
@@ -33,7 +32,6 @@ __all__ = [
     "Constraint",
     "ConstraintType",
     "EllipticArc",
-    "GeometryError",
     "Kind",
     "Line",
     "Loop",
@@ -46,7 +44,6 @@ __all__ = [
     "Profile",
     "Ref",
     "Sketch",
-    "SketchError",
     "Vec",
     "approximate",
     "arc_from_angles",
@@ -56,7 +53,7 @@ __all__ = [
     "arc_from_sweep",
     "bounds",
     "bulge",
-    "normalise",
+    "normalize",
     "overlaps",
     "profile",
     "quadratic_bezier",

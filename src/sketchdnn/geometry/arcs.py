@@ -2,7 +2,7 @@
 
 | form | used by |
 |---|---|
-| centre, radius, two angles | our JSON, DXF ARC, FreeCAD, SketchGraphs |
+| center, radius, two angles | our JSON, DXF ARC, FreeCAD, SketchGraphs |
 | ends and signed radius | the paper and its authors: counter-clockwise, + is the minor arc, − the major one |
 | ends and sweep | our representation, HPSketch |
 | three points | construction by hand |
@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 import sys
 
-from .errors import GeometryError
+from sketchdnn.errors import GeometryError
+
 from .primitives import TAU, Arc, Vec
 
 
@@ -39,7 +40,7 @@ def arc_from_sweep(start: Vec, end: Vec, sweep: float, *, construction: bool = F
     half_sine = math.sin(sweep / 2) if 0 < sweep < TAU else 0.0
     if not 0 < chord < math.inf or half_sine <= 0:
         raise GeometryError(f"no arc turns through {sweep} between ends {chord} apart")
-    # From the middle of the chord the centre lies to its left, by a distance that turns negative past the semicircle.
+    # From the middle of the chord the center lies to its left, by a distance that turns negative past the semicircle.
     # Written as chord/2 · cot(sweep/2) so that nothing is divided by a vanishing cosine.
     height = chord / 2 * math.cos(sweep / 2) / half_sine
     return _arc_on_chord(start, end, chord / (2 * half_sine), height, sweep, construction)
@@ -94,7 +95,7 @@ def bulge(arc: Arc) -> float:
 
 
 def _arc_on_chord(start: Vec, end: Vec, radius: float, height: float, sweep: float, construction: bool) -> Arc:
-    """The arc whose centre lies `height` to the left of the middle of its chord."""
+    """The arc whose center lies `height` to the left of the middle of its chord."""
     chord = math.dist(start, end)
     ux, uy = (end[0] - start[0]) / chord, (end[1] - start[1]) / chord
     center = ((start[0] + end[0]) / 2 - height * uy, (start[1] + end[1]) / 2 + height * ux)

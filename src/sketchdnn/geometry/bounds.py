@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import GeometryError
+from sketchdnn.errors import GeometryError
+
 from .primitives import TAU, Kind, Primitive, Vec
 from .sketch import Sketch
 from .table import Table, to_table

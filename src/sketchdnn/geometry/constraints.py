@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from .errors import GeometryError
+from sketchdnn.errors import GeometryError
+
 from .primitives import Kind
 
 

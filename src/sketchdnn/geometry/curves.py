@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from sketchdnn.errors import GeometryError
+
 from .arcs import arc_from_sweep
-from .errors import GeometryError
 from .parametric import ParametricCurve
 from .primitives import LARGEST_COORDINATE, TAU, Arc, Line, Vec
 
@@ -221,7 +222,7 @@ def _from_chord(place: Vec, start: Vec, end: Vec) -> float:
 
 
 def _one_arc(a: _Piece, b: _Piece) -> _Piece | None:
-    """Two neighbouring pieces of one circle as one, unless they close it or the corner between them is one."""
+    """Two neighboring pieces of one circle as one, unless they close it or the corner between them is one."""
     if a.sweep * b.sweep <= 0 or abs(a.sweep + b.sweep) > 0.75 * TAU:
         return None
     if abs(a.radius - b.radius) > _SAME_RADIUS * a.radius:

@@ -125,7 +125,7 @@ def _circle_circle(a: Arc | Circle, b: Arc | Circle, tolerance: float) -> tuple[
 
 
 def _either_side(foot: Vec, direction: Vec, off: float, radius: float) -> list[Vec]:
-    """The ends of the chord of a circle that runs in a direction through its foot, `off` from the centre."""
+    """The ends of the chord of a circle that runs in a direction through its foot, `off` from the center."""
     half = math.sqrt(max(0.0, (radius - off) * (radius + off)))
     dx, dy = half * direction[0], half * direction[1]
     return [(foot[0] - dx, foot[1] - dy), (foot[0] + dx, foot[1] + dy)]

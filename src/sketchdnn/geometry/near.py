@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import GeometryError
+from sketchdnn.errors import GeometryError
+
 from .primitives import Kind, Vec
 from .table import Floats, Table
 
@@ -25,7 +26,7 @@ MOST_PAIRS = 2_000_000
 # Pairs looked at in one go: bounds the memory, whatever the drawing.
 CHUNK = 1 << 17
 # Half of the cells around a cell that may hold a place within reach; the other half finds it from its own side.
-NEIGHBOURS = ((0, 1), (0, 2), (1, -2), (1, -1), (1, 0), (1, 1), (1, 2), (2, -1), (2, 0), (2, 1))
+NEIGHBORS = ((0, 1), (0, 2), (1, -2), (1, -1), (1, 0), (1, 1), (1, 2), (2, -1), (2, 0), (2, 1))
 
 
 def reach(tolerance: float, low: Floats, high: Floats) -> float:
@@ -43,7 +44,7 @@ def join(places: Sequence[Vec], distance: float) -> list[int]:
     >>> join([(0, 0), (5, 0), (0, 0.1), (0, 0.2)], 0.15)
     [0, 1, 0, 0]
     """
-    # Cells so small that all places in one belong together: only neighbouring cells need a measurement.
+    # Cells so small that all places in one belong together: only neighboring cells need a measurement.
     side = distance / math.sqrt(2)
     cells: dict[tuple[int, int], list[int]] = {}
     for i, (x, y) in enumerate(places):
@@ -56,7 +57,7 @@ def join(places: Sequence[Vec], distance: float) -> list[int]:
         return i
 
     for (column, row), members in cells.items():
-        for right, up in NEIGHBOURS:
+        for right, up in NEIGHBORS:
             others = cells.get((column + right, row + up))
             if others is not None:
                 a, b = root(members[0]), root(others[0])
@@ -109,7 +110,7 @@ def near_pairs(low: Floats, high: Floats, distance: float = 0.0) -> Iterator[tup
 
 
 class _Extent(NamedTuple):
-    """A line as its two ends, a circle or arc as its centre, twice, and what lies around it."""
+    """A line as its two ends, a circle or arc as its center, twice, and what lies around it."""
 
     place: Floats
     other: Floats

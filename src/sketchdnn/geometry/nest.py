@@ -14,7 +14,7 @@ from .near import near_pairs
 from .primitives import TAU, Arc, Circle, Line, Vec
 from .table import Floats, to_table
 
-# How far along a curve a place is taken to ask what it lies in: the golden section, no fraction that drawings favour.
+# How far along a curve a place is taken to ask what it lies in: the golden section, no fraction that drawings favor.
 _ALONG = 0.381966
 
 

@@ -11,7 +11,7 @@ from .primitives import TAU, Vec
 
 
 class ParametricCurve(Protocol):
-    """A curve over a parameter, smooth between two neighbouring `breaks`; the first and last break are its ends."""
+    """A curve over a parameter, smooth between two neighboring `breaks`; the first and last break are its ends."""
 
     @property
     def breaks(self) -> Sequence[float]: ...

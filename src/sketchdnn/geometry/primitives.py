@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
 
-from .errors import GeometryError
+from sketchdnn.errors import GeometryError
 
 Vec = tuple[float, float]
 

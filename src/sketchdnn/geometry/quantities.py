@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Mapping
 
-from .errors import SketchError
+from sketchdnn.errors import SketchError
+
 from .primitives import Kind
 from .sketch import MM_PER_UNIT
 

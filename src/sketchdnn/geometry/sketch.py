@@ -8,8 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from sketchdnn.errors import GeometryError
+
 from .constraints import LENGTHS, PARTS_OF_KIND, Constraint
-from .errors import GeometryError
 from .primitives import Arc, Circle, Kind, Line, Point, Primitive, Vec
 
 MM_PER_UNIT: Mapping[str, float] = {
@@ -68,7 +69,7 @@ class Sketch:
     def save(self, path: str | Path, format: str | None = None, **options: Any) -> None:  # noqa: A002
         """Write to a file, in the named format or the one that its suffix means: .json, .svg, .dxf, .FCStd, .step, …
 
-        `options` are the format's own, such as `height=5` (millimetres) of a solid.
+        `options` are the format's own, such as `height=5` (millimeters) of a solid.
         """
         _above("formats").write(self, path, format, **options)
 

@@ -1,7 +1,7 @@
 """Many sketches as columns: one row a primitive, one named numpy array an attribute.
 
-This is the form in which a corpus is filtered, measured and normalised at speed. A column that a kind does not use
-holds zero. `x, y` is a line's start, a circle's or arc's centre, or a point; `x2, y2` is a line's end.
+This is the form in which a corpus is filtered, measured and normalized at speed. A column that a kind does not use
+holds zero. `x, y` is a line's start, a circle's or arc's center, or a point; `x2, y2` is a line's end.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import GeometryError
+from sketchdnn.errors import GeometryError
+
 from .primitives import Arc, Circle, Kind, Line, Point, Primitive
 from .sketch import Sketch
 

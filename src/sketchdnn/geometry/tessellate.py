@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import GeometryError
+from sketchdnn.errors import GeometryError
+
 from .primitives import TAU, Arc, Circle, Line, Point, Primitive
 
 # However coarse the tolerance, a step turns no further: a circle stays a shape and does not become a line.

@@ -4,7 +4,7 @@ A profile closes where ends meet, and at a little noise the best guess of a vert
 to it. Attention over rows can learn to find them, but slowly: it has to tell places apart by products of features. Here
 each end is told how far it is to the others, in units of the noise and averaged softly at several scales: to ends of
 other rows; along x and along y alone, to any place (lines along an axis, holes in a row) and to any place's mirror
-image (a sketch is centred, so the axes are those of its symmetry, if it has any); and how a circle's radius differs
+image (a sketch is centered, so the axes are those of its symmetry, if it has any); and how a circle's radius differs
 from others'. Nothing is told where nothing is near. Rows in another order are told the same, each its own.
 """
 

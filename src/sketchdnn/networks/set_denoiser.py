@@ -2,7 +2,7 @@
 
 Beside the paper's DiT it has Fourier features of the coordinates (a gap of 0.01 is visible to the first layer), one
 modulation shared by all blocks with a small table of its own per block (a modulation layer a block would hold a quarter
-of the weights), RMSNorm, normalised queries and keys, SwiGLU, and flags that say which parts of a row are given.
+of the weights), RMSNorm, normalized queries and keys, SwiGLU, and flags that say which parts of a row are given.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def hidden_width(width: int) -> int:
 
 
 def fourier(x: Float[Tensor, "batch prim param"], octaves: int) -> Float[Tensor, "batch prim feature"]:
-    """sin and cos of each number at wavelengths 4, 2, 1, …: neighbouring places look different to a linear layer."""
+    """sin and cos of each number at wavelengths 4, 2, 1, …: neighboring places look different to a linear layer."""
     angles = (x[..., None] * (math.pi / 2 * 2.0 ** torch.arange(octaves, device=x.device))).flatten(-2)
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 

@@ -1,9 +1,9 @@
 """A variational autoencoder of sketches: sixteen rows to a few latent tokens, and back to rows of every kind.
 
 Rows are told apart by learned positions, as in a sequence: a latent says in which order they come, so that what comes
-out can be laid beside what went in. A token is made of neighbouring rows, which have looked at all others, and becomes
+out can be laid beside what went in. A token is made of neighboring rows, which have looked at all others, and becomes
 those rows again: the way of a row through the latent need not be found first. Latents have unit size by construction,
-whatever the weights: the mean of each token is normalised, so a diffusion of them needs no scale to be measured.
+whatever the weights: the mean of each token is normalized, so a diffusion of them needs no scale to be measured.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is drawn, before it is decided with what: a colour and a dash pattern for each primitive, and its place.
+"""What is drawn, before it is decided with what: a color and a dash pattern for each primitive, and its place.
 
 The back ends (`vector`, `raster`) draw the same strokes through the same frame, so that an SVG and a PNG of a sketch
 agree.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from sketchdnn.geometry import Circle, Kind, Point, Primitive, Sketch, Vec, bounds
 
-# Each stands out from white by 3:1 or more, and from the next also to the commonest kinds of colour-blind eye.
+# Each stands out from white by 3:1 or more, and from the next also to the commonest kinds of color-blind eye.
 PALETTE = (
     "#0072b2",  # blue
     "#d55e00",  # vermilion
@@ -71,7 +71,7 @@ class Frame:
     scale: float
 
     def place(self, p: Vec) -> Vec:
-        """The pixel of a place of the sketch. Relative to the centre first, so that far-off sketches keep precision."""
+        """The pixel of a place of the sketch. Relative to the center first, so that far-off sketches keep precision."""
         return (
             self.width / 2 + self.scale * (p[0] - self.center[0]),
             self.height / 2 - self.scale * (p[1] - self.center[1]),
@@ -110,7 +110,7 @@ def frame(sketch: Sketch, width: float, height: float, style: Style) -> Frame:
 
 
 def strokes(sketch: Sketch, view: Frame, style: Style) -> list[Stroke]:
-    """The primitives in the order they are painted: construction below, points on top. Colours follow their index."""
+    """The primitives in the order they are painted: construction below, points on top. Colors follow their index."""
     painted = []
     for index, primitive in enumerate(sketch):
         color = style.palette[index % len(style.palette)]

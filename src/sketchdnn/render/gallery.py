@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Sketch
 
 from . import raster, vector
 from .display import Style, printable
@@ -146,7 +147,7 @@ def notes_or_none(sketches: Sequence[Sketch], notes: Sequence[Notes] | None) -> 
 
 
 def _legend_style(style: Style) -> Style:
-    """Readable however small the cards are, on the page's own colour."""
+    """Readable however small the cards are, on the page's own color."""
     return replace(style, background=PAGE_COLOR, text_size=max(style.text_size, Style().text_size))
 
 

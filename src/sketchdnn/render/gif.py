@@ -12,12 +12,12 @@ from .superposed import mixed
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# How many shades lead from the background to each colour: strokes are smoothed, and pale if unlikely, along these.
+# How many shades lead from the background to each color: strokes are smoothed, and pale if unlikely, along these.
 _SHADES = 6
 
 
 def gif(pictures: Sequence[Image], seconds: Sequence[float], style: Style | None = None) -> bytes:
-    """Each picture for so long, over and over. All colours are shades of the style's."""
+    """Each picture for so long, over and over. All colors are shades of the style's."""
     from PIL import Image
 
     table = Image.new("P", (1, 1))

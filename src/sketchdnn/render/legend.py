@@ -1,4 +1,4 @@
-"""What the colours and signs of constraints mean, below a picture or a gallery."""
+"""What the colors and signs of constraints mean, below a picture or a gallery."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LETTER = 0.52
 
 
 def legend(sketches: Sequence[Sketch], notes: Sequence[Notes], width: float, style: Style) -> tuple[list[Layer], float]:
-    """What colours and signs mean, those that occur, in rows as wide as the picture; and how high that is."""
+    """What colors and signs mean, those that occur, in rows as wide as the picture; and how high that is."""
     style = replace(style, text_size=0.72 * style.text_size, text_color=INK)
     size = style.text_size
     look = inked(style, 0.5 * size, fault=False)

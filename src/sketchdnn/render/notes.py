@@ -1,4 +1,4 @@
-"""A sketch with its constraints: strokes coloured by what can still move, a sign for each relation.
+"""A sketch with its constraints: strokes colored by what can still move, a sign for each relation.
 
 How free a primitive is comes in as a word, since telling it is another room's art. What goes out are layers of strokes
 and words, which every back end paints alike.
@@ -16,7 +16,7 @@ from .display import Frame, Stroke, Style, frame, printable, strokes
 from .marks import marks
 from .signs import corner, has_sign, sign
 
-# Told apart by colour-blind eyes too; the word is what a legend says.
+# Told apart by color-blind eyes too; the word is what a legend says.
 FREEDOM: Mapping[str, tuple[str, str]] = {
     "fixed": ("#1f2933", "fixed"),
     "partly": ("#0072b2", "partly free"),
@@ -134,7 +134,7 @@ def _sign_layer(one: Placed, radius: float, paper: Frame, style: Style, title: s
 
 
 def haloed(shapes: Sequence[Primitive], style: Style) -> list[Stroke]:
-    """A sign's strokes, with a rim of the background's colour that keeps it readable on lines."""
+    """A sign's strokes, with a rim of the background's color that keeps it readable on lines."""
     width = 0.75 * style.construction_width
     ink = [Stroke(shape, style.text_color, width) for shape in shapes]
     if any(shape.length == 0 for shape in shapes):  # a dot has a rim of its own

@@ -44,7 +44,7 @@ def gallery_html(
     style: Style | None = None,
     notes: Sequence[Notes] | None = None,
 ) -> str:
-    """A page that needs nothing but itself. Cards stay white in the dark too: the colours are chosen for white.
+    """A page that needs nothing but itself. Cards stay white in the dark too: the colors are chosen for white.
 
     With notes, one for each sketch, constraints are drawn, each named where the pointer rests on it.
     """

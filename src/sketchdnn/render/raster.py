@@ -78,7 +78,7 @@ def layered(layers: Sequence[Layer], width: int, height: int, background: str) -
 
 
 def legend_of(sketches: Sequence[Sketch], notes: Sequence[Notes], width: int, style: Style) -> Image:
-    """What colours and signs mean."""
+    """What colors and signs mean."""
     layers, height = legend(sketches, notes, width, style)
     return layered(layers, width, max(1, math.ceil(height)), style.background)
 

@@ -20,7 +20,7 @@ _LONGEST = 12
 
 @dataclass(frozen=True, slots=True)
 class Likely:
-    """A primitive, how likely it is, and the row of the state that it was read from, which gives its colour."""
+    """A primitive, how likely it is, and the row of the state that it was read from, which gives its color."""
 
     primitive: Primitive
     chance: float
@@ -43,7 +43,7 @@ def superposed_strokes(items: Iterable[Likely], view: Frame, style: Style) -> It
 
 
 def mixed(color: str, background: str, share: float) -> str:
-    """So much of a colour on a background; both are written #rrggbb.
+    """So much of a color on a background; both are written #rrggbb.
 
     >>> mixed("#000000", "#ffffff", 0.2), mixed("#0072b2", "#ffffff", 1.0)
     ('#cccccc', '#0072b2')

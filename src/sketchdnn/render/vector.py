@@ -43,7 +43,7 @@ def svg(
 
 
 def legend_svg(sketches: Sequence[Sketch], notes: Sequence[Notes], width: float, style: Style) -> str:
-    """What colours and signs mean, as a picture of its own."""
+    """What colors and signs mean, as a picture of its own."""
     layers, height = legend(sketches, notes, width, style)
     box = f'width="{num(width)}" height="{num(height)}" viewBox="0 0 {num(width)} {num(height)}"'
     ground = f'<rect width="100%" height="100%" fill="{style.background}"/>'
@@ -83,7 +83,7 @@ def _group(elements: Iterable[str]) -> str:
 
 
 def text(words: str, x: float, y: float, style: Style, anchor: str = "middle") -> str:
-    """Words centred on x, with their middle at y. They must hold only characters that XML allows."""
+    """Words centered on x, with their middle at y. They must hold only characters that XML allows."""
     return (
         f'<text x="{num(x)}" y="{num(y)}" dy="0.35em" text-anchor="{anchor}" font-family="{FONT}" '
         f'font-size="{num(style.text_size)}" fill="{style.text_color}">{escape(words)}</text>'

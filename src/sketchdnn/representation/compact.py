@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.geometry import TAU, GeometryError, Kind, Sketch
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import TAU, Kind, Sketch
 from sketchdnn.geometry.table import Table, to_table
 
 from . import layout
@@ -64,7 +65,7 @@ class Compact:
 def encode(
     sketches: Sequence[Sketch], *, canonical_lines: bool = False, max_primitives: int = layout.MAX_PRIMITIVES
 ) -> Compact:
-    """The rows of some (normalised) sketches, in the order of their primitives.
+    """The rows of some (normalized) sketches, in the order of their primitives.
 
     `canonical_lines` stores each line from its lexicographically smaller end, so that direction carries no meaning.
 
@@ -75,7 +76,7 @@ def encode(
     """
     compact = encode_table(to_table(sketches), canonical_lines=canonical_lines, max_primitives=max_primitives)
     if collapsed(compact).any():
-        raise GeometryError("a primitive is too small beside its coordinates for single precision; normalise first")
+        raise GeometryError("a primitive is too small beside its coordinates for single precision; normalize first")
     return compact
 
 

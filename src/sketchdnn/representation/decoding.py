@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.geometry import TAU, Arc, Circle, GeometryError, Kind, Line, Point, Primitive, Sketch, arc_from_sweep
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive, Sketch, arc_from_sweep
 
 from . import layout
 from .compact import Compact

@@ -19,7 +19,7 @@ from . import layout
 from .compact import Compact
 
 LEVELS_A_SIDE = 127
-OFF_CENTRE = 0.25
+OFF_CENTER = 0.25
 
 
 def row_codes(compact: Compact, half_extent: float) -> NDArray[np.uint64]:
@@ -27,7 +27,7 @@ def row_codes(compact: Compact, half_extent: float) -> NDArray[np.uint64]:
     unit = compact.params / np.float32(half_extent)
     arcs = compact.kind == Kind.ARC
     unit[arcs, layout.BEND] = compact.params[arcs, layout.BEND] / np.float32(math.pi) - 1
-    levels = np.floor(unit * LEVELS_A_SIDE + (OFF_CENTRE + 0.5))
+    levels = np.floor(unit * LEVELS_A_SIDE + (OFF_CENTER + 0.5))
     levels = (np.clip(levels, -LEVELS_A_SIDE, LEVELS_A_SIDE) + (LEVELS_A_SIDE + 1)).astype(np.uint64)
     _turn_lines(levels, compact.kind == Kind.LINE)
     return pack(compact.kind, compact.construction, levels)

@@ -11,7 +11,7 @@ A config that is made from a file is checked before anything is built of it or m
 ...         check_settings(self)
 >>> Config(width=0)
 Traceback (most recent call last):
-sketchdnn.geometry.errors.SketchError: width must lie in 1..4096, not 0
+sketchdnn.errors.SketchError: width must lie in 1..4096, not 0
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 
 RANGE = "range"
 Number = int | float

@@ -1,7 +1,7 @@
 """Sketches up to the eight symmetries of the square: their images, and a key that all images share.
 
 Two sketches are the same on a grid of L levels if one of the eight symmetries brings every number of the one into the
-cell of the other's, whatever the order of primitives and the direction of lines. Cells are 2/L wide and centred on 0,
+cell of the other's, whatever the order of primitives and the direction of lines. Cells are 2/L wide and centered on 0,
 so that the symmetries carry the grid onto itself and what drawings are full of (0, ±1, halves, quarters) lies in the
 middle of a cell: a copy is found even when it is a little inexact. The two outermost cells are half as wide. A length v
 falls into cell round(v·L/2), an arc's sweep by sweep/π − 1 likewise. Numpy only.

@@ -40,22 +40,22 @@ class Tokens:
     real: Bool[Tensor, "batch token"]
 
 
-def quantise(numbers: Float[Tensor, "*rows number"], syntax: Syntax) -> Int[Tensor, "*rows number"]:
+def quantize(numbers: Float[Tensor, "*rows number"], syntax: Syntax) -> Int[Tensor, "*rows number"]:
     """The level of each number: the cell it falls into, in the numbers' order of the syntax."""
     cell = ((numbers.double() - LOW) / ((HIGH - LOW) / LEVELS)).floor()
     return torch.minimum(torch.maximum(cell.clamp(0, LEVELS - 1).long(), syntax.lowest), syntax.highest)
 
 
-def dequantise(levels: Int[Tensor, "*rows number"], syntax: Syntax) -> Float[Tensor, "*rows number"]:
+def dequantize(levels: Int[Tensor, "*rows number"], syntax: Syntax) -> Float[Tensor, "*rows number"]:
     """What the levels stand for: off by half a level at most."""
     return syntax.level_values[torch.arange(levels.shape[-1], device=levels.device), levels]
 
 
-def tokenise(x0: SketchBatch, syntax: Syntax, order: Order = "stored") -> Tokens:
+def tokenize(x0: SketchBatch, syntax: Syntax, order: Order = "stored") -> Tokens:
     """The sequences of clean rows whose arcs are written by their sweep. Empty rows leave no trace."""
     kind = x0.kind.argmax(dim=-1)
     flag = x0.construction.argmax(dim=-1)
-    levels = quantise(_numbers(x0, syntax), syntax)
+    levels = quantize(_numbers(x0, syntax), syntax)
     if order == "sorted":
         rows = _keys(kind, flag, levels, syntax).argsort(dim=-1, stable=True)
         kind, flag = kind.gather(1, rows), flag.gather(1, rows)
@@ -63,7 +63,7 @@ def tokenise(x0: SketchBatch, syntax: Syntax, order: Order = "stored") -> Tokens
     return _pack(*_slots(kind, flag, levels, syntax), syntax)
 
 
-def untokenise(tokens: Tokens, syntax: Syntax, rows: int) -> SketchBatch:
+def untokenize(tokens: Tokens, syntax: Syntax, rows: int) -> SketchBatch:
     """The rows of sequences, each number in the middle of its cell."""
     places = syntax.end + 1
     slots = tokens.value.new_zeros(len(tokens.value), (rows + 1) * places)
@@ -82,7 +82,7 @@ def rows_of(slots: Slots, finished: Int[Tensor, " batch"], syntax: Syntax) -> Sk
     widths = ((of.value, len(names)) for of, names in syntax.names.items())
     own = torch.cat([(kind == of)[..., None].expand(*kind.shape, width) for of, width in widths], dim=-1)
     # What was never told stands at 0, where no arithmetic goes wrong, and is left out after it.
-    numbers = dequantise(torch.where(own, slots[..., is_number], MIDDLE), syntax)
+    numbers = dequantize(torch.where(own, slots[..., is_number], MIDDLE), syntax)
     params = torch.where(relevant(kind), _params(numbers, syntax), 0.0)
     return SketchBatch(
         one_hot(flag, layout.NUM_CONSTRUCTION).to(params), one_hot(kind, layout.NUM_KINDS).to(params), params

@@ -32,8 +32,8 @@ COMPARABLE = (
         "beside the floor: real sketches against real ones at the same size."
     ),
     (
-        "Precision and recall: ours are the standard ones (Kynkäänniemi 2019: distance to the third neighbour). "
-        "The authors' code normalises features, takes the mean of three neighbours, which may count a point "
+        "Precision and recall: ours are the standard ones (Kynkäänniemi 2019: distance to the third neighbor). "
+        "The authors' code normalizes features, takes the mean of three neighbors, which may count a point "
         "itself, and a threshold of 0.95, so its values are lower for the same sketches. Theirs stand in the "
         "table against the training split."
     ),

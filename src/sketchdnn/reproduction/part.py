@@ -17,15 +17,14 @@ from typing import Any
 
 import torch
 
+from sketchdnn.errors import FormatError, SketchError, quoted
 from sketchdnn.evaluation.likelihood import likelihood
 from sketchdnn.evaluation.protocol import Protocol
 from sketchdnn.evaluation.report import REPORT, load_report
 from sketchdnn.evaluation.run import Run as Judge
 from sketchdnn.evaluation.wording import plain
-from sketchdnn.formats import FormatError, quoted
-from sketchdnn.formats.atomic import replacing
 from sketchdnn.formats.bounded_json import load_json
-from sketchdnn.geometry import SketchError
+from sketchdnn.io import replacing
 from sketchdnn.systems import System, from_pretrained, save_pretrained, to_table
 from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem
 from sketchdnn.training.loop import OnReport

@@ -12,15 +12,14 @@ from typing import Any
 import torch
 
 from sketchdnn.data.loader import Dataset
+from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.evaluation.protocol import data_hash
 from sketchdnn.evaluation.run import PICTURES_PER_MINUTE
 from sketchdnn.evaluation.run import Run as Judge
 from sketchdnn.evaluation.settings import Settings
-from sketchdnn.formats import FormatError
-from sketchdnn.formats.atomic import replacing
 from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.generation.generate import STEPS
-from sketchdnn.geometry import SketchError
+from sketchdnn.io import replacing
 from sketchdnn.systems import System
 from sketchdnn.training.config import TrainConfig, config_from
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from sketchdnn.errors import FormatError
 from sketchdnn.evaluation.features import Extractor
 from sketchdnn.evaluation.protocol import Protocol, refuse_unlike
 from sketchdnn.evaluation.report import SAMPLES
@@ -14,10 +15,9 @@ from sketchdnn.evaluation.run import Request as JudgeRequest
 from sketchdnn.evaluation.run import Run as Judge
 from sketchdnn.evaluation.stages import OnStage
 from sketchdnn.figures.comparison import Source, by_lot, write_comparison
-from sketchdnn.formats import FormatError, scan
-from sketchdnn.formats.atomic import clear_abandoned, replacing
-from sketchdnn.formats.locks import one_run
+from sketchdnn.formats import scan
 from sketchdnn.geometry import Sketch
+from sketchdnn.io import clear_abandoned, one_run, replacing
 from sketchdnn.systems.devices import find_device
 from sketchdnn.training.loop import OnReport
 

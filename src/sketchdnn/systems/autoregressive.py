@@ -24,7 +24,7 @@ from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise
 from sketchdnn.diffusion.step_draws import StepDraws
 from sketchdnn.diffusion.walk import OnStep, Progress, Start
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.networks.token_decoder import Cache, TokenDecoder, TokenDecoderConfig
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
@@ -42,7 +42,7 @@ from sketchdnn.representation.syntax import (
     ArcTokens,
     make_syntax,
 )
-from sketchdnn.representation.tokens import Order, Tokens, rows_of, tokenise
+from sketchdnn.representation.tokens import Order, Tokens, rows_of, tokenize
 
 from .sampling import sampler_of
 from .system import GivenFlags, RowForm, System
@@ -118,7 +118,7 @@ class TokenSystem(System):
 
     def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, given: GivenFlags) -> Loss:
         """Nats a row, empty ones included: a constant divisor, so that the most likely weights are the best."""
-        tokens = tokenise(x0, self.syntax, self.config.order)
+        tokens = tokenize(x0, self.syntax, self.config.order)
         nats = self._nats(tokens) / x0.kind.shape[1]
         flag, kind = (self.syntax.legal[tokens.place, value] for value in (FIRST_FLAG, STOP))
         return Loss(*((nats * sort).sum(dim=1) for sort in (~(flag | kind), kind, flag)))
@@ -129,7 +129,7 @@ class TokenSystem(System):
         """Exact nats of the sequences, stop included. Told `bins`, there are none unless they are its own `grid`."""
         if bins is not None and bins != self.grid:
             return None
-        tokens = tokenise(x0, self.syntax, self.config.order)
+        tokens = tokenize(x0, self.syntax, self.config.order)
         return self._nats(tokens).double().sum(dim=1)
 
     def sample(

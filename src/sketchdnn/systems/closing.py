@@ -19,7 +19,7 @@ from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Process
 from sketchdnn.diffusion.step_draws import step_as_noisy_as
 from sketchdnn.diffusion.walk import OnStep, Progress, Start
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.loose import has_loose_end
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 
 AUTO = "auto"
 

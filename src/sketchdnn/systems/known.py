@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from sketchdnn.formats.atomic import replacing
-from sketchdnn.geometry import GeometryError, Kind, Sketch, SketchError, normalise
+from sketchdnn.errors import GeometryError, SketchError
+from sketchdnn.geometry import Kind, Sketch, normalize
 from sketchdnn.geometry.table import to_table
+from sketchdnn.io import replacing
 from sketchdnn.representation import Compact, decode_compact, encode_table, layout
 from sketchdnn.representation.fingerprint import Keys
 from sketchdnn.representation.symmetric import CHUNK, symmetric_keys
@@ -66,13 +67,13 @@ def known_of(train: Compact, min_primitives: int = 0, *, half_extent: float = 1.
         train: The sketches that a model is trained on. All of their keys are kept.
         min_primitives: Mixtures are counted of sketches of at least so many primitives, those that are to be drawn.
         half_extent: Half the larger side of the box that the corpus scaled its sketches to.
-        tight: Whether that box is the one that `normalise` centres; if not, each sketch is normalised here.
+        tight: Whether that box is the one that `normalize` centers; if not, each sketch is normalized here.
     """
     per_kind = np.stack([(train.kind == kind).sum(axis=1) for kind in Kind], axis=1).astype(np.int64)
     per_kind = per_kind[per_kind.sum(axis=1) >= min_primitives]
     mixtures, often = np.unique(per_kind, axis=0, return_counts=True)
     blocks = (train[begin : begin + CHUNK] for begin in range(0, len(train), CHUNK))
-    keys = [symmetric_keys(_scaled(block, half_extent) if tight else _normalised(block), GRID) for block in blocks]
+    keys = [symmetric_keys(_scaled(block, half_extent) if tight else _normalized(block), GRID) for block in blocks]
     return Known(np.unique(np.concatenate(keys)), mixtures, often.astype(np.int64))
 
 
@@ -85,12 +86,12 @@ def _scaled(block: Compact, half_extent: float) -> Compact:
     return Compact(block.kind, block.construction, params)
 
 
-def _normalised(block: Compact) -> Compact:
-    """Rows of the sketches, each normalised; one of no extent has no key."""
+def _normalized(block: Compact) -> Compact:
+    """Rows of the sketches, each normalized; one of no extent has no key."""
     placed: list[Sketch] = []
     for decoded in decode_compact(block):
         with suppress(GeometryError):
-            placed.append(normalise(decoded.sketch)[0])
+            placed.append(normalize(decoded.sketch)[0])
     return encode_table(to_table(placed))
 
 

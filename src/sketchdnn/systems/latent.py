@@ -25,7 +25,7 @@ from sketchdnn.diffusion.process import Noise, our_process
 from sketchdnn.diffusion.step_draws import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.diffusion.vectors import VECTOR_SAMPLERS, OnVectorStep, VectorNoise, vector_bound, walk_back
 from sketchdnn.diffusion.walk import OnStep, Progress, Start
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.networks.latent_denoiser import LatentDenoiser, LatentDenoiserConfig
 from sketchdnn.networks.vae import VAE, Latents, VAEConfig
 from sketchdnn.representation import layout
@@ -38,7 +38,7 @@ from .system import GivenFlags, RowForm, System
 
 Stage = Literal["both", "vae", "diffusion"]
 
-# Of latents, whose tokens are normalised; what the posterior adds is little.
+# Of latents, whose tokens are normalized; what the posterior adds is little.
 _DATA_STD = 1.0
 # Keeps the logarithm of a noise level finite at both ends of the schedule.
 _FLOOR = 1e-8

@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.formats import quoted
+from sketchdnn.errors import quoted
 
 from .registry import entry
 from .system import System

@@ -22,11 +22,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from sketchdnn.formats import quoted
-from sketchdnn.formats.atomic import new_file_mode, replacing
+from sketchdnn.errors import MissingError, SketchError, quoted
 from sketchdnn.formats.bounded_json import load_json
-from sketchdnn.geometry import SketchError
-from sketchdnn.geometry.errors import MissingError
+from sketchdnn.io import new_file_mode, replacing
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 from sketchdnn.representation.settings import LARGEST_NETWORK, least_parameters
 
@@ -69,7 +67,7 @@ def save_pretrained(system: System, folder: str | Path, *, eight_bit: bool = Fal
     # Last to be written and first to go: a folder without it is no model, so none is ever half there.
     (folder / _CONFIG).unlink(missing_ok=True)
     weights = system.state_dict()
-    stored = _quantised(weights) if eight_bit else {name: w.half() for name, w in weights.items()}
+    stored = _quantized(weights) if eight_bit else {name: w.half() for name, w in weights.items()}
     save_torch_state_dict({n: w.cpu().contiguous() for n, w in stored.items()}, folder, max_shard_size=_SHARD_SIZE)
     mode = new_file_mode(folder)
     for name in _shards(folder):
@@ -254,7 +252,7 @@ def _hash(folder: Path, names: list[str]) -> str:
     return digest.hexdigest()
 
 
-def _quantised(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _quantized(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     stored: dict[str, Tensor] = {}
     for name, weight in weights.items():
         if weight.ndim == 2 and name.startswith(_BLOCKS) and name.endswith(".weight"):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sketchdnn.formats import quoted
+from sketchdnn.errors import quoted
 
 from .latent import LatentConfig, LatentDiffusion
 from .sketchdnn import SketchDNN, SketchDNNConfig, SketchDNNPos

@@ -11,7 +11,7 @@ from sketchdnn.diffusion.given import Given
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Denoiser, JointProcess
 from sketchdnn.diffusion.walk import OnStep, Start
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.representation.batch import SketchBatch
 
 from .system import System

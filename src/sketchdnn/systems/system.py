@@ -120,7 +120,7 @@ class System(nn.Module, ABC):
 
     @abstractmethod
     def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, given: GivenFlags) -> Loss:
-        """What is minimised; `noise` is standard normal, and parts in `given` are shown clean."""
+        """What is minimized; `noise` is standard normal, and parts in `given` are shown clean."""
 
     @abstractmethod
     def sample(

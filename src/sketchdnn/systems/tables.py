@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from sketchdnn.formats import quoted
-from sketchdnn.geometry import SketchError
+from sketchdnn.errors import SketchError, quoted
 
 # Where a setting may be one of several dataclasses, this key says which, by its name without "Config".
 TYPE = "type"

@@ -1,7 +1,7 @@
 """Vitruvion's model of primitives (Seff et al., ICLR 2022): one vocabulary, one softmax, token after token.
 
 As its paper has it: a primitive is its kind, its construction flag and its coordinates on 64 levels; lines by their
-ends, circles by centre and radius, arcs by start, middle and end, points by their place; a stop token; the embeddings
+ends, circles by center and radius, arcs by start, middle and end, points by their place; a stop token; the embeddings
 of value, coordinate and position (the number of the primitive) are summed; nucleus sampling.
 
 Departs from it: primitives come from left to right, not in the order in which they were drawn, which a corpus need not

@@ -1,6 +1,6 @@
 """A run's state on disk: safetensors and JSON, never pickle; whole or not at all; the last few kept.
 
-`RUN/checkpoints/00012000/` holds the weights, their average and the optimiser's moments at step 12,000. Random numbers
+`RUN/checkpoints/00012000/` holds the weights, their average and the optimizer's moments at step 12,000. Random numbers
 and the order of the data are functions of the seed and the step (see `order`), so there is nothing else to keep.
 """
 
@@ -18,9 +18,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from sketchdnn.formats.atomic import flush_to_disk, temporary_folder
+from sketchdnn.errors import SketchError
 from sketchdnn.formats.bounded_json import load_json
-from sketchdnn.geometry import SketchError
+from sketchdnn.io import flush_to_disk, temporary_folder
 from sketchdnn.systems.safetensors_files import check_header
 
 from .sharding import split_like, whole
@@ -38,7 +38,7 @@ class State:
 
     model: nn.Module
     average: nn.Module | None
-    optimiser: torch.optim.Optimizer
+    optimizer: torch.optim.Optimizer
 
 
 def save(folder: Path, step: int, state: State, facts: dict[str, Any], keep: int = 2, *, writes: bool = True) -> Path:
@@ -132,8 +132,8 @@ def _tensors(state: State) -> Iterator[tuple[str, Tensor]]:
     tensors = {f"model.{name}": value for name, value in state.model.state_dict().items()}
     if state.average is not None:
         tensors |= {f"average.{name}": value for name, value in state.average.state_dict().items()}
-    for index, moments in state.optimiser.state_dict()["state"].items():
-        tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+    for index, moments in state.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
     return ((name, whole(value)) for name, value in tensors.items())
 
 
@@ -145,13 +145,13 @@ def _restore(state: State, tensors: dict[str, Tensor]) -> None:
     _fill(state.model, parts["model"])
     if state.average is not None:
         _fill(state.average, parts["average"])
-    weights = [weight for group in state.optimiser.param_groups for weight in group["params"]]
+    weights = [weight for group in state.optimizer.param_groups for weight in group["params"]]
     moments: dict[int, dict[str, Tensor]] = {}
     for name, value in parts["optimiser"].items():
         index, key = name.split(".", 1)
         moments.setdefault(int(index), {})[key] = split_like(value, weights[int(index)])
-    groups = state.optimiser.state_dict()["param_groups"]
-    state.optimiser.load_state_dict({"state": moments, "param_groups": groups})
+    groups = state.optimizer.state_dict()["param_groups"]
+    state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
 
 
 def _fill(module: nn.Module, values: dict[str, Tensor]) -> None:

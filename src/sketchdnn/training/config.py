@@ -17,7 +17,7 @@ from .checkpoint import RunError
 # the authors' leave out T.
 Times = Literal["low_noise", "matching", "uniform", "authors"]
 # What moves the weights: Muon is for the matrices of blocks, beside AdamW for all else.
-Optimiser = Literal["adamw", "muon"]
+Optimizer = Literal["adamw", "muon"]
 
 # What may differ between the parts of one run: how long it goes on, and how closely it is watched.
 _BUDGETS = {"steps", "epochs", "minutes"}
@@ -36,7 +36,7 @@ class TrainConfig:
 
     batch_size: int = field(default=2048, metadata=within(1, 10**15))  # over all devices
     # Later than runs that are about: an identity leaves it out where it is as ever.
-    optimiser: Optimiser = field(default="adamw", metadata={"later": True})
+    optimizer: Optimizer = field(default="adamw", metadata={"later": True})
     learning_rate: float = field(default=1e-3, metadata=within(0, 10, with_low=False))
     betas: tuple[float, float] = field(default=(0.9, 0.99), metadata=within(0, 1, with_high=False))
     weight_decay: float = field(default=0.01, metadata=within(0, 100))
@@ -70,8 +70,8 @@ class TrainConfig:
         check_settings(self)
         if self.times not in get_args(Times):
             raise RunError(f"times must be one of {', '.join(get_args(Times))}, not '{self.times}'")
-        if self.optimiser not in get_args(Optimiser):
-            raise RunError(f"optimiser must be one of {', '.join(get_args(Optimiser))}, not '{self.optimiser}'")
+        if self.optimizer not in get_args(Optimizer):
+            raise RunError(f"optimizer must be one of {', '.join(get_args(Optimizer))}, not '{self.optimizer}'")
 
     @property
     def puts_aside(self) -> bool:

@@ -43,7 +43,7 @@ class Ranks:
     def wrapped(self, module: nn.Module, average: nn.Module | None = None) -> nn.Module:
         """The module with its gradients averaged over all processes, and the first one's weights to begin with.
 
-        Where weights are split, so are those of their `average`, both in place: an optimiser must be made after.
+        Where weights are split, so are those of their `average`, both in place: an optimizer must be made after.
         """
         if self.shards:
             for split in (module, average):

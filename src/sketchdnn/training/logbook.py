@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.io import replacing
 
 from .run import Report
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.io import replacing
 from sketchdnn.render import gallery_png
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System

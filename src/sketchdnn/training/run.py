@@ -21,7 +21,7 @@ from .checkpoint import RunError, State
 from .config import TrainConfig
 from .corpus import Corpus
 from .distributed import Ranks
-from .optimiser import optimiser_of
+from .optimizer import optimizer_of
 from .order import DataOrder, balanced
 from .sharding import local, whole
 from .step import Objective, draw
@@ -56,7 +56,7 @@ class Run:
         self.total = config.total_steps(len(self.entries))
         average = _average(system) if config.ema else None
         objective = ranks.wrapped(Objective(system, corpus, config), average.module if average else None)
-        self.state = State(system, average, optimiser_of(system, config, device))
+        self.state = State(system, average, optimizer_of(system, config, device))
         compiles = device.type == "cuda" and not ranks.shards  # sharding compiles what it can
         self.objective = torch.compile(objective, dynamic=False) if compiles else objective
         self.positions = self.order.positions()
@@ -91,15 +91,15 @@ class Run:
     def advance(self) -> None:
         """One step."""
         self.rate = self.config.rate(self.step, self.progress)
-        for group in self.state.optimiser.param_groups:
+        for group in self.state.optimizer.param_groups:
             group["lr"] = self.rate
         terms = self._terms()
         loss = terms.sum(dim=0).mean()
         torch.autograd.backward(loss)
         if self.config.clip:
             nn.utils.clip_grad_norm_(self.system.parameters(), self.config.clip)
-        self.state.optimiser.step()
-        self.state.optimiser.zero_grad(set_to_none=True)
+        self.state.optimizer.step()
+        self.state.optimizer.zero_grad(set_to_none=True)
         if isinstance(self.state.average, AveragedModel):
             _follow(self.state.average, self.system, self.config.ema)
         self._sums += terms.detach().mean(dim=1)

@@ -11,8 +11,7 @@ from safetensors import SafetensorError
 
 from sketchdnn.data import Dataset
 from sketchdnn.data.config import SPLITS
-from sketchdnn.formats.atomic import clear_abandoned
-from sketchdnn.formats.locks import one_run
+from sketchdnn.io import clear_abandoned, one_run
 from sketchdnn.systems import Known, Preset, System, from_pretrained, known_of, save_pretrained
 from sketchdnn.systems.devices import find_device
 

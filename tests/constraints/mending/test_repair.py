@@ -11,12 +11,12 @@ import pytest
 
 from sketchdnn.constraints import ActionKind, Repaired, infer, repair, repair_all, solve
 from sketchdnn.constraints.holding import missed_by
+from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import (
     Arc,
     Circle,
     Constraint,
     ConstraintType,
-    GeometryError,
     Kind,
     Line,
     Part,

@@ -10,19 +10,8 @@ import pytest
 from real_sketches import spread
 
 from sketchdnn.constraints import repair
-from sketchdnn.geometry import (
-    Arc,
-    Circle,
-    GeometryError,
-    Line,
-    Point,
-    Primitive,
-    Sketch,
-    Vec,
-    arc_from_sweep,
-    bounds,
-    profile,
-)
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_sweep, bounds, profile
 
 
 @pytest.fixture(scope="module")

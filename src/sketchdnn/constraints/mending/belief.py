@@ -17,7 +17,8 @@ from sketchdnn.constraints.infer import MOST_NUMBERS, infer
 from sketchdnn.constraints.nearest import HOLDS
 from sketchdnn.constraints.sharing import Classes
 from sketchdnn.constraints.solve import solve
-from sketchdnn.geometry import Constraint, ConstraintType, GeometryError, Primitive, Sketch, bounds
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Constraint, ConstraintType, Primitive, Sketch, bounds
 
 from .effort import Effort, free_numbers, inferring, solving
 from .worth import has_shrunk, moved

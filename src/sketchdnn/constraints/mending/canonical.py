@@ -14,20 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sketchdnn.constraints.variables import Floats
-from sketchdnn.geometry import (
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    GeometryError,
-    Line,
-    Part,
-    Point,
-    Primitive,
-    Ref,
-    SketchError,
-    Vec,
-)
+from sketchdnn.errors import GeometryError, SketchError
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Vec
 from sketchdnn.geometry.bounds import Box
 from sketchdnn.geometry.constraints import LENGTHS
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sketchdnn.constraints.freedom import Freedom
-from sketchdnn.geometry import Constraint, Primitive, Sketch, SketchError, bounds, profile
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Constraint, Primitive, Sketch, bounds, profile
 
 from .actions import Action
 from .attempt import Attempt, Caution, attempt

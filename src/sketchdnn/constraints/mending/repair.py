@@ -18,7 +18,8 @@ from sketchdnn.constraints.freedom import Freedom
 from sketchdnn.constraints.infer import MOST_NUMBERS
 from sketchdnn.constraints.irredundant import irredundant
 from sketchdnn.constraints.solve import solve
-from sketchdnn.geometry import GeometryError, Sketch, SketchError, bounds
+from sketchdnn.errors import GeometryError, SketchError
+from sketchdnn.geometry import Sketch, bounds
 
 from .actions import Action
 from .attempt import Caution

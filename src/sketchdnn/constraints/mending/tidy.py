@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from sketchdnn.errors import SketchError
 from sketchdnn.geometry import (
     TAU,
     Arc,
@@ -17,7 +18,6 @@ from sketchdnn.geometry import (
     Point,
     Primitive,
     Ref,
-    SketchError,
     Vec,
     bounds,
     overlaps,

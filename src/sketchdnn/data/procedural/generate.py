@@ -1,4 +1,4 @@
-"""Sketches without a download: plausible parts in millimetres, each determined by a seed and an index alone."""
+"""Sketches without a download: plausible parts in millimeters, each determined by a seed and an index alone."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _cumulative() -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 
 def _drafting(dice: Dice, part: Part) -> list[Primitive]:
-    """What a designer leaves beside the part: centre lines, pitch circles, points. Small parts get more of it."""
+    """What a designer leaves beside the part: center lines, pitch circles, points. Small parts get more of it."""
     small = len(part.solid) < 8
     added: list[Primitive] = []
     if dice.chance(0.8 if small else 0.5):

@@ -44,7 +44,7 @@ def slotted_disc(dice: Dice) -> Part:
 
 
 def washer(dice: Dice) -> Part:
-    """Circles around one centre."""
+    """Circles around one center."""
     outer = dice.mm(10, 60)
     solid: list[Primitive] = [Circle((0.0, 0.0), outer), Circle((0.0, 0.0), dice.mm(0.3 * outer, 0.8 * outer))]
     aids: list[Primitive] = center_lines(2 * outer, 2 * outer)

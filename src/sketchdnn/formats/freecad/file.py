@@ -1,7 +1,7 @@
 """A FreeCAD document is a zip file; its `Document.xml` says what objects there are, and sketches are among them.
 
 Nothing is unpacked to disk, and only that one member is looked at, up to `MAX_BYTES` of it. A sketch lies in a plane of
-its own: where that plane is in space is not kept. FreeCAD measures in millimetres. What we write holds a second member,
+its own: where that plane is in space is not kept. FreeCAD measures in millimeters. What we write holds a second member,
 `GuiDocument.xml`, without which FreeCAD's window stays empty.
 """
 
@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, tostring
 
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats.format import Format, losses_of
-from sketchdnn.formats.found import FormatError, Found, Losses, Skipped
-from sketchdnn.geometry import Box, Sketch, SketchError, bounds
+from sketchdnn.formats.found import Found, Losses, Skipped
+from sketchdnn.geometry import Box, Sketch, bounds
+from sketchdnn.io import replacing
 
 from . import view
 from .objects import read_object, to_object
@@ -43,7 +44,7 @@ _DOCUMENT = b"""<?xml version='1.0' encoding='utf-8'?>
 """
 
 
-def _recognises(path: Path, head: bytes) -> bool:
+def _recognizes(path: Path, head: bytes) -> bool:
     return head.startswith(b"PK\x03\x04") and (path.suffix.lower() == ".fcstd" or _MEMBER.encode() in head[:128])
 
 
@@ -95,7 +96,7 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
 
 
 FORMAT = Format(
-    "freecad", (".FCStd",), holds_many=True, recognises=_recognises, read=read, write=write, options=("dimensions",)
+    "freecad", (".FCStd",), holds_many=True, recognizes=_recognizes, read=read, write=write, options=("dimensions",)
 )
 
 

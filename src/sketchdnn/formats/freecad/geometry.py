@@ -11,7 +11,8 @@ import math
 from collections.abc import Mapping
 from xml.etree.ElementTree import Element, SubElement
 
-from sketchdnn.geometry import TAU, Arc, Circle, GeometryError, Line, Point, Primitive
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive
 
 _EXTENSION = "Sketcher::SketchGeometryExtension"
 _MODE_FLAGS = 32

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sketchdnn.errors import SketchError
 from sketchdnn.formats.records import dumps, from_record, to_record
-from sketchdnn.geometry import Constraint, Primitive, Sketch, SketchError
+from sketchdnn.geometry import Constraint, Primitive, Sketch
 
 from .relation import At, Code, Pos, Relation
 from .selection import Said

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement
 
+from sketchdnn.errors import GeometryError
 from sketchdnn.formats.found import Found, Skipped
-from sketchdnn.geometry import Constraint, GeometryError, Primitive, Sketch
+from sketchdnn.geometry import Constraint, Primitive, Sketch
 
 from . import geometry, relation
 from .meaning import OnMissingGeometryError, constraint_of
@@ -38,7 +39,7 @@ def read_object(of: Element) -> Iterator[Found]:
 
 
 def to_object(sketch: Sketch, name: str) -> tuple[Element, Counter[str]]:
-    """The object of a sketch measured in millimetres, and why some of its constraints are not active in it."""
+    """The object of a sketch measured in millimeters, and why some of its constraints are not active in it."""
     said = say(sketch)
     of = Element("Object", name=name)
     properties = SubElement(of, "Properties", Count="4")

@@ -14,8 +14,8 @@ from .sketches import read, write
 __all__ = ["FORMAT", "SequenceTable", "count", "read", "read_table", "write"]
 
 
-def _recognises(path: Path, head: bytes) -> bool:
+def _recognizes(path: Path, head: bytes) -> bool:
     return head.startswith(b"\x93NUMPY")
 
 
-FORMAT = Format("sketchgraphs", (".npy",), holds_many=True, recognises=_recognises, read=read, write=write)
+FORMAT = Format("sketchgraphs", (".npy",), holds_many=True, recognizes=_recognizes, read=read, write=write)

@@ -21,7 +21,7 @@ from .ops import STRUCTURE, PickleError, load_ops
 
 @dataclass(frozen=True, slots=True)
 class SequenceTable:
-    """Sequences `start`, `start` + 1, … of a file, one sketch of the table each, in metres.
+    """Sequences `start`, `start` + 1, … of a file, one sketch of the table each, in meters.
 
     A sequence that `read` refuses is a sketch without primitives. `constraints` counts what each sequence states, even
     about entities left out; `dropped` counts the entities of each that are no primitive.

@@ -17,18 +17,9 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.formats.records import constraint_from_text, constraint_to_text
-from sketchdnn.geometry import (
-    EXTERNAL,
-    Constraint,
-    ConstraintType,
-    GeometryError,
-    Kind,
-    Part,
-    Primitive,
-    Ref,
-    SketchError,
-)
+from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Kind, Part, Primitive, Ref
 from sketchdnn.geometry.constraints import LENGTHS
 from sketchdnn.geometry.places import place
 
@@ -126,7 +117,7 @@ def constraint_of(name: str, refs: tuple[Ref, ...], params: Mapping[str, Any]) -
 
 
 def file_form(constraint: Constraint) -> tuple[int, dict[str, Scalar]]:
-    """The code and parameters of a constraint whose value is in metres or radians."""
+    """The code and parameters of a constraint whose value is in meters or radians."""
     type_, params = constraint.type, plain(constraint.extra)
     params.pop(NOTE, None)
     direction = _DIRECTED.get(type_, "MINIMUM")
@@ -164,7 +155,7 @@ def in_reading_order(type_: ConstraintType, refs: tuple[Ref, ...], primitives: S
 
 
 def quantity(text: object, *, is_angle: bool) -> float | None:
-    """Metres or radians; None for text that is more than a number and its unit.
+    """Meters or radians; None for text that is more than a number and its unit.
 
     >>> quantity("0.5 in", is_angle=False), quantity("12*millimeter", is_angle=False), quantity("#d", is_angle=False)
     (0.0127, 0.012, None)
@@ -178,8 +169,8 @@ def quantity(text: object, *, is_angle: bool) -> float | None:
         value = float(number)
     elif is_angle and unit in _DEGREES:
         value = math.radians(float(number))
-    elif not is_angle and unit in _METRES:
-        value = float(number * _METRES[unit])
+    elif not is_angle and unit in _METERS:
+        value = float(number * _METERS[unit])
     return value if math.isfinite(value) else None
 
 
@@ -283,7 +274,7 @@ _QUANTITY = re.compile(
     r"\s*+(?P<number>[+-]?(?:[0-9]{1,30}\.?[0-9]{0,30}|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?)"
     r"\s*+\*?\s*+(?P<unit>[a-zA-Z]+)\s*+"
 )
-_METRES = {
+_METERS = {
     word: Decimal(size)
     for size, words in {
         "1": "m meter meters",

@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.formats.found import FormatError, Skipped, quoted
+from sketchdnn.errors import FormatError, quoted
+from sketchdnn.formats.found import Skipped
 
 from .ops import PickleError, load_plain
 

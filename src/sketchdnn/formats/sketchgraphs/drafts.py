@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from sketchdnn.errors import GeometryError
 from sketchdnn.formats.found import Found, Skipped
-from sketchdnn.geometry import EXTERNAL, Constraint, GeometryError, Kind, Part, Primitive, Ref, Sketch
+from sketchdnn.geometry import EXTERNAL, Constraint, Kind, Part, Primitive, Ref, Sketch
 from sketchdnn.geometry.constraints import PARTS_OF_KIND
 from sketchdnn.geometry.table import from_table
 

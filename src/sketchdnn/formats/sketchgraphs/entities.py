@@ -1,6 +1,6 @@
 """What an entity of SketchGraphs or Onshape means: the one place that knows its fields, for both formats.
 
-Metres and radians. A line is a point, a direction and two places along it; a circle or arc has a direction from which
+Meters and radians. A line is a point, a direction and two places along it; a circle or arc has a direction from which
 its parameters count, clockwise or not. An arc of ours runs counter-clockwise, so a clockwise one turns over: its start
 is the file's end. Entities are gathered raw and turned into columns all at once, since numpy is where the speed is.
 """

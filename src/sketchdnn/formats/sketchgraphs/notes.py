@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sketchdnn.errors import SketchError
 from sketchdnn.formats.records import dumps, loads
-from sketchdnn.geometry import Sketch, SketchError
+from sketchdnn.geometry import Sketch
 
 from .constraints import SUBNODE, Scalar, plain
 from .ops import Op

@@ -16,7 +16,7 @@ from typing import IO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.formats.atomic import replacing
+from sketchdnn.io import replacing
 
 from .container import (
     ARRAY,

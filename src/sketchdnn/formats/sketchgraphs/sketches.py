@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice, repeat
 from pathlib import Path
 
+from sketchdnn.errors import SketchError
 from sketchdnn.formats.format import losses_of
 from sketchdnn.formats.found import Found, Losses, Skipped
-from sketchdnn.geometry import EXTERNAL, Kind, Part, Ref, Sketch, SketchError
+from sketchdnn.geometry import EXTERNAL, Kind, Part, Ref, Sketch
 
 from .constraints import NAMES, SUBNODE, file_form, note_of
 from .container import Sequences, open_sequences
@@ -46,7 +47,7 @@ _SUBNODES: dict[Kind, tuple[SubnodeType, ...]] = {
 
 
 def read(path: Path) -> Iterator[Found]:
-    """Every sequence of a file as a sketch in metres, with its constraints."""
+    """Every sequence of a file as a sketch in meters, with its constraints."""
     sequences = open_sequences(path)
     count = len(sequences)
     texts = repeat(b"") if sequences.notes is None else sequences.notes.pickles(0, count)
@@ -56,7 +57,7 @@ def read(path: Path) -> Iterator[Found]:
 
 
 def write(sketches: Iterable[Sketch], path: Path) -> Losses:
-    """A file that the official library opens, written as the sketches come. Without units they are taken as metres."""
+    """A file that the official library opens, written as the sketches come. Without units they are taken as meters."""
     losses = Losses()
     with writing(path) as add:
         for sketch in sketches:

@@ -18,11 +18,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.formats.atomic import clear_abandoned, replacing, temporary_folder
+from sketchdnn.errors import FormatError, UnfitError
 from sketchdnn.formats.format import Format, only_one
-from sketchdnn.formats.found import FormatError, Losses, UnfitError
+from sketchdnn.formats.found import Losses
 from sketchdnn.formats.wires import through
 from sketchdnn.geometry import Circle, Sketch
+from sketchdnn.io import clear_abandoned, replacing, temporary_folder
 
 from .regions import HEIGHT, Extrusion, Outline, extrusion, losses
 
@@ -131,8 +132,8 @@ def _stl(path: Path, head: bytes) -> bool:
     return path.suffix.lower() == ".stl"
 
 
-def _format(name: str, suffixes: tuple[str, ...], recognises: Callable[[Path, bytes], bool]) -> Format:
-    return Format(name, suffixes, False, recognises, write=_writer(name), options=("height",))
+def _format(name: str, suffixes: tuple[str, ...], recognizes: Callable[[Path, bytes], bool]) -> Format:
+    return Format(name, suffixes, False, recognizes, write=_writer(name), options=("height",))
 
 
 STEP = _format("step", (".step", ".stp"), _step)

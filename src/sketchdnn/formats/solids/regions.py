@@ -1,4 +1,4 @@
-"""What is extruded: the regions of a sketch's profile, each an outline with holes, in millimetres."""
+"""What is extruded: the regions of a sketch's profile, each an outline with holes, in millimeters."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sketchdnn.errors import FormatError, SketchError, UnfitError
 from sketchdnn.formats.format import losses_of
-from sketchdnn.formats.found import FormatError, Losses, UnfitError
+from sketchdnn.formats.found import Losses
 from sketchdnn.formats.wires import Wire, outline
-from sketchdnn.geometry import Circle, Kind, Profile, Sketch, SketchError, profile
+from sketchdnn.geometry import Circle, Kind, Profile, Sketch, profile
 
-HEIGHT = 10.0  # millimetres, where nobody says
+HEIGHT = 10.0  # millimeters, where nobody says
 
 Outline = Wire | Circle
 
@@ -37,7 +38,7 @@ class Extrusion:
 def extrusion(sketch: Sketch, height: float, path: Path) -> Extrusion:
     """What to build for a file at `path`; a sketch that bounds no solid is refused with the reasons of its profile."""
     if not 0 < height < math.inf:
-        raise SketchError(f"a height is a number of millimetres above 0, not {height}")
+        raise SketchError(f"a height is a number of millimeters above 0, not {height}")
     try:
         sketch = sketch.in_units("mm")
     except SketchError as error:

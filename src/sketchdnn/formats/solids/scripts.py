@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from sketchdnn.formats.atomic import replacing
 from sketchdnn.formats.format import Format, only_one
 from sketchdnn.formats.found import Losses
 from sketchdnn.formats.wires import Wire, through
 from sketchdnn.geometry import Circle, Sketch, Vec
+from sketchdnn.io import replacing
 
 from .regions import HEIGHT, Extrusion, Outline, extrusion, losses
 
@@ -91,7 +91,7 @@ def _writer(script: Callable[[Extrusion], str], name: str) -> Callable[..., Loss
 
 def _filled(template: str, what: Extrusion, blocks: list[str], part: list[str]) -> str:
     count = len(what.regions)
-    title = f"A profile of {count} {'region' if count == 1 else 'regions'}, extruded, in millimetres"
+    title = f"A profile of {count} {'region' if count == 1 else 'regions'}, extruded, in millimeters"
     return template.format(what=title, height=_number(what.height), regions="\n".join(blocks), part="\n".join(part))
 
 
@@ -135,7 +135,7 @@ def _number(number: float) -> str:
     return repr(float(f"{float(number):.12g}") + 0.0)
 
 
-def _recognises(path: Path, head: bytes) -> bool:
+def _recognizes(path: Path, head: bytes) -> bool:
     return False  # a script is code, and code is not read
 
 
@@ -143,7 +143,7 @@ CADQUERY = Format(
     "cadquery",
     (".py", ".cadquery.py"),
     False,
-    _recognises,
+    _recognizes,
     write=_writer(cadquery_script, "cadquery"),
     options=("height",),
 )
@@ -151,7 +151,7 @@ BUILD123D = Format(
     "build123d",
     (".build123d.py",),
     False,
-    _recognises,
+    _recognizes,
     write=_writer(build123d_script, "build123d"),
     options=("height",),
 )

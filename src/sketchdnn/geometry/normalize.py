@@ -1,4 +1,4 @@
-"""Centre a sketch and scale it to a standard size, keeping what is needed to undo it."""
+"""Center a sketch and scale it to a standard size, keeping what is needed to undo it."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ import math
 import sys
 from dataclasses import dataclass, replace
 
+from sketchdnn.errors import GeometryError
+
 from .bounds import bounds
-from .errors import GeometryError
 from .primitives import Vec
 from .sketch import Sketch
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a normalised sketch came from: true place = center + scale · normalised place, measured in `units`."""
+    """Where a normalized sketch came from: true place = center + scale · normalized place, measured in `units`."""
 
     center: Vec
     scale: float
     units: str | None = None
 
     def restore(self, sketch: Sketch) -> Sketch:
-        """The inverse of `normalise`: true size, place and units."""
+        """The inverse of `normalize`: true size, place and units."""
         return replace(sketch.moved(self.scale, self.center), units=self.units)
 
 
-def normalise(sketch: Sketch, half_extent: float = 1.0) -> tuple[Sketch, Placement]:
-    """Centre the tight box on the origin with its larger side 2·half_extent, and say where the sketch was.
+def normalize(sketch: Sketch, half_extent: float = 1.0) -> tuple[Sketch, Placement]:
+    """Center the tight box on the origin with its larger side 2·half_extent, and say where the sketch was.
 
     >>> from sketchdnn.geometry import Circle
-    >>> small, placement = normalise(Sketch((Circle((30, 0), 5),), units="mm"))
+    >>> small, placement = normalize(Sketch((Circle((30, 0), 5),), units="mm"))
     >>> small.primitives[0].radius, placement.restore(small).primitives[0]
     (1.0, Circle(center=(30.0, 0.0), radius=5.0, construction=False))
     """

@@ -24,15 +24,15 @@ _LENGTH = 0.2
 _ROUNDS, _POLYNOMIAL = 5, (3.4445, -4.7750, 2.0315)
 
 
-def optimiser_of(system: nn.Module, config: TrainConfig, device: torch.device) -> torch.optim.Optimizer:
-    """The optimiser that a run is told to use."""
+def optimizer_of(system: nn.Module, config: TrainConfig, device: torch.device) -> torch.optim.Optimizer:
+    """The optimizer that a run is told to use."""
     adamw: dict[str, Any] = {
         "lr": config.learning_rate,
         "betas": config.betas,
         "weight_decay": config.weight_decay,
         "fused": device.type == "cuda",
     }
-    if config.optimiser == "adamw":
+    if config.optimizer == "adamw":
         return torch.optim.AdamW(system.parameters(), **adamw)
     matrices, others = split(system)
     if any(isinstance(weight, DTensor) for weight in matrices):
@@ -48,7 +48,7 @@ def split(system: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon for `matrices`, and `others` for the rest: one optimiser to all who step, save or set a rate.
+    """Muon for `matrices`, and `others` for the rest: one optimizer to all who step, save or set a rate.
 
     Moves as `torch.optim.Muon` with Nesterov's momentum and the rates of AdamW, but takes matrices of one shape at
     once: few large kernels in place of many small ones.

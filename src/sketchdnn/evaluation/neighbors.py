@@ -34,7 +34,7 @@ SKETCHES_AT_ONCE, QUERIES_AT_ONCE, KNOWN_AT_ONCE = 1024, 256, 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours:
+class Neighbors:
     """The distance to the nearest training sketch, from each sample and from each real test sketch, in their order.
 
     `closer_than_1`, `_5` and `_25` are the shares of samples no further away than the closest 1 %, 5 % and 25 % of the
@@ -58,14 +58,14 @@ class Neighbours:
     nearer: float
 
 
-def neighbours(
+def neighbors(
     samples: Compact,
     train: Compact,
     test: Compact,
     *,
     device: str = "cpu",
     on_progress: Callable[[float], None] | None = None,
-) -> Neighbours:
+) -> Neighbors:
     """Compare the way from samples to the training split with the way from the test split to it."""
     from scipy.stats import ks_2samp
 
@@ -78,7 +78,7 @@ def neighbours(
     ours = nearest(pictures(samples), known, device=device, on_progress=report(0.0, share))
     real = nearest(pictures(test), known, device=device, on_progress=report(share, 1 - share))
     one, five, quarter = (float(np.percentile(real, percent)) for percent in (1, 5, 25))
-    return Neighbours(
+    return Neighbors(
         samples=tuple(ours.tolist()),
         test=tuple(real.tolist()),
         median=clustered_median(ours, np.arange(len(ours))),

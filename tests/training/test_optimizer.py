@@ -28,7 +28,7 @@ from sketchdnn.training.config import TrainConfig, config_from
 from sketchdnn.training.corpus import Corpus, to_device
 from sketchdnn.training.distributed import Ranks
 from sketchdnn.training.loop import train
-from sketchdnn.training.optimiser import Muon, optimiser_of, orthogonal, split
+from sketchdnn.training.optimizer import Muon, optimizer_of, orthogonal, split
 from sketchdnn.training.run import Report, Run
 
 CPU = torch.device("cpu")
@@ -56,7 +56,7 @@ def _fresh(name: str = "sketchdnn", preset: str = "tiny") -> System:
 
 def _config(name: str = "sketchdnn", steps: int = 4, **said: object) -> TrainConfig:
     settings = {"batch_size": 8, "warmup": 2, "decay": 0.0, "log_every": 2, "checkpoint_minutes": 0.0} | said
-    return config_from(load_preset("tiny", name).training, steps=steps, **{"optimiser": "muon", **settings})
+    return config_from(load_preset("tiny", name).training, steps=steps, **{"optimizer": "muon", **settings})
 
 
 def _pushed(system: nn.Module, step: int) -> None:
@@ -84,7 +84,7 @@ def test_matrices_become_orthogonal() -> None:
 def test_it_moves_as_that_of_torch_beside_adamw(name: str) -> None:
     start, ours, theirs = _fresh(name), _fresh(name), _fresh(name)
     config = _config(name, weight_decay=0.1, learning_rate=1e-2)
-    mine = optimiser_of(ours, config, CPU)
+    mine = optimizer_of(ours, config, CPU)
     matrices, others = split(theirs)
     both = [
         torch.optim.Muon(matrices, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
@@ -118,9 +118,9 @@ def test_matrices_of_blocks_are_its_own_and_every_weight_is_moved_once(name: str
     # What is left of blocks: norms, biases and the tables of modulations.
     left = [names[id(weight)] for weight in others if "blocks." in names[id(weight)] and weight.ndim == 2]
     assert all(key.endswith(".table") for key in left)
-    optimiser = optimiser_of(system, _config(name), CPU)
-    assert isinstance(optimiser, Muon)
-    held = [weight for group in optimiser.param_groups for weight in group["params"]]
+    optimizer = optimizer_of(system, _config(name), CPU)
+    assert isinstance(optimizer, Muon)
+    held = [weight for group in optimizer.param_groups for weight in group["params"]]
     assert sorted(map(id, held)) == sorted(map(id, system.parameters()))
 
 
@@ -154,7 +154,7 @@ def test_the_loss_falls_and_the_rate_is_for_all(corpus: Corpus, tmp_path: Path) 
     assert reports[-1].loss < 0.7 * reports[0].loss
     run = Run(_fresh(), corpus, replace(config, warmup=10))
     run.advance()
-    assert [group["lr"] for group in run.state.optimiser.param_groups] == [5e-4, 5e-4]
+    assert [group["lr"] for group in run.state.optimizer.param_groups] == [5e-4, 5e-4]
     assert all(weight.grad is None for weight in run.system.parameters())
 
 
@@ -174,12 +174,12 @@ def test_a_loss_that_is_no_number_stops(corpus: Corpus, tmp_path: Path) -> None:
         train(_fresh(), spoilt, _config(), tmp_path)
 
 
-def test_a_run_goes_on_with_the_optimiser_it_began_with(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_run_goes_on_with_the_optimizer_it_began_with(corpus: Corpus, tmp_path: Path) -> None:
     train(_fresh(), corpus, _config(steps=2), tmp_path / "muon")
-    with pytest.raises(RunError, match=r"made with training\.optimiser = muon, not its default"):
-        train(_fresh(), corpus, _config(optimiser="adamw"), tmp_path / "muon", resume=True)
-    train(_fresh(), corpus, _config(steps=2, optimiser="adamw"), tmp_path / "adamw")
-    with pytest.raises(RunError, match=r"made with training\.optimiser = its default, not muon"):
+    with pytest.raises(RunError, match=r"made with training\.optimizer = muon, not its default"):
+        train(_fresh(), corpus, _config(optimizer="adamw"), tmp_path / "muon", resume=True)
+    train(_fresh(), corpus, _config(steps=2, optimizer="adamw"), tmp_path / "adamw")
+    with pytest.raises(RunError, match=r"made with training\.optimizer = its default, not muon"):
         train(_fresh(), corpus, _config(), tmp_path / "adamw", resume=True)
 
 
@@ -189,14 +189,14 @@ def test_older_trainings_are_still_known(record: Path) -> None:
     there = json.loads(record.read_text())
     (named,) = named_systems([there["name"]], None)
     training = config_from(there["training"], minutes=8.0)
-    assert training.optimiser == "adamw"
+    assert training.optimizer == "adamw"
 
     def known(training: TrainConfig) -> bool:
         settings = json.loads(json.dumps(_settings(Planned(named, training, there["parameters"], "ancestral", ()))))
         return bool(settings["training"] == there["training"])
 
     assert known(training)
-    assert not known(replace(training, optimiser="muon"))
+    assert not known(replace(training, optimizer="muon"))
 
 
 def _fails(
@@ -215,18 +215,18 @@ def _fails(
     return said.err
 
 
-def _preset(folder: Path, optimiser: str) -> None:
+def _preset(folder: Path, optimizer: str) -> None:
     tiny = '[system]\nname = "sketchdnn"\n[system.network]\ntype = "SetDenoiser"\nwidth = 32\ndepth = 1\nheads = 1\n'
-    (folder / "small.toml").write_text(f'{tiny}[training]\nbatch_size = 8\noptimiser = "{optimiser}"\n')
+    (folder / "small.toml").write_text(f'{tiny}[training]\nbatch_size = 8\noptimizer = "{optimizer}"\n')
 
 
 def test_one_that_is_none_is_refused(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _preset(folder, "lion")
-    assert "optimiser must be one of adamw, muon" in _fails(folder, tmp_path, monkeypatch, capsys)
-    with pytest.raises(RunError, match="optimiser must be one of adamw, muon, not 'lion'"):
-        TrainConfig(steps=1, optimiser="lion")  # type: ignore[arg-type]
+    assert "optimizer must be one of adamw, muon" in _fails(folder, tmp_path, monkeypatch, capsys)
+    with pytest.raises(RunError, match="optimizer must be one of adamw, muon, not 'lion'"):
+        TrainConfig(steps=1, optimizer="lion")  # type: ignore[arg-type]
 
 
 def test_split_weights_are_refused(

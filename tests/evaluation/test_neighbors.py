@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sketchdnn.evaluation.corruption import jitter_ends
-from sketchdnn.evaluation.neighbours import nearest, neighbours, pictures
+from sketchdnn.evaluation.neighbors import nearest, neighbors, pictures
 from sketchdnn.geometry import Circle, Line, Point
 from sketchdnn.representation import Compact
 from sketchdnn.representation.symmetric import NUM_SYMMETRIES, turned
@@ -45,7 +45,7 @@ def test_the_nearest_is_the_smallest_over_all_and_over_every_piece(monkeypatch: 
     wanted = np.min([[[np.linalg.norm(q - p) for p in known] for q in image] for image in images], axis=(0, 2))
     np.testing.assert_allclose(nearest(queries, known), wanted, atol=1e-3)
     for name in ("SKETCHES_AT_ONCE", "QUERIES_AT_ONCE", "KNOWN_AT_ONCE"):
-        monkeypatch.setattr(f"sketchdnn.evaluation.neighbours.{name}", 5)
+        monkeypatch.setattr(f"sketchdnn.evaluation.neighbors.{name}", 5)
     np.testing.assert_allclose(nearest(queries, known), wanted, atol=1e-3)
     np.testing.assert_array_equal(pictures(parts(30)[:7]), queries)
 
@@ -62,22 +62,22 @@ def test_noise_takes_a_sketch_further_away() -> None:
 def test_copies_stand_out_against_the_test_split() -> None:
     whole = parts(300)
     train, test, fresh = whole[:200], whole[200:250], whole[250:]
-    copies, honest = neighbours(train[:50], train, test), neighbours(fresh, train, test)
+    copies, honest = neighbors(train[:50], train, test), neighbors(fresh, train, test)
     assert copies.kolmogorov_smirnov > 0.5 > honest.kolmogorov_smirnov
     assert copies.median.value == 0 < honest.median.low
     assert copies.closer_than_1.value == copies.closer_than_5.value == copies.closer_than_25.value == 1
     assert copies.real_closer_than_1.value >= 0.01
     assert copies.real_closer_than_5.value >= 0.05
     assert honest.real_median == copies.real_median
-    rough = neighbours(jitter_ends(train[:50], 0.005, seed=0), train, test)  # copies too inexact for any grid
+    rough = neighbors(jitter_ends(train[:50], 0.005, seed=0), train, test)  # copies too inexact for any grid
     assert rough.closer_than_25.value > 2 * rough.real_closer_than_25.value
     assert rough.nearer > 0.4
-    far = neighbours(jitter_ends(test, 0.2, seed=0), train, test)
+    far = neighbors(jitter_ends(test, 0.2, seed=0), train, test)
     assert far.nearer < 0.1 < 0.4 < far.kolmogorov_smirnov
 
 
 def test_progress_ends_at_one() -> None:
     seen: list[float] = []
-    neighbours(parts(20)[:10], parts(20), parts(20)[10:], on_progress=seen.append)
+    neighbors(parts(20)[:10], parts(20), parts(20)[10:], on_progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == pytest.approx(1)

@@ -1,0 +1,226 @@
+"""Write a file or a folder completely or not at all, and lock a folder for one run.
+
+An unfinished file has a temporary name that begins with `.sketchdnn-`. It is created exclusively, never through a
+symbolic link, with the permissions that the umask leaves, and it is locked while it is written. So `clear_abandoned`
+distinguishes the files of a killed process from those that another process is writing.
+
+Locks are held on open files: the system drops them when the process ends. On a file system without locks, runs are not
+refused and nothing is cleaned up.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sketchdnn.errors import FormatError, SketchError
+
+PREFIX = ".sketchdnn-"
+_TEMPORARY = re.compile(re.escape(PREFIX) + r"[0-9a-f]{16}(\..*)?", re.DOTALL)
+_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+LOCK = ".sketchdnn.lock"
+_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def replacing(path: Path, *, flush: bool = True) -> Iterator[Path]:
+    """Yield a temporary name in the same folder; on success it becomes `path`, on any failure it is removed.
+
+    The suffix is kept, since some libraries look at it. The content is on the disk before it gets its name. Without
+    `flush`, and in a temporary folder, that is left to the system: for what would be done again, or is one of many.
+    """
+    # Known before there is such a file, so that a signal at any time leaves none.
+    temporary = _temporary_name(path.parent, path.suffix)
+    handle = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = claim(temporary, lambda: create(temporary))
+        yield temporary
+        if flush and not is_temporary(path.parent.name):
+            flush_to_disk(temporary)
+        temporary.replace(path)
+    except SketchError:
+        raise  # from what is being written, which may be read from a file that is missing
+    except OSError as error:
+        raise FormatError(path, f"cannot be written ({error.strerror})") from error
+    finally:
+        with suppress(OSError):  # where there can be no file, there is none
+            temporary.unlink()
+        if handle is not None:
+            os.close(handle)
+
+
+@contextmanager
+def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
+    """Yield a new folder in `parent`, which is removed at the end, unless it was renamed.
+
+    Without `parent` it lies where the system keeps temporary files, and is private.
+    """
+    path = _temporary_name(parent or Path(tempfile.gettempdir()))
+    handle = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = claim(path, lambda: _made(path, 0o777 if parent else 0o700))
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def create(path: Path) -> int:
+    """Open a new file to write to, where there is none and no link either."""
+    return os.open(path, _NEW, 0o666)
+
+
+def new_file_mode(folder: Path) -> int:
+    """The permissions that the umask leaves a new file there."""
+    path = _temporary_name(folder)
+    handle = create(path)
+    try:
+        return stat.S_IMODE(os.fstat(handle).st_mode)
+    finally:
+        path.unlink()
+        os.close(handle)
+
+
+def flush_to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, would survive a power cut."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file or folder of that name is unfinished work, or marks a folder in use: nothing to read."""
+    return name == LOCK or name.startswith(PREFIX)
+
+
+def clear_abandoned(folder: Path | None = None) -> None:
+    """Remove the temporary files and folders that killed processes left there; what cannot be removed stays."""
+    with suppress(OSError), os.scandir(folder or tempfile.gettempdir()) as found:
+        for path in [Path(entry) for entry in found if _TEMPORARY.fullmatch(entry.name)]:
+            handle = take_abandoned(path)
+            if handle is None:
+                continue
+            shutil.rmtree(path, ignore_errors=True)  # does nothing to a file
+            with suppress(OSError):
+                path.unlink()
+            os.close(handle)
+
+
+def _temporary_name(folder: Path, suffix: str = "") -> Path:
+    return folder / f"{PREFIX}{secrets.token_hex(8)}{suffix}"
+
+
+def _made(folder: Path, mode: int) -> int:
+    folder.mkdir(mode)
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+@contextmanager
+def one_run(folder: Path, *, name: Path | None = None) -> Iterator[None]:
+    """Hold a folder, made if need be, for this run alone; refuses one that another run holds.
+
+    The lock is on a hidden file in the folder, which is removed at the end; so is a folder that was made and is empty.
+
+    Args:
+        folder: Where the run writes.
+        name: What the sentence calls it, if that is another path.
+
+    Raises:
+        FormatError: If another process holds the folder, or if it cannot be made.
+    """
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    handle = _hold(folder, name or folder)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            (folder / LOCK).unlink()
+        os.close(handle)
+        with suppress(OSError):  # one that is not empty stays, and those above it
+            for place in made:
+                place.rmdir()
+
+
+def claim(path: Path, make: Callable[[], int]) -> int:
+    """Make a temporary file or folder and lock it: `take_abandoned` leaves it alone while the handle is open."""
+    while True:
+        try:
+            handle = make()
+        except FileNotFoundError:
+            if path.parent.is_dir():
+                continue  # it was taken for abandoned, in the moment before it was locked
+            raise
+        lock(handle, wait=True)
+        if _is_at(handle, path):
+            return handle
+        os.close(handle)
+
+
+def take_abandoned(path: Path) -> int | None:
+    """Lock a temporary file or folder whose process has ended, to be removed and closed; nothing if it has not."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
+    except OSError:
+        return None
+    if lock(handle):
+        return handle
+    os.close(handle)
+    return None
+
+
+def lock(handle: int, *, wait: bool = False) -> bool | None:
+    """Lock what is open; false if another process holds it, nothing if there are no locks here."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError as error:
+        return False if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else None
+    return True
+
+
+def _hold(folder: Path, name: Path) -> int:
+    """An open handle of the locked file in a folder."""
+    path = folder / LOCK
+    while True:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o666)
+        except FileNotFoundError:
+            continue  # another run ended just now, and took the empty folder with it
+        except OSError as error:
+            raise FormatError(
+                name, f"cannot be written to as a folder ({error.strerror}); name another folder"
+            ) from error
+        if lock(handle) is False:
+            owner = os.read(handle, 20).decode(errors="replace").strip()
+            os.close(handle)
+            process = f" (process {owner})" if owner.isdecimal() else ""
+            raise FormatError(name, f"is in use by another run{process}; wait until it ends, or name another folder")
+        if _is_at(handle, path):
+            break
+        os.close(handle)
+    with suppress(OSError):  # only told to whoever is refused
+        os.truncate(handle, 0)
+        os.write(handle, f"{os.getpid()}\n".encode())
+    return handle
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether a name still means what is open: it may have been removed before it was locked."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.lstat())
+    except OSError:
+        return False
