@@ -1,4 +1,4 @@
-"""`sketchdnn prepare` and `sketchdnn bench` as a user meets them."""
+"""`sketchdnn prepare` and `python -m benchmarks` as a user meets them."""
 
 from __future__ import annotations
 

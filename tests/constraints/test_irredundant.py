@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from shaky import PLATE, shaken
 from strategies import sketches
 
-from sketchdnn.bench.freecad import ask_freecad
+from benchmarks.freecad import ask_freecad
 from sketchdnn.constraints import Freedom, solve
 from sketchdnn.constraints.constrain import Constrained, constrain
 from sketchdnn.constraints.contacts import contacts

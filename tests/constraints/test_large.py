@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from sketchdnn.bench.constraint_speed import chain, grid
+from benchmarks.constraint_speed import chain, grid
 from sketchdnn.constraints import solve
 from sketchdnn.constraints.constrain import Constrained, constrain
 from sketchdnn.constraints.mending.effort import is_tangle

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from sketchdnn.bench.api import are_alike, count_alike
+from benchmarks.api import are_alike, count_alike
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import Conditions, draw
 from sketchdnn.generation.engine import (

@@ -16,11 +16,11 @@ from corpora import parts, written
 from torch import distributed, nn
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
+from benchmarks.reproduction.names import named_systems
+from benchmarks.reproduction.part import _settings
+from benchmarks.reproduction.plan import Planned
 from sketchdnn.cli import main
 from sketchdnn.data import Dataset, PrepareConfig, prepare
-from sketchdnn.reproduction.names import named_systems
-from sketchdnn.reproduction.part import _settings
-from sketchdnn.reproduction.plan import Planned
 from sketchdnn.systems import SYSTEMS, System, load_preset
 from sketchdnn.training import start
 from sketchdnn.training.checkpoint import RunError, found

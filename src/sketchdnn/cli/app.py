@@ -26,9 +26,6 @@ VERBS = (
     "prepare",
     "train",
     "evaluate",
-    "reproduce",
-    "figures",
-    "bench",
 )
 
 # Of a sentence that says what is wrong, in characters: it names files, and quotes what is in them.
@@ -63,7 +60,17 @@ for _verb in VERBS:
 
 
 def main() -> None:
-    """Run the command line; never a traceback for bad input."""
+    """Run the command line of the package."""
+    run(app, "sketchdnn")
+
+
+def run(app: typer.Typer, name: str) -> None:
+    """Run a command line. Errors of the user become one sentence on stderr and exit code 2, never a traceback.
+
+    Args:
+        app: The commands.
+        name: The program's name in its help; shell completion is installed under it.
+    """
     # Threads that wait for one another sleep. By default they spin: twenty times slower if cores are busy elsewhere.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     ending = Ending()
@@ -72,7 +79,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
-        app(prog_name="sketchdnn")  # `python -m sketchdnn` too: completion is installed under this name
+        app(prog_name=name)
     except SystemExit as end:
         raise SystemExit(ending.exit_code(end.code)) from None
     except SketchError as error:

@@ -172,7 +172,7 @@ def _systems(systems: list[str] | None, model: str | None, samples: Path | None,
 def _compare(run: Run, named: list[str], out: Path) -> list[Path]:
     """Measure what has no report yet, each in a folder of its own, and put all in one table and one figure."""
     from sketchdnn.evaluation.compare import compare_systems, write_tables
-    from sketchdnn.figures.comparison import Source, by_lot, write_comparison
+    from sketchdnn.evaluation.comparison import Source, by_lot, write_comparison
 
     compared = compare_systems(run, named, out)
     written = write_tables(out, {name: one.report for name, one in compared.items()})

@@ -62,7 +62,7 @@ class SketchDNN(RowDenoiser[JointProcess]):
 
     @property
     def default_sampler(self) -> str:
-        """`closing` with expected logits (`sketchdnn bench samplers` compares); else the form's own.
+        """`closing` with expected logits (`python -m benchmarks samplers` compares); else the form's own.
 
         The authors' schedule ends at ᾱ_0 = 0.9999: the posterior would leave noise of 0.01 on every coordinate, so
         their sampler returns its last prediction.

@@ -1,0 +1,1 @@
+"""The command line of the benchmarks, one module per group of commands."""
