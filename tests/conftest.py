@@ -17,9 +17,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from freecad_window import missing as freecad_window_missing
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
+from support.freecad_window import missing as freecad_window_missing
 
 # Tests run in as many processes as there are cores. Threads in each of them would only wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

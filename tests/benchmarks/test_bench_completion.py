@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from corpora import parts, written
+from support.corpora import parts, written
 from typer.testing import CliRunner
 
 from benchmarks.completion import closes, draw_completions, judge_completions, judged, plan_completion

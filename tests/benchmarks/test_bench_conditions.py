@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from small_systems import small_system
+from support.small_systems import small_system
 
 from benchmarks.conditions import measure_conditions
 from sketchdnn.errors import SketchError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from corpora import parts, written
+from support.corpora import parts, written
 from typer.testing import CliRunner
 
 from benchmarks.failures import OURS, REAL, REPAIRED, count_failures, draw_failures, failures

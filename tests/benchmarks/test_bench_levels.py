@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from judging import small_corpus, small_model
+from support.judging import small_corpus, small_model
 from typer.testing import CliRunner
 
 from benchmarks.levels import score_levels

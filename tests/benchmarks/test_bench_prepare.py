@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from corpora import parts, written
+from support.corpora import parts, written
 
 from benchmarks.corpus import write_distinct
 from benchmarks.lean import prepare_leanly

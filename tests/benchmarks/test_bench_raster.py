@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corpora import parts, written
+from support.corpora import parts, written
 from typer.testing import CliRunner
 
 from benchmarks.raster import RasterTiming, plot, time_raster

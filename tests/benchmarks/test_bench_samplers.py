@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from judging import StandIn, small_corpus, small_model
+from support.judging import StandIn, small_corpus, small_model
 from typer.testing import CliRunner
 
 from benchmarks.samplers import WAYS, score_samplers

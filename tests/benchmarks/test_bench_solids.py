@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from freecad_document import document
+from support.freecad_document import document
 
 from benchmarks.freecad import ask_freecad, find_freecad
 from benchmarks.solids import GENERATED, JOINED, REAL, REPAIRED, SolidBench, Solids, judge_solids, measure_solids

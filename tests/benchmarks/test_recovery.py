@@ -6,7 +6,7 @@ import math
 
 import pytest
 from hypothesis import given
-from strategies import primitives
+from support.strategies import primitives
 
 from benchmarks.recovery import NEAR, apart, recovered
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from judging import small_model
-from strategies import assert_same
+from support.judging import small_model
+from support.strategies import assert_same
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app, main
@@ -116,7 +116,7 @@ def test_what_is_added_is_repaired_unless_told(tmp_path: Path, model: Path) -> N
 
 
 def test_real_parts_are_finished(tmp_path: Path, model: Path, real_data: Path) -> None:
-    from corpora import open_sketches
+    from support.corpora import open_sketches
 
     for index, sketch in enumerate(s for s in open_sketches(real_data, 12) if len(s) >= 4):
         file = tmp_path / f"part-{index}.FCStd"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from judging import StandIn, sample_file, small_corpus, small_model
+from support.judging import StandIn, sample_file, small_corpus, small_model
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app, main

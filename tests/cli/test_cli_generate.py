@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from judging import small_model
-from strategies import assert_same
+from support.judging import small_model
+from support.strategies import assert_same
 from typer.testing import CliRunner
 
 import sketchdnn

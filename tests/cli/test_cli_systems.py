@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from corpora import parts, written
+from support.corpora import parts, written
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from freecad_judge import ask_freecad
-from shaky import PLATE, shaken
+from support.freecad_judge import ask_freecad
+from support.shaky import PLATE, shaken
 from typer.testing import CliRunner, Result
 
 from sketchdnn.cli.app import app, main

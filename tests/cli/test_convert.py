@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from outlines import rectangle
-from strategies import assert_same
+from support.outlines import rectangle
+from support.strategies import assert_same
 from typer.testing import CliRunner, Result
 
 from sketchdnn.cli.app import app

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from corpora import contents, parts, written
+from support.corpora import contents, parts, written
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 import torch
-from corpora import parts, written
 from safetensors.torch import load_file
+from support.corpora import parts, written
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app

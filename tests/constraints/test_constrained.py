@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from shaky import PLATE, related, shaken
+from support.shaky import PLATE, related, shaken
 
 from sketchdnn.constraints import Freedom, solve
 from sketchdnn.constraints.constrain import constrain

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from outlines import rectangle, slot
-from strategies import numbers, sketches
+from support.outlines import rectangle, slot
+from support.strategies import numbers, sketches
 
 from sketchdnn.constraints import infer
 from sketchdnn.constraints.dimensions import dimensions

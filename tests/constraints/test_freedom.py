@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
-from strategies import sketches
+from support.strategies import sketches
 
 from sketchdnn.constraints import Freedom, infer, solve
 from sketchdnn.constraints.holding import missed_by

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same
+from support.strategies import assert_same
 
 from benchmarks.truth import missed_by, shake
 from sketchdnn.constraints import infer, solve

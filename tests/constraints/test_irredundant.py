@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from shaky import PLATE, shaken
-from strategies import sketches
+from support.shaky import PLATE, shaken
+from support.strategies import sketches
 
 from benchmarks.freecad import ask_freecad
 from sketchdnn.constraints import Freedom, solve

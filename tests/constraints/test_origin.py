@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from shaky import PLATE, shaken
+from support.shaky import PLATE, shaken
 
 from sketchdnn.constraints import solve
 from sketchdnn.constraints.constrain import constrain

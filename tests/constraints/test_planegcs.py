@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from strategies import assert_same
+from support.strategies import assert_same
 
 from benchmarks.truth import missed_by, shake, shake_all
 from sketchdnn.constraints import infer, solve

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from corpora import contents, open_sketches, parts, shuffled, written
+from support.corpora import contents, open_sketches, parts, shuffled, written
 
 from sketchdnn.data import PRESETS, SPLITS, Dataset, Procedural, prepare
 from sketchdnn.data import sources as sources_module

@@ -7,7 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import primitives
+from support.strategies import primitives
 
 from sketchdnn.data.procedural.shapes import belt, chamfered, curved_slot, mirrored, outline, rectangle, slot, turned
 from sketchdnn.geometry import TAU, Arc, Line, Point, Primitive, Vec

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same, sketches
+from support.strategies import assert_same, sketches
 
 from sketchdnn.data import PRESETS, PrepareConfig
 from sketchdnn.data.blocks import Block, Tally, gather_blocks

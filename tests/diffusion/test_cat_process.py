@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from random_batches import clean_batch, normal_batch
-from toys import random_noise
+from support.random_batches import clean_batch, normal_batch
+from support.toys import random_noise
 
 from sketchdnn.diffusion import multinomial
 from sketchdnn.diffusion.cat_likelihood import cat_elbo

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from toys import ONLY_ARCS, process_of, random_noise
+from support.toys import ONLY_ARCS, process_of, random_noise
 
 from sketchdnn.diffusion.corrected import Order, corrected, corrector_weight, predictor_weights
 from sketchdnn.diffusion.oracles import RowTarget, oracle

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from toys import process_of, random_noise
+from support.toys import process_of, random_noise
 
 from sketchdnn.diffusion import labels
 from sketchdnn.diffusion.oracles import RowTarget, oracle

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from toys import process_of, random_noise
+from support.toys import process_of, random_noise
 
 from sketchdnn.diffusion.corrected import corrected
 from sketchdnn.diffusion.given import Given, given_rows

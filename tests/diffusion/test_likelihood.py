@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 import torch
+from support.toys import ARC_COLUMNS, ONLY_ARCS, process_of, random_noise
 from torch.distributions import Normal, kl_divergence
-from toys import ARC_COLUMNS, ONLY_ARCS, process_of, random_noise
 
 from sketchdnn.diffusion.bins import Bins
 from sketchdnn.diffusion.bits import Estimate, estimate

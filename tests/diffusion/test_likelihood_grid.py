@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import random_noise
+from support.toys import random_noise
 
 from sketchdnn.diffusion.bins import Bins, log_normal_between
 from sketchdnn.diffusion.bits import estimate, log_arrangements, log_factorial, num_primitives, report_bits

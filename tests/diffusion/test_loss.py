@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from random_batches import clean_batch, normal_batch, random_prediction
+from support.random_batches import clean_batch, normal_batch, random_prediction
 from torch.nn import functional
 
 from sketchdnn.diffusion import authors_loss, cosine, our_loss, our_process, paper_loss

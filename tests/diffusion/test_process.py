@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from random_batches import clean_batch, normal_batch, random_prediction
+from support.random_batches import clean_batch, normal_batch, random_prediction
 
 from sketchdnn.diffusion import GaussianSoftmax, JointProcess, authors_process, cosine, our_process, paper_process
 from sketchdnn.diffusion.check import check_batch, check_pair, check_shape, check_step, check_steps

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given as with_any
 from hypothesis import strategies as st
-from toys import process_of, random_noise
+from support.toys import process_of, random_noise
 
 from sketchdnn.diffusion.corrected import corrected
 from sketchdnn.diffusion.noise import seeded_noise

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from toys import ONLY_ARCS, impulses, process_of, random_noise
+from support.toys import ONLY_ARCS, impulses, process_of, random_noise
 
 from sketchdnn.diffusion.oracles import RowTarget
 from sketchdnn.diffusion.process import Denoiser, JointProcess, our_process, paper_process

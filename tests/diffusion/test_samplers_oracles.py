@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from support.toys import process_of, random_noise
 from torch.distributions import Normal
-from toys import process_of, random_noise
 
 from sketchdnn.diffusion.distribution import GaussianSoftmax
 from sketchdnn.diffusion.oracles import RowTarget, entropy, oracle

@@ -14,7 +14,7 @@ from jaxtyping import install_import_hook
 
 with install_import_hook(["sketchdnn.diffusion", "sketchdnn.representation"], "beartype.beartype"):
     import torch
-    from toys import random_noise
+    from support.toys import random_noise
     from sketchdnn.diffusion import bins, bits, given, likelihood, oracles, samplers, step_draws, vectors
     from sketchdnn.diffusion.cat_likelihood import cat_elbo
     from sketchdnn.diffusion.cat_process import CatProcess

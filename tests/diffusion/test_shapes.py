@@ -15,7 +15,7 @@ from jaxtyping import TypeCheckError, install_import_hook
 rooms = ["sketchdnn.diffusion", "sketchdnn.networks", "sketchdnn.representation"]
 with install_import_hook(rooms, "beartype.beartype"):
     import torch
-    from random_batches import clean_batch, normal_batch, random_prediction
+    from support.random_batches import clean_batch, normal_batch, random_prediction
     from sketchdnn import diffusion
     from sketchdnn.diffusion import multinomial, precondition, times
     from sketchdnn.networks import DiT, DiTConfig

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from random_batches import clean_batch
-from toys import random_noise
+from support.random_batches import clean_batch
+from support.toys import random_noise
 
 from sketchdnn.diffusion.corrected import corrected
 from sketchdnn.diffusion.given import given_rows

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judging import SMALL_FAST, StandIn, sample_file, small_corpus, small_model
+from support.judging import SMALL_FAST, StandIn, sample_file, small_corpus, small_model
 
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation import Request, Run

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from drawn_sets import parts, rows, sets, square
 from hypothesis import given
 from hypothesis import strategies as st
+from support.drawn_sets import parts, rows, sets, square
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.evaluation.corruption import drop_primitives, jitter_ends

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from drawn_sets import rows, sets, square
 from hypothesis import given
+from support.drawn_sets import rows, sets, square
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.evaluation.curves import check, lengths, places

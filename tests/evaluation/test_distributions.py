@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from drawn_sets import parts, rows, square
+from support.drawn_sets import parts, rows, square
 
 from sketchdnn.evaluation.distributions import construction, counts, deviations, kinds, total_variation
 from sketchdnn.geometry import Circle, Line, Point

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from judging import SMALL, SMALL_FAST, StandIn, sample_file, small_corpus, small_model
+from support.judging import SMALL, SMALL_FAST, StandIn, sample_file, small_corpus, small_model
 
 from sketchdnn.data import Dataset
 from sketchdnn.errors import SketchError

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from toys import process_of
+from support.toys import process_of
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.bins import Bins

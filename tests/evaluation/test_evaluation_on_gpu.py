@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from drawn_sets import parts
-from judging import SMALL, StandIn, small_corpus, small_model
+from support.drawn_sets import parts
+from support.judging import SMALL, StandIn, small_corpus, small_model
 from torch import Tensor
 
 from sketchdnn.evaluation import Request, Run

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from drawn_sets import parts, pulled_square, rows, sets, shuffled, square
 from hypothesis import given
 from hypothesis import strategies as st
+from support.drawn_sets import parts, pulled_square, rows, sets, shuffled, square
 
 from sketchdnn.evaluation.corruption import drop_primitives, jitter_ends
 from sketchdnn.evaluation.gaps import end_gaps, gaps

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from drawn_sets import polygon, rows, sets, shuffled, square
 from hypothesis import given
 from hypothesis import strategies as st
+from support.drawn_sets import polygon, rows, sets, shuffled, square
 
 from sketchdnn.evaluation.shapes import axis_aligned, specks, symmetric
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from drawn_sets import parts, rows, sets, shuffled, square
 from hypothesis import given
 from hypothesis import strategies as st
+from support.drawn_sets import parts, rows, sets, shuffled, square
 
 from sketchdnn.evaluation.corruption import jitter_ends
 from sketchdnn.evaluation.neighbors import nearest, neighbors, pictures

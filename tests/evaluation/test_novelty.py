@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corpora import open_sketches
-from drawn_sets import parts, rows, sets, shuffled, square
 from hypothesis import given
 from hypothesis import strategies as st
+from support.corpora import open_sketches
+from support.drawn_sets import parts, rows, sets, shuffled, square
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.evaluation.corruption import jitter_ends

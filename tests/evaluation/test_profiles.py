@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from drawn_sets import pulled_square, square
+from support.drawn_sets import pulled_square, square
 
 from sketchdnn.evaluation.profiles import EXACT, LOOSE, profiles
 from sketchdnn.geometry import Circle, Line, Point, Sketch

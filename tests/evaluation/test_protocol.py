@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from judging import small_corpus
+from support.judging import small_corpus
 
 from sketchdnn.data import Dataset
 from sketchdnn.errors import SketchError

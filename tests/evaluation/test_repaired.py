@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from judging import SMALL, SMALL_FAST, StandIn, drawn_parts, sample_file, small_corpus
+from support.judging import SMALL, SMALL_FAST, StandIn, drawn_parts, sample_file, small_corpus
 
 from sketchdnn.evaluation import Request, Run, load_report
 from sketchdnn.evaluation import repaired as repaired_room

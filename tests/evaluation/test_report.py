@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judging import SMALL, StandIn, sample_file, small_corpus
+from support.judging import SMALL, StandIn, sample_file, small_corpus
 
 from sketchdnn.errors import FormatError
 from sketchdnn.evaluation import Request, Run, load_report

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from judging import drawn_parts, sample_file, small_model
+from support.judging import drawn_parts, sample_file, small_model
 
 from sketchdnn.errors import FormatError
 from sketchdnn.evaluation.samples import (

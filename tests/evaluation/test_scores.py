@@ -6,8 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from drawn_sets import parts
-from judging import StandIn
+from support.drawn_sets import parts
+from support.judging import StandIn
 
 from sketchdnn.evaluation.features import Extractor
 from sketchdnn.evaluation.inception import load_inception

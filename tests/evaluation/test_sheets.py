@@ -6,8 +6,8 @@ import itertools
 from pathlib import Path
 
 import numpy as np
-from judging import drawn_parts
 from PIL import Image
+from support.judging import drawn_parts
 
 from sketchdnn.evaluation.corruption import jitter_ends
 from sketchdnn.evaluation.sheets import GALLERY_SIZE, chosen, galleries, largest_gaps, write_sheet

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from corpora import open_sketches, parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import sketches
+from support.corpora import open_sketches, parts
+from support.strategies import sketches
 
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.raster import CONSTRUCTION_INK, MARGIN, POINT_RADIUS, SIZE, STROKE, rasterize

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from drawn_sets import parts, rows, sets, shuffled, square
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.drawn_sets import parts, rows, sets, shuffled, square
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.evaluation.corruption import drop_primitives, jitter_ends

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from strategies import assert_same, sketches
+from support.strategies import assert_same, sketches
 
 from sketchdnn.formats import Skipped, format_of, read, scan, write
 from sketchdnn.formats.records import read_record, write_record

@@ -9,10 +9,10 @@ from typing import Any
 
 import ezdxf
 import pytest
-from dxf_drawing import NO_FLATTENING, drawn, only, read
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import assert_same, numbers, sketches
+from support.dxf_drawing import NO_FLATTENING, drawn, only, read
+from support.strategies import assert_same, numbers, sketches
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats.dxf import FORMAT

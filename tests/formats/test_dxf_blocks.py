@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dxf_drawing import NO_FLATTENING, drawn, only
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import numbers
+from support.dxf_drawing import NO_FLATTENING, drawn, only
+from support.strategies import numbers
 
 from sketchdnn.geometry import Kind, arc_from_bulge
 

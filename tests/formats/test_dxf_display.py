@@ -9,7 +9,7 @@ from typing import Any
 
 import ezdxf
 import pytest
-from dxf_drawing import drawn, only, read
+from support.dxf_drawing import drawn, only, read
 
 from sketchdnn.formats import Reading, ReadOptions, scan
 from sketchdnn.formats import read as read_any

@@ -10,11 +10,11 @@ import ezdxf
 import ezdxf.path
 import pytest
 from ezdxf.entities import LWPolyline
-from freecad_judge import ask_freecad
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outlines import backwards, d_shape, permuted, rectangle, slot, turned
-from strategies import numbers, sketches
+from support.freecad_judge import ask_freecad
+from support.outlines import backwards, d_shape, permuted, rectangle, slot, turned
+from support.strategies import numbers, sketches
 
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import read, sketchgraphs, write

@@ -10,10 +10,10 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from freecad_document import document, line, read
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same, sketches
+from support.freecad_document import document, line, read
+from support.strategies import assert_same, sketches
 
 from sketchdnn.formats import sketchgraphs
 from sketchdnn.formats.freecad import FORMAT

@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from outlines import rectangle, slot
-from strategies import assert_same
+from support.outlines import rectangle, slot
+from support.strategies import assert_same
 
 from sketchdnn.constraints import infer
 from sketchdnn.errors import SketchError

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from freecad_forms import all_forms
-from freecad_judge import ask_freecad
-from strategies import assert_same, numbers
+from support.freecad_forms import all_forms
+from support.freecad_judge import ask_freecad
+from support.strategies import assert_same, numbers
 
 from sketchdnn.formats import dxf, freecad, gather, sketchgraphs
 from sketchdnn.formats.freecad.relation import Code

@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from freecad_document import constrain, document, geometry, line, read
-from strategies import numbers
+from support.freecad_document import constrain, document, geometry, line, read
+from support.strategies import numbers
 
 from sketchdnn.formats.freecad import FORMAT
 from sketchdnn.geometry import EXTERNAL, Arc, Constraint, ConstraintType, Part, Ref

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from freecad_document import read
+from support.freecad_document import read
 
 from sketchdnn.formats.freecad import FORMAT
 from sketchdnn.formats.freecad.notes import recall, to_notes

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from freecad_forms import all_forms
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import lines, sketches
+from support.freecad_forms import all_forms
+from support.strategies import lines, sketches
 
 from sketchdnn.formats.freecad.equations import Geometry, gradients, residuals
 from sketchdnn.formats.freecad.independence import classes, independent

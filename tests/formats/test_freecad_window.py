@@ -8,8 +8,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from freecad_forms import all_forms
-from freecad_window import look
+from support.freecad_forms import all_forms
+from support.freecad_window import look
 
 from sketchdnn.formats import freecad
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch

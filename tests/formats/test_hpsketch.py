@@ -11,7 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from strategies import assert_same
+from support.strategies import assert_same
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import Skipped, format_of, gather, read

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same, sketches
+from support.strategies import assert_same, sketches
 
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats import Skipped, gather, read, write

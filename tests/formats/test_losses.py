@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from outlines import rectangle
+from support.outlines import rectangle
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app

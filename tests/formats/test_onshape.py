@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same
+from support.strategies import assert_same
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import onshape, sketchgraphs

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from freecad_forms import all_forms
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import assert_same, assert_same_constraints, constraints_on, sketches
+from support.freecad_forms import all_forms
+from support.strategies import assert_same, assert_same_constraints, constraints_on, sketches
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import format_of, gather, onshape, read, sketchgraphs, write

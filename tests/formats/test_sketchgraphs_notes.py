@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from freecad_forms import all_forms
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import constraints_on, sketches
+from support.freecad_forms import all_forms
+from support.strategies import constraints_on, sketches
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import registry

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from strategies import assert_same, assert_same_constraints
+from support.strategies import assert_same, assert_same_constraints
 
 from sketchdnn.formats.found import Reading, gather
 from sketchdnn.formats.sketchgraphs import count, read, read_table, write

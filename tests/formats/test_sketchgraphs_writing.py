@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same, assert_same_constraints, constraints_on, sketches
+from support.strategies import assert_same, assert_same_constraints, constraints_on, sketches
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.formats import registry

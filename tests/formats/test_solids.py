@@ -15,10 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cad_pythons import python_with
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outlines import backwards, d_shape, permuted, rectangle, slot, turned
+from support.cad_pythons import python_with
+from support.outlines import backwards, d_shape, permuted, rectangle, slot, turned
 
 from sketchdnn.errors import FormatError, SketchError, UnfitError
 from sketchdnn.formats import convert, read, write

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same, numbers, sketches
+from support.strategies import assert_same, numbers, sketches
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import DEFAULT_READING, Reading, ReadOptions, read, write

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 import torch
-from small_systems import small_system
+from support.small_systems import small_system
 
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.generation.choices import ENOUGH_EMPTY, given_for

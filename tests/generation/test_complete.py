@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from strategies import sketches
+from support.strategies import sketches
 
 from sketchdnn import SketchDNN
 from sketchdnn.errors import SketchError

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from small_systems import small_system
+from support.small_systems import small_system
 
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.conditions import NO_CONDITIONS, Conditions, check_conditions, trained_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import sketches
+from support.strategies import sketches
 
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.frames import MOST_ROOM, ROOMS, check_room, choose_frame, into_frame

@@ -18,7 +18,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from strategies import assert_same
+from support.strategies import assert_same
 
 from sketchdnn import read
 from sketchdnn.errors import FormatError, SketchError

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from drawn_sets import pulled_square, square
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import sketches
+from support.drawn_sets import pulled_square, square
+from support.strategies import sketches
 
 from sketchdnn.generation.closed import CLOSE
 from sketchdnn.generation.conditions import NO_CONDITIONS, Conditions

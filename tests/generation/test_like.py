@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 import torch
-from small_systems import small_system
-from strategies import numbers
+from support.small_systems import small_system
+from support.strategies import numbers
 
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.conditions import Conditions

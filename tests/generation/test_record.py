@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from random_batches import clean_batch, random_prediction
-from small_systems import small_system
+from support.random_batches import clean_batch, random_prediction
+from support.small_systems import small_system
 
 from sketchdnn.diffusion.walk import Progress
 from sketchdnn.generation import draw

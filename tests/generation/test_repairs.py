@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from small_systems import small_system
+from support.small_systems import small_system
 
 from sketchdnn.constraints import solve
 from sketchdnn.generation import complete, draw, draw_like, repairs

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from drawn_sets import pulled_square, square
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import sketches
+from support.drawn_sets import pulled_square, square
+from support.strategies import sketches
 
 from sketchdnn.generation.score import score
 from sketchdnn.geometry import Circle, Line, Point, Primitive, Sketch

@@ -11,8 +11,8 @@ from xml.etree.ElementTree import Element, fromstring
 import numpy as np
 import pytest
 from PIL import Image, ImageSequence
-from random_batches import normal_batch
-from small_systems import small_system
+from support.random_batches import normal_batch
+from support.small_systems import small_system
 
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import Drawing, draw, write_sketches

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from outlines import d_shape, rectangle, slot
-from real_sketches import spread
+from support.outlines import d_shape, rectangle, slot
+from support.real_sketches import spread
 
 from sketchdnn.geometry import Circle, Line, Point, Primitive, profile
 

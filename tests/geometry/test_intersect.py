@@ -7,7 +7,7 @@ import math
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from outlines import turned
+from support.outlines import turned
 
 from sketchdnn.geometry import TAU, Arc, Circle, Line
 from sketchdnn.geometry.intersect import Curve, distance, ends, intersections, meet

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 
 import pytest
-from outlines import backwards, d_shape, drawn_area, permuted, polygon, rectangle, slot, turned
+from support.outlines import backwards, d_shape, drawn_area, permuted, polygon, rectangle, slot, turned
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Sketch, profile

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import primitives
+from support.strategies import primitives
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Line, Primitive, near, tessellate

@@ -7,7 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same, sketches
+from support.strategies import assert_same, sketches
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Circle, Constraint, ConstraintType, Line, Point, Ref, Sketch, bounds, normalize

@@ -9,8 +9,8 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from outlines import backwards, permuted, rectangle, turned
-from strategies import primitives, sketches
+from support.outlines import backwards, permuted, rectangle, turned
+from support.strategies import primitives, sketches
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Line, Overlap, Point, Primitive, Sketch, overlaps

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from strategies import arcs, primitives
+from support.strategies import arcs, primitives
 
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from outlines import backwards, permuted, turned
-from real_sketches import Drawings, spread
+from support.outlines import backwards, permuted, turned
+from support.real_sketches import Drawings, spread
 
 from sketchdnn.geometry import Point, Primitive, Profile, overlaps, profile, tessellate
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same, sketches
+from support.strategies import assert_same, sketches
 
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.formats import read

@@ -9,8 +9,8 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from outlines import backwards, drawn_area, permuted, polygon, rectangle, turned
-from strategies import sketches
+from support.outlines import backwards, drawn_area, permuted, polygon, rectangle, turned
+from support.strategies import sketches
 
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Profile, Sketch, profile
 

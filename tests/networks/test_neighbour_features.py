@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from random_batches import normal_batch
+from support.random_batches import normal_batch
 from torch import Tensor
 
 from sketchdnn.geometry import Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from random_batches import clean_batch
+from support.random_batches import clean_batch
 
 from sketchdnn.networks.set_denoiser import SetDenoiser, SetDenoiserConfig
 from sketchdnn.representation.batch import from_flat

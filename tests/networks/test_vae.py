@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from random_batches import clean_batch
+from support.random_batches import clean_batch
 
 from sketchdnn.diffusion.loss import paper_loss
 from sketchdnn.networks.latent_denoiser import LatentDenoiser, LatentDenoiserConfig

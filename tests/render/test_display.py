@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import sketches
+from support.strategies import sketches
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, bounds
 from sketchdnn.render import PALETTE, Style, describe, frame, strokes

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import sketches
+from support.strategies import sketches
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Circle, Line, Sketch

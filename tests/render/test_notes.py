@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from shaky import MEANT, PLATE, related
+from support.shaky import MEANT, PLATE, related
 
 from sketchdnn.geometry import Constraint, ConstraintType, Line, Part, Ref, Sketch
 from sketchdnn.render import Style, gallery_html, gallery_png, gallery_svg, png, svg

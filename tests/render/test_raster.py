@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL.Image import Image
-from strategies import primitives, sketches
+from support.strategies import primitives, sketches
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch
 from sketchdnn.render import Frame, Style, frame, png

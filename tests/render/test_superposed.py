@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import sketches
+from support.strategies import sketches
 
 from sketchdnn.geometry import Arc, Circle, Line, Sketch
 from sketchdnn.render import Frame, Style, frame, strokes

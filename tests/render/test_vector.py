@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import arcs, sketches
+from support.strategies import arcs, sketches
 
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Sketch, arc_from_sweep
 from sketchdnn.render import Style, frame, svg

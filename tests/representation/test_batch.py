@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from random_batches import clean_batch
+from support.random_batches import clean_batch
 
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import SketchBatch, from_flat, relevant

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from corpora import open_sketches
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import sketches
+from support.corpora import open_sketches
+from support.strategies import sketches
 
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Sketch, normalize
 from sketchdnn.geometry.table import to_table

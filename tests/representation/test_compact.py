@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same, sketches
+from support.strategies import assert_same, sketches
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Sketch, normalize

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import sketches
+from support.strategies import sketches
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, normalize
 from sketchdnn.representation import encode

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from drawn_sets import parts, rows, sets, shuffled
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same
+from support.drawn_sets import parts, rows, sets, shuffled
+from support.strategies import assert_same
 
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Sketch
 from sketchdnn.representation import Compact, decode_compact

@@ -8,8 +8,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from random_batches import clean_batch
-from strategies import arcs, sketches
+from support.random_batches import clean_batch
+from support.strategies import arcs, sketches
 
 from sketchdnn.geometry import Arc, Kind, Sketch, normalize
 from sketchdnn.representation import Compact, decode, encode, layout

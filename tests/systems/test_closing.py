@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from random_batches import clean_batch, random_prediction
-from small_systems import small_system
+from support.random_batches import clean_batch, random_prediction
+from support.small_systems import small_system
 from torch import Tensor
 
 from sketchdnn.diffusion.given import Given, Way, given_rows

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from random_batches import clean_batch, normal_batch, random_prediction
-from random_systems import speaking
+from support.random_batches import clean_batch, normal_batch, random_prediction
+from support.random_systems import speaking
 
 from sketchdnn.diffusion.given import given_rows
 from sketchdnn.diffusion.noise import seeded_noise

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from drawn_sets import parts, shuffled
 from safetensors.numpy import save_file
+from support.drawn_sets import parts, shuffled
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Kind

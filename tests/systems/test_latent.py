@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from random_batches import clean_batch, normal_batch
+from support.random_batches import clean_batch, normal_batch
 
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import seeded_noise

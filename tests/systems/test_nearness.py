@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from random_batches import clean_batch, normal_batch
-from random_systems import speaking
+from support.random_batches import clean_batch, normal_batch
+from support.random_systems import speaking
 
 from sketchdnn.diffusion.gaussian import like
 from sketchdnn.diffusion.given import given_rows

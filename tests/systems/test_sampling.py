@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from random_batches import random_prediction
+from support.random_batches import random_prediction
 from torch import Tensor
 
 from sketchdnn.diffusion import samplers

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from random_batches import clean_batch, normal_batch
+from support.random_batches import clean_batch, normal_batch
 
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.networks.dit import DiTConfig

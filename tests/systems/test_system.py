@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from random_batches import clean_batch, normal_batch
+from support.random_batches import clean_batch, normal_batch
 
 from sketchdnn.diffusion.given import given_rows
 from sketchdnn.diffusion.noise import seeded_noise

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from random_batches import clean_batch, normal_batch
+from support.random_batches import clean_batch, normal_batch
 from torch import Tensor
 
 from sketchdnn.diffusion.bins import Bins

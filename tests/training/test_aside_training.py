@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from corpora import parts, written
+from support.corpora import parts, written
 
 from sketchdnn.data import PrepareConfig, prepare
 from sketchdnn.diffusion.loss import Loss

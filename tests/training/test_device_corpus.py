@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 from hypothesis import given
-from strategies import assert_same, sketches
+from support.strategies import assert_same, sketches
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_points, normalize
 from sketchdnn.representation.compact import encode

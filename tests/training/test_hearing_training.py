@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from corpora import parts, written
-from random_batches import clean_batch, random_prediction
+from support.corpora import parts, written
+from support.random_batches import clean_batch, random_prediction
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app

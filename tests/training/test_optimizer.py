@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from corpora import parts, written
+from support.corpora import parts, written
 from torch import distributed, nn
 from torch.testing._internal.distributed.fake_pg import FakeStore
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 import torch
-from corpora import parts, written
 from safetensors.torch import load_file
+from support.corpora import parts, written
 from torch import distributed
 from torch.distributed.tensor import DTensor
 from torch.testing._internal.distributed.fake_pg import FakeStore

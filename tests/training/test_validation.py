@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from corpora import parts
+from support.corpora import parts
 
 from sketchdnn.geometry import normalize
 from sketchdnn.representation.compact import encode

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from judging import small_corpus
+from support.judging import small_corpus
 
 from sketchdnn.cli.app import main
 

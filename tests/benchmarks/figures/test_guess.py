@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from judging import sample_file, small_corpus, small_model
+from support.judging import sample_file, small_corpus, small_model
 from typer.testing import CliRunner
 
 from benchmarks.figures import Source, choose, write_guess, write_mixed_guess

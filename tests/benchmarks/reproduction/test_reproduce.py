@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from judging import SMALL, StandIn, small_corpus
+from support.judging import SMALL, StandIn, small_corpus
 from torch import Tensor
 
 from benchmarks.reproduction import SIX, Budget, Request, StoppedError, prepared, reproduce

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_same, constraints_on, numbers, sketches
+from support.strategies import assert_same, constraints_on, numbers, sketches
 
 from sketchdnn.constraints import Repaired, repair
 from sketchdnn.constraints.mending.turns import TURNS, Turn

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from real_sketches import spread
+from support.real_sketches import spread
 
 from sketchdnn.constraints import repair
 from sketchdnn.errors import GeometryError

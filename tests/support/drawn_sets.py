@@ -7,11 +7,11 @@ from functools import cache
 
 import numpy as np
 from hypothesis import strategies as st
-from strategies import sketches
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.geometry import Line, Primitive, Sketch, Vec, normalize
 from sketchdnn.representation import Compact, encode
+from support.strategies import sketches
 
 
 def rows(*drawings: Sequence[Primitive]) -> Compact:

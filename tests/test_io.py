@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import sketchdnn.io as io_module
 from sketchdnn.errors import FormatError
-from sketchdnn.formats import atomic as atomic_module
 from sketchdnn.formats import convert, read, write
 from sketchdnn.geometry import Line, Sketch
 from sketchdnn.io import clear_abandoned, one_run, replacing, temporary_folder
@@ -22,8 +22,8 @@ SKETCH = Sketch((Line((0, 0), (80, 0)),), units="mm")
 WRITER = """
 import sys, time
 from pathlib import Path
-from sketchdnn.formats.atomic import replacing, temporary_folder
-from sketchdnn.formats.locks import one_run
+from sketchdnn.io import replacing, temporary_folder
+from sketchdnn.io import one_run
 folder = Path(sys.argv[1])
 with one_run(folder / "run"), replacing(folder / "part.json") as file, temporary_folder(folder) as aside:
     file.write_text("half")
@@ -81,7 +81,7 @@ def test_new_files_obey_the_umask(tmp_path: Path) -> None:
 
 
 def test_temporary_files_are_never_written_through_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atomic_module.secrets, "token_hex", lambda size: "0" * 2 * size)
+    monkeypatch.setattr(io_module.secrets, "token_hex", lambda size: "0" * 2 * size)
     (tmp_path / "mine.txt").write_text("mine")
     (tmp_path / f".sketchdnn-{'0' * 16}.json").symlink_to(tmp_path / "mine.txt")
     with pytest.raises(FormatError, match="File exists"):

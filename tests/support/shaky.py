@@ -7,7 +7,6 @@ import random
 from dataclasses import replace
 
 from hypothesis import strategies as st
-from strategies import sketches
 
 from sketchdnn.geometry import (
     EXTERNAL,
@@ -24,6 +23,7 @@ from sketchdnn.geometry import (
     Vec,
 )
 from sketchdnn.geometry.constraints import PARTS_OF_KIND
+from support.strategies import sketches
 
 T = ConstraintType
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import torch
-from drawn_sets import parts
 
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import known_of
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from support.drawn_sets import parts
 
 
 def small_system(seed: int = 0, *, knows: bool = True) -> SketchDNN:

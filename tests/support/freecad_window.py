@@ -1,6 +1,6 @@
 """FreeCAD's own window on a virtual display: which of some documents it shows, as they open.
 
-`python tests/freecad_window.py FOLDER` counts the documents of a folder that are visible, in one start of FreeCAD.
+`python tests/support/freecad_window.py FOLDER` counts the documents of a folder that are visible.
 """
 
 from __future__ import annotations
