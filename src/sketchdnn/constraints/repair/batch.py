@@ -1,4 +1,4 @@
-"""Repair many sketches on several cores."""
+"""Repair of many sketches on several cores."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from multiprocessing import get_context, parent_process
 
 from sketchdnn.geometry import Sketch
 
-from .repair import REPAIR_TOLERANCE, Repaired, repair
+from .pipeline import REPAIR_TOLERANCE, RepairResult, repair
 
-# Sketches that a process is handed at a time, and handfuls that wait for each process.
-_HANDFUL = 32
+# Sketches in a chunk, and chunks that wait for each process.
+_CHUNK = 32
 _WAITING = 3
-# What numerical libraries ask how many threads to start: so many processes need one each.
+# The environment variables that set the threads of numerical libraries.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -30,29 +30,36 @@ def repair_all(
     keep: Collection[int] = (),
     workers: int | None = None,
     close: bool = True,
-) -> Iterator[Repaired]:
-    """Repair sketches in the order they come, in so many processes: by default one for each core.
+) -> Iterator[RepairResult]:
+    """Repair a stream of sketches, in order.
 
-    Sketches are taken as they are needed, so a stream of any length fits. `keep` is the same for all of them.
+    Args:
+        sketches: The sketches; taken as they are needed, so a stream of any length fits.
+        tolerance: The largest move, as a share of the size.
+        keep: Indices of primitives that stay as they are, the same for all sketches.
+        workers: The number of processes; by default one for each core. More than one needs a script with
+            `if __name__ == "__main__"`, since each process imports the main module.
+        close: As in `repair`.
 
-    More than one process is for programs, not for a script without `if __name__ == "__main__"`: each of them imports
-    what was started.
+    Yields:
+        The result of each sketch.
 
     >>> from sketchdnn.geometry import Line
     >>> [done.dof for done in repair_all([Sketch((Line((0, 0), (10, 0.01)),))], workers=1)]
     [3]
     """
-    handfuls = _handfuls(sketches)
+    rest = iter(sketches)
+    chunks = iter(lambda: list(islice(rest, _CHUNK)), [])
     count = workers or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     if count == 1:
-        for some in handfuls:
-            yield from _repair(some, tolerance, keep, close)
+        for chunk in chunks:
+            yield from _repair(chunk, tolerance, keep, close)
         return
-    waiting: deque[Future[list[Repaired]]] = deque()
-    with one_thread_each(), ProcessPoolExecutor(count, get_context("spawn"), _leave_with_parent) as pool:
+    waiting: deque[Future[list[RepairResult]]] = deque()
+    with single_threaded(), ProcessPoolExecutor(count, get_context("spawn"), _exit_with_parent) as pool:
         try:
-            for some in handfuls:
-                waiting.append(pool.submit(_repair, some, tolerance, keep, close))
+            for chunk in chunks:
+                waiting.append(pool.submit(_repair, chunk, tolerance, keep, close))
                 if len(waiting) >= _WAITING * count:
                     yield from waiting.popleft().result()
             while waiting:
@@ -61,12 +68,12 @@ def repair_all(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _repair(sketches: Sequence[Sketch], tolerance: float, keep: Collection[int], close: bool) -> list[Repaired]:
+def _repair(sketches: Sequence[Sketch], tolerance: float, keep: Collection[int], close: bool) -> list[RepairResult]:
     return [repair(sketch, tolerance, keep=keep, close=close) for sketch in sketches]
 
 
-def _leave_with_parent() -> None:
-    """A killed parent cannot stop its workers, so each watches for its end. Signals are the parent's to answer."""
+def _exit_with_parent() -> None:
+    """Exit when the parent is gone: a killed parent cannot stop its workers. The parent handles signals."""
     for number in (signal.SIGINT, signal.SIGHUP):  # SIGTERM is how a pool ends its workers
         signal.signal(number, signal.SIG_IGN)
     parent = parent_process()
@@ -79,15 +86,9 @@ def _leave_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _handfuls(sketches: Iterable[Sketch]) -> Iterator[list[Sketch]]:
-    rest = iter(sketches)
-    while some := list(islice(rest, _HANDFUL)):
-        yield some
-
-
 @contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Processes that start now have one thread each: matrices this small gain nothing by more."""
+def single_threaded() -> Iterator[None]:
+    """Give processes that start now one thread each: matrices this small gain nothing from more."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
