@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 
 ORANGE, BLUE, GREEN, GRAY, INK = "#d95f02", "#1f6fb4", "#2e8b57", "#8a8a8a", "#222222"
 
@@ -51,7 +51,7 @@ def save(figure: Any, folder: Path, name: str, suffixes: tuple[str, ...] = (".pn
     """Write a figure in each form, whole or not at all, and say where."""
     paths = [folder / f"{name}{suffix}" for suffix in suffixes]
     for path in paths:
-        with replacing(path) as temporary:
+        with atomic_write(path) as temporary:
             undated = {"Date": None} if path.suffix == ".svg" else {"Software": None}
             figure.savefig(temporary, bbox_inches="tight", metadata=undated)
     return paths
@@ -60,7 +60,7 @@ def save(figure: Any, folder: Path, name: str, suffixes: tuple[str, ...] = (".pn
 def save_csv(folder: Path, name: str, header: tuple[str, ...], rows: list[tuple[object, ...]]) -> Path:
     """The numbers behind a figure."""
     path = folder / f"{name}.csv"
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         lines = [",".join(map(str, row)) for row in [header, *rows]]
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
