@@ -60,7 +60,7 @@ def manifest_entries(path: Path) -> Iterator[Listed]:
 def select_sketch_files(folder: Path, names: Container[str]) -> tuple[list[str], set[str]]:
     """One file for each sketch of a folder with a manifest, and all names that the manifest accounts for.
 
-    It is the first of `PREFERRED_SUFFIXES` that is there, or of those that were changed since they were written, if any were.
+    It is the first of `PREFERRED_SUFFIXES` that is there; files changed since they were written come first.
 
     Args:
         folder: A folder that holds a manifest.
