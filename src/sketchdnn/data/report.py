@@ -17,7 +17,7 @@ from sketchdnn.representation import Compact, decode_compact
 
 from .blocks import Tally
 from .config import SPLITS
-from .page import report_page
+from .page import corpus_page
 from .staging import write_json
 from .summary import Summary
 
@@ -92,7 +92,7 @@ def write_report(folder: Path, report: Report) -> None:
     write_json(folder / REPORT, numbers)
     sketches = _some(folder)
     with atomic_write(folder / "report.html") as temporary:
-        temporary.write_text(report_page(numbers, sketches), encoding="utf-8")
+        temporary.write_text(corpus_page(numbers, sketches), encoding="utf-8")
     with atomic_write(folder / "gallery.png") as temporary:
         gallery_png(sketches, columns=GALLERY_COLUMNS).save(temporary)
 
