@@ -111,7 +111,8 @@ def write(
     """
     path = Path(path)
     chosen = find_writer(path, format, options)
-    assert chosen.write is not None
+    if chosen.write is None:
+        raise FormatError(path, f"{chosen.name} is read only")
     try:
         return chosen.write((sketches,) if isinstance(sketches, Sketch) else sketches, path, **options) or Losses()
     except SketchError:
