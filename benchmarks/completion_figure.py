@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sketchdnn.geometry import Primitive, Sketch
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.render import Style
 from sketchdnn.render.gallery import BORDER_COLOR
 from sketchdnn.render.raster import picture, write
@@ -33,7 +33,7 @@ def completion_figure(bench: CompletionBench) -> Image:
     titles = ["given, and what was hidden"]
     lines: list[list[tuple[Primitive, ...]]] = [[() for _ in cases]]
     for score in bench.scores:
-        titles.append(f"{score.way}, frame {score.frame}, best of {bench.best_of}")
+        titles.append(f"{score.method}, frame {score.frame}, best of {bench.best_of}")
         pairs = zip(cases, score.chosen, strict=False)
         lines.append([sketch.primitives[len(case.part) :] for case, sketch in pairs])
     width = len(cases) * (CELL + GAP) + GAP
@@ -54,7 +54,7 @@ def completion_figure(bench: CompletionBench) -> Image:
 
 def write_figure(bench: CompletionBench, path: Path) -> None:
     """The figure as a PNG, whole or not at all."""
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         completion_figure(bench).save(temporary, format="png", optimize=True)
 
 

@@ -16,21 +16,31 @@ import torch
 
 from sketchdnn.diffusion import latent
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.walk import Progress
+from sketchdnn.diffusion.samplers import single_pass
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.engine import quick
 from sketchdnn.generation.generate import CHUNK, STEPS
 from sketchdnn.generation.record import SHARES_OF_T, kept_rows, nearest, superposed
 from sketchdnn.geometry import Sketch
 from sketchdnn.render import PALETTE, Style
-from sketchdnn.render.figure_style import GRAY, INK, save
-from sketchdnn.render.sheet import Panel, draw_frame, draw_sketch, draw_stroke, fitted, sheet, window
+from sketchdnn.render.figures import (
+    GRAY,
+    INK,
+    Panel,
+    draw_frame,
+    draw_sketch,
+    draw_stroke,
+    fitted,
+    save_figure,
+    sheet,
+    window,
+)
 from sketchdnn.render.superposed import superposed_strokes
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import walk_of
 
 # Sketches lie within ±1; noise strays further, and is cut off.
 HALF = 1.5
@@ -83,7 +93,8 @@ def watch(
         on_progress(progress.number / progress.total)
 
     with torch.no_grad(), quick(system):
-        last = system.sample(noise, sampler=walk_of(system.default_sampler), steps=steps, on_step=look)
+        options = SamplingOptions(single_pass(system.default_sampler), steps, on_step=look)
+        last = system.sample(noise, options)
     wanted = [share * system.max_steps for share in shares]
     kinds = last.kind[:count].argmax(dim=-1).tolist()
     ends = decode(last[:count], system.rows.arc_scalar)
@@ -121,7 +132,7 @@ def write_pipeline(folder: Path, walk: Denoising) -> list[Path]:
             draw_frame(axes, panel, color=GRAY)
             colors = tuple(PALETTE[row % len(PALETTE)] for row in walk.rows[number]) or PALETTE
             draw_sketch(axes, sketch, panel, replace(Style().sized(large), palette=colors))
-        return save(figure, folder, "pipeline")
+        return save_figure(figure, folder, "pipeline")
 
 
 def _draw_superposed(axes: Any, rows: SketchBatch, panel: Panel, arc_scalar: layout.ArcScalar) -> None:

@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from sketchdnn.formats.found import Reasons
+from sketchdnn.formats.format import ReasonCounts
 from sketchdnn.geometry import ConstraintType, Sketch, bounds
 from sketchdnn.render.notes import describe_constraint
 
@@ -36,8 +36,8 @@ class Findings:
         self.before: Counter[ConstraintType] = Counter()
         self.after: Counter[ConstraintType] = Counter()
         self.actions: Counter[str] = Counter()
-        self.warnings = Reasons()
-        self.skipped = Reasons()
+        self.warnings = ReasonCounts()
+        self.skipped = ReasonCounts()
         self.freedom: Counter[int] = Counter()
         self.farthest = 0.0
 
@@ -88,8 +88,8 @@ class Findings:
             rows.append(("repaired", ", ".join(f"{count:,} × {kind}" for kind, count in self.actions.most_common())))
         if self.lost:
             rows.append(("left out", f"{self.lost:,} constraints that files had, as they contradict others or moved"))
-        rows += [("skipped", line) for line in self.skipped.lines(most=_MOST_LINES)]
-        rows += [("warning", line) for line in self.warnings.lines(most=_MOST_LINES)]
+        rows += [("skipped", line) for line in self.skipped.lines(max_lines=_MOST_LINES)]
+        rows += [("warning", line) for line in self.warnings.lines(max_lines=_MOST_LINES)]
         return rows
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import torch
 
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.io import replacing
+from sketchdnn.diffusion.sampling import SamplingOptions
+from sketchdnn.io import atomic_write
 from sketchdnn.render import gallery_png
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
@@ -25,8 +26,8 @@ def save_preview(system: System, path: Path, seed: int) -> None:
     training = system.training
     system.eval()
     with torch.no_grad(), precision(device):
-        batch = system.sample(noise, steps=min(STEPS, system.max_steps or STEPS))
+        batch = system.sample(noise, SamplingOptions(steps=min(STEPS, system.max_steps or STEPS)))
     system.train(training)
     sketches = [decoded.sketch for decoded in decode(batch, system.rows.arc_scalar)]
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         gallery_png(sketches).save(temporary)
