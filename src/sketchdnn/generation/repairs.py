@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sketchdnn.constraints import Repaired, repair_all
+from sketchdnn.constraints import RepairResult, repair_all
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems.threads import usable_cores
 
@@ -29,7 +29,7 @@ _DONE = {
     "square": "squared up",
     "constrain": "aligned",
     "close": "added to close an outline",
-    "aside": "set aside as construction",
+    "construction": "set aside as construction",
 }
 
 OnProgress = Callable[[float], None]
@@ -100,14 +100,14 @@ def mend_all(
     More than one process is for programs, not for scripts: each of them imports what was started.
     """
     many = workers if len(sketches) >= _WORTH_PROCESSES else 1
-    done: list[Repaired] = []
+    done: list[RepairResult] = []
     for each in repair_all(sketches, keep=range(given), workers=many):
         done.append(each)
         on_progress(len(done) / len(sketches))
     return [_mended(sketch, each, given) for sketch, each in zip(sketches, done, strict=True)]
 
 
-def _mended(sketch: Sketch, done: Repaired, given: int) -> Mended:
+def _mended(sketch: Sketch, done: RepairResult, given: int) -> Mended:
     if done.sketch.primitives[:given] != sketch.primitives[:given]:
         return Mended(sketch, Repairs(dof=done.dof, warning="something that was given would have moved"))
     actions, kinds = (tuple(map(str, each)) for each in (done.actions, (action.kind for action in done.actions)))

@@ -1,4 +1,4 @@
-"""Repair of many sketches on several cores."""
+"""Many sketches on several cores."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from multiprocessing import get_context, parent_process
+from typing import TypeVar
 
+from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
 
 from .pipeline import REPAIR_TOLERANCE, RepairResult, repair
 
+R = TypeVar("R")
 # Sketches in a chunk, and chunks that wait for each process.
 _CHUNK = 32
 _WAITING = 3
@@ -41,35 +46,44 @@ def repair_all(
             `if __name__ == "__main__"`, since each process imports the main module.
         close: As in `repair`.
 
-    Yields:
-        The result of each sketch.
+    Returns:
+        The results, as they are computed.
 
     >>> from sketchdnn.geometry import Line
     >>> [done.dof for done in repair_all([Sketch((Line((0, 0), (10, 0.01)),))], workers=1)]
     [3]
     """
-    rest = iter(sketches)
-    chunks = iter(lambda: list(islice(rest, _CHUNK)), [])
     count = workers or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    if count == 1:
-        for chunk in chunks:
-            yield from _repair(chunk, tolerance, keep, close)
+    return map_sketches(partial(repair, tolerance=tolerance, keep=keep, close=close), sketches, count)
+
+
+def map_sketches(function: Callable[[Sketch], R], sketches: Iterable[Sketch], workers: int) -> Iterator[R]:
+    """The result of a function for each sketch, in order, from several processes; one worker runs in this process.
+
+    Raises:
+        SketchError: If a process was killed.
+    """
+    if workers == 1:
+        yield from map(function, sketches)
         return
-    waiting: deque[Future[list[RepairResult]]] = deque()
-    with single_threaded(), ProcessPoolExecutor(count, get_context("spawn"), _exit_with_parent) as pool:
+    rest = iter(sketches)
+    waiting: deque[Future[list[R]]] = deque()
+    with single_threaded(), ProcessPoolExecutor(workers, get_context("spawn"), _exit_with_parent) as pool:
         try:
-            for chunk in chunks:
-                waiting.append(pool.submit(_repair, chunk, tolerance, keep, close))
-                if len(waiting) >= _WAITING * count:
+            while chunk := list(islice(rest, _CHUNK)):
+                waiting.append(pool.submit(_map, function, chunk))
+                if len(waiting) >= _WAITING * workers:
                     yield from waiting.popleft().result()
             while waiting:
                 yield from waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise SketchError("a worker process was killed (out of memory?); use fewer workers") from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _repair(sketches: Sequence[Sketch], tolerance: float, keep: Collection[int], close: bool) -> list[RepairResult]:
-    return [repair(sketch, tolerance, keep=keep, close=close) for sketch in sketches]
+def _map(function: Callable[[Sketch], R], sketches: Sequence[Sketch]) -> list[R]:
+    return [function(sketch) for sketch in sketches]
 
 
 def _exit_with_parent() -> None:
