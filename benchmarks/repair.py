@@ -17,7 +17,7 @@ from sketchdnn.constraints import REPAIR_TOLERANCE, Repaired, repair, repair_all
 from sketchdnn.evaluation.estimate import Estimate, share_estimate
 from sketchdnn.generation.repairs import cores
 from sketchdnn.geometry import Arc, Line, Point, Primitive, Sketch, Vec, bounds, profile
-from sketchdnn.geometry.intersect import distance
+from sketchdnn.geometry.intersections import distance
 
 from .completion_page import percent
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sketchdnn.formats import read, write
     from sketchdnn.generation import SketchDNN
     from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
+    from sketchdnn.render import svg
 
 __version__ = "0.2.0"
 __all__ = ["Arc", "Circle", "FormatError", "Line", "Point", "Sketch", "SketchDNN", "SketchError", "read", "write"]
@@ -25,6 +26,7 @@ _MODULE_OF = dict.fromkeys(("Arc", "Circle", "Line", "Point", "Sketch"), "geomet
     "SketchError": "errors",
     "SketchDNN": "generation",
     "read": "formats",
+    "svg": "render",
     "write": "formats",
 }
 

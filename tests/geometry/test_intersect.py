@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from support.outlines import turned
 
 from sketchdnn.geometry import TAU, Arc, Circle, Line
-from sketchdnn.geometry.intersect import Curve, distance, ends, intersections, meet
+from sketchdnn.geometry.intersections import distance, ends, meet
+from sketchdnn.geometry.intersect import Curve, intersections
 
 TINY = 1e-6
 NEAR = st.floats(-3, 3)

@@ -17,7 +17,7 @@ from typing import Protocol
 from sketchdnn.diffusion.walk import Progress
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import MM_PER_UNIT, Sketch
-from sketchdnn.geometry.near import TOLERANCE
+from sketchdnn.geometry.proximity import TOLERANCE
 from sketchdnn.geometry.quantities import length
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import System

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Ref, Sketch, Vec
-from sketchdnn.geometry.places import place
+from sketchdnn.geometry.constraints import place
 
 # Ends nearer to each other than this share of the shorter curve are one corner.
 _MEETS = 0.02

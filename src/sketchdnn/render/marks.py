@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Sketch, Vec
-from sketchdnn.geometry.places import place
+from sketchdnn.geometry.constraints import place
 
 from .anchors import corner, middle, touch
 

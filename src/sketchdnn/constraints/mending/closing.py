@@ -20,8 +20,8 @@ from sketchdnn.geometry import (
     Vec,
     profile,
 )
-from sketchdnn.geometry.intersect import distance, meet
-from sketchdnn.geometry.overlaps import compare
+from sketchdnn.geometry.intersections import distance, meet
+from sketchdnn.geometry.intersections import compare
 
 from .actions import Action, ActionKind
 from .worth import EXACT

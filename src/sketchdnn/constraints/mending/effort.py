@@ -7,7 +7,7 @@ from itertools import islice
 
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Primitive, Sketch
 from sketchdnn.geometry.bounds import row_bounds
-from sketchdnn.geometry.near import close_pairs
+from sketchdnn.geometry.proximity import close_pairs
 from sketchdnn.geometry.table import to_table
 
 # About so many seconds of a core. Most sketches take a hundredth of one.

@@ -22,7 +22,7 @@ from sketchdnn.geometry import (
     bounds,
     overlaps,
 )
-from sketchdnn.geometry.overlaps import exact_copies
+from sketchdnn.geometry.intersections import exact_copies
 
 from .actions import Action, ActionKind
 

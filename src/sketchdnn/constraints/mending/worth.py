@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Profile, Vec
-from sketchdnn.geometry.intersect import distance, ends, middle
+from sketchdnn.geometry.intersections import distance, ends, middle
 
 # Ends that meet to within this share of the size meet.
 EXACT = 1e-6

@@ -21,7 +21,7 @@ from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.formats.records import constraint_from_text, constraint_to_text
 from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Kind, Part, Primitive, Ref
 from sketchdnn.geometry.constraints import LENGTHS
-from sketchdnn.geometry.places import place
+from sketchdnn.geometry.constraints import place
 
 # In the order of their codes; Onshape spells them in capitals.
 NAMES = (
