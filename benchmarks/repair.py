@@ -17,7 +17,7 @@ from sketchdnn.constraints import REPAIR_TOLERANCE, Repaired, repair, repair_all
 from sketchdnn.evaluation.estimate import Estimate, share_estimate
 from sketchdnn.generation.repairs import cores
 from sketchdnn.geometry import Arc, Line, Point, Primitive, Sketch, Vec, bounds, profile
-from sketchdnn.geometry.intersections import distance
+from sketchdnn.geometry.intersections import distance_to_curve
 
 from .completion_page import percent
 
@@ -219,7 +219,7 @@ def _ends(p: Primitive) -> tuple[Vec, ...]:
 def _off(sketch: Sketch, without: set[int], place: Vec) -> float:
     """How far a place is from the nearest curve, but for some."""
     others = (p for j, p in enumerate(sketch) if j not in without and not isinstance(p, Point))
-    return min((distance(p, place) for p in others), default=math.inf)
+    return min((distance_to_curve(p, place) for p in others), default=math.inf)
 
 
 _PAGE = """# Repair of what the model draws

@@ -19,7 +19,19 @@ if TYPE_CHECKING:
     from sketchdnn.render import svg
 
 __version__ = "0.2.0"
-__all__ = ["Arc", "Circle", "FormatError", "Line", "Point", "Sketch", "SketchDNN", "SketchError", "read", "write"]
+__all__ = [
+    "Arc",
+    "Circle",
+    "FormatError",
+    "Line",
+    "Point",
+    "Sketch",
+    "SketchDNN",
+    "SketchError",
+    "read",
+    "svg",
+    "write",
+]
 
 _MODULE_OF = dict.fromkeys(("Arc", "Circle", "Line", "Point", "Sketch"), "geometry") | {
     "FormatError": "errors",

@@ -65,8 +65,8 @@ def accounted(found: Profile) -> set[int]:
     in_chains = [e.primitive for chain in found.chains for e in chain.edges]
     assert len(in_chains) == len(set(in_chains))
     assert not in_loops & set(in_chains)
-    assert not (in_loops | set(in_chains)) & set(found.set_aside)
-    return in_loops | set(in_chains) | set(found.set_aside)
+    assert not (in_loops | set(in_chains)) & set(found.ignored)
+    return in_loops | set(in_chains) | set(found.ignored)
 
 
 def assert_alike(a: Profile, b: Profile, scale: float = 1.0) -> None:
@@ -87,7 +87,7 @@ def told(found: Profile) -> dict[str, object]:
         "crossings": sum(m.crosses for m in found.meetings),
         "touches": sum(not m.crosses for m in found.meetings),
         "overlaps": len(found.overlaps),
-        "set aside": len(found.set_aside),
+        "set aside": len(found.ignored),
         "extrudable": found.is_extrudable,
     }
 

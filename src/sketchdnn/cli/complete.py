@@ -63,8 +63,8 @@ def complete(
 ) -> None:
     """Finish a sketch: what is given stays exactly as it is, and the model adds the rest, in several ways."""
     # Refused first, since the rooms that draw take seconds to load.
-    rooms = None if room is None else quantities.span(room, "--room", "1..2")
-    wanted = None if primitives is None else quantities.whole_span(primitives, "--primitives", "8..16")
+    rooms = None if room is None else quantities.parse_range(room, "--room", "1..2")
+    wanted = None if primitives is None else quantities.parse_int_range(primitives, "--primitives", "8..16")
     if count < 1:
         raise SketchError(f"--count must be at least 1, not {count}")
     console = drawing.stderr()

@@ -11,7 +11,7 @@ from rich.console import Console
 from sketchdnn.errors import display_path
 from sketchdnn.formats import Conversion, ReadItem, convert
 from sketchdnn.geometry import MM_PER_UNIT, Sketch
-from sketchdnn.geometry.quantities import length
+from sketchdnn.geometry.quantities import parse_length
 
 from .progress import progress
 from .reading import FLATTEN, AssumeUnits, Flatten, read_options, report_reading
@@ -83,7 +83,7 @@ def _options(height: str | None, **flags: bool) -> dict[str, Any]:
     """What was asked of the format, as its writer takes it."""
     options: dict[str, Any] = {name: flag for name, flag in flags.items() if flag}
     if height is not None:
-        number, units = length(height, "--height")
+        number, units = parse_length(height, "--height")
         options["height"] = number * MM_PER_UNIT[units]
     return options
 

@@ -110,7 +110,7 @@ def generate(
     Several processes share the work: torchrun --nproc-per-node 8 -m sketchdnn generate …
     """
     asked = _asked(primitives, kinds, count_construction, construction, aspect, closed, unique, novel, best_of)
-    length, units = quantities.length(size or "100mm")
+    length, units = quantities.parse_length(size or "100mm")
     # Refused first, since the rooms that draw take seconds to load.
     if count < 1:
         raise SketchError(f"--count must be at least 1, not {count}")
@@ -218,17 +218,17 @@ def _asked(
     """The fields of `Conditions` that were asked for."""
     asked: dict[str, Any] = {}
     if primitives is not None:
-        asked["primitives"] = quantities.whole_span(primitives, "--primitives", "8..16")
+        asked["primitives"] = quantities.parse_int_range(primitives, "--primitives", "8..16")
     if kinds is not None:
-        asked["kinds"] = quantities.kind_counts(kinds)
+        asked["kinds"] = quantities.parse_kind_counts(kinds)
     if count_construction:
         if kinds is None:
             raise SketchError("--count-construction says what --kinds counts: name kinds as well, or leave it out")
         asked["count_construction"] = True
     if construction is not None:
-        asked["construction"] = quantities.span(construction, "--construction", "0.1..0.3")
+        asked["construction"] = quantities.parse_range(construction, "--construction", "0.1..0.3")
     if aspect is not None:
-        asked["aspect"] = quantities.span(aspect, "--aspect", "0.5..2")
+        asked["aspect"] = quantities.parse_range(aspect, "--aspect", "0.5..2")
     if best_of != 1:
         asked["best_of"] = best_of
     return asked | {name: True for name, on in (("closed", closed), ("unique", unique), ("novel", novel)) if on}

@@ -11,7 +11,7 @@ from rich.console import Console
 from sketchdnn.formats import DEFAULT_READ_OPTIONS, ReadOptions
 from sketchdnn.formats.format import ReasonCounts
 from sketchdnn.geometry import MM_PER_UNIT
-from sketchdnn.geometry.quantities import length
+from sketchdnn.geometry.quantities import parse_length
 
 FLATTEN = f"{DEFAULT_READ_OPTIONS.flatten:g}mm"
 
@@ -37,7 +37,7 @@ def read_options(flatten: str, assume_units: str | None) -> ReadOptions:
     """What was typed, as the readers take it."""
     if flatten.strip().lower() == "off":
         return ReadOptions(None, assume_units)
-    number, units = length(flatten, "--flatten")
+    number, units = parse_length(flatten, "--flatten")
     return ReadOptions(number * MM_PER_UNIT[units], assume_units)
 
 

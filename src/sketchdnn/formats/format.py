@@ -44,7 +44,7 @@ class ReadOptions:
             raise SketchError(f"a tolerance of {self.flatten} mm is none to approximate curves within")
         if self.assume_units is not None and self.assume_units not in MM_PER_UNIT:
             known = ", ".join(MM_PER_UNIT)
-            raise SketchError(f"'{self.assume_units}' is not a unit we know; use one of {known}")
+            raise SketchError(f"'{self.assume_units}' is no known unit; use one of {known}")
 
     @property
     def mm_per_assumed(self) -> float:

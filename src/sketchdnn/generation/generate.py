@@ -18,7 +18,7 @@ from sketchdnn.diffusion.walk import Progress
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import MM_PER_UNIT, Sketch
 from sketchdnn.geometry.proximity import TOLERANCE
-from sketchdnn.geometry.quantities import length
+from sketchdnn.geometry.quantities import parse_length
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import System
 from sketchdnn.systems.sampling import check_step_count, sampler_of
@@ -177,7 +177,7 @@ def check_size(size: float | str, units: str = UNITS) -> tuple[float, str]:
     """
     if units not in MM_PER_UNIT:
         raise SketchError(f"'{units}' is no unit; use one of {', '.join(MM_PER_UNIT)}")
-    return length(size, "size", units) if isinstance(size, str) else (size, units)
+    return parse_length(size, "size", units) if isinstance(size, str) else (size, units)
 
 
 def _settled(searches: dict[int, Search], keeper: Keeper) -> dict[int, Drawing]:

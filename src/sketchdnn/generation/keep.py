@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sketchdnn.geometry import Kind, Sketch, bounds, normalize
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import encode_table
 from sketchdnn.representation.symmetric import symmetric_keys
 from sketchdnn.systems import Known
@@ -66,7 +66,7 @@ class Keeper:
 def sketch_key(sketch: Sketch) -> int:
     """The same for sketches that are the same up to symmetry and size, on the grid of 6 bits."""
     placed, _ = normalize(sketch)
-    return int(symmetric_keys(encode_table(to_table([placed]), max_primitives=len(sketch)), GRID)[0])
+    return int(symmetric_keys(encode_table(sketches_to_table([placed]), max_primitives=len(sketch)), GRID)[0])
 
 
 def _lacking(conditions: Conditions, sketch: Sketch, close: float) -> Iterator[Shortfall]:

@@ -9,7 +9,7 @@ from typing import Any
 from huggingface_hub import ModelHubMixin
 
 from sketchdnn.geometry import Kind, Sketch
-from sketchdnn.geometry.quantities import kind_counts, span, whole_span
+from sketchdnn.geometry.quantities import parse_int_range, parse_kind_counts, parse_range
 from sketchdnn.systems import System, from_pretrained, save_pretrained
 from sketchdnn.systems.pretrained import BUNDLED
 
@@ -74,12 +74,12 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         """
         conditions = Conditions(
             primitives=_whole_range(primitives),
-            kinds=None if kinds is None else kind_counts(kinds, "kinds"),
+            kinds=None if kinds is None else parse_kind_counts(kinds, "kinds"),
             count_construction=count_construction,
-            construction=span(construction, "construction", "0.1..0.3")
+            construction=parse_range(construction, "construction", "0.1..0.3")
             if isinstance(construction, str)
             else construction,
-            aspect=span(aspect, "aspect", "0.5..2") if isinstance(aspect, str) else aspect,
+            aspect=parse_range(aspect, "aspect", "0.5..2") if isinstance(aspect, str) else aspect,
             closed=closed,
             unique=unique,
             novel=novel,
@@ -141,5 +141,5 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
 
 def _whole_range(number: int | tuple[int, int] | str | None) -> tuple[int, int] | None:
     if isinstance(number, str):
-        return whole_span(number, "primitives", "8..16")
+        return parse_int_range(number, "primitives", "8..16")
     return (number, number) if isinstance(number, int) else number

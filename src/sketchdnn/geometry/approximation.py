@@ -19,7 +19,6 @@ from sketchdnn.errors import GeometryError
 
 from .primitives import LARGEST_COORDINATE, TAU, Arc, Circle, Line, Point, Primitive, Vec, arc_from_sweep
 
-
 # The largest angle of a step, so that a circle does not become a line at a coarse tolerance.
 COARSEST_STEP = math.pi / 2
 # More steps than this mean that the tolerance is a mistake.

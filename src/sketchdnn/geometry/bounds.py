@@ -17,8 +17,7 @@ from sketchdnn.errors import GeometryError
 
 from .primitives import TAU, Kind, Primitive, Vec
 from .sketch import Sketch
-from .table import Table, to_table
-
+from .table import PrimitiveTable, sketches_to_table
 
 # Squares and inverses of larger numbers stay within the range of floating point.
 SMALLEST_EXTENT = 1e-150
@@ -60,11 +59,11 @@ def bounds(sketch: Sketch | Sequence[Primitive]) -> Box:
     """
     if len(sketch) == 0:
         raise GeometryError("an empty sketch has no bounds")
-    low_x, low_y, high_x, high_y = table_bounds(to_table([sketch]))[0].tolist()
+    low_x, low_y, high_x, high_y = table_bounds(sketches_to_table([sketch]))[0].tolist()
     return Box((low_x, low_y), (high_x, high_y))
 
 
-def table_bounds(table: Table) -> NDArray[np.float64]:
+def table_bounds(table: PrimitiveTable) -> NDArray[np.float64]:
     """Low x, low y, high x, high y of each sketch of a table; inf and −inf for an empty sketch."""
     lows = np.full((table.num_sketches, 2), np.inf)
     highs = np.full((table.num_sketches, 2), -np.inf)
@@ -77,7 +76,7 @@ def table_bounds(table: Table) -> NDArray[np.float64]:
     return np.concatenate([lows, highs], axis=1)
 
 
-def row_bounds(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def row_bounds(table: PrimitiveTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The low and the high corner of each primitive of a table."""
     at = np.stack([table.x, table.y], axis=1)
     other = np.where((table.kind == Kind.LINE)[:, None], np.stack([table.x2, table.y2], axis=1), at)

@@ -14,11 +14,10 @@ from enum import StrEnum
 from itertools import islice
 
 from .bounds import row_bounds
-from .proximity import MAX_RESULTS, MAX_PAIRS, TOLERANCE, close_pairs, absolute_tolerance
 from .primitives import TAU, Arc, Circle, Line, Point, Primitive, Vec
+from .proximity import MAX_PAIRS, MAX_RESULTS, TOLERANCE, absolute_tolerance, close_pairs
 from .sketch import Sketch
-from .table import to_table
-
+from .table import sketches_to_table
 
 Curve = Line | Arc | Circle
 
@@ -232,7 +231,7 @@ def overlaps(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE)
     if not items:
         return ()
     copies, unique = find_duplicates(enumerate(items))
-    table = to_table([[items[i] for i in unique]])
+    table = sketches_to_table([[items[i] for i in unique]])
     low, high = row_bounds(table)
     tolerance = absolute_tolerance(tolerance, low, high)
     pairs = ((unique[i], unique[j]) for i, j in islice(close_pairs(table, low, high, tolerance), MAX_PAIRS))

@@ -16,9 +16,9 @@ import numpy as np
 
 from .bounds import row_bounds
 from .intersections import Curve, distance_to_curve
-from .proximity import cluster_points, box_pairs
 from .primitives import TAU, Arc, Circle, Line, Vec
-from .table import Floats, to_table
+from .proximity import box_pairs, cluster_points
+from .table import Floats, sketches_to_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ def nest_outlines(
     parents: list[int | None] = [None] * len(outlines)
     if len(outlines) < 2:
         return parents
-    corners = row_bounds(to_table([[piece for outline in outlines for piece in outline.pieces]]))
+    corners = row_bounds(sketches_to_table([[piece for outline in outlines for piece in outline.pieces]]))
     starts = np.cumsum([0] + [len(outline.pieces) for outline in outlines[:-1]])
     low, high = np.minimum.reduceat(corners[0], starts), np.maximum.reduceat(corners[1], starts)
     area = np.array([outline.area for outline in outlines])
@@ -268,7 +268,9 @@ def is_inside(inner: Outline, outer: Outline, *, on_boundary: bool) -> bool:
     if not on_boundary:
         return contains_point(outer, _generic_point(inner.pieces[0]))
     points = [_generic_point(piece) for piece in inner.pieces]
-    return contains_point(outer, max(points, key=lambda point: min(distance_to_curve(piece, point) for piece in outer.pieces)))
+    return contains_point(
+        outer, max(points, key=lambda point: min(distance_to_curve(piece, point) for piece in outer.pieces))
+    )
 
 
 def _generic_point(curve: Curve) -> Vec:

@@ -22,7 +22,6 @@ from typing import ClassVar
 
 from sketchdnn.errors import GeometryError
 
-
 Vec = tuple[float, float]
 
 TAU = 2 * math.pi

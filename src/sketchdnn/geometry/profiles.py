@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from .bounds import row_bounds
 from .intersections import Curve, Extent, Meeting, Overlap, find_duplicates, find_overlap, meeting_points
-from .proximity import MAX_RESULTS, MAX_PAIRS, TOLERANCE, close_pairs, absolute_tolerance
-from .primitives import Arc, Circle, Line, Point, Primitive, Vec
-from .sketch import Sketch
-from .table import to_table
 from .loops import Graph, Outline, build_graph, nest_outlines, signed_area, trace_cycles
+from .primitives import Arc, Circle, Line, Point, Primitive, Vec
+from .proximity import MAX_PAIRS, MAX_RESULTS, TOLERANCE, absolute_tolerance, close_pairs
+from .sketch import Sketch
+from .table import sketches_to_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ def _compare_pairs(curves: Mapping[int, Curve], tolerance: float) -> _Pairs:
     """Compare every pair of curves that come close."""
     overlaps, numbers = find_duplicates(curves.items())
     meetings: list[Meeting] = []
-    table = to_table([[curves[i] for i in numbers]])
+    table = sketches_to_table([[curves[i] for i in numbers]])
     low, high = row_bounds(table)
     distance = absolute_tolerance(tolerance, low, high)
     most = MAX_RESULTS + len(overlaps)
@@ -288,5 +288,5 @@ def _names(numbers: Iterable[int], most: int = 6) -> str:
     if len(names) == 1:
         return f"primitive {names[0]}"
     if len(names) > most:
-        return f"primitives {', '.cluster_points(names[:most])} and {len(names) - most} more"
-    return f"primitives {', '.cluster_points(names[:-1])} and {names[-1]}"
+        return f"primitives {', '.join(names[:most])} and {len(names) - most} more"
+    return f"primitives {', '.join(names[:-1])} and {names[-1]}"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sketchdnn.errors import GeometryError
 
 from .primitives import Kind, Vec
-from .table import Floats, Table
+from .table import Floats, PrimitiveTable
 
 # Points nearer than this share of the sketch's size are one: many files keep only five digits.
 TOLERANCE = 1e-4
@@ -43,35 +43,35 @@ def cluster_points(points: Sequence[Vec], distance: float) -> list[int]:
     >>> cluster_points([(0, 0), (5, 0), (0, 0.1), (0, 0.2)], 0.15)
     [0, 1, 0, 0]
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    if not points:
-        return []
     # All points of a cell are within the distance; only neighboring cells are compared.
     side = distance / math.sqrt(2)
     cells: dict[tuple[int, int], list[int]] = {}
     for i, (x, y) in enumerate(points):
         cells.setdefault((math.floor(x / side), math.floor(y / side)), []).append(i)
-    index = {cell: k for k, cell in enumerate(cells)}
-    links = [
-        (k, index[other])
-        for (column, row), k in index.items()
-        for right, up in NEIGHBORS
-        if (other := (column + right, row + up)) in index
-        and _any_within(points, cells[column, row], cells[other], distance)
-    ]
-    rows, columns = np.array(links, np.intp).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(links), bool), (rows, columns)), shape=(len(cells), len(cells)))
-    labels = connected_components(graph, directed=False)[1].tolist()
-    clusters = [0] * len(points)
-    for label, members in zip(labels, cells.values(), strict=True):
+    # Union-find in plain Python: for the few points of a sketch it takes a fifth of scipy's connected_components.
+    parent = list(range(len(points)))  # of the first point of each cell
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = i = parent[parent[i]]
+        return i
+
+    for (column, row), members in cells.items():
+        for right, up in NEIGHBORS:
+            others = cells.get((column + right, row + up))
+            if others is not None:
+                a, b = root(members[0]), root(others[0])
+                if a != b and _any_within(points, members, others, distance):
+                    parent[max(a, b)] = min(a, b)
+    for members in cells.values():
+        first = root(members[0])
         for i in members:
-            clusters[i] = label
-    return clusters
+            parent[i] = first
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(i, len(numbers)) for i in parent]
 
 
-def close_pairs(table: Table, low: Floats, high: Floats, distance: float) -> Iterator[tuple[int, int]]:
+def close_pairs(table: PrimitiveTable, low: Floats, high: Floats, distance: float) -> Iterator[tuple[int, int]]:
     """Pairs i < j of rows whose primitives may come within a distance of each other.
 
     Boxes exclude most pairs. The others are excluded if one is on one side of a line, or beside or inside a circle.

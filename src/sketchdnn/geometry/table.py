@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PrimitiveTable:
     """`owner[i]` is the index of the sketch of primitive i: non-decreasing, below `num_sketches`."""
 
     num_sketches: int
@@ -44,16 +44,16 @@ class Table:
         """The number of primitives of each sketch."""
         return np.bincount(self.owner, minlength=self.num_sketches).astype(np.int64)
 
-    def select(self, keep: NDArray[np.bool_]) -> Table:
+    def select(self, keep: NDArray[np.bool_]) -> PrimitiveTable:
         """The sketches where `keep` is true, renumbered."""
         rows = keep[self.owner]
         renumber = np.cumsum(keep) - 1
         columns = {f.name: getattr(self, f.name)[rows] for f in fields(self)[1:]}
         columns["owner"] = renumber[columns["owner"]]
-        return Table(int(keep.sum()), **columns)
+        return PrimitiveTable(int(keep.sum()), **columns)
 
 
-def to_table(sketches: Iterable[Sequence[Primitive] | Sketch]) -> Table:
+def sketches_to_table(sketches: Iterable[Sequence[Primitive] | Sketch]) -> PrimitiveTable:
     """The primitives of sketches as a table, in order."""
     rows: list[tuple[float, ...]] = []
     count = 0
@@ -62,7 +62,7 @@ def to_table(sketches: Iterable[Sequence[Primitive] | Sketch]) -> Table:
         count = owner + 1
     columns = np.array(rows, dtype=np.float64).reshape(-1, 10).T
     owner_column, kind, construction, *numbers = columns
-    return Table(
+    return PrimitiveTable(
         count,
         owner_column.astype(np.int64),
         kind.astype(np.uint8),
@@ -71,7 +71,7 @@ def to_table(sketches: Iterable[Sequence[Primitive] | Sketch]) -> Table:
     )
 
 
-def from_table(table: Table) -> list[Sketch]:
+def table_to_sketches(table: PrimitiveTable) -> list[Sketch]:
     """The sketches of a table.
 
     Raises:

@@ -20,8 +20,7 @@ from typing import Any
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.formats.records import constraint_from_text, constraint_to_text
 from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Kind, Part, Primitive, Ref
-from sketchdnn.geometry.constraints import LENGTHS
-from sketchdnn.geometry.constraints import place
+from sketchdnn.geometry.constraints import LENGTHS, ref_point
 
 # In the order of their codes; Onshape spells them in capitals.
 NAMES = (
@@ -254,7 +253,7 @@ def _degrees(radians: float) -> str:
 
 def _middle_first(refs: tuple[Ref, ...], primitives: Sequence[Primitive]) -> tuple[Ref, ...]:
     """Of three places the one first that clearly lies halfway between the others; as they are where none does."""
-    at = [spot for ref in refs if (spot := place(ref, primitives)) is not None]
+    at = [spot for ref in refs if (spot := ref_point(ref, primitives)) is not None]
     if len(at) < 3:
         return refs
     # What is halfway between the others is where all three are on average.
