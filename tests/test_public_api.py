@@ -20,8 +20,8 @@ PUBLIC = {
         normalize overlaps profile quadratic_bezier signed_radius tessellate
     """,
     "sketchdnn.formats": """
-        Conversion DEFAULT_READING FORMATS Format Found Losses Note ReadOptions Reading Skipped convert
-        format_of gather read scan write writer_of
+        Conversion DEFAULT_READ_OPTIONS FORMATS Format Losses Note ReadItem ReadOptions ReadResult Skipped collect
+        convert detect_format find_writer read scan write
     """,
     "sketchdnn.render": """
         Frame PALETTE Stroke Style describe frame gallery_html gallery_png gallery_svg png strokes svg

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.geometry import Point, Primitive, Sketch, Vec, tessellate
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 
 from .display import Frame, Stroke, Style, frame, printable, strokes
 
@@ -73,7 +73,7 @@ def save_figure(figure: Any, folder: Path, name: str, suffixes: tuple[str, ...] 
     """
     paths = [folder / f"{name}{suffix}" for suffix in suffixes]
     for path in paths:
-        with replacing(path) as temporary:
+        with atomic_write(path) as temporary:
             metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
             figure.savefig(temporary, bbox_inches="tight", metadata=metadata)
     return paths
@@ -82,7 +82,7 @@ def save_figure(figure: Any, folder: Path, name: str, suffixes: tuple[str, ...] 
 def save_csv(folder: Path, name: str, header: tuple[str, ...], rows: list[tuple[object, ...]]) -> Path:
     """Write the numbers of a figure as CSV."""
     path = folder / f"{name}.csv"
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         lines = [",".join(map(str, row)) for row in [header, *rows]]
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
