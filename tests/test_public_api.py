@@ -12,7 +12,7 @@ import pytest
 import sketchdnn
 
 PUBLIC = {
-    "sketchdnn": "Arc Circle FormatError Line Point Sketch SketchDNN SketchError read write",
+    "sketchdnn": "Arc Circle FormatError Line Point Sketch SketchDNN SketchError dumps loads read write",
     "sketchdnn.geometry": """
         Arc Bezier Box Chain Circle Constraint ConstraintType EXTERNAL EllipticArc Kind Line Loop
         MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch TAU Vec
@@ -21,7 +21,7 @@ PUBLIC = {
     """,
     "sketchdnn.formats": """
         Conversion DEFAULT_READ_OPTIONS FORMATS Format Losses Note ReadItem ReadOptions ReadResult Skipped collect
-        convert detect_format find_writer read scan write
+        convert detect_format dumps find_writer loads read scan write
     """,
     "sketchdnn.render": """
         Frame PALETTE Stroke Style describe frame gallery_html gallery_png gallery_svg png strokes svg
@@ -33,13 +33,15 @@ PUBLIC = {
         Dataset PRESETS PrepareConfig Procedural SPLITS Split prepare
     """,
     "sketchdnn.diffusion": """
-        Bins Denoiser Elbo GaussianSoftmax Given JointProcess Loss Schedule ancestral augment authors authors_cosine
-        authors_loss authors_process cosine ddim dpm_solver_pp draw_steps elbo given_rows linear log_linear_snr our_loss
-        our_process paper_loss paper_process report_bits seeded_noise step_sequence
+        Bins Conditioning Denoiser Elbo GaussianSoftmax JointProcess Loss Progress SAMPLERS Sampler SamplingOptions
+        Schedule Start augment authors_cosine authors_loss authors_process condition_on_rows cosine draw_steps elbo
+        linear log_linear_snr our_loss our_process paper_loss paper_process register_sampler report_bits
+        sample_ancestral sample_authors sample_ddim sample_dpm_solver_pp sample_predictor_corrector sample_restart
+        seeded_noise step_sequence
     """,
     "sketchdnn.systems": """
-        ConfigError GivenFlags Known Preset PretrainedError RowForm SAMPLERS SYSTEMS System from_pretrained
-        from_table known_of load_preset preset_names save_known save_pretrained to_table
+        ConditionMask ConfigError Preset PretrainedError RowForm SYSTEMS System TrainingIndex build_training_index
+        from_pretrained from_table load_preset preset_names save_pretrained save_training_index to_table
     """,
     "sketchdnn.evaluation": """
         Estimate Evaluation FAST Protocol Request Run Settings compare_systems evaluate load_report
