@@ -117,8 +117,8 @@ def test_a_signal_saves_and_the_same_command_goes_on(folder: Path, tmp_path: Pat
     assert "Traceback" not in said
     (saved,) = (int(path.name) for path in (run / "checkpoints").iterdir())
     assert logged()[-1] == saved
-    code, _ = run_until(saved + 1, signal.SIGKILL)
-    assert code == -signal.SIGKILL
+    code, said = run_until(saved + 1, signal.SIGKILL)
+    assert code == -signal.SIGKILL, said
     assert [int(path.name) for path in (run / "checkpoints").iterdir()] == [saved]
     steps = logged()
     assert steps == sorted(set(steps))
