@@ -1,4 +1,4 @@
-"""`gallery.html`: one page that needs nothing but itself, with a card for each sketch and links to its files."""
+"""`gallery.html`: a self-contained page with a card for each sketch and links to its files."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ nav a:hover { background: var(--accent); color: var(--card); text-decoration: no
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
-    """A sketch, the names of its files, what it lacks, and how it was repaired."""
+class GalleryCard:
+    """A sketch on the page: its files, the conditions it fails, and how it was repaired."""
 
-    number: int
+    index: int
     sketch: Sketch
     files: tuple[str, ...]
     shortfall: str | None = None
@@ -57,59 +57,62 @@ class Card:
 
 
 def gallery_page(
-    cards: Sequence[Card], facts: Mapping[str, Any], written: int | None = None, *, style: Style | None = None
+    cards: Sequence[GalleryCard], facts: Mapping[str, Any], num_written: int | None = None, style: Style | None = None
 ) -> str:
-    """The page of some sketches, of so many that were written.
+    """The page of some sketches.
 
-    `facts` are those of the manifest, of which it tells what it finds.
+    Args:
+        cards: The sketches to show.
+        facts: Those of the manifest: what was requested.
+        num_written: Number of sketches that were written, if more than are shown.
+        style: Of the pictures.
     """
-    written = len(cards) if written is None else written
-    wanted = int(facts.get("count", written))
-    title = _sketches(written)
-    about = [_asked(facts)]
-    if written < wanted:
-        about.append(f"Stopped early: {wanted:,} were asked for.")
-    if len(cards) < written:
-        about.append(f"The first {len(cards):,} are shown; the others lie beside this page.")
+    num_written = len(cards) if num_written is None else num_written
+    count = int(facts.get("count", num_written))
+    title = f"{num_written:,} sketch{'es' * (num_written != 1)}"
+    lines = [_describe_request(facts)]
+    if num_written < count:
+        lines.append(f"Stopped early: {count:,} were asked for.")
+    if len(cards) < num_written:
+        lines.append(f"The first {len(cards):,} are shown; the others lie beside this page.")
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{title}</title>\n<style>{_CSS}</style>\n</head>\n<body>",
             f"<header><h1>{title}</h1>",
-            *(f"<p>{escape(printable(words))}</p>" for words in about if words),
-            f'<p>How each came about is in <a href="{MANIFEST}">{MANIFEST}</a>.</p>\n</header>\n<main>',
-            *(_card(card, facts.get("seed"), style) for card in cards),
+            *(f"<p>{escape(printable(line))}</p>" for line in lines if line),
+            f'<p>Details of each are in <a href="{MANIFEST}">{MANIFEST}</a>.</p>\n</header>\n<main>',
+            *(_render_card(card, facts.get("seed"), style) for card in cards),
             "</main>\n</body>\n</html>\n",
         ]
     )
 
 
-def _card(card: Card, seed: object, style: Style | None) -> str:
-    links = "".join(f'<a href="{quote(name)}">{escape(_format(name))}</a>' for name in card.files)
-    short = f'<p class="short">{escape(printable(card.shortfall))}</p>' if card.shortfall else ""
+def _render_card(card: GalleryCard, seed: object, style: Style | None) -> str:
+    links = "".join(f'<a href="{quote(name)}">{escape(_format_label(name))}</a>' for name in card.files)
+    shortfall = f'<p class="short">{escape(printable(card.shortfall))}</p>' if card.shortfall else ""
     repair = f"<p>{escape(printable(card.repair))}</p>" if card.repair else ""
-    from_seed = "" if seed is None else f"<span>seed {escape(str(seed))}</span>"
+    seed_label = "" if seed is None else f"<span>seed {escape(str(seed))}</span>"
     return (
-        f'<article id="{card.number}">\n{svg(card.sketch, 300, style=style)}'
-        f'<div class="about"><h2>Sketch {card.number}{from_seed}</h2>'
-        f"<p>{escape(describe(card.sketch))}</p>{short}{repair}<nav>{links}</nav></div>\n</article>"
+        f'<article id="{card.index}">\n{svg(card.sketch, 300, style=style)}'
+        f'<div class="about"><h2>Sketch {card.index}{seed_label}</h2>'
+        f"<p>{escape(describe(card.sketch))}</p>{shortfall}{repair}<nav>{links}</nav></div>\n</article>"
     )
 
 
-def _asked(facts: Mapping[str, Any]) -> str:
-    """What was asked for, in a line."""
+def _describe_request(facts: Mapping[str, Any]) -> str:
+    """The request in one line."""
     words = []
-    if "like" in facts:
-        words.append(f"variations of {Path(facts['like']).name}, strength {facts['strength']:g}")
+    if "init_sketch" in facts:
+        words.append(f"variations of {Path(facts['init_sketch']).name}, strength {facts['strength']:g}")
     if "part" in facts:
         words.append(f"completions of {Path(facts['part']).name}")
     if "model" in facts:
         words.append(f"model {facts['model']['name']}")
     if "steps" in facts:
-        # What has no noise to take away has no steps.
-        none = facts["steps"] is None
-        words.append("drawn token by token" if none else f"{facts['sampler']}, {facts['steps']} steps")
+        no_steps = facts["steps"] is None  # an autoregressive system
+        words.append("drawn token by token" if no_steps else f"{facts['sampler']}, {facts['steps']} steps")
     if "size" in facts:
         words.append(f"{facts['size']:g} {facts['units']} across")
     words += [
@@ -119,15 +122,11 @@ def _asked(facts: Mapping[str, Any]) -> str:
     return " · ".join(words)
 
 
-def _format(name: str) -> str:
-    """What a link says: the format, or what else it is.
+def _format_label(name: str) -> str:
+    """The text of a link to a file.
 
-    >>> _format("sketch-0001.dxf"), _format("sketch-0001.FCStd"), _format("sketch-0001.trajectory.svg")
+    >>> _format_label("sketch-0001.dxf"), _format_label("sketch-0001.FCStd"), _format_label("sketch-0001.trajectory.svg")
     ('DXF', 'FCStd', 'trajectory SVG')
     """
     *more, suffix = (part.removeprefix(".") for part in Path(name).suffixes)
     return " ".join([*more, suffix if suffix == "FCStd" else suffix.upper()])
-
-
-def _sketches(count: int) -> str:
-    return f"{count:,} sketch{'es' * (count != 1)}"
