@@ -15,7 +15,7 @@ from typing import Any
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.formats import scan
 from sketchdnn.geometry import Sketch
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.systems.pretrained import bundled_names
 
 from .document import Document, Section, Table, markdown
@@ -195,7 +195,7 @@ def write_tables(folder: Path, reports: Mapping[str, Report]) -> list[Path]:
         "comparison.json": json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
     }
     for name, words in contents.items():
-        with replacing(folder / name) as temporary:
+        with atomic_write(folder / name) as temporary:
             temporary.write_text(words, encoding="utf-8")
     return [folder / name for name in contents]
 

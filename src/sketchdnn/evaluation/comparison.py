@@ -11,8 +11,7 @@ import numpy as np
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
-from sketchdnn.render.figure_style import INK, save
-from sketchdnn.render.sheet import draw_sketch, fitted, rule, sheet
+from sketchdnn.render.figures import INK, draw_sketch, fitted, rule, save_figure, sheet
 
 SIDE, GAP, MARGIN, BETWEEN = 66.0, 8.0, 22.0, 12.0
 
@@ -58,4 +57,4 @@ def write_comparison(folder: Path, sources: Sequence[Source], *, columns: int = 
                 x, y = MARGIN + (column + 0.5) * pitch, top - (row + 0.5) * pitch
                 draw_sketch(axes, sketch, fitted(sketch, x, y, SIDE))
             top -= height + BETWEEN
-        return save(figure, folder, "comparison")
+        return save_figure(figure, folder, "comparison")

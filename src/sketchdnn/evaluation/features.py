@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact
 
 from .estimate import EvaluationError
@@ -97,7 +97,7 @@ def _block(
     if kept is not None:
         return kept.to(extractor.device)
     fresh = extractor.features(draw(compact, extractor.device))
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         save_file({_NAME: fresh.cpu().contiguous()}, temporary)
     return fresh
 

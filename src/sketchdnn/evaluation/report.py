@@ -8,8 +8,7 @@ from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError, quoted
 from sketchdnn.formats import write
-from sketchdnn.formats.bounded_json import load_json
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write, load_json
 
 from .document import markdown
 from .evaluate import Evaluation
@@ -71,5 +70,5 @@ def is_report(path: Path) -> bool:
 
 
 def _write(path: Path, words: str) -> None:
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(words, encoding="utf-8")

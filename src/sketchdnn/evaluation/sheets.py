@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.geometry import Sketch
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact, decode_compact
 
 from .document import Gallery
@@ -30,7 +30,7 @@ def write_sheet(compact: Compact, path: Path) -> None:
     from sketchdnn.render import gallery_png
 
     shown = sketches_of(compact, np.random.default_rng(0).permutation(len(compact))[:SHEET_SIZE])
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         gallery_png(shown, columns=SHEET_COLUMNS).save(temporary, format="png")
 
 
