@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from sketchdnn.errors import FormatError, display_path
-from sketchdnn.formats import DEFAULT_READING, ReadOptions, read
+from sketchdnn.formats import DEFAULT_READ_OPTIONS, ReadOptions, read
 from sketchdnn.geometry import Sketch
 
 from .progress import progress
@@ -46,7 +46,7 @@ def stderr(*, quiet: bool = False) -> Console:
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=quiet)
 
 
-def read_one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READING) -> Sketch:
+def read_one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Sketch:
     """The only sketch of a file. Prints what could not be read."""
     reading = read(file, options)
     report_reading(console, reading.skipped, reading.notes, f"{display_path(file)}: left out")
@@ -65,8 +65,8 @@ def progress_bar(console: Console, doing: str, total: int, out: Path) -> Iterato
             yield bar.update
     except KeyboardInterrupt:
         # Several processes write no manifest if they are stopped.
-        listed = ", and manifest.json lists it" if (out / "manifest.json").is_file() else ""
-        console.print(f"{display_path(out)}: stopped; what was drawn by then is there{listed}")
+        manifest_entries = ", and manifest.json lists it" if (out / "manifest.json").is_file() else ""
+        console.print(f"{display_path(out)}: stopped; what was drawn by then is there{manifest_entries}")
         raise typer.Exit(INTERRUPTED) from None
 
 

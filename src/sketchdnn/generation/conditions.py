@@ -155,7 +155,7 @@ def trained_range(system: System) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Why a sketch fails the conditions: a sentence, and a distance above 0, in about the number of wrong primitives."""
+    """Why a sketch fails the conditions, and its distance from them, in about the number of wrong primitives."""
 
     sentence: str
     distance: float

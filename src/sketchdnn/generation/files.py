@@ -16,16 +16,19 @@ from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
 
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.formats import read, write, writer_of
-from sketchdnn.formats.containers import check_not_read
-from sketchdnn.formats.manifest import GALLERY, PAGE, READ_BACK, hash_of
+from sketchdnn.formats import find_writer, read, write
+from sketchdnn.formats.archives import check_no_overwrite
+from sketchdnn.formats.manifest import GALLERY, MANIFEST, PAGE, PREFERRED_SUFFIXES, file_sha256
 from sketchdnn.geometry import Sketch
-from sketchdnn.io import flush_to_disk, replacing, temporary_folder
-from sketchdnn.render import Style
+from sketchdnn.io import atomic_write, flush_to_disk, temporary_folder
+from sketchdnn.render import Style, describe, gallery_png, svg
+from sketchdnn.render.html import Card, gallery_page
 
-from .gallery import GalleryCard, gallery_page
 from .generate import GeneratedSketch
 from .manifest import (
     ALONE,
@@ -117,7 +120,7 @@ def create_folder(folder: Path) -> None:
 def check_not_replaced(source: Path, folder: Path, stem: str = "sketch") -> None:
     """Refuse to write where the source file would be replaced."""
     if folder.is_dir():
-        check_not_read([source], [path for path in folder.iterdir() if path.name.startswith(f"{stem}-")])
+        check_no_overwrite([source], [path for path in folder.iterdir() if path.name.startswith(f"{stem}-")])
 
 
 def write_sketches(
@@ -141,7 +144,7 @@ class _Writer:
     def __init__(self, options: OutputOptions, facts: dict[str, Any], digits: int) -> None:
         self.options, self.facts, self.digits = options, facts, digits
         self.summary = OutputSummary()
-        self.cards: list[GalleryCard] = []
+        self.shown: list[tuple[Sketch, dict[str, Any]]] = []  # with their entries
 
     def run(self, sketches: Iterable[GeneratedSketch]) -> OutputSummary:
         folder, share = self.options.folder, self.options.share
@@ -175,12 +178,12 @@ class _Writer:
         stem = staging / f"{self.options.stem}-{generated.index:0{self.digits}d}"
         paths: list[Path] = []
         for name in self.options.formats:
-            paths.append(stem.with_name(stem.name + writer_of("", name).suffixes[0]))
+            paths.append(stem.with_name(stem.name + find_writer("", name).suffixes[0]))
             write(generated.sketch, paths[-1], name)
         if generated.trajectory:
             caption = "the sketch" if generated.repair is None else "before repair"
             paths += write_trajectory(generated.trajectory, stem, caption)
-        hashes = {path.name: hash_of(path) for path in paths}
+        hashes = {path.name: file_sha256(path) for path in paths}
         if not self.options.force:
             check_absent(folder / name for name in hashes)
         log.announce(hashes)
@@ -195,25 +198,26 @@ class _Writer:
                     (folder / path.name).unlink(missing_ok=True)
             raise
         self.summary.count(entry)
-        if len(self.cards) < MAX_ON_PAGE:
-            self.cards.append(_to_card(entry, generated.sketch))
+        if len(self.shown) < MAX_ON_PAGE:
+            self.shown.append((generated.sketch, entry))
 
     def _gather(self, *, finished: bool) -> None:
         """Write the manifest, the picture and the page of all processes; nothing without sketches."""
         folder, share = self.options.folder, self.options.share
         logs = log_paths(folder, share.world)
         if not share.is_alone:
-            self.cards = [_read_card(entry, folder) for entry in islice(read_entries(logs), MAX_ON_PAGE)]
+            entries = islice(read_entries(logs), MAX_ON_PAGE)
+            self.shown = [(_read_sketch(entry, folder), entry) for entry in entries]
             summary = OutputSummary(removed=self.summary.removed, seconds=self.summary.seconds)
             for entry in read_entries(logs):
                 summary.count(entry)
             self.summary = summary
-        if not self.cards:
+        if not self.shown:
             return
         seconds = {**self.facts.pop("seconds", {}), **self.summary.seconds}
         gallery = {
-            GALLERY: _picture(self.cards[:MAX_IN_PICTURE], self.options.style),
-            PAGE: gallery_page(self.cards, self.facts, self.summary.sketches, self.options.style).encode(),
+            GALLERY: _render_picture(self.shown[:MAX_IN_PICTURE], self.options.style),
+            PAGE: render_page(self.shown, self.facts, self.summary.sketches, self.options.style).encode(),
         }
         hashes = {name: sha256(content).hexdigest() for name, content in gallery.items()}
         facts = {**self.facts, "finished": finished, "seconds": {name: round(s, 3) for name, s in seconds.items()}}
@@ -270,24 +274,77 @@ def _to_entry(generated: GeneratedSketch, hashes: Mapping[str, str | None], seed
     return entry
 
 
-def _to_card(entry: Mapping[str, Any], sketch: Sketch) -> GalleryCard:
-    repair, shortfall = entry.get("repair", {}).get("summary"), entry["shortfall"] or entry.get("fewer")
-    return GalleryCard(entry["number"], sketch, tuple(entry["files"]), shortfall, repair)
-
-
-def _read_card(entry: Mapping[str, Any], folder: Path) -> GalleryCard:
-    """The card of a sketch that another process wrote."""
+def _read_sketch(entry: Mapping[str, Any], folder: Path) -> Sketch:
+    """A sketch that another process wrote."""
     by_suffix = {Path(name).suffix: name for name in entry["files"] if len(Path(name).suffixes) == 1}
-    name = next(by_suffix[suffix] for suffix in READ_BACK if suffix in by_suffix)
-    return _to_card(entry, read(folder / name).sketches[0])
+    name = next(by_suffix[suffix] for suffix in PREFERRED_SUFFIXES if suffix in by_suffix)
+    return read(folder / name).sketches[0]
 
 
-def _picture(cards: Sequence[GalleryCard], style: Style | None) -> bytes:
-    from sketchdnn.render import gallery_png
+def render_page(
+    sketches: Sequence[tuple[Sketch, Mapping[str, Any]]],
+    facts: Mapping[str, Any],
+    num_written: int,
+    style: Style | None = None,
+) -> str:
+    """`gallery.html`: a card for each sketch and its manifest entry, with links to its files."""
+    count = int(facts.get("count", num_written))
+    lead: list[str] = [_describe_request(facts)]
+    if num_written < count:
+        lead.append(f"Stopped early: {count:,} were asked for.")
+    if len(sketches) < num_written:
+        lead.append(f"The first {len(sketches):,} are shown; the others lie beside this page.")
+    lead.append(Markup(f'Details of each are in <a href="{MANIFEST}">{MANIFEST}</a>.'))  # noqa: S704 - no input
+    cards = [
+        Card(
+            picture=svg(sketch, 300, style=style),
+            title=f"Sketch {entry['number']}",
+            label="" if facts.get("seed") is None else f"seed {facts['seed']}",
+            lines=(describe(sketch), entry.get("repair", {}).get("summary", "")),
+            warning=entry["shortfall"] or entry.get("fewer") or "",
+            links={_format_label(name): quote(name) for name in entry["files"]},
+            anchor=str(entry["number"]),
+        )
+        for sketch, entry in sketches
+    ]
+    return gallery_page(f"{num_written:,} sketch{'es' * (num_written != 1)}", cards, lead=lead)
 
+
+def _describe_request(facts: Mapping[str, Any]) -> str:
+    """The request in one line."""
+    words = []
+    if "init_sketch" in facts:
+        words.append(f"variations of {Path(facts['init_sketch']).name}, strength {facts['strength']:g}")
+    if "part" in facts:
+        words.append(f"completions of {Path(facts['part']).name}")
+    if "model" in facts:
+        words.append(f"model {facts['model']['name']}")
+    if "steps" in facts:
+        no_steps = facts["steps"] is None  # an autoregressive system
+        words.append("drawn token by token" if no_steps else f"{facts['sampler']}, {facts['steps']} steps")
+    if "size" in facts:
+        words.append(f"{facts['size']:g} {facts['units']} across")
+    words += [
+        name.replace("_", " ") if value is True else f"{name.replace('_', ' ')} {value}"
+        for name, value in facts.get("conditions", {}).items()
+    ]
+    return " · ".join(words)
+
+
+def _format_label(name: str) -> str:
+    """The text of a link to a file.
+
+    >>> _format_label("sketch-0001.FCStd"), _format_label("sketch-0001.trajectory.svg")
+    ('FCStd', 'trajectory SVG')
+    """
+    *more, suffix = (part.removeprefix(".") for part in Path(name).suffixes)
+    return " ".join([*more, suffix if suffix == "FCStd" else suffix.upper()])
+
+
+def _render_picture(sketches: Sequence[tuple[Sketch, Mapping[str, Any]]], style: Style | None) -> bytes:
     data = BytesIO()
-    captions = [str(card.index) for card in cards]
-    gallery_png([card.sketch for card in cards], captions=captions, style=style).save(data, format="png")
+    captions = [str(entry["number"]) for _, entry in sketches]
+    gallery_png([sketch for sketch, _ in sketches], captions=captions, style=style).save(data, format="png")
     return data.getvalue()
 
 
@@ -299,5 +356,5 @@ def _move(file: Path, path: Path) -> None:
 
 
 def _write_bytes(path: Path, content: bytes) -> None:
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(content)

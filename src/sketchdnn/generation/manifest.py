@@ -21,8 +21,8 @@ from typing import Any
 
 import sketchdnn
 from sketchdnn.errors import FormatError
-from sketchdnn.formats.manifest import GALLERY, MANIFEST, PAGE, PROGRAM, hash_of, is_manifest, listed
-from sketchdnn.io import PREFIX, clear_abandoned, create, one_run, replacing
+from sketchdnn.formats.manifest import GALLERY, MANIFEST, PAGE, PROGRAM, file_sha256, is_manifest, manifest_entries
+from sketchdnn.io import PREFIX, atomic_write, create, exclusive_run, remove_abandoned
 
 # Processes of one run may finish hours apart.
 _TIMEOUT = timedelta(days=30)
@@ -155,7 +155,7 @@ def write_manifest(
     """Write the facts of a run, the hashes of the gallery, and all entries as `sketches`, one a line."""
     head = json.dumps({"program": f"{PROGRAM} {sketchdnn.__version__}", **facts}, indent=1, ensure_ascii=False)
     hashes = json.dumps({"files": list(gallery), "sha256": list(gallery.values())})
-    with replacing(folder / MANIFEST) as temporary, temporary.open("w", encoding="utf-8") as out:
+    with atomic_write(folder / MANIFEST) as temporary, temporary.open("w", encoding="utf-8") as out:
         out.write(head.removesuffix("\n}") + f',\n "gallery": {hashes},\n "sketches": [')
         for number, entry in enumerate(entries):
             out.write(("," if number else "") + "\n  " + json.dumps(entry, ensure_ascii=False))
@@ -165,9 +165,9 @@ def write_manifest(
 @contextmanager
 def locked_folder(folder: Path, stem: str, share: ProcessShare, *, force: bool) -> Iterator[None]:
     """Hold a folder for this run alone, after the first process has cleaned up what a killed run left there."""
-    with one_run(folder) if share.is_first else nullcontext():
+    with exclusive_run(folder) if share.is_first else nullcontext():
         if share.is_first:
-            clear_abandoned(folder)
+            remove_abandoned(folder)
             _recover_manifest(folder)
             if not force:
                 _check_unchanged(folder, stem)
@@ -235,14 +235,14 @@ def _check_unchanged(folder: Path, stem: str) -> None:
 def _earlier_files(folder: Path, stem: str) -> Iterator[tuple[str, str | None]]:
     """The files of that stem that a manifest lists, and its gallery, with their hashes."""
     sketch_name = re.compile(re.escape(stem) + _NUMBERED, re.ASCII)
-    for files in listed(folder / MANIFEST):
+    for files in manifest_entries(folder / MANIFEST):
         for name, sha256 in files.items():
             if sketch_name.fullmatch(name) or name in (PAGE, GALLERY):
                 yield name, sha256
 
 
 def _is_unchanged(path: Path, sha256: str | None) -> bool:
-    return sha256 is not None and hash_of(path) == sha256
+    return sha256 is not None and file_sha256(path) == sha256
 
 
 def _log_path(folder: Path, rank: int) -> Path:

@@ -19,7 +19,7 @@ from torch.nn.functional import one_hot
 
 from sketchdnn.diffusion.walk import Progress
 from sketchdnn.geometry import Kind, Line, Sketch
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.render import PALETTE, Frame, Stroke, Style, frame, raster, vector
 from sketchdnn.render.gallery import BORDER_COLOR
 from sketchdnn.render.gif import gif
@@ -151,7 +151,7 @@ def write_trajectory(frames: Sequence[TrajectoryFrame], stem: Path, caption: str
     }
     paths = [stem.with_name(f"{stem.name}.trajectory.{suffix}") for suffix in contents]
     for path, content in zip(paths, contents.values(), strict=True):
-        with replacing(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_bytes(content)
     return paths
 
