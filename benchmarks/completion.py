@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from benchmarks.packed_batches import packed, unpacked
 from sketchdnn.data.loader import Dataset
+from sketchdnn.diffusion.conditioning import ConditioningMethod
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.evaluation.clusters import clustered_share
 from sketchdnn.evaluation.estimate import Estimate, share_estimate
 from sketchdnn.evaluation.profiles import LOOSE, is_closed
@@ -25,7 +26,6 @@ from sketchdnn.generation.inpainting import (
     SCALES,
     CompletedPart,
     FramedPart,
-    Method,
     check_method,
     decode_completions,
     sample_completions,
@@ -38,7 +38,7 @@ from .draws import kept_draws, weights_fingerprint
 from .half_hidden import Case, half_hidden
 from .recovery import recovered
 
-WAYS: tuple[Method, ...] = ("conditional", "repaint")
+METHODS: tuple[ConditioningMethod, ...] = ("conditional", "repaint")
 FRAMES = ("known", "unknown")
 # Walks in one batch: all a large device needs to be busy, and none waits for a smaller one.
 CHUNK = 4_000
@@ -87,12 +87,14 @@ def draw_completions(
     def draw() -> Mapping[str, Tensor]:
         start = time.perf_counter()
         tensors: dict[str, Tensor] = {}
-        for way, frame in product(WAYS, FRAMES):
-            on_stage(f"drawing: {way}, frame {frame}")
+        for method, frame in product(METHODS, FRAMES):
+            on_stage(f"drawing: {method}, frame {frame}")
             walks = task.walks[frame]
-            options: dict[str, Any] = {"seed": task.seed, "steps": task.steps, "sampler": system.default_sampler}
-            batch = sample_completions(system, walks, method=way, max_batch=min(size, len(walks)), **options)
-            tensors |= {f"{way}.{frame}.{name}": tensor for name, tensor in packed(batch).items()}
+            options = SamplingOptions(system.default_sampler, task.steps)
+            batch = sample_completions(
+                system, walks, seed=task.seed, method=method, options=options, max_batch=min(size, len(walks))
+            )
+            tensors |= {f"{method}.{frame}.{name}": tensor for name, tensor in packed(batch).items()}
         seconds.append(time.perf_counter() - start)
         return tensors
 
@@ -109,12 +111,12 @@ def judge_completions(
 ) -> CompletionBench:
     """What came of each of this system's draws, held against the real sketches."""
     scores = []
-    for way, frame in product(WAYS, FRAMES):
-        on_stage(f"judging: {way}, frame {frame}")
-        batch = unpacked({name: drawn[f"{way}.{frame}.{name}"] for name in ("kind", "construction", "params")})
+    for method, frame in product(METHODS, FRAMES):
+        on_stage(f"judging: {method}, frame {frame}")
+        batch = unpacked({name: drawn[f"{method}.{frame}.{name}"] for name in ("kind", "construction", "params")})
         outcomes = list(decode_completions(task.walks[frame], batch, system.rows.arc_scalar))
         groups = [outcomes[i : i + task.best_of] for i in range(0, len(outcomes), task.best_of)]
-        scores.append(judged(way, frame, task.cases, groups))
+        scores.append(judged(method, frame, task.cases, groups))
     return CompletionBench(
         task.cases,
         task.best_of,
@@ -127,7 +129,9 @@ def judge_completions(
     )
 
 
-def judged(way: str, frame: str, cases: Sequence[Case], groups: Sequence[Sequence[CompletedPart]]) -> CompletionScore:
+def judged(
+    method: str, frame: str, cases: Sequence[Case], groups: Sequence[Sequence[CompletedPart]]
+) -> CompletionScore:
     """The best of each group by score, and the first, held against what was hidden."""
     best = [max(group, key=score_completion) for group in groups]
     first = [group[0] for group in groups]
@@ -144,7 +148,7 @@ def judged(way: str, frame: str, cases: Sequence[Case], groups: Sequence[Sequenc
         for one in group
     ]
     return CompletionScore(
-        way,
+        method,
         frame,
         _share([closes(one.sketch) for one in best]),
         _share([closes(one.sketch) for one in first]),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from rich.table import Table
 
-from sketchdnn.diffusion import seeded_noise
+from sketchdnn.diffusion import SamplingOptions, seeded_noise
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import GenerateRequest, stream
 from sketchdnn.generation.engine import compile_denoiser, fast_inference, max_batch_size
@@ -163,7 +163,7 @@ def _loop(
         narrow = torch.autocast("cuda", torch.bfloat16) if device != "cpu" else fast_inference(system)
 
     def run(number: int) -> None:
-        chosen.sample(seeded_noise(0, numbers), steps=number)
+        chosen.sample(seeded_noise(0, numbers), SamplingOptions(steps=number))
         _finish(device)
 
     with torch.no_grad(), narrow:

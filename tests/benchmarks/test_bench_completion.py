@@ -79,7 +79,7 @@ def test_all_four_are_measured_and_kept(corpus: Path, system: System, tmp_path: 
     task = plan_completion(corpus, sketches=3, best_of=2, steps=3)
     drawn, seconds = draw_completions(system, task, kept)
     bench = judge_completions(task, drawn, seconds, system)
-    assert [(score.way, score.frame) for score in bench.scores] == [
+    assert [(score.method, score.frame) for score in bench.scores] == [
         ("conditional", "known"),
         ("conditional", "unknown"),
         ("repaint", "known"),

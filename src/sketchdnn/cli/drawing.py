@@ -32,7 +32,9 @@ Formats = Annotated[str, typer.Option(help="Files to write for each sketch.")]
 Steps = Annotated[int, typer.Option(help="Denoising steps: fewer are quicker, more close gaps.")]
 SamplerName = Annotated[
     str | None,
-    typer.Option(help="closing, corrected, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
+    typer.Option(
+        help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="the model's own"
+    ),
 ]
 Model = Annotated[str, typer.Option(help="A model folder, or the bundled one.")]
 Device = Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")]

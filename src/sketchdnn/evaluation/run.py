@@ -12,14 +12,15 @@ from pathlib import Path
 import torch
 
 from sketchdnn.data.loader import Dataset
+from sketchdnn.diffusion.sampling import SamplingOptions, find_sampler
 from sketchdnn.errors import MissingFileError, display_path
 from sketchdnn.generation.files import create_folder
 from sketchdnn.generation.generate import STEPS, check_seed_and_count
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems import System, from_pretrained
+from sketchdnn.systems.aliases import current_sampler
 from sketchdnn.systems.devices import find_device
-from sketchdnn.systems.pretrained import check_drawing, model_hash
-from sketchdnn.systems.sampling import check_sampler, sampler_of
+from sketchdnn.systems.pretrained import check_model_sampling, model_hash
 
 from .evaluate import Evaluation, evaluate, protocol_of
 from .features import Extractor, default_cache
@@ -82,7 +83,8 @@ class Run:
         on_stage: OnStage = lambda name, share: None,
         extractor: Callable[[str], Extractor] | None = None,
     ) -> None:
-        check_sampler(request.sampler)
+        if request.sampler is not None:
+            find_sampler(current_sampler(request.sampler))
         check_seed_and_count(request.seed, request.settings.count)
         check_count(request.settings.count)
         self.request = request
@@ -193,10 +195,10 @@ class Run:
 
     def _model(self, name: str, asked: str | None) -> tuple[System, str]:
         """The model on the CPU and the sampler it draws with; refuses one that cannot draw as asked."""
-        check_drawing(name, asked, self.request.steps)
+        options = SamplingOptions(asked, self.request.steps)
+        check_model_sampling(name, options)
         system = from_pretrained(name)
-        sampler = sampler_of(system, asked)
-        return system, sampler
+        return system, system.resolve(options).sampler_name
 
     def _samples(self, path: Path) -> Samples:
         if not path.exists():

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import FormatError, GeometryError, SketchError, display_path
 from sketchdnn.formats import Note, Skipped, scan
 from sketchdnn.generation import GenerateRequest, stream
@@ -20,7 +21,6 @@ from sketchdnn.representation import Compact, decode_compact, encode_table
 from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import sampler_of
 
 from .settings import FEWEST
 
@@ -67,7 +67,7 @@ def draw_samples(
     system: System, name: str, count: int, *, seed: int, steps: int, sampler: str | None, on_progress: OnProgress
 ) -> Samples:
     """The sketches that `sketchdnn generate` draws of this seed, before any repair, on the system's device."""
-    sampler = sampler_of(system, sampler)
+    sampler = system.resolve(SamplingOptions(sampler, steps)).sampler_name
 
     def tell(done: float) -> None:
         on_progress(done / count)

@@ -11,14 +11,15 @@ from typing import Any, ClassVar
 import torch
 
 from sketchdnn.constraints import infer
+from sketchdnn.diffusion.conditioning import ConditioningMethod
 from sketchdnn.diffusion.noise import uniform
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Sketch, bounds
 from sketchdnn.geometry.quantities import span, whole_span
 from sketchdnn.render import Style
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import check_step_count, sampler_of
 
 from .conditioning import choose_added_kinds, drop_tiny
 from .conditions import format_range, score_sketch, trained_range
@@ -29,7 +30,6 @@ from .inpainting import (
     NUM_CHOICES,
     CompletedPart,
     FramedPart,
-    Method,
     check_method,
     check_scale,
     choose_frame,
@@ -73,7 +73,7 @@ class CompleteRequest:
     part: Sketch
     count: int = 8
     seed: int = 0
-    method: Method = "conditional"
+    method: ConditioningMethod = "conditional"
     scale: float | tuple[float, float] | str | None = None
     num_frames: int = NUM_FRAMES
     steps: int = STEPS
@@ -117,7 +117,7 @@ class CompleteRequest:
             "num_given": len(self.part),
             "count": self.count,
             "seed": self.seed,
-            "sampler": sampler_of(system, self.sampler),
+            "sampler": system.resolve(SamplingOptions(self.sampler)).sampler_name,
             "steps": self.steps,
             "method": self.method,
             "num_frames": self.num_frames,
@@ -141,7 +141,7 @@ def complete(
         SketchError: If the model cannot do it, before anything is sampled.
     """
     check_method(system, request.method)
-    check_step_count(request.steps, system.max_steps)
+    options = system.resolve(SamplingOptions(request.sampler, request.steps))
     limits = request.resolve_primitives()
     if limits is not None:
         least, most = trained_range(system)
@@ -154,8 +154,7 @@ def complete(
     if request.repair and not request.part.constraints:
         # Repair constrains only what it may move: without this, corners of the part would come apart.
         request = replace(request, part=replace(request.part, constraints=infer(request.part, _EXACT)))
-    completer = _Completer(system, replace(request, sampler=sampler_of(system, request.sampler)), limits)
-    return completer.run(on_progress)
+    return _Completer(system, request, options, limits).run(on_progress)
 
 
 def frame_part(
@@ -199,6 +198,7 @@ def _check_part(part: Sketch) -> None:
 class _Completer:
     system: System
     request: CompleteRequest
+    options: SamplingOptions
     limits: tuple[int, int] | None  # of the number of primitives
 
     def run(self, on_progress: OnProgress) -> Iterator[GeneratedSketch]:
@@ -235,8 +235,7 @@ class _Completer:
             parts,
             seed=self.request.seed,
             method=self.request.method,
-            steps=self.request.steps,
-            sampler=self.request.sampler or self.system.default_sampler,
+            options=self.options,
             max_batch=max_batch_size(device_of(self.system)),
             on_progress=on_progress,
         )
@@ -275,7 +274,7 @@ class _Completer:
         primitives = low + int(chance * (high - low + 1))
         noise_ids = torch.tensor([part.noise_id for part in parts])
         chances = uniform(request.seed, noise_ids, _KIND_NOISE, (1,))[:, 0].double().numpy()
-        kinds = choose_added_kinds(request.part, primitives, chances, self.system.known)
+        kinds = choose_added_kinds(request.part, primitives, chances, self.system.training_index)
         return scales, [replace(part, added_kinds=each) for part, each in zip(parts, kinds, strict=True)]
 
     def _off(self, primitives: int) -> int:

@@ -20,8 +20,8 @@ from sketchdnn.geometry.quantities import kind_counts, span, whole_span
 from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import encode_table, layout
 from sketchdnn.representation.symmetric import symmetric_keys
-from sketchdnn.systems import Known, System
-from sketchdnn.systems.known import GRID
+from sketchdnn.systems import System, TrainingIndex
+from sketchdnn.systems.training_index import GRID
 
 # Attempts at a sketch before the closest one is returned, with a note on what it lacks.
 MAX_ATTEMPTS = 24
@@ -144,13 +144,13 @@ def check_conditions(conditions: Conditions, system: System) -> None:
                 f"this model was trained on sketches of {low} to {high} primitives and cannot be asked for "
                 f"{format_range((least, most))}{hint}"
             )
-    if conditions.novel and system.known is None:
+    if conditions.novel and system.training_index is None:
         raise SketchError("this model has no record of its training sketches, so it cannot tell which are new")
 
 
 def trained_range(system: System) -> tuple[int, int]:
     """The fewest and the most primitives of the training sketches; any number that fits, if there is no record."""
-    return (1, layout.MAX_PRIMITIVES) if system.known is None else system.known.primitives
+    return (1, layout.MAX_PRIMITIVES) if system.training_index is None else system.training_index.primitives
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class ConditionChecker:
     """Checks the sketches of a run one after the other; `unique` depends on those accepted before."""
 
     conditions: Conditions
-    known: Known | None = None
+    training_index: TrainingIndex | None = None
     tolerance: float = CLOSE_TOLERANCE
     accepted: set[int] = field(default_factory=set)
 
@@ -188,7 +188,7 @@ class ConditionChecker:
             key = sketch_key(sketch)
             if self.conditions.unique and key in self.accepted:
                 shortfalls.append(Shortfall("it repeats another sketch of this run", 1.0))
-            if self.conditions.novel and self.known is not None and self.known.holds(key):
+            if self.conditions.novel and self.training_index is not None and self.training_index.holds(key):
                 shortfalls.append(Shortfall("it is in the training corpus", 1.0))
         return _combine(shortfalls)
 

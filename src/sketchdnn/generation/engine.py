@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,9 +20,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from sketchdnn.diffusion.given import Given
+from sketchdnn.diffusion.conditioning import Conditioning
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.walk import Progress, Start
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.latent_denoiser import LatentDenoiser
 from sketchdnn.networks.set_denoiser import SetDenoiser
@@ -61,7 +61,7 @@ class SampleId:
 
 # Called after every step with the samples of the batch; further rows of the batch are padding.
 OnStep = Callable[[Sequence[SampleId], Progress], None]
-ConditioningFor = Callable[[Int[Tensor, " batch"]], Given | None]
+ConditioningFor = Callable[[Int[Tensor, " batch"]], Conditioning | None]
 
 
 @dataclass(slots=True)
@@ -71,19 +71,15 @@ class Engine:
     Attributes:
         system: The model.
         seed: Selects the noise, together with the noise id of a sample.
-        steps: Number of denoising steps.
-        sampler: Name of the sampler.
+        options: Of every batch. A start in them holds one sketch, from which all samples start.
         conditioning_for: Conditioning of the samples of some noise ids.
-        start: One noised sketch from which all samples start, instead of pure noise.
         max_batch: Largest batch; 0 means the size for the device.
     """
 
     system: System
     seed: int
-    steps: int
-    sampler: str
+    options: SamplingOptions
     conditioning_for: ConditioningFor = lambda noise_ids: None
-    start: Start | None = None
     max_batch: int = 0
 
     def __post_init__(self) -> None:
@@ -109,15 +105,15 @@ class Engine:
         ids = [sample.noise_id for sample in samples]
         ids += [ids[-1]] * (choose_batch_size(self.system, len(ids), self.max_batch) - len(ids))
         noise_ids = torch.tensor(ids, device=device_of(self.system))
+        start = self.options.start
+        options = replace(
+            self.options,
+            conditioning=self.conditioning_for(noise_ids),
+            start=start and Start(start.t, start.batch[torch.zeros_like(noise_ids)]),
+            on_step=None if on_step is None else lambda progress: on_step(samples, progress),
+        )
         with torch.no_grad(), fast_inference(self.system):
-            return self.system.sample(
-                seeded_noise(self.seed, noise_ids),
-                sampler=self.sampler,
-                steps=self.steps,
-                given=self.conditioning_for(noise_ids),
-                start=self.start and Start(self.start.t, self.start.batch[torch.zeros_like(noise_ids)]),
-                on_step=None if on_step is None else lambda progress: on_step(samples, progress),
-            )
+            return self.system.sample(seeded_noise(self.seed, noise_ids), options)
 
 
 def device_of(system: System) -> torch.device:
@@ -202,7 +198,7 @@ def _rounds_alike(system: System, size: int, largest: int) -> bool:
 def _one_step(system: System, rows: int) -> Tensor:
     noise = seeded_noise(0, torch.arange(rows, device=device_of(system)))
     with torch.no_grad(), fast_inference(system):
-        return system.sample(noise, sampler=system.samplers[0], steps=1).flat()
+        return system.sample(noise, SamplingOptions(next(iter(system.samplers)), steps=1)).flat()
 
 
 def _supports_bfloat16(device: torch.device) -> bool:

@@ -19,7 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sketchdnn.diffusion.walk import Progress, Start
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
 from sketchdnn.errors import GeometryError, SketchError, display_path
 from sketchdnn.geometry import MM_PER_UNIT, Placement, Sketch, bounds, normalize
 from sketchdnn.geometry.near import TOLERANCE
@@ -28,7 +28,6 @@ from sketchdnn.render import Style
 from sketchdnn.representation import layout
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import check_step_count, sampler_of
 
 from .conditioning import choose_conditioning, drop_tiny, encode_sketches
 from .conditions import (
@@ -136,7 +135,7 @@ class GenerateRequest:
             "seed": self.seed,
             "start_index": self.start_index,
             "count": self.count,
-            "sampler": sampler_of(system, self.sampler),
+            "sampler": system.resolve(SamplingOptions(self.sampler)).sampler_name,
             "steps": self.steps if system.max_steps is not None else None,
             "conditions": self.conditions.to_json(),
             "repair": self.repair,
@@ -196,22 +195,22 @@ def stream(
     Raises:
         SketchError: If the model cannot do it, before anything is sampled.
     """
-    sampler = sampler_of(system, request.sampler)
-    check_step_count(request.steps, system.max_steps)
+    options = system.resolve(SamplingOptions(request.sampler, request.steps))
     check_conditions(request.conditions, system)
     if request.compile:
         if device_of(system).type == "cpu":
             raise SketchError("compile is for a GPU: choose one with device, or leave it out")
         system = compile_denoiser(system)
-    engine = Engine(system, request.seed, request.steps, sampler)
+    engine = Engine(system, request.seed, options)
     size, units = request.resolve_size()
     postprocess = Postprocess(size, units, repair=request.repair, workers=request.workers)
     if request.init_sketch is None:
         engine.conditioning_for = partial(choose_conditioning, request.conditions, request.seed, system=system)
     else:
         strength = STRENGTH if request.strength is None else request.strength
-        engine.start, placement = noised_start(system, request.init_sketch, strength)
-        engine.steps = min(engine.start.t, max(1, round(request.steps * strength)))
+        start, placement = noised_start(system, request.init_sketch, strength)
+        steps = min(start.t, max(1, round(request.steps * strength)))
+        engine.options = replace(options, steps=steps, start=start)
         units = request.init_sketch.units or UNITS
         postprocess = replace(postprocess, size=2.0, units=units, placement=placement)
     return _search_all(engine, request, postprocess, on_progress)
@@ -376,7 +375,7 @@ def _search_all(
     conditions = request.conditions
     # After repair an outline is closed only if its ends meet exactly.
     tolerance = TOLERANCE if request.repair else CLOSE_TOLERANCE
-    checker = ConditionChecker(conditions, engine.system.known, tolerance)
+    checker = ConditionChecker(conditions, engine.system.training_index, tolerance)
     recorder = TrajectoryRecorder(request.trajectory_frames, engine.system.rows.arc_scalar)
     reporter = ProgressReporter(on_progress)
     # A batch of attempts under conditions is likely to finish half of the sketches.

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch.nn.functional import one_hot
 
-from sketchdnn.diffusion.given import Given
-from sketchdnn.diffusion.given import Way as Shown
+from sketchdnn.diffusion.conditioning import Conditioning, ConditioningMethod
 from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import Box, Kind, Placement, Primitive, Sketch, bounds, overlaps
 from sketchdnn.geometry.overlaps import Extent
@@ -30,14 +30,9 @@ from sketchdnn.systems import RowForm, System
 from .conditioning import drop_tiny, encode_sketches
 from .engine import choose_batch_size, device_of, fast_inference
 
-# `conditional`: the network was trained with clean known rows. `repaint`: it was not; known rows are noised like the
-# rest, and each stretch of steps is repeated, so that the rest adapts to them (Lugmayr et al. 2022).
-Method = Literal["conditional", "repaint"]
+# Resamples and jump of each method.
 RESAMPLES, JUMP = 4, 5
-_SHOWN: Mapping[Method, tuple[Shown, int, int]] = {
-    "conditional": ("clean", 1, 1),
-    "repaint": ("noised", RESAMPLES, JUMP),
-}
+_REPEATS: Mapping[ConditioningMethod, tuple[int, int]] = {"conditional": (1, 1), "repaint": (RESAMPLES, JUMP)}
 
 MIN_SCALE, MAX_SCALE = 1.0, 4.0
 # Scales tried by default. With half of their primitives removed, 99 % of real sketches lie within.
@@ -92,11 +87,12 @@ class CompletedPart:
 
 def check_method(system: System, method: str) -> None:
     """Refuse an unknown method, or one that the system does not support."""
-    if method not in get_args(Method):
-        raise SketchError(f"'{method}' is no method of completion; use {' or '.join(get_args(Method))}")
-    if not system.given_ways:
+    methods = get_args(ConditioningMethod)
+    if method not in methods:
+        raise SketchError(f"'{method}' is no method of completion; use {' or '.join(methods)}")
+    if not system.conditioning_methods:
         raise SketchError(f"a '{system.name}' cannot complete a sketch; use a model that denoises rows")
-    if method == "conditional" and "clean" not in system.given_ways:
+    if method not in system.conditioning_methods:
         raise SketchError("this model was not trained to complete parts; use the method repaint")
 
 
@@ -139,9 +135,8 @@ def sample_completions(
     parts: Sequence[FramedPart],
     *,
     seed: int,
-    method: Method,
-    steps: int,
-    sampler: str,
+    method: ConditioningMethod,
+    options: SamplingOptions,
     max_batch: int,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> SketchBatch:
@@ -154,20 +149,19 @@ def sample_completions(
         padded = [*chunk, *[chunk[-1]] * (choose_batch_size(system, len(chunk), max_batch) - len(chunk))]
         noise_ids = torch.tensor([part.noise_id for part in padded], device=device)
         with torch.inference_mode(), fast_inference(system):
-            batch = system.sample(
-                seeded_noise(seed, noise_ids),
-                sampler=sampler,
-                steps=steps,
-                given=condition_on_parts(padded, system.rows, method, device),
+            batch_options = replace(
+                options,
+                conditioning=condition_on_parts(padded, system.rows, method, device),
                 on_step=lambda progress: on_progress((len(results) + progress.number / progress.total) / len(starts)),
             )
+            batch = system.sample(seeded_noise(seed, noise_ids), batch_options)
         results.append(batch[: len(chunk)].to("cpu"))
     return from_flat(torch.cat([batch.flat() for batch in results]))
 
 
 def condition_on_parts(
-    parts: Sequence[FramedPart], form: RowForm, method: Method, device: torch.device | str = "cpu"
-) -> Given:
+    parts: Sequence[FramedPart], form: RowForm, method: ConditioningMethod, device: torch.device | str = "cpu"
+) -> Conditioning:
     """The rows of the parts as conditioning; where the added kinds are fixed, also the kind of every other row.
 
     All kinds, and not the empty rows alone: next to known rows, empty ones do not constrain the others.
@@ -181,8 +175,8 @@ def condition_on_parts(
             first, beyond = len(sketch), len(sketch) + len(part.added_kinds)
             kinds = torch.tensor(part.added_kinds, device=device)
             batch.kind[number, first:beyond] = one_hot(kinds, layout.NUM_KINDS).to(batch.kind)
-    shown, resamples, jump = _SHOWN[method]
-    return Given(batch, rows, kind_mask, rows[..., None].expand_as(batch.params), shown, resamples, jump)
+    params = rows[..., None].expand_as(batch.params)
+    return Conditioning(batch, rows, kind_mask, params, method, *_REPEATS[method])
 
 
 def decode_completions(

@@ -1,7 +1,7 @@
 """Trajectories: intermediate states of the sampler, and pictures of them as animated SVG, GIF and a strip.
 
 All pictures are rendered from the same frames: every kind that a primitive may be, with opacity by probability, in the
-view and the colors of the final sketch. They show the model's output before repair. With the `closing` sampler, states
+view and the colors of the final sketch. They show the model's output before repair. With the `restart` sampler, states
 from before a restart are not shown.
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.functional import one_hot
 
-from sketchdnn.diffusion.walk import Progress
+from sketchdnn.diffusion.sampling import Progress
 from sketchdnn.geometry import Kind, Line, Sketch
 from sketchdnn.io import atomic_write
 from sketchdnn.render import PALETTE, Frame, Stroke, Style, frame, raster, vector
@@ -80,7 +80,7 @@ class TrajectoryRecorder:
         if progress.number not in steps and progress.s != 0:
             return
         batch = progress.batch[: len(samples)].to("cpu")
-        active = [True] * len(samples) if progress.walking is None else progress.walking.tolist()
+        active = [True] * len(samples) if progress.active is None else progress.active.tolist()
         for row, sample in enumerate(samples):
             if not active[row]:
                 continue
