@@ -114,7 +114,14 @@ def constrain(
                 yield done.sketch
 
         result = convert(
-            source, out, format=format, units=units, reading=reading, on_item=count, on_file=begin, change=change
+            source,
+            out,
+            format=format,
+            units=units,
+            read_options=reading,
+            on_item=count,
+            on_file=begin,
+            transform=change,
         )
     report(result, console)
     findings.show(console)
