@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from sketchdnn.diffusion.walk import Progress
 from support.generation import draw
 from support.random_batches import clean_batch, random_prediction
 from support.small_systems import small_system
 
-from sketchdnn.diffusion.walk import Progress
 from sketchdnn.generation.engine import SampleId
 from sketchdnn.generation.trajectory import TrajectoryRecorder, decoded_primitives, superposed_primitives
 from sketchdnn.geometry import Kind, Sketch, normalize

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from support.generation import draw
 from sketchdnn.systems.closing import closing
+from support.generation import draw
 from support.random_batches import clean_batch, random_prediction
 from support.small_systems import small_system
 from torch import Tensor
