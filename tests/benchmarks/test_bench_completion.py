@@ -21,7 +21,7 @@ from sketchdnn.data import PRESETS, prepare
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimate import share_estimate
-from sketchdnn.generation.walks import Finished
+from sketchdnn.generation.inpainting import CompletedPart
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.systems import System, load_preset, save_pretrained
 
@@ -61,9 +61,9 @@ def test_half_of_each_sketch_is_hidden(corpus: Path) -> None:
 
 def test_scores_say_what_the_best_does() -> None:
     case = Case(Sketch(SIDES[:2]), SIDES[2:])
-    right = Finished(Sketch(SIDES), 2, 0.0)
-    wrong = Finished(Sketch((*SIDES[:2], Line((0, 0), (0.5, 0.5)))), 1, 0.0)
-    moved = Finished(Sketch((replace(SIDES[0], start=(0, 0)), *SIDES[1:])), 2, 0.5)
+    right = CompletedPart(Sketch(SIDES), 2, 0.0)
+    wrong = CompletedPart(Sketch((*SIDES[:2], Line((0, 0), (0.5, 0.5)))), 1, 0.0)
+    moved = CompletedPart(Sketch((replace(SIDES[0], start=(0, 0)), *SIDES[1:])), 2, 0.5)
     score = judged("conditional", "known", [case, case], [[wrong, right], [wrong, moved]])
     assert score.closes.value == 0.5
     assert score.closes_once.value == 0
@@ -102,7 +102,7 @@ def test_all_four_are_measured_and_kept(corpus: Path, system: System, tmp_path: 
 
 def test_the_figure_shows_what_was_given_added_and_hidden() -> None:
     case = Case(Sketch(SIDES[:2]), SIDES[2:])
-    score = judged("conditional", "known", [case], [[Finished(Sketch((*SIDES[:2], Circle((0, 0), 0.5))), 1, 0.0)]])
+    score = judged("conditional", "known", [case], [[CompletedPart(Sketch((*SIDES[:2], Circle((0, 0), 0.5))), 1, 0.0)]])
     some = share_estimate(1, 2)
     picture = np.asarray(
         completion_figure(CompletionBench((case,), 1, "ancestral", 5, 1.0, some, some, (score,))), np.int64
