@@ -15,7 +15,7 @@ from rich.table import Table
 
 from sketchdnn.constraints import REPAIR_TOLERANCE, Repaired, repair, repair_all
 from sketchdnn.evaluation.estimate import Estimate, share_estimate
-from sketchdnn.generation.repairs import cores
+from sketchdnn.generation.repair import available_cores
 from sketchdnn.geometry import Arc, Line, Point, Primitive, Sketch, Vec, bounds, profile
 from sketchdnn.geometry.intersections import distance_to_curve
 
@@ -152,7 +152,7 @@ def measure_repair(
         kinds = [str(action.kind) for action in done.actions]
         actions.update(kinds)
         sketches_with.update(set(kinds))
-    workers = cores() if many > _FEW else 1
+    workers = available_cores() if many > _FEW else 1
     start, busy = time.perf_counter(), _busy()
     for number, _ in enumerate(repair_all(islice(cycle(sketches), many), workers=workers)):
         on_stage(f"repairing on all cores: {number:,} of {many:,}")

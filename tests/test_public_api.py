@@ -47,7 +47,8 @@ PUBLIC = {
         Estimate Evaluation FAST Protocol Request Run Settings compare_systems evaluate load_report
     """,
     "sketchdnn.generation": """
-        Completion Conditions Drawing SketchDNN complete draw draw_like write_sketches
+        CompleteRequest Conditions GenerateRequest GeneratedSketch OutputOptions OutputSummary SketchDNN complete stream
+        write_sketches
     """,
 }
 
