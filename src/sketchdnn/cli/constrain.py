@@ -15,7 +15,7 @@ import typer
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import ReadItem, convert
 from sketchdnn.geometry import MM_PER_UNIT, Sketch, bounds
-from sketchdnn.geometry.quantities import length
+from sketchdnn.geometry.quantities import parse_length
 
 from .constrain_report import ConstrainReport
 from .convert import report
@@ -199,6 +199,6 @@ def _parse_tolerance(text: str | None) -> Tolerance:
         if 0 < share <= _MAX_SHARE:
             return Tolerance(share=share)
     elif value[-1:].isalpha():
-        number, unit = length(text, "--tolerance")
+        number, unit = parse_length(text, "--tolerance")
         return Tolerance(mm=number * MM_PER_UNIT[unit])
     raise SketchError(f"{example}, not '{text}'")

@@ -87,9 +87,7 @@ class ConstrainReport:
         if self.actions:
             rows.append(("repaired", ", ".join(f"{count:,} × {kind}" for kind, count in self.actions.most_common())))
         if self.lost:
-            rows.append(
-                ("left out", f"{self.lost:,} constraints of the files: they conflict with others or moved")
-            )
+            rows.append(("left out", f"{self.lost:,} constraints of the files: they conflict with others or moved"))
         rows += [("skipped", line) for line in self.skipped.lines(max_lines=_MAX_LINES)]
         rows += [("warning", line) for line in self.warnings.lines(max_lines=_MAX_LINES)]
         return rows

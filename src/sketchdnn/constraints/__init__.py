@@ -2,7 +2,7 @@
 
 from .equation_set import Freedom
 from .infer import TOLERANCE, infer
-from .repair import REPAIR_TOLERANCE, Action, ActionKind, RepairResult, repair, repair_all
+from .repair import REPAIR_TOLERANCE, Action, ActionKind, RepairedSketch, repair, repair_all
 from .solve import Solution, solve
 
 __all__ = [
@@ -11,7 +11,7 @@ __all__ = [
     "Action",
     "ActionKind",
     "Freedom",
-    "RepairResult",
+    "RepairedSketch",
     "Solution",
     "infer",
     "repair",

@@ -20,7 +20,7 @@ from sketchdnn.geometry import Constraint, ConstraintType, Part, Ref, Sketch
 
 from .equation_set import MAX_BLOCK, Freedom, components, equation_set
 from .infer import TOLERANCE, infer, infer_level, is_large, renumber, skipped_message
-from .repair import REPAIR_TOLERANCE, Action, RepairResult, repair
+from .repair import REPAIR_TOLERANCE, Action, RepairedSketch, repair
 from .solve import Solution, solve
 from .variables import variables_of
 from .well_constrained import drop_redundant, find_conflicts, missing_dimensions
@@ -155,7 +155,7 @@ def _join_sentences(*sentences: str | None) -> str | None:
     return "; ".join(dict.fromkeys(sentence for sentence in sentences if sentence)) or None
 
 
-def _lost(sketch: Sketch, repaired: RepairResult) -> tuple[Constraint, ...]:
+def _lost(sketch: Sketch, repaired: RepairedSketch) -> tuple[Constraint, ...]:
     """The constraints that a repair lost. Those of merged primitives are left out: their ends are others."""
     number = {i: k for k, sources in enumerate(repaired.sources) for i in sources}
     merged = {i for sources in repaired.sources if len(sources) > 1 for i in sources}

@@ -7,7 +7,7 @@ sketches on several cores.
 """
 
 from .batch import repair_all
-from .pipeline import REPAIR_TOLERANCE, RepairResult, repair
+from .pipeline import REPAIR_TOLERANCE, RepairedSketch, repair
 from .quality import Action, ActionKind
 
-__all__ = ["REPAIR_TOLERANCE", "Action", "ActionKind", "RepairResult", "repair", "repair_all"]
+__all__ = ["REPAIR_TOLERANCE", "Action", "ActionKind", "RepairedSketch", "repair", "repair_all"]

@@ -18,7 +18,7 @@ from typing import TypeVar
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
 
-from .pipeline import REPAIR_TOLERANCE, RepairResult, repair
+from .pipeline import REPAIR_TOLERANCE, RepairedSketch, repair
 
 R = TypeVar("R")
 # Sketches in a chunk, and chunks that wait for each process.
@@ -35,7 +35,7 @@ def repair_all(
     keep: Collection[int] = (),
     workers: int | None = None,
     close: bool = True,
-) -> Iterator[RepairResult]:
+) -> Iterator[RepairedSketch]:
     """Repair a stream of sketches, in order.
 
     Args:

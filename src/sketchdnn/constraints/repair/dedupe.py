@@ -22,7 +22,7 @@ from sketchdnn.geometry import (
     bounds,
     overlaps,
 )
-from sketchdnn.geometry.overlaps import exact_copies
+from sketchdnn.geometry.intersections import find_duplicates
 
 from .quality import Action, ActionKind
 
@@ -110,7 +110,7 @@ class _Merger:
         """Drop all but one of exactly equal primitives, but none of those to keep."""
         keep = self.keep
         kept_first = sorted(self.primitives.items(), key=lambda item: (item[0] not in keep, item[0]))
-        for copy in exact_copies(kept_first)[0]:
+        for copy in find_duplicates(kept_first)[0]:
             stays, goes = sorted((copy.first, copy.second), key=lambda i: (i not in keep, i))
             if goes not in keep:
                 self._absorb(stays, goes)

@@ -54,7 +54,7 @@ _ERRORS = (SketchError, np.linalg.LinAlgError)
 
 
 @dataclass(frozen=True, slots=True)
-class RepairResult:
+class RepairedSketch:
     """A repaired sketch with the constraints that hold in it exactly.
 
     Attributes:
@@ -79,7 +79,7 @@ class RepairResult:
 
 def repair(
     sketch: Sketch, tolerance: float = REPAIR_TOLERANCE, *, keep: Collection[int] = (), close: bool = True
-) -> RepairResult:
+) -> RepairedSketch:
     """Repair a sketch.
 
     Args:
@@ -208,7 +208,7 @@ class _Repair:
     close: bool
     budget: Budget
 
-    def run(self, start: _State) -> RepairResult:
+    def run(self, start: _State) -> RepairedSketch:
         """Repair a sketch of some extent."""
         sketch = start.sketch
         if num_parameters(sketch.primitives) > MAX_PARAMETERS:
@@ -216,7 +216,7 @@ class _Repair:
             return replace(self, tolerance=local)._run(start)
         return self._run(start)
 
-    def _run(self, start: _State) -> RepairResult:
+    def _run(self, start: _State) -> RepairedSketch:
         sketch, budget = start.sketch, self.budget
         end = self._best_end(start)
         if end is None and not budget.is_spent and sketch.constraints:
@@ -453,7 +453,7 @@ def _displacement(sketch: Sketch, state: _State) -> float:
     return max(moves, default=0.0) / bounds(sketch).size
 
 
-def _result(state: _State, sketch: Sketch, warning: str | None) -> RepairResult:
+def _result(state: _State, sketch: Sketch, warning: str | None) -> RepairedSketch:
     dof, freedom = state.dof, state.freedom
     if not freedom:
         try:
@@ -462,4 +462,4 @@ def _result(state: _State, sketch: Sketch, warning: str | None) -> RepairResult:
         except _ERRORS:
             pass
     moved = _displacement(sketch, state) if len(sketch) and bounds(sketch).size > 0 else 0.0
-    return RepairResult(state.sketch, state.actions, state.sources, dof, freedom, moved, warning, state.num_own)
+    return RepairedSketch(state.sketch, state.actions, state.sources, dof, freedom, moved, warning, state.num_own)

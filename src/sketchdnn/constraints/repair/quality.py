@@ -30,8 +30,13 @@ from sketchdnn.geometry import (
     profile,
 )
 from sketchdnn.geometry.constraints import LENGTHS
-from sketchdnn.geometry.intersect import distance, ends, meet, middle
-from sketchdnn.geometry.overlaps import compare
+from sketchdnn.geometry.intersections import (
+    distance_to_curve,
+    endpoints,
+    find_overlap,
+    meeting_points,
+    midpoint,
+)
 
 _T = ConstraintType
 # Differences below this share of the size are rounding.
@@ -171,8 +176,8 @@ def displacement(before: Sequence[Primitive], after: Primitive) -> float:
         return largest_move(before[0], after)
     if isinstance(after, Point):
         return max((math.dist(p.at, after.at) for p in before if isinstance(p, Point)), default=0.0)
-    places = [place for p in before if not isinstance(p, Point) for place in (*ends(p), middle(p))]
-    return max((distance(after, place) for place in places), default=0.0)
+    places = [place for p in before if not isinstance(p, Point) for place in (*endpoints(p), midpoint(p))]
+    return max((distance_to_curve(after, place) for place in places), default=0.0)
 
 
 def largest_move(a: Primitive, b: Primitive) -> float:
@@ -269,7 +274,7 @@ def _links(primitives: Sequence[Primitive], shape: Profile, tolerance: float) ->
             continue
         line = Line(a.at, b.at)
         others = [*curves, *(link for link, _, _ in links)]
-        if any(compare(0, line, 1, curve, EXACT) or meet(line, curve, EXACT) for curve in others):
+        if any(find_overlap(0, line, 1, curve, EXACT) or meeting_points(line, curve, EXACT) for curve in others):
             continue
         used |= {a.ref, b.ref}
         links.append((line, a.ref, b.ref))
@@ -283,7 +288,9 @@ def _open_ends(number: int, chain: Chain, primitives: Sequence[Primitive]) -> li
     end = _OpenEnd(chain.end, Ref(last.primitive, Part.END if last.forward else Part.START), number)
     curves = [(i, p) for i, p in enumerate(primitives) if not isinstance(p, Point) and not p.construction]
     return [
-        e for e in (start, end) if not any(i != e.ref.primitive and distance(p, e.at) <= 10 * EXACT for i, p in curves)
+        e
+        for e in (start, end)
+        if not any(i != e.ref.primitive and distance_to_curve(p, e.at) <= 10 * EXACT for i, p in curves)
     ]
 
 
