@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sketchdnn.formats.sketchgraphs.constraints import SUBNODE
 from sketchdnn.formats.sketchgraphs.container import open_sequences
-from sketchdnn.formats.sketchgraphs.ops import STRUCTURE, EntityType, Op, PickleError, load_ops
+from sketchdnn.formats.sketchgraphs.pickles import STRUCTURE, EntityType, Op, PickleError, load_ops
 
 from .reference import MAX_CONSTRAINTS, MAX_ENTITIES, MIN_ENTITIES, WIDTH, Matrix, in_box, quantized
 

@@ -34,8 +34,8 @@ from sketchdnn.formats.freecad import notes
 from sketchdnn.formats.freecad.relation import At, Code, Relation
 from sketchdnn.formats.sketchgraphs.constraints import quantity
 from sketchdnn.formats.sketchgraphs.container import LIST_MAGIC, LIST_VERSION, open_sequences
-from sketchdnn.formats.sketchgraphs.pickling import dump_ops
-from sketchdnn.formats.sketchgraphs.sketches import ops_of
+from sketchdnn.formats.sketchgraphs.pickles import dump_ops
+from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
 from sketchdnn.geometry import Line, Sketch
 
 LINE = Sketch((Line((0.0, 0.0), (1.0, 0.0)),), units="m")
@@ -64,7 +64,7 @@ def within(seconds: float) -> Iterator[None]:
 
 def test_no_frame_is_unpacked_twice(tmp_path: Path) -> None:
     """Offsets that go back and forth, from any start on: as `prepare` reads a part of a file."""
-    frame = lz4.frame.compress(dump_ops(ops_of(LINE)))
+    frame = lz4.frame.compress(dump_ops(sketch_to_ops(LINE)))
     offsets = [0, len(frame)] * 50
     data = struct.pack("<3q", LIST_MAGIC, LIST_VERSION, len(offsets) - 1) + struct.pack(f"<{len(offsets)}q", *offsets)
     np.save(tmp_path / "a.npy", np.frombuffer(data + frame, np.int8))
@@ -151,7 +151,7 @@ def test_constraints_are_recalled_in_linear_time() -> None:
         relations = [Relation(Code.DISTANCE, (At(0), At(1)), value(i)) for i in range(5_000)]
         head = '{"primitives": "LL", "extra": {}}'
         constraint = '{"type": "distance", "refs": [[0, "whole"], [1, "whole"]], "value": 1}'
-        items = [notes.dumps(notes._to_list(r)) for r in reversed(relations)]
+        items = [notes.dump_json(notes._to_list(r)) for r in reversed(relations)]
         alone = [f'{{"constraint": {constraint}, "relations": [{item}]}}' for item in items]
         too_many = f'{{"constraint": {constraint}, "relations": [{",".join([*items, items[0]])}]}}'
         with within(10):
