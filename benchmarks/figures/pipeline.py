@@ -24,19 +24,8 @@ from sketchdnn.generation.generate import STEPS
 from sketchdnn.generation.trajectory import STRIP_FRACTIONS, nearest_indices, primitive_rows, superposed_primitives
 from sketchdnn.geometry import Sketch
 from sketchdnn.render import PALETTE, Style
-from sketchdnn.render.figures import (
-    GRAY,
-    INK,
-    Panel,
-    draw_frame,
-    draw_sketch,
-    draw_stroke,
-    fitted,
-    save_figure,
-    sheet,
-    window,
-)
-from sketchdnn.render.superposed import superposed_strokes
+from sketchdnn.render.figures import GRAY, INK, Panel, draw_border, draw_sketch, draw_stroke, panel_of_sketch, panel_of_square, save_figure, sheet
+from sketchdnn.render.style import superposed_strokes
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
@@ -125,11 +114,11 @@ def write_pipeline(folder: Path, walk: Denoising) -> list[Path]:
             for column, glimpse in enumerate(walk.glimpses):
                 x = MARGIN + column * pitch + SIDE / 2
                 for batch, y in ((glimpse.noisy, top - SIDE / 2), (glimpse.predicted, top - pitch - SIDE / 2)):
-                    _draw_superposed(axes, batch[number : number + 1], window(x, y, SIDE, HALF), walk.arc_scalar)
+                    _draw_superposed(axes, batch[number : number + 1], panel_of_square(x, y, SIDE, HALF), walk.arc_scalar)
             middle = top - pitch + GAP / 2
             _arrow(axes, right - large - BETWEEN - GAP + 3, right - large - 3, middle)
-            panel = fitted(sketch, right - large / 2, middle, large)
-            draw_frame(axes, panel, color=GRAY)
+            panel = panel_of_sketch(sketch, right - large / 2, middle, large)
+            draw_border(axes, panel, color=GRAY)
             colors = tuple(PALETTE[row % len(PALETTE)] for row in walk.rows[number]) or PALETTE
             draw_sketch(axes, sketch, panel, replace(Style().sized(large), palette=colors))
         return save_figure(figure, folder, "pipeline")
@@ -137,7 +126,7 @@ def write_pipeline(folder: Path, walk: Denoising) -> list[Path]:
 
 def _draw_superposed(axes: Any, rows: SketchBatch, panel: Panel, arc_scalar: layout.ArcScalar) -> None:
     """Colors follow the row, so that a primitive can be followed from panel to panel."""
-    border = draw_frame(axes, panel)
+    border = draw_border(axes, panel)
     for stroke in superposed_strokes(superposed_primitives(rows, arc_scalar), panel.view, Style().sized(panel.side)):
         draw_stroke(axes, stroke, panel, clip=border)
 

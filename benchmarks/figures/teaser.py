@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
-from sketchdnn.render.figures import draw_sketch, fitted, save_figure, sheet
+from sketchdnn.render.figures import draw_sketch, panel_of_sketch, save_figure, sheet
 
 SIDE, GAP = 92.0, 8.0
 
@@ -23,5 +23,5 @@ def write_teaser(folder: Path, sketches: Sequence[Sketch], *, columns: int = 8) 
     with sheet(columns * pitch, rows * pitch) as (figure, axes):
         for index, sketch in enumerate(sketches):
             row, column = divmod(index, columns)
-            draw_sketch(axes, sketch, fitted(sketch, (column + 0.5) * pitch, (rows - row - 0.5) * pitch, SIDE))
+            draw_sketch(axes, sketch, panel_of_sketch(sketch, (column + 0.5) * pitch, (rows - row - 0.5) * pitch, SIDE))
         return save_figure(figure, folder, "teaser")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
-from sketchdnn.render.notes import Notes, without_sign
+from sketchdnn.render.annotations import ConstraintStatus, count_without_symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def annotate(sketch: Sketch) -> AnnotatedSketch:
     solution = solve(sketch)
     redundant = {id(c) for c in (*solution.redundant, *solution.conflicting)}
     faults = frozenset(i for i, c in enumerate(sketch.constraints) if id(c) in redundant)
-    notes = Notes(tuple(solution.freedom), faults, solution.dof)
+    notes = ConstraintStatus(tuple(solution.freedom), faults, solution.dof)
     return AnnotatedSketch(sketch, notes, inferred, len(solution.unread) + len(solution.skipped), warning)
 
 
@@ -52,7 +52,7 @@ def summary_lines(sketches: Sequence[AnnotatedSketch]) -> Iterator[str]:
     if inferred := sum(item.inferred for item in sketches):
         owner = "the file has none" if len(sketches) == 1 else f"{inferred:,} sketches have none"
         yield f"the constraints shown are inferred: {owner}"
-    if hidden := sum(without_sign(item.sketch) for item in sketches):
+    if hidden := sum(count_without_symbol(item.sketch) for item in sketches):
         yield f"not drawn: {hidden:,} constraint{'s' * (hidden != 1)} of kinds that have no sign"
     if ignored := sum(item.ignored for item in sketches):
         yield f"freedom does not count {ignored:,} constraint{'s' * (ignored != 1)} that the solver does not support"

@@ -18,7 +18,7 @@ from sketchdnn.formats.archives import Member, check_no_overwrite, folder_member
 from sketchdnn.formats.format import ReasonCounts
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write, remove_abandoned
-from sketchdnn.render.notes import Notes
+from sketchdnn.render.annotations import ConstraintStatus
 
 from .annotations import annotate, summary_lines
 from .reading import FLATTEN, AssumeUnits, Flatten, read_options, report_reading
@@ -159,7 +159,7 @@ def _sketches(count: int) -> str:
 
 
 def _picture(
-    named: list[Named], kind: str, which: str, columns: int | None, size: int | None, notes: list[Notes] | None
+    named: list[Named], kind: str, which: str, columns: int | None, size: int | None, notes: list[ConstraintStatus] | None
 ) -> bytes:
     """One sketch alone, or a gallery of many; with notes, their constraints."""
     from sketchdnn.render import gallery_html, gallery_png, gallery_svg, png, svg

@@ -11,7 +11,7 @@ import numpy as np
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
-from sketchdnn.render.figures import INK, draw_sketch, fitted, rule, save_figure, sheet
+from sketchdnn.render.figures import INK, draw_rule, draw_sketch, panel_of_sketch, save_figure, sheet
 
 SIDE, GAP, MARGIN, BETWEEN = 66.0, 8.0, 22.0, 12.0
 
@@ -48,13 +48,13 @@ def write_comparison(folder: Path, sources: Sequence[Source], *, columns: int = 
     with sheet(width, top) as (figure, axes):
         for number, (source, height) in enumerate(zip(sources, heights, strict=True)):
             if number:
-                rule(axes, 0, width, top + BETWEEN / 2)
+                draw_rule(axes, 0, width, top + BETWEEN / 2)
             name = {"rotation": 90, "ha": "center", "va": "center", "fontsize": 9, "fontweight": "bold", "color": INK}
             # A file's name may hold dollars, which are no formula.
             axes.text(MARGIN / 2 - 2, top - height / 2, source.name, parse_math=False, **name)
             for index, sketch in enumerate(source.sketches):
                 row, column = divmod(index, columns)
                 x, y = MARGIN + (column + 0.5) * pitch, top - (row + 0.5) * pitch
-                draw_sketch(axes, sketch, fitted(sketch, x, y, SIDE))
+                draw_sketch(axes, sketch, panel_of_sketch(sketch, x, y, SIDE))
             top -= height + BETWEEN
         return save_figure(figure, folder, "comparison")
