@@ -23,7 +23,9 @@ def add(bench: typer.Typer) -> None:
     bench.command(epilog="Example: python -m benchmarks failures --device cuda --out docs/results/failures.md")(
         failures
     )
-    bench.command(epilog="Example: python -m benchmarks levels --data prepared --out docs/results/levels.md")(levels)
+    bench.command(
+        epilog="Example: python -m benchmarks noise-levels --data prepared --out docs/results/noise_levels.md"
+    )(noise_levels)
 
 
 def completion(
@@ -116,7 +118,7 @@ def failures(
         write_page(out, bench.markdown(command))
 
 
-def levels(
+def noise_levels(
     data: Annotated[
         Path, typer.Option(help="A corpus that `sketchdnn prepare` made.", show_default=False, readable=False)
     ],
@@ -140,7 +142,9 @@ def levels(
         bench = score_levels(system, data, count=count, steps=steps, on_stage=on_stage)
     Console().print(bench.table())
     if out is not None:
-        command = f"python -m benchmarks levels --data {data.name} --count {count} --steps {steps} --device {device}"
+        command = (
+            f"python -m benchmarks noise-levels --data {data.name} --count {count} --steps {steps} --device {device}"
+        )
         write_page(out, bench.markdown(command + of_model(model)))
 
 

@@ -60,7 +60,7 @@ def write_simplex(folder: Path, rows: tuple[Clouds, ...]) -> list[Path]:
                 panel.set_title(f"t = {step}", fontsize=8.5, fontweight="normal", loc="center", pad=2)
                 panel.text(0.5, -0.1, f"{kept:.0%} kept", ha="center", va="top", fontsize=7.5, color=GRAY)
             row[0].text(-0.16, 0.45, clouds.name, rotation=90, ha="right", va="center", fontsize=9, fontweight="bold")
-        return save_figure(figure, folder, "gs")
+        return save_figure(figure, folder, "simplex")
 
 
 def _triangle(panel: Any, samples: Float[Tensor, "sample 3"]) -> None:
