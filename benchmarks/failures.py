@@ -30,7 +30,7 @@ from sketchdnn.evaluation.shapes import MIRROR_TOLERANCE, symmetric
 from sketchdnn.generation.engine import device_of, fast_inference
 from sketchdnn.generation.repair import repair_sketches
 from sketchdnn.geometry import Kind, overlaps
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, SketchBatch, decode_compact, encode_table, from_flat
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.symmetric import symmetric_keys
@@ -163,7 +163,7 @@ def count_failures(
         sketches = [one.sketch for one in decode(batch, system.rows.arc_scalar) if len(one.sketch)]
         if not sketches:
             raise SketchError(f"{name}: nothing but empty sketches was drawn; use more steps or another model")
-        rows = encode_table(to_table(sketches))
+        rows = encode_table(sketches_to_table(sketches))
         sets.append(failures(name, normalized_split(rows, already=False), len(batch)))
         if name == OURS:
             on_stage(f"repairing: {name}")

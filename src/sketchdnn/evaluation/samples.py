@@ -16,7 +16,7 @@ from sketchdnn.errors import FormatError, GeometryError, SketchError, display_pa
 from sketchdnn.formats import Note, Skipped, scan
 from sketchdnn.generation import GenerateRequest, stream
 from sketchdnn.geometry import Sketch, normalize
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact, encode_table
 from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.layout import MAX_PRIMITIVES
@@ -145,7 +145,7 @@ def normalized(sketches: Sequence[Sketch]) -> tuple[list[Sketch], Compact, Count
 
 def _rows(sketches: Sequence[Sketch]) -> Compact:
     most = max((len(sketch) for sketch in sketches), default=0)
-    return encode_table(to_table(sketches), max_primitives=max(MAX_PRIMITIVES, most))
+    return encode_table(sketches_to_table(sketches), max_primitives=max(MAX_PRIMITIVES, most))
 
 
 def _collapsed_rows(compact: Compact) -> np.ndarray[Any, np.dtype[np.bool_]]:
