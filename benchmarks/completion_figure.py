@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sketchdnn.geometry import Primitive, Sketch
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.render import Style
 from sketchdnn.render.gallery import BORDER_COLOR
 from sketchdnn.render.raster import picture, write
@@ -54,7 +54,7 @@ def completion_figure(bench: CompletionBench) -> Image:
 
 def write_figure(bench: CompletionBench, path: Path) -> None:
     """The figure as a PNG, whole or not at all."""
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         completion_figure(bench).save(temporary, format="png", optimize=True)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sketchdnn.errors import FormatError
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact
 from sketchdnn.systems import System
 
@@ -34,7 +34,7 @@ def kept_draws(
         except (OSError, SafetensorError) as error:
             raise FormatError(path, f"cannot be read ({error})") from error
     drawn = draw()
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         save_file({name: tensor.contiguous() for name, tensor in drawn.items()}, temporary, metadata=dict(facts))
     return drawn
 

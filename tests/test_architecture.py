@@ -15,7 +15,19 @@ SOURCE = Path(sketchdnn.__file__).parent
 REPOSITORY = SOURCE.parent.parent
 TESTS = Path(__file__).parent
 # What a command that needs none of it must not wait for.
-HEAVY = {"torch", "ezdxf", "matplotlib", "scipy", "h5py", "lz4", "pyarrow", "PIL", "pandas", "huggingface_hub"}
+HEAVY = {
+    "torch",
+    "ezdxf",
+    "matplotlib",
+    "scipy",
+    "h5py",
+    "lz4",
+    "pyarrow",
+    "PIL",
+    "pandas",
+    "huggingface_hub",
+    "jinja2",
+}
 JUNK_DRAWERS = {"utils", "util", "common", "helpers", "misc", "shared", "base", "config_global"}
 
 MODULES = sorted(SOURCE.rglob("*.py"))

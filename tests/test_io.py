@@ -16,16 +16,16 @@ import sketchdnn.io as io_module
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import convert, read, write
 from sketchdnn.geometry import Line, Sketch
-from sketchdnn.io import clear_abandoned, one_run, replacing, temporary_folder
+from sketchdnn.io import atomic_write, exclusive_run, remove_abandoned, temporary_folder
 
 SKETCH = Sketch((Line((0, 0), (80, 0)),), units="mm")
 WRITER = """
 import sys, time
 from pathlib import Path
-from sketchdnn.io import replacing, temporary_folder
-from sketchdnn.io import one_run
+from sketchdnn.io import atomic_write, temporary_folder
+from sketchdnn.io import exclusive_run
 folder = Path(sys.argv[1])
-with one_run(folder / "run"), replacing(folder / "part.json") as file, temporary_folder(folder) as aside:
+with exclusive_run(folder / "run"), atomic_write(folder / "part.json") as file, temporary_folder(folder) as aside:
     file.write_text("half")
     (aside / "some").write_text("half")
     print("ready", flush=True)
@@ -51,18 +51,18 @@ def hidden(folder: Path) -> list[Path]:
 
 def test_only_what_a_killed_process_left_is_cleared(tmp_path: Path, writer: subprocess.Popen[str]) -> None:
     (tmp_path / ".sketchdnn-notes").write_text("mine")
-    clear_abandoned(tmp_path)
+    remove_abandoned(tmp_path)
     assert len(hidden(tmp_path)) == 4  # file, folder and lock of the other process, and the user's
     with (
         pytest.raises(FormatError, match=f"run: is in use by another run .process {writer.pid}.; wait"),
-        one_run(tmp_path / "run"),
+        exclusive_run(tmp_path / "run"),
     ):
         pass
     writer.send_signal(signal.SIGKILL)
     writer.wait()
     write(SKETCH, tmp_path / "source.json")
     convert(tmp_path / "source.json", tmp_path / "part.dxf")  # as the next command does
-    with one_run(tmp_path / "run"):
+    with exclusive_run(tmp_path / "run"):
         pass
     assert hidden(tmp_path) == [tmp_path / ".sketchdnn-notes"]
 
@@ -71,7 +71,7 @@ def test_new_files_obey_the_umask(tmp_path: Path) -> None:
     for umask, mode in ((0o022, 0o644), (0o077, 0o600), (0o007, 0o660)):
         before = os.umask(umask)
         try:
-            with replacing(tmp_path / "part.json") as temporary:
+            with atomic_write(tmp_path / "part.json") as temporary:
                 assert stat.S_IMODE(temporary.stat().st_mode) == mode  # from the beginning
             with temporary_folder(tmp_path) as folder:
                 assert stat.S_IMODE(folder.stat().st_mode) == 0o777 & ~umask
@@ -86,7 +86,7 @@ def test_temporary_files_are_never_written_through_a_link(tmp_path: Path, monkey
     (tmp_path / f".sketchdnn-{'0' * 16}.json").symlink_to(tmp_path / "mine.txt")
     with pytest.raises(FormatError, match="File exists"):
         write(SKETCH, tmp_path / "part.json")
-    clear_abandoned(tmp_path)
+    remove_abandoned(tmp_path)
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
@@ -112,9 +112,9 @@ def test_a_result_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monkeyp
 
 
 def test_a_folder_made_for_nothing_goes(tmp_path: Path) -> None:
-    with one_run(tmp_path / "new" / "run"):
+    with exclusive_run(tmp_path / "new" / "run"):
         assert (tmp_path / "new" / "run").is_dir()
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(FormatError, match="file: cannot be written to as a folder"), one_run(tmp_path / "file"):
+    with pytest.raises(FormatError, match="file: cannot be written to as a folder"), exclusive_run(tmp_path / "file"):
         pass

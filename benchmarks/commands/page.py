@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sketchdnn.errors import SketchError, display_path
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 
 
 def check_file(file: Path | None) -> None:
@@ -21,5 +21,5 @@ def of_model(model: str) -> str:
 
 def write_page(out: Path, words: str) -> None:
     """Whole or not at all."""
-    with replacing(out) as temporary:
+    with atomic_write(out) as temporary:
         temporary.write_text(words, encoding="utf-8")

@@ -17,7 +17,7 @@ from sketchdnn.diffusion.oracles import RowTarget, entropy
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.samplers import ancestral
 from sketchdnn.diffusion.step_draws import draw_steps
-from sketchdnn.render.figure_style import BLUE, GREEN, INK, ORANGE, drawing, save, save_csv
+from sketchdnn.render.figures import BLUE, GREEN, INK, ORANGE, plot_style, save_csv, save_figure
 from sketchdnn.representation import layout
 
 SHARES = (0.55, 0.25, 0.12, 0.06, 0.02)
@@ -69,11 +69,11 @@ def measure_bias(
 
 def write_bias(folder: Path, measured: list[Measured]) -> list[Path]:
     """PNG, SVG and CSV of the comparison."""
-    with drawing() as plt:
+    with plot_style() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.1), width_ratios=(1.7, 1), constrained_layout=True)
         _draw_shares(left, measured)
         _draw_bounds(right, measured)
-        paths = save(figure, folder, "bias")
+        paths = save_figure(figure, folder, "bias")
     header = ("logits", "bound_nats", "standard_error", "labels", *(f"share_{i}" for i in range(len(SHARES))))
     rows: list[tuple[object, ...]] = [("target", f"{entropy(SHARES):.4f}", "", "", *SHARES)]
     rows += [

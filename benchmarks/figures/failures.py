@@ -25,8 +25,18 @@ from sketchdnn.evaluation.gaps import end_gaps
 from sketchdnn.evaluation.profiles import LOOSE as TOLERANCE
 from sketchdnn.geometry import Arc, Line, Point, Sketch, Vec, normalize, overlaps, profile, tessellate
 from sketchdnn.render import Style, strokes
-from sketchdnn.render.figure_style import BLUE, INK, ORANGE, save
-from sketchdnn.render.sheet import Panel, draw_sketch, draw_stroke, fitted, outline, sheet
+from sketchdnn.render.figures import (
+    BLUE,
+    INK,
+    ORANGE,
+    Panel,
+    draw_sketch,
+    draw_stroke,
+    fitted,
+    outline,
+    save_figure,
+    sheet,
+)
 from sketchdnn.representation import encode
 
 SIDE, BETWEEN, HEAD, CAPTION, BELOW = 108.0, 18.0, 30.0, 34.0, 10.0
@@ -100,7 +110,7 @@ def write_failures(folder: Path, failures: Failures) -> list[Path]:
                 _draw_case(axes, case, fitted(case.sketch, x, y, SIDE))
                 look = {"fontsize": 7, "ha": "center", "va": "top", "color": INK, "linespacing": 1.3}
                 axes.text(x, y - SIDE / 2 - 2, case.caption, **look)
-        return save(figure, folder, "failures")
+        return save_figure(figure, folder, "failures")
 
 
 def open_ends(number: int, sketch: Sketch) -> Case | None:

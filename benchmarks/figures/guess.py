@@ -17,7 +17,7 @@ from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.comparison import Source, by_lot
 from sketchdnn.evaluation.samples import normalized
 from sketchdnn.geometry import Sketch
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.representation import decode_compact
 
 CELL, COLUMNS, MIXED_COLUMNS = 240, 8, 16
@@ -87,9 +87,9 @@ def _write_sheet(
     # A little bolder than elsewhere: a sheet is looked at whole, smaller than it is.
     look: dict[str, Any] = {"columns": columns, "captions": captions, "cell": CELL, "style": Style().times(1.25)}
     paths = [path.with_suffix(".png"), path.with_suffix(".svg")]
-    with replacing(paths[0]) as temporary:
+    with atomic_write(paths[0]) as temporary:
         gallery_png(cells, **look).save(temporary, format="png", optimize=True)
-    with replacing(paths[1]) as temporary:
+    with atomic_write(paths[1]) as temporary:
         temporary.write_text(gallery_svg(cells, **look), encoding="utf-8")
     return paths
 
@@ -101,6 +101,6 @@ def _forget(answer: Path) -> None:
 
 
 def _write_answer(path: Path, question: str, lines: Sequence[str]) -> None:
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         text = [question, "Guess first: the answer is at the end of this file.", *[""] * _SPACE, *lines]
         temporary.write_text("\n".join(text) + "\n", encoding="utf-8")

@@ -23,8 +23,18 @@ from sketchdnn.generation.generate import CHUNK, STEPS
 from sketchdnn.generation.record import SHARES_OF_T, kept_rows, nearest, superposed
 from sketchdnn.geometry import Sketch
 from sketchdnn.render import PALETTE, Style
-from sketchdnn.render.figure_style import GRAY, INK, save
-from sketchdnn.render.sheet import Panel, draw_frame, draw_sketch, draw_stroke, fitted, sheet, window
+from sketchdnn.render.figures import (
+    GRAY,
+    INK,
+    Panel,
+    draw_frame,
+    draw_sketch,
+    draw_stroke,
+    fitted,
+    save_figure,
+    sheet,
+    window,
+)
 from sketchdnn.render.superposed import superposed_strokes
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
@@ -121,7 +131,7 @@ def write_pipeline(folder: Path, walk: Denoising) -> list[Path]:
             draw_frame(axes, panel, color=GRAY)
             colors = tuple(PALETTE[row % len(PALETTE)] for row in walk.rows[number]) or PALETTE
             draw_sketch(axes, sketch, panel, replace(Style().sized(large), palette=colors))
-        return save(figure, folder, "pipeline")
+        return save_figure(figure, folder, "pipeline")
 
 
 def _draw_superposed(axes: Any, rows: SketchBatch, panel: Panel, arc_scalar: layout.ArcScalar) -> None:

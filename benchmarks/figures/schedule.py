@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sketchdnn.diffusion.schedule import Level, Schedule, augment, cosine
-from sketchdnn.render.figure_style import BLUE, GRAY, ORANGE, drawing, save, save_csv
+from sketchdnn.render.figures import BLUE, GRAY, ORANGE, plot_style, save_csv, save_figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ def label_survival(
 
 def write_schedule(folder: Path, survival: Survival) -> list[Path]:
     """PNG, SVG and CSV of the figure."""
-    with drawing() as plt:
+    with plot_style() as plt:
         figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.3), sharey=True, constrained_layout=True)
         _panel(axes[0], survival.alpha_bar, survival.kept_raw, survival.asked, "Raw: ᾱ of the cosine schedule")
         _panel(axes[1], survival.b_bar, survival.kept_augmented, survival.asked, "Augmented: b̄")
         axes[0].set_ylabel("level or probability")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        paths = save(figure, folder, "schedule")
+        paths = save_figure(figure, folder, "schedule")
     header = ("t", "alpha_bar", "kept_raw", "b_bar", "kept_augmented", "asked")
     columns = (survival.alpha_bar, survival.kept_raw, survival.b_bar, survival.kept_augmented, survival.asked)
     rows: list[tuple[object, ...]] = [

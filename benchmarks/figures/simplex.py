@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sketchdnn.diffusion import labels
 from sketchdnn.diffusion.schedule import Schedule, augment, cosine
-from sketchdnn.render.figure_style import BLUE, GRAY, GREEN, ORANGE, drawing, save
+from sketchdnn.render.figures import BLUE, GRAY, GREEN, ORANGE, plot_style, save_figure
 
 # Where the three labels lie, the first at the top.
 CORNERS = torch.tensor([[0.5, math.sqrt(3) / 2], [0.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
@@ -48,7 +48,7 @@ def label_clouds(
 
 def write_simplex(folder: Path, rows: tuple[Clouds, ...]) -> list[Path]:
     """PNG and SVG: a row of triangles for each schedule, points colored by the label they would be read as."""
-    with drawing() as plt:
+    with plot_style() as plt:
         columns = len(rows[0].steps)
         figure, axes = plt.subplots(
             len(rows), columns, figsize=(1.5 * columns, 1.75 * len(rows)), squeeze=False, constrained_layout=True
@@ -60,7 +60,7 @@ def write_simplex(folder: Path, rows: tuple[Clouds, ...]) -> list[Path]:
                 panel.set_title(f"t = {step}", fontsize=8.5, fontweight="normal", loc="center", pad=2)
                 panel.text(0.5, -0.1, f"{kept:.0%} kept", ha="center", va="top", fontsize=7.5, color=GRAY)
             row[0].text(-0.16, 0.45, clouds.name, rotation=90, ha="right", va="center", fontsize=9, fontweight="bold")
-        return save(figure, folder, "gs")
+        return save_figure(figure, folder, "gs")
 
 
 def _triangle(panel: Any, samples: Float[Tensor, "sample 3"]) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
-from sketchdnn.render.figure_style import save
-from sketchdnn.render.sheet import draw_sketch, fitted, sheet
+from sketchdnn.render.figures import draw_sketch, fitted, save_figure, sheet
 
 SIDE, GAP = 92.0, 8.0
 
@@ -25,4 +24,4 @@ def write_teaser(folder: Path, sketches: Sequence[Sketch], *, columns: int = 8) 
         for index, sketch in enumerate(sketches):
             row, column = divmod(index, columns)
             draw_sketch(axes, sketch, fitted(sketch, (column + 0.5) * pitch, (rows - row - 0.5) * pitch, SIDE))
-        return save(figure, folder, "teaser")
+        return save_figure(figure, folder, "teaser")

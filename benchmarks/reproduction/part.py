@@ -23,8 +23,7 @@ from sketchdnn.evaluation.protocol import Protocol
 from sketchdnn.evaluation.report import REPORT, load_report
 from sketchdnn.evaluation.run import Run as Judge
 from sketchdnn.evaluation.wording import plain
-from sketchdnn.formats.bounded_json import load_json
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write, load_json
 from sketchdnn.systems import System, from_pretrained, save_pretrained, to_table
 from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem
 from sketchdnn.training.loop import OnReport
@@ -226,5 +225,5 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, facts: Mapping[str, Any]) -> None:
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -17,9 +17,8 @@ from sketchdnn.evaluation.protocol import data_hash
 from sketchdnn.evaluation.run import PICTURES_PER_MINUTE
 from sketchdnn.evaluation.run import Run as Judge
 from sketchdnn.evaluation.settings import Settings
-from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.generation.generate import STEPS
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write, load_json
 from sketchdnn.systems import System
 from sketchdnn.training.config import TrainConfig, config_from
 
@@ -156,7 +155,7 @@ def refuse_another(out: Path, identity: Mapping[str, Any]) -> None:
 
 def write_manifest(plan: Plan) -> None:
     """Says whose results a folder holds."""
-    with replacing(plan.request.out / MANIFEST) as temporary:
+    with atomic_write(plan.request.out / MANIFEST) as temporary:
         temporary.write_text(json.dumps(plan.identity, indent=1) + "\n", encoding="utf-8")
 
 

@@ -17,7 +17,7 @@ from sketchdnn.evaluation.run import Run as Judge
 from sketchdnn.evaluation.stages import OnStage
 from sketchdnn.formats import scan
 from sketchdnn.geometry import Sketch
-from sketchdnn.io import clear_abandoned, one_run, replacing
+from sketchdnn.io import atomic_write, exclusive_run, remove_abandoned
 from sketchdnn.systems.devices import find_device
 from sketchdnn.training.loop import OnReport
 
@@ -78,8 +78,8 @@ def reproduce(
     plan, judge = reproduction.plan, reproduction.judge
     out = plan.request.out
     written: list[Path] = []
-    with one_run(out):
-        clear_abandoned(out)
+    with exclusive_run(out):
+        remove_abandoned(out)
         write_manifest(plan)
         for part in plan.parts:
             on_part(part.named.label)
@@ -113,7 +113,7 @@ def write_all(plan: Plan, judge: Judge) -> list[Path]:
     budget, command = plan.request.budget.words, plan.request.command
     files[PAGE] = page(results, tables, budget=budget, command=command, has_figure=bool(figure))
     for name, words in files.items():
-        with replacing(out / name) as temporary:
+        with atomic_write(out / name) as temporary:
             temporary.write_text(words, encoding="utf-8")
     return [out / PAGE, *(out / name for name in files if name != PAGE), *figure]
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from sketchdnn.generation import SketchDNN
     from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
 
-    __version__: str
-
+__version__ = "0.2.0"
 __all__ = ["Arc", "Circle", "FormatError", "Line", "Point", "Sketch", "SketchDNN", "SketchError", "read", "write"]
 
 _MODULE_OF = dict.fromkeys(("Arc", "Circle", "Line", "Point", "Sketch"), "geometry") | {
@@ -31,30 +30,11 @@ _MODULE_OF = dict.fromkeys(("Arc", "Circle", "Line", "Point", "Sketch"), "geomet
 
 
 def __getattr__(name: str) -> Any:
-    """Each name is fetched when it is first used, so that importing the package costs nothing."""
-    if name == "__version__":
-        return _version()
+    """Import a public name at its first use, so that `import sketchdnn` is fast."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'sketchdnn' has no attribute '{name}'")
     return getattr(import_module(f"sketchdnn.{_MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
-
-
-def _version() -> str:
-    """The version of the installed package; of a source tree that is not installed, the one in its pyproject.toml."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("sketchdnn")
-    except PackageNotFoundError:
-        import tomllib
-        from pathlib import Path
-
-        try:
-            project = tomllib.loads(Path(__file__).parents[2].joinpath("pyproject.toml").read_text(encoding="utf-8"))
-            return str(project["project"]["version"])
-        except (OSError, ValueError, KeyError):
-            return "unknown"
+    return sorted({*globals(), *__all__})

@@ -44,7 +44,7 @@ class MissingFileError(FormatError, MissingError):
         self.filename = str(path)
 
 
-class UnfitError(FormatError):
+class UnsuitableSketchError(FormatError):
     """A sketch that a format cannot hold, such as an open profile in a file of solids; another may be fine."""
 
 

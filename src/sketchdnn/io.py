@@ -1,7 +1,7 @@
 """Write a file or a folder completely or not at all, and lock a folder for one run.
 
 An unfinished file has a temporary name that begins with `.sketchdnn-`. It is created exclusively, never through a
-symbolic link, with the permissions that the umask leaves, and it is locked while it is written. So `clear_abandoned`
+symbolic link, with the permissions that the umask leaves, and it is locked while it is written. So `remove_abandoned`
 distinguishes the files of a killed process from those that another process is writing.
 
 Locks are held on open files: the system drops them when the process ends. On a file system without locks, runs are not
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import re
 import secrets
@@ -21,6 +22,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 from sketchdnn.errors import FormatError, SketchError
 
@@ -32,7 +34,7 @@ _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
-def replacing(path: Path, *, flush: bool = True) -> Iterator[Path]:
+def atomic_write(path: Path, *, flush: bool = True) -> Iterator[Path]:
     """Yield a temporary name in the same folder; on success it becomes `path`, on any failure it is removed.
 
     The suffix is kept, since some libraries look at it. The content is on the disk before it gets its name. Without
@@ -107,11 +109,11 @@ def is_temporary(name: str) -> bool:
     return name == LOCK or name.startswith(PREFIX)
 
 
-def clear_abandoned(folder: Path | None = None) -> None:
+def remove_abandoned(folder: Path | None = None) -> None:
     """Remove the temporary files and folders that killed processes left there; what cannot be removed stays."""
     with suppress(OSError), os.scandir(folder or tempfile.gettempdir()) as found:
         for path in [Path(entry) for entry in found if _TEMPORARY.fullmatch(entry.name)]:
-            handle = take_abandoned(path)
+            handle = lock_abandoned(path)
             if handle is None:
                 continue
             shutil.rmtree(path, ignore_errors=True)  # does nothing to a file
@@ -130,7 +132,7 @@ def _made(folder: Path, mode: int) -> int:
 
 
 @contextmanager
-def one_run(folder: Path, *, name: Path | None = None) -> Iterator[None]:
+def exclusive_run(folder: Path, *, name: Path | None = None) -> Iterator[None]:
     """Hold a folder, made if need be, for this run alone; refuses one that another run holds.
 
     The lock is on a hidden file in the folder, which is removed at the end; so is a folder that was made and is empty.
@@ -156,7 +158,7 @@ def one_run(folder: Path, *, name: Path | None = None) -> Iterator[None]:
 
 
 def claim(path: Path, make: Callable[[], int]) -> int:
-    """Make a temporary file or folder and lock it: `take_abandoned` leaves it alone while the handle is open."""
+    """Make a temporary file or folder and lock it: `lock_abandoned` leaves it alone while the handle is open."""
     while True:
         try:
             handle = make()
@@ -170,7 +172,7 @@ def claim(path: Path, make: Callable[[], int]) -> int:
         os.close(handle)
 
 
-def take_abandoned(path: Path) -> int | None:
+def lock_abandoned(path: Path) -> int | None:
     """Lock a temporary file or folder whose process has ended, to be removed and closed; nothing if it has not."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
@@ -224,3 +226,23 @@ def _is_at(handle: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(handle), path.lstat())
     except OSError:
         return False
+
+
+# A description of a corpus or a model takes a few KiB; a report with all its curves, a few MiB.
+MAX_JSON_BYTES = 16 * 2**20
+
+
+def load_json(path: Path) -> object:
+    """What a file holds; raises `ValueError` for text that is not JSON, too long or too deeply nested, or holds NaN."""
+    with path.open("rb") as file:
+        data = file.read(MAX_JSON_BYTES + 1)
+    if len(data) > MAX_JSON_BYTES:
+        raise ValueError(f"it is larger than {MAX_JSON_BYTES >> 20} MiB")
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"it holds {word} where a number belongs")

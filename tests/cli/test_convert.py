@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from sketchdnn.cli.app import app
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.formats import FORMATS, Format, convert, format_of, read, registry, write
+from sketchdnn.formats import FORMATS, Format, convert, detect_format, read, registry, write
 from sketchdnn.geometry import Circle, Constraint, ConstraintType, Line, Point, Ref, Sketch
 
 PART = Sketch((Line((0.0, 0.0), (30.0, 0.0)), Circle((5.0, 5.0), 2.0)), units="mm", extra={"id": "plate-7"})
@@ -221,7 +221,7 @@ def test_real_files_convert(real_data: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "516 sketches" in result.stderr
     assert "skipped 92 × a sketch with a spline" in result.stderr
-    assert format_of(tmp_path / "hp.jsonl").name == "jsonl"
+    assert detect_format(tmp_path / "hp.jsonl").name == "jsonl"
     assert len(read(tmp_path / "hp.jsonl")) == 516
 
 

@@ -18,7 +18,7 @@ from sketchdnn.cli.app import app
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import write
 from sketchdnn.geometry import Circle, Line, Sketch
-from sketchdnn.io import one_run
+from sketchdnn.io import exclusive_run
 
 SKETCH = Sketch((Line((0, 0), (80, 0)), Circle((40, 20), 5)), units="mm")
 
@@ -103,7 +103,7 @@ def test_second_prepare_is_refused_and_the_first_can_be_stopped(tmp_path: Path) 
 )
 def test_folder_in_use_is_refused(tmp_path: Path, command: list[str]) -> None:
     both = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
-    with one_run(tmp_path / "out"):
+    with exclusive_run(tmp_path / "out"):
         result = CliRunner().invoke(app, [*command, *both, "--device", "cpu"])
     assert isinstance(result.exception, FormatError)
     assert "out: is in use by another run" in str(result.exception)

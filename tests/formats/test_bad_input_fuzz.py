@@ -26,7 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.formats import FORMATS, Reading, read, scan, write
+from sketchdnn.formats import FORMATS, ReadResult, read, scan, write
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
 PART = Sketch(
@@ -81,7 +81,7 @@ def damaged(data: bytes, changes: list[Edit]) -> bytes:
     return bytes(spoilt)
 
 
-def read_or_refuse(path: Path) -> Reading | None:
+def read_or_refuse(path: Path) -> ReadResult | None:
     try:
         return read(path)
     except FormatError as error:
@@ -242,6 +242,6 @@ def test_the_damage_is_real(tmp_path: Path) -> None:
     path.write_bytes(damaged(whole, [("cut", 0.0, 64, b"x")]))
     assert read_or_refuse(path) is None
     path.write_bytes(damaged(whole, [("set", 0.0, 1, b"{")]))
-    assert isinstance(read_or_refuse(path), Reading)
+    assert isinstance(read_or_refuse(path), ReadResult)
     with pytest.raises(SketchError):
         read(os.devnull)

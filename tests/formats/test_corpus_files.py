@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from support.strategies import assert_same, sketches
 
-from sketchdnn.formats import Skipped, format_of, read, scan, write
+from sketchdnn.formats import Skipped, detect_format, read, scan, write
 from sketchdnn.formats.records import read_record, write_record
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Point, Ref, Sketch
 
@@ -54,8 +54,8 @@ def test_a_corpus_is_known_by_its_first_record(tmp_path: Path, suffix: str) -> N
     ours, corpus = tmp_path / f"ours{suffix}", tmp_path / f"corpus{suffix}"
     write([sketch] * 3, ours)
     write([sketch] * 3, corpus, "corpus")
-    assert format_of(ours).name == "jsonl"
-    assert format_of(corpus).name == "corpus"
+    assert detect_format(ours).name == "jsonl"
+    assert detect_format(corpus).name == "corpus"
     assert read(ours).sketches == read(corpus).sketches
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats import gather
+from sketchdnn.formats import collect
 from sketchdnn.formats.dxf import FORMAT, MAX_ENTITIES
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
 
@@ -67,7 +67,7 @@ def test_drawing_without_end_mark_is_read_if_its_sections_are_closed(tmp_path: P
     FORMAT.write([SKETCH], tmp_path / "a.dxf")
     whole = (tmp_path / "a.dxf").read_bytes()
     for content, count in (((HEAD + line + "0\nENDSEC\n").encode(), 1), (whole[: whole.rindex(b"  0\nEOF")], 4)):
-        reading = gather(FORMAT.read(file(tmp_path / "b.dxf", content)))
+        reading = collect(FORMAT.read(file(tmp_path / "b.dxf", content)))
         assert [len(sketch) for sketch in reading] == [count]
         assert any("EOF" in note for note in reading.notes)
     before_entities = whole[: whole.index(b"ENTITIES")].rindex(b"ENDSEC") + len(b"ENDSEC\n")
@@ -92,7 +92,7 @@ def test_impossible_numbers_are_counted(tmp_path: Path, number: str) -> None:
         + TAIL
     )
     try:
-        reading = gather(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
+        reading = collect(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
     except FormatError:
         assert number == "abc"  # no number at all spoils the file; the others are numbers of a sort
         return
@@ -115,7 +115,7 @@ def test_impossible_numbers_are_counted(tmp_path: Path, number: str) -> None:
 )
 def test_degenerate_entities_do_not_spoil_the_rest(tmp_path: Path, text: str) -> None:
     drawing = HEAD + text + entity("LINE", x10=0, x20=0, x11=1, x21=1) + TAIL
-    reading = gather(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
+    reading = collect(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
     assert len(reading.sketches[0]) in (1, 2)
 
 
@@ -168,14 +168,14 @@ def test_a_block_that_holds_itself(tmp_path: Path) -> None:
     block.add_blockref("B", (1, 0))
     document.modelspace().add_blockref("B", (0, 0))
     document.saveas(tmp_path / "a.dxf")
-    reading = gather(FORMAT.read(tmp_path / "a.dxf"))
+    reading = collect(FORMAT.read(tmp_path / "a.dxf"))
     assert reading.skipped["INSERT more than 32 blocks deep"] == 1
 
 
 def test_slightly_broken_drawings_are_repaired(tmp_path: Path) -> None:
     """A section that is not closed: the plain reader gives up, the repairing one does not."""
     line = entity("LINE", x10=0, x20=0, x11=1, x21=1)
-    reading = gather(FORMAT.read(file(tmp_path / "a.dxf", HEAD + line + "0\nEOF\n")))
+    reading = collect(FORMAT.read(file(tmp_path / "a.dxf", HEAD + line + "0\nEOF\n")))
     assert [len(sketch) for sketch in reading] == [1]
 
 
@@ -217,7 +217,7 @@ def test_damage_is_told_in_a_sentence(
 
 def test_types_that_nobody_knows_are_counted(tmp_path: Path) -> None:
     drawing = HEAD + entity("WORMHOLE") * 2 + entity("li ne?") + entity("LINE", x10=0, x20=0, x11=1, x21=1) + TAIL
-    reading = gather(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
+    reading = collect(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
     assert [len(sketch) for sketch in reading] == [1]
     assert reading.skipped == {
         "WORMHOLE cannot be a primitive": 2,

@@ -11,7 +11,7 @@ import ezdxf
 import pytest
 from support.dxf_drawing import drawn, only, read
 
-from sketchdnn.formats import Reading, ReadOptions, scan
+from sketchdnn.formats import ReadOptions, ReadResult, scan
 from sketchdnn.formats import read as read_any
 from sketchdnn.formats.dxf import FORMAT
 from sketchdnn.geometry import Arc, Line, Sketch, profile
@@ -109,7 +109,7 @@ def test_splines_and_ellipses_close_the_outline(tmp_path: Path) -> None:
 
 def test_real_curves_are_followed_within_the_tolerance(real_data: Path) -> None:
     path = next((real_data / "dxf").glob("*_BASE.dxf"))
-    reading: Reading = read(path)
+    reading: ReadResult = read(path)
     pieces = [p for p in only(reading) if isinstance(p, Line | Arc)]
     curves = ezdxf.readfile(path).modelspace().query("SPLINE ELLIPSE")
     assert len(curves) == 175

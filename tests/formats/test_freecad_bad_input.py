@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats import gather
+from sketchdnn.formats import collect
 from sketchdnn.formats.freecad import FORMAT
 from sketchdnn.formats.freecad.file import MAX_BYTES
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
@@ -69,7 +69,7 @@ def test_sorts_of_zip_file_that_nobody_reads(tmp_path: Path, place: int, value: 
     content[entry + place : entry + place + 2] = value.to_bytes(2, "little")
     path.write_bytes(content)
     with pytest.raises(FormatError, match="zip file") as refusal:
-        gather(FORMAT.read(path))
+        collect(FORMAT.read(path))
     assert refusal.value.__cause__ is None
 
 
@@ -86,7 +86,7 @@ def test_broken_xml(tmp_path: Path, xml: str | bytes) -> None:
 
 @pytest.mark.parametrize("xml", ["<a/>", "<Document/>", "<Document><ObjectData><Object/></ObjectData></Document>"])
 def test_a_document_of_nothing(tmp_path: Path, xml: str) -> None:
-    reading = gather(FORMAT.read(zipped(tmp_path / "a.FCStd", xml)))
+    reading = collect(FORMAT.read(zipped(tmp_path / "a.FCStd", xml)))
     assert not len(reading)
     assert reading.skipped == {"a document without a sketch": 1}
 
@@ -136,7 +136,7 @@ def test_another_way_of_packing_is_refused(tmp_path: Path) -> None:
 def test_xml_nested_without_end(tmp_path: Path) -> None:
     depth = 200_000
     path = zipped(tmp_path / "a.FCStd", b"<a>" * depth + b"</a>" * depth, method=zipfile.ZIP_STORED)
-    assert not len(gather(FORMAT.read(path)))
+    assert not len(collect(FORMAT.read(path)))
 
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 def test_a_document_too_large_to_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sketchdnn.formats.freecad.file.MAX_BYTES", 2**17)
     FORMAT.write([SKETCH] * 10, tmp_path / "a.FCStd")
-    assert len(gather(FORMAT.read(tmp_path / "a.FCStd"))) == 10
+    assert len(collect(FORMAT.read(tmp_path / "a.FCStd"))) == 10
     with pytest.raises(FormatError, match="folder"):
         FORMAT.write(iter([SKETCH] * 1000), tmp_path / "b.FCStd")
     assert [path.name for path in tmp_path.iterdir()] == ["a.FCStd"]
@@ -166,7 +166,7 @@ def test_huge_sketches_are_written_in_bounded_time(tmp_path: Path) -> None:
     began = time.monotonic()
     FORMAT.write([Sketch(lines, chain)], tmp_path / "a.FCStd")
     assert time.monotonic() - began < 20
-    (back,) = gather(FORMAT.read(tmp_path / "a.FCStd"))
+    (back,) = collect(FORMAT.read(tmp_path / "a.FCStd"))
     assert back.constraints == chain
 
 
@@ -222,5 +222,5 @@ def test_impossible_attributes_only_ever_cost_what_they_belong_to(
     for element in root.iter():
         if element.tag in tags and draw.draw(st.booleans()):
             element.set(draw.draw(st.sampled_from(sorted(element.attrib))), draw.draw(NUMBERS))
-    reading = gather(FORMAT.read(zipped(folder / "b.FCStd", ET.tostring(root))))
+    reading = collect(FORMAT.read(zipped(folder / "b.FCStd", ET.tostring(root))))
     assert len(reading) + sum(reading.skipped.values()) >= 1

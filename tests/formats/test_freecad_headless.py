@@ -16,7 +16,7 @@ from support.freecad_forms import all_forms
 from support.freecad_judge import ask_freecad
 from support.strategies import assert_same, numbers
 
-from sketchdnn.formats import dxf, freecad, gather, sketchgraphs
+from sketchdnn.formats import collect, dxf, freecad, sketchgraphs
 from sketchdnn.formats.freecad.relation import Code
 from sketchdnn.formats.freecad.selection import HOLDS, say
 from sketchdnn.geometry import Constraint, ConstraintType, Kind, Point, Sketch, bounds
@@ -60,7 +60,7 @@ def findings(freecadcmd: str, folder: Path) -> Findings:
 
 def reread(path: Path) -> tuple[Sketch, ...]:
     """What FreeCAD saved."""
-    reading = gather(freecad.FORMAT.read(path))
+    reading = collect(freecad.FORMAT.read(path))
     assert not reading.skipped
     return reading.sketches
 
@@ -135,7 +135,7 @@ def test_real_documents_are_read_as_freecad_reads_them(freecadcmd: str, real_dat
     documents = ask_freecad(freecadcmd, tmp_path, files, [], solve=False)["documents"]
     compared = 0
     for path in files:
-        reading = gather(freecad.FORMAT.read(path))
+        reading = collect(freecad.FORMAT.read(path))
         for sketch, found in zip(reading, (f for f in documents[str(path)] if f["kinds"]), strict=True):
             assert sketch.extra["name"] == found["label"]
             known = [i for i, kind in enumerate(found["kinds"]) if kind in KINDS]

@@ -28,7 +28,7 @@ import numpy as np
 import pytest
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats import Skipped, gather, json_files, packed, read, scan, svg_elements
+from sketchdnn.formats import Skipped, archives, collect, json_files, read, scan, svg_elements
 from sketchdnn.formats import dxf as dxf_files
 from sketchdnn.formats.freecad import notes
 from sketchdnn.formats.freecad.relation import At, Code, Relation
@@ -68,7 +68,7 @@ def test_no_frame_is_unpacked_twice(tmp_path: Path) -> None:
     offsets = [0, len(frame)] * 50
     data = struct.pack("<3q", LIST_MAGIC, LIST_VERSION, len(offsets) - 1) + struct.pack(f"<{len(offsets)}q", *offsets)
     np.save(tmp_path / "a.npy", np.frombuffer(data + frame, np.int8))
-    assert len(gather(scan(tmp_path / "a.npy"))) == 1
+    assert len(collect(scan(tmp_path / "a.npy"))) == 1
     sequences = open_sequences(tmp_path / "a.npy")
     assert all(isinstance(found, Skipped) for found in sequences.pickles(2, len(sequences)))
 
@@ -178,7 +178,7 @@ def test_a_record_is_bounded_before_it_is_parsed(tmp_path: Path) -> None:
     line = b'{"primitives": [], "x": [' + b"[]," * 1000 + b"[]]}\n"
     with gzip.open(tmp_path / "a.jsonl.gz", "wb") as file:
         file.write(line + RECORD)
-    reading = gather(scan(tmp_path / "a.jsonl.gz"))
+    reading = collect(scan(tmp_path / "a.jsonl.gz"))
     assert len(reading) == 1
     assert reading.skipped.total() == 1
 
@@ -202,7 +202,7 @@ def test_an_xz_dictionary_is_bounded(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl.xz").write_bytes(small[:-10])
     with pytest.raises(FormatError, match="cut off"):
         read(tmp_path / "c.jsonl.xz")
-    assert packed.XZ_MEMORY > 65 * 2**20  # `xz -9`
+    assert archives.XZ_MEMORY > 65 * 2**20  # `xz -9`
 
 
 def test_a_chunk_of_hdf5_is_bounded(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_chunk_of_hdf5_is_bounded(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="packed otherwise"):
         read(stored(chunks=(40, 21), scaleoffset=0))
     for how in ({}, {"chunks": (10, 21)}, {"compression": "gzip", "shuffle": True, "fletcher32": True}):
-        assert gather(scan(stored(**how))).skipped.total() == 0
+        assert collect(scan(stored(**how))).skipped.total() == 0
 
 
 def test_tags_of_a_freecad_document_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

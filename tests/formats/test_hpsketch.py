@@ -14,7 +14,7 @@ import pytest
 from support.strategies import assert_same
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats import Skipped, format_of, gather, read
+from sketchdnn.formats import Skipped, collect, detect_format, read
 from sketchdnn.formats.hpsketch import FORMAT
 from sketchdnn.formats.records import read_record
 from sketchdnn.geometry import Arc, Circle, Line, Sketch, normalize
@@ -33,7 +33,7 @@ def model(path: Path, rows: Sequence[Sequence[int]]) -> Path:
 
 
 def sketches_of(path: Path) -> list[Sketch]:
-    reading = gather(FORMAT.read(path))
+    reading = collect(FORMAT.read(path))
     assert not reading.skipped
     return list(reading)
 
@@ -137,7 +137,7 @@ def test_all_real_files_are_read_or_refused_with_a_reason(real_data: Path, tmp_p
             target = tmp_path / member.name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(tar.extractfile(member).read())  # type: ignore[union-attr]
-            assert format_of(target) is FORMAT
+            assert detect_format(target) is FORMAT
     folder = read(tmp_path)
     assert folder.skipped == reading.skipped
     assert sorted(map(str, folder)) == sorted(map(str, reading))

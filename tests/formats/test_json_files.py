@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.strategies import assert_same, sketches
 
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.formats import Skipped, gather, read, write
+from sketchdnn.formats import Skipped, collect, read, write
 from sketchdnn.formats import json_files as module
 from sketchdnn.formats.records import read_record, write_record
 from sketchdnn.geometry import EXTERNAL, TAU, Arc, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
@@ -214,7 +214,7 @@ def test_a_line_beyond_all_bounds_is_passed_over(tmp_path: Path, monkeypatch: py
     path = tmp_path / "long.jsonl"
     good = '{"primitives": [["P", 0, 1, 2]]}\n'
     path.write_text(f"{good}{'x' * 1000}\n{good}{'y' * 100}")
-    reading = gather(module.read_lines(path))
+    reading = collect(module.read_lines(path))
     assert len(reading) == 2
     assert sum(reading.skipped.values()) == 2
     single = tmp_path / "long.json"

@@ -21,7 +21,7 @@ from support.strategies import assert_same
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import onshape, sketchgraphs
-from sketchdnn.formats.found import Found, Reading, Skipped, gather
+from sketchdnn.formats.format import ReadItem, ReadResult, Skipped, collect
 from sketchdnn.formats.registry import read
 from sketchdnn.geometry import (
     EXTERNAL,
@@ -93,7 +93,7 @@ def sketch(entities: list[Any], constraints: list[Any] | None = None) -> Json:
     }
 
 
-def found(tmp_path: Path, data: Any) -> list[Found]:
+def found(tmp_path: Path, data: Any) -> list[ReadItem]:
     path = tmp_path / "a.json"
     path.write_text(json.dumps(data))
     return list(onshape.read(path))
@@ -190,7 +190,7 @@ class TestMeaning:
         assert one.primitives == (Point((1, 2)),)
         assert one.constraints == (Constraint(T.FIX, (Ref(0, Part.POINT),)),)
         assert one.extra["dropped_entities"] == 8
-        assert gather(skipped).skipped == {
+        assert collect(skipped).skipped == {
             "a spline": 2,
             "an ellipse": 1,
             "a conic": 1,
@@ -223,12 +223,12 @@ class TestMeaning:
 
 
 @pytest.fixture(scope="module")
-def reading(real_data: Path) -> Reading:
+def reading(real_data: Path) -> ReadResult:
     return read(real_data / "sketchgraphs" / "onshape_json.tar.xz")
 
 
 class TestRealSketches:
-    def test_all_are_read_or_refused(self, reading: Reading) -> None:
+    def test_all_are_read_or_refused(self, reading: ReadResult) -> None:
         assert len(reading) + reading.skipped["a sketch without a line, circle, arc or point"] == 237
         assert len(reading) == 227
         assert reading.skipped == {
@@ -242,7 +242,7 @@ class TestRealSketches:
         kinds = Counter(p.kind.label for s in reading for p in s)
         assert kinds == {"line": 1645 - 8, "arc": 321, "circle": 197, "point": 247}
 
-    def test_constraints_hold(self, reading: Reading) -> None:
+    def test_constraints_hold(self, reading: ReadResult) -> None:
         right: Counter[tuple[T, bool]] = Counter()
         for one in reading:
             for c in one.constraints:
@@ -253,10 +253,10 @@ class TestRealSketches:
             assert right[type_, True] > 20
             assert right[type_, False] <= 0.03 * right[type_, True], type_
 
-    def test_they_survive_as_sketchgraphs(self, reading: Reading, tmp_path: Path) -> None:
+    def test_they_survive_as_sketchgraphs(self, reading: ReadResult, tmp_path: Path) -> None:
         path = tmp_path / "a.npy"
         sketchgraphs.write(reading, path)
-        again = gather(sketchgraphs.read(path))
+        again = collect(sketchgraphs.read(path))
         assert not again.skipped
         for a, b in zip(reading, again, strict=True):
             assert_same(a, b, 1e-9)

@@ -14,7 +14,7 @@ from support.freecad_forms import all_forms
 from support.strategies import assert_same, assert_same_constraints, constraints_on, sketches
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats import format_of, gather, onshape, read, sketchgraphs, write
+from sketchdnn.formats import collect, detect_format, onshape, read, sketchgraphs, write
 from sketchdnn.formats.onshape_features import feature_of
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
@@ -43,7 +43,7 @@ PART = Sketch(
 
 def trip(sketch: Sketch, path: Path) -> Sketch:
     onshape.write([sketch], path)
-    reading = gather(onshape.read(path))
+    reading = collect(onshape.read(path))
     assert not reading.skipped
     (again,) = reading
     return again
@@ -78,7 +78,7 @@ def test_every_form_of_constraint_survives(tmp_path: Path) -> None:
 def test_the_file_is_the_body_of_a_call(tmp_path: Path) -> None:
     path = tmp_path / "part.onshape.json"
     write(PART, path)
-    assert format_of(path).name == "onshape"
+    assert detect_format(path).name == "onshape"
     assert read(path).sketches[0].extra["name"] == "bracket"
     call = json.loads(path.read_text())
     assert call["btType"] == "BTFeatureDefinitionCall-1406"

@@ -23,15 +23,15 @@ from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats import (
     FORMATS,
     Format,
-    Found,
+    ReadItem,
     Skipped,
-    containers,
-    format_of,
+    archives,
+    detect_format,
+    find_writer,
     read,
     registry,
     scan,
     write,
-    writer_of,
 )
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
 
@@ -65,7 +65,7 @@ def test_names_and_suffixes_tell_formats_apart() -> None:
 def test_every_writer_has_its_reader(tmp_path: Path, form: Format) -> None:
     path = tmp_path / f"part{form.suffixes[0]}"
     write(PART, path)
-    assert format_of(path) is form
+    assert detect_format(path) is form
     reading = read(path)
     assert not reading.skipped
     assert_same(PART, reading.sketches[0].in_units("mm"))
@@ -107,21 +107,21 @@ def test_content_decides_where_the_name_says_nothing(tmp_path: Path, form: Forma
     named.rename(nameless)
     if form.name in ("json", "jsonl", "corpus", "onshape"):  # text that only its name tells from any other JSON
         with pytest.raises(FormatError, match="in no format that we read"):
-            format_of(nameless)
+            detect_format(nameless)
     else:
-        assert format_of(nameless) is form
+        assert detect_format(nameless) is form
 
 
 @pytest.mark.parametrize("suffix", BY_SUFFIX)
 def test_the_longest_suffix_decides_what_is_written(suffix: str) -> None:
-    assert writer_of(f"folder.svg/part{suffix}").name == BY_SUFFIX[suffix]
-    assert writer_of(f"PART{suffix.upper()}").name == BY_SUFFIX[suffix]
+    assert find_writer(f"folder.svg/part{suffix}").name == BY_SUFFIX[suffix]
+    assert find_writer(f"PART{suffix.upper()}").name == BY_SUFFIX[suffix]
 
 
 def test_a_format_can_be_named(tmp_path: Path) -> None:
     write(PART, tmp_path / "part.jsonl", "corpus")
-    assert format_of(tmp_path / "part.jsonl").name == "corpus"
-    assert writer_of("x", "FCStd").name.lower() == writer_of("x.fcstd").name.lower()
+    assert detect_format(tmp_path / "part.jsonl").name == "corpus"
+    assert find_writer("x", "FCStd").name.lower() == find_writer("x.fcstd").name.lower()
     with pytest.raises(SketchError, match=r"'iges' is no format that we write; use one of .*jsonl"):
         write(PART, tmp_path / "part.iges", "iges")
     with pytest.raises(FormatError, match=r"part\.iges: cannot be written: its name must end in .*\.jsonl"):
@@ -195,14 +195,14 @@ def test_an_archive_may_hold_any_mixture(tmp_path: Path) -> None:
             file.unlink()
     assert len(read(path)) == len(WRITABLE)
     with pytest.raises(FormatError, match="is an archive"):
-        format_of(path)
+        detect_format(path)
     with tarfile.open(tmp_path / "untold", "w") as archive:
         archive.addfile(tarfile.TarInfo("nothing.txt"), io.BytesIO())
     assert read(tmp_path / "untold").skipped == {"an unreadable file: is empty": 1}
 
 
 def test_a_member_too_large_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers, "LARGEST_MEMBER", 10)
+    monkeypatch.setattr(archives, "LARGEST_MEMBER", 10)
     path = tmp_path / "big.tar"
     with tarfile.open(path, "w") as archive:
         member = tarfile.TarInfo("big.json")
@@ -212,7 +212,7 @@ def test_a_member_too_large_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.
 
 
 def _failing(error: Exception) -> Format:
-    def fail(path: Path) -> Iterator[Found]:
+    def fail(path: Path) -> Iterator[ReadItem]:
         yield PART
         raise error
 
@@ -249,7 +249,7 @@ def test_whatever_a_reader_raises_becomes_one_sentence(
 def test_paths_that_lead_nowhere(tmp_path: Path, name: str) -> None:
     (tmp_path / "dangling.dxf").symlink_to(tmp_path / "nowhere")
     os.mkfifo(tmp_path / "pipe.dxf")
-    for ask in (read, format_of):
+    for ask in (read, detect_format):
         with pytest.raises(FormatError):
             ask(tmp_path / name)
 

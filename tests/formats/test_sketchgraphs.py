@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sketchdnn.formats import onshape
-from sketchdnn.formats.found import Skipped, gather
+from sketchdnn.formats.format import Skipped, collect
 from sketchdnn.formats.sketchgraphs import FORMAT, read, read_table
 from sketchdnn.formats.sketchgraphs.ops import EntityType, Op
 from sketchdnn.formats.sketchgraphs.packing import writing
@@ -196,7 +196,7 @@ class TestEntities:
 
     def test_a_sketch_without_primitives_is_refused(self, tmp_path: Path) -> None:
         path = write_ops(tmp_path / "a.npy", [START, STOP], [START, slice(0, POINT), STOP], [START, slice(4, {}), STOP])
-        reading = gather(read(path))
+        reading = collect(read(path))
         assert len(reading) == 1
         assert reading.skipped == {"a sketch without a line, circle, arc or point": 2, "a spline": 1}
         table = read_table(path)

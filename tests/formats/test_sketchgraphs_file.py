@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats.found import Skipped, gather
+from sketchdnn.formats.format import Skipped, collect
 from sketchdnn.formats.sketchgraphs import count, read, read_table, write
 from sketchdnn.formats.sketchgraphs.container import open_sequences
 from sketchdnn.formats.sketchgraphs.pickling import dump_ops
@@ -65,7 +65,7 @@ class TestLayouts:
     def test_a_dictionary_and_a_bare_list(self, tmp_path: Path) -> None:
         entries = {"sequences": (0, len(GOOD), 2), "other": (0, 5, 0)}
         for data in (GOOD, dictionary(entries, GOOD)):
-            reading = gather(read(save(tmp_path / "a.npy", data)))
+            reading = collect(read(save(tmp_path / "a.npy", data)))
             assert [s.primitives for s in reading] == [SKETCH.primitives] * 2
             assert not reading.skipped
 
@@ -91,7 +91,7 @@ class TestLayouts:
         blob = (tmp_path / "ids.npy").read_bytes()
         entries = {"sketch_ids": (0, len(blob), 1), "sequences": (len(blob), len(GOOD), 2)}
         path = save(tmp_path / "a.npy", dictionary(entries, blob + GOOD))
-        assert [s.extra["id"] for s in gather(read(path))] == expected
+        assert [s.extra["id"] for s in collect(read(path))] == expected
 
     @pytest.mark.parametrize("ids", [np.array(["a"]), np.zeros((2, 2)), np.array(2)])
     def test_names_that_do_not_fit(self, tmp_path: Path, ids: np.ndarray) -> None:
@@ -188,7 +188,7 @@ class TestDamage:
         size = len(FRAME)
         offsets = [0, size, -5, size, 2**62, 2 * size, 3 * size]
         path = save(tmp_path / "a.npy", flat_list([FRAME] * 3, offsets))
-        reading = gather(read(path))
+        reading = collect(read(path))
         assert [s.extra["index"] for s in reading] == [0, 5]
         assert reading.skipped == {"a sequence that lies outside its file": 4}
         table = read_table(path)
@@ -200,7 +200,7 @@ class TestDamage:
         [b"", b"\0", FRAME[:-1], FRAME[:20], FRAME[1:], FRAME[:4] + b"\xff" * 20, b"\x50\x2a\x4d\x18\xff\xff\xff\xff"],
     )
     def test_a_damaged_frame_costs_only_its_sequence(self, tmp_path: Path, frame: bytes) -> None:
-        reading = gather(read(save(tmp_path / "a.npy", flat_list([frame, FRAME, frame, FRAME]))))
+        reading = collect(read(save(tmp_path / "a.npy", flat_list([frame, FRAME, frame, FRAME]))))
         assert reading.skipped == {"a sequence with a damaged LZ4 frame": 2}
         assert len(reading) == 2
 
@@ -211,15 +211,15 @@ class TestDamage:
         data, good = open_sequences(path).pickles(0, 2)
         assert data == Skipped("a sequence over 4 MiB", is_sketch=True)
         assert isinstance(good, bytes)
-        assert gather(read(path)).skipped == {"a sequence over 4 MiB": 1}
+        assert collect(read(path)).skipped == {"a sequence over 4 MiB": 1}
 
     def test_a_frame_that_claims_a_size_is_not_believed(self, tmp_path: Path) -> None:
         raw = dump_ops(ops_of(SKETCH))
         honest = lz4.frame.compress(raw, store_size=True)
-        assert gather(read(save(tmp_path / "a.npy", flat_list([honest])))).skipped == {}
+        assert collect(read(save(tmp_path / "a.npy", flat_list([honest])))).skipped == {}
         for size in (2**40, 2**63):
             lying = honest[:6] + struct.pack("<Q", size) + honest[14:]
-            assert len(gather(read(save(tmp_path / "a.npy", flat_list([lying]))))) == 0
+            assert len(collect(read(save(tmp_path / "a.npy", flat_list([lying]))))) == 0
 
     @pytest.mark.parametrize("keep", [*range(0, 400, 7), *range(400, 1200, 67)])
     def test_truncated_anywhere(self, tmp_path: Path, keep: int) -> None:
@@ -236,7 +236,7 @@ class TestDamage:
         refused(path)
         path = save(tmp_path / "b.npy", GOOD[: min(keep, len(GOOD) - 9)])
         try:
-            assert gather(read(path)).skipped
+            assert collect(read(path)).skipped
         except FormatError:
             refused(path)
 

@@ -17,7 +17,7 @@ from support.strategies import constraints_on, sketches
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import registry
-from sketchdnn.formats.found import gather
+from sketchdnn.formats.format import collect
 from sketchdnn.formats.sketchgraphs import read, write
 from sketchdnn.formats.sketchgraphs.container import open_sequences
 from sketchdnn.formats.sketchgraphs.ops import load_ops
@@ -66,7 +66,7 @@ def assert_official(path: Path) -> None:
 
 
 def assert_survives(originals: list[Sketch], path: Path) -> None:
-    reading = gather(read(path))
+    reading = collect(read(path))
     assert not reading.skipped
     for original, found in zip(originals, reading, strict=True):
         assert sorted(original.in_units("m").constraints, key=repr) == sorted(found.constraints, key=repr)
@@ -166,7 +166,7 @@ DAMAGED_TEXTS = (
 
 
 def test_damaged_notes_on_a_sequence_are_counted_and_the_sequence_is_read(tmp_path: Path) -> None:
-    reading = gather(read(noted(tmp_path / "a.npy", b'{"0": {"mine": 1}}', *DAMAGED_TEXTS)))
+    reading = collect(read(noted(tmp_path / "a.npy", b'{"0": {"mine": 1}}', *DAMAGED_TEXTS)))
     extras = [c.extra for sketch in reading for c in sketch.constraints]
     assert extras == [{"mine": 1}, *({} for _ in DAMAGED_TEXTS)]
     assert reading.skipped == {"damaged notes beside a sequence": len(DAMAGED_TEXTS)}
@@ -175,6 +175,6 @@ def test_damaged_notes_on_a_sequence_are_counted_and_the_sequence_is_read(tmp_pa
 def test_notes_add_parameters_and_never_replace_them(tmp_path: Path) -> None:
     """Nor do they add what is no parameter, or a constraint that is not there."""
     note = json.dumps({"0": {"mine": 1, "list": [1], "deep": {"a": {}}}, "7": {"mine": 2}}).encode()
-    reading = gather(read(noted(tmp_path / "a.npy", note, b"")))
+    reading = collect(read(noted(tmp_path / "a.npy", note, b"")))
     assert [c.extra for sketch in reading for c in sketch.constraints] == [{"mine": 1}, {}]
     assert not reading.skipped

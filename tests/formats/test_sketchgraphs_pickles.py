@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats.found import Skipped
+from sketchdnn.formats.format import Skipped
 from sketchdnn.formats.sketchgraphs import read, read_table, write
 from sketchdnn.formats.sketchgraphs.notes import apart
 from sketchdnn.formats.sketchgraphs.ops import (

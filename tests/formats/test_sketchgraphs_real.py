@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.strategies import assert_same, assert_same_constraints
 
-from sketchdnn.formats.found import Reading, gather
+from sketchdnn.formats.format import ReadResult, collect
 from sketchdnn.formats.sketchgraphs import count, read, read_table, write
 from sketchdnn.formats.sketchgraphs.container import open_sequences
 from sketchdnn.formats.sketchgraphs.ops import load_ops
@@ -27,11 +27,11 @@ def path(real_data: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def reading(path: Path) -> Reading:
-    return gather(read(path))
+def reading(path: Path) -> ReadResult:
+    return collect(read(path))
 
 
-def test_every_sequence_is_read(path: Path, reading: Reading) -> None:
+def test_every_sequence_is_read(path: Path, reading: ReadResult) -> None:
     assert count(path) == len(reading) == 5441
     assert reading.skipped == {
         "a line of no length": 25,
@@ -45,7 +45,7 @@ def test_every_sequence_is_read(path: Path, reading: Reading) -> None:
     assert sum(len(s.constraints) for s in reading) == 105451 - 46518 - 143
 
 
-def test_columns_agree_with_sketches(path: Path, reading: Reading) -> None:
+def test_columns_agree_with_sketches(path: Path, reading: ReadResult) -> None:
     found = read_table(path)
     expected = to_table(reading)
     for name in ("owner", "kind", "construction", "x", "y", "x2", "y2", "radius", "start_angle", "sweep"):
@@ -79,7 +79,7 @@ def gap(sketch: Sketch, constraint: Constraint) -> float | None:
     return math.dist(*places) if len(places) == 2 and None not in places else None  # type: ignore[arg-type]
 
 
-def test_places_that_should_coincide_do(reading: Reading) -> None:
+def test_places_that_should_coincide_do(reading: ReadResult) -> None:
     """The files' own word on where entities end: it fails for clockwise arcs if their ends are not turned over."""
     gaps = [
         (gap(sketch, c), any(r.part in (Part.START, Part.END) and is_arc(sketch, r) for r in c.refs))
@@ -99,7 +99,7 @@ def is_arc(sketch: Sketch, ref: Ref) -> bool:
     return ref.primitive is not None and isinstance(sketch.primitives[ref.primitive], Arc)
 
 
-def test_arcs_lie_on_the_side_where_their_neighbors_are_tangent(reading: Reading) -> None:
+def test_arcs_lie_on_the_side_where_their_neighbors_are_tangent(reading: ReadResult) -> None:
     """Where an arc meets a line it is tangent to, it goes on as the line came; on the other side it would turn back."""
     smooth = Counter(
         is_smooth
@@ -130,7 +130,7 @@ def joint(sketch: Sketch, coincident: Constraint) -> bool | None:
     return None
 
 
-def test_dimensions_say_what_is_drawn(reading: Reading) -> None:
+def test_dimensions_say_what_is_drawn(reading: ReadResult) -> None:
     """The files round dimensions to four digits."""
     right: Counter[tuple[str, bool]] = Counter()
     for sketch in reading:
@@ -148,7 +148,7 @@ def test_dimensions_say_what_is_drawn(reading: Reading) -> None:
         assert right[type_, False] <= 0.01 * least
 
 
-def test_of_three_places_the_middle_one_comes_first(reading: Reading) -> None:
+def test_of_three_places_the_middle_one_comes_first(reading: ReadResult) -> None:
     """The files list them by number, and another place first in one of six."""
     seen = 0
     for sketch in reading:
@@ -161,9 +161,9 @@ def test_of_three_places_the_middle_one_comes_first(reading: Reading) -> None:
     assert seen > 1400
 
 
-def test_round_trip(tmp_path: Path, reading: Reading) -> None:
+def test_round_trip(tmp_path: Path, reading: ReadResult) -> None:
     write(reading, tmp_path / "again.npy")
-    again = gather(read(tmp_path / "again.npy"))
+    again = collect(read(tmp_path / "again.npy"))
     assert not again.skipped
     in_order = 0
     for original, found in zip(reading, again, strict=True):

@@ -15,7 +15,7 @@ from support.strategies import assert_same, assert_same_constraints, constraints
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.formats import registry
-from sketchdnn.formats.found import gather
+from sketchdnn.formats.format import collect
 from sketchdnn.formats.sketchgraphs import count, read, read_table, write
 from sketchdnn.formats.sketchgraphs.constraints import NAMES, NOTE, constraint_of
 from sketchdnn.formats.sketchgraphs.container import open_sequences
@@ -44,7 +44,7 @@ class TestWriting:
         ]
         path = tmp_path_factory.mktemp("trip") / "trip.npy"
         write(iter(originals), path)
-        reading = gather(read(path))
+        reading = collect(read(path))
         assert not reading.skipped
         assert len(reading) == len(originals) == count(path)
         for original, found in zip(originals, reading, strict=True):
@@ -108,7 +108,7 @@ class TestWriting:
         originals = [sketch.in_units("m") for sketch in registry.read(real_data / "freecad")]
         assert sum(len(sketch.constraints) for sketch in originals) > 1000
         write(originals, tmp_path / "a.npy")
-        for original, found in zip(originals, gather(read(tmp_path / "a.npy")), strict=True):
+        for original, found in zip(originals, collect(read(tmp_path / "a.npy")), strict=True):
             assert_same_constraints(original, found, 1e-15, ordered=False)
 
     def test_an_edge_follows_the_last_node_it_refers_to_and_names_it_first(self) -> None:
@@ -164,7 +164,7 @@ class TestTable:
         path = tmp_path_factory.mktemp("table") / "a.npy"
         write(originals, path)
         found = read_table(path, start, stop)
-        expected = to_table(gather(read(path)).sketches[start:stop])
+        expected = to_table(collect(read(path)).sketches[start:stop])
         assert found.table.num_sketches == expected.num_sketches
         for name in ("owner", "kind", "construction", "x", "y", "x2", "y2", "radius", "start_angle", "sweep"):
             np.testing.assert_array_equal(getattr(found.table, name), getattr(expected, name))

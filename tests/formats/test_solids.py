@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from support.cad_pythons import python_with
 from support.outlines import backwards, d_shape, permuted, rectangle, slot, turned
 
-from sketchdnn.errors import FormatError, SketchError, UnfitError
+from sketchdnn.errors import FormatError, SketchError, UnsuitableSketchError
 from sketchdnn.formats import convert, read, write
 from sketchdnn.formats.solids import files
 from sketchdnn.formats.solids.regions import extrusion
@@ -298,7 +298,7 @@ class TestMany:
 
     def test_one_that_does_not_close_is_an_error(self, tmp_path: Path) -> None:
         write(OPEN, tmp_path / "open.json")
-        with pytest.raises(UnfitError):
+        with pytest.raises(UnsuitableSketchError):
             convert(tmp_path / "open.json", tmp_path / "open.py")
 
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from support.strategies import assert_same, numbers, sketches
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats import DEFAULT_READING, Reading, ReadOptions, read, write
+from sketchdnn.formats import DEFAULT_READ_OPTIONS, ReadOptions, ReadResult, read, write
 from sketchdnn.formats.svg import to_svg
 from sketchdnn.geometry import MM_PER_UNIT, TAU, Arc, Circle, Line, Point, Sketch, bounds
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 
 
-def drawing(tmp_path: Path, body: str, root: str = "", options: ReadOptions = DEFAULT_READING) -> Reading:
+def drawing(tmp_path: Path, body: str, root: str = "", options: ReadOptions = DEFAULT_READ_OPTIONS) -> ReadResult:
     path = tmp_path / "drawing.svg"
     path.write_text(f"<svg {NAMESPACE} {root}>{body}</svg>", encoding="utf-8")
     return read(path, options)
@@ -92,7 +92,7 @@ def test_points_and_empty_sketches_are_drawn(tmp_path: Path) -> None:
     assert read_back(tmp_path, Sketch(())).skipped == {"a drawing without any line, circle, arc or point": 1}
 
 
-def read_back(tmp_path: Path, sketch: Sketch) -> Reading:
+def read_back(tmp_path: Path, sketch: Sketch) -> ReadResult:
     write(sketch, tmp_path / "it.svg")
     return read(tmp_path / "it.svg")
 

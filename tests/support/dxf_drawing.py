@@ -8,7 +8,7 @@ from typing import Any
 
 import ezdxf
 
-from sketchdnn.formats import DEFAULT_READING, Reading, ReadOptions, gather
+from sketchdnn.formats import DEFAULT_READ_OPTIONS, ReadOptions, ReadResult, collect
 from sketchdnn.formats.dxf import FORMAT
 from sketchdnn.geometry import Sketch
 
@@ -18,13 +18,13 @@ Draw = Callable[[Any, Any], None]
 NO_FLATTENING = ReadOptions(flatten=None)
 
 
-def read(path: Path, options: ReadOptions = DEFAULT_READING) -> Reading:
-    return gather(FORMAT.read(path, options))
+def read(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> ReadResult:
+    return collect(FORMAT.read(path, options))
 
 
 def drawn(
-    path: Path, draw: Draw, version: str = "R2010", options: ReadOptions = DEFAULT_READING, **saving: str
-) -> Reading:
+    path: Path, draw: Draw, version: str = "R2010", options: ReadOptions = DEFAULT_READ_OPTIONS, **saving: str
+) -> ReadResult:
     """What we read when `draw(document, modelspace)` has drawn."""
     document = ezdxf.new(version)
     draw(document, document.modelspace())
@@ -32,6 +32,6 @@ def drawn(
     return read(path, options)
 
 
-def only(reading: Reading) -> Sketch:
+def only(reading: ReadResult) -> Sketch:
     assert len(reading) == 1
     return reading.sketches[0]

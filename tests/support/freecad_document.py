@@ -5,12 +5,12 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from sketchdnn.formats import Reading, gather
+from sketchdnn.formats import ReadResult, collect
 from sketchdnn.formats.freecad import FORMAT
 
 
-def read(path: Path) -> Reading:
-    return gather(FORMAT.read(path))
+def read(path: Path) -> ReadResult:
+    return collect(FORMAT.read(path))
 
 
 def document(path: Path, geometry: str = "", constraints: str = "", types: str = "Sketcher::SketchObject") -> Path:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sketchdnn.errors import SketchError
-from sketchdnn.formats import Found, convert
+from sketchdnn.formats import ReadItem, convert
 from sketchdnn.geometry import MM_PER_UNIT, Sketch, bounds
 from sketchdnn.geometry.quantities import length
 
@@ -103,7 +103,7 @@ def constrain(
             nonlocal name
             name = file
 
-        def count(found: Found) -> None:
+        def count(found: ReadItem) -> None:
             if isinstance(found, Sketch):
                 files.append(name)
 
@@ -114,7 +114,7 @@ def constrain(
                 yield done.sketch
 
         result = convert(
-            source, out, format=format, units=units, reading=reading, on_found=count, on_file=begin, change=change
+            source, out, format=format, units=units, reading=reading, on_item=count, on_file=begin, change=change
         )
     report(result, console)
     findings.show(console)

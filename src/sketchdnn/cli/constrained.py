@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from sketchdnn.formats.found import Reasons
+from sketchdnn.formats.format import ReasonCounts
 from sketchdnn.geometry import ConstraintType, Sketch, bounds
 from sketchdnn.render.notes import describe_constraint
 
@@ -36,8 +36,8 @@ class Findings:
         self.before: Counter[ConstraintType] = Counter()
         self.after: Counter[ConstraintType] = Counter()
         self.actions: Counter[str] = Counter()
-        self.warnings = Reasons()
-        self.skipped = Reasons()
+        self.warnings = ReasonCounts()
+        self.skipped = ReasonCounts()
         self.freedom: Counter[int] = Counter()
         self.farthest = 0.0
 

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from sketchdnn.errors import display_path
-from sketchdnn.formats import Conversion, Found, convert
+from sketchdnn.formats import Conversion, ReadItem, convert
 from sketchdnn.geometry import MM_PER_UNIT, Sketch
 from sketchdnn.geometry.quantities import length
 
@@ -71,11 +71,11 @@ def _convert(
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     with progress(console, "sketches read") as bar:
 
-        def advance(found: Found) -> None:
+        def advance(found: ReadItem) -> None:
             if isinstance(found, Sketch):
                 bar.advance()
 
-        result = convert(source, target, format=format, units=units, reading=reading, on_found=advance, **options)
+        result = convert(source, target, format=format, units=units, reading=reading, on_item=advance, **options)
     report(result, console)
 
 

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from sketchdnn.errors import FormatError, display_path
-from sketchdnn.formats import DEFAULT_READING, ReadOptions, read
+from sketchdnn.formats import DEFAULT_READ_OPTIONS, ReadOptions, read
 from sketchdnn.geometry import Sketch
 
 from .progress import progress
@@ -27,7 +27,7 @@ def stderr(*, quiet: bool = False) -> Console:
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=quiet)
 
 
-def one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READING) -> Sketch:
+def one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Sketch:
     """The one sketch of a file; what could not be read of it is said."""
     reading = read(file, options)
     report_reading(console, reading.skipped, reading.notes, f"{display_path(file)}: left out")

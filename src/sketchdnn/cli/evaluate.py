@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from sketchdnn.errors import SketchError, display_path
-from sketchdnn.io import clear_abandoned, one_run
+from sketchdnn.io import exclusive_run, remove_abandoned
 
 from .progress import progress
 
@@ -132,8 +132,8 @@ def evaluate(
         raise SketchError(
             f"--out {display_path(out)} is the corpus, whose report would be overwritten; name another folder"
         )
-    with progress(console, "starting", total=1.0) as bar, one_run(out):
-        clear_abandoned(out)
+    with progress(console, "starting", total=1.0) as bar, exclusive_run(out):
+        remove_abandoned(out)
         run = Run(request, on_stage=lambda name, share: bar.update(share, doing=name))
         if run.device == "cpu":
             console.print(

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sketchdnn.formats import DEFAULT_READING, ReadOptions
-from sketchdnn.formats.found import Reasons
+from sketchdnn.formats import DEFAULT_READ_OPTIONS, ReadOptions
+from sketchdnn.formats.format import ReasonCounts
 from sketchdnn.geometry import MM_PER_UNIT
 from sketchdnn.geometry.quantities import length
 
-FLATTEN = f"{DEFAULT_READING.flatten:g}mm"
+FLATTEN = f"{DEFAULT_READ_OPTIONS.flatten:g}mm"
 
 Flatten = Annotated[
     str,
@@ -47,5 +47,5 @@ def report_reading(console: Console, skipped: Counter[str], notes: Counter[str],
         console.print(line)
 
 
-def _reasons(counts: Counter[str]) -> Reasons:
-    return counts if isinstance(counts, Reasons) else Reasons(counts)
+def _reasons(counts: Counter[str]) -> ReasonCounts:
+    return counts if isinstance(counts, ReasonCounts) else ReasonCounts(counts)

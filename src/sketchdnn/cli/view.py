@@ -14,10 +14,10 @@ from rich.console import Console
 
 from sketchdnn.errors import FormatError, SketchError, display_path, quoted
 from sketchdnn.formats import Note, ReadOptions, Skipped, scan
-from sketchdnn.formats.containers import Member, check_not_read, folder_members
-from sketchdnn.formats.found import Reasons
+from sketchdnn.formats.archives import Member, check_no_overwrite, folder_members
+from sketchdnn.formats.format import ReasonCounts
 from sketchdnn.geometry import Sketch
-from sketchdnn.io import clear_abandoned, replacing
+from sketchdnn.io import atomic_write, remove_abandoned
 from sketchdnn.render.notes import Notes
 
 from .noted import constrained, remarks
@@ -77,10 +77,10 @@ def view(
     if out.suffix.lower() not in SUFFIXES:
         raise FormatError(out, f"is no name for a picture; it must end in {', '.join(SUFFIXES)}")
     # In a folder that is read, a picture is no sketch, and may be drawn again.
-    check_not_read([file for file in files if out.suffix.lower() == ".svg" or not file.is_dir()], [out])
-    clear_abandoned(out.parent)
+    check_no_overwrite([file for file in files if out.suffix.lower() == ".svg" or not file.is_dir()], [out])
+    remove_abandoned(out.parent)
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    skipped, notes_read = Reasons(), Reasons()
+    skipped, notes_read = ReasonCounts(), ReasonCounts()
     with console.status("Reading …"):
         stream = _read(files, read_options(flatten, assume_units), skipped, notes_read)
         chosen, which = _random_sample(stream, limit, seed) if at_random else _first(stream, limit)
@@ -96,7 +96,7 @@ def view(
         for line in remarks(told):
             console.print(line)
     picture = _picture(chosen, out.suffix.lower(), which, columns, size, notes)
-    with replacing(out) as temporary:
+    with atomic_write(out) as temporary:
         temporary.write_bytes(picture)
     console.print(f"{display_path(out)}: {which}")
 
@@ -106,7 +106,7 @@ def _default_name(file: Path) -> Path:
     return Path(f"{name or 'sketches'}-view.png")
 
 
-def _read(files: list[Path], options: ReadOptions, skipped: Reasons, notes: Reasons) -> Iterator[Named]:
+def _read(files: list[Path], options: ReadOptions, skipped: ReasonCounts, notes: ReasonCounts) -> Iterator[Named]:
     """Each sketch with a name for its card. A file that cannot be read is counted, unless it is the only one."""
     each = [member for file in files for member in _members(file)]
     for member in each:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.formats import Found, Note, Skipped
+from sketchdnn.formats import Note, ReadItem, Skipped
 from sketchdnn.geometry import Sketch
 from sketchdnn.geometry.table import Table, to_table
 
@@ -81,7 +81,7 @@ class Block:
         return Block(self.table.select(keep), self.constraints[keep], self.left_out[keep], self.origins.select(keep))
 
 
-def gather_blocks(found: Iterable[Found], tally: Tally, source: str, group: str = "") -> Iterator[Block]:
+def gather_blocks(found: Iterable[ReadItem], tally: Tally, source: str, group: str = "") -> Iterator[Block]:
     """Sketches of a stream in blocks; what was skipped goes to the tally.
 
     `source` and `group` stand in where a sketch does not name its own.

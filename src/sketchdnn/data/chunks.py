@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import MAX_KIND_PARAMS
 
@@ -46,7 +46,7 @@ def write_chunk(path: Path, found: Candidates) -> None:
         columns[name] = pa.array([words[i] for i in chosen], pa.string())
     table = pa.table(columns)
     with (
-        replacing(path, flush=False) as temporary,  # a damaged one is noticed, and made again
+        atomic_write(path, flush=False) as temporary,  # a damaged one is noticed, and made again
         pa.OSFile(os.fsencode(temporary), "wb") as sink,
         pa.ipc.new_file(sink, table.schema) as f,
     ):

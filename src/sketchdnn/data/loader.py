@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.errors import FormatError, MissingFileError, display_path
-from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.formats.sketchgraphs.container import NO_ARRAY
+from sketchdnn.io import load_json
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import NONE, REPRESENTATION_VERSION, ArcScalar, NoneConstruction
 

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats.bounded_json import load_json
 from sketchdnn.geometry import Kind, Sketch
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write, load_json
 from sketchdnn.representation import Compact, decode_compact
 
 from .blocks import Tally
 from .config import SPLITS
-from .page import report_page
+from .page import corpus_page
 from .staging import write_json
 from .summary import Summary
 
@@ -92,9 +91,9 @@ def write_report(folder: Path, report: Report) -> None:
     numbers = report.to_json()
     write_json(folder / REPORT, numbers)
     sketches = _some(folder)
-    with replacing(folder / "report.html") as temporary:
-        temporary.write_text(report_page(numbers, sketches), encoding="utf-8")
-    with replacing(folder / "gallery.png") as temporary:
+    with atomic_write(folder / "report.html") as temporary:
+        temporary.write_text(corpus_page(numbers, sketches), encoding="utf-8")
+    with atomic_write(folder / "gallery.png") as temporary:
         gallery_png(sketches, columns=GALLERY_COLUMNS).save(temporary)
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sketchdnn.errors import FormatError, MissingFileError, SketchError
-from sketchdnn.formats import ReadOptions, Skipped, format_of, scan
-from sketchdnn.formats.containers import folder_files
-from sketchdnn.formats.found import reason_of
+from sketchdnn.formats import ReadOptions, Skipped, detect_format, scan
+from sketchdnn.formats.archives import folder_files
+from sketchdnn.formats.format import short_reason
 from sketchdnn.formats.json_files import LINE_SUFFIXES, lines
 from sketchdnn.formats.records import read_record
 from sketchdnn.geometry import Sketch
@@ -132,7 +132,7 @@ def read_task(task: Task, tally: Tally) -> Iterator[Block]:
         except FormatError as error:
             if task.named:
                 raise InputError(str(error)) from error
-            tally.bad_files[name] = reason_of(error)
+            tally.bad_files[name] = short_reason(error)
 
 
 def _read_file(task: Task, file: Path, name: str, tally: Tally) -> Iterator[Block]:
@@ -164,7 +164,7 @@ def _cut(file: Path, name: str, *, named: bool) -> list[Task]:
 
 def _format_name(file: Path) -> str:
     try:
-        return format_of(file).name
+        return detect_format(file).name
     except FormatError:
         return ""  # whoever reads it will say what is wrong
 
@@ -208,7 +208,7 @@ def _stripe(file: Path, stripe: int, stripes: int) -> Iterator[Sketch | Skipped]
             try:
                 yield line if isinstance(line, Skipped) else read_record(line)
             except SketchError as error:
-                yield Skipped(reason_of(error), is_sketch=True)
+                yield Skipped(short_reason(error), is_sketch=True)
     except OSError as error:
         raise FormatError(file, f"cannot be read ({error.strerror})") from error
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats.bounded_json import load_json
-from sketchdnn.io import LOCK, clear_abandoned, flush_to_disk, one_run, replacing
+from sketchdnn.io import LOCK, atomic_write, exclusive_run, flush_to_disk, load_json, remove_abandoned
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 
 from .blocks import BLOCK_SIZE, Tally
@@ -59,7 +58,7 @@ class Staging:
     def held(self) -> Iterator[None]:
         """The folder for this run alone. What a killed run was about to put in place of the output comes back first."""
         try:
-            with one_run(self.folder, name=self.out):
+            with exclusive_run(self.folder, name=self.out):
                 self._restore()
                 yield
         finally:
@@ -69,21 +68,21 @@ class Staging:
     def open(self) -> None:
         """Take up what an earlier run of the same work left; anything else that is there is of no use."""
         mark = self.folder / "fingerprint"
-        clear_abandoned(self.folder)
+        remove_abandoned(self.folder)
         if not _has(mark, self.fingerprint):
             there = [path for path in self.folder.iterdir() if path.name != LOCK]
             if there and not mark.is_file():
                 raise FormatError(self.folder, "is in the way, and was not made by prepare; move it")
             for path in there:
                 _remove(path)
-            with replacing(mark) as temporary:
+            with atomic_write(mark) as temporary:
                 temporary.write_text(self.fingerprint)
         chunks = self.folder / "chunks"
         try:
             chunks.mkdir(exist_ok=True)
         except OSError as error:
             raise FormatError(self.folder, f"cannot be written ({error.strerror})") from error
-        clear_abandoned(chunks)
+        remove_abandoned(chunks)
         _remove(self.result)
 
     def done(self, task: int) -> tuple[Tally, list[int]] | None:
@@ -171,7 +170,7 @@ def check_output(out: Path, wanted: str, *, force: bool) -> bool:
 
 def write_json(path: Path, value: object, *, flush: bool = True) -> None:
     """Readable JSON, whole or not at all."""
-    with replacing(path, flush=flush) as temporary:
+    with atomic_write(path, flush=flush) as temporary:
         temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

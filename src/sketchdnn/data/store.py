@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import MAX_KIND_PARAMS, MAX_PRIMITIVES, NONE
 
@@ -97,7 +97,7 @@ def write_part(part: Part) -> Summary:
         array.flush()
     path = part.folder / "parquet" / part.split / f"part-{part.number:05d}.parquet"
     # Through an open file: the library cannot take a name that is no UTF-8.
-    with replacing(path, flush=False) as temporary, temporary.open("wb") as file:
+    with atomic_write(path, flush=False) as temporary, temporary.open("wb") as file:
         pq.write_table(_parquet_table(table, rows), file, compression="zstd")
     return summarize(table, rows, part.split, part.half_extent)
 

@@ -17,7 +17,7 @@ import numpy as np
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.formats import scan
 from sketchdnn.geometry import Sketch
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.render.figures import INK, draw_sketch, fitted, rule, save_figure, sheet
 from sketchdnn.render.html import Section, Table
 from sketchdnn.systems.pretrained import bundled_names
@@ -68,7 +68,7 @@ def _likeness(split: str, keys: Iterable[str], prefix: str = "") -> list[Measure
     names = {"fid": "FID", "fid_infinity": "FID∞", "kid": "KID × 1000"}
     return [
         Measure(
-            f"{names.get(key, key.replace('authors_', 'authors’ '))}, {'training' if split == 'train' else split}",
+            f"{names.get(key, key.replace('authors_', "authors' "))}, {'training' if split == 'train' else split}",
             f"{prefix}scores.{split}.system.{key}",
             f"scores.{split}.floor.{key}",
             1000.0 if key == "kid" else 1.0,
@@ -206,7 +206,7 @@ def write_tables(folder: Path, reports: Mapping[str, Report]) -> list[Path]:
         "comparison.json": json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
     }
     for name, content in contents.items():
-        with replacing(folder / name) as temporary:
+        with atomic_write(folder / name) as temporary:
             temporary.write_text(content, encoding="utf-8")
     return [folder / name for name in contents]
 

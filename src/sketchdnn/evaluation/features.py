@@ -30,7 +30,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from sketchdnn.errors import SketchError, display_path
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact
 
 from .estimates import EvaluationError
@@ -157,7 +157,7 @@ def _block(compact: Compact, extractor: Extractor, cache: Path | None) -> Float[
     if cached is not None:
         return cached.to(extractor.device)
     features = extractor.features(rasterize(compact, device=extractor.device))
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         save_file({_TENSOR: features.cpu().contiguous()}, temporary)
     return features
 

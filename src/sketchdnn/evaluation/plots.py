@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.render.display import printable
 from sketchdnn.render.figures import BLUE, GREEN, ORANGE, PALE_BLUE, figure_svg, plot_style
 from sketchdnn.render.html import Thumbnails
@@ -90,7 +90,7 @@ def write_sheet(compact: Compact, path: Path) -> None:
 
     index = np.random.default_rng(0).permutation(len(compact))[:SHEET_SIZE]
     sketches = [decoded.sketch for decoded in decode_compact(compact[index])]
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         gallery_png(sketches, columns=SHEET_COLUMNS).save(temporary, format="png")
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError, quoted
-from sketchdnn.formats.bounded_json import load_json
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write, load_json
 from sketchdnn.render.html import Section, Table, Thumbnails
 from sketchdnn.representation import Compact
 from sketchdnn.systems.aliases import rename_report_keys
@@ -85,7 +84,7 @@ def write_report(report: Report, samples: Compact, real: Compact, folder: Path) 
         REPORT: json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
     }
     for name, text in contents.items():
-        with replacing(folder / name) as temporary:
+        with atomic_write(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
 

@@ -1,26 +1,25 @@
-"""How sketches are written down: one module a format, reader beside writer, and one registry that knows them all."""
+"""File formats: a reader beside its writer for each, and one registry of all."""
 
 from .conversion import Conversion, convert
-from .format import DEFAULT_READING, Format, ReadOptions
-from .found import Found, Losses, Note, Reading, Skipped, gather
-from .registry import FORMATS, format_of, read, scan, write, writer_of
+from .format import DEFAULT_READ_OPTIONS, Format, Losses, Note, ReadItem, ReadOptions, ReadResult, Skipped, collect
+from .registry import FORMATS, detect_format, find_writer, read, scan, write
 
 __all__ = [
-    "DEFAULT_READING",
+    "DEFAULT_READ_OPTIONS",
     "FORMATS",
     "Conversion",
     "Format",
-    "Found",
     "Losses",
     "Note",
+    "ReadItem",
     "ReadOptions",
-    "Reading",
+    "ReadResult",
     "Skipped",
+    "collect",
     "convert",
-    "format_of",
-    "gather",
+    "detect_format",
+    "find_writer",
     "read",
     "scan",
     "write",
-    "writer_of",
 ]

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.errors import FormatError, GeometryError, SketchError, UnfitError
+from sketchdnn.errors import FormatError, GeometryError, SketchError, UnsuitableSketchError
+from sketchdnn.formats.archives import check_no_overwrite
+from sketchdnn.formats.format import Losses, Note, ReadItem, ReasonCounts, Skipped, short_reason
 from sketchdnn.geometry import Sketch
-from sketchdnn.io import clear_abandoned, flush_to_disk, temporary_folder
+from sketchdnn.io import flush_to_disk, remove_abandoned, temporary_folder
 
-from .containers import check_not_read
-from .format import DEFAULT_READING, Format, ReadOptions
-from .found import Found, Losses, Note, Reasons, Skipped, reason_of
-from .registry import scan, write, writer_of
+from .format import DEFAULT_READ_OPTIONS, Format, ReadOptions
+from .registry import find_writer, scan, write
 
 DEFAULT_FORMAT = "json"  # of the files in a folder
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
@@ -30,9 +30,9 @@ class Conversion:
 
     target: Path
     written: int = 0
-    skipped: Reasons = field(default_factory=Reasons)
-    changed: Reasons = field(default_factory=Reasons)
-    notes: Reasons = field(default_factory=Reasons)
+    skipped: ReasonCounts = field(default_factory=ReasonCounts)
+    changed: ReasonCounts = field(default_factory=ReasonCounts)
+    notes: ReasonCounts = field(default_factory=ReasonCounts)
 
     def lose(self, losses: Losses, file: str = "") -> None:
         """Count what writing lost, in one file of several or in the only one."""
@@ -47,8 +47,8 @@ def convert(
     *,
     format: str | None = None,  # noqa: A002
     units: str | None = None,
-    reading: ReadOptions = DEFAULT_READING,
-    on_found: Callable[[Found], None] = lambda found: None,
+    reading: ReadOptions = DEFAULT_READ_OPTIONS,
+    on_item: Callable[[ReadItem], None] = lambda found: None,
     on_file: Callable[[str], None] = lambda name: None,
     change: Callable[[Iterator[Sketch]], Iterator[Sketch]] = iter,
     **options: Any,
@@ -61,15 +61,15 @@ def convert(
     """
     into_folder = str(target).endswith(("/", os.sep)) or Path(target).is_dir()
     target = Path(target)
-    chosen = writer_of(target, format or (DEFAULT_FORMAT if into_folder else None), options)
+    chosen = find_writer(target, format or (DEFAULT_FORMAT if into_folder else None), options)
     into_folder = into_folder or (format is not None and not target.suffix)
     if units is not None:
         Sketch(()).in_units(units)  # refuses what is no unit, which is no fault of the file
     result = Conversion(target)
     if not into_folder:
-        check_not_read([Path(source)], [target])
-    clear_abandoned(target.parent)
-    sketches = change(_counted(Path(source), result, units, reading, on_found, on_file))
+        check_no_overwrite([Path(source)], [target])
+    remove_abandoned(target.parent)
+    sketches = change(_counted(Path(source), result, units, reading, on_item, on_file))
     if into_folder:
         _write_each(sketches, Path(source), result, chosen, options)
     else:
@@ -83,7 +83,7 @@ def _counted(
     result: Conversion,
     units: str | None,
     reading: ReadOptions,
-    on_found: Callable[[Found], None],
+    on_item: Callable[[ReadItem], None],
     on_file: Callable[[str], None],
 ) -> Iterator[Sketch]:
     """The sketches as they are read. Fails at the end if there was none, so that nothing is left behind."""
@@ -95,7 +95,7 @@ def _counted(
         on_file(name)
 
     for found in scan(source, reading, on_file=begin):
-        on_found(found)
+        on_item(found)
         if isinstance(found, Skipped):
             result.skipped.add(found.reason, found.count, file)
         elif isinstance(found, Note):
@@ -135,21 +135,21 @@ def _write_each(
     """A file a sketch. All are written aside first, so that a failure on the way leaves none behind."""
     folder, suffix = result.target, chosen.suffixes[0]
     names: set[str] = set()
-    unfit: UnfitError | None = None
+    unfit: UnsuitableSketchError | None = None
     try:
         with temporary_folder(folder.parent) as aside:
             for number, sketch in enumerate(sketches, start=1):
                 file = Path(aside, _name(sketch, number, names) + suffix)
                 try:
                     result.lose(write(sketch, file, chosen.name, **options), file.name)
-                except UnfitError as error:
+                except UnsuitableSketchError as error:
                     unfit = error
                     result.written -= 1
-                    result.skipped.add(f"a sketch that {reason_of(error)}", file=file.name)
+                    result.skipped.add(f"a sketch that {short_reason(error)}", file=file.name)
             if unfit is not None and not result.written:
                 raise FormatError(folder, f"cannot be written: no sketch fits, the last one {unfit.reason}")
             files = list(aside.iterdir())
-            check_not_read([source], [folder / each.name for each in files])
+            check_no_overwrite([source], [folder / each.name for each in files])
             folder.mkdir(exist_ok=True)
             for whole in files:
                 whole.replace(folder / whole.name)

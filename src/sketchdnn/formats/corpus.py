@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from sketchdnn.formats.format import Losses, Skipped
 from sketchdnn.geometry import Sketch
 
 from .format import Format
-from .found import Losses, Skipped
 from .json_files import LINE_SUFFIXES, lines, read_lines, write_lines
 
 _FIRST_ROW = re.compile(rb'"primitives"\s*:\s*\[\s*\["[LCAP]"')

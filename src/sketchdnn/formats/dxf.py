@@ -23,16 +23,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sketchdnn.errors import FormatError, GeometryError
+from sketchdnn.formats.format import NO_UNITS, Losses, Note, ReadItem, Skipped
 from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Line, Point, Primitive, Sketch, bounds
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 
 from .dxf_entities import CONSTRUCTION_LAYER, NO_LENGTH, TooManyEntitiesError, primitives_of
 from .dxf_polylines import Polyline
 from .dxf_polylines import polylines as polylines_of
 from .dxf_styles import HIDDEN
 from .flattening import Flattener
-from .format import DEFAULT_READING, Format, ReadOptions, losses_of, only_one
-from .found import NO_UNITS, Found, Losses, Note, Skipped
+from .format import DEFAULT_READ_OPTIONS, Format, ReadOptions, format_losses, single_sketch
 
 if TYPE_CHECKING:
     from ezdxf.document import Drawing
@@ -68,7 +68,7 @@ def _recognizes(path: Path, head: bytes) -> bool:
     return path.suffix.lower() == ".dxf" or head.startswith(_BINARY) or bool(_FIRST_SECTION.search(head))
 
 
-def read(path: Path, options: ReadOptions = DEFAULT_READING) -> Iterator[Found]:
+def read(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[ReadItem]:
     """The drawing's model space as one sketch, then what was left out of it and what was changed."""
     _import_ezdxf()
     notes_of_file = _check(path)
@@ -93,12 +93,12 @@ def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) ->
 
     An entity a primitive, in the sketch's order; or where curves join, a polyline for each loop and chain.
     """
-    sketch = only_one(sketches, path)
+    sketch = single_sketch(sketches, path)
     items = list(polylines_of(sketch) if polylines else sketch)
     _import_ezdxf()
-    with _no_clock(), replacing(path) as temporary:
+    with _no_clock(), atomic_write(path) as temporary:
         _document(sketch, items).saveas(temporary)
-    losses = losses_of(sketch, "dxf")
+    losses = format_losses(sketch, "dxf")
     if moved := sum(item.joined for item in items if isinstance(item, Polyline)):
         losses.changed["a gap between ends, closed where a polyline has one corner"] = moved
     return losses

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sketchdnn.formats.format import Note, Skipped
 from sketchdnn.geometry import TAU, Arc, Circle, EllipticArc, Line, ParametricCurve, Point, Primitive, Vec
 
 from .dxf_shapes import (
@@ -29,7 +30,6 @@ from .dxf_shapes import (
 )
 from .dxf_styles import Style, Styles
 from .flattening import Flattener, TooManyCurvesError
-from .found import Note, Skipped
 
 if TYPE_CHECKING:
     from ezdxf.document import Drawing

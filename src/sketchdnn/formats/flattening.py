@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from sketchdnn.errors import GeometryError
+from sketchdnn.formats.format import Note
 from sketchdnn.geometry import Arc, Line, ParametricCurve, Vec, approximate
-
-from .found import Note
 
 # Evaluations of curves in one drawing, some seconds of work: an ellipse of 100 by 40 mm takes 400 at 0.01 mm.
 MAX_EVALUATIONS = 400_000

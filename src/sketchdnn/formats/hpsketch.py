@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError, GeometryError
+from sketchdnn.formats.format import ReadItem, Skipped, short_reason
 from sketchdnn.geometry import TAU, Circle, Line, Primitive, Sketch, arc_from_sweep
 
 from .format import Format
-from .found import Found, Skipped, reason_of
 
 LINE, ARC, CIRCLE, SPLINE, SPLINE_POINT, END, LOOP, CIRCLE_OP, LINE_FILLET, LINE_CHAMFER = range(10)
 _LINES = (LINE, LINE_FILLET, LINE_CHAMFER)
@@ -39,7 +39,7 @@ Row = Sequence[int]
 Loop = list[Row]
 
 
-def read(path: Path) -> Iterator[Found]:
+def read(path: Path) -> Iterator[ReadItem]:
     """The sketches of one model, around the origin, in grid units."""
     try:
         rows = _rows(path)
@@ -53,7 +53,7 @@ def read(path: Path) -> Iterator[Found]:
                 continue
             primitives = tuple(p for loop in sketch for p in _primitives(loop))
         except GeometryError as error:
-            yield Skipped(reason_of(error), is_sketch=True)
+            yield Skipped(short_reason(error), is_sketch=True)
             continue
         # Models are named after DeepCAD's (00204565_1): variants of one model belong together.
         model = path.stem.split("_")[0]

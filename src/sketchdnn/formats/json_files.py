@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import IO, cast
 
 from sketchdnn.errors import FormatError, SketchError, quoted
+from sketchdnn.formats.archives import XZ_MEMORY, open_xz
+from sketchdnn.formats.format import ReadItem, Skipped, short_reason
 from sketchdnn.geometry import Sketch
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 
-from .format import Format, only_one
-from .found import Found, Skipped, reason_of
-from .packed import XZ_MEMORY, open_xz
+from .format import Format, single_sketch
 from .records import dumps, read_record, to_record, write_record
 
 # Room for 100,000 primitives. JSON may need 30 bytes of memory for one of its own, so more could fill the memory.
@@ -23,7 +23,7 @@ LARGEST_RECORD = 16 * 2**20
 LINE_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.xz")
 
 
-def read_json(path: Path) -> Iterator[Found]:
+def read_json(path: Path) -> Iterator[ReadItem]:
     """The one sketch of a `.json`."""
     with path.open("rb") as file:
         data = file.read(LARGEST_RECORD + 1)
@@ -38,17 +38,17 @@ def read_json(path: Path) -> Iterator[Found]:
 
 def write_json(sketches: Iterable[Sketch], path: Path) -> None:
     """One sketch, one primitive a line, so that people can read it and version control can compare it."""
-    sketch = only_one(sketches, path)
+    sketch = single_sketch(sketches, path)
     parts = []
     for key, value in to_record(sketch).items():
         is_list = key in ("primitives", "constraints") and value
         text = "[\n  " + ",\n  ".join(map(dumps, value)) + "]" if is_list else dumps(value)
         parts.append(f"{dumps(key)}: {text}")
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("{" + ",\n ".join(parts) + "}\n", encoding="utf-8")
 
 
-def read_lines(path: Path) -> Iterator[Found]:
+def read_lines(path: Path) -> Iterator[ReadItem]:
     """A sketch a line; a line that is none is counted and the next one read."""
     for line in lines(path):
         if isinstance(line, Skipped):
@@ -57,12 +57,12 @@ def read_lines(path: Path) -> Iterator[Found]:
         try:
             yield read_record(line)
         except SketchError as error:
-            yield Skipped(reason_of(error), is_sketch=True)
+            yield Skipped(short_reason(error), is_sketch=True)
 
 
 def write_lines(sketches: Iterable[Sketch], path: Path, *, compact: bool = False) -> None:
     """A sketch a line, written as they come; compressed when the name says so."""
-    with replacing(path) as temporary, _open(temporary, "wb") as file:
+    with atomic_write(path) as temporary, _open(temporary, "wb") as file:
         for sketch in sketches:
             file.write(write_record(sketch, compact=compact).encode() + b"\n")
 

@@ -21,7 +21,7 @@ LARGEST_WHOLE = 2**24
 LONGEST_LINE = 2**20
 LARGEST_FILE = 2**26
 # What a sketch is best read back from: all but the last keep everything.
-READ_BACK = (".json", ".svg", ".FCStd", ".dxf")
+PREFERRED_SUFFIXES = (".json", ".svg", ".FCStd", ".dxf")
 
 # The files of one sketch, or of the gallery: names, and hashes where the manifest has them.
 Listed = dict[str, str | None]
@@ -40,7 +40,7 @@ def is_manifest(path: Path) -> bool:
         return False
 
 
-def listed(path: Path) -> Iterator[Listed]:
+def manifest_entries(path: Path) -> Iterator[Listed]:
     """The files of each sketch that a manifest lists, and of its gallery; nothing if it cannot be read."""
     try:
         if not is_manifest(path):
@@ -57,10 +57,10 @@ def listed(path: Path) -> Iterator[Listed]:
         return
 
 
-def sketch_files(folder: Path, names: Container[str]) -> tuple[list[str], set[str]]:
+def select_sketch_files(folder: Path, names: Container[str]) -> tuple[list[str], set[str]]:
     """One file for each sketch of a folder with a manifest, and all names that the manifest accounts for.
 
-    It is the first of `READ_BACK` that is there, or of those that were changed since they were written, if any were.
+    It is the first of `PREFERRED_SUFFIXES` that is there; files changed since they were written come first.
 
     Args:
         folder: A folder that holds a manifest.
@@ -68,16 +68,18 @@ def sketch_files(folder: Path, names: Container[str]) -> tuple[list[str], set[st
     """
     chosen: list[str] = []
     known: set[str] = {MANIFEST, PAGE, GALLERY}
-    for files in listed(folder / MANIFEST):
+    for files in manifest_entries(folder / MANIFEST):
         here = {name: sha256 for name, sha256 in files.items() if name in names and name not in known}
         known |= here.keys()
-        ranked = sorted((READ_BACK.index(Path(name).suffix), name) for name in here if _is_sketch(folder / name))
-        changed = [name for _, name in ranked if here[name] is not None and hash_of(folder / name) != here[name]]
+        ranked = sorted(
+            (PREFERRED_SUFFIXES.index(Path(name).suffix), name) for name in here if _is_sketch(folder / name)
+        )
+        changed = [name for _, name in ranked if here[name] is not None and file_sha256(folder / name) != here[name]]
         chosen += (changed or [name for _, name in ranked])[:1]
     return chosen, known
 
 
-def hash_of(path: Path) -> str | None:
+def file_sha256(path: Path) -> str | None:
     """The SHA-256 of a file; nothing for what is none, is a link, cannot be read or is huge."""
     try:
         found = path.lstat()
@@ -91,7 +93,7 @@ def hash_of(path: Path) -> str | None:
 
 def _is_sketch(path: Path) -> bool:
     """Whether a file is a sketch in a format that we read; not a picture of how it came about, nor a link."""
-    return path.suffix in READ_BACK and len(path.suffixes) == 1 and path.is_file() and not path.is_symlink()
+    return path.suffix in PREFERRED_SUFFIXES and len(path.suffixes) == 1 and path.is_file() and not path.is_symlink()
 
 
 def _is_ours(content: Any) -> bool:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError
+from sketchdnn.formats.format import Losses, ReadItem, Skipped
 from sketchdnn.geometry import Part, Sketch
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 
-from .format import Format, losses_of
-from .found import Found, Losses, Skipped
+from .format import Format, format_losses
 from .onshape_features import Json, feature_of, noted
 from .sketchgraphs.drafts import DAMAGED, LEFT_OUT, OUTSIDE, Draft, Target, assemble
 from .sketchgraphs.entities import Entities
@@ -54,7 +54,7 @@ _DOCUMENT = re.compile(r"(\d+_[0-9a-f]{24})_featurescript_\d+")
 Targets = dict[str, Target]
 
 
-def read(path: Path) -> Iterator[Found]:
+def read(path: Path) -> Iterator[ReadItem]:
     """The sketches of a file, in meters, with their constraints."""
     try:
         with path.open("rb") as file:
@@ -86,7 +86,7 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
         raise FormatError(path, f"cannot be written: {error}") from error
     if len(text) > LARGEST_FILE:
         raise FormatError(path, f"would be larger than {LARGEST_FILE >> 20} MiB; write to a folder, a file a sketch")
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="ascii")
     return losses
 
@@ -94,7 +94,7 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
 def _counted(sketches: Iterable[Sketch], losses: Losses) -> Iterator[Sketch]:
     """The same sketches, and what a feature cannot hold of them."""
     for sketch in sketches:
-        losses.update(losses_of(sketch, "onshape", constraints=True, keys=("name",), units="m"))
+        losses.update(format_losses(sketch, "onshape", constraints=True, keys=("name",), units="m"))
         if lost := lost_parameters(sketch):
             losses.left_out[LOST_PARAMETER] += lost
         if outside := sum(ref.part is Part.EXTERNAL for c in sketch.constraints for ref in c.refs):
@@ -128,7 +128,7 @@ def _features(parsed: object) -> list[Any] | None:
     return None
 
 
-def _sketches(features: list[Any], stem: str) -> Iterator[Found]:
+def _sketches(features: list[Any], stem: str) -> Iterator[ReadItem]:
     entities = Entities()
     drafts: list[Draft | Skipped] = []
     document = _DOCUMENT.fullmatch(stem)

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError, MissingFileError, SketchError, display_path, quoted
+from sketchdnn.formats.archives import folder_members, is_tar, tar_files
+from sketchdnn.formats.format import Losses, ReadItem, ReadResult, Skipped, collect, short_reason
 from sketchdnn.geometry import Sketch
 
 from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
-from .containers import folder_members, is_tar, tar_files
-from .format import DEFAULT_READING, HEAD_BYTES, Format, ReadOptions
-from .found import Found, Losses, Reading, Skipped, gather, reason_of
+from .format import DEFAULT_READ_OPTIONS, HEAD_BYTES, Format, ReadOptions
 
 # A file is read by the first that recognizes it, so those that look at the content come before those that trust a name.
 FORMATS: tuple[Format, ...] = (
@@ -39,14 +39,14 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
-def read(path: str | Path, options: ReadOptions = DEFAULT_READING) -> Reading:
+def read(path: str | Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> ReadResult:
     """All sketches of a file, folder or archive, and how often each reason kept something out."""
-    return gather(scan(path, options))
+    return collect(scan(path, options))
 
 
 def scan(
-    path: str | Path, options: ReadOptions = DEFAULT_READING, on_file: Callable[[str], None] = lambda name: None
-) -> Iterator[Found]:
+    path: str | Path, options: ReadOptions = DEFAULT_READ_OPTIONS, on_file: Callable[[str], None] = lambda name: None
+) -> Iterator[ReadItem]:
     """The same as a stream. In a folder or archive, a file that cannot be read is counted and the next one read.
 
     `on_file` is called with the name of each file of a folder or archive before what is found in it.
@@ -82,8 +82,8 @@ def write(
     `dimensions=True` of a FreeCAD document.
     """
     path = Path(path)
-    chosen = writer_of(path, format, options)
-    if chosen.write is None:  # writer_of offers none such
+    chosen = find_writer(path, format, options)
+    if chosen.write is None:  # find_writer offers none such
         raise FormatError(path, f"{chosen.name} is read only")
     try:
         return chosen.write((sketches,) if isinstance(sketches, Sketch) else sketches, path, **options) or Losses()
@@ -93,7 +93,7 @@ def write(
         raise FormatError(path, f"cannot be written ({error.strerror or error})") from error
 
 
-def format_of(path: str | Path) -> Format:
+def detect_format(path: str | Path) -> Format:
     """The format of a file, by its content and its suffix."""
     path = Path(path)
     with _sentences(path):
@@ -110,7 +110,7 @@ def format_of(path: str | Path) -> Format:
     return by_name  # whose reader can say best what is wrong with it
 
 
-def writer_of(path: str | Path, name: str | None = None, options: Collection[str] = ()) -> Format:
+def find_writer(path: str | Path, name: str | None = None, options: Collection[str] = ()) -> Format:
     """The format to write `path` in: the one named, or the one that its suffix means. It must have these options."""
     writable = [f for f in FORMATS if f.write]
     chosen = _by_suffix(Path(path), writable) if name is None else _by_name(name, writable)
@@ -134,9 +134,9 @@ def _by_name(name: str, formats: Iterable[Format]) -> Format | None:
     return None
 
 
-def _scan_file(path: Path, options: ReadOptions) -> Iterator[Found]:
+def _scan_file(path: Path, options: ReadOptions) -> Iterator[ReadItem]:
     with _sentences(path):
-        found = format_of(path)
+        found = detect_format(path)
         if found.read is None:
             raise FormatError(path, f"is for other programs: {found.name} files are written here, not read")
         for item in found.read(path, options) if found.is_drawing else found.read(path):
@@ -146,7 +146,7 @@ def _scan_file(path: Path, options: ReadOptions) -> Iterator[Found]:
                 yield item
 
 
-def _named(name: str | None, found: Iterator[Found]) -> Iterator[Found]:
+def _named(name: str | None, found: Iterator[ReadItem]) -> Iterator[ReadItem]:
     """Sketches of a folder with a manifest go by the name that they have there; `generate` writes a longer id."""
     for item in found:
         if name is not None and isinstance(item, Sketch):
@@ -155,11 +155,11 @@ def _named(name: str | None, found: Iterator[Found]) -> Iterator[Found]:
             yield item
 
 
-def _counting(path: Path, scan_one: Callable[[Path], Iterator[Found]]) -> Iterator[Found]:
+def _counting(path: Path, scan_one: Callable[[Path], Iterator[ReadItem]]) -> Iterator[ReadItem]:
     try:
         yield from scan_one(path)
     except FormatError as error:
-        yield Skipped(f"an unreadable file: {reason_of(error)}")
+        yield Skipped(f"an unreadable file: {short_reason(error)}")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sketchdnn.errors import FormatError, SketchError
+from sketchdnn.formats.format import NO_UNITS, Losses, Note, ReadItem, Skipped, short_reason
 from sketchdnn.geometry import (
     MM_PER_UNIT,
     Arc,
@@ -27,11 +28,10 @@ from sketchdnn.geometry import (
     Sketch,
     bounds,
 )
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 
 from .flattening import Flattener
-from .format import DEFAULT_READING, Format, ReadOptions, losses_of, only_one
-from .found import NO_UNITS, Found, Losses, Note, Skipped, reason_of
+from .format import DEFAULT_READ_OPTIONS, Format, ReadOptions, format_losses, single_sketch
 from .svg_elements import GZIP_MAGIC, MAX_ELEMENTS, Element, elements
 from .svg_path import Curved, with_circles
 from .svg_shapes import SHAPES, shape_pieces
@@ -49,11 +49,11 @@ _LONGEST_ARC = math.tau - 0.1
 
 def write(sketches: Iterable[Sketch], path: Path) -> Losses:
     """One drawing of one sketch."""
-    sketch = only_one(sketches, path)
-    with replacing(path) as temporary:
+    sketch = single_sketch(sketches, path)
+    with atomic_write(path) as temporary:
         text = to_svg(sketch).encode()
         temporary.write_bytes(gzip.compress(text, mtime=0) if path.suffix.lower() == ".svgz" else text)
-    return losses_of(sketch, "svg")
+    return format_losses(sketch, "svg")
 
 
 def to_svg(sketch: Sketch) -> str:
@@ -78,7 +78,7 @@ def to_svg(sketch: Sketch) -> str:
     )
 
 
-def read(path: Path, options: ReadOptions = DEFAULT_READING) -> Iterator[Found]:
+def read(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[ReadItem]:
     """The drawing as one sketch, in the unit its real size implies, and what was left out or changed."""
     drawn = elements(path)
     _, root, _ = next(drawn)
@@ -107,7 +107,7 @@ def read(path: Path, options: ReadOptions = DEFAULT_READING) -> Iterator[Found]:
             raise
         except SketchError as error:
             dropped += is_shape
-            yield Skipped(reason_of(error))
+            yield Skipped(short_reason(error))
         except (ArithmeticError, ValueError):
             dropped += is_shape
             yield Skipped("an element with impossible numbers")
@@ -187,7 +187,7 @@ def _drawn(
             else:
                 yield Skipped(what)
         except SketchError as error:
-            yield Skipped(reason_of(error))
+            yield Skipped(short_reason(error))
 
 
 def _units(root: Mapping[str, str]) -> tuple[float, str | None]:

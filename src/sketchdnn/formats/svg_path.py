@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sketchdnn.errors import SketchError
+from sketchdnn.formats.format import Note, Skipped, short_reason
 from sketchdnn.geometry import (
     TAU,
     Arc,
@@ -20,8 +21,6 @@ from sketchdnn.geometry import (
     arc_from_sweep,
     quadratic_bezier,
 )
-
-from .found import Note, Skipped, reason_of
 
 # What follows each command: n a number, f a flag, which may stand without a space before the next number.
 _ARGUMENTS = {"m": "nn", "l": "nn", "h": "n", "v": "n", "a": "nnnffnn", "z": ""}
@@ -118,7 +117,7 @@ def _pieces(data: str) -> Iterator[Primitive | Curved | Skipped]:
                 steered = (command, control)
                 yield Curved(curve, "a curve in a path")
         except SketchError as error:
-            yield Skipped(reason_of(error))
+            yield Skipped(short_reason(error))
         if command not in "csqt":
             steered = ("", end)
         at = end

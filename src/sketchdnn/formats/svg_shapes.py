@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from sketchdnn.errors import SketchError
+from sketchdnn.formats.format import Skipped
 from sketchdnn.geometry import TAU, Arc, Circle, EllipticArc, Line, Point, Primitive, Vec
 
-from .found import Skipped
 from .svg_path import Curved, path_pieces
 from .svg_transform import parse_length
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.formats import read, write, writer_of
-from sketchdnn.formats.containers import check_not_read
-from sketchdnn.formats.manifest import GALLERY, PAGE, READ_BACK, hash_of
+from sketchdnn.formats import find_writer, read, write
+from sketchdnn.formats.archives import check_no_overwrite
+from sketchdnn.formats.manifest import GALLERY, PAGE, PREFERRED_SUFFIXES, file_sha256
 from sketchdnn.geometry import Sketch
-from sketchdnn.io import flush_to_disk, replacing, temporary_folder
+from sketchdnn.io import atomic_write, flush_to_disk, temporary_folder
 from sketchdnn.render import Style
 
 from .manifest import Spool, check_free, clear_earlier, entries, held, spools, write_manifest
@@ -94,7 +94,7 @@ def make_folder(folder: Path) -> None:
 def check_not_replaced(source: Path, folder: Path, stem: str = "sketch") -> None:
     """Refuses to write where the sketch that one begins with would be replaced."""
     if folder.is_dir():
-        check_not_read([source], [path for path in folder.iterdir() if path.name.startswith(f"{stem}-")])
+        check_no_overwrite([source], [path for path in folder.iterdir() if path.name.startswith(f"{stem}-")])
 
 
 def write_sketches(
@@ -130,11 +130,11 @@ def write_sketches(
                 path = aside / f"{stem}-{drawing.number:0{digits}d}"
                 paths: list[Path] = []
                 for name in chosen:
-                    paths.append(path.with_name(path.name + writer_of("", name).suffixes[0]))
+                    paths.append(path.with_name(path.name + find_writer("", name).suffixes[0]))
                     write(drawing.sketch, paths[-1], name)
                 if also is not None:
                     paths += also(drawing, path)
-                hashes = {each.name: hash_of(each) for each in paths}
+                hashes = {each.name: file_sha256(each) for each in paths}
                 if not force:
                     check_free(folder / name for name in hashes)
                 spool.begin(hashes)
@@ -250,7 +250,7 @@ def _gather(
 def _read_back(entry: Mapping[str, Any], folder: Path) -> Card:
     """What another process wrote."""
     named = {Path(name).suffix: name for name in entry["files"] if len(Path(name).suffixes) == 1}
-    best = next(named[suffix] for suffix in READ_BACK if suffix in named)
+    best = next(named[suffix] for suffix in PREFERRED_SUFFIXES if suffix in named)
     sketch, repair = read(folder / best).sketches[0], entry.get("repair", {}).get("summary")
     return Card(entry["number"], sketch, tuple(entry["files"]), entry["shortfall"] or entry.get("fewer"), repair)
 
@@ -269,7 +269,7 @@ def _gallery(cards: Sequence[Card], style: Style | None) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(content)
 
 

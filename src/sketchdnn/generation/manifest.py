@@ -18,8 +18,8 @@ from typing import Any
 
 import sketchdnn
 from sketchdnn.errors import FormatError
-from sketchdnn.formats.manifest import GALLERY, MANIFEST, PAGE, PROGRAM, hash_of, is_manifest, listed
-from sketchdnn.io import PREFIX, clear_abandoned, create, one_run, replacing
+from sketchdnn.formats.manifest import GALLERY, MANIFEST, PAGE, PROGRAM, file_sha256, is_manifest, manifest_entries
+from sketchdnn.io import PREFIX, atomic_write, create, exclusive_run, remove_abandoned
 
 from .share import Share
 
@@ -95,7 +95,7 @@ def write_manifest(
     path = folder / MANIFEST
     head = json.dumps({"program": f"{PROGRAM} {sketchdnn.__version__}", **facts}, indent=1, ensure_ascii=False)
     pictures = json.dumps({"files": list(gallery), "sha256": list(gallery.values())})
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as out:
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         out.write(head.removesuffix("\n}") + f',\n "gallery": {pictures},\n "sketches": [')
         for number, entry in enumerate(found):
             out.write(("," if number else "") + "\n  " + json.dumps(entry, ensure_ascii=False))
@@ -106,9 +106,9 @@ def write_manifest(
 @contextmanager
 def held(folder: Path, stem: str, share: Share, *, force: bool) -> Iterator[None]:
     """The folder for this run alone, rid of what a killed run left in it; the first of several processes sees to it."""
-    with one_run(folder) if share.leads else nullcontext():
+    with exclusive_run(folder) if share.leads else nullcontext():
         if share.leads:
-            clear_abandoned(folder)
+            remove_abandoned(folder)
             recover(folder)
             if not force:
                 check_unchanged(folder, stem)
@@ -179,14 +179,14 @@ def clear_earlier(folder: Path, stem: str, *, force: bool = False) -> int:
 def _earlier(folder: Path, stem: str) -> Iterator[tuple[str, str | None]]:
     """The files of that stem that a manifest lists, and its gallery, with their hashes."""
     ours = re.compile(re.escape(stem) + _NUMBERED, re.ASCII)
-    for files in listed(folder / MANIFEST):
+    for files in manifest_entries(folder / MANIFEST):
         for name, sha256 in files.items():
             if ours.fullmatch(name) or name in (PAGE, GALLERY):
                 yield name, sha256
 
 
 def _is_same(path: Path, sha256: str | None) -> bool:
-    return sha256 is not None and hash_of(path) == sha256
+    return sha256 is not None and file_sha256(path) == sha256
 
 
 def _is_file(path: Path) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sketchdnn.geometry import Line, Sketch
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.render import PALETTE, Frame, Stroke, Style, frame, raster, vector
 from sketchdnn.render.gallery import BORDER_COLOR
 from sketchdnn.render.gif import gif
@@ -81,7 +81,7 @@ def write_trajectory(drawn: Drawing, stem: Path) -> list[Path]:
             ("png", _png(strip(shown, end))),
         ):
             paths.append(stem.with_name(f"{stem.name}.trajectory.{suffix}"))
-            with replacing(paths[-1]) as temporary:
+            with atomic_write(paths[-1]) as temporary:
                 temporary.write_bytes(content)
         return list(paths)
 

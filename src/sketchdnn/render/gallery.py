@@ -1,4 +1,4 @@
-"""Many sketches in one picture: white cards in a grid, each sketch as large as its card allows."""
+"""Many sketches in one picture or page: white cards in a grid, each sketch as large as its card allows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
 
 from . import raster, vector
-from .display import Style, printable
+from .display import Style, describe, printable
+from .html import Card, gallery_page
 from .legend import legend
 from .notes import Notes
 
@@ -26,6 +27,7 @@ MOST_PIXELS = 150_000_000
 _LETTER_WIDTH = 0.52
 # How round the corners of a card are, in pixels.
 _INSET = 4
+_KEY_WIDTH = 900
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,33 @@ def gallery_png(
         if caption:
             raster.write(page, _fitting(caption, cell, style), x + cell / 2, y + cell + style.text_size * 0.4, style)
     return raster.above(page, raster.legend_of(sketches, notes, width, _legend_style(style))) if notes else page
+
+
+def gallery_html(
+    sketches: Sequence[Sketch],
+    *,
+    title: str = "Sketches",
+    subtitle: str = "",
+    columns: int | None = None,
+    captions: Sequence[str] | None = None,
+    cell: int = 200,
+    style: Style | None = None,
+    notes: Sequence[Notes] | None = None,
+) -> str:
+    """The same cards as a web page without outside resources.
+
+    Cards stay white in the dark: the colors are chosen for white. With notes, one for each sketch, constraints are
+    drawn, and each shows its name under the pointer.
+    """
+    sketches, captions = cards(sketches, [describe(sketch) for sketch in sketches] if captions is None else captions)
+    figures = [
+        Card(vector.svg(sketch, cell, style=style, notes=note, explained=False), caption, tooltip=describe(sketch))
+        for sketch, caption, note in zip(sketches, captions, notes_or_none(sketches, notes), strict=True)
+    ]
+    larger = (style or Style()).times(1.25)
+    key = vector.legend_svg(sketches, notes, _KEY_WIDTH, larger) if notes else ""
+    tracks = f"repeat({columns}, minmax(0, 1fr))" if columns else f"repeat(auto-fill, minmax(min({cell}px, 100%), 1fr))"
+    return gallery_page(title, figures, lead=[subtitle], legend=key, tracks=tracks)
 
 
 def cards(sketches: Sequence[Sketch], captions: Sequence[str] | None) -> tuple[Sequence[Sketch], Sequence[str]]:

@@ -18,7 +18,7 @@ from safetensors.numpy import load_file, save_file
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import Kind, Sketch, normalize
 from sketchdnn.geometry.table import to_table
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact, decode_compact, encode_table, layout
 from sketchdnn.representation.fingerprint import Keys
 from sketchdnn.representation.symmetric import CHUNK, symmetric_keys
@@ -97,7 +97,7 @@ def _normalized(block: Compact) -> Compact:
 
 def write_known(known: Known, path: Path) -> None:
     """To a safetensors file, whole or not at all."""
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         save_file({name: np.ascontiguousarray(getattr(known, name)) for name in _PARTS}, temporary)
 
 

@@ -23,8 +23,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from sketchdnn.errors import MissingError, SketchError, quoted
-from sketchdnn.formats.bounded_json import load_json
-from sketchdnn.io import new_file_mode, replacing
+from sketchdnn.io import atomic_write, load_json, new_file_mode
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 from sketchdnn.representation.settings import LARGEST_NETWORK, least_parameters
 
@@ -192,7 +191,7 @@ def _describing(folder: Path) -> Iterator[None]:
 
 
 def _write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
-    with replacing(folder / _CONFIG) as temporary:
+    with atomic_write(folder / _CONFIG) as temporary:
         temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 

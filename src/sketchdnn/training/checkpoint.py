@@ -19,8 +19,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from sketchdnn.errors import SketchError
-from sketchdnn.formats.bounded_json import load_json
-from sketchdnn.io import flush_to_disk, temporary_folder
+from sketchdnn.io import flush_to_disk, load_json, temporary_folder
 from sketchdnn.systems.safetensors_files import check_header
 
 from .sharding import split_like, whole

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 
 from .run import Report
 
@@ -72,7 +72,7 @@ def _cut(path: Path, step: int) -> None:
     header, *rows = path.read_text(encoding="utf-8").splitlines(keepends=True) or [""]
     kept = [row for row in rows if row.endswith("\n") and row.partition(",")[0].isdigit()]
     kept = [row for row in kept if int(row.partition(",")[0]) <= step]
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("".join([header, *kept]), encoding="utf-8", newline="")
 
 

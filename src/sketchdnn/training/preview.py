@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 from sketchdnn.render import gallery_png
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
@@ -28,5 +28,5 @@ def save_preview(system: System, path: Path, seed: int) -> None:
         batch = system.sample(noise, steps=min(STEPS, system.max_steps or STEPS))
     system.train(training)
     sketches = [decoded.sketch for decoded in decode(batch, system.rows.arc_scalar)]
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         gallery_png(sketches).save(temporary)

@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 
 from sketchdnn.data import Dataset
 from sketchdnn.data.config import SPLITS
-from sketchdnn.io import clear_abandoned, one_run
+from sketchdnn.io import exclusive_run, remove_abandoned
 from sketchdnn.systems import Known, Preset, System, from_pretrained, known_of, save_pretrained
 from sketchdnn.systems.devices import find_device
 
@@ -46,10 +46,10 @@ def start(request: Request) -> Outcome:
     """Train, and write the model to `out/model` when the budget is spent."""
     device = find_device(request.device)
     _refuse_mixing(request)
-    with joined(device, shards=request.fsdp) as ranks, one_run(request.out) if ranks.first else nullcontext():
+    with joined(device, shards=request.fsdp) as ranks, exclusive_run(request.out) if ranks.first else nullcontext():
         if ranks.first:
             for folder in (request.out, *(request.out / name for name in FOLDERS)):
-                clear_abandoned(folder)
+                remove_abandoned(folder)
         system = _system(request)
         try:
             corpus, validation = _corpora(request.data, device, request.config.fewest)

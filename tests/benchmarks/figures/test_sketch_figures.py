@@ -12,7 +12,7 @@ from benchmarks.figures.failures import crossings, drawn_twice, open_ends
 from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
-from sketchdnn.render.sheet import fitted, outline, window
+from sketchdnn.render.figures import fitted, outline, window
 
 CORNERS = [(-1.0, -0.5), (1.0, -0.5), (1.0, 0.5), (-1.0, 0.5)]
 PLATE = [Line(a, b) for a, b in zip(CORNERS, CORNERS[1:] + CORNERS[:1], strict=True)]

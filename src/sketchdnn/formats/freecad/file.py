@@ -14,10 +14,9 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, tostring
 
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.formats.format import Format, losses_of
-from sketchdnn.formats.found import Found, Losses, Skipped
+from sketchdnn.formats.format import Format, Losses, ReadItem, Skipped, format_losses
 from sketchdnn.geometry import Box, Sketch, bounds
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 
 from . import view
 from .objects import read_object, to_object
@@ -48,7 +47,7 @@ def _recognizes(path: Path, head: bytes) -> bool:
     return head.startswith(b"PK\x03\x04") and (path.suffix.lower() == ".fcstd" or _MEMBER.encode() in head[:128])
 
 
-def read(path: Path) -> Iterator[Found]:
+def read(path: Path) -> Iterator[ReadItem]:
     """Every sketch of a document, each followed by what was left out of it."""
     root = _parse(path)
     types = {of.get("name"): of.get("type", "") for of in root.iterfind("Objects/Object")}
@@ -77,7 +76,7 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
             in_mm = sketch.in_units("mm")
             object_, inactive = to_object(settled(in_mm) if dimensions else in_mm, name)
             losses.changed.update(inactive)
-            losses.update(losses_of(sketch, "freecad", constraints=True, keys=sketch.extra, units="mm"))
+            losses.update(format_losses(sketch, "freecad", constraints=True, keys=sketch.extra, units="mm"))
             objects.append(tostring(object_, encoding="utf-8"))
             names.append(name)
             boxes.extend([bounds(in_mm)] if len(in_mm) else [])
@@ -87,7 +86,7 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
         if left < 0:
             raise FormatError(path, f"would be larger than {MAX_BYTES >> 20} MiB; write to a folder, a file a sketch")
     xml = _DOCUMENT % {b"count": len(objects), b"heads": b"".join(heads), b"objects": b"\n".join(objects)}
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+    with atomic_write(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         for member, content in ((_MEMBER, xml), (view.MEMBER, view.gui_document(names, boxes))):
             info = zipfile.ZipInfo(member)  # which has no time: the same sketch gives the same bytes
             info.external_attr = 0o644 << 16

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.formats.found import Found, Skipped
+from sketchdnn.formats.format import ReadItem, Skipped
 from sketchdnn.geometry import Constraint, Primitive, Sketch
 
 from . import geometry, relation
@@ -20,7 +20,7 @@ _DOC = "What FreeCAD has no place for; says which constraints are redundant or c
 _DYNAMIC = str(1 << 21)  # the status of a property that is not FreeCAD's own
 
 
-def read_object(of: Element) -> Iterator[Found]:
+def read_object(of: Element) -> Iterator[ReadItem]:
     """The sketch of one object, and what was left out of it."""
     skipped: Counter[str] = Counter()
     primitives, numbering = _read_geometry(of, skipped)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.formats.found import Skipped
+from sketchdnn.formats.format import Skipped
 from sketchdnn.geometry.table import Table
 
 from .constraints import SUBNODE

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.errors import FormatError, quoted
-from sketchdnn.formats.found import Skipped
+from sketchdnn.formats.format import Skipped
 
 from .ops import PickleError, load_plain
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.formats.found import Found, Skipped
+from sketchdnn.formats.format import ReadItem, Skipped
 from sketchdnn.geometry import EXTERNAL, Constraint, Kind, Part, Primitive, Ref, Sketch
 from sketchdnn.geometry.constraints import PARTS_OF_KIND
 from sketchdnn.geometry.table import from_table
@@ -48,7 +48,7 @@ class Draft:
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-def assemble(drafts: Sequence[Draft | Skipped], entities: Entities) -> Iterator[Found]:
+def assemble(drafts: Sequence[Draft | Skipped], entities: Entities) -> Iterator[ReadItem]:
     """The sketches of drafts that are the owners 0, 1, … of the entities, each behind what it lost."""
     columns = entities.columns(len(drafts))
     lost: defaultdict[int, Counter[str]] = defaultdict(Counter)

@@ -16,7 +16,7 @@ from typing import IO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 
 from .container import (
     ARRAY,
@@ -50,7 +50,7 @@ def writing(path: Path) -> Iterator[Add]:
     """
     lengths = array("q")
     with (
-        replacing(path) as temporary,
+        atomic_write(path) as temporary,
         temporary.open("wb") as file,
         TemporaryFile(dir=path.parent) as sequence_frames,
         TemporaryFile(dir=path.parent) as note_frames,

@@ -16,8 +16,7 @@ from itertools import islice, repeat
 from pathlib import Path
 
 from sketchdnn.errors import SketchError
-from sketchdnn.formats.format import losses_of
-from sketchdnn.formats.found import Found, Losses, Skipped
+from sketchdnn.formats.format import Losses, ReadItem, Skipped, format_losses
 from sketchdnn.geometry import EXTERNAL, Kind, Part, Ref, Sketch
 
 from .constraints import NAMES, SUBNODE, file_form, note_of
@@ -46,7 +45,7 @@ _SUBNODES: dict[Kind, tuple[SubnodeType, ...]] = {
 }
 
 
-def read(path: Path) -> Iterator[Found]:
+def read(path: Path) -> Iterator[ReadItem]:
     """Every sequence of a file as a sketch in meters, with its constraints."""
     sequences = open_sequences(path)
     count = len(sequences)
@@ -63,7 +62,7 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
         for sketch in sketches:
             ops, notes = apart(ops_of(sketch))
             add(dump_ops(ops), len(ops), dump_notes(notes))
-            losses.update(losses_of(sketch, "sketchgraphs", constraints=True, units="m"))
+            losses.update(format_losses(sketch, "sketchgraphs", constraints=True, units="m"))
             if lost := lost_parameters(sketch):
                 losses.left_out[LOST_PARAMETER] += lost
     return losses
@@ -96,7 +95,7 @@ def ops_of(sketch: Sketch) -> list[Op]:
 
 def _read_some(
     sequences: Sequences, start: int, pairs: Iterable[tuple[bytes | Skipped, bytes | Skipped]]
-) -> Iterator[Found]:
+) -> Iterator[ReadItem]:
     entities = Entities()
     drafts: list[Draft | Skipped] = []
     for owner, (data, text) in enumerate(pairs):

@@ -18,12 +18,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.errors import FormatError, UnfitError
-from sketchdnn.formats.format import Format, only_one
-from sketchdnn.formats.found import Losses
+from sketchdnn.errors import FormatError, UnsuitableSketchError
+from sketchdnn.formats.format import Format, Losses, single_sketch
 from sketchdnn.formats.wires import through
 from sketchdnn.geometry import Circle, Sketch
-from sketchdnn.io import clear_abandoned, replacing, temporary_folder
+from sketchdnn.io import atomic_write, remove_abandoned, temporary_folder
 
 from .regions import HEIGHT, Extrusion, Outline, extrusion, losses
 
@@ -39,11 +38,11 @@ _NAME = "the CAD program"
 
 def _writer(kind: str) -> Callable[..., Losses]:
     def write(sketches: Iterable[Sketch], path: Path, *, height: float = HEIGHT) -> Losses:
-        sketch = only_one(sketches, path)
+        sketch = single_sketch(sketches, path)
         what = extrusion(sketch, height, path)
         program = _builder(path)
-        clear_abandoned()
-        with replacing(path) as temporary, temporary_folder() as folder:
+        remove_abandoned()
+        with atomic_write(path) as temporary, temporary_folder() as folder:
             temporary.write_bytes(_build(program, what, kind, folder, path))
         return losses(sketch, kind)
 
@@ -103,10 +102,10 @@ def _check(report: Path, what: Extrusion, path: Path) -> None:
     except (OSError, ValueError) as error:
         raise FormatError(path, f"could not be built: {_NAME} gave up") from error
     if found.get("error"):
-        raise UnfitError(path, f"could not be built: {_NAME} says '{str(found['error'])[:200]}'")
+        raise UnsuitableSketchError(path, f"could not be built: {_NAME} says '{str(found['error'])[:200]}'")
     volume = what.area * what.height
     if not found["valid"] or not math.isclose(found["volume"], volume, rel_tol=_SAME_VOLUME):
-        raise UnfitError(
+        raise UnsuitableSketchError(
             path, f"could not be built: {_NAME} makes {found['volume']:g} mm³ of what should be {volume:g} mm³"
         )
 

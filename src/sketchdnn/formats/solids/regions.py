@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sketchdnn.errors import FormatError, SketchError, UnfitError
-from sketchdnn.formats.format import losses_of
-from sketchdnn.formats.found import Losses
+from sketchdnn.errors import FormatError, SketchError, UnsuitableSketchError
+from sketchdnn.formats.format import Losses, format_losses
 from sketchdnn.formats.wires import Wire, outline
 from sketchdnn.geometry import Circle, Kind, Profile, Sketch, profile
 
@@ -45,7 +44,7 @@ def extrusion(sketch: Sketch, height: float, path: Path) -> Extrusion:
         raise FormatError(path, f"cannot be measured in mm: {error}") from error
     found = profile(sketch)
     if not found.is_extrudable:
-        raise UnfitError(path, f"cannot be extruded: {' '.join((*found.reasons, *_advice(found)))}")
+        raise UnsuitableSketchError(path, f"cannot be extruded: {' '.join((*found.reasons, *_advice(found)))}")
     outlines = [outline(loop, sketch.primitives) for loop in found.loops]
     regions = [
         Region(
@@ -59,7 +58,7 @@ def extrusion(sketch: Sketch, height: float, path: Path) -> Extrusion:
 
 def losses(sketch: Sketch, name: str) -> Losses:
     """What a solid or script of the format `name` does not hold of a sketch."""
-    lost = losses_of(sketch, name, units="mm")
+    lost = format_losses(sketch, name, units="mm")
     if construction := sum(p.construction for p in sketch):
         lost.left_out[f"construction geometry, which {name} cannot hold"] = construction
     if points := sum(p.kind is Kind.POINT and not p.construction for p in sketch):

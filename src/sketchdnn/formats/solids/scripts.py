@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from sketchdnn.formats.format import Format, only_one
-from sketchdnn.formats.found import Losses
+from sketchdnn.formats.format import Format, Losses, single_sketch
 from sketchdnn.formats.wires import Wire, through
 from sketchdnn.geometry import Circle, Sketch, Vec
-from sketchdnn.io import replacing
+from sketchdnn.io import atomic_write
 
 from .regions import HEIGHT, Extrusion, Outline, extrusion, losses
 
@@ -80,9 +79,9 @@ def build123d_script(what: Extrusion) -> str:
 
 def _writer(script: Callable[[Extrusion], str], name: str) -> Callable[..., Losses]:
     def write(sketches: Iterable[Sketch], path: Path, *, height: float = HEIGHT) -> Losses:
-        sketch = only_one(sketches, path)
+        sketch = single_sketch(sketches, path)
         code = script(extrusion(sketch, height, path))
-        with replacing(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(code, encoding="ascii")
         return losses(sketch, name)
 

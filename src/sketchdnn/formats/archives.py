@@ -1,12 +1,15 @@
-"""Many files in one place: a folder, or a tar archive, whose members are looked at one by one.
+"""Folders, tar archives and compressed files, read in bounded memory.
 
-An archive is not trusted. Only the last part of a member's name is used, links and devices are never followed, headers
-that claim to be huge are not believed, an archive ends at a member that is larger than what remains of it, and damage
-is told from the end.
+An archive is not trusted. Only the last part of a member's name is used. Links and devices are never followed. A
+header with an implausible size ends the archive with an error, and so does a member larger than the rest of it.
 """
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
 import os
 import shutil
 import stat
@@ -14,16 +17,17 @@ import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from gzip import BadGzipFile
-from lzma import LZMAError
 from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, cast
 
 from sketchdnn.errors import FormatError
-from sketchdnn.io import clear_abandoned, is_temporary, temporary_folder
+from sketchdnn.io import is_temporary, remove_abandoned, temporary_folder
 
-from .found import Skipped
-from .manifest import MANIFEST, is_manifest, sketch_files
-from .packed import open_packed
+from .format import Skipped
+from .manifest import MANIFEST, is_manifest, select_sketch_files
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 # A member is unpacked into a temporary folder, one at a time; a larger one is refused rather than fill the disk.
@@ -68,14 +72,14 @@ def folder_members(folder: Path) -> list[Member]:
         folders[:] = sorted(name for name in folders if not is_temporary(name))
         there = sorted(name for name in names if not is_temporary(name))
         if MANIFEST in there and is_manifest(Path(place, MANIFEST)):
-            chosen, known = sketch_files(Path(place), set(there))
+            chosen, known = select_sketch_files(Path(place), set(there))
             members.extend(Member(Path(place, name), Path(name).stem) for name in chosen)
             there = [name for name in there if name not in known]
         members.extend(Member(Path(place, name)) for name in there)
     return members
 
 
-def check_not_read(sources: Iterable[Path], targets: Iterable[Path]) -> None:
+def check_no_overwrite(sources: Iterable[Path], targets: Iterable[Path]) -> None:
     """Refuse to write over a file that is read: itself, by another name or link, or one in a folder that is read.
 
     Raises:
@@ -102,7 +106,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def tar_files(path: Path) -> Iterator[Path | Skipped]:
     """Each file of an archive under its own last name in a temporary folder, gone when the next is asked for."""
-    clear_abandoned()
+    remove_abandoned()
     try:
         # As a stream an archive is read once, front to back, however it is compressed.
         with open_packed(path) as file, tarfile.open(fileobj=file, mode="r|", tarinfo=_Header) as archive:
@@ -111,7 +115,7 @@ def tar_files(path: Path) -> Iterator[Path | Skipped]:
                 if not member.isdir():
                     yield from _unpacked(archive, member)
                 _pass_over(archive)
-    except (tarfile.TarError, LZMAError, zlib.error, EOFError, BadGzipFile) as error:
+    except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, gzip.BadGzipFile) as error:
         raise FormatError(path, f"is not a whole tar archive: {error}") from error
 
 
@@ -157,3 +161,62 @@ class _Header(tarfile.TarInfo):
         if header.size < 0 or (not is_file and header.size > _LARGEST_HEADER):
             raise tarfile.ReadError(f"a header claims {header.size} bytes")
         return header
+
+
+# The strongest setting of xz needs 65 MiB to unpack; a file may ask for 4 GiB.
+XZ_MEMORY = 256 * 2**20
+_PIECE = 2**18
+_GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00"
+
+
+def open_packed(path: Path) -> IO[bytes]:
+    """A file open for reading, unpacked as it is read if its first bytes say that it is compressed."""
+    with path.open("rb") as file:
+        head = file.read(len(_XZ))
+    if head.startswith(_GZIP):
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    if head.startswith(_BZIP2):
+        return cast("IO[bytes]", bz2.open(path, "rb"))
+    return open_xz(path) if head == _XZ else path.open("rb")
+
+
+def open_xz(path: Path) -> IO[bytes]:
+    """The bytes in an xz file; `LZMAError` for one that is damaged or asks for more than `XZ_MEMORY`."""
+    return cast("IO[bytes]", io.BufferedReader(_Unxz(path), _PIECE))
+
+
+class _Unxz(io.RawIOBase):
+    """One stream after another. The library's own reader takes whatever memory a file asks for."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._unpacker = _new_unpacker()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        while True:
+            data = b""
+            if self._unpacker.eof:
+                # Streams may be padded with zeros.
+                data = self._unpacker.unused_data.lstrip(b"\0")
+                while not data:
+                    if not (data := self._file.read(_PIECE)):
+                        return 0
+                    data = data.lstrip(b"\0")
+                self._unpacker = _new_unpacker()
+            elif self._unpacker.needs_input and not (data := self._file.read(_PIECE)):
+                raise EOFError("it is cut off")
+            if unpacked := self._unpacker.decompress(data, len(view)):
+                view[: len(unpacked)] = unpacked
+                return len(unpacked)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _new_unpacker() -> lzma.LZMADecompressor:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY)

@@ -1,0 +1,274 @@
+"""Figures made with matplotlib: the style of plots, bar charts for reports, and sketches side by side on a sheet.
+
+A sheet is measured in points, with y up. A sketch has the same strokes there as in a gallery.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from sketchdnn.geometry import Point, Primitive, Sketch, Vec, tessellate
+from sketchdnn.io import atomic_write
+
+from .display import Frame, Stroke, Style, frame, printable, strokes
+
+ORANGE, BLUE, GREEN, GRAY, INK = "#d95f02", "#1f6fb4", "#2e8b57", "#8a8a8a", "#222222"
+PALE_BLUE = "#8fb8d8"
+
+POINTS_PER_INCH = 72
+# How far a drawn curve may stray from the true one, in points: less than any printer shows.
+_STRAY = 0.04
+
+_SETTINGS: dict[Any, Any] = {
+    "font.size": 9,
+    "font.family": "DejaVu Sans",
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#666666",
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "figure.dpi": 150,
+    "savefig.dpi": 150,
+    "svg.hashsalt": "sketchdnn",
+}
+
+
+@contextmanager
+def plot_style(*, math: bool = True) -> Iterator[Any]:
+    """Yield `matplotlib.pyplot` with the Agg backend and the project's style; close all figures at the end.
+
+    Without `math`, dollar signs in text are plain characters, as text from files needs.
+    """
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with mpl.rc_context(_SETTINGS | {"text.parse_math": math}):
+        try:
+            yield plt
+        finally:
+            plt.close("all")
+
+
+def save_figure(figure: Any, folder: Path, name: str, suffixes: tuple[str, ...] = (".png", ".svg")) -> list[Path]:
+    """Write a figure in each format, atomically.
+
+    Returns:
+        The paths of the files.
+    """
+    paths = [folder / f"{name}{suffix}" for suffix in suffixes]
+    for path in paths:
+        with atomic_write(path) as temporary:
+            metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
+            figure.savefig(temporary, bbox_inches="tight", metadata=metadata)
+    return paths
+
+
+def save_csv(folder: Path, name: str, header: tuple[str, ...], rows: list[tuple[object, ...]]) -> Path:
+    """Write the numbers of a figure as CSV."""
+    path = folder / f"{name}.csv"
+    with atomic_write(path) as temporary:
+        lines = [",".join(map(str, row)) for row in [header, *rows]]
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def figure_svg(figure: Any) -> str:
+    """A figure as SVG to be inserted into a page: text stays text, and its dark gray follows the page's color.
+
+    Make the figure with `layout="constrained"`, so that its labels are within its size.
+    """
+    import matplotlib as mpl
+
+    for artist in figure.findobj():
+        artist.set_clip_on(False)  # clip paths have ids, which would clash between the plots of a page
+    buffer = StringIO()
+    metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with mpl.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # letters that the font lacks: the browser has others
+        figure.savefig(buffer, format="svg", transparent=True, metadata=metadata)
+    picture = buffer.getvalue()[buffer.getvalue().index("<svg") :]
+    picture = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", picture, flags=re.DOTALL)  # it would style the page
+    picture = re.sub(r' id="[a-zA-Z]+[\w.]*_\d+"', "", picture)
+    return picture.replace(INK, "currentColor").replace("<svg", '<svg role="img"', 1)
+
+
+def bar_chart(
+    values: Mapping[str, int], *, total: int | None = None, parts: Mapping[str, int] | None = None, width: float = 8.0
+) -> str:
+    """Horizontal bars as SVG, a row for each name.
+
+    Args:
+        values: The count of each name.
+        total: What percentages are taken of; none are shown without it.
+        parts: For some names, the part of the count that is drawn darker.
+        width: Inches.
+    """
+    with plot_style(math=False) as plt:
+        figure, axes = plt.subplots(figsize=(width, 0.1 + 0.27 * len(values)), layout="constrained")
+        names = [_shorten(name) for name in values]
+        rows = range(len(values))
+        bars = axes.barh(rows, list(values.values()), color=PALE_BLUE, height=0.78)
+        if parts:
+            axes.barh(rows, [parts.get(name, 0) for name in values], color=BLUE, height=0.78)
+        shares = [f" · {_percent(value, total)}" if total else "" for value in values.values()]
+        labels = [f"{value:,}{share}" for value, share in zip(values.values(), shares, strict=True)]
+        axes.bar_label(bars, labels, padding=4)
+        axes.set_xlim(0, 1.2 * max([*values.values(), 1]))
+        axes.set_yticks(rows, names)
+        axes.set_ylim(len(values) - 0.5, -0.5)
+        _hide_axes(axes)
+        axes.xaxis.set_visible(False)
+        return figure_svg(figure)
+
+
+def column_chart(values: Mapping[str, int], label: str, *, width: float = 8.0) -> str:
+    """A histogram as SVG: a column for each name, in order, with its count above it."""
+    with plot_style(math=False) as plt:
+        figure, axes = plt.subplots(figsize=(min(width, 0.9 + 0.7 * len(values)), 2.0), layout="constrained")
+        columns = axes.bar(range(len(values)), list(values.values()), color=PALE_BLUE, width=0.82)
+        axes.bar_label(columns, [_compact(value) for value in values.values()], padding=2, fontsize=8)
+        axes.set_xticks(range(len(values)), list(values))
+        axes.set_xlabel(label)
+        axes.set_xlim(-0.6, len(values) - 0.4)
+        _hide_axes(axes)
+        axes.yaxis.set_visible(False)
+        return figure_svg(figure)
+
+
+def _hide_axes(axes: Any) -> None:
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, colors=INK)
+
+
+def _percent(value: int, total: int) -> str:
+    share = 100 * value / total
+    return f"{share:.0f} %" if share >= 10 else f"{share:.1f} %" if share >= 0.1 else "< 0.1 %"
+
+
+def _compact(value: int) -> str:
+    """A count in at most four characters.
+
+    >>> _compact(950), _compact(12_345), _compact(4_100_000)
+    ('950', '12k', '4.1M')
+    """
+    for limit, unit in ((1_000_000, "M"), (1_000, "k")):
+        if value >= limit:
+            scaled = value / limit
+            return f"{scaled:.0f}{unit}" if scaled >= 10 else f"{scaled:.1f}{unit}"
+    return str(value)
+
+
+def _shorten(name: str, limit: int = 48) -> str:
+    name = printable(name)
+    return name if len(name) <= limit else name[: limit - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A square on the sheet, by its center and side in points, and the part of the plane that it shows."""
+
+    x: float
+    y: float
+    side: float
+    view: Frame
+
+    @property
+    def corner(self) -> Vec:
+        """The lower left one."""
+        return (self.x - self.side / 2, self.y - self.side / 2)
+
+    def place(self, p: Vec) -> Vec:
+        """Where on the sheet a place of the sketch lies."""
+        (cx, cy), scale = self.view.center, self.view.scale
+        return (self.x + scale * (p[0] - cx), self.y + scale * (p[1] - cy))
+
+
+@contextmanager
+def sheet(width: float, height: float) -> Iterator[tuple[Any, Any]]:
+    """A figure and its one set of axes, whose unit is the point and whose y runs up."""
+    with plot_style() as plt:
+        figure = plt.figure(figsize=(width / POINTS_PER_INCH, height / POINTS_PER_INCH))
+        axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height))
+        axes.axis("off")
+        yield figure, axes
+
+
+def fitted(sketch: Sketch, x: float, y: float, side: float) -> Panel:
+    """A panel that shows a sketch as large as it goes."""
+    return Panel(x, y, side, frame(sketch, side, side, Style()))
+
+
+def window(x: float, y: float, side: float, half: float) -> Panel:
+    """A panel that shows the plane from −half to half, whatever is in it."""
+    return Panel(x, y, side, Frame(side, side, (0.0, 0.0), side / (2 * half)))
+
+
+def draw_sketch(axes: Any, sketch: Sketch, panel: Panel, style: Style | None = None) -> None:
+    """A sketch in its colors, construction dashed."""
+    for stroke in strokes(sketch, panel.view, style or Style().sized(panel.side)):
+        draw_stroke(axes, stroke, panel)
+
+
+def draw_stroke(axes: Any, stroke: Stroke, panel: Panel, *, clip: Any = None) -> None:
+    """One primitive; `clip` is a patch to stay inside of."""
+    if isinstance(stroke.primitive, Point):
+        x, y = panel.place(stroke.primitive.at)
+        hollow = stroke.primitive.construction
+        (drawn,) = axes.plot(
+            [x],
+            [y],
+            "o",
+            markersize=2.6 * stroke.width + 1,
+            markerfacecolor="white" if hollow else stroke.color,
+            markeredgecolor=stroke.color if hollow else "white",
+            markeredgewidth=0.6 * stroke.width,
+        )
+    else:
+        places = outline(stroke.primitive, panel)
+        dash = stroke.dash and (0, tuple(length / stroke.width for length in stroke.dash))
+        (drawn,) = axes.plot(
+            *zip(*places, strict=True),
+            color=stroke.color,
+            linewidth=stroke.width,
+            linestyle=dash or "solid",
+            solid_capstyle="round",
+            solid_joinstyle="round",
+        )
+    if clip is not None:
+        drawn.set_clip_path(clip)
+
+
+def outline(primitive: Primitive, panel: Panel) -> list[Vec]:
+    """A curve as places on the sheet."""
+    fine = tessellate(primitive, _STRAY / panel.view.scale)
+    return [panel.place((x, y)) for x, y in fine.tolist()]
+
+
+def draw_frame(axes: Any, panel: Panel, *, color: str = "#d5d8dc", width: float = 0.6) -> Any:
+    """A thin border, which can be clipped to."""
+    from matplotlib.patches import Rectangle
+
+    border = Rectangle(panel.corner, panel.side, panel.side, facecolor="none", edgecolor=color, linewidth=width)
+    axes.add_patch(border)
+    return border
+
+
+def rule(axes: Any, x0: float, x1: float, y: float) -> None:
+    """A thin line across the sheet."""
+    axes.plot([x0, x1], [y, y], color=GRAY, linewidth=0.6)
