@@ -66,9 +66,10 @@ class Measure:
 def _likeness(split: str, keys: Iterable[str], prefix: str = "") -> list[Measure]:
     """Measures of `scores`; with a prefix, those of the repaired samples."""
     names = {"fid": "FID", "fid_infinity": "FID∞", "kid": "KID × 1000"}
+    names |= {f"authors_{key}": f"authors' {key}" for key in ("precision", "recall")}
     return [
         Measure(
-            f"{names.get(key, key.replace('authors_', "authors' "))}, {'training' if split == 'train' else split}",
+            f"{names.get(key, key)}, {'training' if split == 'train' else split}",
             f"{prefix}scores.{split}.system.{key}",
             f"scores.{split}.floor.{key}",
             1000.0 if key == "kid" else 1.0,

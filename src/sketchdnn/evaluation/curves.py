@@ -123,7 +123,9 @@ def mirror_symmetric(compact: Compact) -> Mask:
     return _in_chunks(_mirror_symmetric, compact, compact.kind.shape[1] ** 2, np.empty(0, bool))
 
 
-def _in_chunks(measure: Callable[[Compact], NDArray[Any]], compact: Compact, pairs: int, empty: NDArray[Any]) -> NDArray[Any]:
+def _in_chunks(
+    measure: Callable[[Compact], NDArray[Any]], compact: Compact, pairs: int, empty: NDArray[Any]
+) -> NDArray[Any]:
     """Apply `measure` to as many sketches at once as have `CHUNK` pairs."""
     step = max(1, CHUNK // max(1, pairs))
     return np.concatenate([empty, *(measure(compact[i : i + step]) for i in range(0, len(compact), step))])

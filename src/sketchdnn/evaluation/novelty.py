@@ -21,12 +21,13 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sketchdnn.evaluation.curves import lengths
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import Compact
 from sketchdnn.representation.fingerprint import Keys
 from sketchdnn.representation.symmetric import NUM_SYMMETRIES, symmetric_keys
 
-from .curves import check_sketches, lengths, points_along
+from .curves import check_sketches, points_along
 from .estimates import Estimate, clustered_median, share_estimate, share_of
 
 GRIDS = (24, 64, 256)

@@ -241,8 +241,8 @@ def _corruption(report: Report) -> Section | None:
         else "Here every one of them gets worse with every step of damage."
     )
     text = (
-        f"A check of the scores. Real sketches of the {split} are damaged on purpose: noise on every end, or primitives "
-        "dropped. Undamaged they score the floor, and every score must get worse with the damage."
+        f"A check of the scores. Real sketches of the {split} are damaged on purpose: noise on every end, or dropped "
+        "primitives. Undamaged they score the floor, and every score must get worse with the damage."
     )
     caption = (
         f"{report['scores']['test']['samples']:,} of these sketches, damaged, against as many training sketches; "
@@ -305,8 +305,7 @@ def _repair_text(repaired: Report) -> str:
     median, p95, largest = (f"{format_number(moves[name], 100)} %" for name in ("median", "p95", "max"))
     sentences = [
         f"Of {repaired['sketches']:,} samples repair moved something in {format_percent(repaired['changed'])}.",
-        f"The largest move of a sample is {median} of its size in the median, at most {p95} in 95 of 100, at most "
-        f"{largest} in all.",
+        f"The largest move of a sample, as a share of its size: median {median}, 95th percentile {p95}, max {largest}.",
         f"Actions: {actions}. Median degrees of freedom left: {format_number(repaired['dof'])}.",
     ]
     warned = sum(repaired["warnings"].values())
@@ -353,10 +352,7 @@ def _novelty(report: Report) -> Section:
     keys = ("in_training", "real_in_training", "unique_same_size", "real_unique")
     repeats = Table(
         ("grid", f"{name} in training", f"{split} in training", f"{name} unique", f"{split} unique"),
-        [
-            (f"{level['levels']} levels", *(format_percent(level[key]) for key in keys))
-            for level in novelty["repeats"]
-        ],
+        [(f"{level['levels']} levels", *(format_percent(level[key]) for key in keys)) for level in novelty["repeats"]],
         f"Equal to a training sketch on the grid up to symmetry, and distinct sketches among {novelty['same_size']:,} "
         f"of each; {novelty['samples']:,} samples, {novelty['test']:,} of the {split} and {novelty['train']:,} "
         f"training sketches. {_protocol_note(report)}",
@@ -377,8 +373,8 @@ def _novelty(report: Report) -> Section:
             (f"samples nearer than the {split}, by at most", _share(near["nearer"]), ""),
             ("difference in either direction (Kolmogorov–Smirnov)", _share(near["kolmogorov_smirnov"]), ""),
         ],
-        f"Distances of blurred images, up to symmetry, from 0 to √2. The {split} exceeds its own 1 % and 5 % if many of "
-        "its distances are equal, as for real sketches that look like a training sketch. Nearer by at most: the "
+        f"Distances of blurred images, up to symmetry, from 0 to √2. The {split} exceeds its own 1 % and 5 % if many "
+        "of its distances are equal, as for real sketches that look like a training sketch. Nearer by at most: the "
         f"largest difference of the two cumulative shares. {_protocol_note(report)}",
     )
     plot = plot_distributions(near["samples"], near["test"], (name, split), "distance to the nearest, %")

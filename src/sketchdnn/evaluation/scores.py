@@ -126,9 +126,7 @@ class Scorer:
             scores["train"] = {"system": self._score(stage, reference, samples[: sizes.train])}
         return scores
 
-    def score_corruptions(
-        self, test: Compact, features: FeatureSets, floor: Mapping[str, Any]
-    ) -> list[dict[str, Any]]:
+    def score_corruptions(self, test: Compact, features: FeatureSets, floor: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Scores of more and more corrupted test sketches against training sketches; undamaged they are the floor."""
         reference = features.train[: len(test)]
         scores = {"fid": floor["fid"], "kid": floor["kid"], **_gap_scores(test)}
