@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from sketchdnn.evaluation.measure_likelihood import Bits, Likelihoods, clean_batch, measure_likelihood
 from support.toys import process_of
 
 from sketchdnn.data.procedural import procedural
@@ -14,6 +13,7 @@ from sketchdnn.diffusion.bins import Bins
 from sketchdnn.diffusion.oracles import RowTarget, oracle
 from sketchdnn.diffusion.schedule import log_linear_snr
 from sketchdnn.errors import SketchError
+from sketchdnn.evaluation.likelihood import Bits, Likelihoods, clean_batch, measure_likelihood
 from sketchdnn.geometry import Kind, normalize
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sketchdnn.evaluation.measure_likelihood import measure_likelihood
 from support.drawn_sets import parts
 from support.judging import SMALL, StandIn, small_corpus, small_model
 from torch import Tensor
@@ -17,6 +16,7 @@ from torch import Tensor
 from sketchdnn.evaluation import EvaluationRequest, Evaluator
 from sketchdnn.evaluation.estimates import to_json
 from sketchdnn.evaluation.features import load_inception, sketch_features
+from sketchdnn.evaluation.likelihood import measure_likelihood
 from sketchdnn.evaluation.metrics import (
     authors_precision_recall,
     density_coverage,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from sketchdnn.evaluation.measure_likelihood import Bound, measure_likelihood
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.bins import Bins
+from sketchdnn.evaluation.likelihood import Bound, measure_likelihood
 from sketchdnn.geometry import normalize
 from sketchdnn.representation import Compact, encode
 from sketchdnn.systems import SYSTEMS, load_preset

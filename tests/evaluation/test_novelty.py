@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sketchdnn.evaluation.measure_novelty import GRIDS, measure_novelty
 from support.corpora import open_sketches
 from support.drawn_sets import parts, rows, sets, shuffled, square
 
 from sketchdnn.errors import GeometryError
+from sketchdnn.evaluation.novelty import GRIDS, measure_novelty
 from sketchdnn.evaluation.scores import jitter_ends
 from sketchdnn.geometry import Arc, Circle, Line, Primitive, Sketch, normalize
 from sketchdnn.representation import Compact, encode

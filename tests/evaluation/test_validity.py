@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sketchdnn.evaluation.measure_validity import Validity, measure_validity
 from support.drawn_sets import parts, rows, sets, shuffled, square
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.evaluation.scores import drop_primitives, jitter_ends
+from sketchdnn.evaluation.validity import Validity, measure_validity
 from sketchdnn.geometry import Circle, Line, Point
 from sketchdnn.representation import Compact, layout
 from sketchdnn.representation.symmetric import NUM_SYMMETRIES, turned
