@@ -22,6 +22,7 @@ from time import perf_counter
 import numpy as np
 from rich.table import Table
 
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.engine import CHUNK, Ask, Engine
 from sketchdnn.generation.generate import STEPS
@@ -162,7 +163,7 @@ def count_alike(system: System, count: int, on_stage: OnStage = lambda _: None) 
         on_stage(f"comparing batches: {first:,} of {count:,}")
         asks = [Ask(number) for number in range(first, min(first + CHUNK, count))]
         for size, sketches in drawn.items():
-            engine = Engine(system, 0, STEPS, system.default_sampler)
+            engine = Engine(system, 0, SamplingOptions(system.default_sampler, STEPS))
             for begin in range(0, len(asks), size):
                 sketches += [decoded.sketch for decoded in engine.draw(asks[begin : begin + size])]
     return sum(are_alike(one, other) for one, other in zip(*drawn.values(), strict=True))

@@ -8,19 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from sketchdnn.data.loader import Dataset
+from sketchdnn.diffusion.conditioning import ConditioningMethod
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.evaluation.estimates import Estimate, clustered_share, share_estimate
 from sketchdnn.evaluation.samples import normalize_split
 from sketchdnn.evaluation.validity import LOOSE_TOLERANCE, is_closed
 from sketchdnn.generation.complete import frame_walks, standing
 from sketchdnn.generation.engine import device_of
 from sketchdnn.generation.frames import ROOMS
-from sketchdnn.generation.walks import Finished, Walk, Way, check_way, finished, packed, unpacked, walk_all
+from sketchdnn.generation.walks import Finished, Walk, check_method, finished, packed, unpacked, walk_all
 from sketchdnn.geometry import Placement, Sketch, profile
 from sketchdnn.systems import System
 
@@ -29,7 +30,7 @@ from .draws import kept_draws, weights_fingerprint
 from .half_hidden import Case, half_hidden
 from .recovery import recovered
 
-WAYS: tuple[Way, ...] = ("given", "repaint")
+METHODS: tuple[ConditioningMethod, ...] = ("conditional", "repaint")
 FRAMES = ("known", "unknown")
 # Walks in one batch: all a large device needs to be busy, and none waits for a smaller one.
 CHUNK = 4_000
@@ -71,19 +72,19 @@ def draw_completions(
     system: System, task: CompletionTask, kept: Path | None = None, on_stage: OnStage = lambda stage: None
 ) -> tuple[Mapping[str, Tensor], float | None]:
     """Walk all walks both ways, or take what was kept of them; and the seconds that it took, if it did."""
-    check_way(system, "given")
+    check_method(system, "conditional")
     size = CPU_CHUNK if device_of(system).type == "cpu" else CHUNK
     seconds: list[float] = []
 
     def draw() -> Mapping[str, Tensor]:
         start = time.perf_counter()
         tensors: dict[str, Tensor] = {}
-        for way, frame in product(WAYS, FRAMES):
-            on_stage(f"drawing: {way}, frame {frame}")
+        for method, frame in product(METHODS, FRAMES):
+            on_stage(f"drawing: {method}, frame {frame}")
             walks = task.walks[frame]
-            options: dict[str, Any] = {"seed": task.seed, "steps": task.steps, "sampler": system.default_sampler}
-            batch = walk_all(system, walks, way=way, chunk=min(size, len(walks)), **options)
-            tensors |= {f"{way}.{frame}.{name}": tensor for name, tensor in packed(batch).items()}
+            options = SamplingOptions(system.default_sampler, task.steps)
+            batch = walk_all(system, walks, seed=task.seed, method=method, options=options, chunk=min(size, len(walks)))
+            tensors |= {f"{method}.{frame}.{name}": tensor for name, tensor in packed(batch).items()}
         seconds.append(time.perf_counter() - start)
         return tensors
 
@@ -100,12 +101,12 @@ def judge_completions(
 ) -> CompletionBench:
     """What came of each of this system's draws, held against the real sketches."""
     scores = []
-    for way, frame in product(WAYS, FRAMES):
-        on_stage(f"judging: {way}, frame {frame}")
-        batch = unpacked({name: drawn[f"{way}.{frame}.{name}"] for name in ("kind", "construction", "params")})
+    for method, frame in product(METHODS, FRAMES):
+        on_stage(f"judging: {method}, frame {frame}")
+        batch = unpacked({name: drawn[f"{method}.{frame}.{name}"] for name in ("kind", "construction", "params")})
         outcomes = list(finished(task.walks[frame], batch, system.rows.arc_scalar))
         groups = [outcomes[i : i + task.best_of] for i in range(0, len(outcomes), task.best_of)]
-        scores.append(judged(way, frame, task.cases, groups))
+        scores.append(judged(method, frame, task.cases, groups))
     return CompletionBench(
         task.cases,
         task.best_of,
@@ -118,7 +119,7 @@ def judge_completions(
     )
 
 
-def judged(way: str, frame: str, cases: Sequence[Case], groups: Sequence[Sequence[Finished]]) -> CompletionScore:
+def judged(method: str, frame: str, cases: Sequence[Case], groups: Sequence[Sequence[Finished]]) -> CompletionScore:
     """The best of each group by score, and the first, held against what was hidden."""
     best = [max(group, key=standing) for group in groups]
     first = [group[0] for group in groups]
@@ -135,7 +136,7 @@ def judged(way: str, frame: str, cases: Sequence[Case], groups: Sequence[Sequenc
         for one in group
     ]
     return CompletionScore(
-        way,
+        method,
         frame,
         _share([closes(one.sketch) for one in best]),
         _share([closes(one.sketch) for one in first]),

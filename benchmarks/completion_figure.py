@@ -33,7 +33,7 @@ def completion_figure(bench: CompletionBench) -> Image:
     titles = ["given, and what was hidden"]
     lines: list[list[tuple[Primitive, ...]]] = [[() for _ in cases]]
     for score in bench.scores:
-        titles.append(f"{score.way}, frame {score.frame}, best of {bench.best_of}")
+        titles.append(f"{score.method}, frame {score.frame}, best of {bench.best_of}")
         pairs = zip(cases, score.chosen, strict=False)
         lines.append([sketch.primitives[len(case.part) :] for case, sketch in pairs])
     width = len(cases) * (CELL + GAP) + GAP

@@ -15,7 +15,7 @@ from .half_hidden import Case
 from .recovery import NEAR
 
 COLUMNS = (
-    "way",
+    "method",
     "frame",
     "closes, best of {best_of}",
     "closes, one draw",
@@ -27,10 +27,10 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class CompletionScore:
-    """One way, with the frame known or not: shares of sketches that close, of hidden primitives that came back, and of
-    walks that left every given primitive as it was. `chosen` are the best completions, case by case."""
+    """One method, with the frame known or not: shares of sketches that close, of hidden primitives that came back, and
+    of walks that left every given primitive as it was. `chosen` are the best completions, case by case."""
 
-    way: str
+    method: str
     frame: str
     closes: Estimate
     closes_once: Estimate
@@ -41,7 +41,7 @@ class CompletionScore:
 
     def row(self) -> tuple[str, ...]:
         shares = (self.closes, self.closes_once, self.recovers, self.recovers_once)
-        return (self.way, self.frame, *map(percent, shares), f"{self.unchanged.value:.0%}")
+        return (self.method, self.frame, *map(percent, shares), f"{self.unchanged.value:.0%}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ _PAGE = """# Completion: half of a sketch, finished
 
 {rows}
 
-- **way**: `given` shows the network the given rows as they are, which it was trained for; `repaint` noises them like
-  the rest and walks each stretch four times, which works with any network (Lugmayr et al. 2022).
+- **method**: `conditional` shows the network the given rows as they are, which it was trained for; `repaint` noises
+  them like the rest and walks each stretch four times, which works with any network (Lugmayr et al. 2022).
 - **frame**: `known` lays the part where it lies in the real sketch's own box. `unknown` tries what `sketchdnn complete`
   tries: every other walk is in a frame of {low:g} times the part's size about its middle, the others in frames of up to
   {high:g} times, around it or to a side.

@@ -15,7 +15,8 @@ from rich.table import Table
 from torch import Tensor
 
 from sketchdnn.data.procedural import procedural
-from sketchdnn.diffusion.given import Given, given_rows
+from sketchdnn.diffusion.conditioning import Conditioning, condition_on_rows
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.choices import given_for
 from sketchdnn.generation.closed import CLOSE
@@ -28,7 +29,6 @@ from sketchdnn.geometry import Kind, Sketch, normalize
 from sketchdnn.representation import from_flat
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import sampler_of
 
 OnProgress = Callable[[str], None]
 # As many sketches in a batch, where the device likes large ones.
@@ -106,7 +106,7 @@ def measure_conditions(
         "number of lines and of primitives": _lines(system, requests),
         "closed profile": [Conditions(closed=True)] * requests,
     }
-    sampler = sampler_of(system, sampler)
+    sampler = system.resolve(SamplingOptions(sampler, steps)).sampler_name
     begin = time.perf_counter()
     rows = []
     for name, conditions in sorts.items():
@@ -122,13 +122,13 @@ def measure_conditions(
 def _met(name: str, system: System, requests: Sequence[Conditions], seed: int, steps: int, sampler: str) -> Measured:
     """Draw until each request is met, or the attempts run out."""
 
-    def given_of(samples: Tensor) -> Given | None:
+    def given_of(samples: Tensor) -> Conditioning | None:
         each = [
             given_for(requests[int(s) & 0xFFFFFFFF], seed, samples[i : i + 1], system) for i, s in enumerate(samples)
         ]
         return _together([given for given in each if given is not None])
 
-    engine = Engine(system, seed, steps, sampler, given_of, chunk=_chunk(system, len(requests)))
+    engine = Engine(system, seed, SamplingOptions(sampler, steps), given_of, chunk=_chunk(system, len(requests)))
     wanting, first, last = list(range(len(requests))), 0, 0
     for attempt in range(ATTEMPTS):
         drawn = engine.draw([Ask(number, attempt) for number in wanting])
@@ -157,13 +157,13 @@ def _unchanged(system: System, requests: int, seed: int, steps: int, sampler: st
     batch = rows_of(parts, system.rows)
     device = device_of(system)
     told = torch.arange(batch.kind.shape[1])[None, :] < half[:, None]
-    way = system.given_ways[0]
+    method = system.conditioning_methods[0]
 
-    def given_of(samples: Tensor) -> Given | None:
+    def given_of(samples: Tensor) -> Conditioning | None:
         which = samples.cpu()
-        return given_rows(batch[which].to(device), told[which].to(device), way=way)
+        return condition_on_rows(batch[which].to(device), told[which].to(device), method=method)
 
-    engine = Engine(system, seed, steps, sampler, given_of, chunk=_chunk(system, requests))
+    engine = Engine(system, seed, SamplingOptions(sampler, steps), given_of, chunk=_chunk(system, requests))
     drawn = engine.draw([Ask(number) for number in range(requests)])
     truth = decode(batch, system.rows.arc_scalar)
     same = sum(
@@ -173,14 +173,14 @@ def _unchanged(system: System, requests: int, seed: int, steps: int, sampler: st
     return Measured("given primitives unchanged", requests, same, same, 1)
 
 
-def _together(each: Sequence[Given]) -> Given | None:
+def _together(each: Sequence[Conditioning]) -> Conditioning | None:
     if not each:
         return None
     batch = from_flat(torch.cat([given.batch.flat() for given in each]))
     construction, kind, params = (
         torch.cat(parts) for parts in zip(*((g.construction, g.kind, g.params) for g in each), strict=True)
     )
-    return Given(batch, construction, kind, params, each[0].way)
+    return Conditioning(batch, construction, kind, params, each[0].method)
 
 
 def _chunk(system: System, requests: int) -> int:
@@ -195,12 +195,12 @@ def _counts(system: System, requests: int) -> list[Conditions]:
 
 def _kinds(system: System, requests: int) -> list[Conditions]:
     """Mixtures at even distances through all training sketches, sorted by their mixture."""
-    if system.known is None:
+    if system.training_index is None:
         mixtures = _EVERY_KIND[np.arange(requests) % len(_EVERY_KIND)]
     else:
-        rising = np.cumsum(system.known.often)
+        rising = np.cumsum(system.training_index.often)
         places = (np.arange(requests) + 0.5) / requests * rising[-1]
-        mixtures = system.known.mixtures[np.searchsorted(rising, places, side="right")]
+        mixtures = system.training_index.mixtures[np.searchsorted(rising, places, side="right")]
     counts = [dict(zip(Kind, mixture.tolist(), strict=True)) for mixture in mixtures]
     return [Conditions(kinds=each, count_construction=True) for each in counts]
 

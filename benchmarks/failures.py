@@ -15,9 +15,9 @@ from rich.table import Table
 from torch import Tensor
 
 from sketchdnn.data.loader import Dataset
-from sketchdnn.diffusion import samplers
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
-from sketchdnn.diffusion.samplers import step_sequence
+from sketchdnn.diffusion.samplers import sample_authors
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.curves import MIRROR_TOLERANCE, end_gaps, mirror_symmetric
 from sketchdnn.evaluation.estimates import Estimate, share_estimate
@@ -32,7 +32,6 @@ from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import Compact, SketchBatch, decode_compact, encode_table, from_flat
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.symmetric import symmetric_keys
-from sketchdnn.systems.sampling import check_step_count
 from sketchdnn.systems.sketchdnn import SketchDNN
 from sketchdnn.systems.system import System
 
@@ -117,7 +116,7 @@ def draw_failures(
     """Draw in the system's own way, and in the authors' at several weights of the prediction, or take what was kept."""
     if not isinstance(system, SketchDNN):
         raise SketchError("the weight of a prediction is a matter of diffusion, and this model is none")
-    check_step_count(steps, system.config.num_steps)
+    system.resolve(SamplingOptions(steps=steps))
     seconds: list[float] = []
     names = [OURS, *(f"authors', weight {weight:g}" for weight in weights)]
 
@@ -204,12 +203,12 @@ def _sampled(system: SketchDNN, count: int, seed: int, steps: int, weight: float
     """In its own way, as `generate` does, or in the authors' with a weight; as many steps and the same noise."""
     device = device_of(system)
     chunk = CPU_CHUNK if device.type == "cpu" else CHUNK
-    which = step_sequence(system.config.num_steps, steps, "quadratic")
+    options = SamplingOptions(steps=steps)
 
     def sample(noise: NoiseSource) -> SketchBatch:
         if weight is None:
-            return system.sample(noise, steps=steps)
-        return samplers.authors(system.denoiser(), system.process, noise, prediction_weight=weight, steps=which)
+            return system.sample(noise, options)
+        return sample_authors(system.denoiser(), system.process, noise, options, prediction_weight=weight)
 
     drawn = []
     with torch.inference_mode(), quick(system):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from rich.table import Table
 
-from sketchdnn.diffusion import seeded_noise
+from sketchdnn.diffusion import SamplingOptions, seeded_noise
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import draw
 from sketchdnn.generation.engine import chunk_size, compiled, quick
@@ -162,7 +162,7 @@ def _loop(
         narrow = torch.autocast("cuda", torch.bfloat16) if device != "cpu" else quick(system)
 
     def run(number: int) -> None:
-        chosen.sample(seeded_noise(0, numbers), steps=number)
+        chosen.sample(seeded_noise(0, numbers), SamplingOptions(steps=number))
         _finish(device)
 
     with torch.no_grad(), narrow:

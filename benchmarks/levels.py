@@ -17,7 +17,8 @@ from rich.table import Table
 
 from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.walk import Start
+from sketchdnn.diffusion.samplers import single_pass
+from sketchdnn.diffusion.sampling import SamplingOptions, Start
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimates import Estimate, share_estimate
 from sketchdnn.evaluation.samples import normalize_sketches
@@ -28,7 +29,6 @@ from sketchdnn.geometry import Sketch, profile
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import check_step_count, steps_of, walk_of
 from sketchdnn.systems.sketchdnn import SketchDNN
 from sketchdnn.training.corpus import to_device
 
@@ -97,13 +97,13 @@ def score_levels(
     """Noise some test sketches to each level, by the steps of a whole walk that lie below it, and draw them again."""
     if not isinstance(system, SketchDNN):
         raise SketchError("only a sketchdnn can go on from a noisy sketch whose noise is known; this model is another")
-    check_step_count(steps, system.max_steps)
+    options = system.resolve(SamplingOptions(steps=steps))
     test = Dataset.open(data).split("test").compact  # as the model learnt them, in whatever frame
     if len(test) < count:
         raise SketchError(f"{count:,} sketches need a test split of as many; this one has {len(test):,}")
     some = test[np.sort(np.random.default_rng(seed).permutation(len(test))[:count])]
     real = [one.sketch for one in decode_compact(some)]
-    walk, sampler = steps_of(steps, system.max_steps) or (), walk_of(system.default_sampler)
+    walk, sampler = options.timesteps(system.max_steps), single_pass(options.sampler_name)
     schedule = system.process.params.to("cpu")
     sigma = (schedule.var / schedule.alpha_bar.clamp(min=1e-300)).sqrt()
     scores = [_score(0.0, 0, real, real)]
@@ -128,7 +128,7 @@ def _drawn_again(
         clean = rows.batch(numbers, torch.zeros_like(numbers), system.rows)
         start = None if begin is None else Start(begin, clean)
         with torch.inference_mode(), quick(system):
-            batch = system.sample(seeded_noise(seed, numbers), sampler=sampler, steps=steps, start=start)
+            batch = system.sample(seeded_noise(seed, numbers), SamplingOptions(sampler, steps, start=start))
         drawn += [one.sketch for one in decode(batch.to("cpu"), system.rows.arc_scalar)]
     return drawn
 

@@ -21,14 +21,14 @@ from sketchdnn.systems import System
 
 # What is compared unless told otherwise.
 WAYS: tuple[tuple[str, int], ...] = (
-    ("closing", 30),
-    ("closing", 50),
-    ("closing", 100),
-    ("corrected", 15),
-    ("corrected", 25),
-    ("corrected", 30),
-    ("corrected", 50),
-    ("corrected", 100),
+    ("restart", 30),
+    ("restart", 50),
+    ("restart", 100),
+    ("predictor_corrector", 15),
+    ("predictor_corrector", 25),
+    ("predictor_corrector", 30),
+    ("predictor_corrector", 50),
+    ("predictor_corrector", 100),
     ("ancestral", 15),
     ("ancestral", 25),
     ("ancestral", 50),

@@ -33,13 +33,15 @@ PUBLIC = {
         Dataset PRESETS PrepareConfig Procedural SPLITS Split prepare
     """,
     "sketchdnn.diffusion": """
-        Bins Denoiser Elbo GaussianSoftmax Given JointProcess Loss Schedule ancestral augment authors authors_cosine
-        authors_loss authors_process cosine ddim dpm_solver_pp draw_steps elbo given_rows linear log_linear_snr our_loss
-        our_process paper_loss paper_process report_bits seeded_noise step_sequence
+        Bins Conditioning Denoiser Elbo GaussianSoftmax JointProcess Loss Progress SAMPLERS Sampler SamplingOptions
+        Schedule Start augment authors_cosine authors_loss authors_process condition_on_rows cosine draw_steps elbo
+        linear log_linear_snr our_loss our_process paper_loss paper_process register_sampler report_bits
+        sample_ancestral sample_authors sample_ddim sample_dpm_solver_pp sample_predictor_corrector sample_restart
+        seeded_noise step_sequence
     """,
     "sketchdnn.systems": """
-        ConfigError GivenFlags Known Preset PretrainedError RowForm SAMPLERS SYSTEMS System from_pretrained
-        from_table known_of load_preset preset_names save_known save_pretrained to_table
+        ConditionMask ConfigError Preset PretrainedError RowForm SYSTEMS System TrainingIndex build_training_index
+        from_pretrained from_table load_preset preset_names save_pretrained save_training_index to_table
     """,
     "sketchdnn.evaluation": """
         Estimate Evaluation FAST Protocol Request Run Settings compare_systems evaluate load_report

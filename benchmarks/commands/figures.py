@@ -117,11 +117,11 @@ def pipeline(
 ) -> None:
     """Noise becoming sketches, with what the network predicts on the way: the paper's figure 3 (PNG, SVG)."""
     from benchmarks.figures import watch, write_pipeline
+    from sketchdnn.diffusion.sampling import SamplingOptions
     from sketchdnn.systems import from_pretrained
-    from sketchdnn.systems.sampling import check_step_count
 
     system = from_pretrained(model)
-    check_step_count(steps, system.max_steps)
+    system.resolve(SamplingOptions(steps=steps))
     with _progress("drawing") as on_progress:
         walk = watch(system, count=count, seed=seed, steps=steps, on_progress=on_progress)
     _say(write_pipeline(out, walk))

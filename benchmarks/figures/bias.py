@@ -15,7 +15,8 @@ from sketchdnn.diffusion.likelihood import elbo
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.oracles import RowTarget, entropy
 from sketchdnn.diffusion.process import our_process
-from sketchdnn.diffusion.samplers import ancestral
+from sketchdnn.diffusion.samplers import sample_ancestral
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.diffusion.step_draws import draw_steps
 from sketchdnn.render.figures import BLUE, GREEN, INK, ORANGE, plot_style, save_csv, save_figure
 from sketchdnn.representation import layout
@@ -55,7 +56,8 @@ def measure_bias(
         process = replace(our_process(num_steps, label_smoothing), reverse_logits=form)
         denoise = target.denoiser(process)
         noise = seeded_noise(seed, torch.arange(samples))
-        drawn = ancestral(denoise, process, noise, on_step=(lambda _: on_step()) if on_step else None)
+        options = SamplingOptions(on_step=(lambda _: on_step()) if on_step else None)
+        drawn = sample_ancestral(denoise, process, noise, options, labels="mean")
         counts = torch.bincount(drawn.kind.argmax(dim=-1).flatten(), minlength=layout.NUM_KINDS)
         generator = torch.Generator().manual_seed(seed)
         x0 = target.sample(samples, generator=generator, dtype=torch.float64)

@@ -16,7 +16,8 @@ import torch
 
 from sketchdnn.diffusion import latent
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.walk import Progress
+from sketchdnn.diffusion.samplers import single_pass
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.engine import quick
 from sketchdnn.generation.generate import CHUNK, STEPS
@@ -40,7 +41,6 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import walk_of
 
 # Sketches lie within ±1; noise strays further, and is cut off.
 HALF = 1.5
@@ -93,7 +93,8 @@ def watch(
         on_progress(progress.number / progress.total)
 
     with torch.no_grad(), quick(system):
-        last = system.sample(noise, sampler=walk_of(system.default_sampler), steps=steps, on_step=look)
+        options = SamplingOptions(single_pass(system.default_sampler), steps, on_step=look)
+        last = system.sample(noise, options)
     wanted = [share * system.max_steps for share in shares]
     kinds = last.kind[:count].argmax(dim=-1).tolist()
     ends = decode(last[:count], system.rows.arc_scalar)

@@ -139,10 +139,10 @@ def _train(part: Planned, plan: Plan, folder: Path, on_report: OnReport | None) 
 def _take_over(part: Planned, plan: Plan, folder: Path) -> bool:
     """Whether the training of another part is its own as well: they differ in what no training knows of."""
     system = part.named.preset.make()
-    mine = _learned(_settings(part), system.unlearned)
+    mine = _learned(_settings(part), system.inference_only)
     for other in sorted(plan.request.out.glob(f"*/{TRAINING}")):
         there = _read(other)
-        if _learned(there, system.unlearned) == mine and (other.parent / RUN / MODEL).is_dir():
+        if _learned(there, system.inference_only) == mine and (other.parent / RUN / MODEL).is_dir():
             system.load_state_dict(from_pretrained(other.parent / RUN / MODEL).state_dict())
             save_pretrained(system, folder / RUN / MODEL)
             _write(
@@ -153,11 +153,11 @@ def _take_over(part: Planned, plan: Plan, folder: Path) -> bool:
     return False
 
 
-def _learned(settings: Mapping[str, Any], unlearned: Sequence[str]) -> dict[str, Any]:
+def _learned(settings: Mapping[str, Any], inference_only: Sequence[str]) -> dict[str, Any]:
     """What a training makes of settings: two that are alike here have the same weights."""
     config = settings.get("config")
     if isinstance(config, Mapping):  # else it is no record of a training, and like none
-        config = {name: value for name, value in config.items() if name not in unlearned}
+        config = {name: value for name, value in config.items() if name not in inference_only}
     learned = {"system": settings.get("system"), "config": config, "training": settings.get("training")}
     return dict(json.loads(json.dumps(learned)))
 

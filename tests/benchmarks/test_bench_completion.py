@@ -64,7 +64,7 @@ def test_scores_say_what_the_best_does() -> None:
     right = Finished(Sketch(SIDES), 2, 0.0)
     wrong = Finished(Sketch((*SIDES[:2], Line((0, 0), (0.5, 0.5)))), 1, 0.0)
     moved = Finished(Sketch((replace(SIDES[0], start=(0, 0)), *SIDES[1:])), 2, 0.5)
-    score = judged("given", "known", [case, case], [[wrong, right], [wrong, moved]])
+    score = judged("conditional", "known", [case, case], [[wrong, right], [wrong, moved]])
     assert score.closes.value == 0.5
     assert score.closes_once.value == 0
     assert score.recovers.value == 0.5  # of four hidden sides, the two of the first case
@@ -79,9 +79,9 @@ def test_all_four_are_measured_and_kept(corpus: Path, system: System, tmp_path: 
     task = plan_completion(corpus, sketches=3, best_of=2, steps=3)
     drawn, seconds = draw_completions(system, task, kept)
     bench = judge_completions(task, drawn, seconds, system)
-    assert [(score.way, score.frame) for score in bench.scores] == [
-        ("given", "known"),
-        ("given", "unknown"),
+    assert [(score.method, score.frame) for score in bench.scores] == [
+        ("conditional", "known"),
+        ("conditional", "unknown"),
         ("repaint", "known"),
         ("repaint", "unknown"),
     ]
@@ -102,7 +102,7 @@ def test_all_four_are_measured_and_kept(corpus: Path, system: System, tmp_path: 
 
 def test_the_figure_shows_what_was_given_added_and_hidden() -> None:
     case = Case(Sketch(SIDES[:2]), SIDES[2:])
-    score = judged("given", "known", [case], [[Finished(Sketch((*SIDES[:2], Circle((0, 0), 0.5))), 1, 0.0)]])
+    score = judged("conditional", "known", [case], [[Finished(Sketch((*SIDES[:2], Circle((0, 0), 0.5))), 1, 0.0)]])
     some = share_estimate(1, 2)
     picture = np.asarray(
         completion_figure(CompletionBench((case,), 1, "ancestral", 5, 1.0, some, some, (score,))), np.int64

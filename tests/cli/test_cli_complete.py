@@ -96,8 +96,9 @@ def test_a_gallery_and_a_manifest_come_with_it(tmp_path: Path, model: Path) -> N
     assert page.count(f'stroke="{GIVEN}"') == 3 * len(PART)
     assert page.count(f'stroke="{ADDED}"') >= 3
     facts = json.loads(files["manifest.json"].read_text())
-    assert (facts["part"], facts["given"], facts["way"], facts["room"]) == ("part.json", 4, "given", [1.0, 3.0])
-    assert facts["sampler"] == "closing"
+    assert (facts["part"], facts["given"], facts["room"]) == ("part.json", 4, [1.0, 3.0])
+    assert facts["method"] == "conditional"
+    assert facts["sampler"] == "restart"
     assert [entry["number"] for entry in facts["sketches"]] == [0, 1, 2]
     assert all(1 <= entry["room"] <= 3 and entry["score"] <= 1 for entry in facts["sketches"])
 
@@ -147,7 +148,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
         (["--count", "0"], "--count must be at least 1"),
         (["--room", "wide"], "--room is a number or a range"),
         (["--room", "0.5"], "1 to 4, not 0.5"),
-        (["--way", "magic"], "'magic' is no way"),
+        (["--method", "magic"], "'magic' is no method"),
         (["--format", "step"], "'step' is no format"),
         (["--primitives", "3"], "primitives in all, not 3"),
         (["--primitives", "8..40"], "not 8..40"),

@@ -115,7 +115,7 @@ def test_a_model_in_one_command(folder: Path, tmp_path: Path) -> None:
     assert names == {"report.html", "report.json", "report.md", "sheet.png", "real.png", "samples.jsonl"}
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["command"].split()[0] == "sketchdnn"
-    assert (report["protocol"]["steps"], report["protocol"]["sampler"]) == (3, "closing")
+    assert (report["protocol"]["steps"], report["protocol"]["sampler"]) == (3, "restart")
     assert report["likelihood"]["sketches"] > 0
     assert (tmp_path / "cache").is_dir()
 

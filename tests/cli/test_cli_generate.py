@@ -74,7 +74,7 @@ def test_the_manifest_says_what_was_asked_for_and_by_whom_it_was_drawn(tmp_path:
     drawn(tmp_path / "out", "--count", "2", "--model", str(model), "--steps", "3", "--seed", "9", *options)
     told = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert told["model"] == {"name": str(model), "sha256": model_hash(model)}
-    assert (told["seed"], told["count"], told["sampler"], told["steps"]) == (9, 2, "closing", 3)
+    assert (told["seed"], told["count"], told["sampler"], told["steps"]) == (9, 2, "restart", 3)
     assert told["conditions"] == {
         "kinds": "line=5,circle=1",
         "construction": "0..0.9",

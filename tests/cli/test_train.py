@@ -163,7 +163,7 @@ def test_trained_model_refuses_its_training_sketches_as_novel(
     trained = CliRunner().invoke(app, _arguments(preset, tmp_path / "corpus", out, "--steps", "3"))
     assert trained.exit_code == 0, trained.output
     model = str(out / "model")
-    keeper = Keeper(Conditions(novel=True), from_pretrained(model).known)
+    keeper = Keeper(Conditions(novel=True), from_pretrained(model).training_index)
     seen = [keeper.shortfall(sketch) for sketch in parts(40)]
     assert all(found is not None and found.sentence == "it is in the training corpus" for found in seen[:20])
     assert seen[20:].count(None) > 15

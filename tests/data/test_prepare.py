@@ -25,7 +25,7 @@ from sketchdnn.data import store as store_module
 from sketchdnn.data.config import SAME_LEVELS
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats import write
-from sketchdnn.formats.records import write_record
+from sketchdnn.formats.json_files import format_record
 from sketchdnn.geometry import Placement, Point, Sketch, bounds, normalize
 from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import Compact, decode_compact, encode_table
@@ -313,7 +313,7 @@ def test_what_a_file_says_beside_the_geometry_is_not_trusted(tmp_path: Path) -> 
     ]
     lines = []
     for number, extra in enumerate(odd):
-        record = json.loads(write_record(parts(8)[number + 1]))
+        record = json.loads(format_record(parts(8)[number + 1]))
         lines.append(json.dumps({**record, **extra}))
     (tmp_path / "odd.jsonl").write_text("\n".join(lines))
     config = replace(PRESETS["ours"], min_primitives=1)

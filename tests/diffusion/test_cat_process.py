@@ -13,12 +13,12 @@ from support.toys import random_noise
 from sketchdnn.diffusion import multinomial
 from sketchdnn.diffusion.cat_likelihood import cat_elbo
 from sketchdnn.diffusion.cat_process import CatProcess, expected_posterior
-from sketchdnn.diffusion.cat_sampler import cat_ancestral
-from sketchdnn.diffusion.given import given_rows
+from sketchdnn.diffusion.cat_sampler import sample_multinomial
+from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.oracles import entropy, oracle
 from sketchdnn.diffusion.process import Denoiser
-from sketchdnn.diffusion.samplers import step_sequence
+from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence
 from sketchdnn.diffusion.schedule import cosine
 from sketchdnn.diffusion.step_draws import every_step
 from sketchdnn.representation import layout
@@ -72,8 +72,11 @@ def test_the_expected_posterior_is_the_mean_of_posteriors() -> None:
 
 @pytest.mark.parametrize("steps", [3, 40])
 def test_a_perfect_denoiser_draws_the_right_kinds_however_long_the_steps(steps: int) -> None:
-    drawn = cat_ancestral(
-        kinds_of_known_chances(PROCESS), PROCESS, random_noise(0, 1500), steps=step_sequence(200, steps)
+    drawn = sample_multinomial(
+        kinds_of_known_chances(PROCESS),
+        PROCESS,
+        random_noise(0, 1500),
+        SamplingOptions(steps=step_sequence(200, steps)),
     )
     shares = drawn.kind.mean(dim=(0, 1))
     assert torch.allclose(shares, torch.tensor(MARGINAL), atol=0.012)
@@ -108,17 +111,16 @@ def test_at_the_truth_a_bound_costs_the_reading_off_alone() -> None:
     assert float(found.reconstruction.kind.abs().max()) < 1e-6
 
 
-@pytest.mark.parametrize("way", ["noised", "clean"])
-def test_given_rows_stay_as_they_are_and_others_are_drawn(way: str) -> None:
+@pytest.mark.parametrize("method", ["repaint", "conditional"])
+def test_given_rows_stay_as_they_are_and_others_are_drawn(method: str) -> None:
     known, rows = clean_batch(3), torch.zeros(3, 16, dtype=torch.bool)
     rows[:, 4:9] = True
-    given = given_rows(known, rows, way=way, resamples=2, jump=3)  # type: ignore[arg-type]
-    drawn = cat_ancestral(
+    given = condition_on_rows(known, rows, method=method, resamples=2, jump=3)  # type: ignore[arg-type]
+    drawn = sample_multinomial(
         kinds_of_known_chances(PROCESS),
         PROCESS,
         seeded_noise(0, torch.arange(3)),
-        steps=step_sequence(200, 10),
-        given=given,
+        SamplingOptions(steps=step_sequence(200, 10), conditioning=given),
     )
     assert torch.equal(drawn.flat()[:, 4:9], known.flat()[:, 4:9])
     assert not torch.equal(drawn.kind[:, 9:], known.kind[:, 9:])

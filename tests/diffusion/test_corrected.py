@@ -8,10 +8,17 @@ import pytest
 import torch
 from support.toys import ONLY_ARCS, process_of, random_noise
 
-from sketchdnn.diffusion.corrected import Order, corrected, corrector_weight, predictor_weights
 from sketchdnn.diffusion.oracles import RowTarget, oracle
 from sketchdnn.diffusion.process import our_process
-from sketchdnn.diffusion.samplers import ancestral, ddim_weights, step_sequence
+from sketchdnn.diffusion.samplers import (
+    Order,
+    corrector_weight,
+    ddim_weights,
+    predictor_weights,
+    sample_ancestral,
+    sample_predictor_corrector,
+)
+from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence
 from sketchdnn.diffusion.schedule import Schedule, cosine, log_linear_snr
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
@@ -42,11 +49,11 @@ def test_a_prediction_that_moves_in_a_line_is_walked_without_error(eta: float, o
     fine = x
     for high, low in pairwise(range(t, s - 1, -1)):
         weights = ddim_weights(FINE.at(low), FINE.at(high), eta)
-        fine = weights.of_x_t * fine + weights.of_x0 * says(high)
+        fine = weights.x_t * fine + weights.x0 * says(high)
     weights = predictor_weights(FINE.at(s), FINE.at(t), FINE.at(3500), eta, order)
-    predicted = weights.of_x_t * x + weights.of_x0 * says(t) + weights.of_before * says(3500)
+    predicted = weights.x_t * x + weights.x0 * says(t) + weights.previous * says(3500)
     correction = corrector_weight(FINE.at(s), FINE.at(t), eta) * (says(s) - says(t))
-    long = predicted + correction + weights.of_before * (says(t) - says(3500))
+    long = predicted + correction + weights.previous * (says(t) - says(3500))
     torch.testing.assert_close(long, fine, atol=2e-3, rtol=0)
     if order == 2:  # the line through the last two was the right one already
         torch.testing.assert_close(predicted, long, atol=1e-9, rtol=0)
@@ -54,7 +61,7 @@ def test_a_prediction_that_moves_in_a_line_is_walked_without_error(eta: float, o
 
 def test_in_a_short_step_the_end_counts_as_much_as_the_beginning() -> None:
     level_s, level_t = FINE.at(1999), FINE.at(2000)
-    whole = ddim_weights(level_s, level_t, 1.0).of_x0
+    whole = ddim_weights(level_s, level_t, 1.0).x0
     torch.testing.assert_close(
         corrector_weight(level_s, level_t, 1.0) / whole, torch.tensor(0.5).double(), rtol=2e-3, atol=0
     )
@@ -72,16 +79,20 @@ def test_steps_from_pure_noise_and_to_the_clean_end_are_not_corrected() -> None:
 def spread(sampler, count: int, **settings) -> float:
     """The standard deviation of coordinates, which is 0.5 in the data, drawn with a perfect denoiser."""
     target, process = RowTarget(ONLY_ARCS, std=0.5), our_process(2000)
-    steps = step_sequence(2000, count, "quadratic")
+    steps = step_sequence(2000, count, power=2)
     drawn = sampler(
-        target.denoiser(process), process, random_noise(0, 800, dtype=torch.float64), steps=steps, **settings
+        target.denoiser(process),
+        process,
+        random_noise(0, 800, dtype=torch.float64),
+        SamplingOptions(steps=steps),
+        **settings,
     )
     return float(drawn.params[..., 7:12].std())
 
 
 @pytest.mark.parametrize(("count", "order"), [(12, 1), (25, 1), (25, 2), (50, 2)])  # lines overshoot in long steps
 def test_corrected_coordinates_vary_more_nearly_as_they_should(count: int, order: Order) -> None:
-    plain, better = 0.5 - spread(ancestral, count), 0.5 - spread(corrected, count, order=order)
+    plain, better = 0.5 - spread(sample_ancestral, count), 0.5 - spread(sample_predictor_corrector, count, order=order)
     assert plain > 0.015  # too narrow, even in 50 steps
     assert abs(better) < 0.75 * plain
 
@@ -90,7 +101,9 @@ def test_drawn_labels_keep_their_shares_in_few_steps() -> None:
     target = RowTarget((0.55, 0.25, 0.12, 0.06, 0.02), construction=0.1, std=0.4)
     process = process_of(cosine(500), superposition="expected")
     noise = random_noise(0, 1500, dtype=torch.float64)
-    drawn = corrected(target.denoiser(process), process, noise, steps=step_sequence(500, 12), labels="drawn")
+    drawn = sample_predictor_corrector(
+        target.denoiser(process), process, noise, SamplingOptions(steps=step_sequence(500, 12)), labels="drawn"
+    )
     kind = torch.bincount(drawn.kind.argmax(-1).flatten(), minlength=5) / drawn.kind[..., 0].numel()
     assert (kind - torch.tensor(target.kind)).abs().sum() / 2 < 0.012
 
@@ -105,8 +118,10 @@ def test_the_network_is_asked_once_a_step(labels, order: Order) -> None:
         asked.append(int(t[0]))
         return oracle(x0)(batch_t, t)
 
-    steps = step_sequence(200, 20, "quadratic")
-    drawn = corrected(denoise, our_process(200), random_noise(0, 3), steps=steps, labels=labels, order=order)
+    steps = step_sequence(200, 20, power=2)
+    drawn = sample_predictor_corrector(
+        denoise, our_process(200), random_noise(0, 3), SamplingOptions(steps=steps), labels=labels, order=order
+    )
     assert tuple(asked) == steps[:-1]
     torch.testing.assert_close(drawn.params, x0.params)
 
@@ -114,4 +129,6 @@ def test_the_network_is_asked_once_a_step(labels, order: Order) -> None:
 @pytest.mark.parametrize("arguments", [{"eta": 1.5}, {"eta": float("nan")}, {"order": 3}])
 def test_what_makes_no_sense_is_refused_by_name_here_too(arguments) -> None:
     with pytest.raises(ValueError, match=next(iter(arguments))):
-        corrected(oracle(sketches(2)), our_process(10), random_noise(0, 2), **arguments)
+        sample_predictor_corrector(
+            oracle(sketches(2)), our_process(10), random_noise(0, 2), SamplingOptions(), **arguments
+        )

@@ -10,7 +10,8 @@ from support.toys import process_of, random_noise
 
 from sketchdnn.diffusion import labels
 from sketchdnn.diffusion.oracles import RowTarget, oracle
-from sketchdnn.diffusion.samplers import ancestral, step_sequence
+from sketchdnn.diffusion.samplers import sample_ancestral
+from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence
 from sketchdnn.diffusion.schedule import cosine
 
 TARGET = RowTarget((0.55, 0.25, 0.12, 0.06, 0.02), construction=0.1, std=0.4)
@@ -41,7 +42,9 @@ def test_noise_beyond_all_quantiles_leaves_the_likelier_label() -> None:
 def shares(how: str, steps: int) -> torch.Tensor:
     process = process_of(cosine(500), superposition="expected")
     noise = random_noise(0, 1500, dtype=torch.float64)
-    drawn = ancestral(TARGET.denoiser(process), process, noise, labels=how, steps=step_sequence(500, steps))  # type: ignore[arg-type]
+    drawn = sample_ancestral(
+        TARGET.denoiser(process), process, noise, SamplingOptions(steps=step_sequence(500, steps)), labels=how
+    )  # type: ignore[arg-type]
     kind = drawn.kind.argmax(-1).flatten()
     return torch.bincount(kind, minlength=5) / kind.numel()
 
@@ -59,6 +62,6 @@ def test_what_the_network_is_sure_of_is_what_comes_out() -> None:
     x0 = TARGET.sample(3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     process = process_of(cosine(100))
     noise = random_noise(0, 3, dtype=torch.float64)
-    drawn = ancestral(oracle(x0), process, noise, labels="drawn", steps=step_sequence(100, 10))
+    drawn = sample_ancestral(oracle(x0), process, noise, SamplingOptions(steps=step_sequence(100, 10)), labels="drawn")
     assert torch.equal(drawn.kind.argmax(-1), x0.kind.argmax(-1))
     assert torch.equal(drawn.construction.argmax(-1), x0.construction.argmax(-1))

@@ -61,8 +61,8 @@ def test_diffuse_to_t_and_step_back_to_s_is_diffuse_to_s(name: str) -> None:
     at_s, at_t = schedule.at(s), schedule.at(t)
     weights = g.posterior_weights(at_s, at_t)
     # x_t = √ᾱ_t·x_0 + noise of variance 1 − ᾱ_t goes into x_s = of_x_t·x_t + of_x0·x_0 + std·noise.
-    mean = weights.of_x_t * at_t.alpha_bar.sqrt() + weights.of_x0
-    variance = weights.of_x_t**2 * at_t.var + weights.std**2
+    mean = weights.x_t * at_t.alpha_bar.sqrt() + weights.x0
+    variance = weights.x_t**2 * at_t.var + weights.std**2
     exact = {"rtol": 1e-10, "atol": 1e-10}
     torch.testing.assert_close(mean, at_s.alpha_bar.sqrt(), **exact)
     torch.testing.assert_close(variance, at_s.var, **exact)

@@ -7,17 +7,22 @@ import pytest
 import torch
 from support.toys import process_of, random_noise
 
-from sketchdnn.diffusion.corrected import corrected
-from sketchdnn.diffusion.given import Given, given_rows
+from sketchdnn.diffusion.conditioning import Conditioning, condition_on_rows
 from sketchdnn.diffusion.oracles import RowTarget, oracle
 from sketchdnn.diffusion.process import JointProcess, authors_process, our_process
-from sketchdnn.diffusion.samplers import ancestral, authors, ddim, dpm_solver_pp, step_sequence
+from sketchdnn.diffusion.samplers import (
+    sample_ancestral,
+    sample_authors,
+    sample_ddim,
+    sample_dpm_solver_pp,
+    sample_predictor_corrector,
+)
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, moves_of, step_sequence
 from sketchdnn.diffusion.schedule import log_linear_snr
-from sketchdnn.diffusion.walk import Progress, moves_of
 from sketchdnn.representation.batch import SketchBatch, from_flat, relevant
 from sketchdnn.representation.prediction import Prediction
 
-SAMPLERS = [ancestral, authors, ddim, dpm_solver_pp, corrected]
+SAMPLERS = [sample_ancestral, sample_authors, sample_ddim, sample_dpm_solver_pp, sample_predictor_corrector]
 TARGET = RowTarget((0.3, 0.2, 0.2, 0.1, 0.2), construction=0.3, std=0.5)
 
 
@@ -34,12 +39,17 @@ def some_rows(batch: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("way", ["noised", "clean"])
+@pytest.mark.parametrize("method", ["repaint", "conditional"])
 @pytest.mark.parametrize("process", [our_process(30), authors_process(30)], ids=["ours", "authors"])
-def test_given_rows_stay_to_the_bit(sampler, way, process) -> None:
+def test_given_rows_stay_to_the_bit(sampler, method, process) -> None:
     x0, rows = sketches(5), some_rows(5)
-    known = given_rows(x0, rows, way=way, resamples=2, jump=3)
-    result = sampler(TARGET.denoiser(process), process, random_noise(0, 5), given=known, steps=step_sequence(30, 12))
+    known = condition_on_rows(x0, rows, method=method, resamples=2, jump=3)
+    result = sampler(
+        TARGET.denoiser(process),
+        process,
+        random_noise(0, 5),
+        SamplingOptions(conditioning=known, steps=step_sequence(30, 12)),
+    )
     assert torch.equal(result.flat()[rows], x0.flat()[rows])
     assert result.flat().isfinite().all()
     assert not torch.equal(result.params[~rows], x0.params[~rows])
@@ -50,9 +60,9 @@ def test_parts_of_rows_may_be_given(sampler) -> None:
     x0, nothing = sketches(4), torch.zeros(4, 16, dtype=torch.bool)
     params = torch.zeros(4, 16, 14, dtype=torch.bool)
     params[..., ::2] = True
-    known = Given(x0, construction=nothing, kind=~nothing, params=params)
+    known = Conditioning(x0, construction=nothing, kind=~nothing, params=params)
     process = our_process(20)
-    result = sampler(indifferent, process, random_noise(0, 4), given=known)
+    result = sampler(indifferent, process, random_noise(0, 4), SamplingOptions(conditioning=known))
     assert torch.equal(result.kind, x0.kind)
     assert torch.equal(result.params[params], x0.params[params])
     assert (result.params[~params].abs() < 1e-6).all()  # what the network says of the rest is zero
@@ -62,14 +72,23 @@ def test_parts_of_rows_may_be_given(sampler) -> None:
 def test_the_rest_is_drawn_as_if_nothing_were_given() -> None:
     x0, rows = sketches(6), some_rows(6)
     other = sketches(6, seed=1)
-    result = ancestral(oracle(other), our_process(20), random_noise(0, 6), given=given_rows(x0, rows))
+    result = sample_ancestral(
+        oracle(other), our_process(20), random_noise(0, 6), SamplingOptions(conditioning=condition_on_rows(x0, rows))
+    )
     assert torch.equal(result.params[~rows], other.params[~rows])
     assert torch.equal(result.kind.argmax(-1)[~rows], other.kind.argmax(-1)[~rows])
 
 
 @pytest.mark.parametrize(
     ("sampler", "options"),
-    [(ancestral, {}), (authors, {}), (ddim, {"eta": 0.5}), (ddim, {}), (dpm_solver_pp, {}), (corrected, {})],
+    [
+        (sample_ancestral, {}),
+        (sample_authors, {}),
+        (sample_ddim, {"eta": 0.5}),
+        (sample_ddim, {}),
+        (sample_dpm_solver_pp, {}),
+        (sample_predictor_corrector, {}),
+    ],
 )
 @pytest.mark.parametrize(
     "process", [our_process(50), process_of(log_linear_snr(50, 10, -1))], ids=lambda p: p.params.name
@@ -77,10 +96,16 @@ def test_the_rest_is_drawn_as_if_nothing_were_given() -> None:
 def test_noised_parts_are_as_noisy_as_the_process_says(sampler, options, process: JointProcess) -> None:
     """Whatever the network says, a given part at step s is a draw of q(x_s | x_0): its mean and spread tell."""
     x0 = from_flat(sketches(1).flat().expand(1000, -1, -1))
-    known = given_rows(x0, torch.ones(1000, 16, dtype=torch.bool), resamples=2)
+    known = condition_on_rows(x0, torch.ones(1000, 16, dtype=torch.bool), resamples=2)
     seen: list[Progress] = []
     steps = (50, 40, 25, 10, 0)
-    sampler(indifferent, process, random_noise(3, 1000), given=known, steps=steps, on_step=seen.append, **options)
+    sampler(
+        indifferent,
+        process,
+        random_noise(3, 1000),
+        SamplingOptions(conditioning=known, steps=steps, on_step=seen.append),
+        **options,
+    )
     for progress in seen:
         if progress.s == 0:
             continue
@@ -105,8 +130,8 @@ def test_a_given_kind_decides_which_parameters_fade() -> None:
         logits = torch.tensor([0.0, 0.0, 0.0, 9.0, 0.0]).expand_as(batch_t.kind)
         return Prediction(batch_t.construction * 0, logits, torch.ones_like(batch_t.params))
 
-    known = Given(x0, nothing, ~nothing, nothing[..., None].expand(-1, -1, 14))
-    result = ancestral(sees_points, our_process(20), random_noise(0, 3), given=known)
+    known = Conditioning(x0, nothing, ~nothing, nothing[..., None].expand(-1, -1, 14))
+    result = sample_ancestral(sees_points, our_process(20), random_noise(0, 3), SamplingOptions(conditioning=known))
     torch.testing.assert_close(result.params, relevant(x0.kind.argmax(-1)).float(), atol=1e-6, rtol=0)
 
 
@@ -120,7 +145,12 @@ def test_a_network_for_it_sees_given_parts_clean() -> None:
         steps_seen.append(int(t[0]))
         return indifferent(batch_t, t)
 
-    ancestral(looks, our_process(10), random_noise(0, 3), given=given_rows(x0, rows, way="clean"))
+    sample_ancestral(
+        looks,
+        our_process(10),
+        random_noise(0, 3),
+        SamplingOptions(conditioning=condition_on_rows(x0, rows, method="conditional")),
+    )
     assert steps_seen == list(range(10, 0, -1))
 
 
@@ -145,36 +175,38 @@ def pair_denoiser(process, *, first_is_clean: bool):
     return denoise
 
 
-def completed(way, **options) -> torch.Tensor:
+def completed(method, **options) -> torch.Tensor:
     """The second number, drawn 4,000 times over given that the first is 1.5."""
     process = replace(our_process(100), superposition="none")
     values = SketchBatch(torch.full((4000, 1, 2), 0.5), torch.full((4000, 1, 5), 0.2), torch.full((4000, 1, 14), 1.5))
     mask = torch.zeros(4000, 1, 14, dtype=torch.bool)
     mask[..., 0] = True
     nothing = torch.zeros(4000, 1, dtype=torch.bool)
-    known = Given(values, nothing, nothing, mask, way, **options)
-    denoise = pair_denoiser(process, first_is_clean=way == "clean")
-    return ancestral(denoise, process, random_noise(1, 4000, rows=1), given=known).params[:, 0, 1]
+    known = Conditioning(values, nothing, nothing, mask, method, **options)
+    denoise = pair_denoiser(process, first_is_clean=method == "conditional")
+    return sample_ancestral(
+        denoise, process, random_noise(1, 4000, rows=1), SamplingOptions(conditioning=known)
+    ).params[:, 0, 1]
 
 
 def test_a_network_told_the_truth_draws_from_the_conditional() -> None:
-    drawn = completed("clean")
+    drawn = completed("conditional")
     assert drawn.mean() == pytest.approx(RHO * 1.5, abs=0.03)
     assert drawn.var() == pytest.approx(1 - RHO**2, rel=0.1)
 
 
 @pytest.mark.parametrize(
-    ("way", "resamples", "mean", "variance"),
+    ("method", "resamples", "mean", "variance"),
     [
-        ("noised", 1, 0.93, 0.34),
-        ("noised", 2, 1.14, 0.25),
-        ("noised", 5, 1.28, 0.19),
-        ("noised", 10, 1.31, 0.165),
-        ("clean", 1, 1.35, 0.1755),
+        ("repaint", 1, 0.93, 0.34),
+        ("repaint", 2, 1.14, 0.25),
+        ("repaint", 5, 1.28, 0.19),
+        ("repaint", 10, 1.31, 0.165),
+        ("conditional", 1, 1.35, 0.1755),
     ],
 )
-def test_completions_are_as_far_off_as_the_docs_say(way, resamples: int, mean: float, variance: float) -> None:
-    drawn = completed(way, resamples=resamples)
+def test_completions_are_as_far_off_as_the_docs_say(method, resamples: int, mean: float, variance: float) -> None:
+    drawn = completed(method, resamples=resamples)
     assert drawn.mean() == pytest.approx(mean, abs=0.03)  # three standard errors
     assert drawn.var() == pytest.approx(variance, rel=0.07)
 
@@ -182,7 +214,7 @@ def test_completions_are_as_far_off_as_the_docs_say(way, resamples: int, mean: f
 def test_resampling_brings_a_network_that_was_not_told_closer() -> None:
     """Without it the early, noisy look at what is given counts too little: the known flaw that RePaint mends."""
     off = [
-        abs(float(completed("noised", resamples=r, jump=j).mean()) - RHO * 1.5) for r, j in [(1, 1), (5, 1), (10, 2)]
+        abs(float(completed("repaint", resamples=r, jump=j).mean()) - RHO * 1.5) for r, j in [(1, 1), (5, 1), (10, 2)]
     ]
     assert off[0] > 0.1
     assert off[1] < off[0] / 2
@@ -192,7 +224,7 @@ def test_resampling_brings_a_network_that_was_not_told_closer() -> None:
 @pytest.mark.parametrize(("resamples", "jump"), [(1, 1), (2, 1), (3, 2), (2, 7), (4, 100)])
 def test_the_way_with_jumps_is_one_way(resamples: int, jump: int) -> None:
     x0 = sketches(1)
-    known = given_rows(x0, torch.ones(1, 16, dtype=torch.bool), resamples=resamples, jump=jump)
+    known = condition_on_rows(x0, torch.ones(1, 16, dtype=torch.bool), resamples=resamples, jump=jump)
     steps = step_sequence(100, 20)
     moves = moves_of(steps, known)
     assert moves[0][0] == 100
@@ -207,18 +239,23 @@ def test_given_that_makes_no_sense_is_refused_by_name() -> None:
     x0 = sketches(2)
     rows, params = torch.ones(2, 16, dtype=torch.bool), torch.ones(2, 16, 14, dtype=torch.bool)
     with pytest.raises(ValueError, match=r"given\.kind"):
-        Given(x0, rows, rows.float(), params)
+        Conditioning(x0, rows, rows.float(), params)
     with pytest.raises(ValueError, match=r"given\.construction"):
-        Given(x0, rows[:, :8], rows, params)
+        Conditioning(x0, rows[:, :8], rows, params)
     with pytest.raises(ValueError, match=r"given\.params"):
-        Given(x0, rows, rows, rows)
+        Conditioning(x0, rows, rows, rows)
     with pytest.raises(ValueError, match=r"given\.batch\.kind"):
-        Given(SketchBatch(x0.construction, 2 * x0.kind, x0.params), rows, rows, params)
+        Conditioning(SketchBatch(x0.construction, 2 * x0.kind, x0.params), rows, rows, params)
     with pytest.raises(ValueError, match=r"given\.batch\.params"):
-        Given(SketchBatch(x0.construction, x0.kind, x0.params / 0), rows, rows, params)
-    with pytest.raises(ValueError, match=r"given\.way"):
-        Given(x0, rows, rows, params, "guessed")  # type: ignore[arg-type]
+        Conditioning(SketchBatch(x0.construction, x0.kind, x0.params / 0), rows, rows, params)
+    with pytest.raises(ValueError, match=r"given\.method"):
+        Conditioning(x0, rows, rows, params, "guessed")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="resamples"):
-        Given(x0, rows, rows, params, resamples=0)
+        Conditioning(x0, rows, rows, params, resamples=0)
     with pytest.raises(ValueError, match=r"given\.batch"):
-        ancestral(indifferent, our_process(5), random_noise(0, 3), given=Given(x0, rows, rows, params))
+        sample_ancestral(
+            indifferent,
+            our_process(5),
+            random_noise(0, 3),
+            SamplingOptions(conditioning=Conditioning(x0, rows, rows, params)),
+        )

@@ -9,26 +9,25 @@ from hypothesis import given as with_any
 from hypothesis import strategies as st
 from support.toys import process_of, random_noise
 
-from sketchdnn.diffusion.corrected import corrected
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.oracles import RowTarget, oracle
 from sketchdnn.diffusion.process import JointProcess, authors_process, our_process, paper_process
 from sketchdnn.diffusion.samplers import (
-    ancestral,
-    authors,
-    ddim,
     ddim_weights,
-    dpm_solver_pp,
     extrapolation,
     posterior_weights,
-    step_sequence,
+    sample_ancestral,
+    sample_authors,
+    sample_ddim,
+    sample_dpm_solver_pp,
+    sample_predictor_corrector,
 )
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, step_sequence
 from sketchdnn.diffusion.schedule import cosine, linear, log_linear_snr
-from sketchdnn.diffusion.walk import Progress
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-SAMPLERS = [ancestral, authors, ddim, dpm_solver_pp, corrected]
+SAMPLERS = [sample_ancestral, sample_authors, sample_ddim, sample_dpm_solver_pp, sample_predictor_corrector]
 TARGET = RowTarget((0.3, 0.2, 0.2, 0.1, 0.2), construction=0.3, std=0.5)
 
 
@@ -54,35 +53,39 @@ def same(a: SketchBatch, b: SketchBatch) -> bool:
 @pytest.mark.parametrize("count", [1, 2, 10, 100])
 def test_an_oracle_gets_its_sketch_back(sampler, process: JointProcess, count: int) -> None:
     x0 = sketches(5)
-    result = sampler(oracle(x0), process, random_noise(1, 5), steps=step_sequence(100, count))
+    result = sampler(oracle(x0), process, random_noise(1, 5), SamplingOptions(steps=step_sequence(100, count)))
     assert torch.equal(result.kind.argmax(-1), x0.kind.argmax(-1))
     assert torch.equal(result.construction.argmax(-1), x0.construction.argmax(-1))
     # The authors' schedule ends at ᾱ = 0.9999, not at 1: only their last-step rule makes up for that.
-    tolerance = 0.06 if process.params.var[0] > 0 and sampler is not authors else 0.0
+    tolerance = 0.06 if process.params.var[0] > 0 and sampler is not sample_authors else 0.0
     torch.testing.assert_close(result.params, x0.params, atol=tolerance, rtol=0)
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_sample_does_not_depend_on_its_batch(sampler) -> None:
     process = our_process(40)
-    together = sampler(wobbly, process, seeded_noise(7, torch.arange(7)))
+    together = sampler(wobbly, process, seeded_noise(7, torch.arange(7)), SamplingOptions())
     for i in range(7):
-        assert same(sampler(wobbly, process, seeded_noise(7, torch.tensor([i]))), together[i : i + 1])
+        assert same(
+            sampler(wobbly, process, seeded_noise(7, torch.tensor([i])), SamplingOptions()), together[i : i + 1]
+        )
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_rows_may_come_in_any_order(sampler) -> None:
     process, source = our_process(30), seeded_noise(3, torch.arange(4))
     order = torch.stack([torch.randperm(16, generator=torch.Generator().manual_seed(i)) for i in range(4)])
-    straight = sampler(wobbly, process, source)
-    assert same(sampler(wobbly, process, lambda draw: source(draw).permuted(order)), straight.permuted(order))
+    straight = sampler(wobbly, process, source, SamplingOptions())
+    assert same(
+        sampler(wobbly, process, lambda draw: source(draw).permuted(order), SamplingOptions()), straight.permuted(order)
+    )
 
 
 def test_ddim_with_all_its_noise_is_ancestral() -> None:
     process, steps = our_process(50), step_sequence(50, 20)
     noises = [random_noise(2, 6, dtype=torch.float64) for _ in range(2)]
-    a = ancestral(wobbly, process, noises[0], steps=steps)
-    b = ddim(wobbly, process, noises[1], steps=steps, eta=1.0)
+    a = sample_ancestral(wobbly, process, noises[0], SamplingOptions(steps=steps))
+    b = sample_ddim(wobbly, process, noises[1], SamplingOptions(steps=steps), eta=1.0)
     torch.testing.assert_close(a.flat(), b.flat(), atol=1e-10, rtol=1e-10)
 
 
@@ -101,7 +104,9 @@ def test_ancestral_takes_the_steps_of_the_process() -> None:
     """The walk is in logits; the process, on the simplex, arrives at the same places."""
     process, steps = paper_process(40), step_sequence(40, 10)
     seen: list[Progress] = []
-    ancestral(wobbly, process, random_noise(5, 3, dtype=torch.float64), steps=steps, on_step=seen.append)
+    sample_ancestral(
+        wobbly, process, random_noise(5, 3, dtype=torch.float64), SamplingOptions(steps=steps, on_step=seen.append)
+    )
     fresh = random_noise(5, 3, dtype=torch.float64)
     start = fresh(0)
     batch = SketchBatch(start.construction.softmax(-1), start.kind.softmax(-1), start.params)
@@ -114,8 +119,8 @@ def test_ancestral_takes_the_steps_of_the_process() -> None:
 def test_the_second_order_falls_back_to_the_first_at_infinite_log_snr() -> None:
     process = our_process(60)
     first_and_last = (60, 30, 0)  # one step from λ = −∞, one to λ = ∞
-    a = dpm_solver_pp(wobbly, process, random_noise(4, 3), steps=first_and_last)
-    assert same(a, ddim(wobbly, process, random_noise(4, 3), steps=first_and_last))
+    a = sample_dpm_solver_pp(wobbly, process, random_noise(4, 3), SamplingOptions(steps=first_and_last))
+    assert same(a, sample_ddim(wobbly, process, random_noise(4, 3), SamplingOptions(steps=first_and_last)))
     schedule = process.params
     assert extrapolation(schedule.at(0), schedule.at(20), schedule.at(40)) == 0
     assert extrapolation(schedule.at(20), schedule.at(40), schedule.at(60)) == 0
@@ -124,15 +129,17 @@ def test_the_second_order_falls_back_to_the_first_at_infinite_log_snr() -> None:
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_flat_stretches_of_a_schedule_do_no_harm(sampler) -> None:
-    result = sampler(wobbly, authors_process(300), random_noise(0, 3))
+    result = sampler(wobbly, authors_process(300), random_noise(0, 3), SamplingOptions())
     assert result.flat().isfinite().all()
 
 
 def test_a_prediction_weight_of_one_is_the_papers_mean() -> None:
     process = paper_process(30)
     seen: list[list[Progress]] = [[], []]
-    ancestral(wobbly, process, random_noise(0, 3), on_step=seen[0].append)
-    weighted = authors(wobbly, our_process(30), random_noise(0, 3), prediction_weight=1.0, on_step=seen[1].append)
+    sample_ancestral(wobbly, process, random_noise(0, 3), SamplingOptions(on_step=seen[0].append))
+    weighted = sample_authors(
+        wobbly, our_process(30), random_noise(0, 3), SamplingOptions(on_step=seen[1].append), prediction_weight=1.0
+    )
     for a, b in zip(seen[0][:-1], seen[1][:-1], strict=True):
         assert same(a.batch, b.batch)
     last = seen[1][-1].prediction
@@ -145,12 +152,12 @@ def test_more_weight_on_the_prediction_makes_majorities_larger() -> None:
     process = our_process(2000)
     shares = []
     for weight in (1.0, 1.5, 2.0):
-        drawn = authors(
+        drawn = sample_authors(
             target.denoiser(process),
             process,
             random_noise(0, 120),
+            SamplingOptions(steps=step_sequence(2000, 200)),
             prediction_weight=weight,
-            steps=step_sequence(2000, 200),
         )
         shares.append(float((drawn.kind.argmax(-1) == 0).float().mean()))
     assert shares[0] < shares[1] < shares[2]
@@ -160,7 +167,7 @@ def test_more_weight_on_the_prediction_makes_majorities_larger() -> None:
 def test_every_step_is_reported(sampler) -> None:
     seen: list[Progress] = []
     steps = (25, 17, 8, 3, 0)
-    result = sampler(wobbly, our_process(25), random_noise(0, 2), steps=steps, on_step=seen.append)
+    result = sampler(wobbly, our_process(25), random_noise(0, 2), SamplingOptions(steps=steps, on_step=seen.append))
     assert [(p.t, p.s) for p in seen] == list(pairwise(steps))
     assert [(p.number, p.total) for p in seen] == [(i, 4) for i in (1, 2, 3, 4)]
     assert same(seen[-1].batch, result)
@@ -174,7 +181,7 @@ def test_labels_end_on_the_simplex_and_nothing_asks_for_gradients() -> None:
         said = wobbly(batch_t, t)
         return Prediction(said.construction_logits * weight, said.kind_logits * weight, said.params * weight)
 
-    result = ancestral(network, our_process(10), random_noise(0, 2))
+    result = sample_ancestral(network, our_process(10), random_noise(0, 2), SamplingOptions())
     assert not result.params.requires_grad
     for label in (result.kind, result.construction):
         assert (label > 0).all()
@@ -188,7 +195,7 @@ def test_a_network_of_low_precision_does_not_lower_that_of_the_walk() -> None:
 
     seen: list[Progress] = []
     process = replace(our_process(10), superposition="none")
-    result = ancestral(coarse, process, random_noise(0, 2), on_step=seen.append)
+    result = sample_ancestral(coarse, process, random_noise(0, 2), SamplingOptions(on_step=seen.append))
     assert result.params.dtype == torch.float32
     assert torch.equal(result.params.bfloat16().float(), result.params)  # the last step is the prediction
     assert not torch.equal(seen[-2].batch.params.bfloat16().float(), seen[-2].batch.params)
@@ -198,7 +205,7 @@ def test_a_network_of_low_precision_does_not_lower_that_of_the_walk() -> None:
 def test_the_noise_says_on_which_device_to_walk(sampler) -> None:
     """The device of no numbers stands in for any other: mixing it with the CPU is an error too."""
     source = random_noise(0, 2)
-    result = sampler(wobbly, our_process(10), lambda draw: source(draw).to("meta"))
+    result = sampler(wobbly, our_process(10), lambda draw: source(draw).to("meta"), SamplingOptions())
     assert result.params.device.type == "meta"
     assert result.kind.shape == (2, 16, 5)
 
@@ -229,7 +236,7 @@ def test_step_sequences_fall_from_the_top_to_zero(num_steps: int, data: st.DataO
 )
 def test_what_makes_no_sense_is_refused_by_name(arguments, named: str) -> None:
     with pytest.raises(ValueError, match=named):
-        ddim(wobbly, our_process(10), random_noise(0, 2), **arguments)
+        sample_ddim(wobbly, our_process(10), random_noise(0, 2), SamplingOptions(), **arguments)
 
 
 def test_wrong_shapes_and_counts_are_refused_by_name() -> None:
@@ -239,13 +246,15 @@ def test_wrong_shapes_and_counts_are_refused_by_name() -> None:
 
     process = our_process(10)
     with pytest.raises(ValueError, match="denoise"):
-        ancestral(narrow, process, random_noise(0, 2))
+        sample_ancestral(narrow, process, random_noise(0, 2), SamplingOptions())
     noise = random_noise(0, 2)(0)
     with pytest.raises(ValueError, match="noise"):
-        ancestral(wobbly, process, lambda _: SketchBatch(noise.kind, noise.kind, noise.params))
+        sample_ancestral(
+            wobbly, process, lambda _: SketchBatch(noise.kind, noise.kind, noise.params), SamplingOptions()
+        )
     for weight in (0.0, -1.0, float("nan")):
         with pytest.raises(ValueError, match="prediction_weight"):
-            authors(wobbly, process, random_noise(0, 2), prediction_weight=weight)
+            sample_authors(wobbly, process, random_noise(0, 2), SamplingOptions(), prediction_weight=weight)
     for count in (0, 11):
         with pytest.raises(ValueError, match="count"):
             step_sequence(10, count)
@@ -259,7 +268,7 @@ def test_the_weights_of_a_step_need_no_look_at_a_tensor() -> None:
 
     def weights(s: torch.Tensor, t: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
         levels = [process.params.at(step) for step in (s, t, before)]
-        return extrapolation(*levels) + ddim_weights(levels[0], levels[1], 0.5).of_x_t
+        return extrapolation(*levels) + ddim_weights(levels[0], levels[1], 0.5).x_t
 
     steps = [torch.tensor(i) for i in (3, 7, 12)]
     traced = torch.compile(weights, backend="eager", fullgraph=True)

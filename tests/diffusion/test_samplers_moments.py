@@ -12,7 +12,8 @@ from support.toys import ONLY_ARCS, impulses, process_of, random_noise
 
 from sketchdnn.diffusion.oracles import RowTarget
 from sketchdnn.diffusion.process import Denoiser, JointProcess, our_process, paper_process
-from sketchdnn.diffusion.samplers import ancestral, ddim, dpm_solver_pp, step_sequence
+from sketchdnn.diffusion.samplers import sample_ancestral, sample_ddim, sample_dpm_solver_pp
+from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence
 from sketchdnn.diffusion.schedule import cosine, log_linear_snr
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
@@ -29,7 +30,7 @@ def relative_errors(sampler, process: JointProcess, stds: tuple[float, ...], ste
         one = source(draw)
         return SketchBatch(*(part.repeat(len(stds), 1, 1) for part in (one.construction, one.kind, one.params)))
 
-    drawn = sampler(side_by_side(denoisers), process, repeated, steps=steps, **options)
+    drawn = sampler(side_by_side(denoisers), process, repeated, SamplingOptions(steps=steps), **options)
     level = process.params.at(0)
     true = [float(level.alpha_bar * std**2 + level.var) for std in stds]
     return [float((part**2).sum()) / var - 1 for part, var in zip(drawn.params.chunk(len(stds)), true, strict=True)]
@@ -50,7 +51,7 @@ def side_by_side(denoisers: list[Denoiser]) -> Denoiser:
 
 @pytest.mark.parametrize(
     ("sampler", "said"),
-    [(ancestral, (-0.247, -0.409)), (ddim, (-0.125, -0.163)), (dpm_solver_pp, (-0.0017, -0.0053))],
+    [(sample_ancestral, (-0.247, -0.409)), (sample_ddim, (-0.125, -0.163)), (sample_dpm_solver_pp, (-0.0017, -0.0053))],
 )
 def test_all_steps_give_the_variance_of_a_gaussian(sampler, said: tuple[float, float]) -> None:
     """To what docs/equations.md says, in per cent."""
@@ -61,9 +62,9 @@ def test_all_steps_give_the_variance_of_a_gaussian(sampler, said: tuple[float, f
 @pytest.mark.parametrize(
     ("sampler", "said"),
     [
-        (ancestral, {160: (-2.9, -4.5), 40: (-10.5, -15.0), 10: (-32, -39.6)}),
-        (ddim, {160: (-1.54, -1.98), 40: (-6.0, -7.6), 10: (-22, -27.1)}),
-        (dpm_solver_pp, {160: (-0.028, 0.0079), 40: (-0.186, 0.332), 10: (-4.72, -9.63)}),
+        (sample_ancestral, {160: (-2.9, -4.5), 40: (-10.5, -15.0), 10: (-32, -39.6)}),
+        (sample_ddim, {160: (-1.54, -1.98), 40: (-6.0, -7.6), 10: (-22, -27.1)}),
+        (sample_dpm_solver_pp, {160: (-0.028, 0.0079), 40: (-0.186, 0.332), 10: (-4.72, -9.63)}),
     ],
 )
 def test_fewer_steps_lose_as_much_variance_as_the_docs_say(sampler, said: dict[int, tuple[float, float]]) -> None:
@@ -74,13 +75,13 @@ def test_fewer_steps_lose_as_much_variance_as_the_docs_say(sampler, said: dict[i
 
 def test_a_hundred_steps_lose_some_of_the_variance_of_a_completion() -> None:
     """That of the second of two numbers of correlation 0.9, given the first: the 7.6 % of docs/equations.md."""
-    (error,) = relative_errors(ancestral, our_process(100), (math.sqrt(1 - 0.9**2),), range(100, -1, -1))
+    (error,) = relative_errors(sample_ancestral, our_process(100), (math.sqrt(1 - 0.9**2),), range(100, -1, -1))
     assert 100 * error == pytest.approx(-7.6, abs=0.05)
 
 
 @pytest.mark.parametrize(
     ("sampler", "options", "order"),
-    [(ancestral, {}, 1), (ddim, {}, 1), (ddim, {"eta": 0.5}, 1), (dpm_solver_pp, {}, 2)],
+    [(sample_ancestral, {}, 1), (sample_ddim, {}, 1), (sample_ddim, {"eta": 0.5}, 1), (sample_dpm_solver_pp, {}, 2)],
 )
 def test_more_steps_converge_at_the_order_of_the_sampler(sampler, options, order: int) -> None:
     process = process_of(log_linear_snr(640))  # log SNR is finite at both ends, so that no step is of first order alone
@@ -94,15 +95,15 @@ def test_more_steps_converge_at_the_order_of_the_sampler(sampler, options, order
 @pytest.mark.parametrize("count", [10, 20, 50, 100])
 def test_the_second_order_pays_off_on_the_papers_schedule_too(count: int) -> None:
     process, steps = process_of(cosine(2000)), step_sequence(2000, count)
-    second = relative_errors(dpm_solver_pp, process, (1.0, 0.5), steps)
-    first = relative_errors(ddim, process, (1.0, 0.5), steps)
+    second = relative_errors(sample_dpm_solver_pp, process, (1.0, 0.5), steps)
+    first = relative_errors(sample_ddim, process, (1.0, 0.5), steps)
     for a, b in zip(second, first, strict=True):
         assert abs(a) < abs(b) / 2.5
 
 
 def drawn_shares(process: JointProcess, batch: int, count: int) -> torch.Tensor:
     denoise, steps = RowTarget(SHARES).denoiser(process), step_sequence(process.num_steps, count)
-    drawn = ancestral(denoise, process, random_noise(11, batch), steps=steps)
+    drawn = sample_ancestral(denoise, process, random_noise(11, batch), SamplingOptions(steps=steps))
     return torch.bincount(drawn.kind.argmax(-1).flatten(), minlength=5) / (16 * batch)
 
 

@@ -135,11 +135,7 @@ def test_no_coefficient_and_no_gradient_is_nan_or_infinite_in_float32(
             *(root(x) for x in transition(at_s, at_t)),
             *posterior_weights(at_s, at_t),
             *coefficients(everywhere, 0.4),
-            *(
-                x
-                for w in (ddim_weights(at_s, at_t, eta) for eta in (0.0, 0.5, 1.0))
-                for x in (w.of_x_t, w.of_x0, w.std)
-            ),
+            *(x for w in (ddim_weights(at_s, at_t, eta) for eta in (0.0, 0.5, 1.0)) for x in (w.x_t, w.x0, w.std)),
             *solver_weights(at_s, at_t, at_before),
         ]
         for number in numbers:

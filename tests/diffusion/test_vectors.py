@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sketchdnn.diffusion.gaussian import like, root
 from sketchdnn.diffusion.process import our_process
-from sketchdnn.diffusion.samplers import step_sequence
+from sketchdnn.diffusion.sampling import step_sequence
 from sketchdnn.diffusion.step_draws import every_step
 from sketchdnn.diffusion.vectors import VECTOR_SAMPLERS, vector_bound, walk_back
 
@@ -36,7 +36,7 @@ def normals(seed: int, count: int) -> object:
 def test_every_sampler_draws_the_target(sampler: str) -> None:
     noise = normals(0, 3000)
     drawn = walk_back(
-        denoise, SCHEDULE, noise(0), noise, VECTOR_SAMPLERS[sampler], steps=step_sequence(400, 100, "quadratic")
+        denoise, SCHEDULE, noise(0), noise, VECTOR_SAMPLERS[sampler], steps=step_sequence(400, 100, power=2)
     )
     assert abs(float(drawn.mean()) - MEAN) < 0.02
     assert abs(float(drawn.std()) - STD) < 0.02

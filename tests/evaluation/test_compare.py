@@ -46,7 +46,7 @@ def test_a_model_a_file_and_a_report_in_one_table(folder: Path, tmp_path: Path) 
     for row, one in zip(rows, compared.values(), strict=True):
         assert float(row["scores.test.system.fid"]) == one.report["scores"]["test"]["system"]["fid"]["value"]
         assert row["protocol"] == one.report["protocol"]["id"]
-    assert [(row["sampler"], row["steps"]) for row in rows] == [("closing", "4"), ("", "0"), ("", "0")]
+    assert [(row["sampler"], row["steps"]) for row in rows] == [("restart", "4"), ("", "0"), ("", "0")]
     assert json.loads((tmp_path / "comparison.json").read_text())[1]["system"] == "parts.jsonl"
     words = (tmp_path / "comparison.md").read_text()
     assert all(name.replace("_", "\\_") in words for name in (*compared, "real sketches", "FID, test"))

@@ -102,7 +102,7 @@ def test_drawn_samples_are_those_of_generate_and_survive_a_file(tmp_path: Path) 
     drawn = generate_samples(system, "tiny", 8, seed=2, steps=4, sampler=None, on_progress=heard.append)
     same = [drawing.sketch for drawing in draw(system, 8, seed=2, steps=4)]
     assert list(drawn.sketches) == same
-    assert drawn.origin["sampler"] == system.default_sampler == "closing"
+    assert drawn.origin["sampler"] == system.default_sampler == "restart"
     assert heard[-1] == 1
     write(drawn.sketches, tmp_path / "drawn.jsonl")
     again = read_samples(tmp_path / "drawn.jsonl", 8)

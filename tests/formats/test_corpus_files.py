@@ -12,7 +12,7 @@ from hypothesis import given
 from support.strategies import assert_same, sketches
 
 from sketchdnn.formats import Skipped, detect_format, read, scan, write
-from sketchdnn.formats.records import read_record, write_record
+from sketchdnn.formats.json_files import format_record, parse_record
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Point, Ref, Sketch
 
 RECORD = (
@@ -22,7 +22,7 @@ RECORD = (
 
 
 def test_a_record_means_what_the_corpus_says() -> None:
-    sketch = read_record(RECORD)
+    sketch = parse_record(RECORD)
     assert sketch.extra == {"source": "freecad", "licence": "CC0", "group": "g", "id": "i"}
     line, circle, arc, point = sketch
     assert line == Line((0.0, 0.0), (1.0, 0.0), construction=True)
@@ -36,7 +36,7 @@ def test_a_record_means_what_the_corpus_says() -> None:
 
 @given(sketch=sketches())
 def test_rows_survive(sketch: Sketch) -> None:
-    assert_same(sketch, read_record(write_record(sketch, compact=True).encode()), 1e-12)
+    assert_same(sketch, parse_record(format_record(sketch, compact=True).encode()), 1e-12)
 
 
 def test_constraints_and_units_survive_beside_the_rows(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_constraints_and_units_survive_beside_the_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".jsonl.xz"])
 def test_a_corpus_is_known_by_its_first_record(tmp_path: Path, suffix: str) -> None:
-    sketch = read_record(RECORD)
+    sketch = parse_record(RECORD)
     ours, corpus = tmp_path / f"ours{suffix}", tmp_path / f"corpus{suffix}"
     write([sketch] * 3, ours)
     write([sketch] * 3, corpus, "corpus")

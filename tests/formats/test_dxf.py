@@ -39,7 +39,7 @@ def test_what_is_written_is_read_and_passes_the_official_audit(
 def test_real_sketches_come_back(real_data: Path, tmp_path: Path) -> None:
     from itertools import islice
 
-    from sketchdnn.formats.corpus import FORMAT as CORPUS
+    from sketchdnn.formats.json_files import CORPUS
 
     found = CORPUS.read(real_data / "open-sketches.jsonl.xz")
     real = [item for item in islice(found, 0, 4_000, 100) if isinstance(item, Sketch)]

@@ -16,7 +16,7 @@ from support.strategies import assert_same
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import Skipped, collect, detect_format, read
 from sketchdnn.formats.hpsketch import FORMAT
-from sketchdnn.formats.records import read_record
+from sketchdnn.formats.json_files import parse_record
 from sketchdnn.geometry import Arc, Circle, Line, Sketch, normalize
 
 LOOP, END = (6,), (5,)
@@ -149,7 +149,7 @@ def test_real_files_agree_with_the_open_corpus(real_data: Path) -> None:
     compared = 0
     with lzma.open(real_data / "open-sketches.jsonl.xz") as corpus:
         for line in corpus:
-            if b'"hpsketch"' not in line[:40] or (theirs := read_record(line)).extra["id"][5:] not in ours:
+            if b'"hpsketch"' not in line[:40] or (theirs := parse_record(line)).extra["id"][5:] not in ours:
                 continue
             placed, _ = normalize(ours[theirs.extra["id"][5:]])
             assert_same(normalize(theirs)[0], placed, 1e-4)

@@ -17,7 +17,7 @@ from support.strategies import assert_same, sketches
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats import Skipped, collect, read, write
 from sketchdnn.formats import json_files as module
-from sketchdnn.formats.records import read_record, write_record
+from sketchdnn.formats.json_files import format_record, parse_record
 from sketchdnn.geometry import EXTERNAL, TAU, Arc, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 from sketchdnn.geometry.constraints import PARTS_OF_KIND
 
@@ -71,7 +71,7 @@ _FIELDS = ("type", "construction", "start", "end", "center", "radius", "start_an
 
 @given(sketch=rich_sketches())
 def test_a_line_of_json_reads_back_as_the_same_sketch(sketch: Sketch) -> None:
-    again = read_record(write_record(sketch).encode())
+    again = parse_record(format_record(sketch).encode())
     assert_same(sketch, again, 1e-12)
     assert (again.constraints, again.units, again.extra) == (sketch.constraints, sketch.units, sketch.extra)
     for p, q in zip(sketch, again, strict=True):
@@ -81,8 +81,8 @@ def test_a_line_of_json_reads_back_as_the_same_sketch(sketch: Sketch) -> None:
 
 @given(sketch=rich_sketches())
 def test_reading_and_writing_again_changes_nothing_more(sketch: Sketch) -> None:
-    once = read_record(write_record(sketch).encode())
-    twice = read_record(write_record(once).encode())
+    once = parse_record(format_record(sketch).encode())
+    twice = parse_record(format_record(once).encode())
     assert_same(once, twice, 1e-12)
 
 
@@ -92,7 +92,7 @@ def test_an_arc_short_of_a_full_turn_never_collapses(start: float, short_of_a_tu
         arc = Arc((0.0, 0.0), 1.0, start, TAU - short_of_a_turn)
     except SketchError:
         return  # closer to a full turn than floats can tell
-    (again,) = read_record(write_record(Sketch((arc,))).encode())
+    (again,) = parse_record(format_record(Sketch((arc,))).encode())
     assert isinstance(again, Arc)
     assert again.sweep == pytest.approx(arc.sweep, abs=1e-14)
 
@@ -114,7 +114,7 @@ def test_the_example_of_the_design(tmp_path: Path) -> None:
 def test_a_json_file_holds_what_a_line_holds(tmp_path_factory: pytest.TempPathFactory, sketch: Sketch) -> None:
     path = tmp_path_factory.mktemp("json") / "sketch.json"
     write(sketch, path)
-    assert read(path).sketches == (read_record(write_record(sketch).encode()),)
+    assert read(path).sketches == (parse_record(format_record(sketch).encode()),)
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".jsonl.xz"])

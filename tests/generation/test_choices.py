@@ -9,6 +9,7 @@ import torch
 from support.small_systems import small_system
 
 from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.generation.choices import ENOUGH_EMPTY, given_for
 from sketchdnn.generation.conditions import NO_CONDITIONS, Conditions
 from sketchdnn.geometry import Kind
@@ -34,7 +35,7 @@ def test_nothing_is_given_if_nothing_was_asked(system: SketchDNN) -> None:
 def test_a_number_is_told_by_the_rows_that_stay_empty(system: SketchDNN) -> None:
     given = given_for(Conditions(primitives=(10, 10)), 0, numbers(4), system)
     assert given is not None
-    assert given.way == "clean"
+    assert given.method == "conditional"
     for mask in (given.kind, given.construction, given.params.all(dim=-1), given.params.any(dim=-1)):
         assert mask.tolist() == [[False] * 10 + [True] * 6] * 4
     assert (given.batch.kind[given.kind].argmax(-1) == layout.NONE).all()
@@ -85,7 +86,7 @@ def test_a_choice_belongs_to_the_seed_and_the_number_and_outlasts_attempts(syste
 
 
 def test_a_range_is_used_as_the_corpus_uses_it(system: SketchDNN) -> None:
-    known = system.known
+    known = system.training_index
     assert known is not None
     given = given_for(Conditions(primitives=(8, 13)), 0, numbers(4000), system)
     assert given is not None
@@ -100,7 +101,7 @@ def test_a_range_is_used_as_the_corpus_uses_it(system: SketchDNN) -> None:
 def test_even_an_untrained_model_draws_the_kinds_it_was_given(system: SketchDNN) -> None:
     asked = Conditions(kinds={Kind.LINE: 6, Kind.CIRCLE: 3})
     given = given_for(asked, 0, numbers(8), system)
-    drawn = system.sample(seeded_noise(0, numbers(8)), steps=4, given=given)
+    drawn = system.sample(seeded_noise(0, numbers(8)), SamplingOptions(steps=4, conditioning=given))
     for one in decode(drawn, "sweep"):
         kinds = Counter(p.kind for p in one.sketch)
         lost = len(one.rejects)

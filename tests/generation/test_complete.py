@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from support.strategies import sketches
 
 from sketchdnn import SketchDNN
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.choices import kinds_beside
 from sketchdnn.generation.complete import check_part, complete
@@ -25,7 +26,7 @@ from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Kind, Li
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import SketchBatch, decode
 from sketchdnn.representation.layout import MAX_PRIMITIVES, NONE
-from sketchdnn.systems import Known, RowForm, load_preset
+from sketchdnn.systems import RowForm, TrainingIndex, load_preset
 from sketchdnn.systems import sketchdnn as systems
 
 PART = Sketch(
@@ -54,9 +55,9 @@ def system() -> systems.SketchDNN:
     return system.eval()
 
 
-@pytest.mark.parametrize("way", ["given", "repaint"])
-def test_what_was_given_comes_back_to_the_bit(system: systems.SketchDNN, way: str) -> None:
-    done = list(complete(system, PART, 5, steps=16, way=way))  # type: ignore[arg-type]
+@pytest.mark.parametrize("method", ["conditional", "repaint"])
+def test_what_was_given_comes_back_to_the_bit(system: systems.SketchDNN, method: str) -> None:
+    done = list(complete(system, PART, 5, steps=16, method=method))  # type: ignore[arg-type]
     assert [one.number for one in done] == list(range(5))
     assert len({one.sketch.primitives for one in done}) == 5
     for one in done:
@@ -126,7 +127,7 @@ def test_repeats_among_what_is_added_are_left_out_too() -> None:
     square = Sketch((Line((-1, -1), (1, -1)), Line((-1, 1), (1, 1))))
     again = (Line((1, -1.004), (-1, -1)), Line((-0.5, 1), (0.5, 1)), Circle((0, 0), 0.5), Circle((0, 0.003), 0.5))
     frame = choose_frame(bounds(square), (1, 1), 0, 1, ())[1]
-    known = given_of([Walk(Sketch(square.primitives + again), frame, 0)], RowForm(), "given")
+    known = given_of([Walk(Sketch(square.primitives + again), frame, 0)], RowForm(), "conditional")
     (one,) = finished([Walk(square, frame, 0)], known.batch, "sweep")
     assert one.sketch.primitives[2:] == pytest.approx((Circle((0, 0), 0.5),))
     assert (one.added, one.repeated) == (1, 3)
@@ -165,7 +166,7 @@ def test_of_those_that_miss_the_number_the_closest_is_kept(
 
 def test_what_is_added_is_of_kinds_that_go_with_the_part() -> None:
     """A number is asked for by the kinds of a training sketch that could hold the part; of any, where none could."""
-    known = Known(
+    known = TrainingIndex(
         np.zeros(0, np.uint64), np.array([[3, 3, 1, 1], [9, 0, 0, 0], [3, 1, 2, 2]]), np.array([1, 8, 1], np.int64)
     )
     chance = np.linspace(0, 0.999, 40)
@@ -206,7 +207,7 @@ def test_rows_are_the_part_in_its_frame(form: RowForm) -> None:
 def test_kept_rows_decode_alike(system: systems.SketchDNN) -> None:
     from sketchdnn.diffusion.noise import seeded_noise
 
-    batch = system.sample(seeded_noise(0, torch.arange(4)), steps=3)
+    batch = system.sample(seeded_noise(0, torch.arange(4)), SamplingOptions(steps=3))
     assert decode(unpacked(packed(batch)), "sweep") == decode(batch, "sweep")
 
 
@@ -263,7 +264,7 @@ def test_a_part_that_cannot_be_completed_is_refused(system: systems.SketchDNN, p
         ({"count": 0}, "at least one"),
         ({"seed": -1}, "seed"),
         ({"room": 5.0}, "1 to 4"),
-        ({"way": "magic"}, "'magic' is no way"),
+        ({"method": "magic"}, "'magic' is no method"),
         ({"steps": 0}, "steps"),
         ({"tries": 0}, "at least one try"),
         ({"sampler": "euler"}, "'euler' is no sampler"),
@@ -282,19 +283,19 @@ def test_a_network_that_was_not_trained_for_it_repaints() -> None:
     torch.manual_seed(0)
     config = load_preset("authors").config
     paper = systems.SketchDNN(replace(config, network=replace(config.network, width=16, depth=1, heads=2))).eval()
-    with pytest.raises(SketchError, match="--way repaint"):
+    with pytest.raises(SketchError, match="--method repaint"):
         complete(paper, PART, 1)
     for weight in paper.parameters():
         torch.nn.init.normal_(weight, std=0.1)
-    (one,) = complete(paper, PART, 1, way="repaint", steps=3, primitives=12)
+    (one,) = complete(paper, PART, 1, method="repaint", steps=3, primitives=12)
     assert one.sketch.primitives[: len(PART)] == PART.primitives
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-@pytest.mark.parametrize("way", ["given", "repaint"])
-def test_a_gpu_completes_too(system: systems.SketchDNN, way: str) -> None:
+@pytest.mark.parametrize("method", ["conditional", "repaint"])
+def test_a_gpu_completes_too(system: systems.SketchDNN, method: str) -> None:
     moved = copy.deepcopy(system).to_device("cuda")
-    done = list(complete(moved, PART, 3, steps=4, way=way, primitives=12))  # type: ignore[arg-type]
+    done = list(complete(moved, PART, 3, steps=4, method=method, primitives=12))  # type: ignore[arg-type]
     assert all(one.sketch.primitives[: len(PART)] == PART.primitives for one in done)
 
 

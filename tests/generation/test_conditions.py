@@ -39,7 +39,7 @@ def test_nonsense_is_refused(asked: dict[str, Any], sentence: str) -> None:
 def test_what_does_not_fit_the_model_is_refused() -> None:
     system = small_system()
     low, high = trained_for(system)
-    assert (low, high) == system.known.primitives  # type: ignore[union-attr]
+    assert (low, high) == system.training_index.primitives  # type: ignore[union-attr]
     check_conditions(Conditions(primitives=(low, high)), system)
     with pytest.raises(SketchError, match="20 primitives do not fit: a sketch of this model has 16 rows"):
         check_conditions(Conditions(primitives=(20, 20)), system)

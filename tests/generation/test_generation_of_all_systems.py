@@ -35,7 +35,7 @@ def test_a_number_of_primitives_is_given_or_drawn_for(system: System) -> None:
 
 def test_what_it_cannot_do_is_one_sentence(system: System) -> None:
     part = procedural(0, 1)
-    if system.given_ways:
+    if system.conditioning_methods:
         check_way(system, "given")
     else:
         with pytest.raises(SketchError, match="draws sketches whole, so it cannot complete one"):

@@ -16,7 +16,7 @@ from sketchdnn.generation.keep import Keeper, shortfall, sketch_key
 from sketchdnn.generation.score import score
 from sketchdnn.geometry import Circle, Kind, Line, Point, Primitive, Sketch, normalize
 from sketchdnn.representation import encode
-from sketchdnn.systems import known_of
+from sketchdnn.systems import build_training_index
 
 PLATE = Sketch((*square(), Circle((0, 0), 0.3), Line((-1, 0), (1, 0), True)))
 
@@ -139,7 +139,7 @@ def test_unique_is_judged_by_what_was_kept() -> None:
 
 
 def test_novel_is_judged_by_what_the_model_knows() -> None:
-    known = known_of(encode([PLATE]))
+    known = build_training_index(encode([PLATE]))
     keeper = Keeper(Conditions(novel=True), known)
     found = keeper.shortfall(PLATE.moved(50.0))
     assert found is not None

@@ -77,7 +77,9 @@ def test_the_strength_is_the_share_of_steps_that_are_walked() -> None:
     small = system()  # of 50 steps of noise
     for strength, start, walked in ((1.0, 50, 20), (0.5, 12, 10), (0.1, 1, 1)):
         assert start_like(small, BRACKET, strength)[0].t == start
-        (drawing,) = draw_like(small, BRACKET, 1, strength=strength, steps=20, frames=100, sampler="corrected")
+        (drawing,) = draw_like(
+            small, BRACKET, 1, strength=strength, steps=20, frames=100, sampler="predictor_corrector"
+        )
         assert len({moment.t for moment in drawing.frames}) == walked
 
 
@@ -91,7 +93,7 @@ def test_two_walks_of_a_variation_share_its_steps(monkeypatch: pytest.MonkeyPatc
         return denoise(batch_t, t, given)
 
     monkeypatch.setattr(small, "denoise", heard)
-    assert small.default_sampler == "closing"
+    assert small.default_sampler == "restart"
     (drawing,) = draw_like(small, BRACKET, 1, strength=0.8, steps=20)
     assert drawing.attempts == 1
     assert len(times) == 16

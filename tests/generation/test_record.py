@@ -7,7 +7,7 @@ import torch
 from support.random_batches import clean_batch, random_prediction
 from support.small_systems import small_system
 
-from sketchdnn.diffusion.walk import Progress
+from sketchdnn.diffusion.sampling import Progress
 from sketchdnn.generation import draw
 from sketchdnn.generation.engine import Ask
 from sketchdnn.generation.record import Recorder, certain, superposed

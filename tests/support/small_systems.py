@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.systems import known_of
+from sketchdnn.systems import build_training_index
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
 from support.drawn_sets import parts
 
@@ -17,5 +17,5 @@ def small_system(seed: int = 0, *, knows: bool = True) -> SketchDNN:
     for weight in system.parameters():
         torch.nn.init.normal_(weight, std=0.1)
     if knows:
-        system.known = known_of(parts(200))
+        system.training_index = build_training_index(parts(200))
     return system.eval()

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from sketchdnn.systems.sampling import check_sampler, check_step_count, sampler_of
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.likelihood import Elbo
 from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import normalize
 from sketchdnn.representation.batch import SketchBatch
@@ -19,7 +21,6 @@ from sketchdnn.representation.codec import decode
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import SYSTEMS, ConfigError, System, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.latent import LatentDiffusion
-from sketchdnn.systems.sampling import check_sampler, check_step_count, sampler_of
 from sketchdnn.training.checkpoint import RunError
 from sketchdnn.training.config import TrainConfig, config_from
 from sketchdnn.training.corpus import Corpus, to_device
@@ -73,7 +74,7 @@ def drawn(
     system: System, numbers: list[int], change: Callable[[SketchBatch], SketchBatch] = lambda n: n
 ) -> SketchBatch:
     noise = seeded_noise(3, torch.tensor(numbers))
-    return system.sample(lambda draw: change(noise(draw)), steps=6)
+    return system.sample(lambda draw: change(noise(draw)), SamplingOptions(steps=6))
 
 
 def test_there_are_six() -> None:
@@ -121,7 +122,8 @@ def test_noise_decides_alone_what_is_drawn(system: System) -> None:
 def test_what_is_drawn_are_sketches(system: System) -> None:
     heard: list[float] = []
     batch = system.sample(
-        seeded_noise(0, torch.arange(8)), steps=6, on_step=lambda step: heard.append(step.number / step.total)
+        seeded_noise(0, torch.arange(8)),
+        SamplingOptions(steps=6, on_step=lambda step: heard.append(step.number / step.total)),
     )
     assert batch.flat().shape == (8, 16, 21)
     assert any(len(one.sketch) for one in decode(batch, system.rows.arc_scalar))
@@ -131,7 +133,7 @@ def test_what_is_drawn_are_sketches(system: System) -> None:
 
 def test_every_sampler_it_names_draws(system: System) -> None:
     for sampler in system.samplers:
-        batch = system.sample(seeded_noise(0, torch.arange(2)), sampler=sampler, steps=3)
+        batch = system.sample(seeded_noise(0, torch.arange(2)), SamplingOptions(sampler=sampler, steps=3))
         assert bool(batch.flat().isfinite().all()), sampler
         assert sampler_of(system, sampler) == sampler
 
@@ -143,14 +145,17 @@ def test_a_sampler_that_is_not_its_own_is_refused(system: System) -> None:
     with pytest.raises(SketchError, match="cannot draw with authors; use ancestral"):
         sampler_of(system, "authors")
     with pytest.raises(SketchError):
-        system.sample(seeded_noise(0, torch.arange(1)), sampler="authors", steps=2)
+        system.sample(seeded_noise(0, torch.arange(1)), SamplingOptions(sampler="authors", steps=2))
 
 
 def test_without_a_name_it_draws_in_its_own_way(name: str, system: System) -> None:
     own = sampler_of(system, None)
-    assert own == system.default_sampler == ("closing" if name in ("sketchdnn", "sketchdnn-pos") else "ancestral")
+    assert own == system.default_sampler == ("restart" if name in ("sketchdnn", "sketchdnn-pos") else "ancestral")
     noise = seeded_noise(0, torch.arange(2))
-    assert torch.equal(system.sample(noise, steps=3).flat(), system.sample(noise, sampler=own, steps=3).flat())
+    assert torch.equal(
+        system.sample(noise, SamplingOptions(steps=3)).flat(),
+        system.sample(noise, SamplingOptions(sampler=own, steps=3)).flat(),
+    )
 
 
 def test_a_name_is_refused_before_there_is_a_system() -> None:
@@ -173,7 +178,7 @@ def test_what_is_saved_comes_back(system: System, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path / "model")
     loaded = from_pretrained(tmp_path / "model")
     assert (type(loaded), loaded.name, loaded.config) == (type(system), system.name, system.config)
-    assert loaded.starts_from(system)
+    assert loaded.can_init_from(system)
     assert torch.equal(drawn(loaded, [5, 6]).flat(), drawn(system, [5, 6]).flat())
 
 
@@ -215,7 +220,7 @@ def test_latent_diffusion_learns_in_stages_too(corpus: Corpus, tmp_path: Path) -
     after = first.state_dict()
     assert {key.split(".")[0] for key in before if not torch.equal(before[key], after[key])} == {"vae"}
     second = LatentDiffusion(replace(settings, stage="diffusion"))
-    assert second.starts_from(first)
+    assert second.can_init_from(first)
     second.load_state_dict(after)
     train(second, corpus, config("latent", 2, ema=0.0), tmp_path / "diffusion")
     assert {key.split(".")[0] for key, w in second.state_dict().items() if not torch.equal(after[key], w)} == {

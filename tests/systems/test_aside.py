@@ -12,11 +12,11 @@ from support.random_batches import clean_batch, normal_batch
 from support.random_systems import speaking
 
 from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained, to_table
-from sketchdnn.systems.given_flags import draw_given
 from sketchdnn.systems.row_denoiser import RowDenoiser
-from sketchdnn.systems.system import GivenFlags
+from sketchdnn.systems.system import ConditionMask, sample_condition_mask
 
 PLAIN = SetDenoiserConfig(width=32, depth=2, heads=2)
 TOLD = replace(PLAIN, aside=True)
@@ -27,19 +27,19 @@ def made(network: SetDenoiserConfig = TOLD, *, counts: bool = True) -> RowDenois
     return speaking("sketchdnn", network, "network.aside", counts=counts)
 
 
-def flags(*aside: bool) -> GivenFlags:
-    given = draw_given(torch.ones(4, 19), clean_batch(4).kind.argmax(dim=-1), 0.0)
+def flags(*aside: bool) -> ConditionMask:
+    given = sample_condition_mask(torch.ones(4, 19), clean_batch(4).kind.argmax(dim=-1), 0.0)
     return replace(given, aside=torch.tensor(aside)) if aside else given
 
 
-def losses(system: RowDenoiser[Any], given: GivenFlags) -> torch.Tensor:
+def losses(system: RowDenoiser[Any], given: ConditionMask) -> torch.Tensor:
     return system.loss(clean_batch(4), STEPS, normal_batch(4), given).per_sample
 
 
 def test_it_starts_from_one_that_cannot_be_told_and_says_the_same() -> None:
     plain, told = made(PLAIN), made(counts=False)
-    assert told.starts_from(plain)
-    assert not plain.starts_from(told)
+    assert told.can_init_from(plain)
+    assert not plain.can_init_from(told)
     assert torch.equal(losses(told, flags(True, False, True, False)), losses(plain, flags()))
 
 
@@ -53,8 +53,8 @@ def test_what_is_aside_is_told_of_that_sketch_alone() -> None:
 
 def test_what_is_drawn_is_never_aside() -> None:
     noise = seeded_noise(0, torch.arange(2))
-    plain = made(PLAIN).sample(noise, steps=3)
-    assert torch.equal(made().sample(noise, steps=3).flat(), plain.flat())
+    plain = made(PLAIN).sample(noise, SamplingOptions(steps=3))
+    assert torch.equal(made().sample(noise, SamplingOptions(steps=3)).flat(), plain.flat())
 
 
 def test_a_network_that_cannot_be_told_says_so() -> None:
@@ -64,8 +64,8 @@ def test_a_network_that_cannot_be_told_says_so() -> None:
 
 def test_dropout_is_for_training_alone_and_may_differ_where_a_run_starts() -> None:
     plain, lossy = made(PLAIN), made(replace(PLAIN, dropout=0.5))
-    assert lossy.starts_from(plain)
-    assert plain.starts_from(lossy)
+    assert lossy.can_init_from(plain)
+    assert plain.can_init_from(lossy)
     assert torch.equal(losses(lossy, flags()), losses(plain, flags()))
     torch.manual_seed(0)
     assert not torch.allclose(losses(lossy.train(), flags()), losses(plain.train(), flags()), atol=1e-3)

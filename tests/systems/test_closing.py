@@ -1,4 +1,4 @@
-"""The sampler `closing`: what has a loose end is drawn again from half-way, and all else stays as it is."""
+"""The sampler `closing`: what has a loose end is drawn again from half-method, and all else stays as it is."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 import torch
+from sketchdnn.systems.closing import closing
 from support.random_batches import clean_batch, random_prediction
 from support.small_systems import small_system
 from torch import Tensor
 
-from sketchdnn.diffusion.given import Given, Way, given_rows
+from sketchdnn.diffusion.conditioning import Conditioning, Way, condition_on_rows
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.process import our_process
+from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions, Start
 from sketchdnn.diffusion.step_draws import step_as_noisy_as
-from sketchdnn.diffusion.walk import OnStep, Progress, Start
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import draw
 from sketchdnn.generation.rows import rows_of
@@ -24,7 +25,6 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.loose import has_loose_end
 from sketchdnn.systems import RowForm, System, from_pretrained
-from sketchdnn.systems.closing import closing
 
 PROCESS = our_process(100, 0.99)
 CLOSED, LOOSE, OTHER = (
@@ -62,7 +62,7 @@ SAID = random_prediction(2)
 
 def drawn(walk: Script, **how: Any) -> SketchBatch:
     asked: dict[str, Any] = {"steps": 50, "start": None, "on_step": None, **how}
-    return closing(walk, PROCESS, seeded_noise(0, torch.arange(2)), **asked)
+    return closing(walk, PROCESS, seeded_noise(0, torch.arange(2)), SamplingOptions(), **asked)
 
 
 def test_only_what_is_loose_is_drawn_again() -> None:
@@ -124,10 +124,10 @@ def test_it_tells_of_both_walks_as_of_one() -> None:
     end = drawn(walk, on_step=heard.append)
     assert [progress.number for progress in heard] == list(range(1, 51))
     assert {progress.total for progress in heard} == {50}
-    assert all(progress.walking is None for progress in heard[:36])
+    assert all(progress.active is None for progress in heard[:36])
     for progress in heard[36:]:
-        assert progress.walking is not None
-        assert progress.walking.tolist() == [False, True]
+        assert progress.active is not None
+        assert progress.active.tolist() == [False, True]
         assert torch.equal(progress.batch.flat()[0], end.flat()[0])  # stands still
     assert torch.equal(heard[-1].batch.flat(), end.flat())
 
@@ -136,7 +136,10 @@ def test_the_bundled_model_keeps_what_closes_and_mends_some_of_the_rest() -> Non
     system = from_pretrained()
     # Two that close in 36 steps, and six that do not.
     noise = seeded_noise(0, torch.tensor([0, 1, 2, 3, 6, 8, 14, 35]))
-    plain, closed = (system.sample(noise, sampler=name, steps=n) for name, n in (("corrected", 36), ("closing", 50)))
+    plain, closed = (
+        system.sample(noise, SamplingOptions(sampler=name, steps=n))
+        for name, n in (("predictor_corrector", 36), ("restart", 50))
+    )
     loose = has_loose_end(plain)
     assert 3 <= int(loose.sum()) < 8
     assert torch.equal(closed.flat()[~loose], plain.flat()[~loose])
@@ -148,23 +151,31 @@ SIDES = tuple(Line(a, b) for a, b in pairwise([(-1, 0.5), (-1, -0.5), (1, -0.5),
 PART = Sketch((*SIDES, Circle((-0.5, 0), 0.2)))
 
 
-def completed(system: System, numbers: list[int], given: Given) -> tuple[SketchBatch, SketchBatch, list[Progress]]:
+def completed(
+    system: System, numbers: list[int], given: Conditioning
+) -> tuple[SketchBatch, SketchBatch, list[Progress]]:
     """What the first walk comes to and what both do, and all that was heard of these."""
     heard, noise = list[Progress](), seeded_noise(0, torch.tensor(numbers))
-    first = system.sample(noise, sampler="corrected", steps=12, given=given)
-    return first, system.sample(noise, sampler="closing", steps=16, given=given, on_step=heard.append), heard
+    first = system.sample(noise, SamplingOptions(sampler="predictor_corrector", steps=12, conditioning=given))
+    return (
+        first,
+        system.sample(noise, SamplingOptions(sampler="restart", steps=16, conditioning=given, on_step=heard.append)),
+        heard,
+    )
 
 
-@pytest.mark.parametrize(("way", "resamples"), [("clean", 1), ("noised", 1), ("noised", 3)])
-def test_given_rows_stay_to_the_bit_whatever_is_drawn_again(way: Way, resamples: int) -> None:
+@pytest.mark.parametrize(("method", "resamples"), [("conditional", 1), ("repaint", 1), ("repaint", 3)])
+def test_given_rows_stay_to_the_bit_whatever_is_drawn_again(method: Way, resamples: int) -> None:
     known = rows_of([PART] * 3, RowForm())
     rows = known.kind.argmax(dim=-1) != layout.NONE
-    first, end, heard = completed(small_system(), [0, 1, 2], given_rows(known, rows, way=way, resamples=resamples))
+    first, end, heard = completed(
+        small_system(), [0, 1, 2], condition_on_rows(known, rows, method=method, resamples=resamples)
+    )
     assert has_loose_end(first).all()
     assert not torch.isclose(end.flat()[~rows], first.flat()[~rows]).all(dim=-1).any()
     assert torch.equal(end.flat()[rows], known.flat()[rows])
-    seen = heard if way == "clean" else [progress for progress in heard if progress.s == 0]
-    assert len(seen) == (16 if way == "clean" else 2)
+    seen = heard if method == "conditional" else [progress for progress in heard if progress.s == 0]
+    assert len(seen) == (16 if method == "conditional" else 2)
     assert all(torch.equal(progress.batch.flat()[rows], known.flat()[rows]) for progress in seen)
     shares = [progress.number / progress.total for progress in heard]
     assert shares == sorted(shares)
@@ -175,7 +186,7 @@ def test_what_is_given_of_a_row_stays_too() -> None:
     """Kinds alone, as where so many of each are asked for."""
     known = clean_batch(3)
     every, none = torch.ones(3, 16, dtype=torch.bool), torch.zeros(3, 16, dtype=torch.bool)
-    given = Given(known, none, every, none[..., None].expand_as(known.params), "clean")
+    given = Conditioning(known, none, every, none[..., None].expand_as(known.params), "conditional")
     first, end, _ = completed(small_system(), [0, 1, 2], given)
     loose = has_loose_end(first)
     assert loose.any()
@@ -186,7 +197,7 @@ def test_what_is_given_of_a_row_stays_too() -> None:
 def test_the_bundled_model_keeps_what_it_completes() -> None:
     known = rows_of([PART] * 3, RowForm())
     rows = known.kind.argmax(dim=-1) != layout.NONE
-    first, end, _ = completed(from_pretrained(), [1, 2, 5], given_rows(known, rows, way="clean"))
+    first, end, _ = completed(from_pretrained(), [1, 2, 5], condition_on_rows(known, rows, method="conditional"))
     loose = has_loose_end(first)
     assert loose.any()
     assert torch.equal(end.flat()[~loose], first.flat()[~loose])

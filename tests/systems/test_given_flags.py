@@ -5,16 +5,15 @@ from __future__ import annotations
 import torch
 
 from sketchdnn.representation import layout
-from sketchdnn.systems.given_flags import draw_given
-from sketchdnn.systems.system import GivenFlags
+from sketchdnn.systems.system import ConditionMask, sample_condition_mask
 
 
-def given_for(task: float, *, chance: float = 0.0, share: float = 0.5) -> GivenFlags:
+def given_for(task: float, *, chance: float = 0.0, share: float = 0.5) -> ConditionMask:
     """For one sketch of ten lines and six empty rows, whose numbers ask for every row if rows are given."""
     kind = torch.tensor([[0] * 10 + [layout.NONE] * 6])
     uniform = torch.cat([torch.tensor([[chance, task, 1.0]]), torch.full((1, 16), 0.5)], dim=1).double()
     uniform[0, 1] = task
-    return draw_given(uniform, kind, share)
+    return sample_condition_mask(uniform, kind, share)
 
 
 def test_tasks_share_all_draws_between_them() -> None:

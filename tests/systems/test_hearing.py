@@ -11,22 +11,20 @@ import torch
 from support.random_batches import clean_batch, normal_batch, random_prediction
 from support.random_systems import speaking
 
-from sketchdnn.diffusion.given import given_rows
+from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.samplers import step_sequence
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, step_sequence
 from sketchdnn.diffusion.step_draws import draw_steps
-from sketchdnn.diffusion.walk import Progress, Start
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained, to_table
-from sketchdnn.systems.given_flags import draw_given, shown, told
 from sketchdnn.systems.hearing import as_heard, every_other, rolled, silence, step_before
 from sketchdnn.systems.registry import SYSTEMS
 from sketchdnn.systems.row_denoiser import RowDenoiser
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
-from sketchdnn.systems.system import GivenFlags
+from sketchdnn.systems.system import ConditionMask, sample_condition_mask, shown, told
 
 DEAF = SetDenoiserConfig(width=32, depth=2, heads=2)
 HEARING = replace(DEAF, hears=True)
@@ -43,14 +41,16 @@ def made(name: str = "sketchdnn", *, hears: bool = True, heard: bool = True, **s
 
 def walked(system: RowDenoiser[Any], numbers: list[int], **how: Any) -> tuple[SketchBatch, list[Progress]]:
     steps: list[Progress] = []
-    drawn = system.sample(seeded_noise(1, torch.tensor(numbers)), on_step=steps.append, **{"steps": 5, **how})
+    drawn = system.sample(
+        seeded_noise(1, torch.tensor(numbers)), SamplingOptions(on_step=steps.append), **{"steps": 5, **how}
+    )
     return drawn, steps
 
 
-def flags(count: int, share: float) -> GivenFlags:
+def flags(count: int, share: float) -> ConditionMask:
     uniform = torch.rand(count, 19, generator=torch.Generator().manual_seed(4))
     uniform[:, 1] = 0.0  # some rows
-    return draw_given(uniform, clean_batch(count).kind.argmax(dim=-1), share)
+    return sample_condition_mask(uniform, clean_batch(count).kind.argmax(dim=-1), share)
 
 
 def same(one: Prediction, other: Prediction) -> bool:
@@ -63,8 +63,8 @@ def same(one: Prediction, other: Prediction) -> bool:
 @pytest.mark.parametrize(("name", "sampler"), WAYS)
 def test_it_begins_as_a_deaf_one_to_the_bit(name: str, sampler: str) -> None:
     deaf, hearing = made(name, hears=False), made(name, heard=False)
-    assert hearing.starts_from(deaf)
-    assert not deaf.starts_from(hearing)
+    assert hearing.can_init_from(deaf)
+    assert not deaf.can_init_from(hearing)
     assert torch.equal(
         walked(hearing, [0, 1], sampler=sampler)[0].flat(), walked(deaf, [0, 1], sampler=sampler)[0].flat()
     )
@@ -82,7 +82,7 @@ def test_from_the_second_step_on_it_hears_what_it_said(name: str, sampler: str) 
     assert not torch.allclose(steps[1].prediction.params, plain[1].prediction.params, atol=1e-3)
     # And it is the last thing said that counts, of that very walk.
     seen, t = steps[1].batch, torch.full((2,), steps[2].t)
-    if sampler != "corrected":  # which moves a sketch once more before it is seen
+    if sampler != "predictor_corrector":  # which moves a sketch once more before it is seen
         told = hearing.denoise(seen, t, before=steps[1].prediction)
         torch.testing.assert_close(told.params, steps[2].prediction.params, atol=1e-5, rtol=0)
 
@@ -101,18 +101,18 @@ def test_a_walk_knows_nothing_of_another_nor_a_sketch_of_its_neighbors(name: str
 def test_rows_in_another_order_are_drawn_in_that_order(name: str, sampler: str) -> None:
     system, noise = made(name), seeded_noise(0, torch.arange(3))
     order = torch.rand(3, 16, generator=torch.Generator().manual_seed(2)).argsort(dim=-1)
-    plain = system.sample(noise, sampler=sampler, steps=4).permuted(order)
-    moved = system.sample(lambda number: noise(number).permuted(order), sampler=sampler, steps=4)
+    plain = system.sample(noise, SamplingOptions(sampler=sampler, steps=4)).permuted(order)
+    moved = system.sample(lambda number: noise(number).permuted(order), SamplingOptions(sampler=sampler, steps=4))
     assert torch.allclose(plain.flat(), moved.flat(), atol=1e-3) == (name != "sketchdnn-pos")
 
 
 @pytest.mark.parametrize(("name", "sampler"), WAYS)
-@pytest.mark.parametrize("way", ["clean", "noised"])
-def test_given_rows_stay_and_a_walk_may_go_up_again(name: str, sampler: str, way: Any) -> None:
+@pytest.mark.parametrize("method", ["conditional", "repaint"])
+def test_given_rows_stay_and_a_walk_may_go_up_again(name: str, sampler: str, method: Any) -> None:
     rows = torch.zeros(2, 16, dtype=torch.bool)
     rows[:, :5] = True
     known = clean_batch(2)
-    given = given_rows(known, rows, way=way, resamples=2)
+    given = condition_on_rows(known, rows, method=method, resamples=2)
     drawn, steps = walked(made(name), [0, 1], sampler=sampler, given=given)
     _, plain = walked(made(name, hears=False), [0, 1], sampler=sampler, given=given)
     assert torch.equal(drawn.flat()[:, :5], known.flat()[:, :5])
@@ -201,7 +201,7 @@ def test_a_step_earlier_is_one_of_a_walk() -> None:
     assert bool((earlier > t).all())
     assert int(earlier.max()) == 2000
     for count in (25, 50, 200):
-        walk = torch.tensor(step_sequence(2000, count, "quadratic"))
+        walk = torch.tensor(step_sequence(2000, count, power=2))
         # No further up than the longest stride takes it, and the walks between have shorter ones.
         longest = step_before(walk[1:-1].repeat_interleave(8), 2000)[7::8]
         assert bool((longest + 1 >= walk[:-2]).all())  # both are rounded
@@ -280,8 +280,8 @@ def test_a_preset_may_ask_for_it_and_the_papers_network_may_not(tmp_path: Path) 
 
 def test_what_training_knows_nothing_of_may_differ_where_a_run_starts() -> None:
     system = made(superposition="max")
-    assert system.starts_from(made(hears=False, superposition="none", reverse_logits="log"))
-    assert not system.starts_from(made(hears=False, predict="noise"))
-    assert not system.starts_from(made("sketchdnn-pos", hears=False))
+    assert system.can_init_from(made(hears=False, superposition="none", reverse_logits="log"))
+    assert not system.can_init_from(made(hears=False, predict="noise"))
+    assert not system.can_init_from(made("sketchdnn-pos", hears=False))
     wider = SketchDNN(SketchDNNConfig(network=replace(DEAF, width=64), num_steps=50))
-    assert not system.starts_from(wider)
+    assert not system.can_init_from(wider)

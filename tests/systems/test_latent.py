@@ -12,8 +12,8 @@ from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.step_draws import every_step
 from sketchdnn.networks.latent_denoiser import LatentDenoiserConfig
 from sketchdnn.networks.vae import VAEConfig
-from sketchdnn.systems.given_flags import draw_given
 from sketchdnn.systems.latent import LatentConfig, LatentDiffusion, Stage
+from sketchdnn.systems.system import sample_condition_mask
 
 CONFIG = LatentConfig(
     network=LatentDenoiserConfig(width=32, depth=1, heads=2),
@@ -32,7 +32,7 @@ def made(stage: Stage = "both", std: float | None = None) -> LatentDiffusion:
 
 
 def loss_of(system: LatentDiffusion, count: int = 6) -> Loss:
-    nothing = draw_given(torch.ones(count, 19), torch.zeros(count, 16, dtype=torch.long), 0.0)
+    nothing = sample_condition_mask(torch.ones(count, 19), torch.zeros(count, 16, dtype=torch.long), 0.0)
     return system.loss(clean_batch(count), torch.arange(1, 200, 200 // count)[:count], normal_batch(count), nothing)
 
 

@@ -11,17 +11,16 @@ import torch
 from support.random_batches import clean_batch, normal_batch
 from support.random_systems import speaking
 
+from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.gaussian import like
-from sketchdnn.diffusion.given import given_rows
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.systems import from_pretrained, save_pretrained, to_table
-from sketchdnn.systems.given_flags import shown
 from sketchdnn.systems.nearness import near_noisy, near_said
 from sketchdnn.systems.registry import SYSTEMS
 from sketchdnn.systems.row_denoiser import RowDenoiser
-from sketchdnn.systems.system import GivenFlags
+from sketchdnn.systems.system import ConditionMask, shown
 
 PLAIN = SetDenoiserConfig(width=32, depth=2, heads=2)
 TOLD = replace(PLAIN, neighbours=True)
@@ -37,15 +36,15 @@ def drawn(system: RowDenoiser[Any], numbers: list[int], **how: Any) -> SketchBat
     return system.sample(seeded_noise(1, torch.tensor(numbers)), **{"steps": 5, **how})
 
 
-def nothing_given(count: int) -> GivenFlags:
-    return GivenFlags(*torch.zeros(3, count, 16, dtype=torch.bool))
+def nothing_given(count: int) -> ConditionMask:
+    return ConditionMask(*torch.zeros(3, count, 16, dtype=torch.bool))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_begins_as_one_that_is_not_told(name: str) -> None:
     plain, told, knows = made(name, told=False), made(name, counts=False), made(name)
-    assert told.starts_from(plain)
-    assert not plain.starts_from(told)
+    assert told.can_init_from(plain)
+    assert not plain.can_init_from(told)
     assert torch.equal(drawn(told, [0, 1]).flat(), drawn(plain, [0, 1]).flat())
     assert not torch.equal(drawn(knows, [0, 1]).flat(), drawn(plain, [0, 1]).flat())
 
@@ -59,9 +58,9 @@ def both() -> RowDenoiser[Any]:
 
 
 def test_one_that_hears_as_well_starts_from_either_and_says_the_same_at_first() -> None:
-    assert both().starts_from(made())
-    assert both().starts_from(made(told=False))
-    assert not made().starts_from(both())
+    assert both().can_init_from(made())
+    assert both().can_init_from(made(told=False))
+    assert not made().can_init_from(both())
     assert torch.equal(drawn(both(), [0, 1]).flat(), drawn(made(), [0, 1]).flat())
 
 
@@ -111,7 +110,7 @@ def test_a_given_end_is_as_near_as_if_it_had_been_noised_without_noise() -> None
     system, x0, t = made(), clean_batch(4), torch.tensor([1, 20, 40, 49])
     level = system.process.params.at(t)
     calm = system.process.diffuse(x0, t, SketchBatch(*(0 * part for part in (x0.construction, x0.kind, x0.params))))
-    all_given = GivenFlags(*torch.ones(3, 4, 16, dtype=torch.bool))
+    all_given = ConditionMask(*torch.ones(3, 4, 16, dtype=torch.bool))
     shrunk = near_noisy(SketchBatch(x0.construction, x0.kind, calm.params), level, None)
     told = near_noisy(shown(all_given, x0, calm), level, all_given)
     torch.testing.assert_close(told, shrunk, atol=1e-4, rtol=1e-4)
@@ -121,7 +120,7 @@ def test_given_rows_stay_as_they_are() -> None:
     system, x0 = made(), clean_batch(2)
     rows = torch.zeros(2, 16, dtype=torch.bool)
     rows[:, :3] = True
-    kept = drawn(system, [0, 1], given=given_rows(x0, rows))
+    kept = drawn(system, [0, 1], given=condition_on_rows(x0, rows))
     assert torch.equal(kept.params[:, :3], x0.params[:, :3])
 
 

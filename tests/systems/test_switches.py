@@ -11,14 +11,15 @@ import torch
 from support.random_batches import clean_batch, normal_batch
 
 from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import from_pretrained, load_preset, save_pretrained
-from sketchdnn.systems.given_flags import draw_given
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
 from sketchdnn.systems.sketchdnn_cat import SketchDNNCat, SketchDNNCatConfig
+from sketchdnn.systems.system import sample_condition_mask
 
 SET = SetDenoiserConfig(width=32, depth=1, heads=2)
 DIT = DiTConfig(width=32, depth=1, heads=2, num_steps=300)
@@ -43,7 +44,7 @@ def config(form: str = "ours", **said: object) -> SketchDNNConfig:
 
 def params_loss(system: SketchDNN, noise: SketchBatch) -> torch.Tensor:
     x0 = clean_batch(4)
-    nothing = draw_given(torch.ones(4, 19), x0.kind.argmax(dim=-1), 0.0)
+    nothing = sample_condition_mask(torch.ones(4, 19), x0.kind.argmax(dim=-1), 0.0)
     return system.loss(x0, STEPS, noise, nothing).params_per_sample.detach()
 
 
@@ -124,7 +125,9 @@ def test_every_row_of_the_report_learns_draws_and_is_kept(form: str, said: dict[
     assert system.config == config(form, **said)
     assert bool(params_loss(system, normal_batch(4)).isfinite().all())  # type: ignore[arg-type]
     for steps in (3, 300):
-        assert bool(system.sample(seeded_noise(0, torch.arange(2)), steps=steps).flat().isfinite().all())
+        assert bool(
+            system.sample(seeded_noise(0, torch.arange(2)), SamplingOptions(steps=steps)).flat().isfinite().all()
+        )
     save_pretrained(system, tmp_path / "model")
     assert from_pretrained(tmp_path / "model").config == system.config
 
@@ -144,5 +147,5 @@ def test_the_categorical_one_shares_the_switches_that_make_sense() -> None:
     assert {"predict", "boost", "superposition", "form"} <= shared < {field.name for field in fields(SketchDNNConfig)}
     for form in ("ours", "paper", "authors"):
         settings = SketchDNNCatConfig(network=NETWORKS[form], form=form, num_steps=300, predict="noise")  # type: ignore[arg-type]
-        drawn = SketchDNNCat(settings).eval().sample(seeded_noise(0, torch.arange(2)), steps=5)
+        drawn = SketchDNNCat(settings).eval().sample(seeded_noise(0, torch.arange(2)), SamplingOptions(steps=5))
         assert bool(drawn.flat().isfinite().all())

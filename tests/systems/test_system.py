@@ -8,15 +8,17 @@ import pytest
 import torch
 from support.random_batches import clean_batch, normal_batch
 
-from sketchdnn.diffusion.given import given_rows
+from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.diffusion.step_draws import draw_steps
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import layout
 from sketchdnn.systems import SAMPLERS, System
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig, draw_given
+from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.system import sample_condition_mask
 
 SET = SetDenoiserConfig(width=32, depth=2, heads=2)
 DIT = DiTConfig(width=32, depth=2, heads=2, num_steps=50)
@@ -42,7 +44,9 @@ def system(request: pytest.FixtureRequest) -> System:
 
 
 def nothing_given(count: int) -> object:
-    return draw_given(torch.rand(count, 3 + layout.MAX_PRIMITIVES), torch.zeros(count, 16, dtype=torch.long), 0.0)
+    return sample_condition_mask(
+        torch.rand(count, 3 + layout.MAX_PRIMITIVES), torch.zeros(count, 16, dtype=torch.long), 0.0
+    )
 
 
 def test_the_loss_is_one_number_a_sketch_and_trains_every_weight(system: System) -> None:
@@ -56,10 +60,10 @@ def test_the_loss_is_one_number_a_sketch_and_trains_every_weight(system: System)
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_noise_decides_alone_what_is_drawn(system: System, sampler: str) -> None:
-    both = system.sample(seeded_noise(1, torch.arange(4)), sampler=sampler, steps=5)
-    again = system.sample(seeded_noise(1, torch.arange(4)), sampler=sampler, steps=5)
+    both = system.sample(seeded_noise(1, torch.arange(4)), SamplingOptions(sampler=sampler, steps=5))
+    again = system.sample(seeded_noise(1, torch.arange(4)), SamplingOptions(sampler=sampler, steps=5))
     assert torch.equal(both.flat(), again.flat())
-    alone = system.sample(seeded_noise(1, torch.tensor([2])), sampler=sampler, steps=5)
+    alone = system.sample(seeded_noise(1, torch.tensor([2])), SamplingOptions(sampler=sampler, steps=5))
     # An untrained network magnifies rounding, which differs between batches; other noise would differ by about 1.
     assert torch.allclose(alone.flat()[0], both.flat()[2], atol=5e-3)
 
@@ -69,14 +73,14 @@ def test_drawing_does_not_care_for_the_order_of_rows(system: System, sampler: st
     order = torch.rand(3, 16, generator=torch.Generator().manual_seed(2)).argsort(dim=-1)
     noise = seeded_noise(0, torch.arange(3))
     # Few steps: each magnifies rounding, which depends on the order in which a network adds up.
-    plain = system.sample(noise, sampler=sampler, steps=4).permuted(order)
-    permuted = system.sample(lambda number: noise(number).permuted(order), sampler=sampler, steps=4)
+    plain = system.sample(noise, SamplingOptions(sampler=sampler, steps=4)).permuted(order)
+    permuted = system.sample(lambda number: noise(number).permuted(order), SamplingOptions(sampler=sampler, steps=4))
     assert torch.allclose(plain.flat(), permuted.flat(), atol=1e-3)
 
 
 def test_a_process_is_drawn_from_in_the_way_that_suits_it() -> None:
     own = {name: made(config).default_sampler for name, config in CONFIGS.items()}
-    assert own == {"ours": "closing", "max": "closing", "paper": "ancestral", "authors": "authors"}
+    assert own == {"ours": "restart", "max": "restart", "paper": "ancestral", "authors": "authors"}
     by_log = made(replace(CONFIGS["ours"], reverse_logits="log"))
     assert by_log.default_sampler == "ancestral"
 
@@ -86,13 +90,17 @@ def test_given_rows_stay_as_they_are(system: SketchDNN, sampler: str) -> None:
     rows = torch.zeros(3, 16, dtype=torch.bool)
     rows[:, :5] = True
     known = clean_batch(3)
-    for way in ("noised", "clean"):
-        given = given_rows(known, rows, way=way)
-        if way == "clean" and system.config.form != "ours":
-            with pytest.raises(ValueError, match="noised"):
-                system.sample(seeded_noise(0, torch.arange(3)), sampler=sampler, steps=3, given=given)
+    for method in ("repaint", "conditional"):
+        given = condition_on_rows(known, rows, method=method)
+        if method == "conditional" and system.config.form != "ours":
+            with pytest.raises(ValueError, match="repaint"):
+                system.sample(
+                    seeded_noise(0, torch.arange(3)), SamplingOptions(sampler=sampler, steps=3, conditioning=given)
+                )
             continue
-        drawn = system.sample(seeded_noise(0, torch.arange(3)), sampler=sampler, steps=3, given=given)
+        drawn = system.sample(
+            seeded_noise(0, torch.arange(3)), SamplingOptions(sampler=sampler, steps=3, conditioning=given)
+        )
         assert torch.equal(drawn.flat()[:, :5], known.flat()[:, :5])
 
 
@@ -100,7 +108,7 @@ def test_what_is_given_costs_nothing_and_is_told() -> None:
     system, x0 = made(CONFIGS["ours"]), clean_batch(4)
     uniform = torch.full((4, 19), 0.0)
     uniform[:, 2] = 1.0
-    everything = draw_given(uniform, x0.kind.argmax(dim=-1), 1.0)
+    everything = sample_condition_mask(uniform, x0.kind.argmax(dim=-1), 1.0)
     loss = system.loss(x0, torch.tensor([1, 10, 30, 49]), normal_batch(4), everything)
     assert float(loss.total.detach()) < 1e-6
     some = system.denoise(x0, torch.tensor([30] * 4), everything)
@@ -124,7 +132,7 @@ def test_a_system_knows_how_it_wants_its_rows() -> None:
 def test_unknown_samplers_and_impossible_steps_are_refused() -> None:
     system, noise = made(CONFIGS["ours"]), seeded_noise(0, torch.arange(1))
     with pytest.raises(SketchError, match="'euler' is no sampler; use one of ancestral"):
-        system.sample(noise, sampler="euler", steps=5)
+        system.sample(noise, SamplingOptions(sampler="euler", steps=5))
     for steps in (0, 51):
         with pytest.raises(SketchError, match="1 to 50 steps"):
-            system.sample(noise, steps=steps)
+            system.sample(noise, SamplingOptions(steps=steps))

@@ -13,9 +13,9 @@ from support.random_batches import clean_batch, normal_batch
 from torch import Tensor
 
 from sketchdnn.diffusion.bins import Bins
-from sketchdnn.diffusion.given import given_rows
+from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.walk import Progress
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Kind
 from sketchdnn.networks.token_decoder import Cache, TokenDecoderConfig
@@ -25,9 +25,9 @@ from sketchdnn.representation.syntax import LEVELS, NUM_VALUES, START, STOP
 from sketchdnn.representation.tokens import quantize, tokenize
 from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem, choose
-from sketchdnn.systems.given_flags import draw_given
 from sketchdnn.systems.registry import config_of
 from sketchdnn.systems.sketchgen import SketchGen, SketchGenConfig
+from sketchdnn.systems.system import sample_condition_mask
 from sketchdnn.systems.vitruvion import Vitruvion, VitruvionConfig
 
 SMALL = TokenDecoderConfig(width=32, depth=2, heads=2)
@@ -110,7 +110,7 @@ def test_chances_of_all_short_sketches_and_the_rest_add_up() -> None:
 
 def test_the_loss_is_nats_a_row_by_sort_and_trains_every_weight(system: TokenSystem) -> None:
     x0 = clean_batch(4)
-    nothing = draw_given(torch.rand(4, 19), torch.zeros(4, 16, dtype=torch.long), 0.0)
+    nothing = sample_condition_mask(torch.rand(4, 19), torch.zeros(4, 16, dtype=torch.long), 0.0)
     loss = system.loss(x0, torch.ones(4, dtype=torch.long), normal_batch(4), nothing)
     assert torch.allclose(loss.per_sample.detach().double() * 16, nats(system, x0), rtol=1e-4)
     for part in (loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample):
@@ -129,7 +129,7 @@ def test_the_loss_can_be_compiled_whole() -> None:
 
 def test_noise_decides_alone_what_is_drawn(system: TokenSystem) -> None:
     all_of_them = system.sample(noise_of(0, 1, 2, 3, 4, 5))
-    again = system.sample(noise_of(0, 1, 2, 3, 4, 5), steps=7)
+    again = system.sample(noise_of(0, 1, 2, 3, 4, 5), SamplingOptions(steps=7))
     assert torch.equal(all_of_them.flat(), again.flat())
     assert torch.equal(system.sample(noise_of(4)).flat()[0], all_of_them.flat()[4])
     pair = system.sample(noise_of(5, 2)).flat()
@@ -236,10 +236,10 @@ def test_what_it_draws_it_finds_likely() -> None:
 
 def test_a_system_is_told_what_it_cannot_do(system: TokenSystem) -> None:
     with pytest.raises(SketchError, match="cannot draw with ddim; use ancestral"):
-        system.sample(noise_of(0), sampler="ddim")
-    given = given_rows(clean_batch(1), torch.zeros(1, 16, dtype=torch.bool))
+        system.sample(noise_of(0), SamplingOptions(sampler="ddim"))
+    given = condition_on_rows(clean_batch(1), torch.zeros(1, 16, dtype=torch.bool))
     with pytest.raises(SketchError, match="cannot be given"):
-        system.sample(noise_of(0), given=given)
+        system.sample(noise_of(0), SamplingOptions(conditioning=given))
     for wrong in ({"top_p": 0.0}, {"top_p": 1.5}, {"temperature": -1.0}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):
             config_of(system.name, wrong, "here")
@@ -247,7 +247,7 @@ def test_a_system_is_told_what_it_cannot_do(system: TokenSystem) -> None:
 
 def test_progress_is_heard_and_ends(system: TokenSystem) -> None:
     heard: list[Progress] = []
-    batch = system.sample(noise_of(0, 1), on_step=heard.append)
+    batch = system.sample(noise_of(0, 1), SamplingOptions(on_step=heard.append))
     assert [one.number for one in heard[:-1]] == list(range(1, len(heard)))
     assert heard[-1].number == heard[-1].total
     assert heard[-1].s == 0

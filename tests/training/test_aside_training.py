@@ -19,7 +19,7 @@ from sketchdnn.representation import Compact, decode_compact, layout
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import load_preset
 from sketchdnn.systems.row_denoiser import RowDenoiser
-from sketchdnn.systems.system import GivenFlags
+from sketchdnn.systems.system import ConditionMask
 from sketchdnn.training.checkpoint import RunError
 from sketchdnn.training.config import TrainConfig
 from sketchdnn.training.corpus import Corpus, to_device
@@ -50,12 +50,12 @@ def told(**settings: Any) -> RowDenoiser[Any]:
     return system
 
 
-def shown(config: TrainConfig, monkeypatch: pytest.MonkeyPatch) -> tuple[torch.Tensor, GivenFlags]:
+def shown(config: TrainConfig, monkeypatch: pytest.MonkeyPatch) -> tuple[torch.Tensor, ConditionMask]:
     """The parameters of a batch, and what was told of it."""
-    seen: list[tuple[Any, GivenFlags]] = []
+    seen: list[tuple[Any, ConditionMask]] = []
     system, rows = told(), corpus()
 
-    def loss(x0: Any, t: Any, noise: Any, given: GivenFlags) -> Loss | None:
+    def loss(x0: Any, t: Any, noise: Any, given: ConditionMask) -> Loss | None:
         seen.append((x0, given))
         return None
 

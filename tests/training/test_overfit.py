@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from sketchdnn.diffusion import seeded_noise
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.geometry import Circle, Line, Primitive, Sketch
 from sketchdnn.representation import decode, encode
 from sketchdnn.systems import load_preset
@@ -66,6 +67,8 @@ def test_tiny_learns_eight_sketches_by_heart(tmp_path: Path) -> None:
     after = validate(model, corpus, config)
     lowest = min(before)
     assert after[lowest] < before[lowest] / 20
-    drawn = decode(model.sample(seeded_noise(1, torch.arange(16), ROWS), steps=200), model.rows.arc_scalar)
+    drawn = decode(
+        model.sample(seeded_noise(1, torch.arange(16), ROWS), SamplingOptions(steps=200)), model.rows.arc_scalar
+    )
     known = sum(any(_alike(sample.sketch, sketch) for sketch in sketches) for sample in drawn)
     assert known >= 12

@@ -41,10 +41,10 @@ def complete(
     primitives: Annotated[
         str | None, typer.Option(help="Primitives in all: 12, or 8..16.", show_default="as the model likes")
     ] = None,
-    way: Annotated[
+    method: Annotated[
         str,
-        typer.Option(help="given: a network trained for it; repaint: any network, noised and walked again and again."),
-    ] = "given",
+        typer.Option(help="conditional: for a network trained for it; repaint: for any network, steps are repeated."),
+    ] = "conditional",
     tries: Annotated[int, typer.Option(help="Frames tried for each completion; the best is kept.")] = 4,
     repair: Annotated[
         bool, typer.Option(help="Close gaps to what was added, and add constraints; in all formats alike.")
@@ -53,7 +53,9 @@ def complete(
     steps: Annotated[int, typer.Option(help="Denoising steps: fewer are quicker, more close gaps.")] = 50,
     sampler: Annotated[
         str | None,
-        typer.Option(help="closing, corrected, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
+        typer.Option(
+            help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="the model's own"
+        ),
     ] = None,
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
     device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
@@ -71,6 +73,7 @@ def complete(
     part = drawing.one_sketch(file, console, read_options(flatten, assume_units))
     begun = time.perf_counter()
 
+    from sketchdnn.diffusion.sampling import SamplingOptions
     from sketchdnn.generation.complete import check_part
     from sketchdnn.generation.complete import complete as completions
     from sketchdnn.generation.engine import device_of, precision
@@ -80,17 +83,20 @@ def complete(
     from sketchdnn.render import Style
     from sketchdnn.representation.layout import MAX_PRIMITIVES
     from sketchdnn.systems import from_pretrained
-    from sketchdnn.systems.pretrained import check_drawing, model_hash
-    from sketchdnn.systems.sampling import sampler_of
+    from sketchdnn.systems.pretrained import check_model_sampling, model_hash
 
     formats = check_formats(format.split(","))
     check_not_replaced(file, out, _STEM)
     check_part(part)
     low, high = check_room(rooms)
-    check_drawing(model, sampler, steps)
+    check_model_sampling(model, SamplingOptions(sampler, steps))
     system = from_pretrained(model, device)
-    asked: dict[str, Any] = {"seed": seed, "sampler": sampler_of(system, sampler), "steps": steps}
-    asked |= {"way": way, "tries": tries, "repair": repair}
+    asked: dict[str, Any] = {
+        "seed": seed,
+        "sampler": system.resolve(SamplingOptions(sampler)).sampler_name,
+        "steps": steps,
+    }
+    asked |= {"method": method, "tries": tries, "repair": repair}
     facts = {
         "model": {"name": display_path(model), "sha256": model_hash(model)},
         "part": display_path(file.name),

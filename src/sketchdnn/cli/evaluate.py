@@ -51,7 +51,9 @@ def evaluate(
     steps: Annotated[int, typer.Option(help="Denoising steps.")] = 50,
     sampler: Annotated[
         str | None,
-        typer.Option(help="closing, corrected, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
+        typer.Option(
+            help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="the model's own"
+        ),
     ] = None,
     split: Annotated[
         str, typer.Option(help="Real sketches to compare with: validation for model selection, test for results.")

@@ -38,7 +38,9 @@ def generate(
     steps: Annotated[int, typer.Option(help="Denoising steps: fewer are quicker, more close gaps.")] = 50,
     sampler: Annotated[
         str | None,
-        typer.Option(help="closing, corrected, ancestral, ddim, dpm++ or authors.", show_default="the model's own"),
+        typer.Option(
+            help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="the model's own"
+        ),
     ] = None,
     model: Annotated[str, typer.Option(help="A model folder, or the bundled one.")] = "ours",
     device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
@@ -117,6 +119,7 @@ def generate(
     original = _original(like, strength, size)
     begun = time.perf_counter()
 
+    from sketchdnn.diffusion.sampling import SamplingOptions
     from sketchdnn.generation.conditions import Conditions
     from sketchdnn.generation.engine import device_of, precision
     from sketchdnn.generation.files import check_formats, check_not_replaced
@@ -126,14 +129,13 @@ def generate(
     from sketchdnn.generation.share import joined
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
-    from sketchdnn.systems.pretrained import check_drawing, model_hash
-    from sketchdnn.systems.sampling import sampler_of
+    from sketchdnn.systems.pretrained import check_model_sampling, model_hash
 
     formats = check_formats(format.split(","))
     if like is not None:
         check_not_replaced(like, out)
     check_request(count, seed, length, first)
-    check_drawing(model, sampler, steps)
+    check_model_sampling(model, SamplingOptions(sampler, steps))
     conditions = Conditions(**asked)
     if find_device(device) == "cpu" and compile:
         raise SketchError("--compile is for a GPU: name one with --device, or leave it out")
@@ -141,7 +143,7 @@ def generate(
         if unique and not share.alone:
             raise SketchError("--unique compares every sketch with all before it: leave it out, or use one process")
         system = from_pretrained(model, device, local=share.local)
-        sampler = sampler_of(system, sampler)
+        sampler = system.resolve(SamplingOptions(sampler)).sampler_name
         facts: dict[str, Any] = {
             "model": {"name": display_path(model), "sha256": model_hash(model)},
             "seed": seed,

@@ -16,8 +16,7 @@ from sketchdnn.errors import FormatError, MissingFileError, SketchError
 from sketchdnn.formats import ReadOptions, Skipped, detect_format, scan
 from sketchdnn.formats.archives import folder_files
 from sketchdnn.formats.format import short_reason
-from sketchdnn.formats.json_files import LINE_SUFFIXES, lines
-from sketchdnn.formats.records import read_record
+from sketchdnn.formats.json_files import LINE_SUFFIXES, iter_lines, parse_record
 from sketchdnn.geometry import Sketch
 
 from .blocks import BLOCK_SIZE, Block, Origins, Tally, gather_blocks, word
@@ -202,11 +201,11 @@ class _Names(Sequence[str]):
 
 def _stripe(file: Path, stripe: int, stripes: int) -> Iterator[Sketch | Skipped]:
     try:
-        for number, line in enumerate(lines(file)):
+        for number, line in enumerate(iter_lines(file)):
             if number // RUN_OF_LINES % stripes != stripe:
                 continue
             try:
-                yield line if isinstance(line, Skipped) else read_record(line)
+                yield line if isinstance(line, Skipped) else parse_record(line)
             except SketchError as error:
                 yield Skipped(short_reason(error), is_sketch=True)
     except OSError as error:

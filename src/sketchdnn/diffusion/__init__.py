@@ -2,44 +2,60 @@
 
 from .bins import Bins
 from .bits import report_bits
+from .conditioning import Conditioning, condition_on_rows
 from .distribution import GaussianSoftmax
-from .given import Given, given_rows
 from .likelihood import Elbo, elbo
 from .loss import Loss, authors_loss, our_loss, paper_loss
 from .noise import seeded_noise
 from .process import Denoiser, JointProcess, authors_process, our_process, paper_process
-from .samplers import ancestral, authors, ddim, dpm_solver_pp, step_sequence
+from .samplers import (
+    sample_ancestral,
+    sample_authors,
+    sample_ddim,
+    sample_dpm_solver_pp,
+    sample_predictor_corrector,
+    sample_restart,
+)
+from .sampling import SAMPLERS, Progress, Sampler, SamplingOptions, Start, register_sampler, step_sequence
 from .schedule import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
 from .step_draws import draw_steps
 
 __all__ = [
+    "SAMPLERS",
     "Bins",
+    "Conditioning",
     "Denoiser",
     "Elbo",
     "GaussianSoftmax",
-    "Given",
     "JointProcess",
     "Loss",
+    "Progress",
+    "Sampler",
+    "SamplingOptions",
     "Schedule",
-    "ancestral",
+    "Start",
     "augment",
-    "authors",
     "authors_cosine",
     "authors_loss",
     "authors_process",
+    "condition_on_rows",
     "cosine",
-    "ddim",
-    "dpm_solver_pp",
     "draw_steps",
     "elbo",
-    "given_rows",
     "linear",
     "log_linear_snr",
     "our_loss",
     "our_process",
     "paper_loss",
     "paper_process",
+    "register_sampler",
     "report_bits",
+    "sample_ancestral",
+    "sample_authors",
+    "sample_ddim",
+    "sample_dpm_solver_pp",
+    "sample_predictor_corrector",
+    "sample_restart",
     "seeded_noise",
     "step_sequence",
 ]

@@ -34,15 +34,15 @@ def posterior(x0: State, x_t: State, level_s: Level, level_t: Level) -> tuple[St
     On logits it is the Gaussian-Softmax posterior.
     """
     weights = posterior_weights(level_s, level_t)
-    mean = like(weights.of_x_t, x_t) * x_t + like(weights.of_x0, x_t) * x0
+    mean = like(weights.x_t, x_t) * x_t + like(weights.x0, x_t) * x0
     return mean, like(weights.std, x_t)
 
 
 class PosteriorWeights(NamedTuple):
-    """mean = of_x_t · x_t + of_x0 · x_0."""
+    """mean = weights.x_t · x_t + weights.x0 · x_0."""
 
-    of_x_t: Tensor
-    of_x0: Tensor
+    x_t: Tensor
+    x0: Tensor
     std: Tensor
 
 
@@ -50,8 +50,8 @@ def posterior_weights(level_s: Level, level_t: Level) -> PosteriorWeights:
     """The numbers of q(x_s | x_t, x_0), in float64."""
     alpha_ts, var_ts = transition(level_s, level_t)
     return PosteriorWeights(
-        of_x_t=root(alpha_ts) * level_s.var / level_t.var,
-        of_x0=root(level_s.alpha_bar) * var_ts / level_t.var,
+        x_t=root(alpha_ts) * level_s.var / level_t.var,
+        x0=root(level_s.alpha_bar) * var_ts / level_t.var,
         std=root(var_ts * level_s.var / level_t.var),
     )
 

@@ -34,6 +34,20 @@ class Denoiser(Protocol):
 
 
 @runtime_checkable
+class StatefulDenoiser(Denoiser, Protocol):
+    """A denoiser whose output depends on its earlier calls, as with self-conditioning."""
+
+    def fresh(self) -> Denoiser:
+        """The denoiser without any earlier calls."""
+        ...
+
+
+def begin_trajectory(denoise: Denoiser) -> Denoiser:
+    """The denoiser for a new trajectory: without state from another one."""
+    return denoise.fresh() if isinstance(denoise, StatefulDenoiser) else denoise
+
+
+@runtime_checkable
 class Process(Protocol):
     """What all processes of sketches have: a schedule for each part of a row, and the way to noise."""
 

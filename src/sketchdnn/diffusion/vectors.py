@@ -17,9 +17,9 @@ from . import gaussian
 from .check import check_steps
 from .likelihood import kl_of_steps, kl_to_noise
 from .samplers import ddim_weights, posterior_weights, solver_weights
+from .sampling import WeightRule, Weights
 from .schedule import Level, Schedule
 from .step_draws import StepDraws
-from .walk import Weights, WeightsOf
 
 Vectors = Float[Tensor, "batch *shape"]
 VectorDenoiser = Callable[[Vectors, Int[Tensor, " batch"]], Vectors]
@@ -32,7 +32,7 @@ def _ddim(level_s: Level, level_t: Level, _: Level) -> Weights:
     return ddim_weights(level_s, level_t, 0.0)
 
 
-VECTOR_SAMPLERS: Mapping[str, WeightsOf] = {
+VECTOR_SAMPLERS: Mapping[str, WeightRule] = {
     "ancestral": posterior_weights,
     "ddim": _ddim,
     "dpm++": solver_weights,
@@ -44,7 +44,7 @@ def walk_back(
     schedule: Schedule,
     first: Vectors,
     noise: VectorNoise,
-    weights_of: WeightsOf,
+    weights: WeightRule,
     *,
     steps: Sequence[int],
     on_step: OnVectorStep | None = None,
@@ -54,7 +54,7 @@ def walk_back(
     moves = list(pairwise(steps))
     t_of, s_of = torch.tensor(moves).unbind(dim=1)
     levels = schedule.to("cpu")
-    table = torch.stack(weights_of(levels.at(s_of), levels.at(t_of), levels.at(t_of.roll(1))), dim=-1).to(first)
+    table = torch.stack(weights(levels.at(s_of), levels.at(t_of), levels.at(t_of.roll(1))), dim=-1).to(first)
     state = clean = first
     for number, (t, s) in enumerate(moves, start=1):
         before, clean = clean, denoise(state, torch.full((len(state),), t, device=state.device)).to(state)

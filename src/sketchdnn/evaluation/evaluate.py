@@ -18,6 +18,7 @@ import torch
 
 import sketchdnn
 from sketchdnn.data.loader import Dataset
+from sketchdnn.diffusion.sampling import SamplingOptions, find_sampler
 from sketchdnn.errors import MissingFileError, display_path
 from sketchdnn.formats import write
 from sketchdnn.generation.files import make_folder
@@ -25,9 +26,9 @@ from sketchdnn.generation.generate import SIZE, STEPS, check_request
 from sketchdnn.geometry import Sketch
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.systems import System, from_pretrained
+from sketchdnn.systems.aliases import current_sampler
 from sketchdnn.systems.devices import find_device
-from sketchdnn.systems.pretrained import check_drawing, model_hash
-from sketchdnn.systems.sampling import check_sampler, sampler_of
+from sketchdnn.systems.pretrained import check_model_sampling, model_hash
 
 from .estimates import share_estimate, to_json
 from .features import Extractor, default_cache, find_inception, load_inception
@@ -122,7 +123,8 @@ class Evaluator:
         on_stage: OnStage = lambda name, share: None,
         extractor: Callable[[str], Extractor] | None = None,
     ) -> None:
-        check_sampler(request.sampler)
+        if request.sampler is not None:
+            find_sampler(current_sampler(request.sampler))
         check_request(request.settings.count, request.seed, SIZE)
         self.request = request
         self.device = find_device(request.device)
@@ -224,9 +226,10 @@ class Evaluator:
 
     def _load_model(self, name: str, sampler: str | None) -> tuple[System, str]:
         """The model on the CPU, and its sampler; refuses a sampler or steps that the model does not support."""
-        check_drawing(name, sampler, self.request.steps)
+        options = SamplingOptions(sampler, self.request.steps)
+        check_model_sampling(name, options)
         system = from_pretrained(name)
-        return system, sampler_of(system, sampler)
+        return system, system.resolve(options).sampler_name
 
     def _read_samples(self, path: Path) -> Samples:
         if not path.exists():

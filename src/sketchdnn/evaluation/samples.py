@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import FormatError, GeometryError, display_path
 from sketchdnn.formats import Note, Skipped, scan
 from sketchdnn.generation import draw
@@ -24,7 +25,6 @@ from sketchdnn.representation import Compact, decode_compact, encode_table
 from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import sampler_of
 
 from .protocol import MIN_SKETCHES
 
@@ -89,7 +89,7 @@ def generate_samples(
     system: System, name: str, count: int, *, seed: int, steps: int, sampler: str | None, on_progress: OnProgress
 ) -> Samples:
     """The sketches that `sketchdnn generate` draws with this seed, before repair, on the device of the system."""
-    sampler = sampler_of(system, sampler)
+    sampler = system.resolve(SamplingOptions(sampler, steps)).sampler_name
     options: dict[str, Any] = {"seed": seed, "steps": steps, "sampler": sampler, "repair": False}
     drawings = list(draw(system, count, on_progress=lambda done: on_progress(done / count), **options))
     normalized = normalize_sketches([drawing.sketch for drawing in drawings])

@@ -12,8 +12,9 @@ from typing import Any
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Constraint, Kind, Part, Primitive, Ref, Sketch
 from sketchdnn.geometry.constraints import LENGTHS
+from sketchdnn.geometry.records import constraint_to_dict, parse_constraint
 
-from .records import constraint_from_text, constraint_to_text
+from .json_files import dump_json, parse_json
 from .sketchgraphs.constraints import NAMES, NOTE, Scalar, file_form, note_of, plain, quantity
 from .sketchgraphs.entities import entity_of
 
@@ -72,7 +73,7 @@ def noted(text: object, params: Json) -> Json:
     if not isinstance(text, str) or not text.startswith("{"):
         return params
     try:
-        note = constraint_from_text(text)
+        note = parse_constraint(parse_json(text))
     except SketchError:
         return params
     params = {**plain(note.extra), **params, NOTE: text}
@@ -121,7 +122,7 @@ def _note(
         return ""
     value = constraint.value if signed or "value" in unsaid else None
     extra = {key: value for key, value in unsaid.items() if key not in ("name", "value")}
-    return constraint_to_text(Constraint(constraint.type, constraint.refs, value, constraint.name, extra))
+    return dump_json(constraint_to_dict(Constraint(constraint.type, constraint.refs, value, constraint.name, extra)))
 
 
 def _as_read(ref: Ref, primitives: Sequence[Primitive]) -> Ref:

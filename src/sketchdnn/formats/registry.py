@@ -18,7 +18,7 @@ from sketchdnn.formats.archives import folder_members, is_tar, tar_files
 from sketchdnn.formats.format import Losses, ReadItem, ReadResult, Skipped, collect, short_reason
 from sketchdnn.geometry import Sketch
 
-from . import corpus, dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
+from . import dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
 from .format import DEFAULT_READ_OPTIONS, HEAD_BYTES, Format, ReadOptions
 
 # A file is read by the first that recognizes it, so those that look at the content come before those that trust a name.
@@ -26,7 +26,7 @@ FORMATS: tuple[Format, ...] = (
     sketchgraphs.FORMAT,
     hpsketch.FORMAT,
     freecad.FORMAT,
-    corpus.FORMAT,
+    json_files.CORPUS,
     json_files.JSONL,
     json_files.JSON,
     onshape.FORMAT,

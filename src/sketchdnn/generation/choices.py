@@ -1,7 +1,7 @@
 """What the model is told before it draws: which rows stay empty, or of which kind each row is.
 
-Training showed it both (`systems.sketchdnn.draw_given`): all empty rows as they are, or the kind of every row and
-nothing else. The order of rows means nothing to it, so empty ones come last.
+Training showed it both (`systems.system.sample_condition_mask`): all empty rows as they are, or the kind of every row
+and nothing else. The order of rows means nothing to it, so empty ones come last.
 
 A sketch that fills all rows has no empty one to show, and one or two are easily taken for rows that happen to be known:
 of 16 sketches that a first model was asked to draw with 8, 10, 12, 13, 14 and 15 primitives, 16, 16, 16, 16, 13 and 8
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from sketchdnn.diffusion.given import Given
+from sketchdnn.diffusion.conditioning import Conditioning
 from sketchdnn.diffusion.noise import uniform
 from sketchdnn.geometry import Kind, Sketch
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.systems import Known, System
+from sketchdnn.systems import System, TrainingIndex
 
 from .conditions import Conditions
 from .engine import NUMBER_BITS
@@ -44,20 +44,20 @@ def given_for(
     numbers: Int[Tensor, " batch"],
     system: System,
     rows: int = layout.MAX_PRIMITIVES,
-) -> Given | None:
+) -> Conditioning | None:
     """What is given of the sketches of these numbers, with or without their attempts; None if nothing is.
 
     A system that can be given nothing has to draw until the conditions are met.
     """
-    if conditions.count is None or not system.given_ways:
+    if conditions.count is None or not system.conditioning_methods:
         return None
     # Without the attempt: what was chosen for a sketch stays when it is drawn again.
     own = numbers & (1 << NUMBER_BITS) - 1
     chance = uniform(seed, own, CHOICE_DRAW, (1,))[:, 0].cpu().numpy().astype(np.float64)
-    chosen = _chosen(*_mixtures(conditions, system.known), chance)
+    chosen = _chosen(*_mixtures(conditions, system.training_index), chance)
     count = chosen.sum(axis=1)
     by_kind = np.full(len(chosen), conditions.kinds is not None)
-    if system.known is not None:
+    if system.training_index is not None:
         by_kind |= count > rows - ENOUGH_EMPTY
     row = np.arange(rows)
     kinds = np.stack([np.repeat(_WITH_NONE, [*mixture, rows - mixture.sum()]) for mixture in chosen])
@@ -65,7 +65,7 @@ def given_for(
 
 
 def kinds_beside(
-    part: Sketch, primitives: int, chance: NDArray[np.float64], known: Known | None
+    part: Sketch, primitives: int, chance: NDArray[np.float64], known: TrainingIndex | None
 ) -> list[tuple[Kind, ...]]:
     """The kinds of what is to be added to a part until there are so many primitives, for each uniform number."""
     has = np.bincount([p.kind for p in part], minlength=len(Kind))
@@ -81,7 +81,7 @@ def _chosen(mixtures: NDArray[np.int64], often: NDArray[np.float64], chance: NDA
 
 
 def _mixtures(
-    conditions: Conditions, known: Known | None, least: Sequence[int] | NDArray[np.int64] = _NOTHING
+    conditions: Conditions, known: TrainingIndex | None, least: Sequence[int] | NDArray[np.int64] = _NOTHING
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """How many of each kind, at `least` so many, a sketch may hold, and how often it is to be so.
 
@@ -109,7 +109,7 @@ def _given(
     by_kind: NDArray[np.bool_],
     system: System,
     device: torch.device,
-) -> Given:
+) -> Conditioning:
     """The kind of told rows is given; where that is not all there is to tell, they are empty, and given wholly."""
     kind, known = torch.from_numpy(kinds).to(device), torch.from_numpy(told).to(device)
     whole = known & ~torch.from_numpy(by_kind).to(device)[:, None]
@@ -118,4 +118,4 @@ def _given(
     batch = SketchBatch(flags, one_hot(kind, layout.NUM_KINDS).float(), params)
     # The authors leave the flag of an empty row blank: then there is nothing to be told about it.
     flag = whole if system.rows.none_construction == "one_hot" else torch.zeros_like(whole)
-    return Given(batch, flag, known, whole[..., None].expand_as(params), system.given_ways[0])
+    return Conditioning(batch, flag, known, whole[..., None].expand_as(params), system.conditioning_methods[0])

@@ -10,12 +10,13 @@ from functools import partial
 import torch
 
 from sketchdnn.constraints import infer
+from sketchdnn.diffusion.conditioning import ConditioningMethod
 from sketchdnn.diffusion.noise import uniform
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch, bounds
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import check_step_count, sampler_of
 
 from .choices import kinds_beside
 from .conditions import trained_for
@@ -24,7 +25,7 @@ from .frames import MOST_ROOM, NUM_CHOICES, check_room, choose_frame, visible
 from .generate import STEPS, check_request
 from .repairs import Repairs, mend_all
 from .score import score
-from .walks import Finished, OnProgress, Walk, Way, check_way, finished, walk_all
+from .walks import Finished, OnProgress, Walk, check_method, finished, walk_all
 
 # Frames tried for each completion, of which the best is kept.
 TRIES = 4
@@ -67,7 +68,7 @@ def complete(
     count: int = 8,
     *,
     seed: int = 0,
-    way: Way = "given",
+    method: ConditioningMethod = "conditional",
     room: Room = None,
     tries: int = TRIES,
     steps: int = STEPS,
@@ -86,16 +87,15 @@ def complete(
     """
     check_part(part)
     check_request(count, seed, 1.0)
-    check_way(system, way)
-    sampler = sampler_of(system, sampler)
-    check_step_count(steps, system.max_steps)
+    check_method(system, method)
+    options = system.resolve(SamplingOptions(sampler, steps))
     if tries < 1:
         raise SketchError(f"each completion takes at least one try, not {tries}")
     wanted = _check_primitives(primitives, len(part), system)
     if repair and not part.constraints:
         # Repair relates what it may move: that corners of the part meet would go unsaid.
         part = replace(part, constraints=infer(part, _EXACTLY))
-    task = _Task(system, part, seed, way, check_room(room), tries, steps, sampler, wanted, repair, workers)
+    task = _Task(system, part, seed, method, check_room(room), tries, options, wanted, repair, workers)
     return _completions(task, count, _rising(on_progress))
 
 
@@ -144,11 +144,10 @@ class _Task:
     system: System
     part: Sketch
     seed: int
-    way: Way
+    method: ConditioningMethod
     rooms: tuple[float, float]
     tries: int
-    steps: int
-    sampler: str
+    options: SamplingOptions
     wanted: tuple[int, int] | None
     repair: bool
     workers: int
@@ -178,7 +177,7 @@ class _Task:
             return rooms, walks
         noise = torch.tensor([walk.noise for walk in walks])
         chance = uniform(self.seed, noise, _KIND_DRAW, (1,))[:, 0].double().numpy()
-        kinds = kinds_beside(self.part, wanted, chance, self.system.known)
+        kinds = kinds_beside(self.part, wanted, chance, self.system.training_index)
         return rooms, [replace(walk, adding=adding) for walk, adding in zip(walks, kinds, strict=True)]
 
 
@@ -230,9 +229,8 @@ def _tried(task: _Task, numbers: Sequence[int], attempt: int, on_progress: OnPro
         task.system,
         walks,
         seed=task.seed,
-        way=task.way,
-        steps=task.steps,
-        sampler=task.sampler,
+        method=task.method,
+        options=task.options,
         chunk=chunk_size(device_of(task.system)),
         on_progress=on_progress,
     )

@@ -77,13 +77,13 @@ def check_conditions(conditions: Conditions, system: System, rows: int = layout.
                 f"this model was trained on sketches of {low} to {high} primitives and cannot be asked for "
                 f"{_span(least, most)}{_rest_hint(conditions, low, high)}"
             )
-    if conditions.novel and system.known is None:
+    if conditions.novel and system.training_index is None:
         raise SketchError("this model does not say what it was trained on, so it cannot tell which sketches are new")
 
 
 def trained_for(system: System, rows: int = layout.MAX_PRIMITIVES) -> tuple[int, int]:
     """The fewest and the most primitives of the sketches a model knows; any that fit, if it does not say."""
-    return (1, rows) if system.known is None else system.known.primitives
+    return (1, rows) if system.training_index is None else system.training_index.primitives
 
 
 def _check_ranges(asked: Conditions) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,9 +21,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from sketchdnn.diffusion.given import Given
+from sketchdnn.diffusion.conditioning import Conditioning
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.walk import Progress, Start
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.latent_denoiser import LatentDenoiser
 from sketchdnn.networks.set_denoiser import SetDenoiser
@@ -62,22 +62,20 @@ class Ask:
 
 # Hears every step of a batch, and what is in it; rows beyond are padding.
 OnStep = Callable[[Sequence[Ask], Progress], None]
-GivenOf = Callable[[Int[Tensor, " batch"]], Given | None]
+GivenOf = Callable[[Int[Tensor, " batch"]], Conditioning | None]
 
 
 @dataclass(slots=True)
 class Engine:
     """Draws any sketches of a seed. `given_of` says what is given of the samples with these numbers.
 
-    With a `start`, which holds one sketch, all are variations of it.
+    With a start in the options, which holds one sketch, all are variations of it.
     """
 
     system: System
     seed: int
-    steps: int
-    sampler: str
+    options: SamplingOptions
     given_of: GivenOf = lambda samples: None
-    start: Start | None = None
     chunk: int = 0  # as the device likes it
 
     def __post_init__(self) -> None:
@@ -109,16 +107,15 @@ class Engine:
         device = device_of(self.system)
         padded = numbers + [numbers[-1]] * (batch_size(self.system, len(numbers), self.chunk) - len(numbers))
         samples = torch.tensor(padded, device=device)
-        start = self.start and Start(self.start.t, self.start.batch[torch.zeros_like(samples)])
+        start = self.options.start and Start(self.options.start.t, self.options.start.batch[torch.zeros_like(samples)])
+        options = replace(
+            self.options,
+            conditioning=self.given_of(samples),
+            start=start,
+            on_step=None if on_step is None else lambda progress: on_step(asks, progress),
+        )
         with torch.no_grad(), quick(self.system):
-            return self.system.sample(
-                seeded_noise(self.seed, samples),
-                sampler=self.sampler,
-                steps=self.steps,
-                given=self.given_of(samples),
-                start=start,
-                on_step=None if on_step is None else lambda progress: on_step(asks, progress),
-            )
+            return self.system.sample(seeded_noise(self.seed, samples), options)
 
 
 def device_of(system: System) -> torch.device:
@@ -200,7 +197,7 @@ def _rounds_alike(system: System, size: int, most: int) -> bool:
 def _one_step(system: System, rows: int) -> Tensor:
     noise = seeded_noise(0, torch.arange(rows, device=device_of(system)))
     with torch.no_grad(), quick(system):
-        return system.sample(noise, sampler=system.samplers[0], steps=1).flat()
+        return system.sample(noise, SamplingOptions(next(iter(system.samplers)), steps=1)).flat()
 
 
 def _has_bfloat16(device: torch.device) -> bool:

@@ -14,14 +14,13 @@ from functools import partial
 from itertools import groupby
 from typing import Protocol
 
-from sketchdnn.diffusion.walk import Progress
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import MM_PER_UNIT, Sketch
 from sketchdnn.geometry.near import TOLERANCE
 from sketchdnn.geometry.quantities import length
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import check_step_count, sampler_of
 
 from .choices import given_for
 from .closed import CLOSE
@@ -88,11 +87,10 @@ def draw(
     """
     size, units = check_size(size, units)
     check_request(count, seed, size, first)
-    sampler = sampler_of(system, sampler)
-    check_step_count(steps, system.max_steps)
+    options = system.resolve(SamplingOptions(sampler, steps))
     check_conditions(conditions, system)
     given_of = partial(given_for, conditions, seed, system=system)
-    engine = Engine(compiled(system) if compile else system, seed, steps, sampler, given_of)
+    engine = Engine(compiled(system) if compile else system, seed, options, given_of)
     place = partial(sized, size=size, units=units)
     placing = Placing(place, repair, workers)
     return draw_with(engine, count, placing, conditions, first=first, frames=frames, on_progress=on_progress)
@@ -133,7 +131,7 @@ def draw_with(
 ) -> Iterator[Drawing]:
     """`draw` with an engine that is ready, each sketch where `placing` has it."""
     # What was repaired is closed if its ends meet, not if they nearly do.
-    keeper = Keeper(conditions, engine.system.known, TOLERANCE if placing.repair else CLOSE)
+    keeper = Keeper(conditions, engine.system.training_index, TOLERANCE if placing.repair else CLOSE)
     recorder = Recorder(frames, engine.system.rows.arc_scalar)
     for begin in range(0, count, window := engine.chunk):
         numbers = range(first + begin, first + min(begin + window, count))

@@ -11,8 +11,8 @@ from sketchdnn.geometry import Kind, Sketch, bounds, normalize
 from sketchdnn.geometry.table import to_table
 from sketchdnn.representation import encode_table
 from sketchdnn.representation.symmetric import symmetric_keys
-from sketchdnn.systems import Known
-from sketchdnn.systems.known import GRID
+from sketchdnn.systems import TrainingIndex
+from sketchdnn.systems.training_index import GRID
 
 from .closed import CLOSE, reasons_not_closed
 from .conditions import Conditions
@@ -42,7 +42,7 @@ class Keeper:
     """Looks at sketches as they come, and remembers those it kept: what `unique` means depends on them."""
 
     conditions: Conditions
-    known: Known | None = None
+    known: TrainingIndex | None = None
     close: float = CLOSE
     kept: set[int] = field(default_factory=set)
 

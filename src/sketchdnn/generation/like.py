@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from sketchdnn.diffusion.walk import Start
+from sketchdnn.diffusion.sampling import SamplingOptions, Start
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import Placement, Sketch, bounds, normalize
 from sketchdnn.representation import layout
 from sketchdnn.systems import System
-from sketchdnn.systems.sampling import check_step_count, sampler_of
 
 from .conditions import NO_CONDITIONS, Conditions, check_conditions
 from .engine import Engine, compiled, device_of
@@ -52,12 +51,12 @@ def draw_like(
     by drawing again: nothing is given beside the sketch. `compile`, `repair` and `workers` are those of `draw`.
     """
     check_request(count, seed, 1.0, first)
-    sampler = sampler_of(system, sampler)
-    check_step_count(steps, system.max_steps)
+    options = system.resolve(SamplingOptions(sampler, steps))
     check_conditions(conditions, system)
     start, where = start_like(system, sketch, strength)
     fewer = min(start.t, max(1, round(steps * strength)))
-    engine = Engine(compiled(system) if compile else system, seed, fewer, sampler, start=start)
+    options = replace(options, steps=fewer, start=start)
+    engine = Engine(compiled(system) if compile else system, seed, options)
     place = partial(_placed, where=where, units=sketch.units or UNITS)
     placing = Placing(place, repair, workers)
     return draw_with(engine, count, placing, conditions, first=first, frames=frames, on_progress=on_progress)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch.nn.functional import one_hot
 
-from sketchdnn.diffusion.walk import Progress
+from sketchdnn.diffusion.sampling import Progress
 from sketchdnn.geometry import Kind
 from sketchdnn.render.superposed import Likely
 from sketchdnn.representation import layout
@@ -51,9 +51,9 @@ class Recorder:
         wanted = {round(k * progress.total / self.count) for k in range(1, self.count + 1)}
         if progress.number in wanted or progress.s == 0:
             batch = progress.batch[: len(asks)].to("cpu")
-            walking = [True] * len(asks) if progress.walking is None else progress.walking.tolist()
+            active = [True] * len(asks) if progress.active is None else progress.active.tolist()
             for index, ask in enumerate(asks):
-                if not walking[index]:
+                if not active[index]:
                     continue
                 kept = self.moments.setdefault(ask, [])
                 while kept and kept[-1].t <= progress.s:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from sketchdnn.diffusion.given import Given
-from sketchdnn.diffusion.given import Way as Shown
+from sketchdnn.diffusion.conditioning import Conditioning, ConditioningMethod
 from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import Kind, Placement, Primitive, Sketch, bounds, overlaps
 from sketchdnn.geometry.overlaps import Extent
@@ -29,11 +29,9 @@ from .engine import batch_size, device_of, quick
 from .frames import into_frame
 from .rows import rows_of
 
-# `given`: the network was trained to be shown rows as they are. `repaint`: it was not; rows are noised like the rest,
-# and each stretch is walked several times, so that the rest hears of them (Lugmayr et al. 2022).
-Way = Literal["given", "repaint"]
+# Resamples and jump of each method.
 RESAMPLES, JUMP = 4, 5
-_SHOWN: Mapping[Way, tuple[Shown, int, int]] = {"given": ("clean", 1, 1), "repaint": ("noised", RESAMPLES, JUMP)}
+_REPEATS: Mapping[ConditioningMethod, tuple[int, int]] = {"conditional": (1, 1), "repaint": (RESAMPLES, JUMP)}
 
 # An added primitive this close to one that is there (a share of the size) only repeats it.
 SAME = 0.01
@@ -74,16 +72,17 @@ class Finished:
     repaired: tuple[str, ...] = ()
 
 
-def check_way(system: System, way: str) -> None:
-    """Refuses a way that is none, or that the network was not trained for."""
-    if way not in get_args(Way):
-        raise SketchError(f"'{way}' is no way to complete a sketch; use {' or '.join(get_args(Way))}")
-    if not system.given_ways:
+def check_method(system: System, method: str) -> None:
+    """Refuse a method that there is not, or that the network was not trained for."""
+    methods = get_args(ConditioningMethod)
+    if method not in methods:
+        raise SketchError(f"'{method}' is no method to complete a sketch; use {' or '.join(methods)}")
+    if not system.conditioning_methods:
         raise SketchError(
             f"a '{system.name}' draws sketches whole, so it cannot complete one; use a model that denoises rows"
         )
-    if way == "given" and "clean" not in system.given_ways:
-        raise SketchError("this model was not trained with given primitives; complete with --way repaint")
+    if method not in system.conditioning_methods:
+        raise SketchError("this model was not trained with given primitives; complete with --method repaint")
 
 
 def walk_all(
@@ -91,9 +90,8 @@ def walk_all(
     walks: Sequence[Walk],
     *,
     seed: int,
-    way: Way,
-    steps: int,
-    sampler: str,
+    method: ConditioningMethod,
+    options: SamplingOptions,
     chunk: int,
     on_progress: OnProgress = lambda done: None,
 ) -> SketchBatch:
@@ -113,18 +111,18 @@ def walk_all(
         padded = [*some, *[some[-1]] * (batch_size(system, len(some), chunk) - len(some))]
         numbers = torch.tensor([walk.noise for walk in padded], device=device)
         with torch.inference_mode(), quick(system):
-            batch = system.sample(
-                seeded_noise(seed, numbers),
-                sampler=sampler,
-                steps=steps,
-                given=given_of(padded, system.rows, way, device),
-                on_step=lambda progress: tell(progress.number / progress.total),
+            conditioning = given_of(padded, system.rows, method, device)
+            report = replace(
+                options, conditioning=conditioning, on_step=lambda progress: tell(progress.number / progress.total)
             )
+            batch = system.sample(seeded_noise(seed, numbers), report)
         drawn.append(batch[: len(some)].to("cpu"))
     return from_flat(torch.cat([batch.flat() for batch in drawn]))
 
 
-def given_of(walks: Sequence[Walk], form: RowForm, way: Way, device: torch.device | str = "cpu") -> Given:
+def given_of(
+    walks: Sequence[Walk], form: RowForm, method: ConditioningMethod, device: torch.device | str = "cpu"
+) -> Conditioning:
     """The parts as rows in their frames; where it matters what is added, also the kind of every other row.
 
     The kinds, and not the empty rows alone: beside rows of a part these tell the network nothing of the others.
@@ -138,8 +136,7 @@ def given_of(walks: Sequence[Walk], form: RowForm, way: Way, device: torch.devic
             first, beyond = len(part), len(part) + len(walk.adding)
             kinds = torch.tensor(walk.adding, device=device)
             batch.kind[number, first:beyond] = one_hot(kinds, layout.NUM_KINDS).to(batch.kind)
-    shown, resamples, jump = _SHOWN[way]
-    return Given(batch, rows, told, rows[..., None].expand_as(batch.params), shown, resamples, jump)
+    return Conditioning(batch, rows, told, rows[..., None].expand_as(batch.params), method, *_REPEATS[method])
 
 
 def finished(walks: Sequence[Walk], batch: SketchBatch, arc_scalar: layout.ArcScalar) -> Iterator[Finished]:

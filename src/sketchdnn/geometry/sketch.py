@@ -12,6 +12,15 @@ from sketchdnn.errors import GeometryError
 
 from .constraints import LENGTHS, PARTS_OF_KIND, Constraint
 from .primitives import Arc, Circle, Kind, Line, Point, Primitive, Vec
+from .records import (
+    SKETCH_KEYS,
+    Record,
+    add_extra,
+    constraint_to_dict,
+    parse_sketch,
+    primitive_to_dict,
+    primitive_to_row,
+)
 
 MM_PER_UNIT: Mapping[str, float] = {
     "um": 1e-3,
@@ -65,6 +74,35 @@ class Sketch:
 
     def __iter__(self) -> Iterator[Primitive]:
         return iter(self.primitives)
+
+    def to_dict(self, *, compact: bool = False) -> dict[str, Any]:
+        """The sketch as data that `json` can write: the content of a `.json` file.
+
+        >>> Sketch((Circle((0, 0), 5),), units="mm").to_dict()
+        {'primitives': [{'type': 'circle', 'construction': False, 'center': [0.0, 0.0], 'radius': 5.0}], 'units': 'mm'}
+
+        Args:
+            compact: Primitives as rows such as `["L", 0, x1, y1, x2, y2]`, without extra keys of their own.
+        """
+        primitives: list[Any] = [primitive_to_row(p) if compact else primitive_to_dict(p) for p in self]
+        extras = self.extra.get("primitives")
+        if isinstance(extras, Mapping) and not compact:
+            primitives = [add_extra(p, extras.get(str(i)), tuple(p)) for i, p in enumerate(primitives)]
+        record: Record = {"primitives": primitives}
+        if self.constraints:
+            record["constraints"] = [constraint_to_dict(constraint) for constraint in self.constraints]
+        if self.units is not None:
+            record["units"] = self.units
+        return add_extra(record, self.extra, SKETCH_KEYS)
+
+    @classmethod
+    def from_dict(cls, data: object) -> Sketch:
+        """The sketch that `to_dict` data describes. The data is not trusted.
+
+        Raises:
+            SketchError: If the data describes no sketch.
+        """
+        return cls(*parse_sketch(data))
 
     def save(self, path: str | Path, format: str | None = None, **options: Any) -> None:  # noqa: A002
         """Write to a file, in the named format or the one that its suffix means: .json, .svg, .dxf, .FCStd, .step, …

@@ -1,29 +1,27 @@
 """Whole systems: a network, the process it reverses and how it is trained, behind one small protocol."""
 
-from .known import Known, known_of
 from .presets import Preset, load_preset, preset_names
-from .pretrained import PretrainedError, from_pretrained, save_known, save_pretrained
+from .pretrained import PretrainedError, from_pretrained, save_pretrained, save_training_index
 from .registry import SYSTEMS
-from .sampling import SAMPLERS
-from .system import GivenFlags, RowForm, System
+from .system import ConditionMask, RowForm, System
 from .tables import ConfigError, from_table, to_table
+from .training_index import TrainingIndex, build_training_index
 
 __all__ = [
-    "SAMPLERS",
     "SYSTEMS",
+    "ConditionMask",
     "ConfigError",
-    "GivenFlags",
-    "Known",
     "Preset",
     "PretrainedError",
     "RowForm",
     "System",
+    "TrainingIndex",
+    "build_training_index",
     "from_pretrained",
     "from_table",
-    "known_of",
     "load_preset",
     "preset_names",
-    "save_known",
     "save_pretrained",
+    "save_training_index",
     "to_table",
 ]

@@ -10,7 +10,6 @@ steps and what is given in training mean nothing to these systems.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import ClassVar, Literal, Protocol
 
 import torch
@@ -18,12 +17,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sketchdnn.diffusion.bins import Bins
-from sketchdnn.diffusion.given import Given
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise
+from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions
 from sketchdnn.diffusion.step_draws import StepDraws
-from sketchdnn.diffusion.walk import OnStep, Progress, Start
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.token_decoder import Cache, TokenDecoder, TokenDecoderConfig
 from sketchdnn.representation import layout
@@ -44,8 +42,7 @@ from sketchdnn.representation.syntax import (
 )
 from sketchdnn.representation.tokens import Order, Tokens, rows_of, tokenize
 
-from .sampling import sampler_of
-from .system import GivenFlags, RowForm, System
+from .system import DEFAULT_OPTIONS, ConditionMask, RowForm, System
 
 # The cells in which the levels lie.
 TOKEN_GRID = Bins(bits=LEVEL_BITS, low=LOW, high=HIGH)
@@ -75,7 +72,7 @@ class TokenSystem(System):
 
     knows_syntax: ClassVar[bool]
     position_of: ClassVar[Literal["primitive", "token"]]
-    unlearned: ClassVar[tuple[str, ...]] = ("temperature", "top_p")
+    inference_only: ClassVar[tuple[str, ...]] = ("temperature", "top_p")
     config: TokenConfig
 
     @abstractmethod
@@ -116,7 +113,7 @@ class TokenSystem(System):
         self.syntax = self.syntax.to(device)
         return self
 
-    def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, given: GivenFlags) -> Loss:
+    def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, mask: ConditionMask) -> Loss:
         """Nats a row, empty ones included: a constant divisor, so that the most likely weights are the best."""
         tokens = tokenize(x0, self.syntax, self.config.order)
         nats = self._nats(tokens) / x0.kind.shape[1]
@@ -132,22 +129,13 @@ class TokenSystem(System):
         tokens = tokenize(x0, self.syntax, self.config.order)
         return self._nats(tokens).double().sum(dim=1)
 
-    def sample(
-        self,
-        noise: NoiseSource,
-        *,
-        sampler: str | None = None,
-        steps: int | Sequence[int] | None = None,
-        given: Given | None = None,
-        on_step: OnStep | None = None,
-        start: Start | None = None,
-    ) -> SketchBatch:
-        """Token after token. A sketch takes as many as it has, so `steps` means nothing."""
-        sampler_of(self, sampler)  # refuses any other
-        if given is not None or start is not None:
+    def sample(self, noise: NoiseSource, options: SamplingOptions = DEFAULT_OPTIONS) -> SketchBatch:
+        """Token after token. The number of tokens is that of the sketch: `options.steps` is ignored."""
+        options = self.resolve(options)
+        if options.conditioning is not None or options.start is not None:
             raise SketchError(f"a {self.name} cannot be given parts of a sketch, nor start from one")
         with torch.no_grad():
-            return self._draw(noise(0), on_step)
+            return self._draw(noise(0), options.on_step)
 
     def _draw(self, noise: Noise, on_step: OnStep | None) -> SketchBatch:
         """The noise of one draw decides all: a number for each token of each sketch."""

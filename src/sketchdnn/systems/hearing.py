@@ -12,38 +12,41 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sketchdnn.diffusion.process import Denoiser, Noise
+from sketchdnn.diffusion.process import Noise
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-from .given_flags import shown
-from .system import GivenFlags
+from .system import ConditionMask
 
 # Walks that training prepares for, and how many strides of them a batch takes in turn.
 _FEWEST_STEPS, _STRIDES = 25, 8
 
 
-class Hearing(Protocol):
+class PredictionInput(Protocol):
     """A denoiser that can be told what it said before."""
 
     def __call__(self, batch_t: SketchBatch, t: Int[Tensor, " batch"], *, before: Prediction) -> Prediction: ...
 
 
-def remembering(denoise: Hearing) -> Denoiser:
-    """A denoiser for one walk: at every step it is told what it said at the step before, and nothing at the first."""
-    before: Prediction | None = None
+class SelfConditionedDenoiser:
+    """A denoiser for one trajectory: every call gets the prediction of the call before, the first a null prediction."""
 
-    def step(batch_t: SketchBatch, t: Int[Tensor, " batch"]) -> Prediction:
-        nonlocal before
-        # Silence is said, not left out, so that a compiled denoiser is one graph for all steps.
-        before = denoise(batch_t, t, before=silence(batch_t.params) if before is None else before)
-        return before
+    def __init__(self, denoise: PredictionInput) -> None:
+        self.denoise = denoise
+        self.previous: Prediction | None = None
 
-    return step
+    def __call__(self, batch_t: SketchBatch, t: Int[Tensor, " batch"]) -> Prediction:
+        # The null prediction is passed, not left out, so that a compiled denoiser is one graph for all steps.
+        previous = null_prediction(batch_t.params) if self.previous is None else self.previous
+        self.previous = self.denoise(batch_t, t, before=previous)
+        return self.previous
+
+    def fresh(self) -> SelfConditionedDenoiser:
+        return SelfConditionedDenoiser(self.denoise)
 
 
-def silence(like: Float[Tensor, "batch prim 14"]) -> Prediction:
+def null_prediction(like: Float[Tensor, "batch prim 14"]) -> Prediction:
     """Nothing said of any row."""
     rows = like.shape[:2]
     return Prediction(
@@ -70,7 +73,7 @@ def rolled(noise: Noise) -> Noise:
 
 def every_other(said: Prediction, count: int) -> Prediction:
     """What was said of the sketches 0, 2, 4, … of `count`, and of those between them nothing."""
-    silent = silence(said.params)
+    silent = null_prediction(said.params)
 
     def mixed(some: Tensor, none: Tensor) -> Tensor:
         return torch.stack([some, none], dim=1).flatten(0, 1)[:count]
@@ -82,14 +85,14 @@ def every_other(said: Prediction, count: int) -> Prediction:
     )
 
 
-def as_heard(before: Prediction, batch_t: SketchBatch, given: GivenFlags | None, data_std: float) -> SketchBatch:
+def as_heard(before: Prediction, batch_t: SketchBatch, given: ConditionMask | None, data_std: float) -> SketchBatch:
     """A prediction as rows for the network: chances of labels, parameters scaled as those of rows without noise are.
 
     What is given it knows for sure, as it is shown in `batch_t`. Rows of which nothing was said are all zero.
     """
     rows = SketchBatch(_chances(before.construction_logits), _chances(before.kind_logits), before.params)
     if given is not None:
-        rows = shown(given, batch_t, rows)
+        rows = given.fill_rows(batch_t, rows)
     there = _said(before.kind_logits)
     return SketchBatch(rows.construction * there, rows.kind * there, rows.params * there / data_std)
 

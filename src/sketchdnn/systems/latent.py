@@ -7,7 +7,7 @@ one after the other instead: a run with `vae`, then one with `diffusion` that st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
@@ -17,14 +17,13 @@ from torch import Tensor
 
 from sketchdnn.diffusion import gaussian, precondition
 from sketchdnn.diffusion.bins import Bins
-from sketchdnn.diffusion.given import Given
 from sketchdnn.diffusion.likelihood import Elbo, Parts, unlikelihood
 from sketchdnn.diffusion.loss import MSE_BOOST, Loss, paper_loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise, our_process
+from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions
 from sketchdnn.diffusion.step_draws import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.diffusion.vectors import VECTOR_SAMPLERS, OnVectorStep, VectorNoise, vector_bound, walk_back
-from sketchdnn.diffusion.walk import OnStep, Progress, Start
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.latent_denoiser import LatentDenoiser, LatentDenoiserConfig
 from sketchdnn.networks.vae import VAE, Latents, VAEConfig
@@ -33,8 +32,7 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.representation.settings import check_settings, within
 
-from .sampling import sampler_of, steps_of
-from .system import GivenFlags, RowForm, System
+from .system import DEFAULT_OPTIONS, ConditionMask, RowForm, System
 
 Stage = Literal["both", "vae", "diffusion"]
 
@@ -75,7 +73,7 @@ class LatentDiffusion(System):
     """A VAE and a denoiser of its latents."""
 
     name: ClassVar[str] = "latent"
-    samplers: ClassVar[tuple[str, ...]] = tuple(VECTOR_SAMPLERS)
+    samplers: ClassVar[Collection[str]] = tuple(VECTOR_SAMPLERS)
 
     def __init__(self, config: LatentConfig) -> None:
         super().__init__()
@@ -98,7 +96,7 @@ class LatentDiffusion(System):
     def max_steps(self) -> int:
         return self.config.num_steps
 
-    def starts_from(self, other: System) -> bool:
+    def can_init_from(self, other: System) -> bool:
         """A model of any stage, if all else is the same."""
         return isinstance(other, LatentDiffusion) and replace(other.config, stage=self.config.stage) == self.config
 
@@ -114,7 +112,7 @@ class LatentDiffusion(System):
         raw = self.network(precondition.scale_input(z_t, level, _DATA_STD), noise)
         return precondition.denoised(z_t, raw, level, _DATA_STD)
 
-    def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, given: GivenFlags) -> Loss:
+    def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, mask: ConditionMask) -> Loss:
         """Of both stages. Kind and construction are what decoding costs; all that is of numbers is with the parameters:
         their error, the KL, and the error of the denoised latent. Nothing can be given."""
         first, second = _split(noise, self.shape)
@@ -131,36 +129,27 @@ class LatentDiffusion(System):
             loss = replace(loss, params_per_sample=loss.params_per_sample + self._latent_loss(z.detach(), t, second))
         return loss
 
-    def sample(
-        self,
-        noise: NoiseSource,
-        *,
-        sampler: str | None = None,
-        steps: int | Sequence[int] | None = None,
-        given: Given | None = None,
-        on_step: OnStep | None = None,
-        start: Start | None = None,
-    ) -> SketchBatch:
-        """Sketches of some noise. A latent holds a sketch as a whole, so that no part of one can be given."""
-        sampler = sampler_of(self, sampler)
-        if given is not None:
+    def sample(self, noise: NoiseSource, options: SamplingOptions = DEFAULT_OPTIONS) -> SketchBatch:
+        """Sketches from noise. A latent holds a sketch as a whole, so no part of one can be known."""
+        options = self.resolve(options)
+        if options.conditioning is not None:
             raise SketchError("a latent diffusion draws sketches whole: no part of one can be given to it")
-        first = self.config.num_steps if start is None else start.t
-        levels = steps_of(steps, first) or range(first, -1, -1)
+        if not isinstance(options.sampler, str):
+            raise SketchError("a latent diffusion has its own samplers: name one of them")
         draws: VectorNoise = lambda number: _split(noise(number), self.shape)[0]  # noqa: E731
         with torch.no_grad():
             state = draws(0)
-            if start is not None:
-                mean = self.vae.encode(start.batch.to(state)).mean
-                state = gaussian.diffuse(mean, state, self.process.params.at(first))
+            if options.start is not None:
+                mean = self.vae.encode(options.start.batch.to(state)).mean
+                state = gaussian.diffuse(mean, state, self.process.params.at(options.start.t))
             z = walk_back(
                 self.denoise_latent,
                 self.process.params,
                 state,
                 draws,
-                VECTOR_SAMPLERS[sampler],
-                steps=levels,
-                on_step=None if on_step is None else self._heard(on_step),
+                VECTOR_SAMPLERS[options.sampler],
+                steps=options.timesteps(self.config.num_steps),
+                on_step=None if options.on_step is None else self._heard(options.on_step),
             )
             return _as_batch(self.vae.decode(z))
 
@@ -236,7 +225,7 @@ class _LatentProgress(Progress):
         z0_hat: Latents,
         decode: Callable[[Latents], Prediction],
     ) -> None:
-        for name, value in (("number", number), ("total", total), ("t", t), ("s", s), ("walking", None)):
+        for name, value in (("number", number), ("total", total), ("t", t), ("s", s), ("active", None)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_seen", (z_s, z0_hat, decode))
 

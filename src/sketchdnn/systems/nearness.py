@@ -11,7 +11,7 @@ from sketchdnn.diffusion.schedule import Level
 from sketchdnn.networks.neighbours import neighbours
 from sketchdnn.representation.batch import SketchBatch
 
-from .system import GivenFlags
+from .system import ConditionMask
 
 # What differs by less is near, however little noise there is; the size of a sketch is 2.
 _LEAST_NOISE = 0.003
@@ -19,7 +19,7 @@ _LEAST_NOISE = 0.003
 _SHARPER = 0.5
 
 
-def near_noisy(batch_t: SketchBatch, level: Level, given: GivenFlags | None) -> Float[Tensor, "batch prim feature"]:
+def near_noisy(batch_t: SketchBatch, level: Level, given: ConditionMask | None) -> Float[Tensor, "batch prim feature"]:
     """By the noisy rows. Given parts, shown clean, are brought to where they would be among noisy ones."""
     signal, unit = _units(level, batch_t.params)
     params = batch_t.params

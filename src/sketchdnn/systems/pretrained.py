@@ -22,19 +22,19 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import MissingError, SketchError, quoted
 from sketchdnn.io import atomic_write, load_json, new_file_mode
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 from sketchdnn.representation.settings import LARGEST_NETWORK, least_parameters
 
 from .devices import find_device
-from .known import Known, read_known, write_known
 from .registry import config_of, entry
 from .safetensors_files import check_header
-from .sampling import check_sampler, check_step_count
-from .system import System
+from .system import System, check_sampling
 from .tables import ConfigError, to_table
 from .threads import patient_threads
+from .training_index import TrainingIndex, read_training_index, write_training_index
 
 BUNDLED = "ours"
 # The library counts 16 MB as 16·10⁶ bytes, below our limit of 16 MiB with its header.
@@ -77,17 +77,17 @@ def save_pretrained(system: System, folder: str | Path, *, eight_bit: bool = Fal
         "sha256": _hash(folder, _shards(folder)),
         "config": to_table(system.config),
     }
-    if system.known is not None:
-        write_known(system.known, folder / _KNOWN)
+    if system.training_index is not None:
+        write_training_index(system.training_index, folder / _KNOWN)
         facts["known"] = _hash(folder, [_KNOWN])
     _write_facts(folder, facts)
 
 
-def save_known(known: Known, model: str | Path) -> None:
+def save_training_index(known: TrainingIndex, model: str | Path) -> None:
     """Add to a model that is there what it is to remember of its corpus, without a touch on its weights."""
     folder = _found(model)
     facts = _facts(folder)
-    write_known(known, folder / _KNOWN)
+    write_training_index(known, folder / _KNOWN)
     _write_facts(folder, facts | {"known": _hash(folder, [_KNOWN])})
 
 
@@ -112,19 +112,17 @@ def from_pretrained(model: str | Path = BUNDLED, device: str = "cpu", *, local: 
     except (RuntimeError, KeyError) as error:
         first = (str(error).splitlines() or [""])[0]
         raise PretrainedError(f"{folder}: the weights do not fit the configuration ({quoted(first)})") from error
-    system.known = _known(folder, facts.get("known"))
+    system.training_index = _known(folder, facts.get("known"))
     return system.eval().to_device(where)
 
 
-def check_drawing(model: str | Path, sampler: str | None, steps: int | None = None) -> None:
-    """Refuses a sampler or a number of steps that a model cannot draw with. Its `config.json` says so at once."""
+def check_model_sampling(model: str | Path, options: SamplingOptions) -> None:
+    """Refuse options that a model does not support, by its `config.json` alone."""
     folder = _found(model)
     with _describing(folder):
         facts = _facts(folder)
         config = config_of(facts["system"], facts["config"], str(folder / _CONFIG))
-    check_sampler(sampler, entry(facts["system"]).make)
-    if steps is not None:
-        check_step_count(steps, getattr(config, "num_steps", None))
+    check_sampling(entry(facts["system"]).make, options, getattr(config, "num_steps", None))
 
 
 def model_hash(model: str | Path = BUNDLED) -> str:
@@ -195,7 +193,7 @@ def _write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
         temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
-def _known(folder: Path, recorded: object) -> Known | None:
+def _known(folder: Path, recorded: object) -> TrainingIndex | None:
     """What a model remembers; nothing if it never was told anything."""
     if recorded is None:
         return None
@@ -204,7 +202,7 @@ def _known(folder: Path, recorded: object) -> Known | None:
     if _hash(folder, [_KNOWN]) != recorded:
         raise PretrainedError(f"{folder}: its {_KNOWN} is not the one it was saved with; copy the model again")
     try:
-        return read_known(folder / _KNOWN)
+        return read_training_index(folder / _KNOWN)
     except SketchError as error:
         raise PretrainedError(f"{folder}: {error}") from error
 

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from sketchdnn.diffusion import precondition
 from sketchdnn.diffusion.bins import Bins
+from sketchdnn.diffusion.conditioning import Conditioning, ConditioningMethod
 from sketchdnn.diffusion.gaussian import like
-from sketchdnn.diffusion.given import Given, Way
 from sketchdnn.diffusion.likelihood import Elbo
 from sketchdnn.diffusion.loss import BOOST_UNTIL, MSE_BOOST, Loss, authors_loss, boost, our_loss, paper_loss
 from sketchdnn.diffusion.noise import NoiseSource
@@ -32,10 +32,9 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.representation.settings import check_settings, within
 
-from .given_flags import shown, told
-from .hearing import as_heard, every_other, remembering, rolled, step_before
+from .hearing import SelfConditionedDenoiser, as_heard, every_other, rolled, step_before
 from .nearness import near_noisy, near_said
-from .system import GivenFlags, RowForm, System
+from .system import ConditionMask, RowForm, System
 
 # Whose process and loss: the text, the released code, or ours.
 Form = Literal["ours", "paper", "authors"]
@@ -80,7 +79,7 @@ AnyProcess = TypeVar("AnyProcess", bound=Process)
 class RowDenoiser(System, Generic[AnyProcess]):
     """A denoiser of rows: `loss` for training. How to draw and to judge is for those who know the process."""
 
-    unlearned: ClassVar[tuple[str, ...]] = ("superposition",)
+    inference_only: ClassVar[tuple[str, ...]] = ("superposition",)
     config: RowDenoiserConfig
 
     def __init__(self, config: RowDenoiserConfig, process: AnyProcess) -> None:
@@ -112,14 +111,14 @@ class RowDenoiser(System, Generic[AnyProcess]):
         return isinstance(self.config.network, SetDenoiserConfig) and self.config.network.neighbours
 
     @property
-    def knows_aside(self) -> bool:
+    def supports_auxiliary(self) -> bool:
         """Whether the network can be told that a sketch is not such as are to be drawn; the paper's cannot."""
         return isinstance(self.config.network, SetDenoiserConfig) and self.config.network.aside
 
     @property
-    def given_ways(self) -> tuple[Way, ...]:
+    def conditioning_methods(self) -> tuple[ConditioningMethod, ...]:
         """The paper's network has no flags to be told by what is given: it sees given parts noised."""
-        return ("noised",) if isinstance(self.network, DiT) else ("clean", "noised")
+        return ("repaint",) if isinstance(self.network, DiT) else ("conditional", "repaint")
 
     def to_device(self, device: torch.device | str) -> Self:
         """Weights and schedules both."""
@@ -131,7 +130,7 @@ class RowDenoiser(System, Generic[AnyProcess]):
         self,
         batch_t: SketchBatch,
         t: Int[Tensor, " batch"],
-        given: GivenFlags | None = None,
+        given: ConditionMask | None = None,
         before: Prediction | None = None,
     ) -> Prediction:
         """The clean sketch, as far as the network can tell. Given parts of `batch_t` are shown clean.
@@ -148,7 +147,7 @@ class RowDenoiser(System, Generic[AnyProcess]):
             params = precondition.denoised(batch_t.params, raw.params, level, self.config.data_std)
         return Prediction(raw.construction_logits, raw.kind_logits, params)
 
-    def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, given: GivenFlags) -> Loss:
+    def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, mask: ConditionMask) -> Loss:
         """Loss of predicting x0 from its noisy self; what is given is shown clean and costs nothing.
 
         The paper's network has no flags to be told by: with it, nothing is given. One that hears what it said before is
@@ -159,23 +158,23 @@ class RowDenoiser(System, Generic[AnyProcess]):
         if isinstance(self.network, DiT):
             prediction = self.denoise(batch_t, t)
         else:
-            seen = shown(given, x0, batch_t)
-            before = self._said_before(x0, batch_t, t, noise, given) if self.hears else None
-            prediction = told(given, x0, self.denoise(seen, t, given, before))
+            visible = mask.fill_rows(x0, batch_t)
+            before = self._said_before(x0, batch_t, t, noise, mask) if self.hears else None
+            prediction = mask.fill_prediction(x0, self.denoise(visible, t, mask, before))
         return self._judged(prediction, x0, t)
 
-    def denoiser(self, given: Given | None = None) -> Denoiser:
+    def denoiser(self, conditioning: Conditioning | None = None) -> Denoiser:
         """For one walk, told what is given if it can be, and what it said at the step before if it hears that.
 
         Where given parts are shown noised it is not told of them, and hears what it said of them itself.
         """
         denoise = self.denoise
-        if given is not None and given.way != "noised":
-            if given.way not in self.given_ways:
-                raise ValueError("this network was not trained to see given parts clean: use Given(way='noised')")
-            flags = GivenFlags(given.construction, given.kind, given.params.all(dim=-1))
-            denoise = partial(self.denoise, given=flags)
-        return remembering(denoise) if self.hears else denoise
+        if conditioning is not None and conditioning.method == "conditional":
+            if "conditional" not in self.conditioning_methods:
+                raise ValueError("this network was not trained to see known parts: use Conditioning(method='repaint')")
+            known = conditioning.construction, conditioning.kind, conditioning.params.all(dim=-1)
+            denoise = partial(self.denoise, given=ConditionMask(*known))
+        return SelfConditionedDenoiser(denoise) if self.hears else denoise
 
     @abstractmethod
     def bound(
@@ -206,16 +205,16 @@ class RowDenoiser(System, Generic[AnyProcess]):
         process = self.process.to("cpu")
         return draw_steps(process, batch, draws, generator, read_at=step_as_noisy_as(process, width))
 
-    def _matched(self, config: Any) -> Any:
+    def _adapt_config(self, config: Any) -> Any:
         """One that is told more begins with the weights of one told less: at first it counts for nothing."""
         mine, theirs = self.config.network, config.network
         if isinstance(mine, SetDenoiserConfig) and isinstance(theirs, SetDenoiserConfig):
             more = {name: getattr(mine, name) or getattr(theirs, name) for name in ("hears", "neighbours", "aside")}
             config = replace(config, network=replace(theirs, dropout=mine.dropout, **more))
-        return super()._matched(config)
+        return super()._adapt_config(config)
 
     def _said_before(
-        self, x0: SketchBatch, batch_t: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, given: GivenFlags
+        self, x0: SketchBatch, batch_t: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, given: ConditionMask
     ) -> Prediction:
         """What the network says of every other sketch a step earlier in a walk, when nothing was said before that.
 
@@ -226,7 +225,7 @@ class RowDenoiser(System, Generic[AnyProcess]):
         at = t[some].clamp(max=self.process.num_steps - 1)
         earlier = step_before(at, self.process.num_steps)
         fresh = rolled(noise)[some]  # what another sketch was noised with
-        noisier = shown(given[some], x0[some], self.process.step_forward(batch_t[some], at, earlier, fresh))
+        noisier = given[some].fill_rows(x0[some], self.process.step_forward(batch_t[some], at, earlier, fresh))
         with torch.no_grad():
             return every_other(self.denoise(noisier, earlier, given[some]), len(x0))
 
@@ -235,7 +234,7 @@ class RowDenoiser(System, Generic[AnyProcess]):
         batch_t: SketchBatch,
         t: Int[Tensor, " batch"],
         level: Level,
-        given: GivenFlags | None,
+        given: ConditionMask | None,
         before: Prediction | None,
     ) -> Prediction:
         """What the network says, as it says it."""
@@ -257,8 +256,8 @@ class RowDenoiser(System, Generic[AnyProcess]):
         if self.knows_neighbours:
             near = near_noisy(batch_t, level, given)
             near_before = None if heard is None else near_said(heard, level, self.config.data_std)
-        aside = None if given is None or given.aside is None else given.aside.to(scaled.dtype)
-        if aside is not None and not self.knows_aside:
+        aside = None if given is None or given.auxiliary is None else given.auxiliary.to(scaled.dtype)
+        if aside is not None and not self.supports_auxiliary:
             raise ValueError("this network cannot be told what is aside: network.aside is off")
         rows = SketchBatch(batch_t.construction, batch_t.kind, scaled)
         said = self.network(rows, noise, flags, heard, near, near_before, aside)

@@ -6,29 +6,22 @@ ours is preconditioned, so that at small noise it only says how far off the nois
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import ClassVar, Literal
 
 from sketchdnn.diffusion.bins import Bins
-from sketchdnn.diffusion.given import Given
 from sketchdnn.diffusion.labels import ReverseLogits
 from sketchdnn.diffusion.likelihood import Elbo, elbo
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import JointProcess, authors_process, our_process, paper_process
+from sketchdnn.diffusion.sampling import SAMPLERS, SamplingOptions
 from sketchdnn.diffusion.step_draws import StepDraws
-from sketchdnn.diffusion.walk import OnStep, Start
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.settings import within
 
-from .closing import closing
-from .given_flags import draw_given
 from .row_denoiser import Form, RowDenoiser, RowDenoiserConfig
-from .sampling import CLOSING, SAMPLER_NAMES, draw_sketches, sampler_of, walk_of
-from .system import GivenFlags
-
-__all__ = ["GivenFlags", "SketchDNN", "SketchDNNConfig", "SketchDNNPos", "draw_given"]
+from .system import DEFAULT_OPTIONS
 
 # Of labels: b̄, by which they change at the pace of ᾱ, or ᾱ itself.
 LabelSchedule = Literal["augmented", "raw"]
@@ -53,8 +46,8 @@ class SketchDNN(RowDenoiser[JointProcess]):
     """A denoiser of the joint process: `loss` for training, `sample` to draw, `likelihood` to judge."""
 
     name: ClassVar[str] = "sketchdnn"
-    samplers: ClassVar[tuple[str, ...]] = SAMPLER_NAMES
-    unlearned: ClassVar[tuple[str, ...]] = ("superposition", "reverse_logits")
+    samplers: ClassVar[Collection[str]] = SAMPLERS.keys()  # also those registered later
+    inference_only: ClassVar[tuple[str, ...]] = ("superposition", "reverse_logits")
     config: SketchDNNConfig
 
     def __init__(self, config: SketchDNNConfig) -> None:
@@ -62,57 +55,20 @@ class SketchDNN(RowDenoiser[JointProcess]):
 
     @property
     def default_sampler(self) -> str:
-        """`closing` with expected logits (`python -m benchmarks samplers` compares); else the form's own.
+        """`restart` with expected logits (`python -m benchmarks samplers` compares); else the form's own.
 
         The authors' schedule ends at ᾱ_0 = 0.9999: the posterior would leave noise of 0.01 on every coordinate, so
         their sampler returns its last prediction.
         """
         if self.process.reverse_logits == "expected":
-            return CLOSING
+            return "restart"
         return "authors" if self.config.form == "authors" else "ancestral"
 
-    def sample(
-        self,
-        noise: NoiseSource,
-        *,
-        sampler: str | None = None,
-        steps: int | Sequence[int] | None = None,
-        given: Given | None = None,
-        on_step: OnStep | None = None,
-        start: Start | None = None,
-    ) -> SketchBatch:
-        """Sketches of some noise. `steps`: how many, or which; all unless told. `given` parts stay as they are.
-
-        `closing` shares steps out itself: it takes a number of them. For certain steps, name another sampler.
-
-        With a `start`, other sketches are noised to its step and walked back from there: variations of them.
-        """
-        sampler = sampler_of(self, sampler)
-        if sampler == CLOSING:
-            walk = partial(self._walk, sampler=walk_of(sampler), given=given)
-            return closing(walk, self.process, noise, steps=steps, on_step=on_step, start=start)
-        return self._walk(noise, sampler=sampler, steps=steps, given=given, on_step=on_step, start=start)
-
-    def _walk(
-        self,
-        noise: NoiseSource,
-        *,
-        sampler: str,
-        steps: int | Sequence[int] | None,
-        given: Given | None,
-        on_step: OnStep | None,
-        start: Start | None,
-    ) -> SketchBatch:
-        return draw_sketches(
-            self.denoiser(given),
-            self.process,
-            noise,
-            sampler=sampler,
-            steps=steps,
-            given=given,
-            on_step=on_step,
-            start=start,
-        )
+    def sample(self, noise: NoiseSource, options: SamplingOptions = DEFAULT_OPTIONS) -> SketchBatch:
+        """Sketches from noise, by a registered sampler or by a function."""
+        options = self.resolve(options)
+        sampler = options.sampler_function()
+        return sampler(self.denoiser(options.conditioning), self.process, noise, options)
 
     def bound(
         self,

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sketchdnn.diffusion.bins import Bins
 from sketchdnn.diffusion.cat_likelihood import cat_elbo
 from sketchdnn.diffusion.cat_process import CatProcess, Reverse
-from sketchdnn.diffusion.cat_sampler import cat_ancestral
-from sketchdnn.diffusion.given import Given
+from sketchdnn.diffusion.cat_sampler import sample_multinomial
 from sketchdnn.diffusion.likelihood import Elbo
 from sketchdnn.diffusion.noise import NoiseSource
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.diffusion.schedule import authors_cosine, cosine
 from sketchdnn.diffusion.step_draws import StepDraws
-from sketchdnn.diffusion.walk import OnStep, Start
 from sketchdnn.representation.batch import SketchBatch
 
 from .row_denoiser import RowDenoiser, RowDenoiserConfig
-from .sampling import sampler_of, steps_of
+from .system import DEFAULT_OPTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +35,17 @@ class SketchDNNCat(RowDenoiser[CatProcess]):
     """A denoiser of the multinomial process."""
 
     name: ClassVar[str] = "sketchdnn-cat"
-    unlearned: ClassVar[tuple[str, ...]] = ("superposition", "reverse")
+    inference_only: ClassVar[tuple[str, ...]] = ("superposition", "reverse")
     config: SketchDNNCatConfig
 
     def __init__(self, config: SketchDNNCatConfig) -> None:
         schedule = authors_cosine(config.num_steps) if config.form == "authors" else cosine(config.num_steps)
         super().__init__(config, CatProcess(schedule, schedule, config.superposition, config.reverse))
 
-    def sample(
-        self,
-        noise: NoiseSource,
-        *,
-        sampler: str | None = None,
-        steps: int | Sequence[int] | None = None,
-        given: Given | None = None,
-        on_step: OnStep | None = None,
-        start: Start | None = None,
-    ) -> SketchBatch:
-        """Sketches of some noise. Labels jump, so there is no way between noise and sketch but the ancestral one."""
-        sampler_of(self, sampler)  # refuses any other
-        steps = steps_of(steps, self.process.num_steps if start is None else start.t)
-        return cat_ancestral(
-            self.denoiser(given), self.process, noise, steps=steps, given=given, on_step=on_step, start=start
-        )
+    def sample(self, noise: NoiseSource, options: SamplingOptions = DEFAULT_OPTIONS) -> SketchBatch:
+        """Sketches from noise. Labels are discrete, so the ancestral sampler is the only one."""
+        options = self.resolve(options)
+        return sample_multinomial(self.denoiser(options.conditioning), self.process, noise, options)
 
     def bound(
         self,

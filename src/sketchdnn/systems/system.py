@@ -1,9 +1,9 @@
-"""What training, generation and evaluation ask of any system, whatever is inside."""
+"""The interface of every system: what training, generation and evaluation call."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,22 +12,30 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from sketchdnn.diffusion.bins import Bins
-from sketchdnn.diffusion.given import Given, Way
+from sketchdnn.diffusion.conditioning import ConditioningMethod
 from sketchdnn.diffusion.likelihood import Elbo
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise
+from sketchdnn.diffusion.sampling import SamplingOptions, find_sampler
 from sketchdnn.diffusion.step_draws import StepDraws
-from sketchdnn.diffusion.walk import OnStep, Start
+from sketchdnn.errors import SketchError
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.prediction import Prediction
 
-from .known import Known
+from .aliases import current_sampler
+from .training_index import TrainingIndex
+
+DEFAULT_OPTIONS = SamplingOptions()
+
+# A certain label as logits: large enough that its cross entropy vanishes, small enough that nothing overflows.
+_CERTAIN = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class RowForm:
-    """How a system wants its rows written: what `representation.codec.expand` and the corpus are told."""
+    """How a system encodes rows: passed to `representation.codec.expand` and to the corpus."""
 
     arc_scalar: layout.ArcScalar = "sweep"
     none_construction: layout.NoneConstruction = "one_hot"
@@ -35,75 +43,124 @@ class RowForm:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenFlags:
-    """What the network is told in training: which labels and parameters of each row are known.
+class ConditionMask:
+    """Which labels and parameters of each row are known in training; the network sees those clean.
 
-    Of some sketches it is told as well that they are `aside`: there to learn from, but not such as are to be drawn.
+    `auxiliary` marks samples that are trained on but are not of the target distribution.
     """
 
     construction: Bool[Tensor, "batch prim"]
     kind: Bool[Tensor, "batch prim"]
     params: Bool[Tensor, "batch prim"]
-    aside: Bool[Tensor, " batch"] | None = None
+    auxiliary: Bool[Tensor, " batch"] | None = None
 
     def stacked(self) -> Bool[Tensor, "batch prim 3"]:
         return torch.stack([self.construction, self.kind, self.params], dim=-1)
 
-    def __getitem__(self, index: slice) -> GivenFlags:
-        """Of some of the sketches."""
-        aside = None if self.aside is None else self.aside[index]
-        return GivenFlags(self.construction[index], self.kind[index], self.params[index], aside)
+    def __getitem__(self, index: slice) -> ConditionMask:
+        """The mask of some of the sketches."""
+        auxiliary = None if self.auxiliary is None else self.auxiliary[index]
+        return ConditionMask(self.construction[index], self.kind[index], self.params[index], auxiliary)
+
+    def fill_rows(self, clean: SketchBatch, noisy: SketchBatch) -> SketchBatch:
+        """Noisy rows, clean where they are known."""
+        return SketchBatch(
+            torch.where(self.construction[..., None], clean.construction, noisy.construction),
+            torch.where(self.kind[..., None], clean.kind, noisy.kind),
+            torch.where(self.params[..., None], clean.params, noisy.params),
+        )
+
+    def fill_prediction(self, x0: SketchBatch, prediction: Prediction) -> Prediction:
+        """The prediction with the known values in place, so that they add nothing to the loss."""
+        return Prediction(
+            torch.where(self.construction[..., None], _CERTAIN * x0.construction, prediction.construction_logits),
+            torch.where(self.kind[..., None], _CERTAIN * x0.kind, prediction.kind_logits),
+            torch.where(self.params[..., None], x0.params, prediction.params),
+        )
+
+
+def sample_condition_mask(
+    uniform: Float[Tensor, "batch number"], kind: Int[Tensor, "batch prim"], probability: float
+) -> ConditionMask:
+    """A random mask for training.
+
+    With that probability one task a sketch: complete some known rows (0.4), generate from the kinds (0.3), or from the
+    number of primitives, shown by the empty rows (0.3). Else nothing is known.
+
+    Args:
+        uniform: Numbers of [0, 1); the first 3 + rows of each sketch are used.
+        kind: The true kind of each row.
+        probability: That anything is known of a sketch.
+    """
+    chance, task, part = uniform[:, 0:1], uniform[:, 1:2], uniform[:, 2:3]
+    some = chance < probability
+    rows = some & (task < 0.4) & (uniform[:, 3 : 3 + kind.shape[1]] < part)
+    kinds = some & (task >= 0.4) & (task < 0.7)
+    empty = some & (task >= 0.7) & (kind == layout.NONE)
+    return ConditionMask(construction=rows | empty, kind=rows | kinds | empty, params=rows | empty)
 
 
 class System(nn.Module, ABC):
-    """A network, what it learns and how it draws. `known` is what it remembers of its corpus, if it was told.
+    """A network, its training loss and its samplers.
 
-    `samplers` are the ways it can draw. A system that draws primitive by primitive, with no noise to take away, has one
-    way, which is ancestral too, and no steps: whatever number of them is asked for means nothing.
-
-    `unlearned` are the settings of its config that training knows nothing of: they change how it draws and is judged.
+    Attributes:
+        name: The name that presets and model files use.
+        samplers: Names of the samplers it supports. An autoregressive system has one, `ancestral`, and no steps.
+        inference_only: Settings of its config that do not affect training.
+        training_index: Keys and statistics of the training set, where they were saved with the model.
     """
 
     name: ClassVar[str]
-    samplers: ClassVar[tuple[str, ...]] = ("ancestral",)
-    unlearned: ClassVar[tuple[str, ...]] = ()
+    samplers: ClassVar[Collection[str]] = ("ancestral",)
+    inference_only: ClassVar[tuple[str, ...]] = ()
     config: Any
-    known: Known | None = None
+    training_index: TrainingIndex | None = None
 
     @property
     def max_steps(self) -> int | None:
-        """T, the most steps that it can draw in and the range of t in training; none if it knows no noise levels."""
+        """T: the most sampling steps and the range of t in training; None without noise levels."""
         return None
 
     @property
     def default_sampler(self) -> str:
-        """Which of them it draws with unless told."""
-        return self.samplers[0]
+        return next(iter(self.samplers))
 
     @property
     def ordered(self) -> bool:
-        """Whether rows in another order are another sketch to it."""
+        """Whether the likelihood depends on the order of rows."""
         return True
 
     @property
-    def given_ways(self) -> tuple[Way, ...]:
-        """How it can be shown what is given when it draws; not at all if there are none."""
+    def conditioning_methods(self) -> tuple[ConditioningMethod, ...]:
+        """The methods of conditioning it supports, the best first."""
         return ()
 
-    def starts_from(self, other: System) -> bool:
-        """Whether it can begin with the weights of another: one like it in all but what training knows nothing of."""
-        return bool(other.name == self.name and self._matched(other.config) == self.config)
+    @property
+    def supports_auxiliary(self) -> bool:
+        """Whether training samples can be marked as auxiliary."""
+        return False
+
+    def can_init_from(self, other: System) -> bool:
+        """Whether training can start from the weights of `other`: same system, same config but for inference."""
+        return bool(other.name == self.name and self._adapt_config(other.config) == self.config)
 
     def draw_steps(self, batch: int, draws: int, generator: torch.Generator, *, width: float) -> StepDraws | None:
-        """The steps at which `likelihood` looks, for sketches that need be told apart by no less than `width`.
+        """The steps at which `likelihood` evaluates the network; None if the likelihood is exact.
 
-        None if it looks at none: its likelihood is exact.
+        `width` is the resolution of coordinates that matters.
         """
         return None
 
-    def _matched(self, config: Any) -> Any:
-        """The config of another, with one's own in place of what need not be the same to begin with its weights."""
-        return replace(config, **{name: getattr(self.config, name) for name in self.unlearned})
+    def resolve(self, options: SamplingOptions) -> SamplingOptions:
+        """The options with the sampler chosen.
+
+        Raises:
+            SketchError: The system does not support the sampler or the number of steps.
+        """
+        sampler = self.default_sampler if options.sampler is None else options.sampler
+        options = replace(options, sampler=current_sampler(sampler) if isinstance(sampler, str) else sampler)
+        check_sampling(type(self), options, self.max_steps)
+        return options
 
     @property
     @abstractmethod
@@ -111,38 +168,42 @@ class System(nn.Module, ABC):
 
     @abstractmethod
     def to_device(self, device: torch.device | str) -> System:
-        """Weights, schedules and all."""
-
-    @property
-    def knows_aside(self) -> bool:
-        """Whether it can be told in training that a sketch is not such as are to be drawn."""
-        return False
+        """Move weights, schedules and tables."""
 
     @abstractmethod
-    def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, given: GivenFlags) -> Loss:
-        """What is minimized; `noise` is standard normal, and parts in `given` are shown clean."""
+    def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, mask: ConditionMask) -> Loss:
+        """The training loss. `noise` is standard normal; parts in `mask` are shown clean."""
 
     @abstractmethod
-    def sample(
-        self,
-        noise: NoiseSource,
-        *,
-        sampler: str | None = None,
-        steps: int | Sequence[int] | None = None,
-        given: Given | None = None,
-        on_step: OnStep | None = None,
-        start: Start | None = None,
-    ) -> SketchBatch:
-        """Sketches of some noise: the same noise gives the same sketches. `start` has it walk back from given ones.
-
-        Without a `sampler` it draws in its own way, `default_sampler`.
-        """
+    def sample(self, noise: NoiseSource, options: SamplingOptions = DEFAULT_OPTIONS) -> SketchBatch:
+        """Sketches from noise; the same noise gives the same sketches."""
 
     @abstractmethod
     def likelihood(
         self, x0: SketchBatch, noise: NoiseSource, steps: StepDraws | None, *, bins: Bins | None = None
     ) -> Elbo | Float[Tensor, " batch"] | None:
-        """A bound on −log p with its terms, or exact nats, or none where it cannot be had.
+        """A bound on −log p with its terms, or exact nats, or None where neither is available.
 
-        With `bins` it is the probability of the sketch on that grid, else a density. `steps` are of `draw_steps`.
+        With `bins` it is the probability of the sketch on that grid, else a density. `steps` come from `draw_steps`.
         """
+
+    def _adapt_config(self, config: Any) -> Any:
+        """The config of another system, with our own settings where they need not agree."""
+        return replace(config, **{name: getattr(self.config, name) for name in self.inference_only})
+
+
+def check_sampling(system: type[System], options: SamplingOptions, max_steps: int | None) -> None:
+    """Refuse a sampler that the system does not support, and a number of steps that its process does not have.
+
+    A function as a sampler is for systems that denoise rows, which support every registered sampler.
+    """
+    sampler = options.sampler
+    if isinstance(sampler, str):
+        sampler = current_sampler(sampler)
+        if sampler not in system.samplers:
+            find_sampler(sampler)
+        if sampler not in system.samplers:
+            raise SketchError(f"a '{system.name}' cannot draw with {sampler}; use {' or '.join(system.samplers)}")
+    most = max_steps if options.start is None else options.start.t
+    if isinstance(options.steps, int) and most is not None and not 1 <= options.steps <= most:
+        raise SketchError(f"this model draws in 1 to {most} steps, not {options.steps}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 
 from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.io import atomic_write
 from sketchdnn.render import gallery_png
 from sketchdnn.representation.codec import decode
@@ -25,7 +26,7 @@ def save_preview(system: System, path: Path, seed: int) -> None:
     training = system.training
     system.eval()
     with torch.no_grad(), precision(device):
-        batch = system.sample(noise, steps=min(STEPS, system.max_steps or STEPS))
+        batch = system.sample(noise, SamplingOptions(steps=min(STEPS, system.max_steps or STEPS)))
     system.train(training)
     sketches = [decoded.sketch for decoded in decode(batch, system.rows.arc_scalar)]
     with atomic_write(path) as temporary:

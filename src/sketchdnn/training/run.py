@@ -46,7 +46,7 @@ class Run:
     """What `train` moves forward. Nothing here waits for the device but `report`."""
 
     def __init__(self, system: System, corpus: Corpus, config: TrainConfig, ranks: Ranks | None = None) -> None:
-        if config.puts_aside and not system.knows_aside:
+        if config.puts_aside and not system.supports_auxiliary:
             raise RunError("fewest and vary put sketches aside, and this network cannot be told: set network.aside too")
         self.system, self.corpus, self.config = system, corpus, config
         self.ranks = ranks = ranks or Ranks()

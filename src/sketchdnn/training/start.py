@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from sketchdnn.data import Dataset
 from sketchdnn.data.config import SPLITS
 from sketchdnn.io import exclusive_run, remove_abandoned
-from sketchdnn.systems import Known, Preset, System, from_pretrained, known_of, save_pretrained
+from sketchdnn.systems import Preset, System, TrainingIndex, build_training_index, from_pretrained, save_pretrained
 from sketchdnn.systems.devices import find_device
 
 from .checkpoint import RunError, write_folder
@@ -68,7 +68,7 @@ def start(request: Request) -> Outcome:
             ranks=ranks,
         )
         if outcome.finished and ranks.first:
-            outcome.model.known = _known(request.data, request.config.fewest)
+            outcome.model.training_index = _known(request.data, request.config.fewest)
             _write_model(outcome.model, request.out / MODEL)
     return outcome
 
@@ -81,7 +81,7 @@ def _system(request: Request) -> System:
         other = from_pretrained(request.init_from)
         if other.name != system.name:
             raise RunError(f"{request.init_from}: that model is a {other.name}, and the preset's is a {system.name}")
-        if not system.starts_from(other):
+        if not system.can_init_from(other):
             raise RunError(
                 f"{request.init_from}: that model is of another shape than the preset; choose the preset it was made by"
             )
@@ -109,13 +109,13 @@ def _refuse_mixing(request: Request) -> None:
         raise RunError(f"{request.init_from}: the run would overwrite that model; name another --out")
 
 
-def _known(folder: Path, fewest: int) -> Known | None:
+def _known(folder: Path, fewest: int) -> TrainingIndex | None:
     """The index of the training split, by which `generate --novel` refuses its sketches. None if none is drawn."""
     dataset = Dataset.open(folder)
     rows = dataset.split(SPLITS[0]).compact
     if not bool((rows.counts >= fewest).any()):
         return None
-    return known_of(rows, fewest, half_extent=dataset.half_extent, tight=dataset.tight)
+    return build_training_index(rows, fewest, half_extent=dataset.half_extent, tight=dataset.tight)
 
 
 def _write_model(model: System, folder: Path) -> None:

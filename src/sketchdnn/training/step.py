@@ -15,7 +15,7 @@ from sketchdnn.diffusion.times import authors_times, paper_times
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import from_flat
 from sketchdnn.systems import System
-from sketchdnn.systems.given_flags import draw_given
+from sketchdnn.systems.system import sample_condition_mask
 
 from .config import Times, TrainConfig
 from .corpus import NUM_SYMMETRIES, Corpus
@@ -110,10 +110,10 @@ def batch_loss(
         # Evenly over the batch: every step sees all noise levels.
         where = (where + positions) / config.batch_size
     t = _steps_at(where, edges)
-    given = draw_given(u[:, 2:], kind, config.given)
+    given = sample_condition_mask(u[:, 2:], kind, config.given)
     if config.puts_aside:
         aside = (kind != layout.NONE).sum(dim=1) < config.fewest
-        given = replace(given, aside=aside if variation is None else aside | variation.chosen)
+        given = replace(given, auxiliary=aside if variation is None else aside | variation.chosen)
     return system.loss(x0, t, from_flat(draws.noise), given), t
 
 

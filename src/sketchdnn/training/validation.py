@@ -6,7 +6,7 @@ import torch
 
 from sketchdnn.representation.batch import from_flat
 from sketchdnn.systems import System
-from sketchdnn.systems.given_flags import draw_given
+from sketchdnn.systems.system import sample_condition_mask
 
 from .config import TrainConfig
 from .corpus import Corpus
@@ -36,7 +36,7 @@ def validate(system: System, corpus: Corpus, config: TrainConfig) -> dict[int, f
             index = torch.arange(start, min(start + size, count), device=device)
             draws = draw(_SEED, index, corpus.kind.shape[1])
             x0 = corpus.batch(index, torch.zeros_like(index), system.rows)
-            given = draw_given(draws.choices[:, 2:], corpus.kind[index], 0.0)
+            given = sample_condition_mask(draws.choices[:, 2:], corpus.kind[index], 0.0)
             for place, t in enumerate(steps):
                 loss = system.loss(x0, torch.full_like(index, t), from_flat(draws.noise), given)
                 sums[place] += loss.per_sample.sum()

@@ -33,8 +33,8 @@ def test_one_walk_is_seen_from_noise_to_the_sketch_that_generate_draws_so(system
     assert heard[-1] == 1
     noise = walk.glimpses[0].noisy.params
     assert abs(float(noise.std()) - 1) < 0.15
-    assert system.default_sampler == "closing"  # two walks, of which the figure shows one that goes all the way
-    drawn = list(draw(system, 2, seed=5, steps=20, size=2, sampler="corrected"))
+    assert system.default_sampler == "restart"  # two walks, of which the figure shows one that goes all the way
+    drawn = list(draw(system, 2, seed=5, steps=20, size=2, sampler="predictor_corrector"))
     for sketch, drawing in zip(walk.sketches, drawn, strict=True):
         if drawing.attempts == 1:
             assert normalize(sketch, 1.0)[0].primitives == drawing.sketch.primitives

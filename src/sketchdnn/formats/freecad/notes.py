@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sketchdnn.errors import SketchError
-from sketchdnn.formats.records import dumps, from_record, to_record
+from sketchdnn.formats.json_files import dump_json
 from sketchdnn.geometry import Constraint, Primitive, Sketch
 
 from .relation import At, Code, Pos, Relation
@@ -37,10 +37,10 @@ class Recalled:
 
 def to_notes(sketch: Sketch, said: Sequence[Said]) -> list[str]:
     """The texts to keep with a sketch."""
-    constraints = to_record(sketch).get("constraints", [])
+    constraints = sketch.to_dict().get("constraints", [])
     head = {"primitives": _kinds(sketch.primitives), "extra": dict(sketch.extra)}
-    return [dumps(head)] + [
-        dumps({"note": s.note, "constraint": constraint, "relations": list(map(_to_list, s.relations))})
+    return [dump_json(head)] + [
+        dump_json({"note": s.note, "constraint": constraint, "relations": list(map(_to_list, s.relations))})
         for s, constraint in zip(said, constraints, strict=True)
     ]
 
@@ -53,7 +53,7 @@ def recall(notes: Sequence[str], primitives: Sequence[Primitive], relations: Seq
             raise ValueError("other primitives")
         rest = _Relations(relations)
         kept = [item["constraint"] for item in items if rest.take([_from_list(r) for r in item["relations"]])]
-        sketch = from_record(to_record(Sketch(tuple(primitives))) | {"constraints": kept})
+        sketch = Sketch.from_dict(Sketch(tuple(primitives)).to_dict() | {"constraints": kept})
         return Recalled(sketch.constraints, rest.left(), dict(head["extra"]))
     except (SketchError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError):
         return Recalled((), tuple(relations))

@@ -18,10 +18,11 @@ from decimal import Decimal
 from typing import Any
 
 from sketchdnn.errors import GeometryError, SketchError
-from sketchdnn.formats.records import constraint_from_text, constraint_to_text
+from sketchdnn.formats.json_files import dump_json, parse_json
 from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Kind, Part, Primitive, Ref
 from sketchdnn.geometry.constraints import LENGTHS
 from sketchdnn.geometry.places import place
+from sketchdnn.geometry.records import constraint_to_dict, parse_constraint
 
 # In the order of their codes; Onshape spells them in capitals.
 NAMES = (
@@ -140,7 +141,7 @@ def note_of(
     if (type_, in_reading_order(type_, refs, primitives)) == (constraint.type, constraint.refs):
         return {}
     name = constraint.name if constraint.type is ConstraintType.OTHER else None
-    return {NOTE: constraint_to_text(Constraint(constraint.type, constraint.refs, name=name))}
+    return {NOTE: dump_json(constraint_to_dict(Constraint(constraint.type, constraint.refs, name=name)))}
 
 
 def in_reading_order(type_: ConstraintType, refs: tuple[Ref, ...], primitives: Sequence[Primitive]) -> tuple[Ref, ...]:
@@ -184,7 +185,7 @@ def _recalled(text: object, name: str, refs: tuple[Ref, ...]) -> Constraint | No
     if not isinstance(text, str):
         return None
     try:
-        note = constraint_from_text(text)
+        note = parse_constraint(parse_json(text))
     except SketchError:
         return None
     is_same = _name_of(note) == name and Counter(_written(ref, refs) for ref in note.refs) == Counter(refs)

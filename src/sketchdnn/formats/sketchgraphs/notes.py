@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sketchdnn.errors import SketchError
-from sketchdnn.formats.records import dumps, loads
+from sketchdnn.formats.json_files import dump_json, parse_json
 from sketchdnn.geometry import Sketch
 
 from .constraints import SUBNODE, Scalar, plain
@@ -59,7 +59,7 @@ def lost_parameters(sketch: Sketch) -> int:
 
 def dump_notes(notes: Notes) -> bytes:
     """The notes of a sequence as text; none are no text."""
-    return dumps(notes).encode("ascii") if notes else b""
+    return dump_json(notes).encode("ascii") if notes else b""
 
 
 def load_notes(text: bytes) -> Notes:
@@ -67,7 +67,7 @@ def load_notes(text: bytes) -> Notes:
     if not text:
         return {}
     try:
-        items = loads(text.decode("ascii"))
+        items = parse_json(text.decode("ascii"))
     except UnicodeDecodeError as error:
         raise SketchError("notes that are not ASCII") from error
     if not isinstance(items, dict):

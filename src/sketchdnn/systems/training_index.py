@@ -30,7 +30,7 @@ _PARTS = {"keys": (np.uint64, 1), "mixtures": (np.int64, 2), "often": (np.int64,
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class TrainingIndex:
     """`keys` rise. A row of `mixtures` says how many lines, circles, arcs and points; `often`, of how many sketches."""
 
     keys: Keys
@@ -60,7 +60,9 @@ class Known:
         return at < len(self.keys) and bool(self.keys[at] == wanted)
 
 
-def known_of(train: Compact, min_primitives: int = 0, *, half_extent: float = 1.0, tight: bool = True) -> Known:
+def build_training_index(
+    train: Compact, min_primitives: int = 0, *, half_extent: float = 1.0, tight: bool = True
+) -> TrainingIndex:
     """What to remember of a training split.
 
     Args:
@@ -74,7 +76,7 @@ def known_of(train: Compact, min_primitives: int = 0, *, half_extent: float = 1.
     mixtures, often = np.unique(per_kind, axis=0, return_counts=True)
     blocks = (train[begin : begin + CHUNK] for begin in range(0, len(train), CHUNK))
     keys = [symmetric_keys(_scaled(block, half_extent) if tight else _normalized(block), GRID) for block in blocks]
-    return Known(np.unique(np.concatenate(keys)), mixtures, often.astype(np.int64))
+    return TrainingIndex(np.unique(np.concatenate(keys)), mixtures, often.astype(np.int64))
 
 
 def _scaled(block: Compact, half_extent: float) -> Compact:
@@ -95,17 +97,17 @@ def _normalized(block: Compact) -> Compact:
     return encode_table(to_table(placed))
 
 
-def write_known(known: Known, path: Path) -> None:
+def write_training_index(known: TrainingIndex, path: Path) -> None:
     """To a safetensors file, whole or not at all."""
     with atomic_write(path) as temporary:
         save_file({name: np.ascontiguousarray(getattr(known, name)) for name in _PARTS}, temporary)
 
 
-def read_known(path: Path) -> Known:
+def read_training_index(path: Path) -> TrainingIndex:
     """From a safetensors file; refuses what is none of ours."""
     try:
         check_header(path)
         parts = load_file(path)
-        return Known(**{name: parts[name] for name in _PARTS})
+        return TrainingIndex(**{name: parts[name] for name in _PARTS})
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise SketchError(f"what is known of the corpus cannot be read ({error})") from error

@@ -1,0 +1,341 @@
+"""Options of a sampling run, the registry of samplers, and the loop that the samplers share.
+
+A transition from step t to step s replaces each part of a row (coordinates, or the logits of a label) by a weighted sum
+of its state, its predictions and noise. Samplers differ in the weights, which are computed before the loop. Noise of
+draw 0 starts a trajectory and every transition takes the next draw; nothing else is random. Control flow depends on
+integers only, never on the value of a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import entry_points
+from itertools import pairwise
+from typing import NamedTuple, Protocol, TypeVar
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from sketchdnn.errors import SketchError
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.prediction import Prediction
+
+from . import gaussian, latent
+from .check import check_shape, check_step, check_steps
+from .conditioning import Conditioning
+from .latent import Latent
+from .noise import NoiseSource
+from .process import Denoiser, JointProcess, Noise, begin_trajectory
+from .schedule import Level
+
+SAMPLER_ENTRY_POINTS = "sketchdnn.samplers"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """State after one transition: for a progress bar, a preview or an animation."""
+
+    number: int  # from 1
+    total: int
+    t: int
+    s: int
+    batch: SketchBatch  # X_s; at s = 0 the sample itself
+    prediction: Prediction  # of X_0, made at t
+    active: Bool[Tensor, " batch"] | None = None  # sketches that still change; `prediction` is undefined for others
+
+
+OnStep = Callable[[Progress], None]
+
+
+class Start(NamedTuple):
+    """A start other than pure noise: clean sketches, diffused to step t by the noise of draw 0."""
+
+    t: int
+    batch: SketchBatch
+
+
+class Sampler(Protocol):
+    """A function from noise to sketches. Parameters of its own are keywords with defaults."""
+
+    def __call__(
+        self, denoise: Denoiser, process: JointProcess, noise: NoiseSource, options: SamplingOptions, /
+    ) -> SketchBatch: ...
+
+
+AnySampler = TypeVar("AnySampler", bound=Sampler)
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingOptions:
+    """Options of one sampling run.
+
+    Attributes:
+        sampler: A registered name, or a function; None is the default of the system.
+        steps: The number of steps, spaced quadratically (denser near 0), or the steps themselves, falling from T (or
+            `start.t`) to 0; None is all of them.
+        conditioning: Known parts of the sketches; they come out unchanged.
+        start: Sketches to begin from in place of pure noise, for variations of them.
+        on_step: Called after every denoising step.
+    """
+
+    sampler: str | Sampler | None = None
+    steps: int | Sequence[int] | None = None
+    conditioning: Conditioning | None = None
+    start: Start | None = None
+    on_step: OnStep | None = None
+
+    @property
+    def sampler_name(self) -> str:
+        """The name of the sampler, for records."""
+        return self.sampler if isinstance(self.sampler, str) else getattr(self.sampler, "__name__", "default")
+
+    def sampler_function(self) -> Sampler:
+        """The sampler itself, looked up if it is a name."""
+        if self.sampler is None:
+            raise ValueError("options.sampler must be a name or a function here; `System.resolve` chooses the default")
+        return find_sampler(self.sampler) if isinstance(self.sampler, str) else self.sampler
+
+    def first_step(self, num_steps: int) -> int:
+        """The step that sampling starts at."""
+        return num_steps if self.start is None else self.start.t
+
+    def timesteps(self, num_steps: int) -> Sequence[int]:
+        """The steps to visit, from the first to 0."""
+        first = self.first_step(num_steps)
+        check_step(first, num_steps, "start.t", lowest=1)
+        if isinstance(self.steps, int):
+            return step_sequence(first, self.steps, power=2)
+        steps = range(first, -1, -1) if self.steps is None else self.steps
+        check_steps(steps, num_steps)
+        if steps[0] != first or steps[-1] != 0:
+            raise ValueError(f"steps must go from {first} to 0, not from {steps[0]} to {steps[-1]}")
+        return steps
+
+    def transitions(self, num_steps: int) -> list[tuple[int, int]]:
+        """Pairs (t, s) to go through: down the steps, and up again before each stretch that RePaint repeats.
+
+        The last step is never repeated: nothing follows that could adapt to its result.
+        """
+        down = list(pairwise(self.timesteps(num_steps)))
+        if self.conditioning is None or self.conditioning.resamples == 1:
+            return down
+        resamples, jump = self.conditioning.resamples, self.conditioning.jump
+        pairs: list[tuple[int, int]] = []
+        last = len(down) - 1
+        for first in range(0, last, jump):
+            stretch = down[first : min(first + jump, last)]
+            up = (stretch[-1][1], stretch[0][0])
+            pairs += [*stretch, up] * (resamples - 1) + stretch
+        return [*pairs, down[last]]
+
+    def check_shapes(self, noise: SketchBatch) -> None:
+        """Refuse noise, a start and conditioning of different shapes."""
+        check_shape(noise, "noise")
+        if self.start is not None:
+            check_shape(self.start.batch, "start.batch", like=noise)
+        if self.conditioning is not None:
+            check_shape(self.conditioning.batch, "conditioning.batch", like=noise)
+
+
+SAMPLERS: dict[str, Sampler] = {}
+
+
+def register_sampler(name: str) -> Callable[[AnySampler], AnySampler]:
+    """Decorator that makes a sampler available by name: `@register_sampler("mine")`.
+
+    Packages may also declare one as an entry point of the group `sketchdnn.samplers`.
+
+    Raises:
+        ValueError: The name is taken by another sampler.
+    """
+
+    def register(sampler: AnySampler) -> AnySampler:
+        if SAMPLERS.setdefault(name, sampler) is not sampler:
+            raise ValueError(f"there is a sampler '{name}' already; register yours under another name")
+        return sampler
+
+    return register
+
+
+def find_sampler(name: str) -> Sampler:
+    """The sampler of that name; entry points are loaded when the name is not registered yet.
+
+    Raises:
+        SketchError: There is none.
+    """
+    if name not in SAMPLERS:
+        for point in entry_points(group=SAMPLER_ENTRY_POINTS):
+            if point.name not in SAMPLERS:
+                register_sampler(point.name)(point.load())
+    if name not in SAMPLERS:
+        raise SketchError(f"'{name}' is no sampler; use one of {', '.join(SAMPLERS)}")
+    return SAMPLERS[name]
+
+
+def step_sequence(num_steps: int, count: int, power: int = 1) -> tuple[int, ...]:
+    """`count` steps from T down to 0, spaced evenly; power 2 puts more of them near 0, where details form.
+
+    >>> step_sequence(2000, 4), step_sequence(2000, 4, power=2)
+    ((2000, 1500, 1000, 500, 0), (2000, 1125, 500, 125, 0))
+    """
+    if not 1 <= count <= num_steps:
+        raise ValueError(f"count must lie in 1..{num_steps}, not {count}")
+    whole = count**power
+    # Rounded in whole numbers; the second term keeps steps apart where they would round to the same.
+    return tuple(max((2 * num_steps * i**power + whole) // (2 * whole), i) for i in range(count, -1, -1))
+
+
+class Weights(NamedTuple):
+    """x_s = x_t·x_t + x0·x̂_0 + previous·(previous x̂_0) + std·noise; one number a transition each, float64."""
+
+    x_t: Float[Tensor, " steps"]
+    x0: Float[Tensor, " steps"]
+    previous: Float[Tensor, " steps"]
+    std: Float[Tensor, " steps"]
+
+
+# (level_s, level_t, level one transition earlier) → weights. A prediction was made at the earlier level if it is
+# noisier than t; there is none at the start of the loop and after going up again.
+WeightRule = Callable[[Level, Level, Level], Weights]
+# (level_s, level_t) → weight of the change of prediction between t and s.
+CorrectionRule = Callable[[Level, Level], Float[Tensor, " steps"]]
+# (prediction, extra noise on request) → what enters the weighted sum as x̂_0.
+CleanRule = Callable[[Prediction, Callable[[], Noise]], Latent]
+
+
+def sampling_loop(
+    denoise: Denoiser,
+    process: JointProcess,
+    noise: NoiseSource,
+    options: SamplingOptions,
+    weights: WeightRule,
+    *,
+    label_weights: WeightRule | None = None,
+    clean: CleanRule | None = None,
+    correction: CorrectionRule | None = None,
+    end_on_prediction: bool = False,
+) -> SketchBatch:
+    """Go from noise, or from `options.start`, to clean sketches.
+
+    Args:
+        weights: Of coordinates and, without `label_weights`, of labels.
+        clean: Makes x̂_0 of a prediction, by default `process.clean`. Its extra noise comes from draws that no
+            transition uses.
+        correction: Corrects the coordinates of a transition by the prediction made where it arrived, which the next
+            transition needs anyway.
+        end_on_prediction: Return the last prediction in place of the last state.
+    """
+    pure = noise(0)
+    options.check_shapes(pure)
+    transitions = options.transitions(process.num_steps)
+    conditioning = None if options.conditioning is None else options.conditioning.to(pure.params)
+    clean = clean or (lambda prediction, _: latent.of_clean(process.clean(prediction)))
+    table = _weight_table(process, transitions, weights, label_weights or weights, pure.params)
+    corrections = None if correction is None else _correction_table(process, transitions, correction, pure.params)
+    denoise = begin_trajectory(denoise)
+
+    state = _initial_state(
+        latent.of_noise(pure), process, options.first_step(process.num_steps), conditioning, options.start
+    )
+    x0_hat = previous = state  # stand in for predictions before the first, with weight zero
+    batch = _visible(state, conditioning)
+    with torch.no_grad():
+        for number, (t, s) in enumerate(transitions, start=1):
+            fresh = latent.of_noise(noise(number))
+            if s < t:
+                prediction = predict(denoise, batch, t, conditioning)
+                latest = clean(prediction, partial(noise, len(transitions) + number))
+                if conditioning is not None:
+                    latest = conditioning.fill_latent(latest, process.label_smoothing)
+                if corrections is not None and number > 1:
+                    change = _corrected_change(
+                        corrections[number - 2], table[-1][number - 2, 2], latest, x0_hat, previous
+                    )
+                    state = state._replace(params=state.params + change)
+                previous, x0_hat = x0_hat, latest
+            state = Latent(*map(_weighted_sum, (part[number - 1] for part in table), state, x0_hat, previous, fresh))
+            batch = _visible(state, conditioning)
+            if s == 0:
+                batch = state.batch()
+                if end_on_prediction:
+                    batch = SketchBatch(prediction.construction, prediction.kind, x0_hat.params)
+                batch = batch if conditioning is None else conditioning.fill_rows(batch)
+            if s < t and options.on_step is not None:
+                options.on_step(Progress(number, len(transitions), t, s, batch, prediction))
+    return batch
+
+
+def predict(denoise: Denoiser, batch: SketchBatch, t: int, conditioning: Conditioning | None) -> Prediction:
+    """The network's prediction, in the precision of the state, with known values in place."""
+    output = denoise(batch, torch.full((len(batch),), t, device=batch.params.device))
+    parts = SketchBatch(output.construction_logits, output.kind_logits, output.params)
+    check_shape(parts, "the output of denoise", like=batch)
+    parts = parts.to(batch.params)
+    prediction = Prediction(parts.construction, parts.kind, parts.params)
+    return prediction if conditioning is None else conditioning.fill_prediction(prediction)
+
+
+def _weight_table(
+    process: JointProcess,
+    transitions: Sequence[tuple[int, int]],
+    weights: WeightRule,
+    label_weights: WeightRule,
+    like: Tensor,
+) -> list[Float[Tensor, "transitions 4"]]:
+    """The weights of every transition for each part of a row, cast last."""
+    t, s = torch.tensor(transitions).unbind(dim=1)
+    down = s < t
+    earlier = t.roll(1)
+    low, high = torch.minimum(s, t), torch.maximum(s, t)
+    table = []
+    parts = ((process.construction, label_weights), (process.kind, label_weights), (process.params, weights))
+    for schedule, rule in parts:
+        schedule = schedule.to("cpu")
+        backward = torch.stack(rule(schedule.at(low), schedule.at(high), schedule.at(earlier)), dim=-1)
+        alpha_ts, var_ts = gaussian.transition(schedule.at(low), schedule.at(high))
+        zero = torch.zeros_like(var_ts)
+        forward = torch.stack(Weights(gaussian.root(alpha_ts), zero, zero, gaussian.root(var_ts)), dim=-1)
+        table.append(torch.where(down[:, None], backward, forward).to(like))
+    return table
+
+
+def _correction_table(
+    process: JointProcess, transitions: Sequence[tuple[int, int]], correction: CorrectionRule, like: Tensor
+) -> Float[Tensor, " transitions"]:
+    """The correction weight of every transition, cast last; zero for those that go up."""
+    t, s = torch.tensor(transitions).unbind(dim=1)
+    schedule = process.params.to("cpu")
+    weight = correction(schedule.at(torch.minimum(s, t)), schedule.at(torch.maximum(s, t)))
+    return torch.where(s < t, weight, 0.0).to(like)
+
+
+def _corrected_change(
+    weight: Tensor, previous_weight: Tensor, latest: Latent, x0_hat: Latent, previous: Latent
+) -> Tensor:
+    """The change of prediction in place of the change that was extrapolated from the two before."""
+    return weight * (latest.params - x0_hat.params) + previous_weight * (x0_hat.params - previous.params)
+
+
+def _weighted_sum(weights: Float[Tensor, " 4"], x_t: Tensor, x0: Tensor, previous: Tensor, noise: Tensor) -> Tensor:
+    w = Weights(*weights.unbind())
+    return w.x_t * x_t + w.x0 * x0 + w.previous * previous + w.std * noise
+
+
+def _initial_state(
+    noise: Latent, process: JointProcess, t: int, conditioning: Conditioning | None, start: Start | None
+) -> Latent:
+    """Noise, or the start diffused by it; known parts begin where the forward process takes them."""
+    levels = latent.levels(process, t)
+
+    def diffused(batch: SketchBatch) -> Latent:
+        return Latent(*map(gaussian.diffuse, latent.of_sketch(batch, process.label_smoothing), noise, levels))
+
+    state = noise if start is None else diffused(start.batch.to(noise.params))
+    return state if conditioning is None else latent.where(conditioning.masks, diffused(conditioning.batch), state)
+
+
+def _visible(state: Latent, conditioning: Conditioning | None) -> SketchBatch:
+    return state.batch() if conditioning is None else conditioning.visible(state.batch())

@@ -1,0 +1,199 @@
+"""Primitives and constraints as JSON-compatible data, and the checks that untrusted data passes on the way back.
+
+A primitive is a dictionary of named fields, or a compact row such as `["L", 0, x1, y1, x2, y2]`. Unknown keys are
+preserved: those of a record in `Sketch.extra`, those of primitive 3 in `Sketch.extra["primitives"]["3"]`, those of a
+constraint in `Constraint.extra`. Whatever the data holds, parsing returns a value or raises `SketchError`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from sketchdnn.errors import SketchError
+
+from .arcs import arc_from_angles
+from .constraints import Constraint, ConstraintType, Part, Ref
+from .primitives import TAU, Arc, Circle, Line, Point, Primitive, Vec
+
+Record = dict[str, Any]
+
+SKETCH_KEYS = ("primitives", "constraints", "units")
+_CONSTRAINT_KEYS = ("type", "refs", "value", "name")
+_FIELDS = {
+    "line": ("start", "end"),
+    "circle": ("center", "radius"),
+    "arc": ("center", "radius", "start_angle", "end_angle"),
+    "point": ("at",),
+}
+_ROW_LENGTHS = {"L": 6, "C": 5, "A": 7, "P": 4}
+_PARTS = {part.value: part for part in Part}
+_TYPES = {type_.value: type_ for type_ in ConstraintType}
+
+
+def primitive_to_dict(primitive: Primitive) -> Record:
+    """`{"type": "line", "construction": false, "start": [0, 0], "end": [1, 0]}`, and likewise for the other kinds."""
+    kind = primitive.kind.label
+    record: Record = {"type": kind, "construction": primitive.construction}
+    for name in _FIELDS[kind]:
+        value = getattr(primitive, name)
+        record[name] = list(value) if isinstance(value, tuple) else value
+    if isinstance(primitive, Arc):
+        record["end_angle"] = _end_angle(primitive)
+    return record
+
+
+def primitive_to_row(primitive: Primitive) -> list[Any]:
+    """`["L", construction, x1, y1, x2, y2]`, and likewise for the other kinds."""
+    kind, construction, *fields = primitive_to_dict(primitive).values()
+    return [kind[0].upper(), int(construction), *(x for f in fields for x in (f if isinstance(f, list) else (f,)))]
+
+
+def parse_sketch(record: object) -> tuple[tuple[Primitive, ...], tuple[Constraint, ...], str | None, Record]:
+    """The fields of the sketch that a record describes.
+
+    Raises:
+        SketchError: If the record describes none.
+    """
+    if not isinstance(record, dict) or not isinstance(record.get("primitives"), list):
+        raise SketchError("a record without a list 'primitives'")
+    primitives: list[Primitive] = []
+    unknown_keys: Record = {}
+    for index, item in enumerate(record["primitives"]):
+        try:
+            primitive, unknown = (parse_row(item), None) if isinstance(item, list) else _parse_primitive(item)
+        except SketchError as error:
+            raise SketchError(f"primitive {index}: {error}") from error
+        primitives.append(primitive)
+        if unknown:
+            unknown_keys[str(index)] = unknown
+    constraints, units = record.get("constraints", []), record.get("units")
+    if not isinstance(constraints, list) or not (units is None or isinstance(units, str)):
+        raise SketchError("'constraints' must be a list and 'units' a word")
+    extra = {key: value for key, value in record.items() if key not in SKETCH_KEYS}
+    if unknown_keys:
+        extra["primitives"] = unknown_keys
+    _check_finite(extra)
+    return tuple(primitives), tuple(map(parse_constraint, constraints)), units, extra
+
+
+def parse_row(row: list[Any]) -> Primitive:
+    """The primitive of a compact row."""
+    letter = row[0] if row else None
+    if not isinstance(letter, str) or _ROW_LENGTHS.get(letter) != len(row) or row[1] not in (0, 1):
+        raise SketchError("a row of an unknown form; it is L, C, A or P with its numbers")
+    construction = bool(row[1])
+    x, y, *rest = [value if type(value) is float else _number(value, "coordinate") for value in row[2:]]
+    match letter:
+        case "L":
+            return Line((x, y), (rest[0], rest[1]), construction)
+        case "C":
+            return Circle((x, y), rest[0], construction)
+        case "A":
+            return arc_from_angles((x, y), *rest, construction=construction)
+    return Point((x, y), construction)
+
+
+def constraint_to_dict(constraint: Constraint) -> Record:
+    """`{"type": "coincident", "refs": [[0, "start"], ["origin"]]}`, with `value`, `name` and extra keys where set."""
+    refs = [[ref.part.value] if ref.primitive is None else [ref.primitive, ref.part.value] for ref in constraint.refs]
+    record: Record = {"type": constraint.type.value, "refs": refs}
+    if constraint.value is not None:
+        record["value"] = constraint.value
+    if constraint.name is not None:
+        record["name"] = constraint.name
+    return add_extra(record, constraint.extra, _CONSTRAINT_KEYS)
+
+
+def parse_constraint(item: object) -> Constraint:
+    """The constraint that a dictionary describes; `SketchError` if it describes none."""
+    if not isinstance(item, dict) or not isinstance(item.get("refs"), list):
+        raise SketchError("a constraint without a list 'refs'")
+    type_, value, name = item.get("type"), item.get("value"), item.get("name")
+    if not isinstance(type_, str) or type_ not in _TYPES:
+        raise SketchError("a constraint of an unknown type; use 'other' with a 'name'")
+    if not (name is None or isinstance(name, str)):
+        raise SketchError("a constraint's 'name' must be a word")
+    extra = {key: entry for key, entry in item.items() if key not in _CONSTRAINT_KEYS}
+    _check_finite(extra)
+    refs = tuple(map(_parse_ref, item["refs"]))
+    return Constraint(_TYPES[type_], refs, None if value is None else _number(value, "value"), name, extra)
+
+
+def add_extra(record: Record, extra: object, own_keys: tuple[str, ...]) -> Record:
+    """The record with the extra keys of the file that it came from; `own_keys` are never overwritten."""
+    return {**record, **{k: v for k, v in extra.items() if k not in own_keys}} if isinstance(extra, Mapping) else record
+
+
+def _parse_primitive(item: object) -> tuple[Primitive, Record]:
+    """The primitive, and its unknown keys."""
+    if not isinstance(item, dict):
+        raise SketchError("a primitive that is neither an object nor a row")
+    kind = item.get("type")
+    construction = item.get("construction", False)
+    if not isinstance(construction, bool):
+        raise SketchError("'construction' must be true or false")
+    primitive: Primitive
+    match kind:
+        case "line":
+            primitive = Line(_coordinates(item, "start"), _coordinates(item, "end"), construction)
+        case "circle":
+            primitive = Circle(_coordinates(item, "center"), _number(item.get("radius"), "radius"), construction)
+        case "arc":
+            radius, start, end = (_number(item.get(key), key) for key in ("radius", "start_angle", "end_angle"))
+            primitive = arc_from_angles(_coordinates(item, "center"), radius, start, end, construction=construction)
+        case "point":
+            primitive = Point(_coordinates(item, "at"), construction)
+        case _:
+            raise SketchError("a primitive of an unknown type; it is line, circle, arc or point")
+    own_keys = ("type", "construction", *_FIELDS[kind])
+    return primitive, {key: value for key, value in item.items() if key not in own_keys}
+
+
+def _parse_ref(item: object) -> Ref:
+    match item:
+        case [str(part)] if part in _PARTS:
+            return Ref(None, _PARTS[part])
+        case [int(index), str(part)] if part in _PARTS and not isinstance(index, bool):
+            return Ref(index, _PARTS[part])
+    raise SketchError('a reference of an unknown form; use [0, "start"] or ["external"]')
+
+
+def _coordinates(item: Record, key: str) -> Vec:
+    match item.get(key):
+        case [x, y]:
+            return (_number(x, key), _number(y, key))
+    raise SketchError(f"'{key}' must be two numbers")
+
+
+def _number(value: object, key: str) -> float:
+    if type(value) is float:
+        return value
+    if type(value) is not int:  # a bool is an int in Python, but not a number here
+        raise SketchError(f"'{key}' must be made of numbers")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf  # which every primitive refuses
+
+
+def _check_finite(extra: Record) -> None:
+    """Refuse infinite numbers. Traversed rather than serialized, which would take several times the memory."""
+    stack: list[Any] = [extra]
+    while stack:
+        match stack.pop():
+            case dict() as items:
+                stack.extend(items.values())
+            case list() as items:
+                stack.extend(items)
+            case float() as value if not math.isfinite(value):
+                raise SketchError("a number that is infinite")
+
+
+def _end_angle(arc: Arc) -> float:
+    """The end angle, less than a full turn after the start: a rounded full turn would be read back as no turn."""
+    end = arc.end_angle
+    while end - arc.start_angle >= TAU:
+        end = math.nextafter(end, -math.inf)
+    return end
