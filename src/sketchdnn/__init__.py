@@ -13,19 +13,34 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sketchdnn.errors import FormatError, SketchError
-    from sketchdnn.formats import read, write
+    from sketchdnn.formats import dumps, loads, read, write
     from sketchdnn.generation import SketchDNN
     from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
+    from sketchdnn.render import svg
 
 __version__ = "0.2.0"
-__all__ = ["Arc", "Circle", "FormatError", "Line", "Point", "Sketch", "SketchDNN", "SketchError", "read", "write"]
+__all__ = [
+    "Arc",
+    "Circle",
+    "FormatError",
+    "Line",
+    "Point",
+    "Sketch",
+    "SketchDNN",
+    "SketchError",
+    "dumps",
+    "loads",
+    "read",
+    "svg",
+    "write",
+]
 
 _MODULE_OF = dict.fromkeys(("Arc", "Circle", "Line", "Point", "Sketch"), "geometry") | {
+    **dict.fromkeys(("dumps", "loads", "read", "write"), "formats"),
     "FormatError": "errors",
     "SketchError": "errors",
     "SketchDNN": "generation",
-    "read": "formats",
-    "write": "formats",
+    "svg": "render",
 }
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.commands.app import app
 from benchmarks.raw_samples import drawn_sketches
 from benchmarks.repair import Ends, RepairBench, count_ends, measure_repair
-from sketchdnn.cli.app import app
 from sketchdnn.constraints import Repaired, repair
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import write
@@ -63,7 +63,7 @@ def test_what_is_gone_is_no_miss() -> None:
 def test_a_whole_run(tmp_path: Path) -> None:
     write([GAPS, GAPS.moved(2.0)], tmp_path / "raw.jsonl")
     page = tmp_path / "repair.md"
-    arguments = ["bench", "repair", "--count", "2", "--many", "3", "--samples", str(tmp_path / "raw.jsonl")]
+    arguments = ["repair", "--count", "2", "--many", "3", "--samples", str(tmp_path / "raw.jsonl")]
     result = CliRunner().invoke(app, [*arguments, "--out", str(page)])
     assert result.exit_code == 0, result.output
     words = page.read_text()

@@ -10,8 +10,7 @@ from hypothesis import given
 from support.drawn_sets import rows, sets, square
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.evaluation.curves import lengths
-from sketchdnn.evaluation.curves import check_sketches, points_along
+from sketchdnn.evaluation.curves import check_sketches, lengths, points_along
 from sketchdnn.geometry import Arc, Circle, Line, Point
 from sketchdnn.representation import Compact, decode_compact
 

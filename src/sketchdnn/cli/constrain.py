@@ -15,7 +15,7 @@ import typer
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import ReadItem, convert
 from sketchdnn.geometry import MM_PER_UNIT, Sketch, bounds
-from sketchdnn.geometry.quantities import length
+from sketchdnn.geometry.quantities import parse_length
 
 from .constrained import Findings
 from .convert import report
@@ -114,7 +114,14 @@ def constrain(
                 yield done.sketch
 
         result = convert(
-            source, out, format=format, units=units, reading=reading, on_item=count, on_file=begin, change=change
+            source,
+            out,
+            format=format,
+            units=units,
+            read_options=reading,
+            on_item=count,
+            on_file=begin,
+            transform=change,
         )
     report(result, console)
     findings.show(console)
@@ -216,5 +223,5 @@ def _tolerance(words: str | None) -> Tolerance:
         return Tolerance(share=share)
     if not words.strip()[-1:].isalpha():
         raise SketchError(f"{example}, not '{words}'")
-    number, unit = length(words, "--tolerance")
+    number, unit = parse_length(words, "--tolerance")
     return Tolerance(mm=number * MM_PER_UNIT[unit])

@@ -88,8 +88,8 @@ class Findings:
             rows.append(("repaired", ", ".join(f"{count:,} × {kind}" for kind, count in self.actions.most_common())))
         if self.lost:
             rows.append(("left out", f"{self.lost:,} constraints that files had, as they contradict others or moved"))
-        rows += [("skipped", line) for line in self.skipped.lines(most=_MOST_LINES)]
-        rows += [("warning", line) for line in self.warnings.lines(most=_MOST_LINES)]
+        rows += [("skipped", line) for line in self.skipped.lines(max_lines=_MOST_LINES)]
+        rows += [("warning", line) for line in self.warnings.lines(max_lines=_MOST_LINES)]
         return rows
 
 

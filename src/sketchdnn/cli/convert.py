@@ -9,16 +9,15 @@ import typer
 from rich.console import Console
 
 from sketchdnn.errors import display_path
-from sketchdnn.formats import Conversion, ReadItem, convert
-from sketchdnn.geometry import MM_PER_UNIT, Sketch
-from sketchdnn.geometry.quantities import length
+from sketchdnn.formats import Conversion, convert
+from sketchdnn.geometry import Sketch
 
 from .progress import progress
-from .reading import FLATTEN, AssumeUnits, Flatten, read_options, report_reading
+from .reading import FLATTEN, AssumeUnits, Flatten, millimeters, read_options, report_reading
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
+    """Add the command to the command line."""
     app.command("convert")(_convert)
 
 
@@ -26,7 +25,7 @@ def _convert(
     source: Annotated[
         Path, typer.Argument(metavar="IN", help="A file, folder or tar archive of sketches.", readable=False)
     ],
-    target: Annotated[str, typer.Argument(metavar="OUT", help="A file, its format told by its suffix; or a folder.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="A file, whose suffix names the format; or a folder.")],
     format: Annotated[  # noqa: A002
         str | None,
         typer.Option(
@@ -35,13 +34,19 @@ def _convert(
     ] = None,
     units: Annotated[str | None, typer.Option(help="Measure the result in mm, cm, m, in, …")] = None,
     height: Annotated[
-        str | None, typer.Option(help="How high a solid or script extrudes, such as 5mm or 0.25in; else 10mm.")
+        str | None, typer.Option(help="Extrusion height of a solid or script, such as 5mm or 0.25in; default 10mm.")
     ] = None,
     polylines: Annotated[
-        bool, typer.Option("--polylines", help="In a DXF, one polyline a loop or chain, not an entity a curve.")
+        bool,
+        typer.Option(
+            "--polylines", help="In a DXF, write a polyline for each loop or chain, not an entity for each curve."
+        ),
     ] = False,
     dimensions: Annotated[
-        bool, typer.Option("--dimensions", help="In a FreeCAD document, add dimensions until nothing is free to move.")
+        bool,
+        typer.Option(
+            "--dimensions", help="In a FreeCAD document, add dimensions until the sketch is fully constrained."
+        ),
     ] = False,
     flatten: Flatten = FLATTEN,
     assume_units: AssumeUnits = None,
@@ -66,30 +71,24 @@ def _convert(
 
         sketchdnn convert logo.svg logo.FCStd --flatten 0.05mm --assume-units in
     """
-    reading = read_options(flatten, assume_units)
-    options = _options(height, polylines=polylines, dimensions=dimensions)
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    options: dict[str, Any] = {"polylines": polylines or None, "dimensions": dimensions or None}
+    options["height"] = None if height is None else millimeters(height, "--height")
     with progress(console, "sketches read") as bar:
-
-        def advance(found: ReadItem) -> None:
-            if isinstance(found, Sketch):
-                bar.advance()
-
-        result = convert(source, target, format=format, units=units, reading=reading, on_item=advance, **options)
+        result = convert(
+            source,
+            target,
+            format=format,
+            units=units,
+            read_options=read_options(flatten, assume_units),
+            on_item=lambda item: bar.advance() if isinstance(item, Sketch) else None,
+            **{name: value for name, value in options.items() if value is not None},
+        )
     report(result, console)
 
 
-def _options(height: str | None, **flags: bool) -> dict[str, Any]:
-    """What was asked of the format, as its writer takes it."""
-    options: dict[str, Any] = {name: flag for name, flag in flags.items() if flag}
-    if height is not None:
-        number, units = length(height, "--height")
-        options["height"] = number * MM_PER_UNIT[units]
-    return options
-
-
 def report(result: Conversion, console: Console) -> None:
-    """What was written, and below it what was read otherwise, kept out or changed, the commonest first."""
+    """Print the number of sketches written, then the counts of what was skipped or changed."""
     noun = "sketch" if result.written == 1 else "sketches"
     console.print(f"{display_path(result.target)}: {result.written:,} {noun}")
     report_reading(console, result.skipped, result.notes)

@@ -95,14 +95,14 @@ def evaluate(
     from sketchdnn.evaluation.evaluate import EvaluationRequest, Evaluator
     from sketchdnn.evaluation.protocol import make_settings
     from sketchdnn.evaluation.report import headline
-    from sketchdnn.generation.repairs import cores
+    from sketchdnn.generation.repair import available_cores
 
     repaired = not fast if repaired is None else repaired
     options = {"count": count, "likelihood": likelihood, "corruption": corruption, "repaired": repaired, "split": split}
     settings = make_settings(fast=fast, **options)
     command = display_path(shlex.join(["sketchdnn", *sys.argv[1:]]))
     request = EvaluationRequest(
-        data, settings, seed, steps, sampler, inception, device, cache, save_samples, command, workers=cores()
+        data, settings, seed, steps, sampler, inception, device, cache, save_samples, command, workers=available_cores()
     )
     if out.resolve() == data.resolve():
         raise SketchError(

@@ -1,4 +1,4 @@
-"""Options of the commands that read drawings, and what they print of what was read."""
+"""Options of the commands that read drawings, and their report on skipped and changed items."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from rich.console import Console
 from sketchdnn.formats import DEFAULT_READ_OPTIONS, ReadOptions
 from sketchdnn.formats.format import ReasonCounts
 from sketchdnn.geometry import MM_PER_UNIT
-from sketchdnn.geometry.quantities import length
+from sketchdnn.geometry.quantities import parse_length
 
 FLATTEN = f"{DEFAULT_READ_OPTIONS.flatten:g}mm"
 
 Flatten = Annotated[
     str,
     typer.Option(
-        help="How far the lines and arcs that stand for splines, Béziers and ellipses may leave them; "
-        "'off' leaves such curves out.",
+        help="Tolerance of the lines and arcs that replace splines, Béziers and ellipses; 'off' skips such curves.",
         rich_help_panel="Reading drawings",
     ),
 ]
@@ -34,18 +33,20 @@ AssumeUnits = Annotated[
 
 
 def read_options(flatten: str, assume_units: str | None) -> ReadOptions:
-    """What was typed, as the readers take it."""
-    if flatten.strip().lower() == "off":
-        return ReadOptions(None, assume_units)
-    number, units = length(flatten, "--flatten")
-    return ReadOptions(number * MM_PER_UNIT[units], assume_units)
+    """The options of readers, from `--flatten` and `--assume-units`."""
+    is_off = flatten.strip().lower() == "off"
+    return ReadOptions(None if is_off else millimeters(flatten, "--flatten"), assume_units)
 
 
-def report_reading(console: Console, skipped: Counter[str], notes: Counter[str], word: str = "skipped") -> None:
-    """One line for each note and for each reason that kept something out, the commonest first."""
-    for line in (*_reasons(notes).lines(), *_reasons(skipped).lines(word)):
-        console.print(line)
+def millimeters(text: str, option: str) -> float:
+    """A length such as `5mm` or `0.25in` in millimeters."""
+    number, units = parse_length(text, option)
+    return number * MM_PER_UNIT[units]
 
 
-def _reasons(counts: Counter[str]) -> ReasonCounts:
-    return counts if isinstance(counts, ReasonCounts) else ReasonCounts(counts)
+def report_reading(console: Console, skipped: Counter[str], notes: Counter[str], verb: str = "skipped") -> None:
+    """Print a line for each note and for each reason to skip something, the commonest first."""
+    for counts, prefix in ((notes, ""), (skipped, verb)):
+        reasons = counts if isinstance(counts, ReasonCounts) else ReasonCounts(counts)
+        for line in reasons.lines(prefix):
+            console.print(line)

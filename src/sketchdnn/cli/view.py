@@ -20,7 +20,7 @@ from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write, remove_abandoned
 from sketchdnn.render.notes import Notes
 
-from .noted import constrained, remarks
+from .annotations import annotate, summary_lines
 from .reading import FLATTEN, AssumeUnits, Flatten, read_options, report_reading
 
 SUFFIXES = (".png", ".svg", ".html")
@@ -90,10 +90,10 @@ def view(
     notes = None
     if constraints:
         with console.status("Solving …"):
-            told = [constrained(sketch) for _, sketch in chosen]
-        chosen = [(name, one.sketch) for (name, _), one in zip(chosen, told, strict=True)]
-        notes = [one.notes for one in told]
-        for line in remarks(told):
+            annotated = [annotate(sketch) for _, sketch in chosen]
+        chosen = [(name, item.sketch) for (name, _), item in zip(chosen, annotated, strict=True)]
+        notes = [item.notes for item in annotated]
+        for line in summary_lines(annotated):
             console.print(line)
     picture = _picture(chosen, out.suffix.lower(), which, columns, size, notes)
     with atomic_write(out) as temporary:

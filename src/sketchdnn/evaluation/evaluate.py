@@ -21,8 +21,8 @@ from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion.sampling import SamplingOptions, find_sampler
 from sketchdnn.errors import MissingFileError, display_path
 from sketchdnn.formats import write
-from sketchdnn.generation.files import make_folder
-from sketchdnn.generation.generate import SIZE, STEPS, check_request
+from sketchdnn.generation.files import create_folder
+from sketchdnn.generation.generate import STEPS, check_seed_and_count
 from sketchdnn.geometry import Sketch
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.systems import System, from_pretrained
@@ -125,7 +125,7 @@ class Evaluator:
     ) -> None:
         if request.sampler is not None:
             find_sampler(current_sampler(request.sampler))
-        check_request(request.settings.count, request.seed, SIZE)
+        check_seed_and_count(request.seed, request.settings.count)
         self.request = request
         self.device = find_device(request.device)
         self.dataset = Dataset.open(request.data)
@@ -183,7 +183,7 @@ class Evaluator:
         if is_model:
             with timer("loading the model"):
                 system, sampler = self._load_model(name, sampler or request.sampler)
-                make_folder(out)
+                create_folder(out)
                 system = system.to_device(self.device)
             extractor = self._load_extractor(timer)  # refuses a wrong file before sketches are drawn
             self._refuse_incomparable(expected, name, request.settings.count, system, extractor)
@@ -191,7 +191,7 @@ class Evaluator:
         else:
             with timer("reading sketches"):
                 samples = self._read_samples(Path(name))
-                make_folder(out)
+                create_folder(out)
             extractor = self._load_extractor(timer)
             self._refuse_incomparable(expected, samples.name, len(samples), None, extractor)
         evaluation, references = evaluate(
@@ -379,7 +379,7 @@ def _repaired_scores(
 
 def _repair_summary(repaired: RepairedSamples) -> dict[str, Any]:
     """The kinds of repair and their number, and how far anything moved."""
-    repairs = [repair.repairs for repair in repaired.repairs]
+    repairs = [repair.report for repair in repaired.repairs]
     moves = np.array([repair.displacement for repair in repairs])
     kinds = Counter(kind for repair in repairs for kind in repair.kinds)
     warnings = Counter(repair.warning for repair in repairs if repair.warning)

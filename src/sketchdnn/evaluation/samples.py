@@ -17,10 +17,10 @@ import numpy as np
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import FormatError, GeometryError, display_path
 from sketchdnn.formats import Note, Skipped, scan
-from sketchdnn.generation import draw
-from sketchdnn.generation.repairs import Mended, mend_all
+from sketchdnn.generation import GenerateRequest, stream
+from sketchdnn.generation.repair import RepairResult, repair_sketches
 from sketchdnn.geometry import Sketch, normalize
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact, encode_table
 from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.layout import MAX_PRIMITIVES
@@ -81,7 +81,7 @@ class RepairedSamples:
     """Samples after repair, normalized, and the repair of each. A sample of which nothing is left stays unrepaired."""
 
     compact: Compact
-    repairs: tuple[Mended, ...]
+    repairs: tuple[RepairResult, ...]
     lost: int = 0
 
 
@@ -90,8 +90,8 @@ def generate_samples(
 ) -> Samples:
     """The sketches that `sketchdnn generate` draws with this seed, before repair, on the device of the system."""
     sampler = system.resolve(SamplingOptions(sampler, steps)).sampler_name
-    options: dict[str, Any] = {"seed": seed, "steps": steps, "sampler": sampler, "repair": False}
-    drawings = list(draw(system, count, on_progress=lambda done: on_progress(done / count), **options))
+    request = GenerateRequest(count=count, seed=seed, steps=steps, sampler=sampler, repair=False)
+    drawings = list(stream(system, request, lambda done: on_progress(done / count)))
     normalized = normalize_sketches([drawing.sketch for drawing in drawings])
     for drawing in drawings:
         normalized.rejected.update(drawing.rejected)
@@ -139,7 +139,7 @@ def repair_samples(
 ) -> RepairedSamples:
     """Repair the first `count` samples, with up to `workers` processes."""
     raw = samples.sketches[:count]
-    repairs = mend_all([Sketch(sketch.primitives) for sketch in raw], workers=workers, on_progress=on_progress)
+    repairs = repair_sketches([Sketch(sketch.primitives) for sketch in raw], workers=workers, on_progress=on_progress)
     usable = [_can_be_scored(repair.sketch) for repair in repairs]
     sketches = [r.sketch if good else sketch for sketch, r, good in zip(raw, repairs, usable, strict=True)]
     return RepairedSamples(normalize_sketches(sketches).compact, tuple(repairs), usable.count(False))
@@ -179,7 +179,7 @@ def normalize_sketches(sketches: Sequence[Sketch]) -> NormalizedSketches:
 
 def _encode(sketches: Sequence[Sketch]) -> Compact:
     largest = max((len(sketch) for sketch in sketches), default=0)
-    return encode_table(to_table(sketches), max_primitives=max(MAX_PRIMITIVES, largest))
+    return encode_table(sketches_to_table(sketches), max_primitives=max(MAX_PRIMITIVES, largest))
 
 
 def _collapsed_rows(compact: Compact) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -23,7 +23,7 @@ from torch import Tensor
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Kind
 from sketchdnn.geometry.bounds import table_bounds
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact, layout
 from sketchdnn.representation.compact import collapsed
 
@@ -222,7 +222,7 @@ def _normalize(
 ) -> Compact:
     """Center the sketches and scale them to a larger side of 2; those without extent are taken from `fallback`."""
     raw = Compact(kind, construction, params.astype(np.float32))
-    box = table_bounds(to_table([decoded.sketch for decoded in decode_compact(raw)]))
+    box = table_bounds(sketches_to_table([decoded.sketch for decoded in decode_compact(raw)]))
     size = (box[:, 2:] - box[:, :2]).max(axis=1)
     has_extent = size > 0
     center = np.where(has_extent[:, None], (box[:, :2] + box[:, 2:]) / 2, 0.0)[:, None]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from sketchdnn.geometry import Kind, Profile, Sketch, overlaps, profile
 from sketchdnn.geometry.bounds import table_bounds
-from sketchdnn.geometry.near import TOLERANCE
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.proximity import TOLERANCE
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact
 
 from .curves import TINY, axis_aligned, check_sketches, end_gaps, has_primitive, mirror_symmetric, tiny_primitives
@@ -119,7 +119,7 @@ def measure_validity(compact: Compact, on_progress: OnProgress = lambda share: N
     """Measure every sketch of a set. About 30 s for 10,000 sketches on one core, nearly all of it the profiles."""
     check_sketches(compact)
     sketches = [decoded.sketch for decoded in decode_compact(compact)]
-    box = table_bounds(to_table(sketches))
+    box = table_bounds(sketches_to_table(sketches))
     flat = (box[:, 2:] - box[:, :2]).min(axis=1) < TINY
     lines = compact.kind == Kind.LINE
     return Validity(

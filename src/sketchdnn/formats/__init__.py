@@ -2,7 +2,7 @@
 
 from .conversion import Conversion, convert
 from .format import DEFAULT_READ_OPTIONS, Format, Losses, Note, ReadItem, ReadOptions, ReadResult, Skipped, collect
-from .registry import FORMATS, detect_format, find_writer, read, scan, write
+from .registry import FORMATS, detect_format, dumps, find_writer, loads, read, scan, write
 
 __all__ = [
     "DEFAULT_READ_OPTIONS",
@@ -18,7 +18,9 @@ __all__ = [
     "collect",
     "convert",
     "detect_format",
+    "dumps",
     "find_writer",
+    "loads",
     "read",
     "scan",
     "write",

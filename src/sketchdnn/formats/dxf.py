@@ -104,7 +104,9 @@ def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) ->
     return losses
 
 
-FORMAT = Format("dxf", (".dxf",), False, _recognizes, read, write, options=("polylines",), is_drawing=True)
+FORMAT = Format(
+    "dxf", (".dxf",), False, _recognizes, read, write, options=("polylines",), is_drawing=True, is_text=True
+)
 
 
 def _import_ezdxf() -> None:

@@ -186,14 +186,8 @@ def _is_corpus(path: Path, head: bytes) -> bool:
     return not isinstance(first, Skipped) and _FIRST_ROW.search(first) is not None
 
 
-JSON = Format("json", (".json",), holds_many=False, recognizes=_is_json, read=read_json, write=write_json)
-JSONL = Format("jsonl", LINE_SUFFIXES, holds_many=True, recognizes=_is_lines, read=read_lines, write=write_lines)
+JSON = Format("json", (".json",), False, _is_json, read_json, write_json, is_text=True)
+JSONL = Format("jsonl", LINE_SUFFIXES, True, _is_lines, read_lines, write_lines, is_text=True)
 # A plain `.jsonl` is written as JSONL; on reading the content decides. One reader handles both, record by record.
-CORPUS = Format(
-    "corpus",
-    tuple(f".corpus{suffix}" for suffix in LINE_SUFFIXES),
-    holds_many=True,
-    recognizes=_is_corpus,
-    read=read_lines,
-    write=write_corpus,
-)
+_CORPUS_SUFFIXES = tuple(f".corpus{suffix}" for suffix in LINE_SUFFIXES)
+CORPUS = Format("corpus", _CORPUS_SUFFIXES, True, _is_corpus, read_lines, write_corpus, is_text=True)

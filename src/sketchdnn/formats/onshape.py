@@ -233,4 +233,6 @@ def _recognizes(path: Path, head: bytes) -> bool:
     return path.suffix.lower() == ".json" and b'"primitives"' not in head and any(word in head for word in words)
 
 
-FORMAT = Format("onshape", (".onshape.json",), holds_many=True, recognizes=_recognizes, read=read, write=write)
+FORMAT = Format(
+    "onshape", (".onshape.json",), holds_many=True, recognizes=_recognizes, read=read, write=write, is_text=True
+)

@@ -1,6 +1,6 @@
-"""All formats in one place: read and write any file by its suffix and content.
+"""The registry of formats: read and write any file by its suffix and content.
 
-Whatever a file holds, reading it gives sketches, counted reasons, or one `FormatError`; nothing else leaves this room.
+Whatever a file holds, reading it yields sketches, counted reasons, or one `FormatError`; no other exception escapes.
 """
 
 from __future__ import annotations
@@ -14,14 +14,25 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError, MissingFileError, SketchError, display_path, quoted
-from sketchdnn.formats.archives import folder_members, is_tar, tar_files
-from sketchdnn.formats.format import Losses, ReadItem, ReadResult, Skipped, collect, short_reason
 from sketchdnn.geometry import Sketch
+from sketchdnn.io import remove_abandoned, temporary_folder
 
 from . import dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
-from .format import DEFAULT_READ_OPTIONS, HEAD_BYTES, Format, ReadOptions
+from .archives import folder_members, is_tar, tar_files
+from .format import (
+    DEFAULT_READ_OPTIONS,
+    HEAD_BYTES,
+    Format,
+    Losses,
+    ReadItem,
+    ReadOptions,
+    ReadResult,
+    Skipped,
+    collect,
+    short_reason,
+)
 
-# A file is read by the first that recognizes it, so those that look at the content come before those that trust a name.
+# The first format that recognizes a file reads it, so those that check the content come before those that check a name.
 FORMATS: tuple[Format, ...] = (
     sketchgraphs.FORMAT,
     hpsketch.FORMAT,
@@ -37,33 +48,45 @@ FORMATS: tuple[Format, ...] = (
     solids.CADQUERY,
     solids.BUILD123D,
 )
+_COMPRESSED = (".gz", ".xz", ".svgz")
 
 
 def read(path: str | Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> ReadResult:
-    """All sketches of a file, folder or archive, and how often each reason kept something out."""
+    """All sketches of a file, folder or archive, with the counts of what was skipped or changed.
+
+    Raises:
+        FormatError: If the file is missing, damaged or in an unknown format.
+    """
     return collect(scan(path, options))
 
 
 def scan(
-    path: str | Path, options: ReadOptions = DEFAULT_READ_OPTIONS, on_file: Callable[[str], None] = lambda name: None
+    path: str | Path,
+    options: ReadOptions = DEFAULT_READ_OPTIONS,
+    on_file: Callable[[str], None] = lambda name: None,
 ) -> Iterator[ReadItem]:
-    """The same as a stream. In a folder or archive, a file that cannot be read is counted and the next one read.
+    """The items of a file, folder or archive as a stream.
 
-    `on_file` is called with the name of each file of a folder or archive before what is found in it.
+    In a folder or archive, a file that cannot be read is counted and the next one read. `on_file` is called with the
+    name of each of its files before the items of that file.
     """
     path = Path(path)
-    with _sentences(path):
+    with _format_errors(path):
         if path.is_dir():
             for member in folder_members(path):
                 on_file(display_path(member.path.relative_to(path)))
-                yield from _named(member.name, _counting(member.path, partial(scan, options=options)))
+                for item in _count_errors(member.path, partial(scan, options=options)):
+                    # A manifest names the sketches of its folder; `generate` stores a longer id in each.
+                    if member.name is not None and isinstance(item, Sketch):
+                        item = replace(item, extra={**item.extra, "id": member.name})
+                    yield item
         elif is_tar(path, _head(path)):
             for file in tar_files(path):
                 on_file("" if isinstance(file, Skipped) else display_path(file.name))
                 if isinstance(file, Skipped):
                     yield file
                 else:
-                    yield from _counting(file, partial(_scan_file, options=options))
+                    yield from _count_errors(file, partial(_scan_file, options=options))
         else:
             yield from _scan_file(path, options)
 
@@ -74,16 +97,21 @@ def write(
     format: str | None = None,  # noqa: A002
     **options: Any,
 ) -> Losses:
-    """Write one sketch or many, in the named format or the one that the suffix of `path` means.
+    """Write one sketch or many, in the named format or the one of the suffix of `path`.
 
-    Returns what the file does not hold of them, or holds changed.
+    Args:
+        sketches: One sketch, or any iterable of sketches, which may be a stream.
+        path: The file to write. It is written completely or not at all.
+        format: The name of a format; by default the suffix decides.
+        options: Options of the format: `height=5` (millimeters) of a solid or script, `polylines=True` of a DXF,
+            `dimensions=True` of a FreeCAD document.
 
-    `options` are the format's own: `height=5` (millimeters) of a solid or script, `polylines=True` of a DXF,
-    `dimensions=True` of a FreeCAD document.
+    Returns:
+        What the file does not hold of the sketches, or holds with changes.
     """
     path = Path(path)
     chosen = find_writer(path, format, options)
-    if chosen.write is None:  # find_writer offers none such
+    if chosen.write is None:
         raise FormatError(path, f"{chosen.name} is read only")
     try:
         return chosen.write((sketches,) if isinstance(sketches, Sketch) else sketches, path, **options) or Losses()
@@ -93,25 +121,63 @@ def write(
         raise FormatError(path, f"cannot be written ({error.strerror or error})") from error
 
 
+def dumps(sketches: Sketch | Iterable[Sketch], format: str = "json", **options: Any) -> str | bytes:  # noqa: A002
+    """One sketch or many as the content of a file in the named format.
+
+    >>> dumps(Sketch((), units="mm"))
+    '{"primitives": [],\\n "units": "mm"}\\n'
+
+    Args:
+        sketches: One sketch, or an iterable of sketches where the format holds many.
+        format: The name or suffix of a format: `"dxf"`, `"svg"`, `"freecad"`, `"jsonl.gz"`, …
+        options: Options of the format, as in `write`.
+
+    Returns:
+        `str` for text formats, `bytes` for binary and compressed ones.
+    """
+    chosen = find_writer("", format, options)
+    with _temporary_file(chosen, format) as path:
+        write(sketches, path, chosen.name, **options)
+        data = path.read_bytes()
+        return data.decode() if chosen.is_text and path.suffix not in _COMPRESSED else data
+
+
+def loads(data: str | bytes, format: str = "json", options: ReadOptions = DEFAULT_READ_OPTIONS) -> ReadResult:  # noqa: A002
+    """The sketches in the content of a file, within the same bounds as `read`.
+
+    >>> len(loads('{"primitives": [["C", 0, 0, 0, 5]], "units": "mm"}').sketches[0])
+    1
+
+    Raises:
+        FormatError: If the data is not in the named format.
+    """
+    readable = [f for f in FORMATS if f.read]
+    if (chosen := _by_name(format, readable)) is None:
+        raise SketchError(f"'{format}' is no format that we read; use one of {', '.join(f.name for f in readable)}")
+    with _temporary_file(chosen, format) as path:
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return collect(_scan_file(path, options, chosen))
+
+
 def detect_format(path: str | Path) -> Format:
     """The format of a file, by its content and its suffix."""
     path = Path(path)
-    with _sentences(path):
+    with _format_errors(path):
         head = _head(path)
         if is_tar(path, head):
             raise FormatError(path, "is an archive, and its files have formats of their own")
         for candidate in FORMATS:
             if candidate.recognizes(path, head):
                 return candidate
-        by_name = _by_suffix(path, FORMATS)
-    if by_name is None:
+        by_suffix = _by_suffix(path, FORMATS)
+    if by_suffix is None:
         readable = _suffixes(f for f in FORMATS if f.read)
         raise FormatError(path, f"is in no format that we read: {readable}, or a folder or tar of these")
-    return by_name  # whose reader can say best what is wrong with it
+    return by_suffix  # whose reader raises the most specific error
 
 
 def find_writer(path: str | Path, name: str | None = None, options: Collection[str] = ()) -> Format:
-    """The format to write `path` in: the one named, or the one that its suffix means. It must have these options."""
+    """The format to write `path` in: the named one, or the one of its suffix. It must have these options."""
     writable = [f for f in FORMATS if f.write]
     chosen = _by_suffix(Path(path), writable) if name is None else _by_name(name, writable)
     if chosen is None and name is None:
@@ -134,28 +200,19 @@ def _by_name(name: str, formats: Iterable[Format]) -> Format | None:
     return None
 
 
-def _scan_file(path: Path, options: ReadOptions) -> Iterator[ReadItem]:
-    with _sentences(path):
-        found = detect_format(path)
-        if found.read is None:
-            raise FormatError(path, f"is for other programs: {found.name} files are written here, not read")
-        for item in found.read(path, options) if found.is_drawing else found.read(path):
+def _scan_file(path: Path, options: ReadOptions, chosen: Format | None = None) -> Iterator[ReadItem]:
+    with _format_errors(path):
+        chosen = chosen or detect_format(path)
+        if chosen.read is None:
+            raise FormatError(path, f"is for other programs: {chosen.name} files are written here, not read")
+        for item in chosen.read(path, options) if chosen.is_drawing else chosen.read(path):
             if options.assume_units and isinstance(item, Sketch) and item.units is None:
                 yield replace(item, units=options.assume_units)
             else:
                 yield item
 
 
-def _named(name: str | None, found: Iterator[ReadItem]) -> Iterator[ReadItem]:
-    """Sketches of a folder with a manifest go by the name that they have there; `generate` writes a longer id."""
-    for item in found:
-        if name is not None and isinstance(item, Sketch):
-            yield replace(item, extra={**item.extra, "id": name})
-        else:
-            yield item
-
-
-def _counting(path: Path, scan_one: Callable[[Path], Iterator[ReadItem]]) -> Iterator[ReadItem]:
+def _count_errors(path: Path, scan_one: Callable[[Path], Iterator[ReadItem]]) -> Iterator[ReadItem]:
     try:
         yield from scan_one(path)
     except FormatError as error:
@@ -163,8 +220,20 @@ def _counting(path: Path, scan_one: Callable[[Path], Iterator[ReadItem]]) -> Ite
 
 
 @contextmanager
-def _sentences(path: Path) -> Iterator[None]:
-    """Whatever goes wrong with a file becomes one sentence that names it."""
+def _temporary_file(chosen: Format, name: str) -> Iterator[Path]:
+    """A path for a file in a format that was given by name or suffix. Errors do not mention the path."""
+    suffix = f".{name}".lower()
+    remove_abandoned()
+    with temporary_folder() as folder:
+        try:
+            yield folder / f"data{suffix if suffix in chosen.suffixes else chosen.suffixes[0]}"
+        except FormatError as error:
+            raise type(error)(f"{chosen.name} data", error.reason) from error
+
+
+@contextmanager
+def _format_errors(path: Path) -> Iterator[None]:
+    """Turn any exception into a `FormatError` that names the file."""
     try:
         yield
     except FormatError:
@@ -172,7 +241,7 @@ def _sentences(path: Path) -> Iterator[None]:
     except SketchError as error:
         raise FormatError(path, str(error)) from error
     except Exception as error:
-        # Readers stand on a dozen parsers, each with its own errors; this is the boundary where they end.
+        # Readers use a dozen parsers, each with its own errors.
         detail = quoted((str(error).splitlines() or [""])[0]) or type(error).__name__
         strerror = getattr(error, "strerror", None)
         kind = MissingFileError if isinstance(error, FileNotFoundError) and not path.exists() else FormatError
@@ -191,7 +260,7 @@ def _head(path: Path) -> bytes:
 
 
 def _by_suffix(path: Path, formats: Iterable[Format]) -> Format | None:
-    """The longest suffix wins: `.corpus.jsonl` before `.jsonl`."""
+    """The format with the longest matching suffix: `.corpus.jsonl` before `.jsonl`."""
     name = path.name.lower()
     matches = [(len(s), f) for f in formats for s in f.suffixes if name.endswith(s.lower())]
     return max(matches, key=lambda match: match[0])[1] if matches else None

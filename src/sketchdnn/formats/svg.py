@@ -216,4 +216,4 @@ def _recognizes(path: Path, head: bytes) -> bool:
     return b"<svg" in head or (path.suffix.lower() == ".svg" and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"))
 
 
-FORMAT = Format("svg", (".svg", ".svgz"), False, _recognizes, read, write, is_drawing=True)
+FORMAT = Format("svg", (".svg", ".svgz"), False, _recognizes, read, write, is_drawing=True, is_text=True)

@@ -20,8 +20,7 @@ from sketchdnn.geometry import (
     Vec,
     profile,
 )
-from sketchdnn.geometry.intersect import distance, meet
-from sketchdnn.geometry.overlaps import compare
+from sketchdnn.geometry.intersections import distance_to_curve, find_overlap, meeting_points
 
 from .actions import Action, ActionKind
 from .worth import EXACT
@@ -104,7 +103,7 @@ def _links(primitives: Sequence[Primitive], found: Profile, tolerance: float) ->
             continue
         line = Line(a.at, b.at)
         others = [*curves, *(link for link, _, _ in links)]
-        if any(compare(0, line, 1, curve, EXACT) or meet(line, curve, EXACT) for curve in others):
+        if any(find_overlap(0, line, 1, curve, EXACT) or meeting_points(line, curve, EXACT) for curve in others):
             continue
         used |= {a.ref, b.ref}
         links.append((line, a.ref, b.ref))
@@ -123,7 +122,7 @@ def _loose(number: int, chain: Chain, primitives: Sequence[Primitive], found: Pr
 
 def _is_met(end: _Loose, primitives: Sequence[Primitive]) -> bool:
     return any(
-        i != end.ref.primitive and distance(p, end.at) <= 10 * EXACT
+        i != end.ref.primitive and distance_to_curve(p, end.at) <= 10 * EXACT
         for i, p in enumerate(primitives)
         if not isinstance(p, Point) and not p.construction
     )

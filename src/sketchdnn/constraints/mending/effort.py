@@ -7,8 +7,8 @@ from itertools import islice
 
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Primitive, Sketch
 from sketchdnn.geometry.bounds import row_bounds
-from sketchdnn.geometry.near import close_pairs
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.proximity import close_pairs
+from sketchdnn.geometry.table import sketches_to_table
 
 # About so many seconds of a core. Most sketches take a hundredth of one.
 _MOST = 40.0
@@ -48,7 +48,7 @@ def is_tangle(sketch: Sketch) -> bool:
     """Whether so many primitives cross that each attempt would take many seconds."""
     if len(sketch) <= _FEW:
         return False
-    table = to_table([sketch.primitives])
+    table = sketches_to_table([sketch.primitives])
     low, high = row_bounds(table)
     return next(islice(close_pairs(table, low, high, 0.0), _MOST_PAIRS, None), None) is not None
 

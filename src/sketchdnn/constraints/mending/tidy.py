@@ -22,7 +22,7 @@ from sketchdnn.geometry import (
     bounds,
     overlaps,
 )
-from sketchdnn.geometry.overlaps import exact_copies
+from sketchdnn.geometry.intersections import find_duplicates
 
 from .actions import Action, ActionKind
 
@@ -91,7 +91,7 @@ def _drop_copies(
 ) -> None:
     """All but one of what is drawn several times exactly alike; of those to keep none goes."""
     kept_first = sorted(now.items(), key=lambda item: (item[0] not in keep, item[0]))
-    for copy in exact_copies(kept_first)[0]:
+    for copy in find_duplicates(kept_first)[0]:
         stays, goes = sorted((copy.first, copy.second), key=lambda i: (i not in keep, i))
         if goes not in keep:
             sources[stays] += sources.pop(goes)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Profile, Vec
-from sketchdnn.geometry.intersect import distance, ends, middle
+from sketchdnn.geometry.intersections import distance_to_curve, endpoints, midpoint
 
 # Ends that meet to within this share of the size meet.
 EXACT = 1e-6
@@ -55,7 +55,7 @@ def displacement(before: Sequence[Primitive], after: Primitive) -> float:
         return moved(before[0], after)
     if isinstance(after, Point):
         return max((math.dist(p.at, after.at) for p in before if isinstance(p, Point)), default=0.0)
-    return max((distance(after, place) for p in before for place in _places(p)), default=0.0)
+    return max((distance_to_curve(after, place) for p in before for place in _places(p)), default=0.0)
 
 
 def moved(a: Primitive, b: Primitive) -> float:
@@ -87,4 +87,4 @@ def has_shrunk(before: Primitive, after: Primitive) -> bool:
 
 
 def _places(p: Primitive) -> Iterable[Vec]:
-    return () if isinstance(p, Point) else (*ends(p), middle(p))
+    return () if isinstance(p, Point) else (*endpoints(p), midpoint(p))

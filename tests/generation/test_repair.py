@@ -12,8 +12,8 @@ from support.small_systems import small_system
 
 from sketchdnn.constraints import solve
 from sketchdnn.generation import complete, draw, draw_like, repairs
-from sketchdnn.generation.conditions import ATTEMPTS, Conditions
-from sketchdnn.generation.repairs import Mended, Repairs, cores, mend, mend_all
+from sketchdnn.generation.conditions import MAX_ATTEMPTS, Conditions
+from sketchdnn.generation.repair import RepairReport, RepairResult, available_cores, mend, repair_sketches
 from sketchdnn.geometry import Circle, Constraint, ConstraintType, Line, Ref, Sketch, bounds
 from sketchdnn.systems.sketchdnn import SketchDNN
 
@@ -26,23 +26,23 @@ def system() -> SketchDNN:
     return small_system()
 
 
-def doing(change: Callable[[Sketch], Sketch], calls: list[Sketch] | None = None) -> Callable[..., Mended]:
+def doing(change: Callable[[Sketch], Sketch], calls: list[Sketch] | None = None) -> Callable[..., RepairResult]:
     """A repair that is told what to do."""
 
-    def stand_in(sketch: Sketch, given: int = 0) -> Mended:
+    def stand_in(sketch: Sketch, given: int = 0) -> RepairResult:
         if calls is not None:
             calls.append(sketch)
-        return Mended(change(sketch), Repairs(("line 1 was dropped",), ("drop",), 0.01, 7))
+        return RepairResult(change(sketch), RepairReport(("line 1 was dropped",), ("drop",), 0.01, 7))
 
     return stand_in
 
 
-def use(monkeypatch: pytest.MonkeyPatch, mend_one: Callable[..., Mended]) -> None:
-    def mend_each(sketches: Sequence[Sketch], given: int = 0, **_: object) -> list[Mended]:
+def use(monkeypatch: pytest.MonkeyPatch, mend_one: Callable[..., RepairResult]) -> None:
+    def mend_each(sketches: Sequence[Sketch], given: int = 0, **_: object) -> list[RepairResult]:
         return [mend_one(sketch, given) for sketch in sketches]
 
-    for room in ("generate", "complete"):
-        monkeypatch.setattr(sys.modules[f"sketchdnn.generation.{room}"], "mend_all", mend_each)
+    for scale in ("generate", "complete"):
+        monkeypatch.setattr(sys.modules[f"sketchdnn.generation.{scale}"], "mend_all", mend_each)
 
 
 def marked(sketch: Sketch) -> Sketch:
@@ -84,7 +84,7 @@ def test_numbers_and_kinds_are_those_after_repair(system: SketchDNN, monkeypatch
     assert all(len(drawing.sketch) == 9 and drawing.shortfall is None for drawing in repaired)
     assert sum(drawing.attempts for drawing in repaired) > sum(drawing.attempts for drawing in plain)
     assert all(bounds(drawing.sketch).width <= bounds(drawing.sketch).height for drawing in repaired)
-    assert list(draw(system, 2, steps=4, conditions=wanted, repair=True, first=5)) == repaired[5:7]
+    assert list(draw(system, 2, steps=4, conditions=wanted, repair=True, start_index=5)) == repaired[5:7]
 
 
 def test_what_repair_always_breaks_is_said(system: SketchDNN, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_what_repair_always_breaks_is_said(system: SketchDNN, monkeypatch: pytes
     (drawing,) = draw(
         system, 1, steps=3, conditions=Conditions(kinds=dict(zip(_kinds(), (9, 0, 0, 0), strict=True))), repair=True
     )
-    assert drawing.attempts == ATTEMPTS
+    assert drawing.attempts == MAX_ATTEMPTS
     assert drawing.shortfall is not None
     assert "it has 8 primitives, not 9" in drawing.shortfall
 
@@ -135,18 +135,18 @@ def test_the_best_of_several_is_chosen_after_repair(system: SketchDNN, monkeypat
 
 def test_the_best_of_too_few_says_so(system: SketchDNN) -> None:
     """What is met about every other time cannot be met thirty times in fifty-three attempts."""
-    asked = Conditions(aspect=(1.0, 1.2), best_of=30)
-    for drawing in draw(system, 2, steps=3, conditions=asked):
+    is_restrictive = Conditions(aspect=(1.0, 1.2), best_of=30)
+    for drawing in draw(system, 2, steps=3, conditions=is_restrictive):
         assert drawing.shortfall is None
-        assert drawing.attempts == ATTEMPTS + 29
+        assert drawing.attempts == MAX_ATTEMPTS + 29
         assert drawing.fewer is not None
         assert "not of 30: no more of 53 attempts" in drawing.fewer
 
 
 def test_frames_end_in_what_was_drawn(system: SketchDNN, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, doing(without_last))
-    (drawing,) = draw(system, 1, steps=4, frames=4, repair=True)
-    assert len(drawing.frames[-1].likely()) == len(drawing.sketch) + 1
+    (drawing,) = draw(system, 1, steps=4, trajectory_frames=4, repair=True)
+    assert len(drawing.trajectory[-1].likely()) == len(drawing.sketch) + 1
 
 
 def test_variations_are_repaired_where_they_are(system: SketchDNN, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,9 +161,9 @@ def test_variations_are_repaired_where_they_are(system: SketchDNN, monkeypatch: 
 def test_completions_are_judged_after_repair(system: SketchDNN, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
-    def stand_in(sketch: Sketch, given: int = 0) -> Mended:
+    def stand_in(sketch: Sketch, given: int = 0) -> RepairResult:
         seen.append(given)
-        return Mended(Sketch(sketch.primitives[:8], units=sketch.units), Repairs(dof=5))
+        return RepairResult(Sketch(sketch.primitives[:8], units=sketch.units), RepairReport(dof=5))
 
     use(monkeypatch, stand_in)
     done = list(complete(system, PART, 2, steps=3, primitives=12, repair=True))
@@ -172,7 +172,7 @@ def test_completions_are_judged_after_repair(system: SketchDNN, monkeypatch: pyt
         assert one.sketch.primitives[:3] == PART.primitives
         assert (len(one.sketch), one.attempts) == (8, 4)
         assert one.shortfall == "12 primitives were asked for, and it has 8"
-        assert one.repair == Repairs(dof=5)
+        assert one.repair == RepairReport(dof=5)
 
 
 @pytest.mark.parametrize("said", [(), (Constraint(ConstraintType.HORIZONTAL, (Ref(0),)),)])
@@ -180,7 +180,7 @@ def test_a_completion_says_what_holds_in_the_part_and_all_that_is_free(
     system: SketchDNN, said: tuple[Constraint, ...]
 ) -> None:
     """For the repair the part is fixed; in a file it is not, and would come apart at its corner."""
-    (done,) = complete(system, replace(PART, constraints=said), 1, tries=1, steps=3, repair=True)
+    (done,) = complete(system, replace(PART, constraints=said), 1, num_frames=1, steps=3, repair=True)
     assert done.sketch.primitives[: len(PART)] == PART.primitives
     of_part = {c for c in done.sketch.constraints if all(ref.primitive in range(len(PART)) for ref in c.refs)}
     if said:
@@ -198,13 +198,13 @@ def test_what_would_touch_what_is_given_is_not_done(monkeypatch: pytest.MonkeyPa
     assert mend(PART, given=0).sketch == moved
     kept = mend(PART, given=2)
     assert kept.sketch == PART
-    assert "would have moved" in str(kept.repairs.warning)
+    assert "would have moved" in str(kept.report.warning)
 
 
 def test_an_account_is_a_line() -> None:
-    assert Repairs(dof=1).summary == "nothing to repair; 1 degree of freedom"
-    assert Repairs(warning="too many").summary == "not repaired: too many"
-    assert Repairs(("a",), ("snap",), warning="two contradict").summary == "repaired in part: two contradict"
+    assert RepairReport(dof=1).summary == "nothing to repair; 1 degree of freedom"
+    assert RepairReport(warning="too many").summary == "not repaired: too many"
+    assert RepairReport(("a",), ("snap",), warning="two contradict").summary == "repaired in part: two contradict"
 
 
 def gapped(number: int) -> Sketch:
@@ -222,16 +222,16 @@ def test_ends_that_nearly_meet_meet() -> None:
         for one, other in zip(lines, lines[1:] + lines[:1], strict=True):
             assert one.end == pytest.approx(other.start, abs=1e-9)
         assert done.sketch.constraints
-        assert done.repairs.actions
-        assert len(done.repairs.actions) == len(done.repairs.kinds)
-        assert 0 < done.repairs.displacement < 0.02
+        assert done.report.actions
+        assert len(done.report.actions) == len(done.report.kinds)
+        assert 0 < done.report.displacement < 0.02
 
 
 def test_a_repaired_sketch_stays_repaired_at_its_size(system: SketchDNN) -> None:
     """Repair comes before scaling, and nothing of it is lost on the way."""
     for drawing in draw(system, 4, steps=6, repair=True):
         again = mend(drawing.sketch)
-        assert again.repairs.displacement < 1e-6
+        assert again.report.displacement < 1e-6
         assert len(again.sketch) == len(drawing.sketch)
 
 
@@ -239,14 +239,14 @@ def test_processes_repair_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repairs, "_WORTH_PROCESSES", 4)
     heard: list[float] = []
     sketches = [gapped(number) for number in range(7)]
-    assert mend_all(sketches, workers=2, on_progress=heard.append) == mend_all(sketches)
+    assert repair_sketches(sketches, workers=2, on_progress=heard.append) == repair_sketches(sketches)
     assert heard[-1] == 1
-    assert mend_all([]) == []
+    assert repair_sketches([]) == []
 
 
 def test_cores_are_shared() -> None:
-    assert cores() >= 1
-    assert cores(10_000) == 1
+    assert available_cores() >= 1
+    assert available_cores(10_000) == 1
 
 
 def _kinds() -> list[object]:

@@ -18,17 +18,16 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+from sketchdnn.generation.page import Card, gallery_page
 from support.strategies import assert_same
 
 from sketchdnn import read
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.generation import Drawing, write_sketches
+from sketchdnn.generation import GeneratedSketch, write_sketches
 from sketchdnn.generation import files as files_room
-from sketchdnn.generation.files import Written, check_not_replaced
-from sketchdnn.generation.manifest import Spool, entries
-from sketchdnn.generation.page import Card, gallery_page
-from sketchdnn.generation.repairs import Repairs
-from sketchdnn.generation.share import Share
+from sketchdnn.generation.files import OutputSummary, check_not_replaced
+from sketchdnn.generation.manifest import EntryLog, ProcessShare, read_entries
+from sketchdnn.generation.repair import RepairReport
 from sketchdnn.geometry import Circle, Line, Sketch
 
 SKETCH = Sketch((Line((0, 0), (80, 0)), Line((80, 0), (0, 60)), Circle((40, 20), 5, True)), units="mm")
@@ -36,8 +35,8 @@ BESIDE = ["gallery.html", "gallery.png", "manifest.json"]
 MINE = hashlib.sha256(b"mine").hexdigest()
 
 
-def drawings(count: int) -> Iterator[Drawing]:
-    return (Drawing(number, SKETCH) for number in range(count))
+def drawings(count: int) -> Iterator[GeneratedSketch]:
+    return (GeneratedSketch(number, SKETCH) for number in range(count))
 
 
 def manifest(folder: Path) -> dict[str, Any]:
@@ -60,9 +59,11 @@ def test_every_sketch_is_written_in_every_format(tmp_path: Path) -> None:
 
 
 def test_the_manifest_tells_what_became_of_each(tmp_path: Path) -> None:
-    odd = Drawing(7, SKETCH, 3, ("a line of no length",), ("made a semicircle",), "it has 3 primitives, not 4", 0.12345)
+    odd = GeneratedSketch(
+        7, SKETCH, 3, ("a line of no length",), ("made a semicircle",), "it has 3 primitives, not 4", 0.12345
+    )
     facts = {"seed": 5, "count": 2, "model": {"name": "ours", "sha256": "abc"}, "seconds": {"loading": 1.0}}
-    written = write_sketches([Drawing(6, SKETCH), odd], 8, tmp_path, ["json", "svg"], facts=facts)
+    written = write_sketches([GeneratedSketch(6, SKETCH), odd], 8, tmp_path, ["json", "svg"], facts=facts)
     told = manifest(tmp_path)
     assert told["model"] == {"name": "ours", "sha256": "abc"}
     assert (told["seed"], told["finished"]) == (5, True)
@@ -93,12 +94,16 @@ def test_the_manifest_tells_what_became_of_each(tmp_path: Path) -> None:
     assert (written.sketches, written.short) == (2, 1)
 
 
-MENDED = Repairs(("an end was snapped", "two lines were merged"), ("snap", "merge"), 0.0123456, 9)
+MENDED = RepairReport(("an end was snapped", "two lines were merged"), ("snap", "merge"), 0.0123456, 9)
 
 
 def test_repairs_are_in_the_manifest_and_shortly_on_the_page(tmp_path: Path) -> None:
-    unsolved = Repairs(dof=12, warning="no solution was found")
-    drawn = [Drawing(0, SKETCH, repair=MENDED), Drawing(1, SKETCH, repair=unsolved), Drawing(2, SKETCH)]
+    unsolved = RepairReport(dof=12, warning="no solution was found")
+    drawn = [
+        GeneratedSketch(0, SKETCH, repair=MENDED),
+        GeneratedSketch(1, SKETCH, repair=unsolved),
+        GeneratedSketch(2, SKETCH),
+    ]
     written = write_sketches(drawn, 3, tmp_path, ["json"])
     assert written.unrepaired == {"not repaired: no solution was found": 1}
     told = manifest(tmp_path)["sketches"]
@@ -117,7 +122,10 @@ def test_repairs_are_in_the_manifest_and_shortly_on_the_page(tmp_path: Path) -> 
 
 
 def test_the_best_of_fewer_is_told_and_counted(tmp_path: Path) -> None:
-    drawn = [Drawing(0, SKETCH, score=0.5, fewer="it is the best of 2, not of 9"), Drawing(1, SKETCH, score=1.0)]
+    drawn = [
+        GeneratedSketch(0, SKETCH, score=0.5, fewer="it is the best of 2, not of 9"),
+        GeneratedSketch(1, SKETCH, score=1.0),
+    ]
     written = write_sketches(drawn, 2, tmp_path, ["json"])
     assert (written.fewer, written.short) == (1, 0)
     assert [entry.get("fewer") for entry in manifest(tmp_path)["sketches"]] == ["it is the best of 2, not of 9", None]
@@ -185,7 +193,7 @@ write_sketches((Drawing(number, sketch) for number in range(3)), 3, Path(sys.arg
 
 
 def test_second_run_into_a_folder_in_use_is_refused(tmp_path: Path) -> None:
-    def meanwhile() -> Iterator[Drawing]:
+    def meanwhile() -> Iterator[GeneratedSketch]:
         with pytest.raises(FormatError, match=f"in use by another run .process {os.getpid()}."):
             write_sketches(drawings(1), 1, tmp_path, ["json"])
         yield from drawings(2)
@@ -208,7 +216,7 @@ def test_completions_of_a_sketch_leave_it_where_it_is(tmp_path: Path) -> None:
 
 
 def test_what_is_there_stays_until_something_is_drawn(tmp_path: Path) -> None:
-    def stopped() -> Iterator[Drawing]:
+    def stopped() -> Iterator[GeneratedSketch]:
         raise SketchError("the model drew nothing")
         yield from drawings(1)
 
@@ -256,15 +264,15 @@ def test_another_programs_manifest_is_kept_unless_forced(tmp_path: Path, content
 
 
 def test_names_are_long_enough_for_all(tmp_path: Path) -> None:
-    late = (Drawing(number, SKETCH) for number in (0, 123_456))
+    late = (GeneratedSketch(number, SKETCH) for number in (0, 123_456))
     write_sketches(late, 200_000, tmp_path, ["json"])
     assert {path.name for path in tmp_path.glob("sketch*")} == {"sketch-000000.json", "sketch-123456.json"}
 
 
 def test_sketches_appear_as_they_come(tmp_path: Path) -> None:
-    def looking() -> Iterator[Drawing]:
+    def looking() -> Iterator[GeneratedSketch]:
         for drawing in drawings(3):
-            assert len(list(tmp_path.glob("sketch-*.json"))) == drawing.number
+            assert len(list(tmp_path.glob("sketch-*.json"))) == drawing.index
             yield drawing
 
     write_sketches(looking(), 3, tmp_path, ["json"])
@@ -272,7 +280,7 @@ def test_sketches_appear_as_they_come(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, SketchError("the model drew nothing"), MemoryError])
 def test_what_is_done_stays_when_drawing_stops(tmp_path: Path, end: type[BaseException] | BaseException) -> None:
-    def stopped() -> Iterator[Drawing]:
+    def stopped() -> Iterator[GeneratedSketch]:
         yield from drawings(2)
         raise end
 
@@ -285,7 +293,7 @@ def test_what_is_done_stays_when_drawing_stops(tmp_path: Path, end: type[BaseExc
 
 
 def test_nothing_is_left_if_there_was_nothing(tmp_path: Path) -> None:
-    def stopped() -> Iterator[Drawing]:
+    def stopped() -> Iterator[GeneratedSketch]:
         raise KeyboardInterrupt
         yield from drawings(1)
 
@@ -316,7 +324,7 @@ def test_a_full_disk_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def full(*_: object) -> None:
         raise FormatError(tmp_path / "sketch", "cannot be written (No space left on device)")
 
-    def late() -> Iterator[Drawing]:
+    def late() -> Iterator[GeneratedSketch]:
         yield from drawings(1)
         monkeypatch.setattr(files_room, "write", full)
         monkeypatch.setattr(files_room, "_write", full)
@@ -329,7 +337,7 @@ def test_a_full_disk_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_an_entry_that_a_full_disk_cut_short_is_not_told(tmp_path: Path) -> None:
     """The files of its sketch go, and the room they leave must not let it in after all."""
-    spool = Spool(tmp_path)
+    spool = EntryLog(tmp_path)
     spool.add({"number": 0})
     disk = spool._file
 
@@ -343,13 +351,13 @@ def test_an_entry_that_a_full_disk_cut_short_is_not_told(tmp_path: Path) -> None
     with pytest.raises(FormatError, match="No space left"):
         spool.add({"number": 1})
     spool.close()
-    assert list(entries([spool.path])) == [{"number": 0}]
+    assert list(read_entries([spool.path])) == [{"number": 0}]
 
 
 def test_more_may_be_written_of_each(tmp_path: Path) -> None:
-    def note(drawing: Drawing, stem: Path) -> Sequence[Path]:
+    def note(drawing: GeneratedSketch, stem: Path) -> Sequence[Path]:
         path = stem.with_name(stem.name + ".note.txt")
-        path.write_text(str(drawing.number))
+        path.write_text(str(drawing.index))
         return [path]
 
     write_sketches(drawings(2), 2, tmp_path, ["svg"], also=note)
@@ -433,12 +441,12 @@ def test_a_page_has_room_for_some(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_several_processes_make_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads stand in for them, and wait for one another as they do."""
     barrier = Barrier(2, timeout=30)
-    monkeypatch.setattr(Share, "wait", lambda share: barrier.wait())
+    monkeypatch.setattr(ProcessShare, "wait", lambda share: barrier.wait())
 
-    def write(rank: int) -> Written:
-        share = Share(rank, 2)
+    def write(rank: int) -> OutputSummary:
+        share = ProcessShare(rank, 2)
         mine = (
-            Drawing(
+            GeneratedSketch(
                 n,
                 SKETCH,
                 shortfall="short" if n > 1 else None,
@@ -450,9 +458,9 @@ def test_several_processes_make_one_folder(tmp_path: Path, monkeypatch: pytest.M
         return write_sketches(mine, 5, tmp_path, ["dxf", "svg"], facts={"count": 5}, share=share)
 
     with ThreadPoolExecutor(2) as pool:
-        first, _ = pool.map(write, range(2))
-    assert (first.sketches, first.short, first.fewer) == (5, 3, 4)
-    assert first.unrepaired == {"repaired in part: too large": 1}
+        start_index, _ = pool.map(write, range(2))
+    assert (start_index.sketches, start_index.short, start_index.fewer) == (5, 3, 4)
+    assert start_index.unrepaired == {"repaired in part: too large": 1}
     assert [entry["number"] for entry in manifest(tmp_path)["sketches"]] == list(range(5))
     page = Page((tmp_path / "gallery.html").read_text())
     assert page.tags.count("article") == page.words.count("repaired") == 5

@@ -6,14 +6,14 @@ from itertools import pairwise
 
 import pytest
 import torch
+from sketchdnn.generation.like import draw_like, noised_start
+from support.generation import draw
 from support.small_systems import small_system
 from support.strategies import numbers
 
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.conditions import Conditions
-from sketchdnn.generation.engine import CHUNK, batch_size
-from sketchdnn.generation.generate import draw
-from sketchdnn.generation.like import draw_like, start_like
+from sketchdnn.generation.engine import CPU_BATCH, choose_batch_size
 from sketchdnn.geometry import Circle, Kind, Line, Sketch
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems.sketchdnn import SketchDNN
@@ -68,7 +68,7 @@ def test_a_variation_does_not_depend_on_how_many_are_asked_for() -> None:
     few, many = (list(draw_like(small, BRACKET, count, seed=1, steps=8)) for count in (2, 20))
     assert few == many[:2]
     assert len({drawing.sketch.primitives for drawing in many}) == 20
-    later = list(draw_like(small, BRACKET, 2, seed=1, steps=8, first=18))
+    later = list(draw_like(small, BRACKET, 2, seed=1, steps=8, start_index=18))
     assert later == many[18:]
 
 
@@ -76,16 +76,16 @@ def test_the_strength_is_the_share_of_steps_that_are_walked() -> None:
     """Of quadratically spaced steps, as many lie below the start."""
     small = system()  # of 50 steps of noise
     for strength, start, walked in ((1.0, 50, 20), (0.5, 12, 10), (0.1, 1, 1)):
-        assert start_like(small, BRACKET, strength)[0].t == start
+        assert noised_start(small, BRACKET, strength)[0].t == start
         (drawing,) = draw_like(
-            small, BRACKET, 1, strength=strength, steps=20, frames=100, sampler="predictor_corrector"
+            small, BRACKET, 1, strength=strength, steps=20, trajectory_frames=100, sampler="corrected"
         )
-        assert len({moment.t for moment in drawing.frames}) == walked
+        assert len({moment.t for moment in drawing.trajectory}) == walked
 
 
 def test_two_walks_of_a_variation_share_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     small, times = system(), list[int]()
-    batch_size(small, 1, CHUNK)  # tried before, so that only walks are heard
+    choose_batch_size(small, 1, CPU_BATCH)  # tried before, so that only walks are heard
     denoise = small.denoise
 
     def heard(batch_t, t, given=None) -> Prediction:  # type: ignore[no-untyped-def]
@@ -93,11 +93,11 @@ def test_two_walks_of_a_variation_share_its_steps(monkeypatch: pytest.MonkeyPatc
         return denoise(batch_t, t, given)
 
     monkeypatch.setattr(small, "denoise", heard)
-    assert small.default_sampler == "restart"
+    assert small.default_sampler == "closing"
     (drawing,) = draw_like(small, BRACKET, 1, strength=0.8, steps=20)
     assert drawing.attempts == 1
     assert len(times) == 16
-    assert times[0] == max(times) == start_like(small, BRACKET, 0.8)[0].t
+    assert times[0] == max(times) == noised_start(small, BRACKET, 0.8)[0].t
     assert sum(before <= after for before, after in pairwise(times)) == 1  # back up once
 
 
