@@ -61,7 +61,7 @@ def step_overhead(
     repeats: Annotated[int, typer.Option(min=1, help="Rounds, of which the best counts.")] = 5,
 ) -> None:
     """Time one reverse diffusion step against the forward pass of the paper's network; exit code 1 if it is felt."""
-    from benchmarks.step import ALLOWED, time_step
+    from benchmarks.generate import ALLOWED, time_step
     from sketchdnn.systems.devices import find_device
 
     device = find_device(device)

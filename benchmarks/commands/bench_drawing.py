@@ -47,8 +47,7 @@ def completion(
     ] = None,
 ) -> None:
     """Hide half of the primitives of test sketches and have them completed, both ways, the frame known and unknown."""
-    from benchmarks.completion import draw_completions, judge_completions, plan_completion
-    from benchmarks.completion_figure import write_figure
+    from benchmarks.completion import draw_completions, judge_completions, plan_completion, write_figure
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
 
@@ -131,7 +130,7 @@ def noise_levels(
     ] = None,
 ) -> None:
     """Noise real sketches to several levels and draw them again: at which level does a model go wrong?"""
-    from benchmarks.levels import score_levels
+    from benchmarks.samplers import score_levels
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
 

@@ -11,7 +11,7 @@ from support.judging import small_corpus, small_model
 from typer.testing import CliRunner
 
 from benchmarks.commands.app import app
-from benchmarks.levels import score_levels
+from benchmarks.samplers import score_levels
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.representation.batch import SketchBatch

@@ -18,11 +18,10 @@ from support.judging import SMALL, StandIn, small_corpus
 from torch import Tensor
 
 from benchmarks.reproduction import SIX, Budget, Request, StoppedError, prepared, reproduce
-from benchmarks.reproduction.names import folder_of
 from benchmarks.reproduction.page import page
-from benchmarks.reproduction.plan import MANIFEST, SAMPLER
+from benchmarks.reproduction.plan import MANIFEST, SAMPLER, folder_of
 from benchmarks.reproduction.plan import SETTINGS as PLAN_SETTINGS
-from benchmarks.reproduction.run import results_in
+from benchmarks.reproduction.runner import results_in
 from benchmarks.reproduction.tables import all_tables
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.generate import STEPS
