@@ -20,12 +20,23 @@ from typing import Any
 import numpy as np
 
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.gaps import LOOSE as GAP
-from sketchdnn.evaluation.gaps import end_gaps
-from sketchdnn.evaluation.profiles import LOOSE as TOLERANCE
+from sketchdnn.evaluation.curves import end_gaps
+from sketchdnn.evaluation.validity import GAP_LOOSE as GAP
+from sketchdnn.evaluation.validity import LOOSE_TOLERANCE as TOLERANCE
 from sketchdnn.geometry import Arc, Line, Point, Sketch, Vec, normalize, overlaps, profile, tessellate
 from sketchdnn.render import Style, strokes
-from sketchdnn.render.figures import BLUE, INK, ORANGE, Panel, draw_sketch, draw_stroke, panel_of_sketch, polyline, save_figure, sheet
+from sketchdnn.render.figures import (
+    BLUE,
+    INK,
+    ORANGE,
+    Panel,
+    draw_sketch,
+    draw_stroke,
+    panel_of_sketch,
+    polyline,
+    save_figure,
+    sheet,
+)
 from sketchdnn.representation import encode
 
 SIDE, BETWEEN, HEAD, CAPTION, BELOW = 108.0, 18.0, 30.0, 34.0, 10.0

@@ -11,8 +11,8 @@ from support.shaky import MEANT, PLATE, related
 
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 from sketchdnn.render import Style, frame
-from sketchdnn.render.mark_layout import PlacedMark, arrange_marks
 from sketchdnn.render.constraint_marks import Mark, constraint_marks
+from sketchdnn.render.mark_layout import PlacedMark, arrange_marks
 
 T = ConstraintType
 
@@ -43,7 +43,7 @@ def test_every_kind_is_shown_near_what_it_is_about() -> None:
     }
     for one in placed:
         if one.mark.sign in near:
-            far = math.dist(one.at, view.place(near[one.mark.sign]))
+            far = math.dist(one.at, view.to_pixel(near[one.mark.sign]))
             assert far == 0 if one.mark.pinned else far < 25
     assert {one.mark.words for one in placed if one.mark.sign is T.RADIUS} == {"R8"}
 

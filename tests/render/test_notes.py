@@ -13,7 +13,7 @@ from support.shaky import MEANT, PLATE, related
 
 from sketchdnn.geometry import Constraint, ConstraintType, Line, Part, Ref, Sketch
 from sketchdnn.render import Style, gallery_html, gallery_png, gallery_svg, png, svg
-from sketchdnn.render.annotations import ConstraintStatus, FREEDOM, count_without_symbol, describe_constraint
+from sketchdnn.render.annotations import FREEDOM, ConstraintStatus, count_without_symbol, describe_constraint
 
 SVG = "{http://www.w3.org/2000/svg}"
 SKETCH = replace(PLATE, constraints=MEANT)

@@ -42,7 +42,11 @@ def test_the_likelier_has_more_ink_and_lies_on_top(tenths: list[int]) -> None:
 
 
 def test_a_row_keeps_its_color_whatever_it_is_read_as() -> None:
-    items = [WeightedPrimitive(Line((0, 0), (1, 0)), 0.5, 3), WeightedPrimitive(Circle((0, 0), 1), 0.5, 3), WeightedPrimitive(Circle((0, 0), 2), 0.5, 4)]
+    items = [
+        WeightedPrimitive(Line((0, 0), (1, 0)), 0.5, 3),
+        WeightedPrimitive(Circle((0, 0), 1), 0.5, 3),
+        WeightedPrimitive(Circle((0, 0), 2), 0.5, 4),
+    ]
     line, circle, other = superposed_strokes(items, VIEW, STYLE)
     assert line.color == circle.color != other.color
 
@@ -54,7 +58,9 @@ def test_what_is_hardly_there_is_not_drawn(chance: float) -> None:
 
 def test_what_is_beyond_measure_takes_no_time() -> None:
     """Noise may make an arc of a radius that no picture holds; its dashes would never end."""
-    items = [WeightedPrimitive(Arc((0, 0), radius, 0.0, 6.0, construction=True), 0.9, 0) for radius in (1.0, 1e3, 1e9, 1e12)]
+    items = [
+        WeightedPrimitive(Arc((0, 0), radius, 0.0, 6.0, construction=True), 0.9, 0) for radius in (1.0, 1e3, 1e9, 1e12)
+    ]
     begun = time.perf_counter()
     draw_strokes(superposed_strokes(items, VIEW, STYLE), VIEW, STYLE)
     assert time.perf_counter() - begun < 2

@@ -112,7 +112,10 @@ class Animation:
     @classmethod
     def from_frames(cls, frames: Sequence[TrajectoryFrame]) -> Animation:
         """The scenes of all frames that have anything to show."""
-        scenes = [Scene(each.t, tuple(item for item in each.likely() if item.probability >= MIN_PROBABILITY)) for each in frames]
+        scenes = [
+            Scene(each.t, tuple(item for item in each.likely() if item.probability >= MIN_PROBABILITY))
+            for each in frames
+        ]
         final_rows = [item.row for item in scenes[-1].items]
         rows = range(frames[-1].rows.kind.shape[1])
         order = final_rows + [row for row in rows if row not in final_rows]

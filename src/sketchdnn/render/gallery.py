@@ -81,9 +81,7 @@ class _Grid:
     @property
     def legend_style(self) -> Style:
         """Text of at least the standard size, on the page's color."""
-        return replace(
-            self.style, background=PAGE_COLOR, text_size=max(self.style.text_size, Style().text_size)
-        )
+        return replace(self.style, background=PAGE_COLOR, text_size=max(self.style.text_size, Style().text_size))
 
     def cells(self) -> Iterator[_Cell]:
         """The cards row by row, captions cut to their width."""
@@ -124,10 +122,10 @@ def gallery_svg(
         f'<rect width="100%" height="100%" fill="{PAGE_COLOR}"/>',
     ]
     for card in grid.cells():
+        border = f'rx="{_INSET}" fill="{look.background}" stroke="{BORDER_COLOR}"'
         parts += [
             f'<g transform="translate({card.x} {card.y})">',
-            f'<rect x="0.5" y="0.5" width="{cell - 1}" height="{grid.card_height - 1}" rx="{_INSET}" '
-            f'fill="{look.background}" stroke="{BORDER_COLOR}"/>',
+            f'<rect x="0.5" y="0.5" width="{cell - 1}" height="{grid.card_height - 1}" {border}/>',
             vector.drawing(card.sketch, cell, cell, look, card.status),
         ]
         if card.caption:
@@ -189,9 +187,10 @@ def gallery_html(
     its name under the pointer.
     """
     sketches, captions = _with_captions(sketches, captions or [describe(sketch) for sketch in sketches])
+    each: Sequence[ConstraintStatus | None] = statuses or [None] * len(sketches)
     cards = [
         Card(vector.svg(sketch, cell, style=style, status=status, has_legend=False), caption, tooltip=describe(sketch))
-        for sketch, caption, status in zip(sketches, captions, statuses or [None] * len(sketches), strict=True)
+        for sketch, caption, status in zip(sketches, captions, each, strict=True)
     ]
     larger = (style or Style()).times(1.25)
     key = vector.legend_svg(sketches, statuses, _LEGEND_WIDTH, larger) if statuses else ""

@@ -29,7 +29,9 @@ class PlacedMark:
     half: Vec
 
 
-def arrange_marks(marks: Sequence[Mark], primitives: Iterable[Primitive], view: Frame, radius: float) -> list[PlacedMark]:
+def arrange_marks(
+    marks: Sequence[Mark], primitives: Iterable[Primitive], view: Frame, radius: float
+) -> list[PlacedMark]:
     """The position of every mark: pinned ones on their point, each other one where it covers least."""
     paper = _Occupancy(view)
     for primitive in primitives:
@@ -131,7 +133,9 @@ def _beside_line(p: Vec, q: Vec, half: Vec, radius: float, *, centered: bool) ->
         nx, ny = -nx, -ny
     clear = abs(nx) * half[0] + abs(ny) * half[1] + 0.45 * radius
     steps = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9)
-    for off in (0.0, clear, -clear) if centered else (clear, -clear, 1.8 * clear, -1.8 * clear, 2.8 * clear, -2.8 * clear):
+    for off in (
+        (0.0, clear, -clear) if centered else (clear, -clear, 1.8 * clear, -1.8 * clear, 2.8 * clear, -2.8 * clear)
+    ):
         for f in steps:
             yield (p[0] + f * (q[0] - p[0]) + off * nx, p[1] + f * (q[1] - p[1]) + off * ny)
 

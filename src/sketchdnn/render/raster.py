@@ -83,9 +83,7 @@ def draw_layers(layers: Sequence[Layer], width: int, height: int, background: st
     return image
 
 
-def with_legend(
-    image: Image, sketches: Sequence[Sketch], statuses: Sequence[ConstraintStatus], style: Style
-) -> Image:
+def with_legend(image: Image, sketches: Sequence[Sketch], statuses: Sequence[ConstraintStatus], style: Style) -> Image:
     """An image with the legend of its colors and symbols below."""
     from PIL import Image
 
@@ -162,8 +160,8 @@ def _between(p: Vec, q: Vec, fraction: float) -> Vec:
     return (p[0] + fraction * (q[0] - p[0]), p[1] + fraction * (q[1] - p[1]))
 
 
-# Pillow rounds the corners of a polygon to whole pixels, and fills every row of pixels including its edges. Many corners
-# compensate the first, since their errors cancel; edges drawn slightly further in compensate the second.
+# Pillow rounds the corners of a polygon to whole pixels, and fills every row of pixels including its edges. Many
+# corners compensate the first, since their errors cancel; edges drawn slightly further in compensate the second.
 
 
 def _bar(pen: ImageDraw, p: Vec, q: Vec, width: float, color: str) -> None:

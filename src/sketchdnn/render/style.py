@@ -14,7 +14,6 @@ from itertools import groupby
 
 from sketchdnn.geometry import Circle, Kind, Point, Primitive, Sketch, Vec, bounds
 
-
 # The contrast to white is at least 3:1, and neighbors differ for the commonest kinds of color blindness.
 PALETTE = (
     "#0072b2",  # blue

@@ -45,9 +45,7 @@ def svg(
     return "\n".join([*parts, "</svg>\n"])
 
 
-def legend_svg(
-    sketches: Sequence[Sketch], statuses: Sequence[ConstraintStatus], width: float, style: Style
-) -> str:
+def legend_svg(sketches: Sequence[Sketch], statuses: Sequence[ConstraintStatus], width: float, style: Style) -> str:
     """The legend of colors and symbols as a picture."""
     layers, height = legend(sketches, statuses, width, style)
     start = svg_start(width, height, ' role="img"')
@@ -136,7 +134,7 @@ def _element(stroke: Stroke, view: Frame, style: Style) -> str:
 
 
 def _arc_path(arc: Arc, view: Frame) -> str:
-    """The path of an arc; past a semicircle two halves, since SVG arcs are ill-conditioned where the ends nearly meet."""
+    """The path of an arc; past a semicircle two halves, since SVG arcs with close ends are ill-conditioned."""
     radius = arc.radius * view.scale
     start = f"M{_pair(view.to_pixel(arc.start))}"
     if radius * (1 - math.cos(min(arc.sweep, math.pi) / 2)) < _MIN_RISE:
