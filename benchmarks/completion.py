@@ -16,10 +16,9 @@ from benchmarks.packed_batches import packed, unpacked
 from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion.conditioning import ConditioningMethod
 from sketchdnn.diffusion.sampling import SamplingOptions
-from sketchdnn.evaluation.clusters import clustered_share
-from sketchdnn.evaluation.estimate import Estimate, share_estimate
-from sketchdnn.evaluation.profiles import LOOSE, is_closed
-from sketchdnn.evaluation.samples import normalized_split
+from sketchdnn.evaluation.estimates import Estimate, clustered_share, share_estimate
+from sketchdnn.evaluation.samples import normalize_split
+from sketchdnn.evaluation.validity import LOOSE_TOLERANCE, is_closed
 from sketchdnn.generation.complete import frame_part, score_completion
 from sketchdnn.generation.engine import device_of
 from sketchdnn.generation.inpainting import (
@@ -70,7 +69,7 @@ def plan_completion(
 ) -> CompletionTask:
     """Hide half of the primitives of test sketches, and choose frames for what is left."""
     corpus = Dataset.open(data)
-    test = normalized_split(corpus.split("test").compact, already=corpus.half_extent == 1)
+    test = normalize_split(corpus.split("test").compact, is_normalized=corpus.half_extent == 1)
     cases, mark = half_hidden(test, sketches, seed)
     walks = {frame: _walks(cases, frame, best_of, seed) for frame in FRAMES}
     return CompletionTask(tuple(cases), mark, best_of, steps, seed, walks)
@@ -161,7 +160,7 @@ def judged(
 
 def closes(sketch: Sketch) -> bool:
     """Whether every curve that is not construction is part of a loop, ends 0.02 apart counting as joined."""
-    return is_closed(profile(sketch, LOOSE))
+    return is_closed(profile(sketch, LOOSE_TOLERANCE))
 
 
 def _walks(cases: Sequence[Case], frame: str, best_of: int, seed: int) -> list[FramedPart]:

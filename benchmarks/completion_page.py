@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from sketchdnn.evaluation.estimate import Estimate
-from sketchdnn.evaluation.profiles import LOOSE
+from sketchdnn.evaluation.estimates import Estimate
+from sketchdnn.evaluation.validity import LOOSE_TOLERANCE
 from sketchdnn.generation.inpainting import SCALES
 from sketchdnn.geometry import Sketch
 
@@ -86,7 +86,7 @@ class CompletionBench:
             rows="\n".join(lines),
             figure=figure,
             near=NEAR,
-            within=2 * LOOSE,
+            within=2 * LOOSE_TOLERANCE,
             best_of=self.best_of,
             low=SCALES[0],
             high=SCALES[1],

@@ -20,10 +20,9 @@ from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.samplers import single_pass
 from sketchdnn.diffusion.sampling import SamplingOptions, Start
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.estimate import Estimate, share_estimate
-from sketchdnn.evaluation.gaps import gaps
-from sketchdnn.evaluation.profiles import LOOSE, is_closed
-from sketchdnn.evaluation.samples import normalized
+from sketchdnn.evaluation.estimates import Estimate, share_estimate
+from sketchdnn.evaluation.samples import normalize_sketches
+from sketchdnn.evaluation.validity import LOOSE_TOLERANCE, is_closed, measure_gaps
 from sketchdnn.generation.engine import device_of, fast_inference, max_batch_size
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import Sketch, profile
@@ -136,10 +135,10 @@ def _drawn_again(
 
 def _score(sigma: float, evaluations: int, real: Sequence[Sketch], drawn: Sequence[Sketch]) -> LevelScore:
     """Closed is a matter of all of them; one of which nothing is left has no ends."""
-    kept, compact, *_ = normalized(drawn)
-    closed = sum(is_closed(profile(sketch, LOOSE)) for sketch in kept)
+    kept, compact, *_ = normalize_sketches(drawn)
+    closed = sum(is_closed(profile(sketch, LOOSE_TOLERANCE)) for sketch in kept)
     same = sum(len(a) == len(b) for a, b in zip(real, drawn, strict=True))
-    ends = gaps(compact).within_loose
+    ends = measure_gaps(compact).within_loose
     return LevelScore(sigma, evaluations, share_estimate(closed, len(drawn)), ends, share_estimate(same, len(drawn)))
 
 

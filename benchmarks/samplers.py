@@ -12,12 +12,10 @@ from rich.table import Table
 
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.distributions import construction, deviations, kinds
 from sketchdnn.evaluation.features import Extractor, sketch_features
-from sketchdnn.evaluation.frechet import frechet_distance
-from sketchdnn.evaluation.gaps import gaps
-from sketchdnn.evaluation.kid import kid
-from sketchdnn.evaluation.samples import draw_samples
+from sketchdnn.evaluation.metrics import frechet_distance, kernel_distance
+from sketchdnn.evaluation.samples import generate_samples
+from sketchdnn.evaluation.validity import construction_distribution, deviations, kind_distribution, measure_gaps
 from sketchdnn.representation import Compact
 from sketchdnn.systems import System
 
@@ -122,7 +120,7 @@ def score_samplers(
     near, far = (sketch_features(_sorted(train, order[start : start + count]), extractor) for start in (0, count))
     floor = frechet_distance(near, far)
     on_stage("warming up")
-    draw_samples(system, "", count, seed=1, steps=2, sampler=None, on_progress=lambda _: None)
+    generate_samples(system, "", count, seed=1, steps=2, sampler=None, on_progress=lambda _: None)
     scores = tuple(_scored(system, train, near, extractor, count, ways, on_stage))
     device = extractor.device
     threads = torch.get_num_threads()
@@ -143,16 +141,18 @@ def _scored(
     for sampler, steps in ways:
         on_stage(f"{sampler}, {steps} steps")
         start = time.perf_counter()
-        samples = draw_samples(system, sampler, count, seed=0, steps=steps, sampler=sampler, on_progress=lambda _: None)
+        samples = generate_samples(
+            system, sampler, count, seed=0, steps=steps, sampler=sampler, on_progress=lambda _: None
+        )
         seconds = time.perf_counter() - start
         features = sketch_features(samples.compact, extractor)
-        ends = gaps(samples.compact)
+        ends = measure_gaps(samples.compact)
         yield SamplerScore(
             sampler,
             steps,
             seconds,
             frechet_distance(near, features),
-            kid(near, features).value,
+            kernel_distance(near, features).value,
             ends.within_loose.value,
             ends.median.value,
             _furthest(samples.compact, train),
@@ -160,7 +160,11 @@ def _scored(
 
 
 def _furthest(ours: Compact, real: Compact) -> str:
-    both = [one for measure in (kinds, construction) for one in deviations(measure(ours), measure(real))]
+    both = [
+        one
+        for measure in (kind_distribution, construction_distribution)
+        for one in deviations(measure(ours), measure(real))
+    ]
     worst = max(both, key=lambda one: abs(one.relative))
     return f"{worst.name} {worst.relative:+.0%}"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.table import Table
 
 from sketchdnn.constraints import repair
-from sketchdnn.evaluation.estimate import Estimate, share_estimate
+from sketchdnn.evaluation.estimates import Estimate, share_estimate
 from sketchdnn.formats import write
 from sketchdnn.geometry import Sketch, bounds, profile
 

@@ -169,7 +169,7 @@ def samplers(
     """Quality against time for every sampler: what the default of `generate` is chosen by."""
     from benchmarks.samplers import WAYS, score_samplers
     from sketchdnn.data.loader import Dataset
-    from sketchdnn.evaluation.inception import find_inception, load_inception
+    from sketchdnn.evaluation.features import find_inception, load_inception
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
 

@@ -143,12 +143,12 @@ def comparison(
     models = [_named(words, "--model NAME=MODEL") for words in model or []]
     if (data is not None) + len(files) + len(models) < 2:
         raise SketchError("a comparison needs two of --data, --samples and --model at least")
-    from benchmarks.figures import Source, by_lot, write_comparison
+    from benchmarks.figures import Source, random_sample, write_comparison_figure
 
     sources = [] if data is None else [_of_corpus(data, count, seed)]
-    sources += [Source(name, by_lot(_read(Path(file)), count, seed)) for name, file in files]
+    sources += [Source(name, random_sample(_read(Path(file)), count, seed)) for name, file in files]
     sources += [Source(name, _drawn(place, count, seed, steps)) for name, place in models]
-    _say(write_comparison(out, sources, columns=columns))
+    _say(write_comparison_figure(out, sources, columns=columns))
 
 
 @app.command(epilog="Example: python -m benchmarks figures failures --out figures --count 128")
@@ -226,12 +226,12 @@ def _drawn(model: str, count: int, seed: int, steps: int, *, repair: bool = Fals
 def _of_corpus(folder: Path, count: int, seed: int, name: str = "test") -> Source:
     import numpy as np
 
-    from benchmarks.figures import Source, by_lot
+    from benchmarks.figures import Source, random_sample
     from sketchdnn.data.loader import Dataset
     from sketchdnn.representation import decode_compact
 
     split = Dataset.open(folder).split(name)
-    index = np.array(by_lot(range(len(split)), count, seed), dtype=np.int64)
+    index = np.array(random_sample(range(len(split)), count, seed), dtype=np.int64)
     return Source("data", [decoded.sketch for decoded in decode_compact(split.compact[index])])
 
 

@@ -1,6 +1,6 @@
 """The paper's figures and ours, each as numbers first and then as a drawing of them."""
 
-from sketchdnn.evaluation.comparison import Source, by_lot, write_comparison
+from sketchdnn.evaluation.comparison import Source, random_sample, write_comparison_figure
 
 from .bias import Measured, measure_bias, write_bias
 from .failures import Failures, find_failures, write_failures
@@ -17,15 +17,15 @@ __all__ = [
     "Measured",
     "Source",
     "Survival",
-    "by_lot",
     "choose",
     "find_failures",
     "label_clouds",
     "label_survival",
     "measure_bias",
+    "random_sample",
     "watch",
     "write_bias",
-    "write_comparison",
+    "write_comparison_figure",
     "write_failures",
     "write_guess",
     "write_mixed_guess",

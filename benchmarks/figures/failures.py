@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.gaps import LOOSE as GAP
-from sketchdnn.evaluation.gaps import end_gaps
-from sketchdnn.evaluation.profiles import LOOSE as TOLERANCE
+from sketchdnn.evaluation.curves import end_gaps
+from sketchdnn.evaluation.validity import GAP_LOOSE as GAP
+from sketchdnn.evaluation.validity import LOOSE_TOLERANCE as TOLERANCE
 from sketchdnn.geometry import Arc, Line, Point, Sketch, Vec, normalize, overlaps, profile, tessellate
 from sketchdnn.render import Style, strokes
 from sketchdnn.render.figures import (

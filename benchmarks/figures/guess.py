@@ -14,8 +14,8 @@ from random import Random, SystemRandom
 from typing import Any
 
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.comparison import Source, by_lot
-from sketchdnn.evaluation.samples import normalized
+from sketchdnn.evaluation.comparison import Source, random_sample
+from sketchdnn.evaluation.samples import normalize_sketches
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write
 from sketchdnn.representation import decode_compact
@@ -28,10 +28,10 @@ _CHANCE = SystemRandom()
 
 def choose(source: Source, count: int, seed: int) -> Source:
     """So many of its sketches, by lot; those of no extent make no picture and take no part."""
-    sketches = normalized(source.sketches)[0]
+    sketches = normalize_sketches(source.sketches)[0]
     if len(sketches) < count:
         raise SketchError(f"{source.name}: a sheet of {count} needs more than the {len(sketches)} sketches there are")
-    return Source(source.name, by_lot(sketches, count, seed))
+    return Source(source.name, random_sample(sketches, count, seed))
 
 
 def write_guess(folder: Path, one: Source, other: Source, *, chance: Random = _CHANCE) -> list[Path]:
@@ -66,7 +66,7 @@ def _alike(one: Source, other: Source, chance: Random) -> list[Source]:
     """Nothing left but geometry: no names, no constraints, no more digits than the other has, no order."""
     alike = []
     for source in (one, other):
-        plain = [decoded.sketch for decoded in decode_compact(normalized(source.sketches)[1])]
+        plain = [decoded.sketch for decoded in decode_compact(normalize_sketches(source.sketches)[1])]
         mixed = [Sketch(tuple(chance.sample(sketch.primitives, len(sketch)))) for sketch in plain]
         alike.append(Source(source.name, mixed))
     counts = [len(source.sketches) for source in alike]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 
-from sketchdnn.evaluation.document import Document, Section, Table, markdown
+from sketchdnn.evaluation.report_format import Document
+from sketchdnn.render.html import Section, Table
 
 from .tables import Column, Grid
 
 
 def as_markdown(table: Grid) -> str:
     """A page with the table and its notes."""
-    return markdown(Document(table.title, [], sections=[Section("Table", table.notes, [words_of(table)])]))
+    return Document(table.title, [], sections=[Section("Table", table.notes, [words_of(table)])]).to_markdown()
 
 
 def words_of(table: Grid) -> Table:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sketchdnn.evaluation.document import Document, Section, Table, markdown
-from sketchdnn.evaluation.wording import at, is_of_tokens
+from sketchdnn.evaluation.report import is_autoregressive
+from sketchdnn.evaluation.report_format import Document, lookup
+from sketchdnn.render.html import Section, Table
 
 from .forms import words_of
 from .names import SIX, label_of
@@ -82,7 +83,7 @@ def page(results: Sequence[Result], tables: Sequence[Grid], *, budget: str, comm
         )
     warnings = list(dict.fromkeys(words for result in results for words in result.report["warnings"]))
     title = f"{label_of(results[0].system)} and its switches" if alone else "The paper's tables, on another corpus"
-    return markdown(Document(title, _lead(results, budget), warnings, sections, command))
+    return Document(title, _lead(results, budget), warnings, sections, command).to_markdown()
 
 
 def missing(results: Sequence[Result]) -> list[str]:
@@ -99,7 +100,7 @@ def _alone(results: Sequence[Result]) -> bool:
 def _lead(results: Sequence[Result], budget: str) -> list[str]:
     protocols = dict.fromkeys(str(result.report["protocol"]["id"]) for result in results)
     devices = dict.fromkeys(str(result.training["device"]) for result in results)
-    drawn = at(results[0].report, "protocol")
+    drawn = lookup(results[0].report, "protocol")
     said = [
         (
             f"{len(results)} system{'' if len(results) == 1 else 's'}, each trained for {budget} on "
@@ -118,10 +119,10 @@ def _lead(results: Sequence[Result], budget: str) -> list[str]:
 
 def _way(results: Sequence[Result]) -> str:
     """How sketches are drawn: in steps, by systems with noise to take away."""
-    drawn = [result.report["protocol"] for result in results if not is_of_tokens(result.report)]
+    drawn = [result.report["protocol"] for result in results if not is_autoregressive(result.report)]
     samplers = " or ".join(dict.fromkeys(str(one["sampler"]) for one in drawn))
     steps = f"in {drawn[0]['steps']} {samplers} steps" if drawn else ""
-    of_tokens = {is_of_tokens(result.report) for result in results}
+    of_tokens = {is_autoregressive(result.report) for result in results}
     if len(of_tokens) > 1:
         return f"{steps} where there is noise to take away, else token by token"
     return "token by token" if True in of_tokens else steps

@@ -18,11 +18,11 @@ from typing import Any
 import torch
 
 from sketchdnn.errors import FormatError, SketchError, quoted
-from sketchdnn.evaluation.likelihood import likelihood
+from sketchdnn.evaluation.estimates import to_json
+from sketchdnn.evaluation.evaluate import Evaluator
+from sketchdnn.evaluation.likelihood import measure_likelihood
 from sketchdnn.evaluation.protocol import Protocol
 from sketchdnn.evaluation.report import REPORT, load_report
-from sketchdnn.evaluation.run import Run as Judge
-from sketchdnn.evaluation.wording import plain
 from sketchdnn.io import atomic_write, load_json
 from sketchdnn.systems import System, from_pretrained, save_pretrained, to_table
 from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem
@@ -70,7 +70,7 @@ class Result:
         return {"training": self.training, "report": self.report, "grid": self.grid}
 
 
-def run_part(part: Planned, plan: Plan, judge: Judge, like: Protocol | None, on_report: OnReport | None) -> Result:
+def run_part(part: Planned, plan: Plan, judge: Evaluator, like: Protocol | None, on_report: OnReport | None) -> Result:
     """Do what is left to do of it. `like`: the protocol that it must share with the others."""
     folder = plan.request.out / part.named.folder
     _refuse_other_settings(part, folder)
@@ -79,7 +79,7 @@ def run_part(part: Planned, plan: Plan, judge: Judge, like: Protocol | None, on_
     if not (folder / REPORTS / REPORT).exists():
         model = str(folder / RUN / MODEL)
         label, sampler = part.named.label, part.sampler
-        judge.measure(model, folder / REPORTS, is_model=True, like=like, label=label, sampler=sampler)
+        judge.evaluate(model, folder / REPORTS, is_model=True, expected=like, label=label, sampler=sampler)
     if not (folder / GRID).exists():
         _measure_bits(folder, plan, judge)
     return load_result(folder)
@@ -162,7 +162,7 @@ def _learned(settings: Mapping[str, Any], inference_only: Sequence[str]) -> dict
     return dict(json.loads(json.dumps(learned)))
 
 
-def _measure_bits(folder: Path, plan: Plan, judge: Judge) -> None:
+def _measure_bits(folder: Path, plan: Plan, judge: Evaluator) -> None:
     """On the grid of the token systems, for all alike."""
     settings = plan.request.settings
     system = from_pretrained(folder / RUN / MODEL).to_device(plan.device)
@@ -172,8 +172,8 @@ def _measure_bits(folder: Path, plan: Plan, judge: Judge) -> None:
     reason = _off_the_grid(system) if settings.likelihood else "likelihoods were not asked for"
     if reason is None:
         some = judge.dataset.split("test").compact[: settings.likelihood_sketches]
-        found = likelihood(system, some, draws=settings.likelihood_draws, seed=settings.seed, grid=TOKEN_GRID)
-        facts["bits"] = plain(found)
+        found = measure_likelihood(system, some, draws=settings.likelihood_draws, seed=settings.seed, grid=TOKEN_GRID)
+        facts["bits"] = to_json(found)
     _write(folder / GRID, {**facts, "reason": reason})
 
 

@@ -13,10 +13,8 @@ import torch
 
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.evaluation.protocol import data_hash
-from sketchdnn.evaluation.run import PICTURES_PER_MINUTE
-from sketchdnn.evaluation.run import Run as Judge
-from sketchdnn.evaluation.settings import Settings
+from sketchdnn.evaluation.evaluate import IMAGES_PER_MINUTE, Evaluator
+from sketchdnn.evaluation.protocol import Settings, data_hash
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.io import atomic_write, load_json
 from sketchdnn.systems import System
@@ -110,7 +108,7 @@ class Plan:
         return trainings * self.request.budget.minutes + evaluations * self.evaluation_minutes
 
 
-def make_plan(request: Request, judge: Judge, device: str) -> Plan:
+def make_plan(request: Request, judge: Evaluator, device: str) -> Plan:
     """Refuses, before anything is done, a system that is none and a folder that holds something else."""
     named = named_systems(request.systems, request.preset)
     identity = _identity(request, judge.dataset)
@@ -191,8 +189,8 @@ def _done(folder: Path) -> tuple[str, ...]:
     return tuple(words for words, file in there.items() if (folder / file).exists())
 
 
-def _evaluation_minutes(judge: Judge, device: str) -> float:
+def _evaluation_minutes(judge: Evaluator, device: str) -> float:
     """Pictures are what takes long on a CPU; drawing comes on top of it and depends on the system."""
     if device == "cpu":
-        return judge.pictures / PICTURES_PER_MINUTE / max(1, torch.get_num_threads())
+        return judge.num_images / IMAGES_PER_MINUTE / max(1, torch.get_num_threads())
     return MINUTES_ON_GPU * judge.request.settings.count / 10_000

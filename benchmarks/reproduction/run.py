@@ -8,13 +8,12 @@ from itertools import islice
 from pathlib import Path
 
 from sketchdnn.errors import FormatError
-from sketchdnn.evaluation.comparison import Source, by_lot, write_comparison
+from sketchdnn.evaluation.comparison import Source, random_sample, write_comparison_figure
+from sketchdnn.evaluation.evaluate import EvaluationRequest, Evaluator
 from sketchdnn.evaluation.features import Extractor
-from sketchdnn.evaluation.protocol import Protocol, refuse_unlike
+from sketchdnn.evaluation.protocol import Protocol, refuse_incomparable
 from sketchdnn.evaluation.report import SAMPLES
-from sketchdnn.evaluation.run import Request as JudgeRequest
-from sketchdnn.evaluation.run import Run as Judge
-from sketchdnn.evaluation.stages import OnStage
+from sketchdnn.evaluation.scores import OnStage
 from sketchdnn.formats import scan
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write, exclusive_run, remove_abandoned
@@ -40,7 +39,7 @@ class Reproduction:
     """A plan, and what its systems are judged with."""
 
     plan: Plan
-    judge: Judge
+    judge: Evaluator
 
 
 def prepared(
@@ -53,7 +52,7 @@ def prepared(
     if request.out.resolve() == request.data.resolve():
         raise FormatError(request.out, "is the corpus; name another --out")
     device = find_device(request.device)
-    judged = JudgeRequest(
+    judged = EvaluationRequest(
         data=request.data,
         settings=request.settings,
         seed=request.seed,
@@ -64,7 +63,7 @@ def prepared(
         cache=request.cache,
         command=request.command,
     )
-    judge = Judge(judged, on_stage=on_stage, extractor=extractor)
+    judge = Evaluator(judged, on_stage=on_stage, extractor=extractor)
     return Reproduction(make_plan(request, judge, device), judge)
 
 
@@ -97,11 +96,11 @@ def results_in(out: Path) -> list[Result]:
     return found
 
 
-def write_all(plan: Plan, judge: Judge) -> list[Path]:
+def write_all(plan: Plan, judge: Evaluator) -> list[Path]:
     """Tables, figure and page of all that is there, whoever asked for it."""
     out = plan.request.out
     results = results_in(out)
-    refuse_unlike({result.name: Protocol.from_json(result.report["protocol"]) for result in results})
+    refuse_incomparable({result.name: Protocol.from_json(result.report["protocol"]) for result in results})
     tables = all_tables(results)
     files = {
         f"{table.name}{ending}": words(table)
@@ -109,7 +108,7 @@ def write_all(plan: Plan, judge: Judge) -> list[Path]:
         for ending, words in ((".md", as_markdown), (".csv", as_csv), (".tex", as_latex))
     }
     sources = _sources(results, judge)
-    figure = write_comparison(out, sources) if len(sources) > 1 else []
+    figure = write_comparison_figure(out, sources) if len(sources) > 1 else []
     budget, command = plan.request.budget.words, plan.request.command
     files[PAGE] = page(results, tables, budget=budget, command=command, has_figure=bool(figure))
     for name, words in files.items():
@@ -118,10 +117,10 @@ def write_all(plan: Plan, judge: Judge) -> list[Path]:
     return [out / PAGE, *(out / name for name in files if name != PAGE), *figure]
 
 
-def _sources(results: Sequence[Result], judge: Judge) -> list[Source]:
+def _sources(results: Sequence[Result], judge: Evaluator) -> list[Source]:
     """The data above, systems below, each with the first that it drew, if they were kept."""
     drawn = ((label_of(result.name), _first_drawn(result.folder / REPORTS / SAMPLES)) for result in results)
-    real = Source("data", by_lot(judge.real_sketches(), SHOWN, seed=0))
+    real = Source("data", random_sample(judge.real_sketches(), SHOWN, seed=0))
     return [real, *(Source(label, sketches) for label, sketches in drawn if sketches)]
 
 

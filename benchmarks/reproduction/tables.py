@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sketchdnn.evaluation.wording import at, interval
+from sketchdnn.evaluation.report_format import format_interval, lookup
 
 from .names import label_of
 from .paper import FID_TABLE, LEFT_OUT, NLL_TABLE, PAPER, paper_words
@@ -149,7 +149,7 @@ def _grid(
     ]
     if floor and results:
         first = results[0].facts
-        cells = {c.key: _measured(at(first, c.real) if c.real else None, c) for c in columns}
+        cells = {c.key: _measured(lookup(first, c.real) if c.real else None, c) for c in columns}
         rows.append(Row("", REAL, cells))
     return Grid(name, title, columns, rows, notes)
 
@@ -159,13 +159,13 @@ def _cell(column: Column, result: Result) -> Cell:
         if result.is_variant and result.name != "vitruvion:arcs=sweep":
             return Cell(LEFT_OUT)
         return Cell(paper_words(result.system, column.paper), PAPER[result.system].get(column.paper))
-    return _measured(at({**result.facts, **_derived(result)}, column.path), column)
+    return _measured(lookup({**result.facts, **_derived(result)}, column.path), column)
 
 
 def _derived(result: Result) -> dict[str, float | None]:
     """What follows from two facts: seconds for 10,000 sketches from as many as were drawn, and passes."""
-    seconds, drawn = (at(result.report, path) for path in ("timings.drawing sketches", "system.samples"))
-    seen, sketches = (at(result.training, path) for path in ("samples_seen", "train_sketches"))
+    seconds, drawn = (lookup(result.report, path) for path in ("timings.sampling", "system.samples"))
+    seen, sketches = (lookup(result.training, path) for path in ("samples_seen", "train_sketches"))
     return {
         "drawing": 10_000 * seconds / drawn if seconds and drawn else None,
         "passes": seen / sketches if seen and sketches else None,
@@ -177,7 +177,7 @@ def _measured(found: Any, column: Column) -> Cell:
         return Cell(column.absent)
     if isinstance(found, Mapping):
         ends = [None if found.get(end) is None else column.factor * found[end] for end in ("value", "low", "high")]
-        return Cell(interval(found, column.factor), *ends)
+        return Cell(format_interval(found, column.factor), *ends)
     value = column.factor * float(found)
     return Cell(f"{value:,.{column.digits}f}", value)
 

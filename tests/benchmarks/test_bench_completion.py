@@ -20,7 +20,7 @@ from benchmarks.half_hidden import Case, half_hidden
 from sketchdnn.data import PRESETS, prepare
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.estimate import share_estimate
+from sketchdnn.evaluation.estimates import share_estimate
 from sketchdnn.generation.inpainting import CompletedPart
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.systems import System, load_preset, save_pretrained

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from sketchdnn.evaluation import load_report
-from sketchdnn.evaluation.document import markdown
 from sketchdnn.evaluation.protocol import Protocol
-from sketchdnn.evaluation.sections import document
+from sketchdnn.evaluation.report import report_document
+from sketchdnn.evaluation.report_format import markdown
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.systems import from_pretrained
 from sketchdnn.systems.pretrained import model_hash
@@ -41,7 +41,7 @@ def test_the_card_quotes_it() -> None:
 
 def test_its_words_are_those_of_its_numbers() -> None:
     """With the section on samples after repair, if it was made since there is one."""
-    said, shipped = markdown(document(REPORT)), (DOCS / "results/ours/report.md").read_text()
+    said, shipped = markdown(report_document(REPORT)), (DOCS / "results/ours/report.md").read_text()
     titles = [line for line in shipped.splitlines() if line.startswith("## ")]
     assert [line for line in said.splitlines() if line.startswith("## ")] == titles
     assert ("## After repair" in titles) == bool(REPORT.get("repaired"))

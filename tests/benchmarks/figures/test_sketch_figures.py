@@ -7,7 +7,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks.figures import Source, by_lot, find_failures, write_comparison, write_failures, write_teaser
+from benchmarks.figures import (
+    Source,
+    find_failures,
+    random_sample,
+    write_comparison_figure,
+    write_failures,
+    write_teaser,
+)
 from benchmarks.figures.failures import crossings, drawn_twice, open_ends
 from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError
@@ -34,7 +41,7 @@ def test_figures_are_drawn_the_same_every_time(parts: list[Sketch], tmp_path: Pa
     sources = [Source("data", parts[:5]), Source("a system", parts[5:])]
     for write in (
         lambda folder: write_teaser(folder, parts, columns=4),
-        lambda folder: write_comparison(folder, sources, columns=3),
+        lambda folder: write_comparison_figure(folder, sources, columns=3),
         lambda folder: write_failures(folder, find_failures(parts, each=2)),
     ):
         assert pictures(write(tmp_path / "a")) == pictures(write(tmp_path / "b"))
@@ -107,18 +114,18 @@ def test_size_and_place_do_not_matter(parts: list[Sketch]) -> None:
 
 
 def test_lots_are_drawn_alike_from_one_seed(parts: list[Sketch]) -> None:
-    first, again, other = (by_lot(range(1000), 20, seed) for seed in (1, 1, 2))
+    first, again, other = (random_sample(range(1000), 20, seed) for seed in (1, 1, 2))
     assert first == again != other
     assert len(set(first)) == 20
-    assert by_lot(parts, 50, 0) == parts
+    assert random_sample(parts, 50, 0) == parts
 
 
 def test_figures_of_nothing_are_refused(tmp_path: Path) -> None:
     for nothing in (
         lambda: write_teaser(tmp_path, []),
         lambda: find_failures([]),
-        lambda: write_comparison(tmp_path, [Source("a", [Sketch(tuple(PLATE))])]),
-        lambda: write_comparison(tmp_path, [Source("a", []), Source("b", [])]),
+        lambda: write_comparison_figure(tmp_path, [Source("a", [Sketch(tuple(PLATE))])]),
+        lambda: write_comparison_figure(tmp_path, [Source("a", []), Source("b", [])]),
     ):
         with pytest.raises(SketchError):
             nothing()
