@@ -14,7 +14,7 @@ import torch
 from rich.table import Table
 from torch import Tensor
 
-from benchmarks.packed_batches import packed, unpacked
+from benchmarks.samples import packed, unpacked
 from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.samplers import sample_authors
@@ -35,8 +35,8 @@ from sketchdnn.representation.symmetric import symmetric_keys
 from sketchdnn.systems.sketchdnn import SketchDNN
 from sketchdnn.systems.system import System
 
-from .completion_page import percent
-from .draws import kept_draws, weights_fingerprint
+from .completion import percent
+from .samples import kept_draws, weights_fingerprint
 
 WEIGHTS = (1.0, 1.25, 1.5, 2.0)
 OURS, REPAIRED, REAL = "ours", "ours, repaired", "real test sketches"

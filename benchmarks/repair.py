@@ -19,7 +19,7 @@ from sketchdnn.generation.repair import available_cores
 from sketchdnn.geometry import Arc, Line, Point, Primitive, Sketch, Vec, bounds, profile
 from sketchdnn.geometry.intersections import distance_to_curve
 
-from .completion_page import percent
+from .completion import percent
 
 EXACT = 1e-6
 GOAL = 0.98

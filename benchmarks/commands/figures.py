@@ -53,8 +53,8 @@ def schedule(
     _say(write_schedule(out, survival))
 
 
-@app.command(epilog="Example: python -m benchmarks figures gs --out figures")
-def gs(
+@app.command(epilog="Example: python -m benchmarks figures simplex --out figures")
+def simplex(
     out: Out,
     steps: Steps = 2000,
     smoothing: Smoothing = 0.99,
@@ -166,8 +166,8 @@ def failures(
     _say(write_failures(out, find_failures(_drawn(model, count, seed, steps), each=each)))
 
 
-@app.command(epilog="Example: python -m benchmarks figures guess --data corpus --out guess")
-def guess(
+@app.command(epilog="Example: python -m benchmarks figures turing-test --data corpus --out turing")
+def turing_test(
     out: Out,
     data: Annotated[Path, typer.Option(help="A prepared corpus, where the real sketches are.", show_default=False)],
     samples: Annotated[

@@ -2,13 +2,19 @@
 
 from sketchdnn.evaluation.comparison import Source, random_sample, write_comparison_figure
 
-from .bias import Measured, measure_bias, write_bias
 from .failures import Failures, find_failures, write_failures
-from .guess import choose, write_guess, write_mixed_guess
-from .pipeline import Denoising, watch, write_pipeline
-from .schedule import Survival, label_survival, write_schedule
-from .simplex import Clouds, label_clouds, write_simplex
-from .teaser import write_teaser
+from .labels import (
+    Clouds,
+    Measured,
+    Survival,
+    label_clouds,
+    label_survival,
+    measure_bias,
+    write_bias,
+    write_schedule,
+    write_simplex,
+)
+from .sketches import Denoising, choose, watch, write_guess, write_mixed_guess, write_pipeline, write_teaser
 
 __all__ = [
     "Clouds",

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given, settings
 from support.strategies import sketches
 
-from benchmarks.packed_batches import packed, unpacked
+from benchmarks.samples import packed, unpacked
 from sketchdnn import SketchDNN
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.complete import _check_part, complete

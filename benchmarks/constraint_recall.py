@@ -1,8 +1,8 @@
-"""Constraints against the truth: sketches as designers constrained them, shaken by a known amount.
+"""Inferred constraints against those of designers: of jittered sketches, and of sketches as their files hold them.
 
-A true constraint counts if it holds in the clean sketch to 1e-6 of the size. It is recalled if the constraints that
-were found imply it: in the sketch that they were solved to it holds to 1e-6, which by accident no shaken one does, and
-no move that they leave free breaks it. A constraint that was found is right if it holds in the clean sketch to 1e-4.
+A designer's constraint counts if it holds in the clean sketch to 1e-6 of the size. It is recalled if the inferred
+constraints imply it: it holds to 1e-6 in the solved sketch, and no motion that they leave free breaks it. An inferred
+constraint is right if it holds in the clean sketch to 1e-4.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sketchdnn.constraints import infer, solve
+from sketchdnn.constraints.constrain import ConstrainOptions, constrain
 from sketchdnn.constraints.equation_set import constraint_residuals, outside, row_lengths, row_space, unmerged_equations
 from sketchdnn.constraints.equations import arc_equations, build
 from sketchdnn.constraints.variables import Floats, VariableMerging, Variables
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import Arc, Circle, Constraint, Line, Part, Point, Primitive, Sketch, bounds
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Sketch, bounds
+from sketchdnn.geometry.constraints import LENGTHS
 
 TRUE, RIGHT = 1e-6, 1e-4
 # An equation of which a larger share is new to others does not follow from them.
@@ -186,3 +188,43 @@ def kind_of(constraint: Constraint) -> str:
     if str(constraint.type) == "coincident" and any(ref.part is Part.WHOLE for ref in constraint.refs):
         return ON_CURVE
     return str(constraint.type)
+
+
+# What is not inferred: dimensions, and what only the file's program knows.
+_NOT_INFERRED = LENGTHS | {ConstraintType.ANGLE, ConstraintType.FIX, ConstraintType.OTHER}
+
+
+@dataclass(frozen=True, slots=True)
+class Authored:
+    """How many constraints hold in the files, and how many of them follow from what was inferred."""
+
+    repairing: bool
+    origin: bool
+    inside: int
+    found_inside: int
+    outside: int
+    found_outside: int
+
+
+def measure_authored(sketches: Sequence[Sketch]) -> list[Authored]:
+    """Forget the constraints of sketches and infer them again, in four ways.
+
+    A sketch in which a repair drops or merges something does not count: its references have changed.
+    """
+    return [_measure(sketches, repairing, origin) for repairing in (True, False) for origin in (False, True)]
+
+
+def _measure(sketches: Sequence[Sketch], repairing: bool, origin: bool) -> Authored:
+    true, found = [0, 0], [0, 0]
+    for sketch in sketches:
+        wanted = [c for c in sketch.constraints if c.type not in _NOT_INFERRED]
+        done = constrain(replace(sketch, constraints=()), ConstrainOptions(repair=repairing, origin=origin)).sketch
+        if len(done) != len(sketch):
+            continue
+        implied = follows(done, done.constraints, wanted)
+        for c, missed, is_implied in zip(wanted, constraint_residuals(sketch, wanted), implied, strict=True):
+            if missed is not None and missed <= TRUE:
+                is_outside = any(ref.primitive is None for ref in c.refs)
+                true[is_outside] += 1
+                found[is_outside] += is_implied
+    return Authored(repairing, origin, true[0], found[0], true[1], found[1])
