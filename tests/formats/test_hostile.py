@@ -165,7 +165,7 @@ def test_a_value_is_recalled_as_freecad_rounds_it() -> None:
     for value in (0.0, 1.0, -1.0, 1e-9, 0.1234567890123456, 123456.7890123456, -1e9):
         said = Relation(Code.DISTANCE, (At(0), At(1)), value)
         constraint = '{"type": "distance", "refs": [[0, "whole"], [1, "whole"]], "value": 1}'
-        note = f'{{"constraint": {constraint}, "relations": [{notes.dumps(notes._to_list(said))}]}}'
+        note = f'{{"constraint": {constraint}, "relations": [{notes.dump_json(notes._to_list(said))}]}}'
         for found in (value, value * (1 + 5e-10) + 1e-16, value * (1 - 5e-10), value + 1e-10):
             recalled = notes.recall(
                 ['{"primitives": "LL", "extra": {}}', note], lines, [Relation(said.code, said.at, found)]

@@ -22,7 +22,7 @@ from sketchdnn.formats.sketchgraphs.container import open_sequences
 from sketchdnn.formats.sketchgraphs.pickles import dump_ops, load_ops
 from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
 from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 
 T = ConstraintType
 
@@ -165,7 +165,7 @@ class TestTable:
         path = tmp_path_factory.mktemp("table") / "a.npy"
         write(originals, path)
         found = read_table(path, start, stop)
-        expected = to_table(collect(read(path)).sketches[start:stop])
+        expected = sketches_to_table(collect(read(path)).sketches[start:stop])
         assert found.table.num_sketches == expected.num_sketches
         for name in ("owner", "kind", "construction", "x", "y", "x2", "y2", "radius", "start_angle", "sweep"):
             np.testing.assert_array_equal(getattr(found.table, name), getattr(expected, name))

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_sweep, bounds, profile
-from sketchdnn.geometry.loops import Edge, Loop
-from sketchdnn.geometry.near import TOLERANCE
+from sketchdnn.geometry.profiles import Edge, Loop
+from sketchdnn.geometry.proximity import TOLERANCE
 
 # An arc with a smaller sweep is read back as a line.
 _MIN_SWEEP = 1e-5

@@ -24,8 +24,7 @@ from typing import Any
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.formats.json_files import dump_json, parse_json
 from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Kind, Part, Primitive, Ref, Sketch
-from sketchdnn.geometry.constraints import LENGTHS
-from sketchdnn.geometry.places import place
+from sketchdnn.geometry.constraints import LENGTHS, ref_point
 from sketchdnn.geometry.records import constraint_to_dict, parse_constraint
 
 from .pickles import Op
@@ -284,7 +283,7 @@ def _degrees(radians: float) -> str:
 
 def _middle_first(refs: tuple[Ref, ...], primitives: Sequence[Primitive]) -> tuple[Ref, ...]:
     """Three references with the midpoint of the others first; unchanged if none clearly is one."""
-    points = [point for ref in refs if (point := place(ref, primitives)) is not None]
+    points = [point for ref in refs if (point := ref_point(ref, primitives)) is not None]
     if len(points) < 3:
         return refs
     # The midpoint of the other two is the mean of all three.

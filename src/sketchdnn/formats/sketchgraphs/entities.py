@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive
 from sketchdnn.geometry.primitives import LARGEST_COORDINATE
-from sketchdnn.geometry.table import Table
+from sketchdnn.geometry.table import PrimitiveTable
 
 from .pickles import EntityType
 
@@ -59,7 +59,7 @@ class Columns:
         skipped: The sketch and the reason of each entity that is not in the table.
     """
 
-    table: Table
+    table: PrimitiveTable
     is_valid: NDArray[np.bool_]
     clockwise: NDArray[np.bool_]
     skipped: list[tuple[int, str]]
@@ -125,7 +125,7 @@ class EntityCollector:
             skipped += [(o, NO_NUMBER) for o in owner[at[~is_number]].tolist()]
             skipped += [(o, NO_EXTENT[k]) for o in owner[at[is_number & ~has_extent]].tolist()]
         valid = {name: column[is_valid] for name, column in named.items()}
-        table = Table(num_sketches, owner[is_valid], kind[is_valid], construction[is_valid], **valid)
+        table = PrimitiveTable(num_sketches, owner[is_valid], kind[is_valid], construction[is_valid], **valid)
         return Columns(table, is_valid, clockwise, skipped)
 
 

@@ -24,7 +24,7 @@ from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.formats.format import Losses, ReadItem, Skipped, format_losses
 from sketchdnn.geometry import EXTERNAL, Constraint, Kind, Part, Primitive, Ref, Sketch
 from sketchdnn.geometry.constraints import PARTS_OF_KIND
-from sketchdnn.geometry.table import Table, from_table
+from sketchdnn.geometry.table import PrimitiveTable, table_to_sketches
 
 from .constraints import (
     LOST_PARAMETER,
@@ -95,7 +95,7 @@ class SequenceTable:
     """
 
     start: int
-    table: Table
+    table: PrimitiveTable
     constraints: NDArray[np.int64]
     dropped: NDArray[np.int64]
     skipped: Counter[str]
@@ -197,7 +197,7 @@ def build_sketches(drafts: Sequence[SketchDraft | Skipped], entities: EntityColl
     for owner, reason in columns.skipped:
         lost[owner][reason] += 1
     positions = _positions(columns)
-    for owner, (draft, sketch) in enumerate(zip(drafts, from_table(columns.table), strict=True)):
+    for owner, (draft, sketch) in enumerate(zip(drafts, table_to_sketches(columns.table), strict=True)):
         if isinstance(draft, Skipped):
             yield draft
             continue
