@@ -1,4 +1,4 @@
-"""Where marks go: close to what they are about, on free paper. Greedy, those with the least room first."""
+"""The positions of marks: beside their primitives, on free paper. Greedy, those beside short curves first."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ import numpy as np
 
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Vec, tessellate
 
-from .display import Frame
-from .marks import DIMENSIONS, Mark
+from .constraint_marks import DIMENSIONS, Mark
+from .style import Frame
 
-# The paper is looked at in squares of so many pixels.
+# The side of a cell of the occupancy grid, in pixels.
 _CELL = 2.0
-# What it costs to cover all of a stroke, another mark, or the edge of the paper; places are tried in order, and each
-# later one costs a little more.
+# The cost of covering a stroke, of covering another mark or the edge, and of each later candidate.
 _INK, _TAKEN, _LATER = 2.5, 12.0, 0.02
-_CORNER_PLACES = 8
+_POSITIONS_AROUND_POINT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedMark:
     """A mark and the pixel of its middle, y down; half its width and height."""
 
     mark: Mark
@@ -30,40 +29,41 @@ class Placed:
     half: Vec
 
 
-def arrange(marks: Sequence[Mark], primitives: Iterable[Primitive], view: Frame, radius: float) -> list[Placed]:
-    """Every mark in its place: the pinned ones where they belong, each other one where it covers least."""
-    paper = _Paper(view)
+def arrange_marks(
+    marks: Sequence[Mark], primitives: Iterable[Primitive], view: Frame, radius: float
+) -> list[PlacedMark]:
+    """The position of every mark: pinned ones on their point, each other one where it covers least."""
+    paper = _Occupancy(view)
     for primitive in primitives:
         paper.draw(primitive, view)
     placed = []
     for mark in sorted(marks, key=lambda mark: (not mark.pinned, mark.beside.length)):
         half = _half(mark, radius)
         if mark.pinned and isinstance(mark.beside, Point):
-            at = view.place(mark.beside.at)
+            at = view.to_pixel(mark.beside.at)
         else:
-            costs = [(paper.cost(at, half) + _LATER * k, at) for k, at in enumerate(_places(mark, view, radius))]
+            costs = [(paper.cost(at, half) + _LATER * k, at) for k, at in enumerate(_positions(mark, view, radius))]
             at = min(costs)[1]
         paper.take(at, half)
-        placed.append(Placed(mark, at, half))
+        placed.append(PlacedMark(mark, at, half))
     return placed
 
 
-def letters(words: str, radius: float) -> float:
-    """About how wide words beside a sign are."""
-    return 0.95 * radius * len(words)
+def text_width(text: str, radius: float) -> float:
+    """The approximate width of a text beside a symbol."""
+    return 0.95 * radius * len(text)
 
 
 def _half(mark: Mark, radius: float) -> Vec:
     if mark.pinned:
         size = 0.7 * radius if mark.corner is None else 2.2 * radius
         return (size, size)
-    is_words_alone = bool(mark.words) and mark.sign in DIMENSIONS
-    wide = letters(mark.words, radius) / 2
-    return (wide if is_words_alone else radius + wide, radius)
+    width = text_width(mark.text, radius) / 2
+    return (width if mark.text and mark.kind in DIMENSIONS else radius + width, radius)
 
 
-class _Paper:
-    """Which squares hold ink, and which are taken by a mark."""
+class _Occupancy:
+    """The cells of the picture that hold strokes, and those that hold marks."""
 
     def __init__(self, view: Frame) -> None:
         shape = (math.ceil(view.height / _CELL) + 1, math.ceil(view.width / _CELL) + 1)
@@ -87,59 +87,61 @@ class _Paper:
         outside = max(
             half[0] - at[0], at[0] + half[0] - self.width, half[1] - at[1], at[1] + half[1] - self.height, 0.0
         )
-        where = self._squares(at, half)
-        ink, taken = self.ink[where], self.taken[where]
+        cells = self._cells(at, half)
+        ink, taken = self.ink[cells], self.taken[cells]
         if not ink.size:
             return math.inf
-        # A stroke straight through covers one square in each row or column.
+        # A stroke straight through covers one cell in each row or column.
         covered = float(ink.sum()) / float(max(ink.shape))
         return _INK * covered + _TAKEN * (float(taken.mean()) + outside / max(half))
 
     def take(self, at: Vec, half: Vec) -> None:
-        self.taken[self._squares(at, half)] = 1.0
+        self.taken[self._cells(at, half)] = 1.0
 
-    def _squares(self, at: Vec, half: Vec) -> tuple[slice, slice]:
+    def _cells(self, at: Vec, half: Vec) -> tuple[slice, slice]:
         (x, y), (w, h) = at, half
         rows = slice(max(0, int((y - h) / _CELL)), max(0, int((y + h) / _CELL) + 1))
         return rows, slice(max(0, int((x - w) / _CELL)), max(0, int((x + w) / _CELL) + 1))
 
 
-def _places(mark: Mark, view: Frame, radius: float) -> Iterator[Vec]:
-    """Where a mark might go, the best places first, in pixels."""
+def _positions(mark: Mark, view: Frame, radius: float) -> Iterator[Vec]:
+    """Candidate positions of a mark in pixels, the best first."""
     half = _half(mark, radius)
     match mark.beside:
         case Line(start, end):
-            yield from _beside_line(view.place(start), view.place(end), half, radius, on=bool(mark.ties))
+            yield from _beside_line(view.to_pixel(start), view.to_pixel(end), half, radius, centered=bool(mark.ties))
         case Circle(center, size):
-            yield from _beside_round(view.place(center), size * view.scale, 0.0, TAU, half, radius)
+            yield from _beside_circle(view.to_pixel(center), size * view.scale, 0.0, TAU, half, radius)
         case Arc(center, size, start_angle, sweep):
-            yield from _beside_round(view.place(center), size * view.scale, start_angle, sweep, half, radius)
+            yield from _beside_circle(view.to_pixel(center), size * view.scale, start_angle, sweep, half, radius)
         case Point(at):
-            x, y = view.place(at)
-            for away in (1.6, 2.6, 3.8):
-                for k in range(_CORNER_PLACES):
-                    angle = TAU * (k + 0.5) / _CORNER_PLACES
+            x, y = view.to_pixel(at)
+            for distance in (1.6, 2.6, 3.8):
+                for k in range(_POSITIONS_AROUND_POINT):
+                    angle = TAU * (k + 0.5) / _POSITIONS_AROUND_POINT
                     yield (
-                        x + (away * radius + half[0] - radius) * math.cos(angle),
-                        y - away * radius * math.sin(angle),
+                        x + (distance * radius + half[0] - radius) * math.cos(angle),
+                        y - distance * radius * math.sin(angle),
                     )
 
 
-def _beside_line(p: Vec, q: Vec, half: Vec, radius: float, *, on: bool) -> Iterator[Vec]:
-    """Either side of a line, from its middle outwards; or on it, if there is none but in thought."""
+def _beside_line(p: Vec, q: Vec, half: Vec, radius: float, *, centered: bool) -> Iterator[Vec]:
+    """Either side of a line, from its middle outwards; on it if nothing is drawn there."""
     length = max(math.dist(p, q), 1e-9)
     nx, ny = (q[1] - p[1]) / length, (p[0] - q[0]) / length
-    if ny > 0 or (ny == 0 and nx < 0):  # first above, or to the right
+    if ny > 0 or (ny == 0 and nx < 0):  # above or to the right first
         nx, ny = -nx, -ny
     clear = abs(nx) * half[0] + abs(ny) * half[1] + 0.45 * radius
     steps = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9)
-    for off in (0.0, clear, -clear) if on else (clear, -clear, 1.8 * clear, -1.8 * clear, 2.8 * clear, -2.8 * clear):
+    for off in (
+        (0.0, clear, -clear) if centered else (clear, -clear, 1.8 * clear, -1.8 * clear, 2.8 * clear, -2.8 * clear)
+    ):
         for f in steps:
             yield (p[0] + f * (q[0] - p[0]) + off * nx, p[1] + f * (q[1] - p[1]) + off * ny)
 
 
-def _beside_round(center: Vec, size: float, start: float, sweep: float, half: Vec, radius: float) -> Iterator[Vec]:
-    """Outside and inside of a circle or arc."""
+def _beside_circle(center: Vec, size: float, start: float, sweep: float, half: Vec, radius: float) -> Iterator[Vec]:
+    """Outside and inside a circle or arc."""
     if sweep == TAU:
         start, steps = 0.0, tuple((k + 0.5) / 8 for k in (0, 3, 4, 7, 1, 2, 5, 6))
     else:
@@ -148,7 +150,7 @@ def _beside_round(center: Vec, size: float, start: float, sweep: float, half: Ve
         for f in steps:
             cos, sin = math.cos(start + f * sweep), math.sin(start + f * sweep)
             clear = abs(cos) * half[0] + abs(sin) * half[1] + 0.45 * radius
-            away = size + off * clear
-            if away > 0:
-                yield (center[0] + away * cos, center[1] - away * sin)
+            distance = size + off * clear
+            if distance > 0:
+                yield (center[0] + distance * cos, center[1] - distance * sin)
     yield (center[0] + size + half[0] + radius, center[1])
