@@ -34,8 +34,8 @@ from sketchdnn.formats.freecad import notes
 from sketchdnn.formats.freecad.elements import GeoId, Relation, RelationType
 from sketchdnn.formats.sketchgraphs.constraints import quantity
 from sketchdnn.formats.sketchgraphs.container import LIST_MAGIC, LIST_VERSION, open_sequences
-from sketchdnn.formats.sketchgraphs.pickling import dump_ops
-from sketchdnn.formats.sketchgraphs.sketches import ops_of
+from sketchdnn.formats.sketchgraphs.pickles import dump_ops
+from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
 from sketchdnn.geometry import Line, Sketch
 
 LINE = Sketch((Line((0.0, 0.0), (1.0, 0.0)),), units="m")
@@ -64,7 +64,7 @@ def within(seconds: float) -> Iterator[None]:
 
 def test_no_frame_is_unpacked_twice(tmp_path: Path) -> None:
     """Offsets that go back and forth, from any start on: as `prepare` reads a part of a file."""
-    frame = lz4.frame.compress(dump_ops(ops_of(LINE)))
+    frame = lz4.frame.compress(dump_ops(sketch_to_ops(LINE)))
     offsets = [0, len(frame)] * 50
     data = struct.pack("<3q", LIST_MAGIC, LIST_VERSION, len(offsets) - 1) + struct.pack(f"<{len(offsets)}q", *offsets)
     np.save(tmp_path / "a.npy", np.frombuffer(data + frame, np.int8))

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given, settings
 from support.strategies import sketches
 
-from benchmarks.packed_batches import packed, unpacked
+from benchmarks.samples import packed, unpacked
 from sketchdnn import SketchDNN
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.complete import _check_part, complete
@@ -309,7 +309,7 @@ def test_a_gpu_completes_too(system: systems.SketchDNN, way: str) -> None:
 
 def test_the_bundled_model_closes_a_plate() -> None:
     """Three sides of a plate with a hole: most completions close it."""
-    from sketchdnn.evaluation.profiles import LOOSE, is_closed
+    from sketchdnn.evaluation.validity import LOOSE_TOLERANCE, is_closed
     from sketchdnn.geometry import profile
 
     corners = [(0.0, 40.0), (0.0, 0.0), (80.0, 0.0), (80.0, 40.0)]
@@ -317,7 +317,7 @@ def test_the_bundled_model_closes_a_plate() -> None:
     part = Sketch((*sides, Circle((20, 20), 6)), units="mm")
     done = SketchDNN.from_pretrained().complete(part, 4, steps=12)
     assert all(one.primitives[:4] == part.primitives for one in done)
-    assert sum(is_closed(profile(one, LOOSE)) for one in done) >= 2
+    assert sum(is_closed(profile(one, LOOSE_TOLERANCE)) for one in done) >= 2
     assert math.isfinite(sum(bounds(one).size for one in done))
 
 

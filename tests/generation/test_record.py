@@ -20,7 +20,7 @@ from sketchdnn.systems import SYSTEMS, load_preset
 
 def test_a_certain_row_is_one_primitive() -> None:
     batch = clean_batch(1)
-    likely = [item for item in superposed_primitives(batch, "sweep") if item.chance == 1]
+    likely = [item for item in superposed_primitives(batch, "sweep") if item.probability == 1]
     (read,) = decode(batch, "sweep")
     assert [item.primitive for item in sorted(likely, key=lambda item: item.row)] == list(read.sketch)
     assert [item.primitive for item in decoded_primitives(batch, "sweep")] == list(read.sketch)
@@ -34,8 +34,8 @@ def test_chances_of_a_row_add_up_to_that_of_not_being_empty() -> None:
     rows.params[..., layout.PARAMS_OF_KIND[Kind.ARC]] = torch.tensor([0.0, 0.0, 1.0, 0.0, 0.1])
     found = list(superposed_primitives(rows, "sweep"))
     assert len(found) == 2 * len(Kind)
-    assert sum(item.chance for item in found) == pytest.approx(0.8)
-    dashed = {item.primitive.kind: item.chance for item in found if item.primitive.construction}
+    assert sum(item.probability for item in found) == pytest.approx(0.8)
+    dashed = {item.primitive.kind: item.probability for item in found if item.primitive.construction}
     assert dashed[Kind.LINE] == pytest.approx(0.12)
 
 

@@ -27,7 +27,7 @@ from sketchdnn.generation.trajectory import (
     write_trajectory,
 )
 from sketchdnn.render import Style, strokes
-from sketchdnn.render.raster import painted
+from sketchdnn.render.raster import draw_strokes
 from sketchdnn.representation.batch import SketchBatch
 
 FRAMES = 12
@@ -63,7 +63,7 @@ def test_the_film_ends_in_the_sketch_as_it_looks_by_itself(drawing: GeneratedSke
     view, style = shown.look(120)
     plain = Style(margin=style.margin).sized(120)
     last = np.asarray(shown.pictures(120)[-1])
-    assert (last == np.asarray(painted(strokes(shown.sketch, view, plain), view, plain))).all()
+    assert (last == np.asarray(draw_strokes(strokes(shown.sketch, view, plain), view, plain))).all()
     assert [type(p) for p in shown.sketch] == [type(p) for p in drawing.sketch]
     assert np.abs(pages(animated_gif(shown, 120))[-1] - last).mean() < 2
 
