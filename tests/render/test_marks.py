@@ -7,7 +7,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.shaky import MEANT, PLATE, related
+from support.noisy_sketches import MEANT, PLATE, arbitrarily_constrained
 
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 from sketchdnn.render import Style, frame
@@ -21,7 +21,7 @@ def place_all(sketch: Sketch, size: float = 400) -> list[PlacedMark]:
     return arrange_marks(constraint_marks(sketch), sketch, frame(sketch, size, size, Style()), 6)
 
 
-@given(related())
+@given(arbitrarily_constrained())
 def test_whatever_constraints_say_marks_are_finite_and_speak_of_constraints(sketch: Sketch) -> None:
     for one in place_all(sketch):
         assert all(0 <= n < len(sketch.constraints) for n in one.mark.numbers)
@@ -97,7 +97,7 @@ def test_curves_that_touch_are_marked_where_they_do(other: Line | Circle | Arc, 
 
 
 @settings(max_examples=20)
-@given(related(), st.floats(-6, 6))
+@given(arbitrarily_constrained(), st.floats(-6, 6))
 def test_places_do_not_depend_on_the_scale(sketch: Sketch, magnitude: float) -> None:
     """What is drawn twice as large looks the same: the picture fits it."""
     before, after = place_all(sketch), place_all(sketch.moved(2.0 ** round(magnitude)))

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from support.shaky import MEANT, PLATE, related
+from support.noisy_sketches import MEANT, PLATE, arbitrarily_constrained
 
 from sketchdnn.geometry import Constraint, ConstraintType, Line, Part, Ref, Sketch
 from sketchdnn.render import Style, gallery_html, gallery_png, gallery_svg, png, svg
@@ -21,7 +21,7 @@ NOTES = ConstraintStatus(("fixed", "partly", "free", "over", *["partly"] * 6), f
 
 
 @settings(max_examples=40)
-@given(related())
+@given(arbitrarily_constrained())
 def test_any_constraints_make_well_formed_vectors(sketch: Sketch) -> None:
     text = svg(sketch, 300, notes=ConstraintStatus(("free",) * len(sketch)))
     for element in ET.fromstring(text).iter():
