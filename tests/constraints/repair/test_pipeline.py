@@ -9,7 +9,10 @@ from itertools import pairwise
 
 import pytest
 
-from sketchdnn.constraints import ActionKind, infer, repair, repair_all, solve
+from sketchdnn.constraints import ActionKind, RepairedSketch, infer, repair, repair_all, solve
+from sketchdnn.constraints.equation_set import constraint_residuals
+from sketchdnn.constraints.repair.budget import Budget, attempt_cost, infer_cost, solve_cost
+from sketchdnn.constraints.repair.quality import EXACT, ClosedProfile, close_profile
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import (
     Arc,

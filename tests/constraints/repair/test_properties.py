@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sketchdnn.constraints.mending.turns import TURNS, Turn
 from support.real_sketches import spread
 from support.strategies import assert_same, constraints_on, numbers, sketches
 
-from sketchdnn.constraints import repair
+from sketchdnn.constraints import RepairedSketch, repair
+from sketchdnn.constraints.repair.symmetry import TURNS, Turn
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_sweep, bounds, profile
 
