@@ -12,9 +12,11 @@ from itertools import pairwise
 import numpy as np
 
 from sketchdnn.constraints import infer, solve
-from sketchdnn.constraints.constrain import constrain
-from sketchdnn.constraints.mending.many import one_thread_each
+from sketchdnn.constraints.constrain import ConstrainOptions, constrain
+from sketchdnn.constraints.repair.batch import single_threaded
 from sketchdnn.geometry import Line, Sketch, Vec
+
+from .constraint_recall import Authored
 
 ROUNDS = 5
 # How many lines the large drawings have that `constrain` is timed on.
@@ -32,7 +34,7 @@ class Speed:
 
 def time_constraints(sketches: Sequence[Sketch], tolerance: float) -> Speed:
     """Time every sketch in a process of its own."""
-    with one_thread_each(), multiprocessing.get_context("spawn").Pool(1) as pool:
+    with single_threaded(), multiprocessing.get_context("spawn").Pool(1) as pool:
         seconds = pool.apply(_seconds, (sketches, tolerance))
     return Speed(len(seconds), float(np.median(seconds)), float(np.quantile(seconds, 0.95)))
 
@@ -51,7 +53,7 @@ class LargeSpeed:
 
 def time_large(counts: Sequence[int] = LARGE) -> list[LargeSpeed]:
     """Time `constrain` on grids of rectangles and on chains of lines, in a process of its own."""
-    with one_thread_each(), multiprocessing.get_context("spawn").Pool(1) as pool:
+    with single_threaded(), multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_large, (counts,))
 
 
@@ -96,7 +98,7 @@ def _large(counts: Sequence[int]) -> list[LargeSpeed]:
             sketch = make(count)
             for repairing in (True, False):
                 start = time.process_time()
-                done = constrain(sketch, repairing=repairing)
+                done = constrain(sketch, ConstrainOptions(repair=repairing))
                 seconds = time.process_time() - start
                 kinds = Counter(str(c.type) for c in done.sketch.constraints)
                 plain = kinds["coincident"] + kinds["horizontal"] + kinds["vertical"]
@@ -115,3 +117,46 @@ def _seconds(sketches: Sequence[Sketch], tolerance: float) -> list[float]:
             rounds.append(time.process_time() - start)
         best.append(min(rounds))
     return best
+
+
+def page(large: Sequence[LargeSpeed], authored: Sequence[Authored]) -> str:
+    """Both tables as Markdown."""
+    rows = [
+        f"| {r.drawing} | {r.lines:,} | {_mode(r.repairing)} | {r.seconds:.1f} s | {r.plain:,} | {r.others:,} |"
+        for r in large
+    ]
+    words = _SPEED.format(rows="\n".join(rows))
+    if authored:
+        found = [
+            f"| {_mode(a.repairing)}{', origin' if a.origin else ''} | {a.found_inside:,} of {a.inside:,} | "
+            f"{a.found_outside:,} of {a.outside:,} |"
+            for a in authored
+        ]
+        words += _AUTHORED.format(rows="\n".join(found))
+    return words
+
+
+def _mode(repairing: bool) -> str:
+    return "repair" if repairing else "infer only"
+
+
+_SPEED = """# Constraints of large drawings, and of real files
+
+    python -m benchmarks constraint-speed --files FOLDER
+
+`constrain` on rectangles in rows (grid) and on lines joined end to end (chain): processor time of one core, how many
+coincident, horizontal and vertical constraints it finds, and how many others.
+
+| drawing | lines | how | time | plain | others |
+| --- | --- | --- | --- | --- | --- |
+{rows}
+"""
+_AUTHORED = """
+Constraints that the authors of FreeCAD files gave and that hold to 1e-6 of the size, found again by `constrain` in the
+sketches without their constraints: between primitives, and on the origin or an axis. Dimensions are not inferred, and
+a sketch in which a repair drops or merges something does not count.
+
+| how | between primitives | on the origin or an axis |
+| --- | --- | --- |
+{rows}
+"""

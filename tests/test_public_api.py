@@ -12,7 +12,7 @@ import pytest
 import sketchdnn
 
 PUBLIC = {
-    "sketchdnn": "Arc Circle FormatError Line Point Sketch SketchDNN SketchError dumps loads read write",
+    "sketchdnn": "Arc Circle FormatError Line Point Sketch SketchDNN SketchError dumps loads read svg write",
     "sketchdnn.geometry": """
         Arc Bezier Box Chain Circle Constraint ConstraintType EXTERNAL EllipticArc Kind Line Loop
         MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch TAU Vec
@@ -44,7 +44,7 @@ PUBLIC = {
         from_pretrained from_table load_preset preset_names save_pretrained save_training_index to_table
     """,
     "sketchdnn.evaluation": """
-        Estimate Evaluation FAST Protocol Request Run Settings compare_systems evaluate load_report
+        Estimate Evaluation EvaluationRequest Evaluator FAST Protocol Settings compare_systems load_report
     """,
     "sketchdnn.generation": """
         CompleteRequest Conditions GenerateRequest GeneratedSketch OutputOptions OutputSummary SketchDNN complete stream

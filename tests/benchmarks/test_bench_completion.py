@@ -12,15 +12,25 @@ import torch
 from support.corpora import parts, written
 from typer.testing import CliRunner
 
-from benchmarks.completion import closes, draw_completions, judge_completions, judged, plan_completion
-from benchmarks.completion_figure import ADDED, GIVEN, HIDDEN, completion_figure
-from benchmarks.completion_page import CompletionBench
-from benchmarks.half_hidden import Case, half_hidden
-from sketchdnn.cli.app import app
+from benchmarks.commands.app import app
+from benchmarks.completion import (
+    ADDED,
+    GIVEN,
+    HIDDEN,
+    Case,
+    CompletionBench,
+    closes,
+    completion_figure,
+    draw_completions,
+    half_hidden,
+    judge_completions,
+    judged,
+    plan_completion,
+)
 from sketchdnn.data import PRESETS, prepare
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.estimate import share_estimate
+from sketchdnn.evaluation.estimates import share_estimate
 from sketchdnn.generation.inpainting import CompletedPart
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.systems import System, load_preset, save_pretrained
@@ -121,7 +131,7 @@ def shows(picture: np.ndarray, color: str) -> bool:
 def test_the_command_writes_a_page_and_its_figure(corpus: Path, system: System, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path / "model")
     out = tmp_path / "completion.md"
-    arguments = ["bench", "completion", "--data", str(corpus), "--model", str(tmp_path / "model"), "--out", str(out)]
+    arguments = ["completion", "--data", str(corpus), "--model", str(tmp_path / "model"), "--out", str(out)]
     result = CliRunner().invoke(app, [*arguments, "--sketches", "2", "--best-of", "2", "--steps", "2"])
     assert result.exit_code == 0, result.exception
     page = out.read_text()
@@ -132,7 +142,7 @@ def test_the_command_writes_a_page_and_its_figure(corpus: Path, system: System, 
 
 def test_drawing_alone_needs_a_file_and_keeps_it(corpus: Path, system: System, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path / "model")
-    arguments = ["bench", "completion", "--data", str(corpus), "--model", str(tmp_path / "model"), "--only-draw"]
+    arguments = ["completion", "--data", str(corpus), "--model", str(tmp_path / "model"), "--only-draw"]
     arguments += ["--sketches", "2", "--best-of", "1", "--steps", "2"]
     result = CliRunner().invoke(app, arguments)
     assert isinstance(result.exception, SketchError)

@@ -19,7 +19,7 @@ from support.strategies import sketches
 
 from sketchdnn import SketchDNN
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.profiles import LOOSE, is_closed
+from sketchdnn.evaluation.validity import LOOSE_TOLERANCE, is_closed
 from sketchdnn.generation import CompleteRequest, GeneratedSketch
 from sketchdnn.generation import complete as complete_request
 from sketchdnn.generation.inpainting import CompletedPart, FramedPart
@@ -234,5 +234,5 @@ def test_bundled_model_closes_a_plate() -> None:
     part = Sketch((*(Line(a, b) for a, b in pairwise(corners)), Circle((20, 20), 6)), units="mm")
     results = SketchDNN.from_pretrained().complete(part, 4, steps=12)
     assert all(each.primitives[:4] == part.primitives for each in results)
-    assert sum(is_closed(profile(each, LOOSE)) for each in results) >= 2
+    assert sum(is_closed(profile(each, LOOSE_TOLERANCE)) for each in results) >= 2
     assert math.isfinite(sum(bounds(each).size for each in results))

@@ -33,7 +33,7 @@ from sketchdnn.generation.trajectory import (
 )
 from sketchdnn.geometry import Kind, Sketch, normalize
 from sketchdnn.render import Style, strokes
-from sketchdnn.render.raster import painted
+from sketchdnn.render.raster import draw_strokes
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
@@ -61,7 +61,7 @@ def pages(data: bytes) -> list[np.ndarray]:
 def test_certain_row_is_one_primitive() -> None:
     batch = clean_batch(1)
     (decoded,) = decode(batch, "sweep")
-    likely = [item for item in superposed_primitives(batch, "sweep") if item.chance == 1]
+    likely = [item for item in superposed_primitives(batch, "sweep") if item.probability == 1]
     assert [item.primitive for item in sorted(likely, key=lambda item: item.row)] == list(decoded.sketch)
     assert [item.primitive for item in decoded_primitives(batch, "sweep")] == list(decoded.sketch)
 
@@ -74,8 +74,8 @@ def test_probabilities_of_a_row_sum_to_that_of_not_being_empty() -> None:
     rows.params[..., layout.PARAMS_OF_KIND[Kind.ARC]] = torch.tensor([0.0, 0.0, 1.0, 0.0, 0.1])
     items = list(superposed_primitives(rows, "sweep"))
     assert len(items) == 2 * len(Kind)
-    assert sum(item.chance for item in items) == pytest.approx(0.8)
-    construction = {item.primitive.kind: item.chance for item in items if item.primitive.construction}
+    assert sum(item.probability for item in items) == pytest.approx(0.8)
+    construction = {item.primitive.kind: item.probability for item in items if item.primitive.construction}
     assert construction[Kind.LINE] == pytest.approx(0.12)
 
 
@@ -127,7 +127,7 @@ def test_animation_ends_in_the_sketch(drawn: GeneratedSketch, animation: Animati
     view, style = animation.view(120)
     plain = Style(margin=style.margin).sized(120)
     last = np.asarray(animation.images(120)[-1])
-    assert (last == np.asarray(painted(strokes(animation.sketch, view, plain), view, plain))).all()
+    assert (last == np.asarray(draw_strokes(strokes(animation.sketch, view, plain), view, plain))).all()
     assert [type(p) for p in animation.sketch] == [type(p) for p in drawn.sketch]
     assert np.abs(pages(animated_gif(animation, 120))[-1] - last).mean() < 2
     with Image.open(BytesIO(animated_gif(animation))) as read:

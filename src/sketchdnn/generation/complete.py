@@ -16,7 +16,7 @@ from sketchdnn.diffusion.noise import uniform
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Sketch, bounds
-from sketchdnn.geometry.quantities import span, whole_span
+from sketchdnn.geometry.quantities import parse_int_range, parse_range
 from sketchdnn.render import Style
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
@@ -97,12 +97,12 @@ class CompleteRequest:
 
     def resolve_scales(self) -> tuple[float, float]:
         """The range of scales to try."""
-        return check_scale(span(self.scale, "scale", "1..2") if isinstance(self.scale, str) else self.scale)
+        return check_scale(parse_range(self.scale, "scale", "1..2") if isinstance(self.scale, str) else self.scale)
 
     def resolve_primitives(self) -> tuple[int, int] | None:
         """The range of the number of primitives, if there is one."""
         if isinstance(self.primitives, str):
-            return whole_span(self.primitives, "primitives", "8..16")
+            return parse_int_range(self.primitives, "primitives", "8..16")
         return (self.primitives, self.primitives) if isinstance(self.primitives, int) else self.primitives
 
     @property

@@ -16,8 +16,8 @@ import numpy as np
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Arc, Kind, Line, Point, Primitive, Profile, Sketch, bounds, normalize, overlaps, profile
-from sketchdnn.geometry.quantities import kind_counts, span, whole_span
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.quantities import parse_int_range, parse_kind_counts, parse_range
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import encode_table, layout
 from sketchdnn.representation.symmetric import symmetric_keys
 from sketchdnn.systems import System, TrainingIndex
@@ -91,14 +91,14 @@ class Conditions:
         True
         """
         if isinstance(primitives, str):
-            primitives = whole_span(primitives, "primitives", "8..16")
+            primitives = parse_int_range(primitives, "primitives", "8..16")
         return cls(
             primitives=(primitives, primitives) if isinstance(primitives, int) else primitives,
-            kinds=None if kinds is None else kind_counts(kinds, "kinds"),
-            construction=span(construction, "construction", "0.1..0.3")
+            kinds=None if kinds is None else parse_kind_counts(kinds, "kinds"),
+            construction=parse_range(construction, "construction", "0.1..0.3")
             if isinstance(construction, str)
             else construction,
-            aspect=span(aspect, "aspect", "0.5..2") if isinstance(aspect, str) else aspect,
+            aspect=parse_range(aspect, "aspect", "0.5..2") if isinstance(aspect, str) else aspect,
             **flags,
         )
 
@@ -201,7 +201,7 @@ class ConditionChecker:
 def sketch_key(sketch: Sketch) -> int:
     """Equal for sketches that are equal up to symmetry and size, on the grid of 6 bits."""
     placed, _ = normalize(sketch)
-    return int(symmetric_keys(encode_table(to_table([placed]), max_primitives=len(sketch)), GRID)[0])
+    return int(symmetric_keys(encode_table(sketches_to_table([placed]), max_primitives=len(sketch)), GRID)[0])
 
 
 def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterator[Shortfall]:

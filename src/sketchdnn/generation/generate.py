@@ -22,8 +22,8 @@ from typing import Any, ClassVar
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
 from sketchdnn.errors import GeometryError, SketchError, display_path
 from sketchdnn.geometry import MM_PER_UNIT, Placement, Sketch, bounds, normalize
-from sketchdnn.geometry.near import TOLERANCE
-from sketchdnn.geometry.quantities import length
+from sketchdnn.geometry.proximity import TOLERANCE
+from sketchdnn.geometry.quantities import parse_length
 from sketchdnn.render import Style
 from sketchdnn.representation import layout
 from sketchdnn.representation.decoding import Decoded
@@ -121,7 +121,7 @@ class GenerateRequest:
         if self.units not in MM_PER_UNIT:
             raise SketchError(f"'{self.units}' is no unit; use one of {', '.join(MM_PER_UNIT)}")
         if isinstance(self.size, str):
-            return length(self.size, "size", self.units)
+            return parse_length(self.size, "size", self.units)
         return SIZE if self.size is None else self.size, self.units
 
     @property

@@ -21,7 +21,7 @@ from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import Box, Kind, Placement, Primitive, Sketch, bounds, overlaps
-from sketchdnn.geometry.overlaps import Extent
+from sketchdnn.geometry.intersections import Extent
 from sketchdnn.representation import SketchBatch, from_flat, layout
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.decoding import Decoded

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sketchdnn.constraints import Repaired, repair_all
+from sketchdnn.constraints import RepairedSketch, repair_all
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems.threads import usable_cores
 
@@ -28,7 +28,7 @@ _ACTION_WORDS = {
     "square": "squared up",
     "constrain": "aligned",
     "close": "added to close an outline",
-    "aside": "set aside as construction",
+    "construction": "set aside as construction",
 }
 
 
@@ -108,7 +108,7 @@ def repair_sketches(
     return results
 
 
-def _to_result(sketch: Sketch, result: Repaired, num_fixed: int) -> RepairResult:
+def _to_result(sketch: Sketch, result: RepairedSketch, num_fixed: int) -> RepairResult:
     if result.sketch.primitives[:num_fixed] != sketch.primitives[:num_fixed]:
         return RepairResult(sketch, RepairReport(dof=result.dof, warning="something that was given would have moved"))
     actions = tuple(map(str, result.actions))
