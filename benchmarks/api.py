@@ -24,7 +24,7 @@ from rich.table import Table
 
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
-from sketchdnn.generation.engine import CHUNK, Ask, Engine
+from sketchdnn.generation.engine import CPU_BATCH, Engine, SampleId
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems import System
@@ -108,7 +108,7 @@ class ApiBench:
         if self.alike is not None:
             same, count = self.alike
             yield (
-                f"Of {count:,} sketches that were drawn one by one and in batches of {CHUNK}, "
+                f"Of {count:,} sketches that were drawn one by one and in batches of {CPU_BATCH}, "
                 f"{same:,} have equal kinds and numbers within {ALIKE}."
             )
 
@@ -134,7 +134,7 @@ def time_api(
     model: str = "ours",
     *,
     rounds: int = 5,
-    counts: Sequence[int] = (1, CHUNK),
+    counts: Sequence[int] = (1, CPU_BATCH),
     loads: Sequence[str] = (IDLE, BUSY),
     steps: int = STEPS,
     on_stage: OnStage = lambda _: None,
@@ -158,10 +158,10 @@ def time_api(
 
 def count_alike(system: System, count: int, on_stage: OnStage = lambda _: None) -> int:
     """How many of the first sketches of seed 0 are alike if they are drawn one by one and in full batches."""
-    drawn: dict[int, list[Sketch]] = {1: [], CHUNK: []}
-    for first in range(0, count, CHUNK):
+    drawn: dict[int, list[Sketch]] = {1: [], CPU_BATCH: []}
+    for first in range(0, count, CPU_BATCH):
         on_stage(f"comparing batches: {first:,} of {count:,}")
-        asks = [Ask(number) for number in range(first, min(first + CHUNK, count))]
+        asks = [SampleId(number) for number in range(first, min(first + CPU_BATCH, count))]
         for size, sketches in drawn.items():
             engine = Engine(system, 0, SamplingOptions(system.default_sampler, STEPS))
             for begin in range(0, len(asks), size):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sketchdnn.constraints.constrain import constrain
-from sketchdnn.constraints.holding import follows, missed_by
+from sketchdnn.constraints.constrain import ConstrainOptions, constrain
+from sketchdnn.constraints.equation_set import constraint_residuals
 from sketchdnn.geometry import ConstraintType, Sketch
 from sketchdnn.geometry.constraints import LENGTHS
 
-from .truth import TRUE
+from .truth import TRUE, follows
 
 # What is not inferred: dimensions, and what only the file's program knows.
 _NOT_INFERRED = LENGTHS | {ConstraintType.ANGLE, ConstraintType.FIX, ConstraintType.OTHER}
@@ -40,11 +40,11 @@ def _measure(sketches: Sequence[Sketch], repairing: bool, origin: bool) -> Autho
     true, found = [0, 0], [0, 0]
     for sketch in sketches:
         wanted = [c for c in sketch.constraints if c.type not in _NOT_INFERRED]
-        done = constrain(replace(sketch, constraints=()), repairing=repairing, origin=origin).sketch
+        done = constrain(replace(sketch, constraints=()), ConstrainOptions(repair=repairing, origin=origin)).sketch
         if len(done) != len(sketch):
             continue
         implied = follows(done, done.constraints, wanted)
-        for c, missed, is_implied in zip(wanted, missed_by(sketch, wanted), implied, strict=True):
+        for c, missed, is_implied in zip(wanted, constraint_residuals(sketch, wanted), implied, strict=True):
             if missed is not None and missed <= TRUE:
                 is_outside = any(ref.primitive is None for ref in c.refs)
                 true[is_outside] += 1

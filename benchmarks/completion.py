@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
+from benchmarks.packed_batches import packed, unpacked
 from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion.conditioning import ConditioningMethod
 from sketchdnn.diffusion.sampling import SamplingOptions
@@ -19,10 +20,16 @@ from sketchdnn.evaluation.clusters import clustered_share
 from sketchdnn.evaluation.estimate import Estimate, share_estimate
 from sketchdnn.evaluation.profiles import LOOSE, is_closed
 from sketchdnn.evaluation.samples import normalized_split
-from sketchdnn.generation.complete import frame_walks, standing
+from sketchdnn.generation.complete import frame_part, score_completion
 from sketchdnn.generation.engine import device_of
-from sketchdnn.generation.frames import ROOMS
-from sketchdnn.generation.walks import Finished, Walk, check_method, finished, packed, unpacked, walk_all
+from sketchdnn.generation.inpainting import (
+    SCALES,
+    CompletedPart,
+    FramedPart,
+    check_method,
+    decode_completions,
+    sample_completions,
+)
 from sketchdnn.geometry import Placement, Sketch, profile
 from sketchdnn.systems import System
 
@@ -48,7 +55,7 @@ class CompletionTask:
     best_of: int
     steps: int
     seed: int
-    walks: Mapping[str, Sequence[Walk]]
+    walks: Mapping[str, Sequence[FramedPart]]
 
     def facts(self, system: System) -> dict[str, str]:
         """By which draws that were kept are known."""
@@ -84,7 +91,9 @@ def draw_completions(
             on_stage(f"drawing: {method}, frame {frame}")
             walks = task.walks[frame]
             options = SamplingOptions(system.default_sampler, task.steps)
-            batch = walk_all(system, walks, seed=task.seed, method=method, options=options, chunk=min(size, len(walks)))
+            batch = sample_completions(
+                system, walks, seed=task.seed, method=method, options=options, max_batch=min(size, len(walks))
+            )
             tensors |= {f"{method}.{frame}.{name}": tensor for name, tensor in packed(batch).items()}
         seconds.append(time.perf_counter() - start)
         return tensors
@@ -105,7 +114,7 @@ def judge_completions(
     for method, frame in product(METHODS, FRAMES):
         on_stage(f"judging: {method}, frame {frame}")
         batch = unpacked({name: drawn[f"{method}.{frame}.{name}"] for name in ("kind", "construction", "params")})
-        outcomes = list(finished(task.walks[frame], batch, system.rows.arc_scalar))
+        outcomes = list(decode_completions(task.walks[frame], batch, system.rows.arc_scalar))
         groups = [outcomes[i : i + task.best_of] for i in range(0, len(outcomes), task.best_of)]
         scores.append(judged(method, frame, task.cases, groups))
     return CompletionBench(
@@ -120,13 +129,15 @@ def judge_completions(
     )
 
 
-def judged(method: str, frame: str, cases: Sequence[Case], groups: Sequence[Sequence[Finished]]) -> CompletionScore:
+def judged(
+    method: str, frame: str, cases: Sequence[Case], groups: Sequence[Sequence[CompletedPart]]
+) -> CompletionScore:
     """The best of each group by score, and the first, held against what was hidden."""
-    best = [max(group, key=standing) for group in groups]
+    best = [max(group, key=score_completion) for group in groups]
     first = [group[0] for group in groups]
     of = np.array([len(case.hidden) for case in cases])
 
-    def back(chosen: Sequence[Finished]) -> Estimate:
+    def back(chosen: Sequence[CompletedPart]) -> Estimate:
         pairs = zip(cases, chosen, strict=True)
         found = [recovered(case.hidden, one.sketch.primitives[len(case.part) :]) for case, one in pairs]
         return clustered_share(np.array(found), of)
@@ -153,13 +164,13 @@ def closes(sketch: Sketch) -> bool:
     return is_closed(profile(sketch, LOOSE))
 
 
-def _walks(cases: Sequence[Case], frame: str, best_of: int, seed: int) -> list[Walk]:
+def _walks(cases: Sequence[Case], frame: str, best_of: int, seed: int) -> list[FramedPart]:
     """The walks of each case in turn: in the frame of the real sketch, or in frames that `complete` would try."""
     walks = []
     for number, case in enumerate(cases):
-        tried = frame_walks(case.part, ROOMS, seed=seed, number=number, tries=best_of)[1]
+        tried = frame_part(case.part, SCALES, seed=seed, index=number, num_frames=best_of)[1]
         if frame == "known":
-            tried = [Walk(case.part, Placement((0.0, 0.0), 1.0), walk.noise) for walk in tried]
+            tried = [FramedPart(case.part, Placement((0.0, 0.0), 1.0), walk.noise_id) for walk in tried]
         walks += tried
     return walks
 

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from sketchdnn.evaluation.estimate import Estimate
 from sketchdnn.evaluation.profiles import LOOSE
-from sketchdnn.generation.frames import ROOMS
+from sketchdnn.generation.inpainting import SCALES
 from sketchdnn.geometry import Sketch
 
 from .half_hidden import Case
@@ -88,8 +88,8 @@ class CompletionBench:
             near=NEAR,
             within=2 * LOOSE,
             best_of=self.best_of,
-            low=ROOMS[0],
-            high=ROOMS[1],
+            low=SCALES[0],
+            high=SCALES[1],
             seconds=seconds,
         )
 

@@ -18,13 +18,10 @@ from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.conditioning import Conditioning, condition_on_rows
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
-from sketchdnn.generation.choices import given_for
-from sketchdnn.generation.closed import CLOSE
-from sketchdnn.generation.conditions import ATTEMPTS, Conditions, trained_for
-from sketchdnn.generation.engine import Ask, Engine, chunk_size, device_of
+from sketchdnn.generation.conditioning import choose_conditioning, encode_sketches
+from sketchdnn.generation.conditions import CLOSE_TOLERANCE, MAX_ATTEMPTS, Conditions, find_shortfall, trained_range
+from sketchdnn.generation.engine import Engine, SampleId, device_of, max_batch_size
 from sketchdnn.generation.generate import STEPS
-from sketchdnn.generation.keep import shortfall
-from sketchdnn.generation.rows import rows_of
 from sketchdnn.geometry import Kind, Sketch, normalize
 from sketchdnn.representation import from_flat
 from sketchdnn.representation.codec import decode
@@ -81,8 +78,8 @@ class ConditionsMeasured:
             "All of it is of sketches as drawn, before any repair.",
             "Numbers of primitives go evenly through all the model was trained on. Kinds are mixtures of training",
             "sketches, as often as they occur there. Of given primitives, half of a built-in part's, it is asked that",
-            f"they come out equal to the bit. Ends count as joined within {CLOSE} of the size. A sketch is",
-            f"drawn {ATTEMPTS} times at the most.",
+            f"they come out equal to the bit. Ends count as joined within {CLOSE_TOLERANCE} of the size. A sketch is",
+            f"drawn {MAX_ATTEMPTS} times at the most.",
             "",
         ]
         return "\n".join(lines)
@@ -124,14 +121,15 @@ def _met(name: str, system: System, requests: Sequence[Conditions], seed: int, s
 
     def given_of(samples: Tensor) -> Conditioning | None:
         each = [
-            given_for(requests[int(s) & 0xFFFFFFFF], seed, samples[i : i + 1], system) for i, s in enumerate(samples)
+            choose_conditioning(requests[int(s) & 0xFFFFFFFF], seed, samples[i : i + 1], system)
+            for i, s in enumerate(samples)
         ]
         return _together([given for given in each if given is not None])
 
-    engine = Engine(system, seed, SamplingOptions(sampler, steps), given_of, chunk=_chunk(system, len(requests)))
+    engine = Engine(system, seed, SamplingOptions(sampler, steps), given_of, max_batch=_chunk(system, len(requests)))
     wanting, first, last = list(range(len(requests))), 0, 0
-    for attempt in range(ATTEMPTS):
-        drawn = engine.draw([Ask(number, attempt) for number in wanting])
+    for attempt in range(MAX_ATTEMPTS):
+        drawn = engine.draw([SampleId(number, attempt) for number in wanting])
         before = len(wanting)
         wanting = [n for n, one in zip(wanting, drawn, strict=True) if not _exact(requests[n], one.sketch)]
         first = first if attempt else len(requests) - len(wanting)
@@ -143,10 +141,10 @@ def _met(name: str, system: System, requests: Sequence[Conditions], seed: int, s
 
 def _exact(asked: Conditions, sketch: Sketch) -> bool:
     """Whether it is what was asked for: numbers are counted here once more."""
-    if shortfall(asked, sketch) is not None:
+    if find_shortfall(asked, sketch) is not None:
         return False
     found = Counter(p.kind for p in sketch)
-    low, high = asked.count or (0, len(sketch))
+    low, high = asked.primitive_range or (0, len(sketch))
     return low <= len(sketch) <= high and all(found[kind] == number for kind, number in (asked.kinds or {}).items())
 
 
@@ -154,7 +152,7 @@ def _unchanged(system: System, requests: int, seed: int, steps: int, sampler: st
     """Give half of the primitives of built-in parts, and see whether they come out as they went in."""
     parts = [normalize(procedural(seed, number))[0] for number in range(requests)]
     half = torch.tensor([(len(part) + 1) // 2 for part in parts])
-    batch = rows_of(parts, system.rows)
+    batch = encode_sketches(parts, system.rows)
     device = device_of(system)
     told = torch.arange(batch.kind.shape[1])[None, :] < half[:, None]
     method = system.conditioning_methods[0]
@@ -163,8 +161,8 @@ def _unchanged(system: System, requests: int, seed: int, steps: int, sampler: st
         which = samples.cpu()
         return condition_on_rows(batch[which].to(device), told[which].to(device), method=method)
 
-    engine = Engine(system, seed, SamplingOptions(sampler, steps), given_of, chunk=_chunk(system, requests))
-    drawn = engine.draw([Ask(number) for number in range(requests)])
+    engine = Engine(system, seed, SamplingOptions(sampler, steps), given_of, max_batch=_chunk(system, requests))
+    drawn = engine.draw([SampleId(number) for number in range(requests)])
     truth = decode(batch, system.rows.arc_scalar)
     same = sum(
         one.sketch.primitives[:count] == known.sketch.primitives[:count]
@@ -185,11 +183,11 @@ def _together(each: Sequence[Conditioning]) -> Conditioning | None:
 
 def _chunk(system: System, requests: int) -> int:
     device = device_of(system)
-    return chunk_size(device) if device.type == "cpu" else min(_GPU_CHUNK, requests)
+    return max_batch_size(device) if device.type == "cpu" else min(_GPU_CHUNK, requests)
 
 
 def _counts(system: System, requests: int) -> list[Conditions]:
-    low, high = trained_for(system)
+    low, high = trained_range(system)
     return [Conditions(primitives=(low + i % (high - low + 1),) * 2) for i in range(requests)]
 
 
@@ -207,7 +205,7 @@ def _kinds(system: System, requests: int) -> list[Conditions]:
 
 def _lines(system: System, requests: int) -> list[Conditions]:
     """Four to seven lines, and as many primitives as may be."""
-    span = trained_for(system)
+    span = trained_range(system)
     count = (max(span[0], 8), span[1])
     return [
         Conditions(primitives=count, kinds={Kind.LINE: 4 + i % 4}, count_construction=True) for i in range(requests)

@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from sketchdnn.constraints import infer, solve
-from sketchdnn.constraints.constrain import constrain
-from sketchdnn.constraints.mending.many import one_thread_each
+from sketchdnn.constraints.constrain import ConstrainOptions, constrain
+from sketchdnn.constraints.repair.batch import single_threaded
 from sketchdnn.geometry import Line, Sketch, Vec
 
 ROUNDS = 5
@@ -32,7 +32,7 @@ class Speed:
 
 def time_constraints(sketches: Sequence[Sketch], tolerance: float) -> Speed:
     """Time every sketch in a process of its own."""
-    with one_thread_each(), multiprocessing.get_context("spawn").Pool(1) as pool:
+    with single_threaded(), multiprocessing.get_context("spawn").Pool(1) as pool:
         seconds = pool.apply(_seconds, (sketches, tolerance))
     return Speed(len(seconds), float(np.median(seconds)), float(np.quantile(seconds, 0.95)))
 
@@ -51,7 +51,7 @@ class LargeSpeed:
 
 def time_large(counts: Sequence[int] = LARGE) -> list[LargeSpeed]:
     """Time `constrain` on grids of rectangles and on chains of lines, in a process of its own."""
-    with one_thread_each(), multiprocessing.get_context("spawn").Pool(1) as pool:
+    with single_threaded(), multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_large, (counts,))
 
 
@@ -96,7 +96,7 @@ def _large(counts: Sequence[int]) -> list[LargeSpeed]:
             sketch = make(count)
             for repairing in (True, False):
                 start = time.process_time()
-                done = constrain(sketch, repairing=repairing)
+                done = constrain(sketch, ConstrainOptions(repair=repairing))
                 seconds = time.process_time() - start
                 kinds = Counter(str(c.type) for c in done.sketch.constraints)
                 plain = kinds["coincident"] + kinds["horizontal"] + kinds["vertical"]

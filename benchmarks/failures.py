@@ -14,6 +14,7 @@ import torch
 from rich.table import Table
 from torch import Tensor
 
+from benchmarks.packed_batches import packed, unpacked
 from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.samplers import sample_authors
@@ -26,11 +27,10 @@ from sketchdnn.evaluation.gaps import end_gaps
 from sketchdnn.evaluation.profiles import LOOSE
 from sketchdnn.evaluation.samples import normalized, normalized_split
 from sketchdnn.evaluation.shapes import MIRROR_TOLERANCE, symmetric
-from sketchdnn.generation.engine import device_of, quick
-from sketchdnn.generation.repairs import mend_all
-from sketchdnn.generation.walks import packed, unpacked
+from sketchdnn.generation.engine import device_of, fast_inference
+from sketchdnn.generation.repair import repair_sketches
 from sketchdnn.geometry import Kind, overlaps
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, SketchBatch, decode_compact, encode_table, from_flat
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.symmetric import symmetric_keys
@@ -163,11 +163,11 @@ def count_failures(
         sketches = [one.sketch for one in decode(batch, system.rows.arc_scalar) if len(one.sketch)]
         if not sketches:
             raise SketchError(f"{name}: nothing but empty sketches was drawn; use more steps or another model")
-        rows = encode_table(to_table(sketches))
+        rows = encode_table(sketches_to_table(sketches))
         sets.append(failures(name, normalized_split(rows, already=False), len(batch)))
         if name == OURS:
             on_stage(f"repairing: {name}")
-            mended = [done.sketch for done in mend_all(sketches, workers=workers)]
+            mended = [done.sketch for done in repair_sketches(sketches, workers=workers)]
             sets.append(failures(REPAIRED, normalized([each for each in mended if len(each)])[1], len(batch)))
     if data is not None:
         on_stage(f"counting: {REAL}")
@@ -210,7 +210,7 @@ def _sampled(system: SketchDNN, count: int, seed: int, steps: int, weight: float
         return sample_authors(system.denoiser(), system.process, noise, options, prediction_weight=weight)
 
     drawn = []
-    with torch.inference_mode(), quick(system):
+    with torch.inference_mode(), fast_inference(system):
         for first in range(0, count, chunk):
             numbers = torch.arange(first, min(first + chunk, count), device=device)
             drawn.append(sample(seeded_noise(seed, numbers)).to("cpu"))

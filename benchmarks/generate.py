@@ -17,8 +17,8 @@ from rich.table import Table
 
 from sketchdnn.diffusion import SamplingOptions, seeded_noise
 from sketchdnn.errors import SketchError
-from sketchdnn.generation import draw
-from sketchdnn.generation.engine import chunk_size, compiled, quick
+from sketchdnn.generation import GenerateRequest, stream
+from sketchdnn.generation.engine import compile_denoiser, fast_inference, max_batch_size
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.systems import System, from_pretrained, load_preset
 from sketchdnn.systems.devices import find_device
@@ -109,7 +109,7 @@ def time_generate(
     device = find_device(device)
     on_stage("loading")
     system = from_pretrained(model, device)
-    batch = min(batch or chunk_size(torch.device(device)), count)
+    batch = min(batch or max_batch_size(torch.device(device)), count)
     timings = [
         _as_used(system, count, steps, device, on_stage),
         _loop(system, BUNDLED, EAGER, count, steps, steps, batch, device, on_stage),
@@ -130,13 +130,14 @@ def _as_used(system: System, count: int, steps: int, device: str, on_stage: Call
     """All sketches, drawn as `sketchdnn generate` does; compiled on a GPU, on whose account the warm-up goes."""
     on_stage(f"{BUNDLED}, warming up")
     if device != "cpu":
-        system = compiled(system)
+        system = compile_denoiser(system)
         _finish(device)
     for _ in range(_WARM_UPS if device != "cpu" else 1):
-        _count(draw(system, min(count, chunk_size(torch.device(device))), steps=min(steps, 5), seed=1))
+        warm_up = min(count, max_batch_size(torch.device(device)))
+        _count(stream(system, GenerateRequest(count=warm_up, steps=min(steps, 5), seed=1, repair=False)))
     on_stage(f"{BUNDLED}, {AS_USED}")
     begun = time.perf_counter()
-    _count(draw(system, count, steps=steps))
+    _count(stream(system, GenerateRequest(count=count, steps=steps, repair=False)))
     _finish(device)
     return GenerateTiming(BUNDLED, AS_USED, system.default_sampler, count, steps, time.perf_counter() - begun)
 
@@ -158,8 +159,8 @@ def _loop(
     chosen = system
     narrow: AbstractContextManager[object] = nullcontext()
     if way == AS_USED:
-        chosen = compiled(system) if device != "cpu" else system
-        narrow = torch.autocast("cuda", torch.bfloat16) if device != "cpu" else quick(system)
+        chosen = compile_denoiser(system) if device != "cpu" else system
+        narrow = torch.autocast("cuda", torch.bfloat16) if device != "cpu" else fast_inference(system)
 
     def run(number: int) -> None:
         chosen.sample(seeded_noise(0, numbers), SamplingOptions(steps=number))

@@ -24,7 +24,7 @@ from sketchdnn.evaluation.estimate import Estimate, share_estimate
 from sketchdnn.evaluation.gaps import gaps
 from sketchdnn.evaluation.profiles import LOOSE, is_closed
 from sketchdnn.evaluation.samples import normalized
-from sketchdnn.generation.engine import chunk_size, device_of, quick
+from sketchdnn.generation.engine import device_of, fast_inference, max_batch_size
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import Sketch, profile
 from sketchdnn.representation import Compact, decode_compact
@@ -123,12 +123,12 @@ def _drawn_again(
     system: SketchDNN, some: Compact, begin: int | None, steps: Sequence[int], seed: int, sampler: str
 ) -> list[Sketch]:
     device = device_of(system)
-    rows, chunk, drawn = to_device(some, device), chunk_size(device), []
+    rows, chunk, drawn = to_device(some, device), max_batch_size(device), []
     for first in range(0, len(rows), chunk):
         numbers = torch.arange(first, min(first + chunk, len(rows)), device=device)
         clean = rows.batch(numbers, torch.zeros_like(numbers), system.rows)
         start = None if begin is None else Start(begin, clean)
-        with torch.inference_mode(), quick(system):
+        with torch.inference_mode(), fast_inference(system):
             batch = system.sample(seeded_noise(seed, numbers), SamplingOptions(sampler, steps, start=start))
         drawn += [one.sketch for one in decode(batch.to("cpu"), system.rows.arc_scalar)]
     return drawn

@@ -9,7 +9,7 @@ import numpy as np
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import read
-from sketchdnn.generation.generate import draw
+from sketchdnn.generation import GenerateRequest, stream
 from sketchdnn.geometry import Sketch, bounds
 from sketchdnn.representation import decode_compact
 from sketchdnn.systems import from_pretrained
@@ -18,7 +18,8 @@ from sketchdnn.systems import from_pretrained
 def drawn_sketches(count: int, *, model: str = "ours", seed: int = 0, samples: Path | None = None) -> list[Sketch]:
     """Draw so many, without repair, or take the first of a file or folder that holds them."""
     if samples is None:
-        found = [drawing.sketch for drawing in draw(from_pretrained(model), count, seed=seed)]
+        request = GenerateRequest(count=count, seed=seed, repair=False)
+        found = [drawing.sketch for drawing in stream(from_pretrained(model), request)]
     else:
         found = list(read(samples).sketches)
     sketches = [sketch for sketch in found if sketch is not None and len(sketch) and bounds(sketch).size > 0][:count]

@@ -13,11 +13,11 @@ from itertools import cycle, islice
 import numpy as np
 from rich.table import Table
 
-from sketchdnn.constraints import REPAIR_TOLERANCE, Repaired, repair, repair_all
+from sketchdnn.constraints import REPAIR_TOLERANCE, RepairedSketch, repair, repair_all
 from sketchdnn.evaluation.estimate import Estimate, share_estimate
-from sketchdnn.generation.repairs import cores
+from sketchdnn.generation.repair import available_cores
 from sketchdnn.geometry import Arc, Line, Point, Primitive, Sketch, Vec, bounds, profile
-from sketchdnn.geometry.intersect import distance
+from sketchdnn.geometry.intersections import distance_to_curve
 
 from .completion_page import percent
 
@@ -152,7 +152,7 @@ def measure_repair(
         kinds = [str(action.kind) for action in done.actions]
         actions.update(kinds)
         sketches_with.update(set(kinds))
-    workers = cores() if many > _FEW else 1
+    workers = available_cores() if many > _FEW else 1
     start, busy = time.perf_counter(), _busy()
     for number, _ in enumerate(repair_all(islice(cycle(sketches), many), workers=workers)):
         on_stage(f"repairing on all cores: {number:,} of {many:,}")
@@ -178,7 +178,7 @@ def _busy() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def count_ends(sketch: Sketch, done: Repaired) -> Ends:
+def count_ends(sketch: Sketch, done: RepairedSketch) -> Ends:
     """Which ends were close to another primitive, and which are on one now.
 
     An end's other primitives are those that did not become one with its own.
@@ -219,7 +219,7 @@ def _ends(p: Primitive) -> tuple[Vec, ...]:
 def _off(sketch: Sketch, without: set[int], place: Vec) -> float:
     """How far a place is from the nearest curve, but for some."""
     others = (p for j, p in enumerate(sketch) if j not in without and not isinstance(p, Point))
-    return min((distance(p, place) for p in others), default=math.inf)
+    return min((distance_to_curve(p, place) for p in others), default=math.inf)
 
 
 _PAGE = """# Repair of what the model draws

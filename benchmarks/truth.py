@@ -14,11 +14,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sketchdnn.constraints import infer, solve
-from sketchdnn.constraints.holding import follows, missed_by, moves
+from sketchdnn.constraints.equation_set import constraint_residuals, outside, row_lengths, row_space, unmerged_equations
+from sketchdnn.constraints.equations import arc_equations, build
+from sketchdnn.constraints.variables import Floats, VariableMerging, Variables
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Constraint, Line, Part, Point, Primitive, Sketch, bounds
 
 TRUE, RIGHT = 1e-6, 1e-4
+# An equation of which a larger share is new to others does not follow from them.
+NEW = 1e-5
 ON_CURVE = "on or along"
 
 
@@ -93,19 +97,47 @@ def count(score: Score, shaken: Shaken, judged: Judged) -> None:
         score.failed += 1
     else:
         kept = [constraint for constraint in judged.found if constraint not in judged.left_out]
-        score.residuals.append(max((miss or 0.0 for miss in missed_by(judged.solved, kept)), default=0.0))
+        score.residuals.append(max((miss or 0.0 for miss in constraint_residuals(judged.solved, kept)), default=0.0))
         score.displacements.append(float(moves(shaken.sketch, judged.solved).mean()))
         score.jitters.append(shaken.moved)
     wanted = clean.constraints  # which nothing implies, where nothing could be solved
     implied = follows(judged.solved, judged.found, wanted) if judged.solved else [False] * len(wanted)
-    for constraint, was, is_implied in zip(wanted, missed_by(clean, wanted), implied, strict=True):
+    for constraint, was, is_implied in zip(wanted, constraint_residuals(clean, wanted), implied, strict=True):
         if was is not None and was <= TRUE:
             score.true[kind_of(constraint)] += 1
             score.recalled[kind_of(constraint)] += is_implied
-    for constraint, miss in zip(judged.found, missed_by(clean, judged.found), strict=True):
+    for constraint, miss in zip(judged.found, constraint_residuals(clean, judged.found), strict=True):
         if miss is not None:
             score.inferred[str(constraint.type)] += 1
             score.right[str(constraint.type)] += miss <= RIGHT
+
+
+def follows(
+    sketch: Sketch, given: Sequence[Constraint], wanted: Sequence[Constraint], holds: float = 1e-6
+) -> list[bool]:
+    """Whether each wanted constraint holds, and still does after any move that the given ones allow."""
+    variables = Variables(sketch.primitives)
+    variable_map = VariableMerging(variables).variable_map()
+    drawn = np.zeros(variable_map.num_free)
+    known = arc_equations(variables) + [e for own in unmerged_equations(given, variables) for e in own]
+    span = row_space(build(known, variable_map).evaluate(drawn)[1], 1e-9)
+    implied = []
+    for equations in unmerged_equations(wanted, variables):
+        residuals, rows = build(equations, variable_map).evaluate(drawn)
+        dependent = row_lengths(outside(rows, span)) <= NEW * row_lengths(rows)
+        implied.append(bool(equations) and bool((np.abs(residuals) <= holds).all() and dependent.all()))
+    return implied
+
+
+def moves(before: Sketch, after: Sketch) -> Floats:
+    """The move of each point of a sketch, and the change of each radius, as shares of the size before."""
+    was, now = Variables(before.primitives), Variables(after.primitives)
+    points = slice(0, 2 * was.num_points)
+    f = was.f.copy()
+    shift = np.array(now.shift) - was.shift
+    f[points] = ((now.f[points].reshape(-1, 2) * now.scale + shift) / was.scale).ravel()
+    f[was.radii] = now.f[now.radii] * now.scale / was.scale
+    return np.abs(was.moves(f))
 
 
 def shake_all(sketches: Sequence[Sketch], jitter: float, seed: int = 0) -> list[Shaken]:

@@ -12,7 +12,7 @@ import pytest
 import sketchdnn
 
 PUBLIC = {
-    "sketchdnn": "Arc Circle FormatError Line Point Sketch SketchDNN SketchError dumps loads read write",
+    "sketchdnn": "Arc Circle FormatError Line Point Sketch SketchDNN SketchError dumps loads read svg write",
     "sketchdnn.geometry": """
         Arc Bezier Box Chain Circle Constraint ConstraintType EXTERNAL EllipticArc Kind Line Loop
         MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch TAU Vec
@@ -47,7 +47,8 @@ PUBLIC = {
         Estimate Evaluation FAST Protocol Request Run Settings compare_systems evaluate load_report
     """,
     "sketchdnn.generation": """
-        Completion Conditions Drawing SketchDNN complete draw draw_like write_sketches
+        CompleteRequest Conditions GenerateRequest GeneratedSketch OutputOptions OutputSummary SketchDNN complete stream
+        write_sketches
     """,
 }
 

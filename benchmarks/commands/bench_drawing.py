@@ -91,7 +91,7 @@ def failures(
 ) -> None:
     """Count the paper's failure cases: what a model draws, raw and repaired, and the authors' sampler with weights."""
     from benchmarks.failures import WEIGHTS, count_failures, draw_failures
-    from sketchdnn.generation.repairs import cores
+    from sketchdnn.generation.repair import available_cores
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
 
@@ -106,7 +106,7 @@ def failures(
         )
         if only_draw:
             return
-        bench = count_failures(drawn, seconds, steps, system, data, on_stage, workers=cores())
+        bench = count_failures(drawn, seconds, steps, system, data, on_stage, workers=available_cores())
     Console().print(bench.table())
     if out is not None:
         weights = "".join(f" --weight {each:g}" for each in weight or ())

@@ -204,22 +204,22 @@ def _to_judge(samples: Path | None, model: str, count: int, seed: int, steps: in
     found = choose(Source(f"drawn, {display_path(samples)}{mended}", _read(samples)), count, seed)
     if not repair:
         return found
-    from sketchdnn.generation.repairs import mend_all
+    from sketchdnn.generation.repair import repair_sketches
 
     with _progress("repairing") as on_progress:
-        return replace(found, sketches=[each.sketch for each in mend_all(found.sketches, on_progress=on_progress)])
+        repaired = repair_sketches(found.sketches, on_progress=on_progress)
+        return replace(found, sketches=[each.sketch for each in repaired])
 
 
 def _drawn(model: str, count: int, seed: int, steps: int, *, repair: bool = False) -> list[Sketch]:
     """Sketches of a model, those that `generate` draws."""
-    from sketchdnn.generation import draw
+    from sketchdnn.generation import GenerateRequest, stream
     from sketchdnn.systems import from_pretrained
 
     system = from_pretrained(model)
     with _progress("drawing") as on_progress:
-        drawings = draw(
-            system, count, seed=seed, steps=steps, repair=repair, on_progress=lambda done: on_progress(done / count)
-        )
+        request = GenerateRequest(count=count, seed=seed, steps=steps, repair=repair)
+        drawings = stream(system, request, lambda done: on_progress(done / count))
         return [drawing.sketch for drawing in drawings]
 
 

@@ -19,9 +19,9 @@ from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.samplers import single_pass
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions
 from sketchdnn.errors import SketchError
-from sketchdnn.generation.engine import quick
-from sketchdnn.generation.generate import CHUNK, STEPS
-from sketchdnn.generation.record import SHARES_OF_T, kept_rows, nearest, superposed
+from sketchdnn.generation.engine import CPU_BATCH, fast_inference
+from sketchdnn.generation.generate import STEPS
+from sketchdnn.generation.trajectory import STRIP_FRACTIONS, nearest_indices, primitive_rows, superposed_primitives
 from sketchdnn.geometry import Sketch
 from sketchdnn.render import PALETTE, Style
 from sketchdnn.render.figures import (
@@ -73,15 +73,15 @@ def watch(
     count: int = 3,
     seed: int = 0,
     steps: int = STEPS,
-    shares: Sequence[float] = SHARES_OF_T,
+    shares: Sequence[float] = STRIP_FRACTIONS,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> Denoising:
     """Draw sketches 0..count−1 of a seed in one walk of the system's own sampler, and look on at some shares of T."""
-    if not 1 <= count <= CHUNK:
-        raise SketchError(f"the figure shows 1 to {CHUNK} sketches, not {count}")
+    if not 1 <= count <= CPU_BATCH:
+        raise SketchError(f"the figure shows 1 to {CPU_BATCH} sketches, not {count}")
     if system.max_steps is None:
         raise SketchError(f"a '{system.name}' takes no noise away: there is nothing to show on the way")
-    noise = seeded_noise(seed, torch.arange(CHUNK, device=next(system.parameters()).device))
+    noise = seeded_noise(seed, torch.arange(CPU_BATCH, device=next(system.parameters()).device))
     state = latent.of_noise(noise(0)).batch()
     seen: list[Glimpse] = []
 
@@ -92,16 +92,16 @@ def watch(
         state = progress.batch
         on_progress(progress.number / progress.total)
 
-    with torch.no_grad(), quick(system):
+    with torch.no_grad(), fast_inference(system):
         options = SamplingOptions(single_pass(system.default_sampler), steps, on_step=look)
         last = system.sample(noise, options)
     wanted = [share * system.max_steps for share in shares]
     kinds = last.kind[:count].argmax(dim=-1).tolist()
     ends = decode(last[:count], system.rows.arc_scalar)
     return Denoising(
-        tuple(seen[index] for index in nearest([glimpse.t for glimpse in seen], wanted)),
+        tuple(seen[index] for index in nearest_indices([glimpse.t for glimpse in seen], wanted)),
         tuple(end.sketch for end in ends),
-        tuple(map(kept_rows, kinds, ends)),
+        tuple(map(primitive_rows, kinds, ends)),
         system.rows.arc_scalar,
     )
 
@@ -138,7 +138,7 @@ def write_pipeline(folder: Path, walk: Denoising) -> list[Path]:
 def _draw_superposed(axes: Any, rows: SketchBatch, panel: Panel, arc_scalar: layout.ArcScalar) -> None:
     """Colors follow the row, so that a primitive can be followed from panel to panel."""
     border = draw_frame(axes, panel)
-    for stroke in superposed_strokes(superposed(rows, arc_scalar), panel.view, Style().sized(panel.side)):
+    for stroke in superposed_strokes(superposed_primitives(rows, arc_scalar), panel.view, Style().sized(panel.side)):
         draw_stroke(axes, stroke, panel, clip=border)
 
 

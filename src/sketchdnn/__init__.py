@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sketchdnn.formats import dumps, loads, read, write
     from sketchdnn.generation import SketchDNN
     from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
+    from sketchdnn.render import svg
 
 __version__ = "0.2.0"
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "dumps",
     "loads",
     "read",
+    "svg",
     "write",
 ]
 
@@ -38,6 +40,7 @@ _MODULE_OF = dict.fromkeys(("Arc", "Circle", "Line", "Point", "Sketch"), "geomet
     "FormatError": "errors",
     "SketchError": "errors",
     "SketchDNN": "generation",
+    "svg": "render",
 }
 
 

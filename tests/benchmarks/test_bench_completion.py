@@ -12,16 +12,16 @@ import torch
 from support.corpora import parts, written
 from typer.testing import CliRunner
 
+from benchmarks.commands.app import app
 from benchmarks.completion import closes, draw_completions, judge_completions, judged, plan_completion
 from benchmarks.completion_figure import ADDED, GIVEN, HIDDEN, completion_figure
 from benchmarks.completion_page import CompletionBench
 from benchmarks.half_hidden import Case, half_hidden
-from sketchdnn.cli.app import app
 from sketchdnn.data import PRESETS, prepare
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimate import share_estimate
-from sketchdnn.generation.walks import Finished
+from sketchdnn.generation.inpainting import CompletedPart
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.systems import System, load_preset, save_pretrained
 
@@ -61,9 +61,9 @@ def test_half_of_each_sketch_is_hidden(corpus: Path) -> None:
 
 def test_scores_say_what_the_best_does() -> None:
     case = Case(Sketch(SIDES[:2]), SIDES[2:])
-    right = Finished(Sketch(SIDES), 2, 0.0)
-    wrong = Finished(Sketch((*SIDES[:2], Line((0, 0), (0.5, 0.5)))), 1, 0.0)
-    moved = Finished(Sketch((replace(SIDES[0], start=(0, 0)), *SIDES[1:])), 2, 0.5)
+    right = CompletedPart(Sketch(SIDES), 2, 0.0)
+    wrong = CompletedPart(Sketch((*SIDES[:2], Line((0, 0), (0.5, 0.5)))), 1, 0.0)
+    moved = CompletedPart(Sketch((replace(SIDES[0], start=(0, 0)), *SIDES[1:])), 2, 0.5)
     score = judged("conditional", "known", [case, case], [[wrong, right], [wrong, moved]])
     assert score.closes.value == 0.5
     assert score.closes_once.value == 0
@@ -102,7 +102,7 @@ def test_all_four_are_measured_and_kept(corpus: Path, system: System, tmp_path: 
 
 def test_the_figure_shows_what_was_given_added_and_hidden() -> None:
     case = Case(Sketch(SIDES[:2]), SIDES[2:])
-    score = judged("conditional", "known", [case], [[Finished(Sketch((*SIDES[:2], Circle((0, 0), 0.5))), 1, 0.0)]])
+    score = judged("conditional", "known", [case], [[CompletedPart(Sketch((*SIDES[:2], Circle((0, 0), 0.5))), 1, 0.0)]])
     some = share_estimate(1, 2)
     picture = np.asarray(
         completion_figure(CompletionBench((case,), 1, "ancestral", 5, 1.0, some, some, (score,))), np.int64
@@ -121,7 +121,7 @@ def shows(picture: np.ndarray, color: str) -> bool:
 def test_the_command_writes_a_page_and_its_figure(corpus: Path, system: System, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path / "model")
     out = tmp_path / "completion.md"
-    arguments = ["bench", "completion", "--data", str(corpus), "--model", str(tmp_path / "model"), "--out", str(out)]
+    arguments = ["completion", "--data", str(corpus), "--model", str(tmp_path / "model"), "--out", str(out)]
     result = CliRunner().invoke(app, [*arguments, "--sketches", "2", "--best-of", "2", "--steps", "2"])
     assert result.exit_code == 0, result.exception
     page = out.read_text()
@@ -132,7 +132,7 @@ def test_the_command_writes_a_page_and_its_figure(corpus: Path, system: System, 
 
 def test_drawing_alone_needs_a_file_and_keeps_it(corpus: Path, system: System, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path / "model")
-    arguments = ["bench", "completion", "--data", str(corpus), "--model", str(tmp_path / "model"), "--only-draw"]
+    arguments = ["completion", "--data", str(corpus), "--model", str(tmp_path / "model"), "--only-draw"]
     arguments += ["--sketches", "2", "--best-of", "1", "--steps", "2"]
     result = CliRunner().invoke(app, arguments)
     assert isinstance(result.exception, SketchError)

@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 from benchmarks.authored import measure_authored
 from benchmarks.autoconstraint import autoconstrained
+from benchmarks.commands.app import app
 from benchmarks.constraint_speed import time_large
 from benchmarks.constraint_speed_page import page
 from benchmarks.constraints import KINDS, OURS, measure_constraints
 from benchmarks.truth import Score, count, shake_all
-from sketchdnn.cli.app import app
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import scan
 from sketchdnn.geometry import Arc, Circle, Line, Sketch
@@ -49,7 +49,7 @@ def test_a_whole_run(real_data: Path, freecadcmd: str, tmp_path: Path) -> None:
     assert freecadcmd
     file = real_data / "sketchgraphs" / "sg_subset.npy"
     page = tmp_path / "constraints.md"
-    arguments = ["bench", "constraints", "--data", str(file), "--count", "12", "--timed", "2", "--out", str(page)]
+    arguments = ["constraints", "--data", str(file), "--count", "12", "--timed", "2", "--out", str(page)]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     words = page.read_text()
@@ -71,7 +71,7 @@ def test_without_freecad(real_data: Path) -> None:
 
 
 def test_no_file_is_a_sentence(tmp_path: Path) -> None:
-    arguments = ["bench", "constraints", "--no-freecad", "--data", str(tmp_path / "none.npy")]
+    arguments = ["constraints", "--no-freecad", "--data", str(tmp_path / "none.npy")]
     result = CliRunner().invoke(app, arguments)
     assert isinstance(result.exception, FormatError)
 
@@ -89,4 +89,4 @@ def test_constraint_speed_page_counts_large_drawings_and_authored_constraints(re
 
 @pytest.mark.parametrize("name", ["constraints", "constraint-speed", "repair", "solids"])
 def test_help_has_an_example(name: str) -> None:
-    assert f"python -m benchmarks {name}" in CliRunner().invoke(app, ["bench", name, "--help"]).output
+    assert f"python -m benchmarks {name}" in CliRunner().invoke(app, [name, "--help"]).output

@@ -9,8 +9,8 @@ import torch
 from support.corpora import parts, written
 from typer.testing import CliRunner
 
+from benchmarks.commands.app import app
 from benchmarks.failures import OURS, REAL, REPAIRED, count_failures, draw_failures, failures
-from sketchdnn.cli.app import app
 from sketchdnn.data import PRESETS, prepare
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Circle, Line, Sketch, normalize
@@ -81,7 +81,7 @@ def test_every_weight_is_drawn_and_counted(system: System, tmp_path: Path) -> No
 def test_the_command_writes_a_page(system: System, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path / "model")
     out = tmp_path / "failures.md"
-    arguments = ["bench", "failures", "--count", "6", "--steps", "2", "--model", str(tmp_path / "model")]
+    arguments = ["failures", "--count", "6", "--steps", "2", "--model", str(tmp_path / "model")]
     result = CliRunner().invoke(app, [*arguments, "--weight", "1.5", "--out", str(out)])
     assert result.exit_code == 0, result.exception
     assert "| authors', weight 1.5 |" in out.read_text()
@@ -91,6 +91,6 @@ def test_the_command_writes_a_page(system: System, tmp_path: Path) -> None:
 def test_what_cannot_be_measured_is_refused(system: System) -> None:
     with pytest.raises(SketchError, match="steps"):
         draw_failures(system, count=2, steps=100_000)
-    result = CliRunner().invoke(app, ["bench", "failures", "--weight", "0"])
+    result = CliRunner().invoke(app, ["failures", "--weight", "0"])
     assert isinstance(result.exception, SketchError)
     assert "above zero" in str(result.exception)

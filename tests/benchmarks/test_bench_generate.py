@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks import generate as room
+from benchmarks.commands.app import app
 from benchmarks.generate import AS_USED, EAGER, GenerateBench, GenerateTiming, time_generate
-from sketchdnn.cli.app import app
 from sketchdnn.errors import SketchError
 from sketchdnn.systems import System, load_preset
 
@@ -54,7 +54,7 @@ def test_ratios_are_to_the_eager_loop_of_the_same_network() -> None:
 
 def test_the_command_writes_what_it_prints(tmp_path: Path) -> None:
     out = tmp_path / "speed.md"
-    result = CliRunner().invoke(app, ["bench", "generate", "--count", "3", "--steps", "2", "--out", str(out)])
+    result = CliRunner().invoke(app, ["generate", "--count", "3", "--steps", "2", "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert "python -m benchmarks generate --device cpu --count 3 --steps 2" in out.read_text()
 

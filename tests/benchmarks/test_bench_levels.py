@@ -10,8 +10,8 @@ import torch
 from support.judging import small_corpus, small_model
 from typer.testing import CliRunner
 
+from benchmarks.commands.app import app
 from benchmarks.levels import score_levels
-from sketchdnn.cli.app import app
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.representation.batch import SketchBatch
@@ -75,6 +75,6 @@ def test_the_command_writes_a_page(tmp_path: Path) -> None:
     corpus, model = small_corpus(tmp_path / "corpus"), small_model(tmp_path / "model")
     page = tmp_path / "levels.md"
     told = ["--data", str(corpus), "--model", str(model), "--count", "2", "--steps", "50", "--out", str(page)]
-    result = CliRunner().invoke(app, ["bench", "levels", *told], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["levels", *told], catch_exceptions=False)
     assert result.exit_code == 0
     assert "--count 2 --steps 50" in page.read_text()

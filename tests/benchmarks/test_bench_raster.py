@@ -9,8 +9,8 @@ import pytest
 from support.corpora import parts, written
 from typer.testing import CliRunner
 
+from benchmarks.commands.app import app
 from benchmarks.raster import RasterTiming, plot, time_raster
-from sketchdnn.cli.app import app
 from sketchdnn.data import PRESETS, prepare
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Circle, Line, Point, Sketch
@@ -18,7 +18,7 @@ from sketchdnn.geometry import Circle, Line, Point, Sketch
 
 def test_both_ways_are_timed_and_written(tmp_path: Path) -> None:
     out = tmp_path / "raster.md"
-    arguments = ["bench", "raster", "--count", "30", "--plotted", "2", "--repeats", "1", "--out", str(out)]
+    arguments = ["raster", "--count", "30", "--plotted", "2", "--repeats", "1", "--out", str(out)]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.exception
     page = out.read_text()

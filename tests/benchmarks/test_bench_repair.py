@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.commands.app import app
 from benchmarks.raw_samples import drawn_sketches
 from benchmarks.repair import Ends, RepairBench, count_ends, measure_repair
-from sketchdnn.cli.app import app
-from sketchdnn.constraints import Repaired, repair
+from sketchdnn.constraints import RepairedSketch, repair
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import write
 from sketchdnn.geometry import Circle, Line, Sketch
@@ -27,8 +27,8 @@ GAPS = Sketch(
 )
 
 
-def as_it_is(sketch: Sketch) -> Repaired:
-    return Repaired(sketch, sources=tuple((i,) for i in range(len(sketch))))
+def as_it_is(sketch: Sketch) -> RepairedSketch:
+    return RepairedSketch(sketch, sources=tuple((i,) for i in range(len(sketch))))
 
 
 def test_ends_of_a_sketch_that_was_left_alone() -> None:
@@ -49,13 +49,13 @@ def test_ends_on_a_curve_count_and_a_double_does_not() -> None:
     on_circle = Sketch((Circle((0, 0), 50), Line((50.2, 0), (90, 0))))
     assert count_ends(on_circle, as_it_is(on_circle)).close == 1
     double = Sketch((Line((0, 0), (80, 0)), Line((0, 0.1), (80, 0.1))))
-    merged = Repaired(Sketch((Line((0, 0), (80, 0)),)), sources=((0, 1),))
+    merged = RepairedSketch(Sketch((Line((0, 0), (80, 0)),)), sources=((0, 1),))
     assert count_ends(double, as_it_is(double)).close == 4
     assert count_ends(double, merged).close == 0
 
 
 def test_what_is_gone_is_no_miss() -> None:
-    dropped = Repaired(Sketch(GAPS.primitives[:3]), sources=((0,), (1,), (2,)))
+    dropped = RepairedSketch(Sketch(GAPS.primitives[:3]), sources=((0,), (1,), (2,)))
     ends = count_ends(GAPS, dropped)
     assert (ends.close, ends.close_gone, ends.close_exact) == (8, 2, 4)
 
@@ -63,7 +63,7 @@ def test_what_is_gone_is_no_miss() -> None:
 def test_a_whole_run(tmp_path: Path) -> None:
     write([GAPS, GAPS.moved(2.0)], tmp_path / "raw.jsonl")
     page = tmp_path / "repair.md"
-    arguments = ["bench", "repair", "--count", "2", "--many", "3", "--samples", str(tmp_path / "raw.jsonl")]
+    arguments = ["repair", "--count", "2", "--many", "3", "--samples", str(tmp_path / "raw.jsonl")]
     result = CliRunner().invoke(app, [*arguments, "--out", str(page)])
     assert result.exit_code == 0, result.output
     words = page.read_text()

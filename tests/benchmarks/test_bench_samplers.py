@@ -8,8 +8,8 @@ import pytest
 from support.judging import StandIn, small_corpus, small_model
 from typer.testing import CliRunner
 
+from benchmarks.commands.app import app
 from benchmarks.samplers import WAYS, score_samplers
-from sketchdnn.cli.app import app
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.generate import STEPS
@@ -44,6 +44,6 @@ def test_a_corpus_too_small_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_way_that_is_none_is_refused(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["bench", "samplers", "--data", str(tmp_path), "--way", "ddim"])
+    result = CliRunner().invoke(app, ["samplers", "--data", str(tmp_path), "--way", "ddim"])
     assert isinstance(result.exception, SketchError)
     assert "ddim:50" in str(result.exception)

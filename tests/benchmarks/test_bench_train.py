@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.commands.app import app
 from benchmarks.train import EAGER, OURS, TrainBench, TrainTiming, step_flops, time_train
 from benchmarks.train import _corpus as random_corpus
-from sketchdnn.cli.app import app
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
@@ -17,7 +17,7 @@ from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
 
 def test_both_ways_are_timed_and_written(tmp_path: Path) -> None:
     out = tmp_path / "speed.md"
-    arguments = ["bench", "train", "--preset", "tiny", "--batch", "4", "--repeats", "1", "--out", str(out)]
+    arguments = ["train", "--preset", "tiny", "--batch", "4", "--repeats", "1", "--out", str(out)]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.exception
     assert "× the eager loop" in result.output

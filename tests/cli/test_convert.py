@@ -147,7 +147,7 @@ def test_a_target_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_units_and_formats_that_do_not_exist(tmp_path: Path) -> None:
     write(PART, tmp_path / "part.json")
-    with pytest.raises(SketchError, match="'furlong' is not a unit we know"):
+    with pytest.raises(SketchError, match="'furlong' is no known unit"):
         convert(tmp_path / "part.json", tmp_path / "out.json", units="furlong")
     with pytest.raises(SketchError, match="'iges' is no format that we write"):
         convert(tmp_path / "part.json", tmp_path / "out", format="iges")

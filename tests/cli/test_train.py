@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from sketchdnn.cli.app import app
 from sketchdnn.data import PrepareConfig, prepare
 from sketchdnn.generation import Conditions
-from sketchdnn.generation.keep import Keeper
+from sketchdnn.generation.conditions import ConditionChecker
 from sketchdnn.systems import from_pretrained
 from sketchdnn.training.checkpoint import found
 
@@ -163,8 +163,8 @@ def test_trained_model_refuses_its_training_sketches_as_novel(
     trained = CliRunner().invoke(app, _arguments(preset, tmp_path / "corpus", out, "--steps", "3"))
     assert trained.exit_code == 0, trained.output
     model = str(out / "model")
-    keeper = Keeper(Conditions(novel=True), from_pretrained(model).training_index)
-    seen = [keeper.shortfall(sketch) for sketch in parts(40)]
+    keeper = ConditionChecker(Conditions(novel=True), from_pretrained(model).training_index)
+    seen = [keeper.find_shortfall(sketch) for sketch in parts(40)]
     assert all(found is not None and found.sentence == "it is in the training corpus" for found in seen[:20])
     assert seen[20:].count(None) > 15
     options = ["--model", model, "--novel", "--count", "1", "--steps", "2", "--format", "json"]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sketchdnn.constraints.dimensions import dimensions
 from support.outlines import rectangle, slot
 from support.strategies import numbers, sketches
 
 from sketchdnn.constraints import infer
-from sketchdnn.constraints.dimensions import dimensions
 from sketchdnn.geometry import (
     Arc,
     Circle,

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
+from sketchdnn.constraints.holding import missed_by
 from support.strategies import sketches
 
 from sketchdnn.constraints import Freedom, infer, solve
-from sketchdnn.constraints.holding import missed_by
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
 T = ConstraintType

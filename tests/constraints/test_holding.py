@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-
 from sketchdnn.constraints.holding import follows, missed_by, moves, settled
+
 from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Line, Part, Ref, Sketch
 
 T = ConstraintType

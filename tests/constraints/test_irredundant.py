@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from sketchdnn.constraints.contacts import contacts
+from sketchdnn.constraints.sharing import Sharing
+from sketchdnn.constraints.system import build
 from support.shaky import PLATE, shaken
 from support.strategies import sketches
 
 from benchmarks.freecad import ask_freecad
 from sketchdnn.constraints import Freedom, solve
 from sketchdnn.constraints.constrain import Constrained, constrain
-from sketchdnn.constraints.contacts import contacts
 from sketchdnn.constraints.equations import bodies, equations_of
-from sketchdnn.constraints.sharing import Sharing
-from sketchdnn.constraints.system import build
 from sketchdnn.constraints.variables import Variables
 from sketchdnn.formats import scan, write
 from sketchdnn.geometry import Arc, Line, Sketch, bounds

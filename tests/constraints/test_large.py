@@ -7,11 +7,11 @@ import time
 from collections import Counter
 
 import pytest
+from sketchdnn.constraints.mending.effort import is_tangle
 
 from benchmarks.constraint_speed import chain, grid
 from sketchdnn.constraints import solve
 from sketchdnn.constraints.constrain import Constrained, constrain
-from sketchdnn.constraints.mending.effort import is_tangle
 from sketchdnn.geometry import Line, Sketch
 
 

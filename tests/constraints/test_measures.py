@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from sketchdnn.constraints.holding import missed_by
 
 from sketchdnn.constraints import solve
-from sketchdnn.constraints.holding import missed_by
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Sketch
 
 T = ConstraintType

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sketchdnn.constraints.blocks import MOST_NUMBERS
+from sketchdnn.constraints.sharing import Sharing
+from sketchdnn.constraints.system import build
 from support.strategies import assert_same, sketches
 
 from sketchdnn.constraints import infer, solve
-from sketchdnn.constraints.blocks import MOST_NUMBERS
 from sketchdnn.constraints.equations import equations_of
-from sketchdnn.constraints.sharing import Sharing
-from sketchdnn.constraints.system import build
 from sketchdnn.constraints.variables import Variables
 from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Line, Part, Ref, Sketch
 

@@ -27,7 +27,7 @@ from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats import write
 from sketchdnn.formats.json_files import format_record
 from sketchdnn.geometry import Placement, Point, Sketch, bounds, normalize
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact, encode_table
 from sketchdnn.representation.symmetric import symmetric_keys, turned
 
@@ -70,7 +70,7 @@ def test_mirrored_training_sketches_are_left_out_of_test(tmp_path: Path) -> None
 
 
 def _mirrored(sketch: Sketch, group: str) -> Sketch:
-    rows = encode_table(to_table([normalize(sketch)[0]]))
+    rows = encode_table(sketches_to_table([normalize(sketch)[0]]))
     return replace(decode_compact(turned(rows, 4))[0].sketch, extra={"group": group})
 
 

@@ -11,8 +11,8 @@ import pytest
 from sketchdnn.data.procedural import FAMILIES, procedural
 from sketchdnn.data.procedural.dice import Dice
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, bounds, normalize
-from sketchdnn.geometry.loops import profile
-from sketchdnn.geometry.overlaps import overlaps
+from sketchdnn.geometry.intersections import overlaps
+from sketchdnn.geometry.profiles import profile
 
 
 @pytest.fixture(scope="module")

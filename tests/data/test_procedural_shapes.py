@@ -11,7 +11,7 @@ from support.strategies import primitives
 
 from sketchdnn.data.procedural.shapes import belt, chamfered, curved_slot, mirrored, outline, rectangle, slot, turned
 from sketchdnn.geometry import TAU, Arc, Line, Point, Primitive, Vec
-from sketchdnn.geometry.loops import profile
+from sketchdnn.geometry.profiles import profile
 
 
 def tangents(p: Primitive) -> dict[Vec, Vec]:

@@ -32,7 +32,7 @@ from sketchdnn.geometry import (
     normalize,
 )
 from sketchdnn.geometry.bounds import table_bounds
-from sketchdnn.geometry.table import from_table, to_table
+from sketchdnn.geometry.table import sketches_to_table, table_to_sketches
 from sketchdnn.representation import decode_compact
 
 ANY = replace(PRESETS["ours"], min_primitives=1)
@@ -86,9 +86,9 @@ def test_skipped_sketches_and_entities_are_told_apart() -> None:
 
 @given(st.lists(sketches(), min_size=1, max_size=4))
 def test_our_frame_is_that_of_geometry(many: list[Sketch]) -> None:
-    table = to_table(many)
+    table = sketches_to_table(many)
     center, scale = frames(table, PRESETS["ours"])
-    for index, (sketch, ours) in enumerate(zip(many, from_table(normalized(table, center, scale)), strict=True)):
+    for index, (sketch, ours) in enumerate(zip(many, table_to_sketches(normalized(table, center, scale)), strict=True)):
         expected, placement = normalize(sketch)
         assert_same(expected, ours, 1e-9)
         assert center[index] == pytest.approx(placement.center)
@@ -117,10 +117,10 @@ def test_the_paper_inscribes_in_the_unit_square() -> None:
 def test_the_authors_box_reaches_the_origin_and_counts_whole_circles() -> None:
     far = Sketch((Line((10, 10), (14, 10)),))
     arc = Sketch((Arc((0, 0), 1, math.pi / 4, math.pi / 2),))
-    center, scale = frames(to_table([far, arc]), PRESETS["authors"])
+    center, scale = frames(sketches_to_table([far, arc]), PRESETS["authors"])
     assert center.tolist() == [[7, 5], [0, 0]]
     assert scale.tolist() == [7, 1]
-    tight, _ = frames(to_table([far, arc]), PRESETS["ours"])
+    tight, _ = frames(sketches_to_table([far, arc]), PRESETS["ours"])
     assert tight[0].tolist() == [12, 10]
 
 

@@ -22,7 +22,7 @@ from sketchdnn.evaluation.samples import read_samples
 from sketchdnn.evaluation.sections import document, headline
 from sketchdnn.evaluation.sheets import sketches_of
 from sketchdnn.formats import write
-from sketchdnn.generation.repairs import Mended, Repairs
+from sketchdnn.generation.repair import RepairReport, RepairResult
 from sketchdnn.geometry import Point, Sketch
 
 
@@ -100,8 +100,8 @@ def test_reports_with_and_without_it_are_compared(report: dict[str, Any]) -> Non
 def test_what_repair_leaves_nothing_of_counts_as_drawn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = read_samples(folder / "parts.jsonl", 24)
 
-    def spoilt(sketches: list[Sketch], **_: object) -> list[Mended]:
-        return [Mended(Sketch((Point((0, 0)),)) if i == 2 else s, Repairs()) for i, s in enumerate(sketches)]
+    def spoilt(sketches: list[Sketch], **_: object) -> list[RepairResult]:
+        return [RepairResult(Sketch((Point((0, 0)),)) if i == 2 else s, RepairReport()) for i, s in enumerate(sketches)]
 
     monkeypatch.setattr(repaired_room, "mend_all", spoilt)
     found = repair_samples(samples, 10)

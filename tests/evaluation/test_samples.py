@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.generation import draw
 from support.judging import drawn_parts, sample_file, small_model
 
 from sketchdnn.errors import FormatError
@@ -22,7 +23,6 @@ from sketchdnn.evaluation.samples import (
     read_samples,
 )
 from sketchdnn.formats import write
-from sketchdnn.generation import draw
 from sketchdnn.geometry import Circle, Kind, Line, Point, Sketch, normalize
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import encode

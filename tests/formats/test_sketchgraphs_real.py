@@ -16,7 +16,7 @@ from sketchdnn.formats.sketchgraphs.container import open_sequences
 from sketchdnn.formats.sketchgraphs.ops import load_ops
 from sketchdnn.formats.sketchgraphs.pickling import dump_ops
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch, Vec
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 
 T = ConstraintType
 
@@ -47,7 +47,7 @@ def test_every_sequence_is_read(path: Path, reading: ReadResult) -> None:
 
 def test_columns_agree_with_sketches(path: Path, reading: ReadResult) -> None:
     found = read_table(path)
-    expected = to_table(reading)
+    expected = sketches_to_table(reading)
     for name in ("owner", "kind", "construction", "x", "y", "x2", "y2", "radius", "start_angle", "sweep"):
         np.testing.assert_allclose(getattr(found.table, name), getattr(expected, name), rtol=0, atol=1e-12)
     dropped = [s.extra.get("dropped_entities", 0) for s in reading]

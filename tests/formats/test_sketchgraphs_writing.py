@@ -23,7 +23,7 @@ from sketchdnn.formats.sketchgraphs.ops import load_ops
 from sketchdnn.formats.sketchgraphs.pickling import dump_ops
 from sketchdnn.formats.sketchgraphs.sketches import ops_of
 from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 
 T = ConstraintType
 
@@ -164,7 +164,7 @@ class TestTable:
         path = tmp_path_factory.mktemp("table") / "a.npy"
         write(originals, path)
         found = read_table(path, start, stop)
-        expected = to_table(collect(read(path)).sketches[start:stop])
+        expected = sketches_to_table(collect(read(path)).sketches[start:stop])
         assert found.table.num_sketches == expected.num_sketches
         for name in ("owner", "kind", "construction", "x", "y", "x2", "y2", "radius", "start_angle", "sweep"):
             np.testing.assert_array_equal(getattr(found.table, name), getattr(expected, name))

@@ -14,19 +14,27 @@ import torch
 from hypothesis import given, settings
 from support.strategies import sketches
 
+from benchmarks.packed_batches import packed, unpacked
 from sketchdnn import SketchDNN
-from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
-from sketchdnn.generation.choices import kinds_beside
-from sketchdnn.generation.complete import check_part, complete
-from sketchdnn.generation.frames import choose_frame, into_frame
-from sketchdnn.generation.rows import rows_of
-from sketchdnn.generation.walks import COLLAPSED, RESAMPLES, SAME, Finished, Walk, finished, given_of, packed, unpacked
+from sketchdnn.generation.complete import _check_part, complete
+from sketchdnn.generation.conditioning import choose_added_kinds, encode_sketches
+from sketchdnn.generation.inpainting import (
+    COLLAPSED,
+    DUPLICATE_TOLERANCE,
+    RESAMPLES,
+    CompletedPart,
+    FramedPart,
+    choose_frame,
+    condition_on_parts,
+    decode_completions,
+    into_frame,
+)
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Kind, Line, Point, Ref, Sketch, bounds, overlaps
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import SketchBatch, decode
 from sketchdnn.representation.layout import MAX_PRIMITIVES, NONE
-from sketchdnn.systems import RowForm, TrainingIndex, load_preset
+from sketchdnn.systems import Known, RowForm, load_preset
 from sketchdnn.systems import sketchdnn as systems
 
 PART = Sketch(
@@ -55,27 +63,27 @@ def system() -> systems.SketchDNN:
     return system.eval()
 
 
-@pytest.mark.parametrize("method", ["conditional", "repaint"])
-def test_what_was_given_comes_back_to_the_bit(system: systems.SketchDNN, method: str) -> None:
-    done = list(complete(system, PART, 5, steps=16, method=method))  # type: ignore[arg-type]
-    assert [one.number for one in done] == list(range(5))
+@pytest.mark.parametrize("way", ["given", "repaint"])
+def test_what_was_given_comes_back_to_the_bit(system: systems.SketchDNN, way: str) -> None:
+    done = list(complete(system, PART, 5, steps=16, way=way))  # type: ignore[arg-type]
+    assert [one.index for one in done] == list(range(5))
     assert len({one.sketch.primitives for one in done}) == 5
     for one in done:
         assert one.sketch.primitives[: one.given] == PART.primitives
         assert one.given == len(PART) < len(one.sketch) <= MAX_PRIMITIVES
         assert (one.sketch.constraints, one.sketch.units) == (PART.constraints, "in")
         assert one.sketch.extra["source"] == "a drawing"
-        assert 1 <= one.room <= 2
+        assert 1 <= one.scale <= 2
 
 
 @given(sketches(min_size=1, max_size=MAX_PRIMITIVES - 1))
 @settings(max_examples=15)
 def test_so_does_any_part_that_is_not_refused(system: systems.SketchDNN, part: Sketch) -> None:
     try:
-        check_part(part)
+        _check_part(part)
     except SketchError:
         return
-    (one,) = complete(system, part, 1, steps=2, tries=2)
+    (one,) = complete(system, part, 1, steps=2, num_frames=2)
     assert one.sketch.primitives[: len(part)] == part.primitives
 
 
@@ -86,8 +94,8 @@ def test_a_completion_does_not_depend_on_how_many_are_asked_for(system: systems.
 
 
 def test_what_is_added_goes_with_the_part_wherever_it_is(system: systems.SketchDNN) -> None:
-    here = list(complete(system, PART, 2, steps=4, tries=2))
-    there = list(complete(system, PART.moved(0.25, (-300.0, 70.0)), 2, steps=4, tries=2))
+    here = list(complete(system, PART, 2, steps=4, num_frames=2))
+    there = list(complete(system, PART.moved(0.25, (-300.0, 70.0)), 2, steps=4, num_frames=2))
     for one, other in zip(here, there, strict=True):
         moved = one.sketch.moved(0.25, (-300.0, 70.0))
         assert [p.kind for p in moved] == [p.kind for p in other.sketch]
@@ -97,7 +105,7 @@ def test_what_is_added_goes_with_the_part_wherever_it_is(system: systems.SketchD
 
 def test_the_room_is_that_of_the_frame(system: systems.SketchDNN) -> None:
     small, large = (
-        [bounds(one.sketch).size for one in complete(system, PART, 6, steps=4, room=room)] for room in (1.0, 4.0)
+        [bounds(one.sketch).size for one in complete(system, PART, 6, steps=4, scale=scale)] for scale in (1.0, 4.0)
     )
     assert sum(large) > 1.5 * sum(small)
 
@@ -127,11 +135,11 @@ def test_repeats_among_what_is_added_are_left_out_too() -> None:
     square = Sketch((Line((-1, -1), (1, -1)), Line((-1, 1), (1, 1))))
     again = (Line((1, -1.004), (-1, -1)), Line((-0.5, 1), (0.5, 1)), Circle((0, 0), 0.5), Circle((0, 0.003), 0.5))
     frame = choose_frame(bounds(square), (1, 1), 0, 1, ())[1]
-    known = given_of([Walk(Sketch(square.primitives + again), frame, 0)], RowForm(), "conditional")
-    (one,) = finished([Walk(square, frame, 0)], known.batch, "sweep")
+    known = condition_on_parts([FramedPart(Sketch(square.primitives + again), frame, 0)], RowForm(), "given")
+    (one,) = decode_completions([FramedPart(square, frame, 0)], known.batch, "sweep")
     assert one.sketch.primitives[2:] == pytest.approx((Circle((0, 0), 0.5),))
     assert (one.added, one.repeated) == (1, 3)
-    assert not overlaps(one.sketch, SAME)
+    assert not overlaps(one.sketch, DUPLICATE_TOLERANCE)
     assert one.misfit == pytest.approx(0)
 
 
@@ -150,10 +158,10 @@ def test_of_those_that_miss_the_number_the_closest_is_kept(
     """However good another looks; and all attempts at it are told."""
     added = iter([2, 1, 1, 1])  # of 3 that are wanted, attempt by attempt
 
-    def drawn(walks: list[Walk], *_: object) -> list[Finished]:
+    def drawn(walks: list[FramedPart], *_: object) -> list[CompletedPart]:
         count = next(added)
         more = tuple(Circle((60, 20), 3 + i) for i in range(count))
-        return [Finished(Sketch(PART.primitives + more), count, misfit=float(count)) for _ in walks]
+        return [CompletedPart(Sketch(PART.primitives + more), count, misfit=float(count)) for _ in walks]
 
     monkeypatch.setattr(sys.modules[complete.__module__], "finished", drawn)
     (one,) = complete(system, PART, 1, steps=2, primitives=9)
@@ -166,12 +174,12 @@ def test_of_those_that_miss_the_number_the_closest_is_kept(
 
 def test_what_is_added_is_of_kinds_that_go_with_the_part() -> None:
     """A number is asked for by the kinds of a training sketch that could hold the part; of any, where none could."""
-    known = TrainingIndex(
+    known = Known(
         np.zeros(0, np.uint64), np.array([[3, 3, 1, 1], [9, 0, 0, 0], [3, 1, 2, 2]]), np.array([1, 8, 1], np.int64)
     )
     chance = np.linspace(0, 0.999, 40)
-    assert set(kinds_beside(PART, 8, chance, known)) == {(Kind.CIRCLE,) * 2, (Kind.ARC, Kind.POINT)}
-    free = kinds_beside(PART, 9, chance, known)
+    assert set(choose_added_kinds(PART, 8, chance, known)) == {(Kind.CIRCLE,) * 2, (Kind.ARC, Kind.POINT)}
+    free = choose_added_kinds(PART, 9, chance, known)
     assert {len(kinds) for kinds in free} == {3}
     assert {kind for kinds in free for kind in kinds} == set(Kind)
 
@@ -189,7 +197,7 @@ def test_the_bundled_model_adds_as_many_as_it_is_asked_to() -> None:
 def test_rows_are_the_part_in_its_frame(form: RowForm) -> None:
     frame = choose_frame(bounds(PART), (1.5, 1.5), 0, 1, ())[1]
     adding = (Kind.CIRCLE, Kind.CIRCLE, Kind.ARC)
-    known = given_of([Walk(PART, frame, 0), Walk(PART, frame, 1, adding)], form, "repaint")
+    known = condition_on_parts([FramedPart(PART, frame, 0), FramedPart(PART, frame, 1, adding)], form, "repaint")
     assert known.resamples == RESAMPLES
     assert known.kind.sum(dim=1).tolist() == [6, MAX_PRIMITIVES]
     assert known.construction.sum(dim=1).tolist() == [6, 6]
@@ -207,7 +215,7 @@ def test_rows_are_the_part_in_its_frame(form: RowForm) -> None:
 def test_kept_rows_decode_alike(system: systems.SketchDNN) -> None:
     from sketchdnn.diffusion.noise import seeded_noise
 
-    batch = system.sample(seeded_noise(0, torch.arange(4)), SamplingOptions(steps=3))
+    batch = system.sample(seeded_noise(0, torch.arange(4)), steps=3)
     assert decode(unpacked(packed(batch)), "sweep") == decode(batch, "sweep")
 
 
@@ -222,7 +230,7 @@ def test_a_part_with_lines_too_short_for_the_model_is_completed(system: systems.
     """Real SketchGraphs sketches have such: ends one bit apart, or apart only near zero."""
     tiny = (Line((1e-17, 15), (5e-17, 15)), Line((20.0, 10.0), (math.nextafter(20, 21), 10.0)))
     part = Sketch((*tiny, *PART.primitives[:3]), units="mm")
-    for one in complete(system, part, 4, steps=3, room=(1.0, 4.0), repair=True, primitives=9):
+    for one in complete(system, part, 4, steps=3, scale=(1.0, 4.0), repair=True, primitives=9):
         assert one.sketch.primitives[:5] == part.primitives
         assert len(one.sketch) > 5
 
@@ -233,7 +241,7 @@ def test_what_collapses_in_the_coordinates_of_the_part_is_dropped_and_said() -> 
     frame = choose_frame(bounds(part), (1.0, 1.0), 0, 1, ())[1]
     drawn = Sketch((*into_frame(part, frame), Line((0.5, 0.5), (0.5 + 1e-7, 0.5)), Circle((0, 0), 0.5)))
     form = RowForm()
-    (one,) = finished([Walk(part, frame, 0)], rows_of([drawn], form), form.arc_scalar)
+    (one,) = decode_completions([FramedPart(part, frame, 0)], encode_sketches([drawn], form), form.arc_scalar)
     assert one.sketch.primitives[:2] == part.primitives
     assert [p.kind for p in one.sketch.primitives[2:]] == [Kind.CIRCLE]
     assert (one.added, one.rejected) == (1, (COLLAPSED,))
@@ -264,7 +272,7 @@ def test_a_part_that_cannot_be_completed_is_refused(system: systems.SketchDNN, p
         ({"count": 0}, "at least one"),
         ({"seed": -1}, "seed"),
         ({"room": 5.0}, "1 to 4"),
-        ({"method": "magic"}, "'magic' is no method"),
+        ({"way": "magic"}, "'magic' is no way"),
         ({"steps": 0}, "steps"),
         ({"tries": 0}, "at least one try"),
         ({"sampler": "euler"}, "'euler' is no sampler"),
@@ -283,19 +291,19 @@ def test_a_network_that_was_not_trained_for_it_repaints() -> None:
     torch.manual_seed(0)
     config = load_preset("authors").config
     paper = systems.SketchDNN(replace(config, network=replace(config.network, width=16, depth=1, heads=2))).eval()
-    with pytest.raises(SketchError, match="--method repaint"):
+    with pytest.raises(SketchError, match="--way repaint"):
         complete(paper, PART, 1)
     for weight in paper.parameters():
         torch.nn.init.normal_(weight, std=0.1)
-    (one,) = complete(paper, PART, 1, method="repaint", steps=3, primitives=12)
+    (one,) = complete(paper, PART, 1, way="repaint", steps=3, primitives=12)
     assert one.sketch.primitives[: len(PART)] == PART.primitives
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-@pytest.mark.parametrize("method", ["conditional", "repaint"])
-def test_a_gpu_completes_too(system: systems.SketchDNN, method: str) -> None:
+@pytest.mark.parametrize("way", ["given", "repaint"])
+def test_a_gpu_completes_too(system: systems.SketchDNN, way: str) -> None:
     moved = copy.deepcopy(system).to_device("cuda")
-    done = list(complete(moved, PART, 3, steps=4, method=method, primitives=12))  # type: ignore[arg-type]
+    done = list(complete(moved, PART, 3, steps=4, way=way, primitives=12))  # type: ignore[arg-type]
     assert all(one.sketch.primitives[: len(PART)] == PART.primitives for one in done)
 
 
@@ -317,4 +325,4 @@ def test_part_of_vanishing_extent_is_refused() -> None:
     for tiny in (5e-324, 1e-200):
         for part in (Sketch((Line((0, 0), (tiny, 0)), Line((0, 0), (0, tiny)))), Sketch((Circle((0, 0), tiny),))):
             with pytest.raises(SketchError, match="no extent"):
-                check_part(part)
+                _check_part(part)

@@ -13,13 +13,13 @@ from benchmarks.api import are_alike, count_alike
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import Conditions, draw
 from sketchdnn.generation.engine import (
-    CHUNK,
-    GPU_CHUNK,
-    Ask,
+    CPU_BATCH,
+    GPU_BATCH,
     Engine,
-    batch_size,
-    chunk_size,
-    compiled,
+    SampleId,
+    choose_batch_size,
+    compile_denoiser,
+    max_batch_size,
     precision,
 )
 from sketchdnn.representation.batch import SketchBatch
@@ -37,13 +37,13 @@ def system() -> System:
     return system.eval()
 
 
-def mixed(asks: Sequence[Ask]) -> list[Ask]:
+def mixed(asks: Sequence[SampleId]) -> list[SampleId]:
     return [asks[place] for place in torch.randperm(len(asks), generator=torch.Generator().manual_seed(1)).tolist()]
 
 
 def in_any_company(system: System, steps: int) -> None:
-    asks = [Ask(number, attempt) for number in (0, 3, 70_000, 2**32 - 1) for attempt in (0, 5)]
-    others = [Ask(number) for number in range(100, 100 + CHUNK - 4)]
+    asks = [SampleId(number, attempt) for number in (0, 3, 70_000, 2**32 - 1) for attempt in (0, 5)]
+    others = [SampleId(number) for number in range(100, 100 + CPU_BATCH - 4)]
     engine = Engine(system, 7, steps, "ancestral")
     together = dict(zip(asks, engine.draw(asks), strict=True))
     moved = mixed([*asks, *others])  # in other places, beside others, some in a second batch
@@ -66,16 +66,16 @@ def rows_of_batches(system: System, count: int, **options: Any) -> list[int]:
     rows: list[int] = []
 
     class Counting(type(system)):  # type: ignore[misc]
-        def sample(self, noise: Any, **asked: Any) -> SketchBatch:
-            batch: SketchBatch = super().sample(noise, **asked)
+        def sample(self, noise: Any, **is_restrictive: Any) -> SketchBatch:
+            batch: SketchBatch = super().sample(noise, **is_restrictive)
             rows.append(len(batch))
             return batch
 
     counted = Counting(system.config).eval()
     counted.load_state_dict(system.state_dict())
-    batch_size(counted, 1, CHUNK)  # tries them out
+    choose_batch_size(counted, 1, CPU_BATCH)  # tries them out
     for count_of_two in (2, 4, 8):
-        batch_size(counted, count_of_two, CHUNK)
+        choose_batch_size(counted, count_of_two, CPU_BATCH)
     rows.clear()
     list(draw(counted, count, **options))
     return rows
@@ -84,7 +84,7 @@ def rows_of_batches(system: System, count: int, **options: Any) -> list[int]:
 def test_small_requests_are_drawn_in_small_batches(system: System) -> None:
     assert rows_of_batches(system, 1, steps=3) == [1]
     assert rows_of_batches(system, 3, steps=3) == [4]
-    assert rows_of_batches(system, CHUNK + 2, steps=3) == [CHUNK, 2]
+    assert rows_of_batches(system, CPU_BATCH + 2, steps=3) == [CPU_BATCH, 2]
 
 
 def test_attempts_ahead_are_drawn_as_they_pay(system: System) -> None:
@@ -98,7 +98,7 @@ def test_conditions_choose_the_same_attempt_in_any_batch(system: System) -> None
     for conditions in (Conditions(aspect=(0.9, 1.2)), Conditions(aspect=(0.9, 1.2), best_of=2)):
         together = list(draw(system, 8, steps=3, conditions=conditions))
         assert max(drawing.attempts for drawing in together) > 2
-        alone = [next(draw(system, 1, first=number, steps=3, conditions=conditions)) for number in range(8)]
+        alone = [next(draw(system, 1, start_index=number, steps=3, conditions=conditions)) for number in range(8)]
         assert alone == together
 
 
@@ -113,8 +113,8 @@ class RoundsOtherwise(SketchDNN):
 def test_a_size_that_rounds_otherwise_is_not_used(system: System) -> None:
     other = RoundsOtherwise(system.config).eval()
     other.load_state_dict(system.state_dict())
-    assert [batch_size(other, count, CHUNK) for count in (1, 3, 8, 9)] == [8, 8, 8, CHUNK]
-    assert [batch_size(system, count, CHUNK) for count in (1, 3, 8, 9)] == [1, 4, 8, CHUNK]
+    assert [choose_batch_size(other, count, CPU_BATCH) for count in (1, 3, 8, 9)] == [8, 8, 8, CPU_BATCH]
+    assert [choose_batch_size(system, count, CPU_BATCH) for count in (1, 3, 8, 9)] == [1, 4, 8, CPU_BATCH]
 
 
 @pytest.mark.slow
@@ -123,10 +123,10 @@ def test_a_thousand_sketches_are_alike_in_batches_of_one_and_sixteen() -> None:
 
 
 def test_steps_are_heard_with_what_they_are_steps_of(system: System) -> None:
-    heard: list[tuple[Sequence[Ask], int]] = []
-    asks = [Ask(number) for number in range(CHUNK + 2)]
+    heard: list[tuple[Sequence[SampleId], int]] = []
+    asks = [SampleId(number) for number in range(CPU_BATCH + 2)]
     Engine(system, 0, 3, "ddim").draw(asks, lambda some, progress: heard.append((some, progress.number)))
-    assert heard == [(some, step) for some in (asks[:CHUNK], asks[CHUNK:]) for step in (1, 2, 3)]
+    assert heard == [(some, step) for some in (asks[:CPU_BATCH], asks[CPU_BATCH:]) for step in (1, 2, 3)]
 
 
 class Small(SketchDNN):
@@ -143,9 +143,9 @@ def test_batches_shrink_to_what_fits(system: System) -> None:
     small = Small(system.config)
     small.load_state_dict(system.state_dict())
     engine = Engine(small, 0, 3, "ancestral")
-    drawn = engine.draw([Ask(number) for number in range(11)])
+    drawn = engine.draw([SampleId(number) for number in range(11)])
     assert engine.chunk == 4
-    plain = Engine(system, 0, 3, "ancestral", chunk=4).draw([Ask(number) for number in range(11)])
+    plain = Engine(system, 0, 3, "ancestral", chunk=4).draw([SampleId(number) for number in range(11)])
     assert drawn == plain
 
 
@@ -155,13 +155,13 @@ def test_a_device_too_small_for_one_is_a_sentence(system: System, monkeypatch: p
 
     monkeypatch.setattr(system, "sample", full, raising=False)
     with pytest.raises(SketchError, match="no memory for even one sketch"):
-        Engine(system, 0, 3, "ancestral").draw([Ask(0)])
+        Engine(system, 0, 3, "ancestral").draw([SampleId(0)])
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")  # torch warns of itself
 def test_compiled_it_draws_the_same(system: System) -> None:
-    asks = [Ask(number) for number in range(4)]
-    fast = compiled(system, backend="eager", mode=None)
+    asks = [SampleId(number) for number in range(4)]
+    fast = compile_denoiser(system, backend="eager", mode=None)
     assert fast is not system
     plain = Engine(system, 0, 3, "dpm++").draw(asks)  # which remembers what it heard before
     assert Engine(fast, 0, 3, "dpm++").draw(asks) == plain
@@ -170,9 +170,9 @@ def test_compiled_it_draws_the_same(system: System) -> None:
 @pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
 def test_compiled_latents_are_the_same() -> None:
     system = load_preset("tiny", "latent").make().eval()
-    fast = compiled(system, backend="eager", mode=None)
+    fast = compile_denoiser(system, backend="eager", mode=None)
     assert fast is not system
-    drawn = [Engine(one, 0, 3, "dpm++").draw([Ask(0), Ask(1)]) for one in (system, fast)]
+    drawn = [Engine(one, 0, 3, "dpm++").draw([SampleId(0), SampleId(1)]) for one in (system, fast)]
     assert drawn[0] == drawn[1]
 
 
@@ -195,7 +195,7 @@ def _paper() -> System:
 
 
 def test_batches_are_as_the_device_likes_them() -> None:
-    assert chunk_size(torch.device("cpu")) == CHUNK < GPU_CHUNK == chunk_size(torch.device("cuda"))
+    assert max_batch_size(torch.device("cpu")) == CPU_BATCH < GPU_BATCH == max_batch_size(torch.device("cuda"))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -203,6 +203,10 @@ def test_on_a_gpu_sketches_do_not_depend_on_what_is_asked_for_beside_them() -> N
     """Kinds are equal and coordinates agree to 1e-3 of the size for 99 of 100 sketches."""
     gpu = from_pretrained(device="cuda")
     whole = [drawing.sketch for drawing in draw(gpu, 400, size=2.0)]
-    parts = [drawing.sketch for first in range(0, 400, 50) for drawing in draw(gpu, 50, first=first, size=2.0)]
+    parts = [
+        drawing.sketch
+        for start_index in range(0, 400, 50)
+        for drawing in draw(gpu, 50, start_index=start_index, size=2.0)
+    ]
     alike = sum(are_alike(a, b) for a, b in zip(whole, parts, strict=True))
     assert alike >= 0.99 * len(whole)

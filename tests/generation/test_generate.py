@@ -6,14 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 import torch
+from support.generation import draw
 
 from sketchdnn import SketchDNN
 from sketchdnn.errors import SketchError
-from sketchdnn.generation import draw
-from sketchdnn.generation.conditions import ATTEMPTS, Conditions
-from sketchdnn.generation.generate import CHUNK
-from sketchdnn.generation.keep import shortfall, sketch_key
-from sketchdnn.generation.score import score
+from sketchdnn.generation.conditions import MAX_ATTEMPTS, Conditions, find_shortfall, score_sketch, sketch_key
+from sketchdnn.generation.generate import CPU_BATCH
 from sketchdnn.geometry import bounds
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch
@@ -34,15 +32,15 @@ def system() -> systems.SketchDNN:
 
 def test_a_sketch_does_not_depend_on_how_many_are_asked_for(system: systems.SketchDNN) -> None:
     few, many = (list(draw(system, count, seed=3, steps=6)) for count in (3, 20))
-    assert [drawing.number for drawing in many] == list(range(20))
+    assert [drawing.index for drawing in many] == list(range(20))
     assert few == many[:3]  # to the bit
     assert len({drawing.sketch.primitives for drawing in many}) == 20
 
 
 def test_a_range_of_numbers_is_a_part_of_the_whole(system: systems.SketchDNN) -> None:
     whole = list(draw(system, 20, seed=3, steps=6))
-    assert list(draw(system, 1, seed=3, steps=6, first=13)) == whole[13:14]
-    assert list(draw(system, 9, seed=3, steps=6, first=11)) == whole[11:]
+    assert list(draw(system, 1, seed=3, steps=6, start_index=13)) == whole[13:14]
+    assert list(draw(system, 9, seed=3, steps=6, start_index=11)) == whole[11:]
 
 
 # Half of what the untrained system draws is so.
@@ -56,10 +54,10 @@ def test_what_is_drawn_again_does_not_depend_on_what_is_asked_for_beside_it(
     """Redraws share batches, with other sketches or with attempts ahead, as it comes."""
     whole = list(draw(system, 20, seed=3, steps=4, conditions=conditions))
     assert max(drawing.attempts for drawing in whole) > 1
-    assert all(drawing.shortfall or shortfall(conditions, drawing.sketch) is None for drawing in whole)
-    for first, count in ((0, 3), (5, 1), (17, 3)):
-        some = list(draw(system, count, seed=3, steps=4, first=first, conditions=conditions))
-        assert some == whole[first : first + count]
+    assert all(drawing.shortfall or find_shortfall(conditions, drawing.sketch) is None for drawing in whole)
+    for start_index, count in ((0, 3), (5, 1), (17, 3)):
+        some = list(draw(system, count, seed=3, steps=4, start_index=start_index, conditions=conditions))
+        assert some == whole[start_index : start_index + count]
 
 
 def test_the_best_of_several_is_the_best_of_them(system: systems.SketchDNN) -> None:
@@ -67,7 +65,7 @@ def test_the_best_of_several_is_the_best_of_them(system: systems.SketchDNN) -> N
     best = list(draw(system, 4, steps=4, conditions=Conditions(best_of=6)))
     assert [drawing.attempts for drawing in best] == [6] * 4
     for drawing, sketch in zip(best, plain, strict=True):
-        assert drawing.score == score(drawing.sketch) >= score(sketch)
+        assert drawing.score == score_sketch(drawing.sketch) >= score_sketch(sketch)
     assert [drawing.sketch for drawing in best] != plain
 
 
@@ -76,10 +74,10 @@ def test_what_cannot_be_met_comes_close_and_says_so(system: systems.SketchDNN) -
     closest = list(draw(system, 3, steps=3, conditions=flat))
     first_tries = list(draw(system, 3, steps=3))
     for drawing, plain in zip(closest, first_tries, strict=True):
-        assert drawing.attempts == ATTEMPTS
+        assert drawing.attempts == MAX_ATTEMPTS
         assert drawing.shortfall is not None
         assert "of its height" in drawing.shortfall
-        lack, before = shortfall(flat, drawing.sketch), shortfall(flat, plain.sketch)
+        lack, before = find_shortfall(flat, drawing.sketch), find_shortfall(flat, plain.sketch)
         assert lack is not None
         assert before is not None
         assert lack.distance <= before.distance
@@ -107,19 +105,19 @@ def test_no_two_are_alike_if_that_is_asked_for(system: systems.SketchDNN) -> Non
 
 
 def test_frames_end_in_the_sketch(system: systems.SketchDNN) -> None:
-    for drawing in draw(system, 3, steps=6, frames=3):
-        assert len(drawing.frames) == 3
+    for drawing in draw(system, 3, steps=6, trajectory_frames=3):
+        assert len(drawing.trajectory) == 3
         kinds = [primitive.kind for primitive in drawing.sketch]
-        assert [item.primitive.kind for item in drawing.frames[-1].likely()] == kinds
-        assert [moment.t for moment in drawing.frames] == sorted({m.t for m in drawing.frames}, reverse=True)
-        assert drawing.frames[-1].t == 0
-    assert next(draw(system, 1, steps=6)).frames == ()
+        assert [item.primitive.kind for item in drawing.trajectory[-1].likely()] == kinds
+        assert [moment.t for moment in drawing.trajectory] == sorted({m.t for m in drawing.trajectory}, reverse=True)
+        assert drawing.trajectory[-1].t == 0
+    assert next(draw(system, 1, steps=6)).trajectory == ()
 
 
 def test_memory_does_not_grow_with_the_count(system: systems.SketchDNN) -> None:
     """A million sketches are begun, not finished: the first come at once."""
     stream = draw(system, 1_000_000, steps=2)
-    assert [next(stream).number for _ in range(CHUNK + 1)] == list(range(CHUNK + 1))
+    assert [next(stream).index for _ in range(CPU_BATCH + 1)] == list(range(CPU_BATCH + 1))
 
 
 def test_seeds_differ_and_repeat(system: systems.SketchDNN) -> None:
@@ -138,13 +136,13 @@ def test_a_sketch_has_the_size_asked_for(system: systems.SketchDNN, size: float,
 class EmptyAtFirst(systems.SketchDNN):
     """Draws nothing in the fifth place until it is asked again."""
 
-    asked = 0
+    is_restrictive = 0
 
     def sample(self, noise: object, **options: object) -> SketchBatch:
         batch = super().sample(noise, **options)  # type: ignore[arg-type]
         if options["steps"] == 4:  # not the step that the engine tries the size of a batch with
-            EmptyAtFirst.asked += 1
-            if EmptyAtFirst.asked == 1:
+            EmptyAtFirst.is_restrictive += 1
+            if EmptyAtFirst.is_restrictive == 1:
                 batch.kind[5] = torch.eye(NUM_KINDS)[NONE]
         return batch
 
@@ -161,9 +159,9 @@ def test_an_empty_sketch_is_drawn_anew(system: systems.SketchDNN) -> None:
 
 def test_progress_rises_to_the_count(system: systems.SketchDNN) -> None:
     heard: list[float] = []
-    list(draw(system, CHUNK + 2, steps=3, on_progress=heard.append))
+    list(draw(system, CPU_BATCH + 2, steps=3, on_progress=heard.append))
     assert heard == sorted(heard)
-    assert heard[-1] == CHUNK + 2
+    assert heard[-1] == CPU_BATCH + 2
 
 
 @pytest.mark.parametrize(

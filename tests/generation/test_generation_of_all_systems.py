@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from sketchdnn.generation.like import draw_like
+from support.generation import draw
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError
-from sketchdnn.generation import draw
 from sketchdnn.generation.conditions import Conditions
-from sketchdnn.generation.like import draw_like
-from sketchdnn.generation.walks import check_way
+from sketchdnn.generation.inpainting import check_method
 from sketchdnn.systems import SYSTEMS, System, load_preset
 
 
@@ -35,11 +35,11 @@ def test_a_number_of_primitives_is_given_or_drawn_for(system: System) -> None:
 
 def test_what_it_cannot_do_is_one_sentence(system: System) -> None:
     part = procedural(0, 1)
-    if system.conditioning_methods:
-        check_way(system, "given")
+    if system.given_ways:
+        check_method(system, "given")
     else:
         with pytest.raises(SketchError, match="draws sketches whole, so it cannot complete one"):
-            check_way(system, "given")
+            check_method(system, "given")
     if system.max_steps is None:
         with pytest.raises(SketchError, match="takes no noise away, so it cannot vary a sketch"):
             next(draw_like(system, part, 1, steps=4))

@@ -48,7 +48,7 @@ def test_conditions_are_arguments(model: SketchDNN) -> None:
     for sketch in exact:
         kinds = [primitive.kind.label for primitive in sketch]
         assert (len(kinds), kinds.count("line"), kinds.count("point")) == (12, 10, 2)
-    assert model.generate(1, kinds={"line": 10, "point": 2}, first=2, **both) == exact[2:]
+    assert model.generate(1, kinds={"line": 10, "point": 2}, start_index=2, **both) == exact[2:]
     ranges = {"line": 6, "circle": 0, "arc": 0}
     counts = {len(sketch) for sketch in model.generate(12, primitives=(9, 10), kinds=ranges, **both)}
     assert counts == {9, 10}
@@ -68,7 +68,7 @@ def test_the_words_of_the_command_line_are_understood(model: SketchDNN) -> None:
 
 def test_drawings_come_one_by_one_with_an_account(model: SketchDNN) -> None:
     drawing = next(model.draw(1_000_000, seed=1, steps=5, repair=False))
-    assert (drawing.number, drawing.attempts, drawing.repair) == (0, 1, None)
+    assert (drawing.index, drawing.attempts, drawing.repair) == (0, 1, None)
     assert [drawing.sketch] == model.generate(1, seed=1, steps=5, repair=False)
 
 

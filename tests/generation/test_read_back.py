@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from sketchdnn.cli.app import app
 from sketchdnn.data import Procedural, prepare
 from sketchdnn.formats import convert, manifest, read, write
-from sketchdnn.generation import Drawing, write_sketches
+from sketchdnn.generation import GeneratedSketch, write_sketches
 from sketchdnn.geometry import Circle, Line, Sketch
 
 SKETCHES = [Sketch((Line((0, 0), (80, 0)), Circle((40, 20), 5.0 + n)), units="mm") for n in range(3)]
@@ -24,7 +24,7 @@ NAMES = ["sketch-0000", "sketch-0001", "sketch-0002"]
 @pytest.fixture
 def plates(tmp_path: Path) -> Path:
     out = tmp_path / "plates"
-    write_sketches(map(Drawing, range(3), SKETCHES), 3, out, ["json", "svg", "dxf", "fcstd"])
+    write_sketches(map(GeneratedSketch, range(3), SKETCHES), 3, out, ["json", "svg", "dxf", "fcstd"])
     return out
 
 
@@ -79,7 +79,7 @@ def test_a_manifest_leads_nowhere_else(plates: Path, monkeypatch: pytest.MonkeyP
     write(SKETCHES[0], plates / "deep" / "own.json")
     hostile = ["../outside.json", str(outside), "linked.json", "deep/own.json", "..", "", "\0", "\ud800", 7, None, {}]
     hostile += ["sketch-0000.json"] * 1000
-    entries = [{"files": [name]} for name in hostile] + [{"files": 3}, [], None, {"files": hostile, "sha256": "x"}]
+    read_entries = [{"files": [name]} for name in hostile] + [{"files": 3}, [], None, {"files": hostile, "sha256": "x"}]
     opened: list[Path] = []
     original = Path.open
 
@@ -87,7 +87,7 @@ def test_a_manifest_leads_nowhere_else(plates: Path, monkeypatch: pytest.MonkeyP
         opened.append(self)
         return original(self, *arguments, **options)
 
-    rewritten(plates, sketches=entries)
+    rewritten(plates, sketches=read_entries)
     monkeypatch.setattr(Path, "open", noted)
     found = list(read(plates))
     assert outside not in opened
@@ -101,7 +101,7 @@ def test_a_manifest_leads_nowhere_else(plates: Path, monkeypatch: pytest.MonkeyP
 def test_names_of_files_come_before_ids(tmp_path: Path) -> None:
     """`generate` gives each sketch an id such as "seed 0, sketch 1", which is no name for a file."""
     drawn = [replace(sketch, extra={"id": f"seed 0, sketch {number}"}) for number, sketch in enumerate(SKETCHES)]
-    write_sketches(map(Drawing, range(3), drawn), 3, tmp_path / "plates", ["json", "dxf"])
+    write_sketches(map(GeneratedSketch, range(3), drawn), 3, tmp_path / "plates", ["json", "dxf"])
     convert(tmp_path / "plates", tmp_path / "drawings", format="svg")
     assert sorted(path.stem for path in (tmp_path / "drawings").iterdir()) == NAMES
 
@@ -118,7 +118,7 @@ def test_a_manifest_too_large_to_parse_is_read_by_lines(plates: Path, monkeypatc
     path = plates / "manifest.json"
     path.write_text(path.read_text() + "x" * 1_000_000)
     assert [sketch.extra["id"] for sketch in read(plates)] == NAMES
-    assert write_sketches(map(Drawing, range(1), SKETCHES), 1, plates, ["json"]).removed == 12
+    assert write_sketches(map(GeneratedSketch, range(1), SKETCHES), 1, plates, ["json"]).removed == 12
 
 
 def test_a_copied_folder_is_read_alike(plates: Path) -> None:

@@ -13,7 +13,7 @@ from support.strategies import primitives, sketches
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, bounds, tessellate
 from sketchdnn.geometry.bounds import table_bounds
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 
 
 @given(sketches())
@@ -58,7 +58,7 @@ def test_nothing_has_no_bounds() -> None:
 
 @given(st.lists(st.lists(primitives, max_size=4), max_size=6))
 def test_a_table_gives_the_box_of_each_sketch(corpus: list[list[Primitive]]) -> None:
-    boxes = table_bounds(to_table(corpus))
+    boxes = table_bounds(sketches_to_table(corpus))
     for items, row in zip(corpus, boxes, strict=True):
         if items:
             box = bounds(items)

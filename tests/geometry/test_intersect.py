@@ -9,8 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.outlines import turned
 
-from sketchdnn.geometry import TAU, Arc, Circle, Line
-from sketchdnn.geometry.intersect import Curve, distance, ends, intersections, meet
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Vec
+from sketchdnn.geometry.intersections import Curve, distance_to_curve, endpoints, meeting_points
 
 TINY = 1e-6
 NEAR = st.floats(-3, 3)
@@ -19,6 +19,10 @@ LINES = st.tuples(PLACE, PLACE).filter(lambda t: math.dist(*t) > 0.1).map(lambda
 CIRCLES = st.builds(Circle, PLACE, st.floats(0.1, 3))
 ARCS = st.builds(Arc, PLACE, st.floats(0.1, 3), st.floats(-4, 4), st.floats(0.1, TAU - 0.1))
 CURVES = st.one_of(LINES, CIRCLES, ARCS)
+
+
+def crossings_of(a: Curve, b: Curve) -> list[Vec]:
+    return [point for point, crosses in meeting_points(a, b, TINY) if crosses]
 
 
 def side(curve: Curve, place: tuple[float, float]) -> float:
@@ -48,24 +52,25 @@ def test_crossings_are_where_walking_along_changes_sides(a: Curve, b: Curve) -> 
     sides = [side(b, place) for place in steps]
     reach = 3 * a.length / 2000
     # Skip what is too close to call: an end on the other curve, or a graze.
-    assume(all(distance(b, end) > 2 * reach for end in ends(a)))
-    assume(all(distance(a, end) > 2 * reach for end in ends(b)))
+    assume(all(distance_to_curve(b, end) > 2 * reach for end in endpoints(a)))
+    assume(all(distance_to_curve(a, end) > 2 * reach for end in endpoints(b)))
     if not (isinstance(a, Line) and isinstance(b, Line)):
         turning = [abs(s) for r, s, t in zip(sides, sides[1:], sides[2:], strict=False) if (s - r) * (t - s) <= 0]
         assume(all(s > 2 * reach for s in turning))
     crossings = sum(
-        (s < 0) != (t < 0) and distance(b, place) < reach for s, t, place in zip(sides, sides[1:], steps, strict=False)
+        (s < 0) != (t < 0) and distance_to_curve(b, place) < reach
+        for s, t, place in zip(sides, sides[1:], steps, strict=False)
     )
-    found = intersections(a, b, TINY)
+    found = crossings_of(a, b)
     assert len(found) == crossings
     for place in found:
-        assert distance(a, place) < TINY
-        assert distance(b, place) < TINY
+        assert distance_to_curve(a, place) < TINY
+        assert distance_to_curve(b, place) < TINY
 
 
 @given(CURVES, CURVES)
 def test_the_order_of_two_curves_does_not_matter(a: Curve, b: Curve) -> None:
-    there, back = (sorted(meet(x, y, TINY)) for x, y in ((a, b), (b, a)))
+    there, back = (sorted(meeting_points(x, y, TINY)) for x, y in ((a, b), (b, a)))
     assert [crosses for _, crosses in there] == [crosses for _, crosses in back]
     for (p, _), (q, _) in zip(there, back, strict=True):
         assert math.dist(p, q) < 1e-6
@@ -80,7 +85,7 @@ def test_a_tangent_line_that_goes_on_from_an_arc_does_not_meet_it(
     x, y = arc.start if at_start else arc.end
     line = Line((x, y), (x + length * math.cos(heading), y + length * math.sin(heading)))
     # A major arc may come round and truly cross its own tangent: only the joint is asked about.
-    found = meet(turned(arc, turn), turned(line, turn), tolerance)  # type: ignore[arg-type]
+    found = meeting_points(turned(arc, turn), turned(line, turn), tolerance)  # type: ignore[arg-type]
     joint = turned(line, turn).start  # type: ignore[union-attr]
     assert all(math.dist(place, joint) > 0.05 * arc.radius for place, _ in found)
 
@@ -90,19 +95,19 @@ def test_circles_that_touch_do_not_cross(r: float, s: float, angle: float, insid
     assume(not inside or abs(r - s) > 0.05)
     apart = abs(r - s) if inside else r + s
     a, b = Circle((0, 0), r), Circle((apart * math.cos(angle), apart * math.sin(angle)), s)
-    ((place, crosses),) = meet(a, b, TINY)
+    ((place, crosses),) = meeting_points(a, b, TINY)
     assert not crosses
-    assert distance(a, place) < 1e-5
-    assert distance(b, place) < 1e-5
+    assert distance_to_curve(a, place) < 1e-5
+    assert distance_to_curve(b, place) < 1e-5
     closer = -0.01 if inside and s > r else 0.01
-    assert len(intersections(a, Circle(b.center, s + closer), TINY)) == 2
-    assert meet(a, Circle(b.center, s - closer), TINY) == []
+    assert len(crossings_of(a, Circle(b.center, s + closer))) == 2
+    assert meeting_points(a, Circle(b.center, s - closer), TINY) == []
 
 
 def test_a_tangent_line_touches_once() -> None:
-    assert meet(Line((-2, 1), (2, 1)), Circle((0, 0), 1), TINY) == [((0, 1), False)]
-    assert meet(Line((0, 1), (2, 1)), Circle((0, 0), 1), TINY) == [((0, 1), False)]  # with its end
-    assert meet(Line((0.5, 1), (2, 1)), Circle((0, 0), 1), TINY) == []
+    assert meeting_points(Line((-2, 1), (2, 1)), Circle((0, 0), 1), TINY) == [((0, 1), False)]
+    assert meeting_points(Line((0, 1), (2, 1)), Circle((0, 0), 1), TINY) == [((0, 1), False)]  # with its end
+    assert meeting_points(Line((0.5, 1), (2, 1)), Circle((0, 0), 1), TINY) == []
 
 
 def test_a_line_touches_a_circle_as_deep_as_the_tolerance() -> None:
@@ -110,7 +115,7 @@ def test_a_line_touches_a_circle_as_deep_as_the_tolerance() -> None:
     tolerance = 2.0**-20
 
     def at(height: float) -> list[bool]:
-        return [crosses for _, crosses in meet(Line((-2, height), (2, height)), Circle((0, 0), 1), tolerance)]
+        return [crosses for _, crosses in meeting_points(Line((-2, height), (2, height)), Circle((0, 0), 1), tolerance)]
 
     assert at(1 - tolerance) == at(1) == at(1 + tolerance) == [False]
     assert at(1 - 2 * tolerance) == [True, True]
@@ -119,24 +124,24 @@ def test_a_line_touches_a_circle_as_deep_as_the_tolerance() -> None:
 
 def test_an_end_inside_another_curve_touches() -> None:
     wall = Line((0, 0), (4, 0))
-    assert meet(wall, Line((1, 0), (1, 2)), TINY) == [((1, 0), False)]
-    assert meet(wall, Line((1, 1e-7), (1, 2)), TINY) == [((1, 1e-7), False)]
-    assert meet(wall, Line((1, 1e-3), (1, 2)), TINY) == []
-    assert intersections(wall, Line((1, -1e-3), (1, 2)), TINY) == [(1, 0)]
+    assert meeting_points(wall, Line((1, 0), (1, 2)), TINY) == [((1, 0), False)]
+    assert meeting_points(wall, Line((1, 1e-7), (1, 2)), TINY) == [((1, 1e-7), False)]
+    assert meeting_points(wall, Line((1, 1e-3), (1, 2)), TINY) == []
+    assert crossings_of(wall, Line((1, -1e-3), (1, 2))) == [(1, 0)]
 
 
 def test_joined_ends_are_no_meeting() -> None:
     corner = [Line((0, 0), (4, 0)), Line((4, 0), (4, 3))]
-    assert meet(*corner, TINY) == []
-    assert meet(Line((0, 0), (4, 0)), Line((4 + 5e-7, -5e-7), (4, 3)), TINY) == []
-    assert meet(Line((0, 0), (4, 0)), Line((4, 0), (0, 1e-3)), TINY) == []  # a narrow wedge
+    assert meeting_points(*corner, TINY) == []
+    assert meeting_points(Line((0, 0), (4, 0)), Line((4 + 5e-7, -5e-7), (4, 3)), TINY) == []
+    assert meeting_points(Line((0, 0), (4, 0)), Line((4, 0), (0, 1e-3)), TINY) == []  # a narrow wedge
 
 
 def test_curves_on_top_of_each_other_do_not_meet() -> None:
-    assert meet(Line((0, 0), (4, 0)), Line((1, 0), (6, 0)), TINY) == []
-    assert meet(Line((0, 0), (4, 0)), Line((1, 1e-7), (6, -1e-7)), TINY) == []
-    assert meet(Arc((0, 0), 1, 0, 2), Arc((0, 0), 1, 1, 2), TINY) == []
-    assert meet(Circle((0, 0), 1), Circle((1e-8, 0), 1), TINY) == []
+    assert meeting_points(Line((0, 0), (4, 0)), Line((1, 0), (6, 0)), TINY) == []
+    assert meeting_points(Line((0, 0), (4, 0)), Line((1, 1e-7), (6, -1e-7)), TINY) == []
+    assert meeting_points(Arc((0, 0), 1, 0, 2), Arc((0, 0), 1, 1, 2), TINY) == []
+    assert meeting_points(Circle((0, 0), 1), Circle((1e-8, 0), 1), TINY) == []
 
 
 @pytest.mark.parametrize("radius", [1.0, 10.0, 1e4])
@@ -146,4 +151,4 @@ def test_shallow_crossings_near_a_joint_are_no_crossings(radius: float) -> None:
     line = Line((-1, 0), (0, 0))
     for off in (-5e-5, 5e-5):
         arc = Arc((off, radius + off), radius, -math.pi / 2, 0.8)
-        assert meet(line, arc, tolerance) == []
+        assert meeting_points(line, arc, tolerance) == []

@@ -234,7 +234,7 @@ def test_a_corner_on_a_side_is_told() -> None:
 def test_duplicates_are_set_aside_and_told() -> None:
     square = rectangle(0, 0, 4, 4)
     found = profile([*square, backwards(square[2]), Circle((2, 2), 1), Circle((2, 2), 1)])
-    assert found.set_aside == (4, 6)
+    assert found.ignored == (4, 6)
     assert found.area == pytest.approx(16 - PI)
     assert found.branches == ()
     assert found.reasons == ("2 pairs of curves overlap, such as primitives 2 and 4.",)
@@ -243,7 +243,7 @@ def test_duplicates_are_set_aside_and_told() -> None:
 def test_a_line_shorter_than_the_tolerance_is_set_aside() -> None:
     found = profile([*polygon((0, 0), (4, 0), (4, 4), (0, 4), (0, 1e-5))])
     assert found.is_extrudable
-    assert found.set_aside == (4,)
+    assert found.ignored == (4,)
 
 
 def test_an_arc_that_almost_closes_is_a_loop_of_its_own() -> None:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from support.strategies import primitives
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import Line, Primitive, near, tessellate
+from sketchdnn.geometry import Line, Primitive, proximity, tessellate
 from sketchdnn.geometry.bounds import row_bounds
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 
 SMALL = st.integers(0, 12).map(lambda k: k / 4)
 PLACES = st.lists(st.tuples(SMALL, SMALL), max_size=25)
@@ -37,39 +37,45 @@ def linked(places: list[tuple[float, float]], distance: float) -> list[int]:
 
 @given(PLACES, st.sampled_from([0.2, 0.26, 0.36, 0.51, 0.75]))
 def test_places_within_reach_get_the_same_number(places: list[tuple[float, float]], distance: float) -> None:
-    assert near.join(places, distance) == linked(places, distance)
+    assert proximity.cluster_points(places, distance) == linked(places, distance)
 
 
 @given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), max_size=25), st.floats(0.01, 2))
 def test_joining_holds_off_the_grid_too(places: list[tuple[float, float]], distance: float) -> None:
-    assert near.join(places, distance) == linked(places, distance)
+    assert proximity.cluster_points(places, distance) == linked(places, distance)
 
 
 @given(*[st.tuples(st.floats(-1, 1), st.floats(-1, 1))] * 2, st.floats(0.1, 3))
 def test_two_places_join_when_within_reach_and_only_then(
     p: tuple[float, float], q: tuple[float, float], distance: float
 ) -> None:
-    assert near.join([p, q], distance) == ([0, 0] if math.dist(p, q) <= distance else [0, 1])
+    assert proximity.cluster_points([p, q], distance) == ([0, 0] if math.dist(p, q) <= distance else [0, 1])
     # In every direction, just within reach and just beyond it.
     for k in range(64):
         x, y = math.cos(k / 64 * math.tau), math.sin(k / 64 * math.tau)
-        assert near.join([p, (p[0] + 0.999 * distance * x, p[1] + 0.999 * distance * y)], distance) == [0, 0]
-        assert near.join([p, (p[0] + 1.001 * distance * x, p[1] + 1.001 * distance * y)], distance) == [0, 1]
+        assert proximity.cluster_points([p, (p[0] + 0.999 * distance * x, p[1] + 0.999 * distance * y)], distance) == [
+            0,
+            0,
+        ]
+        assert proximity.cluster_points([p, (p[0] + 1.001 * distance * x, p[1] + 1.001 * distance * y)], distance) == [
+            0,
+            1,
+        ]
 
 
 def test_a_crowd_in_one_place_is_joined_quickly() -> None:
     dice = random.Random(3)
     crowd = [(dice.gauss(0, 0.3), dice.gauss(0, 0.3)) for _ in range(50_000)]
     begin = time.process_time()
-    assert set(near.join([*crowd, (100.0, 0.0)], 0.5)) >= {0, 1}
+    assert set(proximity.cluster_points([*crowd, (100.0, 0.0)], 0.5)) >= {0, 1}
     assert time.process_time() - begin < 5
 
 
 @given(st.lists(primitives, min_size=1, max_size=20), st.floats(0, 5))
 def test_boxes_that_come_near_are_paired(items: list[Primitive], distance: float) -> None:
-    low, high = row_bounds(to_table([items]))
+    low, high = row_bounds(sketches_to_table([items]))
     found = [
-        (i, j) for a, b in near.near_pairs(low, high, distance) for i, j in zip(a.tolist(), b.tolist(), strict=True)
+        (i, j) for a, b in proximity.box_pairs(low, high, distance) for i, j in zip(a.tolist(), b.tolist(), strict=True)
     ]
     expected = {
         (i, j)
@@ -83,8 +89,8 @@ def test_boxes_that_come_near_are_paired(items: list[Primitive], distance: float
 
 @given(st.lists(primitives, min_size=2, max_size=12), st.floats(0.001, 5))
 def test_no_pair_that_comes_close_is_missed(items: list[Primitive], distance: float) -> None:
-    table = to_table([items])
-    found = set(near.close_pairs(table, *row_bounds(table), distance))
+    table = sketches_to_table([items])
+    found = set(proximity.close_pairs(table, *row_bounds(table), distance))
     drawn = [tessellate(p, 0.05) for p in items]
     for i, a in enumerate(drawn):
         for j in range(i):
@@ -93,26 +99,26 @@ def test_no_pair_that_comes_close_is_missed(items: list[Primitive], distance: fl
 
 
 def test_the_memory_is_bounded_however_many_boxes_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(near, "CHUNK", 100)
+    monkeypatch.setattr(proximity, "CHUNK", 100)
     low, high = np.zeros((60, 2)), np.ones((60, 2))
-    sizes = [len(a) for a, _ in near.near_pairs(low, high)]
+    sizes = [len(a) for a, _ in proximity.box_pairs(low, high)]
     assert sum(sizes) == 60 * 59 // 2
     assert max(sizes) <= 100
 
 
 def test_parallel_hatching_is_told_apart_before_it_is_looked_at() -> None:
     hatch = [Line((k, 0), (k + 1000, 577)) for k in range(300)]
-    table = to_table([hatch])
-    assert list(near.close_pairs(table, *row_bounds(table), 1e-3)) == []
+    table = sketches_to_table([hatch])
+    assert list(proximity.close_pairs(table, *row_bounds(table), 1e-3)) == []
 
 
 @pytest.mark.parametrize("tolerance", [0.0, -1e-6, 1.0, math.nan])
 def test_a_tolerance_is_a_share(tolerance: float) -> None:
     with pytest.raises(GeometryError, match="share of the size"):
-        near.reach(tolerance, np.zeros((1, 2)), np.ones((1, 2)))
+        proximity.absolute_tolerance(tolerance, np.zeros((1, 2)), np.ones((1, 2)))
 
 
 def test_no_tolerance_is_finer_than_the_coordinates() -> None:
     far = np.full((1, 2), 1e9)
-    assert near.reach(1e-9, far, far + 1e-3) >= np.spacing(1e9)
-    assert near.reach(1e-4, np.zeros((1, 2)), np.array([[50.0, 20.0]])) == pytest.approx(5e-3)
+    assert proximity.absolute_tolerance(1e-9, far, far + 1e-3) >= np.spacing(1e9)
+    assert proximity.absolute_tolerance(1e-4, np.zeros((1, 2)), np.array([[50.0, 20.0]])) == pytest.approx(5e-3)

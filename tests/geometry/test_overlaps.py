@@ -14,7 +14,7 @@ from support.strategies import primitives, sketches
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Line, Overlap, Point, Primitive, Sketch, overlaps
-from sketchdnn.geometry.overlaps import Extent
+from sketchdnn.geometry.intersections import Extent
 
 DUPLICATE, CONTAINED, PARTIAL = Extent.DUPLICATE, Extent.CONTAINED, Extent.PARTIAL
 FRAME: list[Primitive] = rectangle(-10, -10, 20, 20)  # gives the sketch a size, and overlaps nothing below

@@ -43,7 +43,7 @@ def test_most_real_sketches_close(
 def test_every_curve_is_accounted_for(drawings: Drawings, profiles: dict[str, list[Profile]]) -> None:
     for source, some in drawings.items():
         for items, found in zip(some, profiles[source], strict=True):
-            used = {e.primitive for part in (*found.loops, *found.chains) for e in part.edges} | {*found.set_aside}
+            used = {e.primitive for part in (*found.loops, *found.chains) for e in part.edges} | {*found.ignored}
             assert used == {i for i, p in enumerate(items) if not isinstance(p, Point) and not p.construction}
             assert found.is_extrudable == (not found.reasons)
 

@@ -91,9 +91,9 @@ def test_a_sketch_without_units_takes_the_first_it_is_given() -> None:
 
 
 def test_unknown_units_are_refused() -> None:
-    with pytest.raises(GeometryError, match="'furlong' is not a unit we know"):
+    with pytest.raises(GeometryError, match="'furlong' is no known unit"):
         Sketch((), units="furlong")
-    with pytest.raises(GeometryError, match="'furlong' is not a unit we know"):
+    with pytest.raises(GeometryError, match="'furlong' is no known unit"):
         PLATE.in_units("furlong")
 
 

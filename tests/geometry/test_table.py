@@ -13,15 +13,15 @@ from support.strategies import primitives
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Line, Primitive
-from sketchdnn.geometry.table import from_table, to_table
+from sketchdnn.geometry.table import sketches_to_table, table_to_sketches
 
 CORPORA = st.lists(st.lists(primitives, max_size=6), max_size=8)
 
 
 @given(CORPORA)
 def test_a_table_holds_sketches_exactly(corpus: list[list[Primitive]]) -> None:
-    table = to_table(corpus)
-    assert [list(sketch) for sketch in from_table(table)] == corpus
+    table = sketches_to_table(corpus)
+    assert [list(sketch) for sketch in table_to_sketches(table)] == corpus
     assert table.num_sketches == len(corpus)
     assert table.counts.tolist() == [len(items) for items in corpus]
     assert len(table) == sum(map(len, corpus))
@@ -30,20 +30,20 @@ def test_a_table_holds_sketches_exactly(corpus: list[list[Primitive]]) -> None:
 @given(CORPORA, st.randoms(use_true_random=False))
 def test_selecting_keeps_the_marked_sketches_in_order(corpus: list[list[Primitive]], dice: random.Random) -> None:
     keep = np.array([dice.random() < 0.5 for _ in corpus], dtype=bool)
-    chosen = to_table(corpus).select(keep)
-    assert [list(sketch) for sketch in from_table(chosen)] == [c for c, k in zip(corpus, keep, strict=True) if k]
-    again = to_table([c for c, k in zip(corpus, keep, strict=True) if k])
+    chosen = sketches_to_table(corpus).select(keep)
+    assert [list(sketch) for sketch in table_to_sketches(chosen)] == [c for c, k in zip(corpus, keep, strict=True) if k]
+    again = sketches_to_table([c for c, k in zip(corpus, keep, strict=True) if k])
     for f in fields(chosen):
         np.testing.assert_array_equal(getattr(chosen, f.name), getattr(again, f.name))
 
 
 def test_a_row_of_no_kind_is_refused() -> None:
-    table = to_table([[Line((0, 0), (1, 0))]])
+    table = sketches_to_table([[Line((0, 0), (1, 0))]])
     with pytest.raises(GeometryError, match="no primitive has kind 9"):
-        from_table(replace(table, kind=np.array([9], dtype=np.uint8)))
+        table_to_sketches(replace(table, kind=np.array([9], dtype=np.uint8)))
 
 
 def test_a_row_that_is_no_primitive_is_refused() -> None:
-    table = to_table([[Line((0, 0), (1, 0))]])
+    table = sketches_to_table([[Line((0, 0), (1, 0))]])
     with pytest.raises(GeometryError, match="not a number"):
-        from_table(replace(table, x=np.array([np.nan])))
+        table_to_sketches(replace(table, x=np.array([np.nan])))

@@ -65,8 +65,8 @@ def accounted(found: Profile) -> set[int]:
     in_chains = [e.primitive for chain in found.chains for e in chain.edges]
     assert len(in_chains) == len(set(in_chains))
     assert not in_loops & set(in_chains)
-    assert not (in_loops | set(in_chains)) & set(found.set_aside)
-    return in_loops | set(in_chains) | set(found.set_aside)
+    assert not (in_loops | set(in_chains)) & set(found.ignored)
+    return in_loops | set(in_chains) | set(found.ignored)
 
 
 def assert_alike(a: Profile, b: Profile, scale: float = 1.0) -> None:
@@ -87,7 +87,7 @@ def told(found: Profile) -> dict[str, object]:
         "crossings": sum(m.crosses for m in found.meetings),
         "touches": sum(not m.crosses for m in found.meetings),
         "overlaps": len(found.overlaps),
-        "set aside": len(found.set_aside),
+        "set aside": len(found.ignored),
         "extrudable": found.is_extrudable,
     }
 
@@ -103,7 +103,7 @@ def test_a_thousand_curves_take_seconds_at_most() -> None:
     assert len(profile(plate).holes) == 961
     tangle = profile([Line(anywhere(), anywhere()) for _ in range(1000)])
     assert not tangle.is_complete
-    assert tangle.reasons[-1] == "So many curves come close to each other that not all could be looked at."
+    assert tangle.reasons[-1] == "So many curves come close to each other that not all were compared."
     assert len(profile([Line((0, 0), (math.cos(k), math.sin(k))) for k in range(500)]).chains) == 500
     gear = [(r * math.cos(k / 500 * TAU), r * math.sin(k / 500 * TAU)) for k in range(500) for r in (9.5, 10)]
     assert profile(polygon(*gear)).is_extrudable

@@ -15,7 +15,7 @@ from support.corpora import open_sketches
 from support.strategies import sketches
 
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Sketch, normalize
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, Decoded, SketchBatch, decode, encode, encode_table, expand, relevant
 from sketchdnn.representation import decoding as why
 from sketchdnn.representation.compact import collapsed
@@ -49,7 +49,7 @@ def assert_close(original: Sketch, back: Sketch, tolerance: float) -> None:
 @given(sketch=sketches(max_size=MAX_PRIMITIVES))
 def test_round_trip(arc_scalar: ArcScalar, sketch: Sketch) -> None:
     placed, _ = normalize(sketch)
-    rows = encode_table(to_table([placed]))
+    rows = encode_table(sketches_to_table([placed]))
     if collapsed(rows).any():
         return
     decoded = decode(composite(rows, arc_scalar), arc_scalar)[0]
@@ -61,7 +61,7 @@ def test_round_trip(arc_scalar: ArcScalar, sketch: Sketch) -> None:
 @pytest.mark.parametrize("arc_scalar", SCALARS)
 def test_round_trip_of_real_sketches(arc_scalar: ArcScalar, real_sketches: list[Sketch]) -> None:
     placed = [normalize(sketch)[0] for sketch in real_sketches]
-    rows = encode_table(to_table(placed))
+    rows = encode_table(sketches_to_table(placed))
     fine = ~collapsed(rows)
     assert fine.mean() > 0.99
     decoded = decode(composite(rows[fine], arc_scalar), arc_scalar)
@@ -108,7 +108,7 @@ def test_construction_bits_of_empty_rows() -> None:
 @given(sketch=sketches(max_size=MAX_PRIMITIVES), order=st.permutations(range(MAX_PRIMITIVES)))
 @pytest.mark.parametrize("arc_scalar", SCALARS)
 def test_row_order_does_not_matter(arc_scalar: ArcScalar, sketch: Sketch, order: list[int]) -> None:
-    rows = encode_table(to_table([normalize(sketch)[0]]))
+    rows = encode_table(sketches_to_table([normalize(sketch)[0]]))
     batch = composite(rows, arc_scalar)
     turned = composite(rows.permuted(np.array([order])), arc_scalar)
     assert torch.equal(turned.flat(), batch.permuted(torch.tensor([order])).flat())

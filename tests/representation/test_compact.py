@@ -13,7 +13,7 @@ from support.strategies import assert_same, sketches
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Sketch, normalize
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact, encode, encode_table
 from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.layout import MAX_PRIMITIVES, NONE
@@ -35,9 +35,9 @@ def test_what_each_kind_stores() -> None:
 @given(st.lists(sketches(max_size=MAX_PRIMITIVES), min_size=1, max_size=5), st.booleans())
 def test_a_table_encodes_like_its_sketches_one_by_one(many: list[Sketch], canonical: bool) -> None:
     placed = [normalize(sketch)[0] for sketch in many]
-    together = encode_table(to_table(placed), canonical_lines=canonical)
+    together = encode_table(sketches_to_table(placed), canonical_lines=canonical)
     for index, sketch in enumerate(placed):
-        alone = encode_table(to_table([sketch]), canonical_lines=canonical)
+        alone = encode_table(sketches_to_table([sketch]), canonical_lines=canonical)
         for name in ("kind", "construction", "params"):
             assert np.array_equal(getattr(together, name)[index], getattr(alone, name)[0])
 
@@ -45,7 +45,7 @@ def test_a_table_encodes_like_its_sketches_one_by_one(many: list[Sketch], canoni
 @given(sketches(max_size=MAX_PRIMITIVES))
 def test_round_trip(sketch: Sketch) -> None:
     placed, _ = normalize(sketch)
-    rows = encode_table(to_table([placed]))
+    rows = encode_table(sketches_to_table([placed]))
     if collapsed(rows).any():
         return
     decoded = decode_compact(rows)[0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sketchdnn.evaluation.gaps import end_gaps
-from sketchdnn.generation.rows import rows_of
+from sketchdnn.generation.conditioning import encode_sketches
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch
 from sketchdnn.representation import encode
 from sketchdnn.representation.loose import WITHIN, has_loose_end
@@ -20,7 +20,7 @@ FORM = RowForm(canonical_lines=False)
 
 
 def loose(*primitives: Primitive) -> bool:
-    return bool(has_loose_end(rows_of([Sketch(primitives)], FORM)).item())
+    return bool(has_loose_end(encode_sketches([Sketch(primitives)], FORM)).item())
 
 
 def test_what_closes_has_none() -> None:
@@ -62,4 +62,4 @@ def test_it_is_what_gaps_are_measured_by() -> None:
     gaps = np.where(compact.construction[..., None], np.nan, end_gaps(compact))
     expected = (np.nan_to_num(gaps) > WITHIN).any(axis=(1, 2))
     assert 20 < expected.sum() < 180
-    assert has_loose_end(rows_of(sketches, FORM)).tolist() == expected.tolist()
+    assert has_loose_end(encode_sketches(sketches, FORM)).tolist() == expected.tolist()

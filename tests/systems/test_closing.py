@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from sketchdnn.systems.closing import closing
+from support.generation import draw
 from support.random_batches import clean_batch, random_prediction
 from support.small_systems import small_system
 from torch import Tensor
@@ -18,8 +19,7 @@ from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions, Start
 from sketchdnn.diffusion.step_draws import step_as_noisy_as
 from sketchdnn.errors import SketchError
-from sketchdnn.generation import draw
-from sketchdnn.generation.rows import rows_of
+from sketchdnn.generation.conditioning import encode_sketches
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
@@ -38,7 +38,7 @@ class Script:
     """A walk that comes to what it was told, and remembers what it was asked."""
 
     def __init__(self, *ends: list[Sketch]) -> None:
-        self.ends = [rows_of(sketches, RowForm()) for sketches in ends]
+        self.ends = [encode_sketches(sketches, RowForm()) for sketches in ends]
         self.steps: list[int] = []
         self.starts: list[Start | None] = []
         self.noises: list[Tensor] = []
@@ -67,7 +67,7 @@ def drawn(walk: Script, **how: Any) -> SketchBatch:
 
 def test_only_what_is_loose_is_drawn_again() -> None:
     walk = Script([CLOSED, LOOSE], [OTHER, OTHER])
-    assert torch.equal(drawn(walk).flat(), rows_of([CLOSED, OTHER], RowForm()).flat())
+    assert torch.equal(drawn(walk).flat(), encode_sketches([CLOSED, OTHER], RowForm()).flat())
 
 
 def test_both_walks_share_the_steps_and_the_second_begins_with_what_was_drawn() -> None:
@@ -166,7 +166,7 @@ def completed(
 
 @pytest.mark.parametrize(("method", "resamples"), [("conditional", 1), ("repaint", 1), ("repaint", 3)])
 def test_given_rows_stay_to_the_bit_whatever_is_drawn_again(method: Way, resamples: int) -> None:
-    known = rows_of([PART] * 3, RowForm())
+    known = encode_sketches([PART] * 3, RowForm())
     rows = known.kind.argmax(dim=-1) != layout.NONE
     first, end, heard = completed(
         small_system(), [0, 1, 2], condition_on_rows(known, rows, method=method, resamples=resamples)
@@ -195,7 +195,7 @@ def test_what_is_given_of_a_row_stays_too() -> None:
 
 
 def test_the_bundled_model_keeps_what_it_completes() -> None:
-    known = rows_of([PART] * 3, RowForm())
+    known = encode_sketches([PART] * 3, RowForm())
     rows = known.kind.argmax(dim=-1) != layout.NONE
     first, end, _ = completed(from_pretrained(), [1, 2, 5], condition_on_rows(known, rows, method="conditional"))
     loose = has_loose_end(first)
@@ -206,12 +206,12 @@ def test_the_bundled_model_keeps_what_it_completes() -> None:
 
 
 def test_a_film_goes_from_noise_to_the_sketch_even_if_it_was_drawn_again() -> None:
-    drawings = list(draw(from_pretrained(), 8, steps=16, frames=16, size=4))
-    films = [[moment.t for moment in drawing.frames] for drawing in drawings]
+    drawings = list(draw(from_pretrained(), 8, steps=16, trajectory_frames=16, size=4))
+    films = [[moment.t for moment in drawing.trajectory] for drawing in drawings]
     assert any(len(times) < 12 for times in films)  # drawn again: its first end is left out
     for drawing, times in zip(drawings, films, strict=True):
         assert times == sorted(set(times), reverse=True)
         assert times[0] == films[0][0]
         assert times[-1] == 0
-        last = Sketch(tuple(item.primitive for item in drawing.frames[-1].likely()))
+        last = Sketch(tuple(item.primitive for item in drawing.trajectory[-1].likely()))
         assert len(last) == len(drawing.sketch)

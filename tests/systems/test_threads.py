@@ -24,13 +24,14 @@ def waited(_=0):
         time.sleep(0.02)
     return time.process_time() - begun
 
-from sketchdnn.generation import draw
+from sketchdnn.generation import GenerateRequest, stream
 from sketchdnn.systems import load_preset
 torch.set_num_threads(2)
 system = load_preset("tiny").make().eval()
 waited()
 before, during = waited(), []
-list(draw(system, 1, steps=4, on_progress=lambda done: during.append(waited()) if done < 1 else None))
+request = GenerateRequest(steps=4, repair=False)
+list(stream(system, request, lambda done: during.append(waited()) if done < 1 else None))
 print(json.dumps([before, min(during), waited(), torch.get_num_threads()]))
 """
 

@@ -44,7 +44,7 @@ def annotate(sketch: Sketch) -> AnnotatedSketch:
     redundant = {id(c) for c in (*solution.redundant, *solution.conflicting)}
     faults = frozenset(i for i, c in enumerate(sketch.constraints) if id(c) in redundant)
     notes = Notes(tuple(solution.freedom), faults, solution.dof)
-    return AnnotatedSketch(sketch, notes, inferred, len(solution.unread) + len(solution.skipped), warning)
+    return AnnotatedSketch(sketch, notes, inferred, len(solution.unsupported) + len(solution.skipped), warning)
 
 
 def summary_lines(sketches: Sequence[AnnotatedSketch]) -> Iterator[str]:

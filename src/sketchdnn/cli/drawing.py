@@ -1,11 +1,11 @@
-"""What the verbs that draw share: the sketch they begin with, a bar, and a word when they end or are stopped."""
+"""What `generate` and `complete` share: the initial sketch, the progress bar, and the summary."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -18,17 +18,38 @@ from .progress import progress
 from .reading import report_reading
 from .signals import INTERRUPTED
 
-FORCE = "Replace files in --out that were changed, or that no earlier run wrote."
-_MOST_REASONS = 5
+if TYPE_CHECKING:
+    from sketchdnn.generation import OutputSummary
+
+FORMATS = "json,svg,dxf,fcstd"
+_MAX_REASONS = 5
+
+Out = Annotated[
+    Path,
+    typer.Option(help="Folder to write to; the sketches of an earlier run there are replaced.", show_default=False),
+]
+Formats = Annotated[str, typer.Option(help="Files to write for each sketch.")]
+Steps = Annotated[int, typer.Option(help="Denoising steps: fewer are quicker, more close gaps.")]
+SamplerName = Annotated[
+    str | None,
+    typer.Option(
+        help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="the model's own"
+    ),
+]
+Model = Annotated[str, typer.Option(help="A model folder, or the bundled one.")]
+Device = Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace files in --out that were changed, or that no earlier run wrote.")
+]
 
 
 def stderr(*, quiet: bool = False) -> Console:
-    """Where these verbs speak: their result is files."""
+    """The console of commands whose result is files."""
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=quiet)
 
 
-def one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Sketch:
-    """The one sketch of a file; what could not be read of it is said."""
+def read_one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Sketch:
+    """The only sketch of a file. Prints what could not be read."""
     reading = read(file, options)
     report_reading(console, reading.skipped, reading.notes, f"{display_path(file)}: left out")
     if not reading.sketches:
@@ -40,28 +61,28 @@ def one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READ
 
 @contextmanager
 def progress_bar(console: Console, doing: str, total: int, out: Path) -> Iterator[Callable[[float], None]]:
-    """Shows progress, and yields what is to be called with how many are done. What Ctrl-C leaves is said."""
+    """Show progress, and yield a function to call with the number done. On Ctrl-C, print what is there."""
     try:
         with progress(console, doing, total) as bar:
             yield bar.update
     except KeyboardInterrupt:
-        # Of several processes none gathers if they are stopped.
-        listed = ", and manifest.json lists it" if (out / "manifest.json").is_file() else ""
-        console.print(f"{display_path(out)}: stopped; what was drawn by then is there{listed}")
+        # Several processes write no manifest if they are stopped.
+        manifest_entries = ", and manifest.json lists it" if (out / "manifest.json").is_file() else ""
+        console.print(f"{display_path(out)}: stopped; what was drawn by then is there{manifest_entries}")
         raise typer.Exit(INTERRUPTED) from None
 
 
-def tell_end(console: Console, out: Path, drawn: str, formats: Sequence[str], look: str, written: Any) -> None:
-    """What is where, and whether all of it is what was asked for."""
-    seconds = written.seconds["drawing"]
-    console.print(f"{display_path(out)}: {drawn} as {', '.join(formats)}; {look} (drawn in {seconds:.1f} s)")
-    if written.removed:
-        console.print(f"{written.removed:,} files of an earlier run there were removed")
-    if written.fewer:
-        console.print(f"{written.fewer:,} of them are the best of fewer than --best-of; manifest.json says of how many")
-    for summary, number in written.unrepaired.most_common(_MOST_REASONS):
-        console.print(f"{number:,} of them {'was' if number == 1 else 'were'} {summary}")
-    if more := sum(written.unrepaired.values()) - sum(n for _, n in written.unrepaired.most_common(_MOST_REASONS)):
-        console.print(f"{more:,} more were not wholly repaired; manifest.json says why")
-    if written.short:
-        console.print(f"{written.short:,} of them come only close to what was asked for; manifest.json says how close")
+def print_summary(console: Console, out: Path, what: str, look: str, summary: OutputSummary) -> None:
+    """Print what is where, and whether all of it meets the conditions."""
+    console.print(f"{display_path(out)}: {what}; {look} (drawn in {summary.seconds['drawing']:.1f} s)")
+    if summary.removed:
+        console.print(f"{summary.removed:,} files of an earlier run there were removed")
+    if summary.few:
+        console.print(f"{summary.few:,} of them are the best of fewer than --best-of; see manifest.json")
+    reasons = summary.unrepaired.most_common()
+    for reason, number in reasons[:_MAX_REASONS]:
+        console.print(f"{number:,} of them {'was' if number == 1 else 'were'} {reason}")
+    if more := sum(number for _, number in reasons[_MAX_REASONS:]):
+        console.print(f"{more:,} more were not wholly repaired; see manifest.json")
+    if summary.short:
+        console.print(f"{summary.short:,} of them come only close to what was asked for; see manifest.json")

@@ -107,7 +107,7 @@ def evaluate(
     named = _systems(systems, model, samples, compare)
     from sketchdnn.evaluation.run import Request, Run, settings_from
     from sketchdnn.evaluation.sections import headline
-    from sketchdnn.generation.repairs import cores
+    from sketchdnn.generation.repair import available_cores
 
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     request = Request(
@@ -128,7 +128,7 @@ def evaluate(
         cache=cache,
         save_samples=save_samples,
         command=display_path(shlex.join(["sketchdnn", *sys.argv[1:]])),
-        workers=cores(),
+        workers=available_cores(),
     )
     if out.resolve() == data.resolve():
         raise SketchError(

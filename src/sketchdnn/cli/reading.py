@@ -11,7 +11,7 @@ from rich.console import Console
 from sketchdnn.formats import DEFAULT_READ_OPTIONS, ReadOptions
 from sketchdnn.formats.format import ReasonCounts
 from sketchdnn.geometry import MM_PER_UNIT
-from sketchdnn.geometry.quantities import length
+from sketchdnn.geometry.quantities import parse_length
 
 FLATTEN = f"{DEFAULT_READ_OPTIONS.flatten:g}mm"
 
@@ -40,7 +40,7 @@ def read_options(flatten: str, assume_units: str | None) -> ReadOptions:
 
 def millimeters(text: str, option: str) -> float:
     """A length such as `5mm` or `0.25in` in millimeters."""
-    number, units = length(text, option)
+    number, units = parse_length(text, option)
     return number * MM_PER_UNIT[units]
 
 

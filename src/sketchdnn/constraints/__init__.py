@@ -1,8 +1,8 @@
-"""How primitives relate: which constraints a sketch means, the nearest sketch that satisfies them, what stays free."""
+"""Constraints of a sketch: infer them, solve for the nearest sketch that satisfies them, and count what stays free."""
 
-from .freedom import Freedom
+from .equation_set import Freedom
 from .infer import TOLERANCE, infer
-from .mending import REPAIR_TOLERANCE, Action, ActionKind, Repaired, repair, repair_all
+from .repair import REPAIR_TOLERANCE, Action, ActionKind, RepairedSketch, repair, repair_all
 from .solve import Solution, solve
 
 __all__ = [
@@ -11,7 +11,7 @@ __all__ = [
     "Action",
     "ActionKind",
     "Freedom",
-    "Repaired",
+    "RepairedSketch",
     "Solution",
     "infer",
     "repair",

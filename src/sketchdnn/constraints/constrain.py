@@ -1,40 +1,77 @@
-"""All there is to do for a sketch: the constraints it has and those it means, and the sketch in which they hold."""
+"""Constrain a sketch: keep its constraints, infer those it lacks, and move it so that all of them hold.
+
+A sketch too large to be examined as a whole still gets coincident, concentric, horizontal and vertical constraints:
+they merge variables and need no equation. Others are kept where few equations are connected.
+
+In FreeCAD and Onshape the origin is where a designer starts, so a point drawn there is meant to be there. Generated
+sketches are centered afterwards and have no such origin.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import Constraint, Ref, Sketch
+from sketchdnn.geometry import Constraint, ConstraintType, Part, Ref, Sketch
 
-from .contrary import contrary
-from .dimensions import dimensions
-from .freedom import Freedom
-from .infer import TOLERANCE, infer, is_large, skipped
-from .irredundant import irredundant
-from .large import plainly, solvable
-from .mending import REPAIR_TOLERANCE, Action, Repaired, repair
-from .origin import tied_to_origin
-from .solve import solve
+from .equation_set import MAX_BLOCK, Freedom, components, equation_set
+from .infer import TOLERANCE, infer, infer_level, is_large, renumber, skipped_message
+from .repair import REPAIR_TOLERANCE, Action, RepairedSketch, repair
+from .solve import Solution, solve
+from .variables import variables_of
+from .well_constrained import drop_redundant, find_conflicts, missing_dimensions
 
-# How far things may move for the sake of constraints that a file has, as a share of the size.
-_FAR = 0.1
+# How far things may move for the constraints of a file, as a share of the size.
+_MAX_MOVE = 0.1
 # A move that is rounding.
-_LEAST = 1e-9
-_ONLY_PLAIN = "coincident, concentric, horizontal and vertical constraints were inferred in all of it"
+_ROUNDING = 1e-9
+# A constraint with a smaller residual, as a share of the size, holds as it is drawn.
+_AS_DRAWN = 1e-6
+# Distances that agree in so many digits, as a share of the size, are the same.
+_DIGITS = 9
+_ONLY_LEVEL = "coincident, concentric, horizontal and vertical constraints were inferred in all of it"
 
 
 @dataclass(frozen=True, slots=True)
-class Constrained:
-    """What came of it. With a warning and no constraints but its own, the sketch is the one that went in.
+class ConstrainOptions:
+    """How to constrain a sketch.
 
-    `lost` are constraints that the sketch had and has no longer, because they contradict others or are about something
-    that moved or is gone; they speak of the sketch that went in. `displacement` is the largest move as a share of the
-    size. `skipped` says what was not looked for in a sketch that is very large. The first `own` constraints
-    are those that it had. The rest is as in `Solution`.
+    Attributes:
+        tolerance: How far off things may be drawn, as a share of the size; by default that of `repair`, or of `infer`.
+        repair: Close gaps and drop duplicates too.
+        close: With `repair`: add the line that an open outline lacks.
+        keep_redundant: Without `repair`: keep inferred constraints that follow from the others.
+        dimensions: Add dimensions until nothing is free to move.
+        origin: Put points within half the tolerance of the origin or an axis there.
+    """
+
+    tolerance: float | None = None
+    repair: bool = True
+    close: bool = False
+    keep_redundant: bool = False
+    dimensions: bool = False
+    origin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConstrainResult:
+    """The constrained sketch. With a warning and no new constraints, it is the input.
+
+    Attributes:
+        sketch: The sketch with its constraints; the first `num_own` are those that it had.
+        dof: The degrees of freedom.
+        freedom: The freedom of each primitive.
+        displacement: The largest move, as a share of the size.
+        actions: The actions of the repair.
+        redundant: Constraints that follow from others.
+        lost: Constraints of the input that conflict with others, or whose primitives moved or are gone.
+        unsupported: Constraints that the solver has no equation for.
+        warning: Why something was not done.
+        skipped: What was not looked for in a very large sketch.
     """
 
     sketch: Sketch
@@ -44,137 +81,188 @@ class Constrained:
     actions: tuple[Action, ...] = ()
     redundant: tuple[Constraint, ...] = ()
     lost: tuple[Constraint, ...] = ()
-    unread: tuple[Constraint, ...] = ()
+    unsupported: tuple[Constraint, ...] = ()
     warning: str | None = None
     skipped: str | None = None
-    own: int = 0
+    num_own: int = 0
 
 
-def constrain(
-    sketch: Sketch,
-    tolerance: float | None = None,
-    *,
-    repairing: bool = True,
-    close: bool = False,
-    every: bool = False,
-    dimensioned: bool = False,
-    origin: bool = False,
-) -> Constrained:
-    """Keep what a sketch says, add what it means, and move it as little as possible so that all of that holds.
+def constrain(sketch: Sketch, options: ConstrainOptions | None = None) -> ConstrainResult:
+    """Constrain a sketch, moving it as little as possible.
 
-    With `repairing`, gaps are closed and what is there twice goes too; `close` is that of `repair`. Without, `every`
-    also states what is found to follow from the rest. The tolerance is a share of the size; by default that of
-    `repair`, or that of `infer`. Where nothing comes of it because the sketch's own constraints contradict each other,
-    or what is drawn, those are lost. With `dimensioned`, dimensions are added until nothing is free. With `origin`,
-    places within half the tolerance of the origin or an axis are put there.
+    Constraints of the sketch that conflict with each other, or with the drawing, are dropped where nothing else works.
     """
+    options = options or ConstrainOptions()
+    tolerance = options.tolerance or (REPAIR_TOLERANCE if options.repair else TOLERANCE)
     try:
-        if repairing:
-            done = _repaired(sketch, tolerance or REPAIR_TOLERANCE, close)
+        if options.repair:
+            result = _repair(sketch, tolerance, options.close)
         else:
-            done = _inferred(sketch, tolerance or TOLERANCE, every)
-        if origin and (not done.warning or done.sketch != sketch):
-            most = tolerance or (REPAIR_TOLERANCE if repairing else TOLERANCE)
-            done = _tied(done, most / 2, max(most - done.displacement, _LEAST) if repairing else most)
-        if dimensioned and (not done.warning or done.sketch != sketch):
-            added = dimensions(done.sketch)
-            done = replace(done, sketch=replace(done.sketch, constraints=(*done.sketch.constraints, *added)))
-        stands = solve(done.sketch)
+            result = _infer(sketch, tolerance, options.keep_redundant)
+        if not result.warning or result.sketch != sketch:
+            if options.origin:
+                max_move = max(tolerance - result.displacement, _ROUNDING) if options.repair else tolerance
+                result = _snap_to_origin(result, min(tolerance / 2, max_move), max_move)
+            if options.dimensions:
+                constraints = (*result.sketch.constraints, *missing_dimensions(result.sketch))
+                result = replace(result, sketch=replace(result.sketch, constraints=constraints))
+        final = solve(result.sketch)
     except (SketchError, np.linalg.LinAlgError) as error:
-        return Constrained(sketch, freedom=(Freedom.FREE,) * len(sketch), warning=str(error))
-    unread = (*stands.unread, *stands.skipped)
-    return replace(done, dof=stands.dof, freedom=stands.freedom, redundant=stands.redundant, unread=unread)
+        return ConstrainResult(sketch, freedom=(Freedom.FREE,) * len(sketch), warning=str(error))
+    unsupported = (*final.unsupported, *final.skipped)
+    return replace(result, dof=final.dof, freedom=final.freedom, redundant=final.redundant, unsupported=unsupported)
 
 
-def _repaired(sketch: Sketch, tolerance: float, close: bool) -> Constrained:
-    done = repair(sketch, tolerance, close=close)
-    found = Constrained(
-        done.sketch,
-        displacement=done.displacement,
-        actions=done.actions,
-        lost=_lost(sketch, done),
-        warning=done.warning,
-        own=done.own,
+def _repair(sketch: Sketch, tolerance: float, close: bool) -> ConstrainResult:
+    repaired = repair(sketch, tolerance, close=close)
+    result = ConstrainResult(
+        repaired.sketch,
+        displacement=repaired.displacement,
+        actions=repaired.actions,
+        lost=_lost(sketch, repaired),
+        warning=repaired.warning,
+        num_own=repaired.num_own,
     )
-    return _with_plain(found, tolerance) if is_large(done.sketch) else found
+    return _add_level(result, tolerance) if is_large(repaired.sketch) else result
 
 
-def _with_plain(done: Constrained, tolerance: float) -> Constrained:
-    """A large sketch that was repaired as far as that goes, with the plain constraints that it lacks."""
-    found = replace(done, skipped=_joined(done.warning, _ONLY_PLAIN), warning=None)
-    more = plainly(done.sketch, tolerance / 2, max(tolerance - done.displacement, _LEAST))
-    if more is None:
-        return found if done.sketch.constraints else done
-    sketch, solution = more
-    return replace(
-        found,
-        sketch=replace(sketch, constraints=irredundant(sketch, done.own, solution.dof)),
-        displacement=done.displacement + solution.displacement,
-    )
+def _add_level(result: ConstrainResult, tolerance: float) -> ConstrainResult:
+    """Add the coincident, concentric, horizontal and vertical constraints that a large repaired sketch lacks.
+
+    Where the tolerance leads to no solution, only those that hold as drawn are added.
+    """
+    sketch, own = result.sketch, result.sketch.constraints
+    skipped = replace(result, skipped=_join_sentences(result.warning, _ONLY_LEVEL), warning=None)
+    max_move = max(tolerance - result.displacement, _ROUNDING)
+    for within in (tolerance / 2, _AS_DRAWN):
+        inferred = infer_level(sketch, within, own)
+        if not inferred:
+            continue
+        solution = solve(sketch, (*own, *inferred), max_move=max_move)
+        if solution.warning is None:
+            surplus = {id(c) for c in (*solution.conflicting, *solution.redundant)}
+            constraints = (*own, *(c for c in inferred if id(c) not in surplus))
+            solved = replace(solution.sketch, constraints=constraints)
+            return replace(
+                skipped,
+                sketch=replace(solved, constraints=drop_redundant(solved, result.num_own, solution.dof)),
+                displacement=result.displacement + solution.displacement,
+            )
+    return skipped if own else result
 
 
-def _tied(done: Constrained, tolerance: float, most: float) -> Constrained:
-    """With what ties it to the origin, where nothing moves by more than `most` for that."""
-    tied = tied_to_origin(done.sketch, done.own, min(tolerance, most), most)
-    if tied is None:
-        return done
-    sketch, solution = tied
-    return replace(done, sketch=sketch, displacement=done.displacement + solution.displacement)
-
-
-def _joined(*sentences: str | None) -> str | None:
+def _join_sentences(*sentences: str | None) -> str | None:
     return "; ".join(dict.fromkeys(sentence for sentence in sentences if sentence)) or None
 
 
-def _lost(sketch: Sketch, done: Repaired) -> tuple[Constraint, ...]:
-    """Which constraints are no longer there. Of merged primitives it cannot be told: their ends are others."""
-    number = {i: k for k, sources in enumerate(done.sources) for i in sources}
-    merged = {i for sources in done.sources if len(sources) > 1 for i in sources}
-    there = {_key(c, c.refs) for c in done.sketch.constraints}
+def _lost(sketch: Sketch, repaired: RepairedSketch) -> tuple[Constraint, ...]:
+    """The constraints that a repair lost. Those of merged primitives are left out: their ends are others."""
+    number = {i: k for k, sources in enumerate(repaired.sources) for i in sources}
+    merged = {i for sources in repaired.sources if len(sources) > 1 for i in sources}
+    present = {_key(c, c.refs) for c in repaired.sketch.constraints}
     lost = []
     for c in sketch.constraints:
-        if any(ref.primitive in merged for ref in c.refs):
+        own = [ref.primitive for ref in c.refs if ref.primitive is not None]
+        if not merged.isdisjoint(own):
             continue
-        if any(ref.primitive is not None and ref.primitive not in number for ref in c.refs):
-            lost.append(c)
-            continue
-        refs = tuple(ref if ref.primitive is None else replace(ref, primitive=number[ref.primitive]) for ref in c.refs)
-        if _key(c, refs) not in there:
+        if not all(i in number for i in own) or _key(c, renumber(c, number).refs) not in present:
             lost.append(c)
     return tuple(lost)
 
 
 def _key(constraint: Constraint, refs: tuple[Ref, ...]) -> tuple[object, ...]:
-    """What a constraint says; its value to within rounding."""
+    """What identifies a constraint; its value to within rounding."""
     value = None if constraint.value is None else f"{constraint.value:.9g}"
     return (constraint.type, refs, value, constraint.name)
 
 
-def _inferred(sketch: Sketch, tolerance: float, every: bool) -> Constrained:
-    done = _once(sketch, sketch.constraints, tolerance, every)
-    if done.warning and sketch.constraints:
-        excluded = contrary(sketch, _FAR, ())
-        given = tuple(c for c in sketch.constraints if not any(c is d for d in excluded))
-        again = _once(sketch, given, tolerance, every) if excluded else done
+def _infer(sketch: Sketch, tolerance: float, keep_redundant: bool) -> ConstrainResult:
+    result = _infer_and_solve(sketch, sketch.constraints, tolerance, keep_redundant)
+    if result.warning and sketch.constraints:
+        conflicts = find_conflicts(sketch, _MAX_MOVE)
+        given = tuple(c for c in sketch.constraints if not any(c is d for d in conflicts))
+        again = _infer_and_solve(sketch, given, tolerance, keep_redundant) if conflicts else result
         if not again.warning:
-            return replace(again, lost=(*excluded, *again.lost))
-    return done
+            return replace(again, lost=(*conflicts, *again.lost))
+    return result
 
 
-def _once(sketch: Sketch, given: Sequence[Constraint], tolerance: float, every: bool) -> Constrained:
-    meant, left = solvable(sketch, given, infer(sketch, tolerance, given=given))
-    solution = solve(sketch, (*given, *meant), most=_FAR)
+def _infer_and_solve(
+    sketch: Sketch, given: Sequence[Constraint], tolerance: float, keep_redundant: bool
+) -> ConstrainResult:
+    inferred, left_out = _solvable(sketch, given, infer(sketch, tolerance, given=given))
+    solution = solve(sketch, (*given, *inferred), max_move=_MAX_MOVE)
     if solution.warning:
-        return Constrained(sketch, warning=solution.warning)
-    left_out = {id(c) for c in solution.conflicting}
-    if not every:
-        left_out |= {id(c) for c in solution.redundant} - {id(c) for c in given}
-    own = [c for c in given if id(c) not in left_out]
-    found = replace(solution.sketch, constraints=(*own, *(c for c in meant if id(c) not in left_out)))
-    return Constrained(
-        found if every else replace(found, constraints=irredundant(found, len(own), solution.dof)),
+        return ConstrainResult(sketch, warning=solution.warning)
+    dropped = {id(c) for c in solution.conflicting}
+    if not keep_redundant:
+        dropped |= {id(c) for c in solution.redundant} - {id(c) for c in given}
+    own = [c for c in given if id(c) not in dropped]
+    solved = replace(solution.sketch, constraints=(*own, *(c for c in inferred if id(c) not in dropped)))
+    if not keep_redundant:
+        solved = replace(solved, constraints=drop_redundant(solved, len(own), solution.dof))
+    return ConstrainResult(
+        solved,
         displacement=solution.displacement,
-        lost=tuple(c for c in given if id(c) in left_out),
-        skipped=_joined(skipped(sketch), left),
-        own=len(own),
+        lost=tuple(c for c in given if id(c) in dropped),
+        skipped=_join_sentences(skipped_message(sketch), left_out),
+        num_own=len(own),
     )
+
+
+def _solvable(
+    sketch: Sketch, given: Sequence[Constraint], inferred: Sequence[Constraint]
+) -> tuple[tuple[Constraint, ...], str | None]:
+    """The inferred constraints that can be solved quickly, and a sentence on the others."""
+    if not is_large(sketch):
+        return tuple(inferred), None
+    both = (*given, *inferred)
+    equations = equation_set(both, variables_of(sketch.primitives))
+    dropped = {
+        equations.owners[i] for members, columns in components(equations) if len(columns) > MAX_BLOCK for i in members
+    }
+    kept = tuple(c for i, c in enumerate(inferred, len(given)) if i not in dropped)
+    counts = Counter(str(both[i].type).replace("_", " ") for i in dropped if i >= len(given))
+    listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
+    return kept, f"left out, as too many are connected to solve: {listed}" if counts else None
+
+
+def _snap_to_origin(result: ConstrainResult, tolerance: float, max_move: float) -> ConstrainResult:
+    """Constrain points near the origin and the axes to lie there, where nothing moves by more than `max_move`."""
+    given = result.sketch.constraints
+    added = list(_near_origin(result.sketch, tolerance)) if len(result.sketch) else []
+    while added:
+        solution: Solution = solve(result.sketch, (*given, *added), max_move=max_move)
+        conflicting = {id(c) for c in solution.conflicting}
+        if solution.warning is None and not conflicting:
+            moved = replace(solution.sketch, constraints=(*given, *added))
+            constraints = drop_redundant(moved, result.num_own, solution.dof)
+            displacement = result.displacement + solution.displacement
+            return replace(result, sketch=replace(moved, constraints=constraints), displacement=displacement)
+        kept = [c for c in added if id(c) not in conflicting]
+        added = kept if len(kept) < len(added) else added[:-1]  # the farthest is last
+    return result
+
+
+def _near_origin(sketch: Sketch, tolerance: float) -> Iterator[Constraint]:
+    """The point nearest to the origin, then one of those that share a coordinate near an axis, the nearest first."""
+    variables = variables_of(sketch.primitives)
+    variable_map = equation_set(sketch.constraints, variables).variable_map
+    end = 2 * variables.num_points
+    off = np.abs(variables.f[:end].reshape(-1, 2) - variables.f[end : end + 2])
+    index = variable_map.index[:end].reshape(-1, 2)
+    free = index < variable_map.num_free
+    apart = off.max(axis=1).round(_DIGITS)
+    nearest = int(apart.argmin())
+    done: set[int] = set()
+    if apart[nearest] <= tolerance and free[nearest].all():
+        done.update(index[nearest].tolist())
+        yield Constraint(ConstraintType.COINCIDENT, (variables.ref(nearest), Ref(None, Part.ORIGIN)))
+    near = np.argwhere((off <= tolerance) & free)
+    order = np.argsort(off[near[:, 0], near[:, 1]].round(_DIGITS), kind="stable")
+    for point, axis in near[order].tolist():
+        variable = int(index[point, axis])
+        if variable not in done:
+            done.add(variable)
+            on = Ref(None, Part.X_AXIS if axis else Part.Y_AXIS)
+            yield Constraint(ConstraintType.POINT_ON_CURVE, (variables.ref(point), on))

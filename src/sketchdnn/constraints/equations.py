@@ -1,202 +1,420 @@
-"""What each constraint demands, as equations that are zero when it holds.
+"""The equations of constraints: residuals and all their derivatives. FreeCAD's relations use the same equations.
 
-How a sketch looks decides between several ways to hold: touching from outside or inside, a distance to either side.
+Every relation has one form: two vectors v and w, each a weighted sum of points, combined in one of three ways (the
+offset of w from the direction of v, the sine between them, the difference of their lengths), plus a weighted sum of
+parameters. The equations of a sketch are therefore five constant matrices, and no relation needs a derivative of its
+own.
+
+Where a constraint can hold in several ways (tangent from outside or inside, a distance to either side), the drawn
+sketch decides.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
-from sketchdnn.geometry import Constraint, ConstraintType, Part, Ref
+from sketchdnn.geometry import Arc, Constraint, ConstraintType, Part, Ref
 
-from .measures import DIMENSIONS, measured
-from .system import Equation, Form
-from .variables import Floats, Variables
+from .variables import Floats, Ints, Pair, VariableMap, Variables, merged_parameters
 
-_SQUARE = (0.0, 1.0)
-_ALONG = (1.0, 0.0)
-# What is said of several things is said of the first and each of the others.
-_OF_EACH = frozenset(
-    {
-        ConstraintType.COINCIDENT,
-        ConstraintType.CONCENTRIC,
-        ConstraintType.COLLINEAR,
-        ConstraintType.PARALLEL,
-        ConstraintType.EQUAL,
-    }
-)
+Sum = tuple[tuple[int, float], ...]
+Contacts = Mapping[frozenset[int], int]
+
+SQUARE = (0.0, 1.0)
+ALONG = (1.0, 0.0)
+_TINY = 1e-12
+_FORMS = np.array([[1], [2], [3]])  # offsets, sines and lengths
+_T = ConstraintType
+# A constraint on several items relates the first to each of the others.
+_PAIRWISE = frozenset({_T.COINCIDENT, _T.CONCENTRIC, _T.COLLINEAR, _T.PARALLEL, _T.EQUAL})
 
 
-def bodies(variables: Variables) -> list[Equation]:
-    """The ends of arcs lie on their circles."""
-    return [
-        Equation(Form.LENGTHS, v=((end, 1.0), (center, -1.0)), linear=((variables.radius[i], -1.0),))
-        for i in variables.arcs
-        for center in (variables.first[i],)
-        for end in (center + 1, center + 2)
-    ]
+class Form(IntEnum):
+    """How v and w are combined: not at all, v̂ × w, v̂ × ŵ, |v| − |w|."""
+
+    NONE = 0
+    OFFSET = 1
+    SINE = 2
+    LENGTHS = 3
 
 
-def equations_of(
-    constraint: Constraint, variables: Variables, f: Floats, contacts: Mapping[frozenset[int], int]
-) -> list[Equation] | None:
-    """What a constraint demands of a sketch that looks like `f`, or None where that is not ours to say.
+class Equation(NamedTuple):
+    """form(v, w) + linear − constant = 0.
 
-    `contacts` names the place that two curves share: tangent there is another demand than tangent somewhere.
+    v and w are sums of points, `linear` is a sum of parameters. w is rotated by `turn`, a cosine and a sine, first.
     """
-    refs = constraint.refs
-    t = ConstraintType
-    for ref in refs:
-        if ref.part is Part.EXTERNAL:
-            return None
-    if len(refs) > 2 and constraint.type in _OF_EACH:
-        each = [equations_of(Constraint(constraint.type, (refs[0], ref)), variables, f, contacts) for ref in refs[1:]]
-        return None if None in each else [equation for several in each for equation in several or ()]
-    match constraint.type:
-        case t.COINCIDENT | t.POINT_ON_CURVE | t.COLLINEAR if len(refs) == 2:
-            return _together(refs[0], refs[1], variables)
-        case t.CONCENTRIC if len(refs) == 2:
-            return _one_place(variables.middle(refs[0]), variables.middle(refs[1]))
-        case t.HORIZONTAL | t.VERTICAL:
-            return _level(refs, variables, 1 if constraint.type is t.HORIZONTAL else 0)
-        case t.PARALLEL | t.PERPENDICULAR if len(refs) == 2:
-            return _directions(refs[0], refs[1], variables, square=constraint.type is t.PERPENDICULAR)
-        case t.TANGENT if len(refs) == 2:
-            return _tangent(refs[0], refs[1], variables, f, contacts)
-        case t.EQUAL if len(refs) == 2:
-            return _equal(refs[0], refs[1], variables)
-        case t.MIDPOINT:
-            return _midpoint(refs, variables)
-        case t.SYMMETRIC if len(refs) == 3:
-            return _symmetric(refs, variables)
-    return measured(constraint, variables, f) if constraint.type in DIMENSIONS else None
+
+    form: Form
+    v: Sum = ()
+    w: Sum = ()
+    linear: Sum = ()
+    constant: float = 0.0
+    turn: tuple[float, float] = ALONG
 
 
-def on_line(place: int, line: tuple[int, int]) -> Equation:
-    a, b = line
-    return Equation(Form.OFFSET, v=((b, 1.0), (a, -1.0)), w=((place, 1.0), (a, -1.0)))
+class System:
+    """Equations as matrices: vx, vy, wx, wy and the linear part of each are `base` + `steps` z.
+
+    `kind` marks which equations are offsets, sines and lengths with ones and zeros.
+    """
+
+    def __init__(self, base: Floats, steps: Floats, kind: Floats) -> None:
+        self.base, self.steps, self.kind = base, steps, kind
+
+    def __len__(self) -> int:
+        return int(self.base.shape[1])
+
+    @property
+    def num_free(self) -> int:
+        """The number of free variables."""
+        return int(self.steps.shape[2])
+
+    def take(self, rows: Sequence[int] | Ints) -> System:
+        """Some of the equations."""
+        chosen = np.asarray(rows, dtype=int)
+        return System(self.base[:, chosen], self.steps[:, chosen], self.kind[:, chosen])
+
+    def concatenate(self, other: System) -> System:
+        """These equations and others."""
+        pairs = ((self.base, other.base), (self.steps, other.steps), (self.kind, other.kind))
+        return System(*(np.concatenate(pair, axis=1) for pair in pairs))
+
+    def evaluate(self, z: Floats) -> tuple[Floats, Floats]:
+        """The residual of each equation, and its derivatives by z. Vectors are complex numbers here."""
+        five = self.base + self.steps @ z
+        v, w = five[0] + 1j * five[1], five[2] + 1j * five[3]
+        long, wide = np.abs(v), np.abs(w)
+        v_length, w_length = np.maximum(long, _TINY), np.maximum(wide, _TINY)
+        u, t = v / v_length, w / w_length
+        offset, sine, lengths = self.kind
+        angle = u.conj() * t
+        reach = offset * wide + sine
+        residuals: Floats = five[4] + reach * angle.imag + lengths * (long - wide)
+        by_v = u * (lengths - 1j * (reach * angle.real / v_length))
+        by_w = 1j * offset * u + t * (1j * (sine * angle.real / w_length) - lengths)
+        by = np.array([by_v.real, by_v.imag, by_w.real, by_w.imag])
+        rows: Floats = np.einsum("bi,bij->ij", by, self.steps[:4]) + self.steps[4]
+        return residuals, rows
 
 
-def on_circle(place: int, circle: tuple[int, int]) -> Equation:
-    return Equation(Form.LENGTHS, v=((place, 1.0), (circle[0], -1.0)), linear=((circle[1], -1.0),))
+def build(equations: Sequence[Equation], variable_map: VariableMap) -> System:
+    """The matrices of some equations."""
+    m, width = len(equations), len(variable_map.start)
+    forms, vs, ws, linears, constants, turns = zip(*equations, strict=True) if m else ((),) * 6
+    iv, kv, v = _terms(vs)
+    iw, kw, w = _terms(ws)
+    il, kl, linear = _terms(linears)
+    kv, kw = 2 * kv, 2 * kw
+    cos, sin = np.array(turns).reshape(-1, 2)[iw].T * w
+    rows = np.concatenate([iv, m + iv, 2 * m + iw, 2 * m + iw, 3 * m + iw, 3 * m + iw, 4 * m + il])
+    columns = np.concatenate([kv, kv + 1, kw, kw + 1, kw, kw + 1, kl])
+    weights = np.concatenate([v, v, cos, -sin, sin, cos, linear])
+    vectors = np.bincount(rows * width + variable_map.index[columns], weights, 5 * m * width).reshape(5, m, width)
+    base = vectors @ variable_map.start
+    base[4] -= constants
+    kind = (np.array(forms, dtype=int) == _FORMS).astype(float)
+    return System(base, vectors[:, :, : variable_map.num_free] / variable_map.root, kind)
 
 
-def _one_place(a: int | None, b: int | None) -> list[Equation] | None:
-    if a is None or b is None:
-        return None
-    return [Equation(Form.NONE, linear=((2 * a + axis, 1.0), (2 * b + axis, -1.0))) for axis in (0, 1)]
+def _terms(sums: Sequence[Sum]) -> tuple[Ints, Ints, Floats]:
+    """All terms of sums: the sum that each belongs to, its index, and its weight."""
+    counts = [len(terms) for terms in sums]
+    index = [k for terms in sums for k, _ in terms]
+    weights = [weight for terms in sums for _, weight in terms]
+    return np.arange(len(counts)).repeat(counts), np.array(index, dtype=int), np.array(weights, dtype=float)
 
 
-def _together(first: Ref, second: Ref, variables: Variables) -> list[Equation] | None:
-    a, b = variables.at(first), variables.at(second)
-    if a is not None and b is not None:
-        return _one_place(a, b)
-    if a is not None or b is not None:
-        place, curve = (a, second) if a is not None else (b, first)
-        line, circle = variables.ends(curve), variables.round(curve)
-        if place is None or not (line or circle):
-            return None
-        return [on_line(place, line) if line else on_circle(place, circle or (0, 0))]
-    line, other = variables.ends(first), variables.ends(second)
-    if line and other:
-        return [on_line(place, line) for place in other]
-    one, two = variables.round(first), variables.round(second)
-    if one and two:
-        same = Equation(Form.NONE, linear=((one[1], 1.0), (two[1], -1.0)))
-        return [*(_one_place(one[0], two[0]) or ()), same]
-    return None
+def vector(terms: Sum, f: Floats) -> tuple[float, float]:
+    """A sum of points where the parameters are `f`."""
+    return sum(float(f[2 * k]) * w for k, w in terms), sum(float(f[2 * k + 1]) * w for k, w in terms)
 
 
-def _level(refs: Sequence[Ref], variables: Variables, axis: int) -> list[Equation] | None:
-    places = [variables.at(ref) for ref in refs]
-    lines = [variables.ends(ref) for ref in refs]
-    if len(refs) > 1 and None not in places:
-        pairs = [(places[0], place) for place in places[1:]]
-    elif None not in lines:
-        pairs = [line for line in lines if line]
-    else:
-        return None
-    return [
-        Equation(Form.NONE, linear=((2 * a + axis, 1.0), (2 * b + axis, -1.0)))
-        for a, b in pairs
-        if a is not None and b is not None
-    ]
+def residual(equation: Equation, f: Floats) -> float:
+    """The residual of one equation where the parameters are `f`."""
+    (vx, vy), (wx, wy) = vector(equation.v, f), vector(equation.w, f)
+    cos, sin = equation.turn
+    wx, wy = cos * wx - sin * wy, sin * wx + cos * wy
+    long, wide = math.hypot(vx, vy), math.hypot(wx, wy)
+    rest = sum(float(f[k]) * weight for k, weight in equation.linear) - equation.constant
+    match equation.form:
+        case Form.OFFSET:
+            return (vx * wy - vy * wx) / max(long, _TINY) + rest
+        case Form.SINE:
+            return (vx * wy - vy * wx) / max(long * wide, _TINY) + rest
+        case Form.LENGTHS:
+            return long - wide + rest
+    return rest
 
 
-def _directions(first: Ref, second: Ref, variables: Variables, *, square: bool) -> list[Equation] | None:
-    a, b = variables.ends(first), variables.ends(second)
-    if a is None or b is None:
-        return None
-    turn = _SQUARE if square else _ALONG
-    return [Equation(Form.SINE, v=((a[1], 1.0), (a[0], -1.0)), w=((b[1], 1.0), (b[0], -1.0)), turn=turn)]
+def closest(equations: Sequence[Equation], f: Floats) -> Equation:
+    """The equation with the smallest residual."""
+    return min(equations, key=lambda equation: abs(residual(equation, f)))
 
 
-def _tangent(
-    first: Ref, second: Ref, variables: Variables, f: Floats, contacts: Mapping[frozenset[int], int]
+def arc_equations(variables: Variables) -> list[Equation]:
+    """The ends of arcs lie on their circles: two equations for each arc."""
+    circles = [(variables.first[i], variables.radius[i]) for i in variables.arcs]
+    return [on_circle(end, circle) for circle in circles for end in (circle[0] + 1, circle[0] + 2)]
+
+
+def constraint_equations(
+    constraint: Constraint, variables: Variables, f: Floats, contacts: Contacts
 ) -> list[Equation] | None:
-    line = variables.ends(first) or variables.ends(second)
-    rounds = [r for r in (variables.round(first), variables.round(second)) if r]
-    both = frozenset(ref.primitive for ref in (first, second) if ref.primitive is not None)
-    contact = contacts.get(both)
-    if line and len(rounds) == 1:
-        center, radius = rounds[0]
-        along = ((line[1], 1.0), (line[0], -1.0))
-        if contact is not None:
-            return [Equation(Form.SINE, v=along, w=((contact, 1.0), (center, -1.0)), turn=_SQUARE)]
-        a, b, c = (f[2 * k : 2 * k + 2] for k in (*line, center))
-        side = 1.0 if (b - a)[0] * (c - a)[1] >= (b - a)[1] * (c - a)[0] else -1.0
-        return [Equation(Form.OFFSET, v=along, w=((center, 1.0), (line[0], -1.0)), linear=((radius, -side),))]
-    if len(rounds) != 2:
+    """The equations of a constraint.
+
+    Args:
+        constraint: The constraint.
+        variables: The sketch's variables.
+        f: The parameters of the drawn sketch, which decide between several ways to hold.
+        contacts: The point that two curves share. Tangency there has another equation than tangency anywhere.
+
+    Returns:
+        The equations; None for a constraint that the solver does not support.
+    """
+    refs, kind = constraint.refs, constraint.type
+    if any(ref.part is Part.EXTERNAL for ref in refs):
         return None
-    (one, size), (two, other) = rounds
-    if contact is not None:
-        return [Equation(Form.SINE, v=((contact, 1.0), (one, -1.0)), w=((contact, 1.0), (two, -1.0)))]
-    apart = float(np.hypot(*(f[2 * one : 2 * one + 2] - f[2 * two : 2 * two + 2])))
-    r, s = float(f[size]), float(f[other])
-    outside = abs(apart - r - s) < abs(apart - abs(r - s))
-    signs = (-1.0, -1.0) if outside else (-1.0, 1.0) if r > s else (1.0, -1.0)
-    linear = ((size, signs[0]), (other, signs[1]))
-    return [Equation(Form.LENGTHS, v=((one, 1.0), (two, -1.0)), linear=linear)]
+    if len(refs) > 2 and kind in _PAIRWISE:
+        each = [constraint_equations(Constraint(kind, (refs[0], ref)), variables, f, contacts) for ref in refs[1:]]
+        return None if None in each else [equation for several in each for equation in several or ()]
+    match kind:
+        case _T.COINCIDENT | _T.POINT_ON_CURVE | _T.COLLINEAR if len(refs) == 2:
+            return _coincident(refs[0], refs[1], variables)
+        case _T.CONCENTRIC | _T.HORIZONTAL | _T.VERTICAL:
+            pairs = merged_parameters(constraint, variables)
+            return None if pairs is None else [Equation(Form.NONE, linear=((a, 1.0), (b, -1.0))) for a, b in pairs]
+        case _T.PARALLEL | _T.PERPENDICULAR if len(refs) == 2:
+            line, other = variables.ends(refs[0]), variables.ends(refs[1])
+            turn = SQUARE if kind is _T.PERPENDICULAR else ALONG
+            return [Equation(Form.SINE, between(*line), between(*other), turn=turn)] if line and other else None
+        case _T.TANGENT if len(refs) == 2:
+            return _tangent(refs[0], refs[1], variables, f, contacts)
+        case _T.EQUAL if len(refs) == 2:
+            return equal_sizes([variables.circle(ref) for ref in refs], [variables.ends(ref) for ref in refs])
+        case _T.MIDPOINT:
+            return _midpoint(refs, variables)
+        case _T.SYMMETRIC if len(refs) == 3:
+            return _symmetric(refs, variables)
+        case _T.FIX:
+            return fixed(refs, variables, f)
+    return None if constraint.value is None else _dimension(constraint, constraint.value, variables, f)
 
 
-def _equal(first: Ref, second: Ref, variables: Variables) -> list[Equation] | None:
-    a, b = variables.round(first), variables.round(second)
-    if a and b:
-        return [Equation(Form.NONE, linear=((a[1], 1.0), (b[1], -1.0)))]
-    line, other = variables.ends(first), variables.ends(second)
-    if line is None or other is None:
-        return None
-    return [Equation(Form.LENGTHS, v=((line[1], 1.0), (line[0], -1.0)), w=((other[1], 1.0), (other[0], -1.0)))]
+# Equations by point, line (two points) and circle (the center's point and the radius' parameter).
 
 
-def _midpoint(refs: Sequence[Ref], variables: Variables) -> list[Equation] | None:
-    """The first of three places lies halfway between the others; or of a place and a line, halfway along it."""
-    places = [variables.at(ref) for ref in refs]
-    if len(refs) == 2:
-        line = variables.ends(refs[1]) or variables.ends(refs[0])
-        place = places[0] if places[0] is not None else places[1]
-        ends: tuple[int | None, ...] = line or ()
-    else:
-        place, ends = places[0], tuple(places[1:])
-    if place is None or len(ends) != 2 or ends[0] is None or ends[1] is None:
-        return None
+def between(a: int, b: int) -> Sum:
+    """The vector from one point to another."""
+    return ((b, 1.0), (a, -1.0))
+
+
+def level(a: int, b: int, axis: int, constant: float = 0.0) -> Equation:
+    """The difference of two points' coordinates along an axis: a − b."""
+    return Equation(Form.NONE, linear=((2 * a + axis, 1.0), (2 * b + axis, -1.0)), constant=constant)
+
+
+def same_point(a: int, b: int) -> list[Equation]:
+    return [level(a, b, axis) for axis in (0, 1)]
+
+
+def on_line(point: int, line: Pair) -> Equation:
+    return Equation(Form.OFFSET, between(*line), between(line[0], point))
+
+
+def on_circle(point: int, circle: Pair) -> Equation:
+    return Equation(Form.LENGTHS, between(circle[0], point), linear=((circle[1], -1.0),))
+
+
+def midpoint(point: int, a: int, b: int) -> list[Equation]:
     return [
-        Equation(Form.NONE, linear=((2 * place + axis, 1.0), (2 * ends[0] + axis, -0.5), (2 * ends[1] + axis, -0.5)))
+        Equation(Form.NONE, linear=((2 * point + axis, 1.0), (2 * a + axis, -0.5), (2 * b + axis, -0.5)))
         for axis in (0, 1)
     ]
 
 
+def symmetric(a: int, b: int, about: Pair) -> list[Equation]:
+    """Two points mirrored about a line."""
+    return [
+        Equation(Form.OFFSET, between(*about), ((a, 0.5), (b, 0.5), (about[0], -1.0))),
+        Equation(Form.OFFSET, between(*about), between(a, b), turn=SQUARE),
+    ]
+
+
+def equal_sizes(circles: Sequence[Pair | None], lines: Sequence[Pair | None]) -> list[Equation] | None:
+    """Two circles of one radius, or two lines of one length."""
+    (one, two), (line, other) = circles, lines
+    if one and two:
+        return [Equation(Form.NONE, linear=((one[1], 1.0), (two[1], -1.0)))]
+    return [Equation(Form.LENGTHS, between(*line), between(*other))] if line and other else None
+
+
+def tangent_line(line: Pair, circle: Pair, f: Floats) -> Equation:
+    """A circle that touches a line, on the side where it is drawn."""
+    center, radius = circle
+    a, b, c = (f[2 * k : 2 * k + 2] for k in (*line, center))
+    side = 1.0 if (b - a)[0] * (c - a)[1] >= (b - a)[1] * (c - a)[0] else -1.0
+    return Equation(Form.OFFSET, between(*line), between(line[0], center), linear=((radius, -side),))
+
+
+def tangent_circles(first: Pair, second: Pair, f: Floats) -> Equation:
+    """Two circles that touch, from outside or inside as they are drawn."""
+    (one, size), (two, other) = first, second
+    apart = float(np.hypot(*(f[2 * one : 2 * one + 2] - f[2 * two : 2 * two + 2])))
+    r, s = float(f[size]), float(f[other])
+    outside = abs(apart - r - s) < abs(apart - abs(r - s))
+    signs = (-1.0, -1.0) if outside else (-1.0, 1.0) if r > s else (1.0, -1.0)
+    return Equation(Form.LENGTHS, between(two, one), linear=((size, signs[0]), (other, signs[1])))
+
+
+def fixed(refs: Sequence[Ref], variables: Variables, f: Floats) -> list[Equation] | None:
+    """Everything that references name stays as it is drawn."""
+    equations: list[Equation] = []
+    for ref in refs:
+        if ref.primitive is None:
+            return None
+        point, circle = variables.point(ref), variables.circle(ref)
+        points = [point] if point is not None else [circle[0]] if circle else variables.ends(ref) or ()
+        parameters = [2 * k + axis for k in points for axis in (0, 1)] + ([circle[1]] if circle else [])
+        equations += [Equation(Form.NONE, linear=((k, 1.0),), constant=float(f[k])) for k in parameters]
+        if circle and isinstance(variables.primitives[ref.primitive], Arc):
+            equations += [_fixed_end(end, circle[0], f) for end in (circle[0] + 1, circle[0] + 2)]
+    return equations
+
+
+def _fixed_end(end: int, center: int, f: Floats) -> Equation:
+    """An arc's end does not move along the arc."""
+    x, y = f[2 * end : 2 * end + 2] - f[2 * center : 2 * center + 2]
+    r = float(np.hypot(x, y)) or 1.0
+    linear = ((2 * end, -float(y) / r), (2 * end + 1, float(x) / r))
+    return Equation(Form.NONE, linear=linear, constant=sum(float(f[k]) * weight for k, weight in linear))
+
+
+def _coincident(first: Ref, second: Ref, variables: Variables) -> list[Equation] | None:
+    """Two points, a point on a curve, or two curves of one kind on each other."""
+    a, b = variables.point(first), variables.point(second)
+    if a is not None and b is not None:
+        return same_point(a, b)
+    line, other = variables.ends(first), variables.ends(second)
+    one, two = variables.circle(first), variables.circle(second)
+    if a is not None or b is not None:
+        point, on, circle = (a, other, two) if a is not None else (b, line, one)
+        if point is None or not (on or circle):
+            return None
+        return [on_line(point, on) if on else on_circle(point, circle or (0, 0))]
+    if line and other:
+        return [on_line(point, line) for point in other]
+    if one and two:
+        return [*same_point(one[0], two[0]), Equation(Form.NONE, linear=((one[1], 1.0), (two[1], -1.0)))]
+    return None
+
+
+def _tangent(first: Ref, second: Ref, variables: Variables, f: Floats, contacts: Contacts) -> list[Equation] | None:
+    line = variables.ends(first) or variables.ends(second)
+    circles = [r for r in (variables.circle(first), variables.circle(second)) if r]
+    contact = contacts.get(frozenset(ref.primitive for ref in (first, second) if ref.primitive is not None))
+    if line and len(circles) == 1:
+        if contact is not None:
+            return [Equation(Form.SINE, between(*line), between(circles[0][0], contact), turn=SQUARE)]
+        return [tangent_line(line, circles[0], f)]
+    if len(circles) != 2:
+        return None
+    if contact is not None:
+        return [Equation(Form.SINE, between(circles[0][0], contact), between(circles[1][0], contact))]
+    return [tangent_circles(circles[0], circles[1], f)]
+
+
+def _midpoint(refs: Sequence[Ref], variables: Variables) -> list[Equation] | None:
+    """The first of three points lies halfway between the others; or a point halfway along a line."""
+    points = [variables.point(ref) for ref in refs]
+    if len(refs) == 2:
+        ends: tuple[int | None, ...] = variables.ends(refs[1]) or variables.ends(refs[0]) or ()
+        point = points[0] if points[0] is not None else points[1]
+    else:
+        point, ends = points[0], tuple(points[1:])
+    if point is None or len(ends) != 2 or ends[0] is None or ends[1] is None:
+        return None
+    return midpoint(point, ends[0], ends[1])
+
+
 def _symmetric(refs: Sequence[Ref], variables: Variables) -> list[Equation] | None:
-    """Two places about a line or axis, or about a place."""
-    a, b, about = variables.at(refs[0]), variables.at(refs[1]), variables.ends(refs[2])
+    """Two points about a line or axis, or about a point."""
+    a, b, about = variables.point(refs[0]), variables.point(refs[1]), variables.ends(refs[2])
     if about is None:
         return _midpoint((refs[2], refs[0], refs[1]), variables)
-    if a is None or b is None:
+    return None if a is None or b is None else symmetric(a, b, about)
+
+
+# Dimensions. Files differ in what a distance is counted between (the center of a circle, its near side, its far side),
+# on which side it lies, and which of two angles is meant. The reading that is closest to the drawn sketch is taken.
+
+
+def _dimension(constraint: Constraint, value: float, variables: Variables, f: Floats) -> list[Equation] | None:
+    refs, size = constraint.refs, abs(value) / variables.scale
+    match constraint.type:
+        case _T.RADIUS | _T.DIAMETER:
+            circles = [variables.circle(ref) for ref in refs]
+            size = size / 2 if constraint.type is _T.DIAMETER else size
+            equations = [Equation(Form.NONE, linear=((r[1], 1.0),), constant=size) for r in circles if r]
+            return None if None in circles else equations
+        case _T.LENGTH | _T.DISTANCE if len(refs) == 1:
+            line = variables.ends(refs[0])
+            return [Equation(Form.LENGTHS, between(*line), constant=size)] if line else None
+        case _T.DISTANCE if len(refs) == 2:
+            return _distance(refs[0], refs[1], size, variables, f)
+        case _T.HORIZONTAL_DISTANCE | _T.VERTICAL_DISTANCE:
+            points: list[int | None] = [variables.center(ref) for ref in refs]
+            if len(refs) == 1:
+                points = list(variables.ends(refs[0]) or (variables.point_index[None, Part.ORIGIN], points[0]))
+            if len(points) != 2 or points[0] is None or points[1] is None:
+                return None
+            axis = 0 if constraint.type is _T.HORIZONTAL_DISTANCE else 1
+            return [closest([level(points[1], points[0], axis, side * size) for side in (1.0, -1.0)], f)]
+        case _T.ANGLE:
+            return _angle(refs, value, variables, f)
+    return None
+
+
+def _distance(first: Ref, second: Ref, size: float, variables: Variables, f: Floats) -> list[Equation] | None:
+    line, other = variables.ends(first), variables.ends(second)
+    a, b = variables.center(first), variables.center(second)
+    if line and other:
+        along, offset = between(*line), between(line[0], other[0])
+        sides = [Equation(Form.OFFSET, along, offset, constant=side * size) for side in (1.0, -1.0)]
+        return [Equation(Form.SINE, along, between(*other)), closest(sides, f)]
+    rims = [one + two for one in _rims(variables.circle(first)) for two in _rims(variables.circle(second))]
+    readings = [(rim, side * size) for rim in rims for side in (1.0, -1.0)]
+    if a is not None and b is not None:
+        return [closest([Equation(Form.LENGTHS, between(a, b), linear=rim, constant=by) for rim, by in readings], f)]
+    point = a if a is not None else b
+    if point is None or not (line or other):
         return None
-    along = ((about[1], 1.0), (about[0], -1.0))
-    return [
-        Equation(Form.OFFSET, v=along, w=((a, 0.5), (b, 0.5), (about[0], -1.0))),
-        Equation(Form.OFFSET, v=along, w=((b, 1.0), (a, -1.0)), turn=_SQUARE),
-    ]
+    start, end = line or other or (0, 0)
+    along, offset = between(start, end), between(start, point)
+    return [closest([Equation(Form.OFFSET, along, offset, rim, by) for rim, by in readings], f)]
+
+
+def _rims(circle: Pair | None) -> list[Sum]:
+    """What a distance to a circle may add: nothing, or its radius with either sign."""
+    return [()] if circle is None else [(), ((circle[1], 1.0),), ((circle[1], -1.0),)]
+
+
+def _angle(refs: Sequence[Ref], angle: float, variables: Variables, f: Floats) -> list[Equation] | None:
+    """Between two lines or a line and the x axis; of an arc, its sweep."""
+    lines = [variables.ends(ref) for ref in refs]
+    circle = variables.circle(refs[0])
+    if len(refs) == 1 and circle and isinstance(variables.primitives[refs[0].primitive or 0], Arc):
+        v, w = between(circle[0], circle[0] + 1), between(circle[0], circle[0] + 2)
+    elif len(lines) == 1 and lines[0]:
+        x_axis = variables.point_index[None, Part.ORIGIN], variables.point_index[None, Part.X_AXIS]
+        v, w = between(*x_axis), between(*lines[0])
+    elif len(lines) == 2 and lines[0] and lines[1]:
+        v, w = between(*lines[0]), between(*lines[1])
+    else:
+        return None
+    turns = [(math.cos(angle), side * math.sin(angle)) for side in (1.0, -1.0)]
+    return [closest([Equation(Form.SINE, v, w, turn=turn) for turn in turns], f)]

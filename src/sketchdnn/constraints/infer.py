@@ -1,30 +1,81 @@
-"""Which constraints a drawn sketch means.
+"""Constraint inference: the constraints that a drawn sketch was meant to have.
 
-Every place is taken to be off by up to the tolerance, independently. A relation is believed if that explains by how
-much it is missed: its residual against its derivative by all numbers that are still free. So rounds go from the certain
-to the subtle: first which places are one, then directions, then what touches, then sizes and symmetry. After each round
-the sketch is solved, which averages its errors away and leaves fewer free numbers: what already follows has no freedom
-left and is not said again, so the set is minimal, and what would contradict it is not believed.
+Every point is taken to be off by up to the tolerance, independently. A constraint is accepted if that explains its
+residual, measured against its derivative by all variables that are still free. Rounds go from the certain to the
+subtle: which points coincide, then directions, then contacts, then sizes and symmetry. After each round the sketch is
+solved, which averages errors and leaves fewer free variables. A constraint that follows already has no freedom left and
+is not added, so the set is minimal; one that would conflict is not accepted.
+
+A very large sketch is examined in pieces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import cKDTree
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import Constraint, ConstraintType, Sketch
+from sketchdnn.geometry import Constraint, ConstraintType, Part, Ref, Sketch
 
 from . import candidates
-from .contacts import contacts
-from .drawing import Drawing
-from .joining import Believed, Joined
-from .pieces import MOST_TOGETHER, by_pieces
-from .variables import variables_of
+from .candidates import MAX_BEND, MAX_TURN, SketchArrays
+from .equation_set import contacts, free_arc_equations, likely_independent, outside, row_lengths, row_space
+from .equations import Form, System, build, constraint_equations
+from .solve import least_squares
+from .variables import (
+    DisjointSets,
+    Floats,
+    Ints,
+    VariableMap,
+    VariableMerging,
+    Variables,
+    component_roots,
+    merged_parameters,
+    variables_of,
+)
 
-# How far off a drawn place may be, as a share of the sketch's size.
+# How far off a drawn point may be, as a share of the sketch's size.
 TOLERANCE = 0.005
-# More numbers than this are not looked at together: each with each, that would take many seconds.
-MOST_NUMBERS = 600
+# A sketch of more parameters is not examined as a whole: comparing all pairs would take many seconds.
+MAX_PARAMETERS = 600
+# The largest number of primitives in a piece of a large sketch.
+_MAX_PIECE = 48
+# In a large sketch, nothing may be off by more than this share of the primitives concerned.
+_LOCAL = 0.1
+# Three standard deviations of an error that is uniform within ±1.
+_THREE_SIGMA = 3**0.5
+# A primitive that moves by more tolerances than this, or shrinks below this share of itself, was not meant to.
+_MAX_STRAIN = 6.0
+_MIN_SHARE = 0.3
+# A line that leans by more than this sine is not level, however short it is.
+_MAX_LEAN = 0.2
+# More points are compared with a tree instead of all pairs.
+_ALL_PAIRS = 400
+# Below this share of itself, the new part of an equation is only the sketch's inexactness.
+_NEW = 0.05
+# An equation whose residual is larger, as a share of the tolerance, after solving cannot be satisfied.
+_UNSATISFIED = 0.2
+# Between rounds, the residuals need only be much smaller than the tolerance.
+_ROUND_TOLERANCE = 1e-2
+_LEVEL = (ConstraintType.HORIZONTAL, ConstraintType.VERTICAL)
+_MEETING = (ConstraintType.COINCIDENT, ConstraintType.CONCENTRIC)
+
+
+class Inferred(NamedTuple):
+    """A constraint, the number of variables that it removes, and the share of the allowed residual that it has."""
+
+    constraint: Constraint
+    removed: int
+    share: float
+
+    @property
+    def rank(self) -> tuple[bool, int, float]:
+        return self.constraint.type not in _MEETING, -self.removed, self.share
 
 
 def infer(
@@ -34,12 +85,21 @@ def infer(
     given: Sequence[Constraint] = (),
     fixed: Collection[int] = (),
 ) -> tuple[Constraint, ...]:
-    """The constraints a sketch means, ranked by how much each explains: first which places are one, then what settles
-    more numbers at once, then what is missed by less of what it may miss.
+    """Infer the constraints of a sketch.
 
-    What followed from others, when its turn came, is not among them; `solve` names what turns out to follow. What is
-    `given` is believed first and not repeated in the answer; primitives in `fixed` cannot move. A very large sketch is
-    looked at in pieces; `skipped` says what that leaves out.
+    Args:
+        sketch: The sketch.
+        tolerance: How far off a point may be drawn, as a share of the size.
+        given: Constraints that hold already; they are not repeated in the result.
+        fixed: Indices of primitives that cannot move.
+
+    Returns:
+        The constraints: first coincident points, then those that remove more variables at once, then those with the
+        smaller residual. A few may follow from the others; `solve` names them. `skipped_message` says what is not
+        looked for in a very large sketch.
+
+    Raises:
+        GeometryError: If the tolerance is out of range.
 
     >>> from sketchdnn.geometry import Line
     >>> corner = Sketch((Line((0, 0), (10, 0.01)), Line((10.01, 0), (10, 8))))
@@ -47,64 +107,380 @@ def infer(
     ['coincident', 'vertical', 'horizontal']
     """
     if not 0 < tolerance < 0.1:
-        raise GeometryError(f"a tolerance is a share of the size, between 0 and 0.1, not {tolerance}")
+        raise GeometryError(f"the tolerance is a share of the size between 0 and 0.1, not {tolerance}")
     if not len(sketch):
         return ()
-    variables = variables_of(sketch.primitives)
-    large = variables.num_features > MOST_NUMBERS
-    joined = Joined(variables, tolerance, given, fixed, local=large)
-    believed = by_pieces(joined, _believed) if large else _believed(joined)
-    return tuple(constraint for constraint, _, _ in sorted(believed, key=_rank))
+    large = is_large(sketch)
+    merge = _InitialMerge(variables_of(sketch.primitives), tolerance, given, fixed, local=large)
+    return _ranked(_infer_pieces(merge) if large else _infer_rounds(merge))
+
+
+def infer_level(sketch: Sketch, tolerance: float, given: Sequence[Constraint]) -> tuple[Constraint, ...]:
+    """Only coincident, concentric, horizontal and vertical constraints, of a sketch of any size."""
+    return _ranked(_InitialMerge(variables_of(sketch.primitives), tolerance, given, (), local=True).accepted)
 
 
 def is_large(sketch: Sketch) -> bool:
-    """Whether a sketch is too large to be looked at as a whole."""
-    return bool(len(sketch)) and variables_of(sketch.primitives).num_features > MOST_NUMBERS
+    """Whether a sketch is too large to be examined as a whole."""
+    return bool(len(sketch)) and variables_of(sketch.primitives).num_parameters > MAX_PARAMETERS
 
 
-def skipped(sketch: Sketch) -> str | None:
-    """What `infer` does not look at in a sketch as large as this, in a sentence."""
+def skipped_message(sketch: Sketch) -> str | None:
+    """A sentence on what `infer` does not look for in a sketch as large as this."""
     if not is_large(sketch):
         return None
     return (
-        f"the sketch has {len(sketch)} primitives: only where places meet and which lines are level was looked for in "
-        f"all of it, everything else within neighborhoods of up to {MOST_TOGETHER}"
+        f"the sketch has {len(sketch)} primitives: only coincident points and level lines were looked for in all of "
+        f"it, everything else within neighborhoods of up to {_MAX_PIECE}"
     )
 
 
-def plain(sketch: Sketch, tolerance: float, given: Sequence[Constraint]) -> tuple[Constraint, ...]:
-    """Coincident, concentric, horizontal and vertical constraints of a sketch of any size, beyond those given."""
-    joined = Joined(variables_of(sketch.primitives), tolerance, given, (), local=True)
-    return tuple(constraint for constraint, _, _ in sorted(joined.believed, key=_rank))
+def _ranked(accepted: Iterable[Inferred]) -> tuple[Constraint, ...]:
+    return tuple(inferred.constraint for inferred in sorted(accepted, key=lambda inferred: inferred.rank))
 
 
-def _believed(joined: Joined) -> list[Believed]:
-    """What is believed of a drawing, round by round."""
-    drawing = Drawing(joined)
-    variables, given, looks = joined.variables, joined.given, drawing.looks
-    level = {c.refs[0].primitive for c in (*given, *drawing.constraints()) if c.type in _LEVEL}
-    drawing.believe(
-        [
-            *candidates.directions(looks, {i for i in level if i is not None}),
-            *candidates.smooth(list(drawing.contacts), looks),
-        ]
-    )
-    drawing.believe([*candidates.collinear(looks), *candidates.on_curves(looks)])
-    believed = drawing.constraints()
-    if any(c.type is ConstraintType.POINT_ON_CURVE for c in believed):
-        drawing.contacts = contacts([*given, *believed], variables)
-    smooth = {frozenset(ref.primitive for ref in c.refs) for c in believed if c.type is ConstraintType.TANGENT}
-    rough = [pair for pair in drawing.contacts if pair not in smooth]
-    touching = candidates.touching(looks, set(drawing.contacts))
-    drawing.believe([*candidates.smooth(rough, looks), *touching, *candidates.equals(looks)])
-    drawing.believe([*candidates.middles(looks), *candidates.mirrored(looks), *candidates.aligned(looks)])
-    return drawing.believed
+def _infer_rounds(merge: _InitialMerge) -> list[Inferred]:
+    state = _Inference(merge)
+    arrays, given = state.arrays, merge.given
+    level = {c.refs[0].primitive for c in (*given, *state.constraints) if c.type in _LEVEL}
+    state.accept([*candidates.directions(arrays, level), *candidates.tangents_at_contacts(state.contacts, arrays)])
+    state.accept([*candidates.collinear(arrays), *candidates.points_on_curves(arrays)])
+    accepted = state.constraints
+    if any(c.type is ConstraintType.POINT_ON_CURVE for c in accepted):
+        state.contacts = contacts([*given, *accepted], merge.variables)
+    smooth = {frozenset(ref.primitive for ref in c.refs) for c in accepted if c.type is ConstraintType.TANGENT}
+    corners = [pair for pair in state.contacts if pair not in smooth]
+    tangents = [*candidates.tangents_at_contacts(corners, arrays), *candidates.tangents(arrays, state.contacts)]
+    state.accept([*tangents, *candidates.equal_sizes(arrays)])
+    state.accept([*candidates.midpoints(arrays), *candidates.symmetric(arrays), *candidates.aligned(arrays)])
+    return state.accepted
 
 
-_LEVEL = (ConstraintType.HORIZONTAL, ConstraintType.VERTICAL)
-_MEETING = (ConstraintType.COINCIDENT, ConstraintType.CONCENTRIC)
+class _InitialMerge:
+    """The variables that are certain to be one: by `given` constraints, where points meet, where lines are level.
+
+    With `local`, nothing may be off by more than a tenth of the primitives concerned: the tolerance is a share of the
+    sketch's size, and lines of a large sketch may be shorter than it.
+    """
+
+    def __init__(
+        self,
+        variables: Variables,
+        tolerance: float,
+        given: Sequence[Constraint],
+        fixed: Collection[int],
+        *,
+        local: bool = False,
+    ) -> None:
+        self.variables, self.tolerance, self.given, self.fixed = variables, tolerance, given, fixed
+        self.reach = _LOCAL * _sizes(variables) if local else np.full(len(variables.primitives), np.inf)
+        self.merging, self.point_sets = self._merge(given)
+        self.accepted = self._join_points()
+        self.variable_map = self._join_levels()
+
+    def _merge(self, constraints: Sequence[Constraint]) -> tuple[VariableMerging, DisjointSets]:
+        """The variables, and the points, that constraints merge."""
+        merging, sets = VariableMerging(self.variables, self.fixed), DisjointSets(self.variables.num_points)
+        end = 2 * self.variables.num_points
+        for constraint in constraints:
+            pairs = merged_parameters(constraint, self.variables)
+            if pairs is None or merging.merge(pairs) is None:
+                continue
+            for a, b in pairs:
+                if a % 2 == 0 and max(a, b) < end and (a + 1, b + 1) in pairs:
+                    sets.union(a // 2, b // 2)
+        return merging, sets
+
+    def _join_points(self) -> list[Inferred]:
+        """Points that coincide, nearest pairs first; never two of one primitive, which would leave nothing of it."""
+        variables, sets = self.variables, self.point_sets
+        # Both coordinates have two errors; √2 makes that three standard deviations again.
+        allowed = 2**0.5 * _THREE_SIGMA * self.tolerance
+        at = variables.f[: 2 * variables.num_points].reshape(-1, 2)
+        reach = self.reach[[i for i, _ in variables.points]]
+        first, second, off = _near_pairs(at, min(allowed, float(reach.max())))
+        near = off <= np.minimum(reach[first], reach[second])
+        first, second, off = first[near], second[near], off[near]
+        owners: list[set[int]] = [set() for _ in variables.points]
+        for k, (i, _) in enumerate(variables.points):
+            owners[sets.find(k)].add(i)
+        accepted: list[Inferred] = []
+        order = np.lexsort((second, first, off.round(9)))
+        for m, n, by in zip(first[order].tolist(), second[order].tolist(), off[order].tolist(), strict=True):
+            a, b = sets.find(m), sets.find(n)
+            if a == b or owners[a] & owners[b] or not self.merging.merge([(2 * m, 2 * n), (2 * m + 1, 2 * n + 1)]):
+                continue
+            sets.union(a, b)
+            owners[min(a, b)] = owners[a] | owners[b]
+            one, two = variables.ref(m), variables.ref(n)
+            if one.part is Part.CENTER and two.part is Part.CENTER:
+                constraint = Constraint(ConstraintType.CONCENTRIC, (Ref(one.primitive), Ref(two.primitive)))
+            else:
+                constraint = Constraint(ConstraintType.COINCIDENT, (one, two))
+            accepted.append(Inferred(constraint, 2, by / allowed))
+        return accepted
+
+    def _join_levels(self) -> VariableMap:
+        """Accept level lines, without those that this would strain; the variables that are left.
+
+        Where coincident points strain the sketch already, fewer of those are accepted.
+        """
+        meeting, without, patience = list(self.accepted), set[int](), 1
+        while True:
+            levels = self._level_lines(without)
+            variable_map = self.merging.variable_map()
+            strain = _strained(self.variables, variable_map.drawn, self.tolerance)
+            if not strain or not (levels or meeting):
+                self.accepted = [*meeting, *levels]
+                return variable_map
+            if levels:
+                without |= strain if not without else set(self.variables.lines)
+            else:
+                meeting = [m for m in meeting if patience and strain.isdisjoint(r.primitive for r in m.constraint.refs)]
+                without, patience = set(), patience - 1
+            self.merging, self.point_sets = self._merge([*self.given, *(m.constraint for m in meeting)])
+
+    def _level_lines(self, without: set[int]) -> list[Inferred]:
+        """Lines along an axis, the most level first; the ends' coordinates merge at the mean of all that share them."""
+        variables, variable_map = self.variables, self.merging.variable_map()
+        lines = [i for i in variables.lines if i not in without]
+        if not lines:
+            return []
+        f = variable_map.drawn
+        count = np.bincount(variable_map.index).astype(float)
+        count[variable_map.num_free :] = np.inf
+        k = np.array([2 * variables.first[i] for i in lines])
+        along = np.abs(np.stack([f[k + 2] - f[k], f[k + 3] - f[k + 1]]))
+        length = np.hypot(along[0], along[1])
+        a, b = variable_map.index[np.stack([k, k + 1])], variable_map.index[np.stack([k + 2, k + 3])]
+        allowed = _THREE_SIGMA * self.tolerance * np.sqrt(1 / count[a] + 1 / count[b])
+        off = along / np.maximum(allowed, 1e-300)
+        is_level = (along <= _MAX_LEAN * length) & (along <= self.reach[lines]) & (off <= 1) & (a != b)
+        axes, which = np.nonzero(is_level)
+        mean, weight = variable_map.start.tolist(), count.tolist()
+        sets = DisjointSets(len(mean))
+        accepted: list[Inferred] = []
+        for n in np.argsort(off[axes, which].round(9), kind="stable").tolist():
+            axis, line = int(axes[n]), int(which[n])
+            p, q = sets.find(int(a[axis, line])), sets.find(int(b[axis, line]))
+            most = _THREE_SIGMA * self.tolerance * (1 / weight[p] + 1 / weight[q]) ** 0.5
+            if p == q or abs(mean[p] - mean[q]) > most:
+                continue
+            column = int(k[line]) + axis
+            if not self.merging.merge([(column, column + 2)]):
+                continue
+            sets.union(p, q)
+            mean[min(p, q)], weight[min(p, q)] = _weighted_mean(mean[p], weight[p], mean[q], weight[q])
+            kind = ConstraintType.VERTICAL if axis == 0 else ConstraintType.HORIZONTAL
+            accepted.append(Inferred(Constraint(kind, (Ref(lines[line]),)), 1, float(off[axis, line])))
+        return accepted
 
 
-def _rank(believed: Believed) -> tuple[bool, int, float]:
-    constraint, removed, share = believed
-    return constraint.type not in _MEETING, -removed, share
+class _Inference:
+    """The accepted constraints during inference, their equations, and the variables that satisfy them."""
+
+    def __init__(self, merge: _InitialMerge) -> None:
+        variables, tolerance = merge.variables, merge.tolerance
+        self.variables, self.tolerance, self.variable_map = variables, tolerance, merge.variable_map
+        self.accepted = list(merge.accepted)
+        self.contacts = contacts([*merge.given, *self.constraints], variables)
+        f = self.variable_map.drawn
+        equations = free_arc_equations(variables, merge.fixed)
+        for constraint in merge.given:
+            if merged_parameters(constraint, variables) is None:
+                equations += constraint_equations(constraint, variables, f, self.contacts) or ()
+        self.z = np.zeros(self.variable_map.num_free)
+        system = build(equations, self.variable_map)
+        if equations:
+            system = system.take(likely_independent(system.evaluate(self.z)[1], _NEW))
+        self.owners = [0] * len(system)  # of each equation: the id of an accepted constraint
+        self.arrays = SketchArrays(variables, merge.point_sets.roots(), 2 * _THREE_SIGMA * tolerance)
+        self._update(system, *self._solve(system)[::2])
+
+    @property
+    def constraints(self) -> list[Constraint]:
+        return [inferred.constraint for inferred in self.accepted]
+
+    def accept(self, guesses: Sequence[Constraint]) -> None:
+        """Accept the candidates that the tolerance explains, closest first, and solve."""
+        if not guesses:
+            return
+        f = self.variable_map.parameters(self.z)
+        equations = [constraint_equations(guess, self.variables, f, self.contacts) or [] for guess in guesses]
+        system = build([e for own in equations for e in own], self.variable_map)
+        residuals, rows = system.evaluate(self.z)
+        residuals, length = np.abs(residuals), row_lengths(rows)
+        rest = outside(rows, self.span)
+        new = row_lengths(rest)
+        most = [_max_residual(guess, e.form) for guess, own in zip(guesses, equations, strict=True) for e in own]
+        allowed = np.minimum(_THREE_SIGMA * self.tolerance * new, np.array(most))
+        is_new = new > _NEW * length
+        holds = residuals <= _NEW * self.tolerance * length  # nothing to add, and no conflict
+        fine = np.where(is_new, residuals <= allowed, holds).tolist()
+        share = np.where(is_new, residuals / np.maximum(allowed, 1e-300), 0.0).round(9).tolist()
+        adds, least = is_new.tolist(), (_NEW * length) ** 2
+        hopeful: list[tuple[int, float, int, int, int]] = []
+        end = 0
+        for i, own in enumerate(equations):
+            start, end = end, end + len(own)
+            if end > start and all(fine[start:end]) and any(adds[start:end]):
+                hopeful.append((-sum(adds[start:end]), max(share[start:end]), i, start, end))
+        taken: list[int] = []
+        before = len(self.accepted)
+        for _, by, i, start, end in sorted(hopeful):
+            removed = -len(taken)
+            for row in range(start, end):
+                size = float(rest[row] @ rest[row])
+                if size > least[row]:
+                    unit = rest[row] / size**0.5
+                    rest -= (rest @ unit)[:, None] * unit
+                    taken.append(row)
+            removed += len(taken)
+            if removed:
+                self.owners += [id(guesses[i])] * removed
+                self.accepted.append(Inferred(guesses[i], removed, by))
+        if taken:
+            self._solve_without_strain(system.take(taken), before)
+
+    def _solve_without_strain(self, added: System, before: int) -> None:
+        """Solve with more equations; reject those of the constraints since `before` that cannot be satisfied, or that
+        strain the sketch.
+        """
+        system = self.system.concatenate(added)
+        for patience in (2, 1, 0):
+            z, residuals, rows = self._solve(system)
+            strain = _strained(self.variables, self.variable_map.parameters(z), self.tolerance)
+            unsatisfied = np.abs(residuals) > _UNSATISFIED * self.tolerance * row_lengths(rows)
+            failing = {self.owners[k] for k in np.flatnonzero(unsatisfied).tolist()}
+            if not strain and not failing:
+                break
+            recent = [inferred.constraint for inferred in self.accepted[before:]]
+            rejected = {id(c) for c in recent if id(c) in failing}
+            if not patience or not rejected:
+                culprits = strain if strain and patience else set(range(len(self.variables.primitives)))
+                rejected = {id(c) for c in recent if not culprits.isdisjoint(ref.primitive for ref in c.refs)}
+            keep = [row for row, owner in enumerate(self.owners) if owner not in rejected]
+            system, self.owners = system.take(keep), [self.owners[row] for row in keep]
+            self.accepted = [inferred for inferred in self.accepted if id(inferred.constraint) not in rejected]
+        else:
+            z, _, rows = self._solve(system)
+        self._update(system, z, rows)
+
+    def _solve(self, system: System) -> tuple[Floats, Floats, Floats]:
+        return least_squares(system, self.z, steps=6, tolerance=_ROUND_TOLERANCE * self.tolerance)
+
+    def _update(self, system: System, z: Floats, rows: Floats) -> None:
+        self.system, self.z = system, z
+        self.span = row_space(rows, 1e-4)
+        self.arrays.update(self.variable_map.parameters(z))
+
+
+def _infer_pieces(merge: _InitialMerge) -> list[Inferred]:
+    """The constraints of the initial merge, and those of each piece of the sketch, given these."""
+    variables, accepted = merge.variables, list(merge.accepted)
+    level = [inferred.constraint for inferred in accepted if inferred.constraint.type in _LEVEL]
+    at = np.array([variables.f[variables.parameters(i)[:2]] for i in range(len(variables.primitives))])
+    roots = merge.point_sets.roots().tolist()
+    by_root: defaultdict[int, list[int]] = defaultdict(list)
+    for point, (primitive, _) in enumerate(variables.points):
+        by_root[roots[point]].append(primitive)
+    connected = component_roots(len(at), list(by_root.values()))
+    sizes = _sizes(variables) * variables.scale
+    for members in _halves(np.arange(len(at)), at, connected):
+        number = {i: k for k, i in enumerate(members)}
+        known = [*merge.given, *_coincidences(merge, set(members)), *level]
+        own = Variables([variables.primitives[i] for i in members])
+        piece = _InitialMerge(
+            own,
+            min(merge.tolerance * variables.scale, _LOCAL * float(np.median(sizes[members]))) / own.scale,
+            [renumber(c, number) for c in known if all(r.primitive is None or r.primitive in number for r in c.refs)],
+            [number[i] for i in merge.fixed if i in number],
+            local=True,
+        )
+        back = dict(enumerate(members))
+        accepted += [Inferred(renumber(c, back), removed, share) for c, removed, share in _infer_rounds(piece)]
+    return accepted
+
+
+def renumber(constraint: Constraint, numbers: Mapping[int, int]) -> Constraint:
+    """A constraint on primitives with other numbers."""
+    refs = tuple(ref if ref.primitive is None else Ref(numbers[ref.primitive], ref.part) for ref in constraint.refs)
+    return replace(constraint, refs=refs)
+
+
+def _halves(members: Ints, at: Floats, roots: Ints) -> Iterator[list[int]]:
+    """Halves of halves, across the longer side, until each is small.
+
+    Connected primitives, those with one root, stay together as long as they are few themselves.
+    """
+    if len(members) <= _MAX_PIECE:
+        yield members.tolist()
+        return
+    whole = int(np.bincount(roots[members]).max()) <= _MAX_PIECE
+    where = at[roots[members] if whole else members]
+    axis = int(np.argmax(np.ptp(where, axis=0)))
+    order = np.lexsort((roots[members], where[:, axis]))
+    members, root = members[order], roots[members][order]
+    half = len(members) // 2
+    if whole:
+        half = int(np.flatnonzero(root == root[half])[0]) or int(np.flatnonzero(root == root[0])[-1]) + 1
+    yield from _halves(members[:half], at, roots)
+    yield from _halves(members[half:], at, roots)
+
+
+def _coincidences(merge: _InitialMerge, members: set[int]) -> Iterator[Constraint]:
+    """The points of some primitives that coincide, by whatever chain."""
+    groups: defaultdict[int, list[Ref]] = defaultdict(list)
+    for point, (primitive, part) in enumerate(merge.variables.points):
+        if primitive in members:
+            groups[merge.point_sets.find(point)].append(Ref(primitive, part))
+    for refs in groups.values():
+        if len(refs) > 1:
+            yield Constraint(ConstraintType.COINCIDENT, tuple(refs))
+
+
+def _max_residual(guess: Constraint, form: Form) -> float:
+    """The largest angle allowed. Curves that meet almost smoothly are meant to, however short they are."""
+    if form is not Form.SINE:
+        return float("inf")
+    return MAX_BEND if guess.type is ConstraintType.TANGENT else MAX_TURN
+
+
+def _strained(variables: Variables, f: Floats, tolerance: float) -> set[int]:
+    """Primitives that moved further than the tolerance explains, or lost most of their size."""
+    far = np.flatnonzero(np.abs(variables.moves(f)) > _MAX_STRAIN * tolerance).tolist()
+    small = np.flatnonzero(variables.shares(f) < _MIN_SHARE).tolist()
+    if not far and not small:
+        return set()
+    movers = [*(i for i, _ in variables.points), *variables.rounds]
+    sized = [*variables.lines, *variables.arcs, *variables.rounds]
+    return {movers[k] for k in far} | {sized[k] for k in small}
+
+
+def _sizes(variables: Variables) -> Floats:
+    """The size of each primitive: a line's length, a radius, infinity for a point."""
+    sizes = np.full(len(variables.primitives), np.inf)
+    k = 2 * np.array([variables.first[i] for i in variables.lines], dtype=int)
+    sizes[variables.lines] = np.hypot(variables.f[k + 2] - variables.f[k], variables.f[k + 3] - variables.f[k + 1])
+    sizes[variables.rounds] = variables.f[[variables.radius[i] for i in variables.rounds]]
+    return sizes
+
+
+def _weighted_mean(a: float, weight_a: float, b: float, weight_b: float) -> tuple[float, float]:
+    if weight_a == np.inf or weight_b == np.inf:
+        return (a if weight_a == np.inf else b), np.inf
+    total = weight_a + weight_b
+    return (a * weight_a + b * weight_b) / total, total
+
+
+def _near_pairs(at: Floats, allowed: float) -> tuple[Ints, Ints, Floats]:
+    """Pairs of points that are near in both coordinates, and the larger of the two distances."""
+    if len(at) > _ALL_PAIRS:
+        pairs = cKDTree(at).query_pairs(allowed, p=np.inf, output_type="ndarray")
+        first, second = pairs[:, 0], pairs[:, 1]
+        return first, second, np.abs(at[first] - at[second]).max(axis=1, initial=0.0)
+    off = np.maximum(np.abs(at[:, 0, None] - at[:, 0]), np.abs(at[:, 1, None] - at[:, 1]))
+    first, second = np.nonzero(off <= allowed)
+    once = first < second
+    first, second = first[once], second[once]
+    return first, second, off[first, second]

@@ -1,7 +1,7 @@
-"""FreeCAD's solver as a back end, where its Python package `planegcs` is installed.
+"""FreeCAD's solver as a backend, where its Python package `planegcs` is installed.
 
-It is told the constraints in its own words, not our equations, so that each solver checks the other. An arc is a circle
-with two places on it: that has the same freedom, and the angles follow.
+It gets the constraints in its own terms, not our equations, so that each solver checks the other. An arc is a circle
+with two points on it, which has the same degrees of freedom.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import numpy as np
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Constraint, ConstraintType, Ref
 
-from .contacts import contacts
-from .variables import Floats, Variables
+from .equation_set import contacts
+from .variables import Floats, Pair, Variables, level_ends
 
 
-def solved(variables: Variables, constraints: Sequence[Constraint], fixed: Collection[int] = ()) -> Floats | None:
-    """Features that satisfy the constraints, of those that it knows, near where they are; None where it finds none."""
+def solve(variables: Variables, constraints: Sequence[Constraint], fixed: Collection[int] = ()) -> Floats | None:
+    """Parameters near the drawn ones that satisfy the constraints it supports; None where it finds none."""
     gcs = _planegcs()
     model = _Model(gcs.SketchSolver(), variables, fixed)
-    shared = contacts(constraints, variables)
+    touching = contacts(constraints, variables)
     for constraint in constraints:
-        model.add(constraint, shared)
+        model.add(constraint, touching)
     if model.solver.solve() not in (gcs.SolveStatus.Success, gcs.SolveStatus.Converged):
         return None
-    f = model.features()
+    f = model.parameters()
     return f if (variables.shares(f) > 0).all() else None  # it may turn a circle inside out
 
 
@@ -43,123 +43,110 @@ def _planegcs() -> Any:
 
 
 class _Model:
-    """A sketch in planegcs: a point for each place, a circle for each radius."""
+    """A sketch in planegcs: a point for each of ours, a circle for each radius."""
 
     def __init__(self, solver: Any, variables: Variables, fixed: Collection[int]) -> None:
         self.solver, self.variables = solver, variables
-        f = variables.f
-        self.points = [solver.add_point(*f[2 * k : 2 * k + 2].tolist()) for k in range(variables.count + 3)]
-        self.lines: dict[tuple[int, int], int] = {}
+        f, num_points = variables.f, variables.num_points
+        self.points = [solver.add_point(*f[2 * k : 2 * k + 2].tolist()) for k in range(num_points + 3)]
+        self.lines: dict[Pair, int] = {}
         self.circles: dict[int, int] = {}
         self.radii: dict[int, int] = {}
-        for i, feature in variables.radius.items():
-            places = [k for k, (owner, _) in enumerate(variables.places) if owner == i]
-            self.circles[feature] = solver.add_circle(self.points[places[0]], float(f[feature]))
-            self.radii[feature] = solver.add_param(float(f[feature]), i in fixed)
-            solver.circle_radius(self.circles[feature], self.radii[feature])
-            for place in places[1:]:
-                solver.point_on_circle(self.points[place], self.circles[feature])
-        held = [k for k, (i, _) in enumerate(variables.places) if i in fixed]
-        for k in (*held, *range(variables.count, variables.count + 3)):
+        for i, parameter in variables.radius.items():
+            points = [k for k, (owner, _) in enumerate(variables.points) if owner == i]
+            self.circles[parameter] = solver.add_circle(self.points[points[0]], float(f[parameter]))
+            self.radii[parameter] = solver.add_param(float(f[parameter]), i in fixed)
+            solver.circle_radius(self.circles[parameter], self.radii[parameter])
+            for point in points[1:]:
+                solver.point_on_circle(self.points[point], self.circles[parameter])
+        held = [k for k, (i, _) in enumerate(variables.points) if i in fixed]
+        for k in (*held, *range(num_points, num_points + 3)):
             x, y = f[2 * k : 2 * k + 2].tolist()
             solver.coordinate_x(self.points[k], solver.add_param(x, True))
             solver.coordinate_y(self.points[k], solver.add_param(y, True))
 
-    def line(self, ends: tuple[int, int]) -> int:
-        """A line between two places, whether the sketch has one there or not."""
+    def line(self, ends: Pair) -> int:
+        """A line between two points, whether the sketch has one there or not."""
         if ends not in self.lines:
             self.lines[ends] = self.solver.add_line(self.points[ends[0]], self.points[ends[1]])
         return self.lines[ends]
 
-    def add(self, constraint: Constraint, shared: Mapping[frozenset[int], int]) -> None:
-        """Say one constraint; what has no words here is left to our own solver."""
-        refs, t = constraint.refs, ConstraintType
-        places = [self.variables.at(ref) for ref in refs]
+    def add(self, constraint: Constraint, touching: Mapping[frozenset[int], int]) -> None:
+        """Add one constraint; what planegcs does not have is left to our own solver."""
+        refs, t, solver = constraint.refs, ConstraintType, self.solver
+        points = [self.variables.point(ref) for ref in refs]
         lines = [self.variables.ends(ref) for ref in refs]
         match constraint.type:
             case t.COINCIDENT | t.POINT_ON_CURVE | t.COLLINEAR | t.CONCENTRIC if len(refs) == 2:
-                self._together(refs, concentric=constraint.type is t.CONCENTRIC)
+                self._coincident(refs, concentric=constraint.type is t.CONCENTRIC)
             case t.HORIZONTAL | t.VERTICAL:
-                self._level((lines[0] or ()) if len(refs) == 1 else places, upright=constraint.type is t.VERTICAL)
+                level = solver.vertical_points if constraint.type is t.VERTICAL else solver.horizontal_points
+                for a, b in level_ends(refs, self.variables) or ():
+                    level(self.points[a], self.points[b])
             case t.PARALLEL | t.PERPENDICULAR if len(refs) == 2 and lines[0] and lines[1]:
-                turn = self.solver.parallel if constraint.type is t.PARALLEL else self.solver.perpendicular
-                turn(self.line(lines[0]), self.line(lines[1]))
+                relate = solver.parallel if constraint.type is t.PARALLEL else solver.perpendicular
+                relate(self.line(lines[0]), self.line(lines[1]))
             case t.TANGENT if len(refs) == 2:
-                self._tangent(refs, shared)
+                self._tangent(refs, touching)
             case t.EQUAL if len(refs) == 2:
-                self._equal(refs)
+                one, two = (self.variables.circle(ref) for ref in refs)
+                if one and two:
+                    solver.equal_radius_cc(self.circles[one[1]], self.circles[two[1]])
+                elif lines[0] and lines[1]:
+                    solver.equal_length(self.line(lines[0]), self.line(lines[1]))
             case t.MIDPOINT:
-                self._midpoint(refs)
-            case t.SYMMETRIC if len(refs) == 3 and lines[2]:
-                a, b = places[:2]
-                if a is not None and b is not None:
-                    self.solver.symmetric_points_line(self.points[a], self.points[b], self.line(lines[2]))
+                known = [point for point in points if point is not None]
+                ends = next((line for line in lines if line), None) or tuple(known[1:3])
+                if known and len(ends) == 2:
+                    solver.symmetric_points_point(*(self.points[k] for k in (*ends, known[0])))
+            case t.SYMMETRIC if len(refs) == 3 and lines[2] and points[0] is not None and points[1] is not None:
+                solver.symmetric_points_line(self.points[points[0]], self.points[points[1]], self.line(lines[2]))
 
-    def _together(self, refs: Sequence[Ref], *, concentric: bool) -> None:
-        rounds = [self.variables.round(ref) for ref in refs]
+    def _coincident(self, refs: Sequence[Ref], *, concentric: bool) -> None:
+        circles = [self.variables.circle(ref) for ref in refs]
         lines = [self.variables.ends(ref) for ref in refs]
-        a, b = (self.variables.at(ref) for ref in refs)
+        a, b = (self.variables.point(ref) for ref in refs)
         if concentric:
-            a, b = rounds[0][0] if rounds[0] else a, rounds[1][0] if rounds[1] else b
+            a, b = circles[0][0] if circles[0] else a, circles[1][0] if circles[1] else b
         if a is not None and b is not None:
             self.solver.coincident(self.points[a], self.points[b])
         elif a is not None:
-            self._on(a, lines[1], rounds[1])
+            self._on(a, lines[1], circles[1])
         elif b is not None:
-            self._on(b, lines[0], rounds[0])
+            self._on(b, lines[0], circles[0])
         elif lines[0] and lines[1]:
-            for place in lines[1]:
-                self._on(place, lines[0], None)
-        elif rounds[0] and rounds[1]:
-            self.solver.coincident(self.points[rounds[0][0]], self.points[rounds[1][0]])
-            self.solver.equal_radius_cc(self.circles[rounds[0][1]], self.circles[rounds[1][1]])
+            for point in lines[1]:
+                self._on(point, lines[0], None)
+        elif circles[0] and circles[1]:
+            self.solver.coincident(self.points[circles[0][0]], self.points[circles[1][0]])
+            self.solver.equal_radius_cc(self.circles[circles[0][1]], self.circles[circles[1][1]])
 
-    def _on(self, place: int, line: tuple[int, int] | None, circle: tuple[int, int] | None) -> None:
+    def _on(self, point: int, line: Pair | None, circle: Pair | None) -> None:
         if line:
-            self.solver.point_on_line(self.points[place], self.line(line))
+            self.solver.point_on_line(self.points[point], self.line(line))
         elif circle:
-            self.solver.point_on_circle(self.points[place], self.circles[circle[1]])
+            self.solver.point_on_circle(self.points[point], self.circles[circle[1]])
 
-    def _level(self, places: Sequence[int | None], *, upright: bool) -> None:
-        points = [self.points[place] for place in places if place is not None]
-        if len(points) == 2:
-            (self.solver.vertical_points if upright else self.solver.horizontal_points)(*points)
-
-    def _tangent(self, refs: Sequence[Ref], shared: Mapping[frozenset[int], int]) -> None:
-        """At the place that both share, if they do: there the distance between them says nothing."""
-        rounds = [found for ref in refs if (found := self.variables.round(ref))]
-        lines = [found for ref in refs if (found := self.variables.ends(ref))]
-        at = shared.get(frozenset(ref.primitive for ref in refs if ref.primitive is not None))
-        if len(rounds) == 1 and lines:
+    def _tangent(self, refs: Sequence[Ref], touching: Mapping[frozenset[int], int]) -> None:
+        """At the point that both share, if they do: there the distance between them is no constraint."""
+        circles = [circle for ref in refs if (circle := self.variables.circle(ref))]
+        lines = [line for ref in refs if (line := self.variables.ends(ref))]
+        at = touching.get(frozenset(ref.primitive for ref in refs if ref.primitive is not None))
+        if len(circles) == 1 and lines:
             if at is None:
-                self.solver.tangent_line_circle(self.line(lines[0]), self.circles[rounds[0][1]])
+                self.solver.tangent_line_circle(self.line(lines[0]), self.circles[circles[0][1]])
             else:
-                self.solver.perpendicular(self.line(lines[0]), self.line((rounds[0][0], at)))
-        elif len(rounds) == 2:
+                self.solver.perpendicular(self.line(lines[0]), self.line((circles[0][0], at)))
+        elif len(circles) == 2:
             if at is None:
-                self.solver.tangent_circle_circle(*(self.circles[radius] for _, radius in rounds))
+                self.solver.tangent_circle_circle(*(self.circles[radius] for _, radius in circles))
             else:
-                self.solver.parallel(*(self.line((center, at)) for center, _ in rounds))
+                self.solver.parallel(*(self.line((center, at)) for center, _ in circles))
 
-    def _equal(self, refs: Sequence[Ref]) -> None:
-        a, b = (self.variables.round(ref) for ref in refs)
-        line, other = (self.variables.ends(ref) for ref in refs)
-        if a and b:
-            self.solver.equal_radius_cc(self.circles[a[1]], self.circles[b[1]])
-        elif line and other:
-            self.solver.equal_length(self.line(line), self.line(other))
-
-    def _midpoint(self, refs: Sequence[Ref]) -> None:
-        places = [place for ref in refs if (place := self.variables.at(ref)) is not None]
-        ends = next((found for ref in refs if (found := self.variables.ends(ref))), None) or tuple(places[1:3])
-        if places and len(ends) == 2:
-            middle, (a, b) = self.points[places[0]], (self.points[end] for end in ends)
-            self.solver.symmetric_points_point(a, b, middle)
-
-    def features(self) -> Floats:
-        """What it found, as our features."""
+    def parameters(self) -> Floats:
+        """The solution as our parameters."""
         f = self.variables.f.copy()
         f[: 2 * len(self.points)] = np.array([self.solver.get_point(point) for point in self.points]).ravel()
-        for feature, radius in self.radii.items():
-            f[feature] = self.solver.get_param(radius)
+        for parameter, radius in self.radii.items():
+            f[parameter] = self.solver.get_param(radius)
         return f

@@ -1,68 +1,112 @@
-"""The nearest sketch that satisfies constraints, and how much freedom they leave."""
+"""The nearest sketch that satisfies constraints, and the degrees of freedom that they leave.
+
+Each block of equations is solved from the drawn sketch to the nearest solution. Where equations conflict, the later
+constraints are left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy import sparse
+from scipy.linalg.lapack import dposv, dtrtrs
+from scipy.sparse.linalg import splu
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Constraint, Sketch
 
 from . import planegcs
-from .blocks import Block, blocks
-from .demands import Demands, demanded
-from .freedom import Freedom, freedoms, named
-from .nearest import HOLDS, Nearest, nearest
-from .rank import orthonormal
-from .variables import Floats, Variables, variables_of
+from .equation_set import (
+    ZERO_ROW,
+    Block,
+    EquationSet,
+    Freedom,
+    adds_rank,
+    blocks,
+    equation_set,
+    likely_independent,
+    orthonormal,
+    outside,
+    primitive_freedom,
+    row_lengths,
+)
+from .equations import System
+from .variables import Floats, Ints, Variables, variables_of
 
 BACKENDS = ("own", "planegcs")
+# An equation with a smaller residual, as a share of the sketch's size or in radians, holds.
+HOLDS = 1e-9
+# A constraint that follows from the others to within this share of itself is redundant.
+_REDUNDANT = 1e-6
+# The residual of constraints that conflict, after they were solved together.
+_CONFLICT = 1e-7
+_MAX_STEPS = 30
+# A longer step, in sizes of the sketch, leads nowhere.
+_MAX_STEP = 3.0
+# More equations are solved with sparse matrices, and conflicts are looked for a few times only.
+_DENSE = 300
+_SPARSE_ROUNDS = 6
+# An equation that follows from others where the sketch is drawn, to within this share of itself, may follow from them.
+_LIKELY_NEW = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What solving came to. Displacements and residual are shares of the sketch's size.
+    """The solved sketch. Displacement and residual are shares of the sketch's size.
 
-    `redundant` constraints follow from the others, `conflicting` ones contradict others and were left out, `unread`
-    ones are of a kind, or about things, that the solver does not know, `skipped` ones hang together in a piece too
-    large to solve. With a `warning`, `sketch` is the one that went in, and `residual` is what it misses.
+    Attributes:
+        sketch: The solved sketch; the input, if there is a warning.
+        displacement: The largest move of a point or radius.
+        residual: The largest residual; with a warning, that of the input.
+        dof: The degrees of freedom.
+        redundant: Constraints that follow from the others.
+        conflicting: Constraints that conflict with others and were left out.
+        unsupported: Constraints of a kind, or on parts, for which the solver has no equation.
+        warning: Why the sketch was not solved.
+        freedom: The freedom of each primitive.
+        skipped: Constraints in a block that is too large to solve.
     """
 
     sketch: Sketch
     displacement: float
-    mean_displacement: float
     residual: float
     dof: int
     redundant: tuple[Constraint, ...] = ()
     conflicting: tuple[Constraint, ...] = ()
-    unread: tuple[Constraint, ...] = ()
+    unsupported: tuple[Constraint, ...] = ()
     warning: str | None = None
     freedom: tuple[Freedom, ...] = ()
     skipped: tuple[Constraint, ...] = ()
-
-    @property
-    def parts(self) -> str:
-        """Which primitives are not settled, or too much so, in a sentence."""
-        return named(self.freedom, [p.kind.label for p in self.sketch])
 
 
 def solve(
     sketch: Sketch,
     constraints: Sequence[Constraint] | None = None,
     *,
-    most: float = 0.1,
+    max_move: float = 0.1,
     fixed: Collection[int] = (),
     backend: str = "own",
 ) -> Solution:
-    """Move the primitives as little as possible, so that the constraints hold: the sketch's own, unless given.
+    """Move the primitives as little as possible so that the constraints hold.
 
-    Of constraints that exclude each other those stay that make numbers one (coincident, concentric, level, of one
-    radius), and of the others the earlier ones. Nothing moves by more than `most` of the size: where that is not
-    possible, or no solution is found, the sketch comes back as it was, with a warning. Primitives whose numbers are in
-    `fixed` do not move at all. With the back end "planegcs", FreeCAD's solver is asked for a solution first, and ours
-    only goes from there to the nearest one.
+    Of conflicting constraints, those stay that merge variables (coincident, concentric, horizontal, vertical, equal
+    radii), and of the others the earlier ones.
+
+    Args:
+        sketch: The sketch.
+        constraints: The constraints; by default those of the sketch.
+        max_move: The largest move allowed, as a share of the size. Where it is exceeded, or no solution is found, the
+            result is the input with a warning.
+        fixed: Indices of primitives that do not move.
+        backend: "own", or "planegcs": FreeCAD's solver finds a solution, ours continues from there to the nearest one.
+
+    Returns:
+        The solution.
+
+    Raises:
+        GeometryError: If there is no such backend, or it is not installed.
 
     >>> from sketchdnn.geometry import ConstraintType, Line, Ref
     >>> solution = solve(Sketch((Line((0, 0), (10, 0.1)),)), [Constraint(ConstraintType.HORIZONTAL, (Ref(0),))])
@@ -72,89 +116,271 @@ def solve(
     3
     """
     if backend not in BACKENDS:
-        raise GeometryError(f"'{backend}' is no solver we have: it is {' or '.join(BACKENDS)}")
-    wanted = tuple(sketch.constraints if constraints is None else constraints)
+        raise GeometryError(f"there is no solver '{backend}': use {' or '.join(BACKENDS)}")
+    given = tuple(sketch.constraints if constraints is None else constraints)
     if not len(sketch):
-        return Solution(sketch, 0.0, 0.0, 0.0, 0, unread=wanted)
+        return Solution(sketch, 0.0, 0.0, 0, unsupported=given)
     variables = variables_of(sketch.primitives)
-    demands = demanded(wanted, variables, fixed)
-    pieces = blocks(demands)
-    begin = planegcs.solved(variables, wanted, fixed) if backend == "planegcs" else None
-    first = None if begin is None else demands.slots.steps(begin)
-    solved = [nearest(block, None if first is None else first[block.columns]) for block in pieces]
-    z = np.zeros(demands.slots.free)
-    for block, found in zip(pieces, solved, strict=True):
-        z[block.columns] = found.z
-    f = demands.slots.features(z)
-    rounding = _put_back(f, variables, fixed)
-    redundant = demands.redundant.union(*(found.redundant for found in solved))
-    conflicting = demands.conflicting.union(*(found.conflicting for found in solved))
-    skipped = {owner for block in pieces if block.too_large for owner in block.owners if owner >= 0}
-    residual = max([rounding, *(found.residual for found in solved)])
-    moves = np.abs(variables.moves(f))
-    over = {ref.primitive for i in (*redundant, *conflicting) for ref in wanted[i].refs}
-    outcome = Solution(
+    equations = equation_set(given, variables, fixed)
+    parts = blocks(equations)
+    start = planegcs.solve(variables, given, fixed) if backend == "planegcs" else None
+    first = None if start is None else equations.variable_map.steps_to(start)
+    solved = [solve_block(block, None if first is None else first[block.columns]) for block in parts]
+    z = np.zeros(equations.variable_map.num_free)
+    for block, part in zip(parts, solved, strict=True):
+        z[block.columns] = part.z
+    f = equations.variable_map.parameters(z)
+    rounding = _restore_fixed(f, variables, fixed)
+    redundant = equations.redundant.union(*(part.redundant for part in solved))
+    conflicting = equations.conflicting.union(*(part.conflicting for part in solved))
+    skipped = {owner for block in parts if block.too_large for owner in block.owners if owner >= 0}
+    residual = max([rounding, *(part.residual for part in solved)])
+    largest = float(np.abs(variables.moves(f)).max())
+    over = {ref.primitive for i in (*redundant, *conflicting) for ref in given[i].refs} - set(fixed)
+    freedom = _freedom(variables, equations, f, list(zip(parts, solved, strict=True)), fixed)
+    result = Solution(
         sketch,
         displacement=0.0,
-        mean_displacement=0.0,
-        residual=max([demands.apart, *(found.before for found in solved)]),
-        dof=demands.slots.free - sum(len(found.rows) for found in solved),
-        redundant=tuple(wanted[i] for i in sorted(redundant)),
-        conflicting=tuple(wanted[i] for i in sorted(conflicting)),
-        unread=tuple(wanted[i] for i in demands.unread),
-        skipped=tuple(wanted[i] for i in sorted(skipped)),
-        freedom=tuple(
-            Freedom.OVER if i in over and i not in fixed else freedom
-            for i, freedom in enumerate(_freedom(variables, demands, f, list(zip(pieces, solved, strict=True)), fixed))
-        ),
+        residual=max([equations.gap, *(part.before for part in solved)]),
+        dof=equations.variable_map.num_free - sum(len(part.rows) for part in solved),
+        redundant=tuple(given[i] for i in sorted(redundant)),
+        conflicting=tuple(given[i] for i in sorted(conflicting)),
+        unsupported=tuple(given[i] for i in equations.unsupported),
+        skipped=tuple(given[i] for i in sorted(skipped)),
+        freedom=tuple(Freedom.OVER if i in over else free for i, free in enumerate(freedom)),
     )
     if skipped:
-        numbers = max(len(block.columns) for block in pieces if block.too_large)
-        return replace(outcome, warning=f"{numbers} numbers that hang together are too many to solve")
+        count = max(len(block.columns) for block in parts if block.too_large)
+        return replace(result, warning=f"{count} connected variables are too many to solve")
     if not residual <= HOLDS:
-        return replace(outcome, warning=f"no solution was found: {residual:.1e} of the size is left")
-    if moves.max() > most:
-        return replace(outcome, warning=f"the nearest solution moves something by {moves.max():.1%} of the size")
+        return replace(result, warning=f"no solution was found: {residual:.1e} of the size is left")
+    if largest > max_move:
+        return replace(result, warning=f"the nearest solution moves something by {largest:.1%} of the size")
     try:
-        primitives = variables.rebuilt(f)
+        primitives = variables.rebuild(f)
     except GeometryError as error:
-        return replace(outcome, warning=f"the nearest solution is no sketch: {error}")
-    return replace(
-        outcome,
-        sketch=replace(sketch, primitives=primitives),
-        displacement=float(moves.max()),
-        mean_displacement=float(moves.mean()),
-        residual=residual,
-    )
+        return replace(result, warning=f"the nearest solution is no sketch: {error}")
+    return replace(result, sketch=replace(sketch, primitives=primitives), displacement=largest, residual=residual)
 
 
-def _put_back(f: Floats, variables: Variables, fixed: Collection[int]) -> float:
-    """Give fixed primitives the numbers they had, bit by bit; says by how much these had changed.
+def _restore_fixed(f: Floats, variables: Variables, fixed: Collection[int]) -> float:
+    """Give fixed primitives their exact parameters; returns by how much these had changed.
 
-    Two of them that meet but for rounding share a number while the others are solved for.
+    Two of them that meet except for rounding share a variable while the others are solved for.
     """
-    own = [k for i in fixed for k in variables.features(i)]
+    own = [k for i in fixed for k in variables.parameters(i)]
     changed = float(np.abs(f[own] - variables.f[own]).max(initial=0.0))
     f[own] = variables.f[own]
     return changed
 
 
 def _freedom(
-    variables: Variables, demands: Demands, f: Floats, solved: Sequence[tuple[Block, Nearest]], fixed: Collection[int]
+    variables: Variables,
+    equations: EquationSet,
+    f: Floats,
+    solved: Sequence[tuple[Block, BlockSolution]],
+    fixed: Collection[int],
 ) -> list[Freedom]:
-    """The freedom of each primitive; one that no constraint names is free, even if it is alone."""
-    slots = demands.slots
-    untouched = np.bincount(slots.slot, minlength=len(slots.start)) == 1
-    untouched[slots.free :] = False
+    """The freedom of each primitive; one without a constraint is free, even if it is alone."""
+    variable_map = equations.variable_map
+    untouched = np.bincount(variable_map.index, minlength=len(variable_map.start)) == 1
+    untouched[variable_map.num_free :] = False
     held = []
-    for block, found in solved:
-        if found.rows:
-            rows = block.system.take(found.rows).evaluate(found.z)[1]
+    for block, part in solved:
+        if part.rows:
+            rows = block.system.take(part.rows).evaluate(part.z)[1]
             held.append((block.columns, orthonormal(rows)[0]))
-            told = [i for i, row in enumerate(found.rows) if block.owners[row] >= 0]
-            untouched[block.columns] &= ~rows[told].any(axis=0)
-    alone = np.append(untouched[slots.slot], True)[variables.rows].all(axis=1).tolist()
+            constrained = [i for i, row in enumerate(part.rows) if block.owners[row] >= 0]
+            untouched[block.columns] &= ~rows[constrained].any(axis=0)
+    alone = np.append(untouched[variable_map.index], True)[variables.rows].all(axis=1).tolist()
     return [
         Freedom.FREE if is_alone and i not in fixed else freedom
-        for i, (freedom, is_alone) in enumerate(zip(freedoms(variables, f, slots, held), alone, strict=True))
+        for i, (freedom, is_alone) in enumerate(
+            zip(primitive_freedom(variables, f, variable_map, held), alone, strict=True)
+        )
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSolution:
+    """Steps z that solve a block; `rows` are its independent equations; the residuals `before` and after."""
+
+    z: Floats
+    rows: list[int]
+    before: float
+    residual: float
+    redundant: set[int] = field(default_factory=set)
+    conflicting: set[int] = field(default_factory=set)
+
+
+def solve_block(block: Block, start: Floats | None = None) -> BlockSolution:
+    """Solve a block without what conflicts; from a solution to start with, where there is one.
+
+    First, equations that seem to follow from others where the sketch is drawn are left out: mostly they do follow.
+    """
+    system, z = block.system, np.zeros(block.system.num_free)
+    if not len(system):
+        return BlockSolution(np.zeros(len(block.columns)), [], 0.0, 0.0)
+    residuals, rows = system.evaluate(z)
+    before = _largest(residuals)
+    chosen = likely_independent(rows, _LIKELY_NEW)
+    some = system if len(chosen) == len(system) else system.take(chosen)
+    z = nearest_solution(some, z if start is None else start, steps=25)
+    residuals, rows = system.evaluate(z)
+    if _largest(residuals) <= HOLDS and _spans(rows, chosen):
+        independent = chosen.tolist()
+        useful = {block.owners[i] for i in independent}
+        redundant = {owner for owner in block.owners if owner >= 0 and owner not in useful}
+        return BlockSolution(z, independent, before, _largest(residuals), redundant)
+    open_rows = np.flatnonzero(system.steps.any(axis=(0, 2)) | (np.abs(residuals) > _CONFLICT)).tolist()
+    if len(open_rows) < len(system):
+        return _without_constant_rows(block, open_rows, start)
+    return _without_conflicts(block, before)
+
+
+def _without_constant_rows(block: Block, open_rows: list[int], start: Floats | None) -> BlockSolution:
+    """Solve a block without the equations that have no free variable and hold except for rounding."""
+    owners = [block.owners[i] for i in open_rows]
+    part = solve_block(replace(block, system=block.system.take(open_rows), owners=owners), start)
+    redundant = part.redundant | {o for o in block.owners if o >= 0 and o not in owners}
+    return replace(part, rows=[open_rows[i] for i in part.rows], redundant=redundant)
+
+
+def _spans(rows: Floats, chosen: Ints) -> bool:
+    """Whether the chosen rows are independent, and the others follow from them."""
+    length = row_lengths(rows)
+    if not len(chosen):
+        return _largest(length) <= ZERO_ROW
+    q, r = orthonormal(rows[chosen])
+    if (np.abs(r.diagonal()) <= _REDUNDANT * length[chosen]).any():
+        return False
+    if len(chosen) == len(rows):
+        return True
+    rest = outside(rows, q.T)
+    return bool((np.einsum("ij,ij->i", rest, rest) <= (_REDUNDANT * np.maximum(length, ZERO_ROW)) ** 2).all())
+
+
+def nearest_solution(system: System, z: Floats, steps: int = 40) -> Floats:
+    """From variables near a solution of independent equations to the solution nearest to the drawing.
+
+    Each step solves the equations to first order and goes back along them toward the drawing. Where the equations are
+    curved, the stride adapts to how far the step before fell short or went beyond.
+    """
+    if not len(system):
+        return np.zeros_like(z)
+    stride, ahead = 1.0, np.zeros_like(z)
+    for step in range(steps):
+        c, j = system.evaluate(z)
+        shortest_step = _pseudo_inverse(j)
+        if shortest_step is None:
+            return z
+        back = shortest_step(j @ z) - z
+        before = float(ahead @ ahead)
+        if before:
+            stride = min(max(stride / max(1 - float(back @ ahead) / before, 0.1), 0.1), 4.0)
+        ahead = back
+        change = (stride * back if step < steps - 2 else 0.0) - shortest_step(c)  # the last steps only polish
+        size = float(np.abs(change).max())
+        if not size < _MAX_STEP:
+            return z
+        z = z + change
+        if size < HOLDS / 100:
+            break
+    return z
+
+
+def _pseudo_inverse(j: Floats) -> Callable[[Floats], Floats] | None:
+    """The shortest step that changes equations with derivatives j by given amounts; None if there may be none."""
+    if len(j) > _DENSE:
+        rows = sparse.csr_matrix(j)
+        normal = (rows @ rows.T).tocsc()
+        lu = splu((normal + 1e-13 * normal.diagonal().max() * sparse.identity(len(j), format="csc")).tocsc())
+        return lambda by: np.asarray(rows.T @ lu.solve(by))
+    q, r = orthonormal(j)
+    if not r.diagonal().all():
+        return None
+    return lambda by: np.asarray(q @ dtrtrs(r[: len(j)], by, trans=1)[0])
+
+
+@np.errstate(over="ignore", invalid="ignore")  # an overflow counts as a large residual
+def least_squares(
+    system: System, z: Floats, steps: int = _MAX_STEPS, tolerance: float = HOLDS / 10
+) -> tuple[Floats, Floats, Floats]:
+    """Damped least squares (Levenberg-Marquardt) for equations of any rank, from z.
+
+    Returns:
+        The variables, the residuals there, and their derivatives.
+    """
+    c, j = system.evaluate(z)
+    cost, damping = float(c @ c), 1e-7
+    for _ in range(steps):
+        if not len(c) or _largest(c) < tolerance:
+            break
+        along, failed = _damped(j, c, damping)
+        after = z - j.T @ along
+        c_after, j_after = system.evaluate(after)
+        now = float(c_after @ c_after)
+        if failed or not now < cost:
+            damping *= 100
+            if damping > 1e4:
+                break
+            continue
+        z, c, j, cost, damping = after, c_after, j_after, now, max(damping / 10, 1e-12)
+    return z, c, j
+
+
+def _damped(j: Floats, c: Floats, damping: float) -> tuple[Floats, int]:
+    """(j jᵀ + damping)⁻¹ c, and 0 if it exists."""
+    if len(j) > _DENSE:
+        rows = sparse.csr_matrix(j)
+        squares = (rows @ rows.T).tocsc()
+        damped = squares + sparse.diags(damping * (1 + squares.diagonal()), format="csc")
+        return np.asarray(splu(damped.tocsc()).solve(c)), 0
+    normal = j @ j.T
+    normal.flat[:: len(normal) + 1] += damping * (1 + normal.diagonal())
+    _, along, info = dposv(normal, c)
+    return along, info
+
+
+def _without_conflicts(block: Block, before: float) -> BlockSolution:
+    """Solve a block by least squares, leaving out conflicting constraints one after the other.
+
+    Where all equations hold together, rank alone tells what is redundant. Otherwise a constraint that adds no rank and
+    does not hold conflicts with those before it.
+    """
+    conflicting: set[int] = set()
+    kept = list(range(len(block.owners)))
+    z = np.zeros(block.system.num_free)
+    is_new: list[bool] = []
+    for _ in range(len(set(block.owners)) + 1 if len(block.owners) <= _DENSE else _SPARSE_ROUNDS):
+        kept = [i for i, owner in enumerate(block.owners) if owner not in conflicting]
+        if not kept:
+            break
+        z, c, j = least_squares(block.system.take(kept), np.zeros_like(z))
+        if len(j) <= _DENSE:
+            is_new = adds_rank(j, _REDUNDANT)
+        else:
+            is_new = np.isin(np.arange(len(j)), likely_independent(j, _REDUNDANT)).tolist()
+        if _largest(c) <= _CONFLICT:
+            break
+        owners = [block.owners[i] for i in kept]
+        failing = {o for o, new, by in zip(owners, is_new, c, strict=True) if not new and abs(by) > _CONFLICT} - {-1}
+        worst = [(abs(by), o) for by, o in zip(c, owners, strict=True) if o >= 0]
+        if not worst:
+            break
+        conflicting |= failing if failing and len(j) > _DENSE else {max(failing) if failing else max(worst)[1]}
+    rows = [i for i, new in zip(kept, is_new, strict=False) if new]
+    useful = {block.owners[i] for i in rows}
+    redundant = {o for o in block.owners if o >= 0} - useful - conflicting
+    if not rows:
+        return BlockSolution(np.zeros_like(z), rows, before, 0.0, redundant, conflicting)
+    system = block.system.take(kept)
+    nearest = nearest_solution(block.system.take(rows), z)
+    solution, c, _ = least_squares(system, nearest, tolerance=HOLDS / 100)
+    if _largest(c) > HOLDS:  # a solution that is not the nearest is better than none
+        solution, c, _ = least_squares(system, z, tolerance=HOLDS / 100)
+    return BlockSolution(solution, rows, before, _largest(c), redundant, conflicting)
+
+
+def _largest(values: Floats) -> float:
+    return float(np.abs(values).max(initial=0.0))

@@ -1,146 +1,154 @@
-"""A sketch as numbers: the coordinates of its places and its radii, which constraints relate.
+"""A sketch as parameters for the solver: coordinates of its points, and radii.
 
-Everything is measured in the sketch's size, from the middle of its box. An arc is its center, its ends and its radius:
-two numbers more than it has freedom, so each end lying on the circle is an equation of its own (`equations.bodies`). So
-what moves is always a place or a radius, places that are one are numbers that are one, and "nearest" means what it
-says.
+Everything is measured in units of the sketch's size, from the center of its bounding box. A point is an end of a line
+or arc, a center, or a Point primitive. An arc has its center, its two ends and its radius as parameters. Those are two
+more than its degrees of freedom, so two equations keep the ends on the circle (`equations.arc_equations`).
+
+Constraints that only equate parameters (coincident points, level lines, equal radii) need no equation:
+`VariableMerging` makes such parameters one variable.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import TAU, Arc, Circle, Line, Part, Point, Primitive, Ref, Vec
+from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Vec
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Pair = tuple[int, int]
 
-# Places outside the sketch that constraints may name: the origin, and a step from it along each axis.
+# Points outside the sketch that constraints may refer to: the origin, and one unit from it along each axis.
 OUTSIDE = {Part.ORIGIN: (0.0, 0.0), Part.X_AXIS: (1.0, 0.0), Part.Y_AXIS: (0.0, 1.0)}
+AXES = (Part.X_AXIS, Part.Y_AXIS)
+_PARTS: dict[type[Primitive], tuple[Part, ...]] = {
+    Line: (Part.START, Part.END),
+    Point: (Part.POINT,),
+    Circle: (Part.CENTER,),
+    Arc: (Part.CENTER, Part.START, Part.END),
+}
+# Constants further apart than this share of the sketch's size are different.
+_SAME_CONSTANT = 1e-9
 
 
 @lru_cache(maxsize=4)
 def variables_of(primitives: tuple[Primitive, ...]) -> Variables:
-    """The numbers of some primitives; those asked for last are kept, as one sketch is looked at several times."""
+    """The variables of some primitives; the last few are cached, since one sketch is examined several times."""
     return Variables(primitives)
 
 
 class Variables:
-    """The features of some primitives: place k is at 2k and 2k + 1, then come places outside, then radii."""
+    """The parameters `f` of some primitives.
+
+    Point k has its coordinates at 2k and 2k + 1. The points `OUTSIDE` follow the sketch's own, then come the radii.
+    """
 
     def __init__(self, primitives: Sequence[Primitive]) -> None:
         self.primitives = tuple(primitives)
-        self.places: list[tuple[int, Part]] = []
-        self.lines: list[int] = []
-        self.arcs: list[int] = []
-        self.first: list[int] = []  # each primitive's first place
-        at: list[tuple[float, float]] = []
+        self.points: list[tuple[int, Part]] = []
+        self.lines = [i for i, p in enumerate(self.primitives) if isinstance(p, Line)]
+        self.arcs = [i for i, p in enumerate(self.primitives) if isinstance(p, Arc)]
+        self.first: list[int] = []  # each primitive's first point
+        at: list[Vec] = []
         radii: dict[int, float] = {}
         for i, p in enumerate(self.primitives):
             self.first.append(len(at))
-            match p:
-                case Line():
-                    self.lines.append(i)
-                    at += (p.start, p.end)
-                    self.places += ((i, Part.START), (i, Part.END))
-                case Point():
-                    at.append(p.at)
-                    self.places.append((i, Part.POINT))
-                case Circle():
-                    at.append(p.center)
-                    self.places.append((i, Part.CENTER))
-                    radii[i] = p.radius
-                case Arc():
-                    self.arcs.append(i)
-                    at += (p.center, p.start, p.end)
-                    self.places += ((i, Part.CENTER), (i, Part.START), (i, Part.END))
-                    radii[i] = p.radius
+            for part in _PARTS[type(p)]:
+                self.points.append((i, part))
+                at.append(p.at if isinstance(p, Point) else getattr(p, part.value))
+            if isinstance(p, Circle | Arc):
+                radii[i] = p.radius
         low, high = _box(self.primitives)
         self.shift = ((low[0] + high[0]) / 2, (low[1] + high[1]) / 2)
         self.scale = max(high[0] - low[0], high[1] - low[1]) or 1.0
-        self.count = len(at)
-        self.place: dict[tuple[int | None, Part], int] = {of: k for k, of in enumerate(self.places)}
-        self.place |= {(None, part): self.count + k for k, part in enumerate(OUTSIDE)}
-        base = 2 * (self.count + len(OUTSIDE))
-        self.num_features = base + len(radii)
+        self.num_points = len(at)
+        self.point_index: dict[tuple[int | None, Part], int] = {of: k for k, of in enumerate(self.points)}
+        self.point_index |= {(None, part): self.num_points + k for k, part in enumerate(OUTSIDE)}
+        base = 2 * (self.num_points + len(OUTSIDE))
+        self.radii = slice(base, None)
+        self.num_parameters = base + len(radii)
         self.radius = {i: base + k for k, i in enumerate(radii)}
-        self.f = np.empty(self.num_features)
-        self.f[: 2 * self.count] = ((np.array(at).reshape(-1, 2) - self.shift) / self.scale).ravel()
-        self.f[2 * self.count : base] = (np.array(list(OUTSIDE.values())) - np.array(self.shift) / self.scale).ravel()
-        self.f[base:] = [r / self.scale for r in radii.values()]
         self.rounds = list(radii)
+        self.f = np.empty(self.num_parameters)
+        self.f[: 2 * self.num_points] = ((np.array(at).reshape(-1, 2) - self.shift) / self.scale).ravel()
+        self.f[2 * self.num_points : base] = (
+            np.array(list(OUTSIDE.values())) - np.array(self.shift) / self.scale
+        ).ravel()
+        self.f[base:] = [r / self.scale for r in radii.values()]
         self.f.flags.writeable = False
-        # Which features are each primitive's own, filled up with one that is none.
-        self.rows = np.full((len(self.primitives), 7), self.num_features)
+        # The parameters of each primitive, padded with an index that no parameter has.
+        self.rows = np.full((len(self.primitives), 7), self.num_parameters)
         for i in range(len(self.primitives)):
-            own = self.features(i)
+            own = self.parameters(i)
             self.rows[i, : len(own)] = own
-        self.tips = 2 * np.array(
-            [self.first[i] for i in self.lines] + [self.first[i] + 1 for i in self.arcs], dtype=int
-        )
+        starts = [self.first[i] for i in self.lines] + [self.first[i] + 1 for i in self.arcs]
+        self.starts = 2 * np.array(starts, dtype=int)  # of lines, then of arcs; the end is the next point
 
-    def features(self, primitive: int) -> list[int]:
-        """Which features are a primitive's own."""
+    def parameters(self, primitive: int) -> list[int]:
+        """The indices of a primitive's parameters."""
         k = self.first[primitive]
-        ends = 2 * (self.first[primitive + 1] if primitive + 1 < len(self.first) else self.count)
+        ends = 2 * (self.first[primitive + 1] if primitive + 1 < len(self.first) else self.num_points)
         radius = self.radius.get(primitive)
         return [*range(2 * k, ends), *(() if radius is None else (radius,))]
 
     def moves(self, f: Floats) -> Floats:
-        """How far each place is from where it was drawn, and by how much each radius has grown."""
+        """The distance of each point from its drawn position, then the growth of each radius."""
         change = f - self.f
-        places = np.hypot(change[0 : 2 * self.count : 2], change[1 : 2 * self.count : 2])
-        return np.concatenate([places, change[2 * (self.count + len(OUTSIDE)) :]])
+        points = np.hypot(change[0 : 2 * self.num_points : 2], change[1 : 2 * self.num_points : 2])
+        return np.concatenate([points, change[self.radii]])
 
     def shares(self, f: Floats) -> Floats:
-        """What is left of each line, then of each arc's chord, along where it was drawn, then of each radius."""
-        k, was = self.tips, self.f
-        x, y = was[k + 2] - was[k], was[k + 3] - was[k + 1]
+        """The share that is left of each line and each arc's chord, along its drawn direction, then of each radius."""
+        k, before = self.starts, self.f
+        x, y = before[k + 2] - before[k], before[k + 3] - before[k + 1]
         along = ((f[k + 2] - f[k]) * x + (f[k + 3] - f[k + 1]) * y) / np.maximum(x * x + y * y, 1e-300)
-        radii = slice(2 * (self.count + len(OUTSIDE)), None)
-        return np.concatenate([along, f[radii] / was[radii]])
+        return np.concatenate([along, f[self.radii] / before[self.radii]])
 
-    def at(self, ref: Ref) -> int | None:
-        """The place that a reference means, if it means one."""
+    def ref(self, point: int) -> Ref:
+        """The reference to one of the sketch's own points."""
+        return Ref(*self.points[point])
+
+    def point(self, ref: Ref) -> int | None:
+        """The point that a reference names, if it names one."""
         if ref.primitive is not None and ref.part is Part.WHOLE:
-            return self.place.get((ref.primitive, Part.POINT))
-        if ref.part is Part.X_AXIS or ref.part is Part.Y_AXIS:
-            return None
-        return self.place.get((ref.primitive, ref.part))
+            return self.point_index.get((ref.primitive, Part.POINT))
+        return None if ref.part in AXES else self.point_index.get((ref.primitive, ref.part))
 
-    def middle(self, ref: Ref) -> int | None:
-        """The place that a reference means, of a circle or arc its center."""
-        place = self.at(ref)
-        if place is None and ref.part is Part.WHOLE:
-            return self.place.get((ref.primitive, Part.CENTER))
-        return place
+    def center(self, ref: Ref) -> int | None:
+        """The point that a reference names; the center of a circle or arc."""
+        point = self.point(ref)
+        if point is None and ref.part is Part.WHOLE:
+            return self.point_index.get((ref.primitive, Part.CENTER))
+        return point
 
-    def ends(self, ref: Ref) -> tuple[int, int] | None:
-        """Two places on a line or axis."""
-        if ref.part is Part.X_AXIS or ref.part is Part.Y_AXIS:
-            return self.place[None, Part.ORIGIN], self.place[None, ref.part]
+    def ends(self, ref: Ref) -> Pair | None:
+        """Two points on a line or axis."""
+        if ref.part in AXES:
+            return self.point_index[None, Part.ORIGIN], self.point_index[None, ref.part]
         if ref.primitive is None or ref.part is not Part.WHOLE or not isinstance(self.primitives[ref.primitive], Line):
             return None
         return self.first[ref.primitive], self.first[ref.primitive] + 1
 
-    def round(self, ref: Ref) -> tuple[int, int] | None:
-        """The center's place and the radius' feature of a circle or arc."""
+    def circle(self, ref: Ref) -> Pair | None:
+        """The center's point and the radius' parameter of a circle or arc."""
         if ref.primitive is None or ref.part is not Part.WHOLE or ref.primitive not in self.radius:
             return None
         return self.first[ref.primitive], self.radius[ref.primitive]
 
-    def rebuilt(self, f: Floats) -> tuple[Primitive, ...]:
-        """The primitives for other features; those that did not change stay exactly as they are."""
+    def rebuild(self, f: Floats) -> tuple[Primitive, ...]:
+        """The primitives with other parameters; those that did not change stay exactly as they are."""
         changed = np.append(f != self.f, False)[self.rows].any(axis=1).tolist()
-        out = f.tolist()
-        return tuple(self._rebuild(i, out) if changed[i] else p for i, p in enumerate(self.primitives))
+        values = f.tolist()
+        return tuple(self._rebuild(i, values) if changed[i] else p for i, p in enumerate(self.primitives))
 
     def _rebuild(self, i: int, f: list[float]) -> Primitive:
         p, k = self.primitives[i], 2 * self.first[i]
@@ -156,33 +164,193 @@ class Variables:
             case Arc():
                 begin = math.atan2(f[k + 3] - f[k + 1], f[k + 2] - f[k])
                 end = math.atan2(f[k + 5] - f[k + 1], f[k + 4] - f[k])
-                grown = math.remainder(end - begin - p.sweep, TAU)
-                if not 0 < p.sweep + grown < TAU:
+                sweep = p.sweep + math.remainder(end - begin - p.sweep, TAU)
+                if not 0 < sweep < TAU:
                     raise GeometryError("an arc turned inside out")
-                radius = f[self.radius[i]] * self.scale
-                return replace(p, center=first, radius=radius, start_angle=begin, sweep=p.sweep + grown)
+                return replace(p, center=first, radius=f[self.radius[i]] * self.scale, start_angle=begin, sweep=sweep)
+
+
+class DisjointSets:
+    """Items merged pair by pair (union-find); each set is represented by its lowest member, its root."""
+
+    def __init__(self, count: int) -> None:
+        self.parent = list(range(count))
+
+    def find(self, item: int) -> int:
+        parent = self.parent
+        while parent[item] != item:
+            parent[item] = item = parent[parent[item]]
+        return item
+
+    def union(self, a: int, b: int) -> None:
+        a, b = self.find(a), self.find(b)
+        self.parent[max(a, b)] = min(a, b)
+
+    def roots(self) -> Ints:
+        """The root of each item's set."""
+        roots = np.array(self.parent, dtype=int)
+        while True:
+            above = roots[roots]
+            if np.array_equal(above, roots):
+                return roots
+            roots = above
+
+
+def component_roots(count: int, groups: Sequence[Sequence[int]]) -> Ints:
+    """The lowest member of each item's connected component, where the items of a group are connected."""
+    edges = np.array([(group[0], item) for group in groups for item in group[1:]], dtype=int).reshape(-1, 2)
+    graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(count, count))
+    _, label = connected_components(graph, directed=False)
+    roots: Ints = np.unique(label, return_index=True)[1][label]
+    return roots
+
+
+@dataclass(frozen=True, slots=True)
+class VariableMap:
+    """Which variable each parameter is. The first `num_free` variables can change, the others are constants.
+
+    Steps z count from `start`, which is nearest to the drawing. The step of a variable that n parameters share is
+    scaled by √n (`root`), so that its length is that of the steps of all its parameters together.
+    """
+
+    index: Ints  # of each parameter
+    num_free: int
+    start: Floats
+    root: Floats
+
+    @property
+    def drawn(self) -> Floats:
+        """The parameters at `start`."""
+        f: Floats = self.start[self.index]
+        return f
+
+    def steps_to(self, f: Floats) -> Floats:
+        """The steps that come nearest to some parameters."""
+        total = np.bincount(self.index, weights=f, minlength=len(self.start))
+        count = np.bincount(self.index, minlength=len(self.start))
+        steps: Floats = (total / count - self.start)[: self.num_free] * self.root
+        return steps
+
+    def parameters(self, z: Floats) -> Floats:
+        """The parameters after steps z."""
+        values = self.start.copy()
+        values[: self.num_free] += z / self.root
+        f: Floats = values[self.index]
+        return f
+
+    def restrict(self, columns: Ints) -> VariableMap:
+        """The same for equations in which only some of the free variables occur."""
+        num_constants = len(self.start) - self.num_free
+        local = np.full(len(self.start), len(columns))
+        local[columns] = np.arange(len(columns))
+        local[self.num_free :] = len(columns) + np.arange(num_constants)
+        start = np.concatenate([self.start[columns], self.start[self.num_free :]])
+        return VariableMap(local[self.index], len(columns), start, self.root[columns])
+
+
+class VariableMerging:
+    """Parameters merged into variables. Constants are those outside the sketch and those of fixed primitives."""
+
+    def __init__(self, variables: Variables, fixed: Collection[int] = ()) -> None:
+        self.variables = variables
+        self.sets = DisjointSets(variables.num_parameters)
+        outside = range(2 * variables.num_points, 2 * (variables.num_points + len(OUTSIDE)))
+        self.constant = {*outside, *(k for i in fixed for k in variables.parameters(i))}
+
+    def merge(self, pairs: Collection[Pair]) -> bool | None:
+        """Merge each pair of parameters.
+
+        Returns:
+            Whether any pair was separate before; None, without a change, if a pair consists of different constants.
+        """
+        find, parent, constant, f = self.sets.find, self.sets.parent, self.constant, self.variables.f
+        for a, b in pairs:
+            p, q = find(a), find(b)
+            if p in constant and q in constant and abs(float(f[p] - f[q])) > _SAME_CONSTANT:
+                return None
+        new = False
+        for a, b in pairs:
+            p, q = find(a), find(b)
+            if p != q:
+                new = new or p not in constant or q not in constant
+                first = p in constant or (q not in constant and p < q)  # a constant is the root of its set
+                parent[q if first else p] = p if first else q
+        return new
+
+    def variable_map(self) -> VariableMap:
+        """The variables that are left, each at the mean of its parameters."""
+        f = self.variables.f
+        roots = self.sets.roots()
+        held = np.zeros(len(f), dtype=bool)
+        held[list(self.constant)] = True
+        is_root = roots == np.arange(len(f))
+        free, constant = np.flatnonzero(is_root & ~held), np.flatnonzero(is_root & held)
+        order = np.concatenate([free, constant])
+        number = np.empty(len(f), dtype=int)
+        number[order] = np.arange(len(order))
+        index = number[roots]
+        count = np.bincount(index, minlength=len(order))
+        # The mean of differences to one of them: equal parameters keep their exact value.
+        start = f[order] + np.bincount(index, weights=f - f[roots], minlength=len(order)) / count
+        start[len(free) :] = f[constant]
+        return VariableMap(index, len(free), start, np.sqrt(count[: len(free)]))
+
+
+def merged_parameters(constraint: Constraint, variables: Variables) -> list[Pair] | None:
+    """The pairs of parameters that a constraint equates; None for a constraint that needs an equation."""
+    t, refs = ConstraintType, constraint.refs
+    match constraint.type:
+        case t.COINCIDENT | t.CONCENTRIC | t.EQUAL if len(refs) > 1:
+            pairs = [_merged_by(constraint.type, refs[0], other, variables) for other in refs[1:]]
+        case t.HORIZONTAL | t.VERTICAL:
+            axis = 1 if constraint.type is t.HORIZONTAL else 0
+            ends = level_ends(refs, variables)
+            if ends is None:
+                return None
+            return [(2 * a + axis, 2 * b + axis) for a, b in ends]
+        case _:
+            return None
+    return None if None in pairs else [pair for several in pairs for pair in several or ()]
+
+
+def level_ends(refs: Sequence[Ref], variables: Variables) -> list[Pair] | None:
+    """The pairs of points that a horizontal or vertical constraint relates: of lines, or the first with each other."""
+    points = [variables.point(ref) for ref in refs]
+    if len(points) > 1 and None not in points:
+        return [(points[0], point) for point in points[1:] if points[0] is not None and point is not None]
+    lines = [variables.ends(ref) for ref in refs]
+    return None if None in lines else [line for line in lines if line]
+
+
+def _merged_by(kind: ConstraintType, first: Ref, second: Ref, variables: Variables) -> list[Pair] | None:
+    one, two = variables.circle(first), variables.circle(second)
+    if kind is ConstraintType.EQUAL:
+        return [(one[1], two[1])] if one and two else None
+    find = variables.center if kind is ConstraintType.CONCENTRIC else variables.point
+    a, b = find(first), find(second)
+    if a is not None and b is not None:
+        return [(2 * a, 2 * b), (2 * a + 1, 2 * b + 1)]
+    if one and two:
+        return [(2 * one[0], 2 * two[0]), (2 * one[0] + 1, 2 * two[0] + 1), (one[1], two[1])]
+    return None
 
 
 def _box(primitives: Sequence[Primitive]) -> tuple[Vec, Vec]:
     """As `geometry.bounds`, which is made for many primitives and slow for a few."""
-    xs: list[float] = []
-    ys: list[float] = []
+    at: list[Vec] = []
     for p in primitives:
         match p:
-            case Line():
-                xs += (p.start[0], p.end[0])
-                ys += (p.start[1], p.end[1])
             case Point():
-                xs.append(p.at[0])
-                ys.append(p.at[1])
-            case Circle():
-                xs += (p.center[0] - p.radius, p.center[0] + p.radius)
-                ys += (p.center[1] - p.radius, p.center[1] + p.radius)
-            case Arc():
-                xs += (p.start[0], p.end[0])
-                ys += (p.start[1], p.end[1])
-                for quarter, (x, y) in enumerate(((1, 0), (0, 1), (-1, 0), (0, -1))):
-                    if (quarter * TAU / 4 - p.start_angle) % TAU <= p.sweep:
-                        xs.append(p.center[0] + x * p.radius)
-                        ys.append(p.center[1] + y * p.radius)
+                at.append(p.at)
+            case Line():
+                at += (p.start, p.end)
+            case Circle((x, y), r):
+                at += ((x - r, y - r), (x + r, y + r))
+            case Arc((x, y), r):
+                at += (p.start, p.end)
+                quarters = enumerate(((1, 0), (0, 1), (-1, 0), (0, -1)))
+                at += [
+                    (x + c * r, y + s * r) for q, (c, s) in quarters if (q * TAU / 4 - p.start_angle) % TAU <= p.sweep
+                ]
+    xs, ys = zip(*at, strict=True)
     return (min(xs), min(ys)), (max(xs), max(ys))

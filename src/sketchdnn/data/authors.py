@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.geometry import TAU, Kind
-from sketchdnn.geometry.table import Table
+from sketchdnn.geometry.table import PrimitiveTable
 from sketchdnn.representation.grid import pack
 
 LEVELS = 256
 
 
-def authors_bounds(table: Table) -> NDArray[np.float64]:
+def authors_bounds(table: PrimitiveTable) -> NDArray[np.float64]:
     """Low x, low y, high x, high y of each sketch as the authors measure it.
 
     Their rows hold the parameters of every kind, zero where unused, and all of them count: the box always reaches the
@@ -28,7 +28,7 @@ def authors_bounds(table: Table) -> NDArray[np.float64]:
     return box
 
 
-def authors_codes(table: Table) -> NDArray[np.uint64]:
+def authors_codes(table: PrimitiveTable) -> NDArray[np.uint64]:
     """Each primitive as one integer: its numbers on 256 levels between the smallest and largest of its own row.
 
     The row holds its kind and flag as ones among zeros and zeros in all unused columns, so its smallest number is at
@@ -44,7 +44,7 @@ def authors_codes(table: Table) -> NDArray[np.uint64]:
     return pack(table.kind, table.construction, levels.astype(np.uint64))
 
 
-def _row_bounds(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _row_bounds(table: PrimitiveTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     at = np.stack([table.x, table.y], axis=1)
     # A line's reach is zero, and x2, y2 of the other kinds are zeros that would count anyway.
     other = np.stack([table.x2, table.y2], axis=1)
@@ -52,7 +52,7 @@ def _row_bounds(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     return np.minimum(at - reach, other), np.maximum(at + reach, other)
 
 
-def _own_numbers(table: Table) -> NDArray[np.float64]:
+def _own_numbers(table: PrimitiveTable) -> NDArray[np.float64]:
     round_ = (table.kind == Kind.CIRCLE) | (table.kind == Kind.ARC)
     arc = table.kind == Kind.ARC
     third = np.where(round_, table.radius, table.x2)

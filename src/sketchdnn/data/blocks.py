@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sketchdnn.formats import Note, ReadItem, Skipped
 from sketchdnn.geometry import Sketch
-from sketchdnn.geometry.table import Table, to_table
+from sketchdnn.geometry.table import PrimitiveTable, sketches_to_table
 
 # Small enough that a handful of workers stay far below a gigabyte, large enough that numpy does the work.
 BLOCK_SIZE = 8192
@@ -72,7 +72,7 @@ class Tally:
 class Block:
     """Sketches as a table; for each, how many constraints it has and how many entities that are no primitive."""
 
-    table: Table
+    table: PrimitiveTable
     constraints: NDArray[np.int64]
     left_out: NDArray[np.int64]
     origins: Origins
@@ -115,7 +115,7 @@ def _block(sketches: list[Sketch], source: str, group: str) -> Block:
     )
     constraints = np.array([len(sketch.constraints) for sketch in sketches], np.int64)
     lost = np.array([_count(sketch.extra.get("dropped_entities")) for sketch in sketches], np.int64)
-    return Block(to_table(sketches), constraints, lost, origins)
+    return Block(sketches_to_table(sketches), constraints, lost, origins)
 
 
 def word(value: object) -> str:

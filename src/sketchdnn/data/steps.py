@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sketchdnn.geometry import TAU, Kind
 from sketchdnn.geometry.bounds import table_bounds
 from sketchdnn.geometry.primitives import LARGEST_COORDINATE
-from sketchdnn.geometry.table import Table
+from sketchdnn.geometry.table import PrimitiveTable
 from sketchdnn.representation import Compact, encode_table, layout
 from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.grid import row_codes
@@ -90,14 +90,14 @@ def fitting(block: Block, config: PrepareConfig, tally: Tally) -> Block:
     return block.select(keep)
 
 
-def frames(table: Table, config: PrepareConfig) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def frames(table: PrimitiveTable, config: PrepareConfig) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Center and scale of each sketch: what one unit of the stored sketch measures in the original."""
     box = table_bounds(table) if config.frame == "tight" else authors_bounds(table)
     low, high = box[:, :2], box[:, 2:]
     return (low + high) / 2 + 0.0, (high - low).max(axis=1, initial=0) / (2 * config.half_extent)
 
 
-def normalized(table: Table, center: NDArray[np.float64], scale: NDArray[np.float64]) -> Table:
+def normalized(table: PrimitiveTable, center: NDArray[np.float64], scale: NDArray[np.float64]) -> PrimitiveTable:
     """Every place p becomes (p − center) / scale."""
     (cx, cy), size = center[table.owner].T, scale[table.owner]
     lines = table.kind == Kind.LINE
@@ -111,7 +111,7 @@ def normalized(table: Table, center: NDArray[np.float64], scale: NDArray[np.floa
     )
 
 
-def _impossible(table: Table) -> NDArray[np.bool_]:
+def _impossible(table: PrimitiveTable) -> NDArray[np.bool_]:
     """Sketches with a row that no `Primitive` could hold. Readers refuse these; this is the last look."""
     numbers = np.stack([table.x, table.y, table.x2, table.y2, table.radius, table.start_angle, table.sweep])
     wrong = ~(np.abs(numbers) <= LARGEST_COORDINATE).all(axis=0)
@@ -121,7 +121,7 @@ def _impossible(table: Table) -> NDArray[np.bool_]:
     return np.bincount(table.owner, wrong, table.num_sketches) > 0
 
 
-def _codes(placed: Table, compact: Compact, config: PrepareConfig) -> NDArray[np.uint64]:
+def _codes(placed: PrimitiveTable, compact: Compact, config: PrepareConfig) -> NDArray[np.uint64]:
     """An integer for each row, `sketch, prim`: two sketches are duplicates when these agree."""
     if config.duplicates == "sorted":
         return row_codes(compact, config.half_extent)

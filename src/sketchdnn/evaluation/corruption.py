@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Kind
 from sketchdnn.geometry.bounds import table_bounds
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact, layout
 from sketchdnn.representation.compact import collapsed
 
@@ -59,7 +59,7 @@ def _normalized(
 ) -> Compact:
     """The sketches centered and scaled to a larger side of 2; those that cannot be (points alone) stay as they were."""
     raw = Compact(kind, construction, params.astype(np.float32))
-    box = table_bounds(to_table([one.sketch for one in decode_compact(raw)]))
+    box = table_bounds(sketches_to_table([one.sketch for one in decode_compact(raw)]))
     size = (box[:, 2:] - box[:, :2]).max(axis=1)
     wide = size > 0
     center = np.where(wide[:, None], (box[:, :2] + box[:, 2:]) / 2, 0.0)[:, None]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.geometry import Profile, Sketch, overlaps, profile
-from sketchdnn.geometry.near import TOLERANCE
+from sketchdnn.geometry.proximity import TOLERANCE
 
 from .clusters import clustered_share
 from .estimate import Estimate, share_estimate

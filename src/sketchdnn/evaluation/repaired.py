@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.generation.repairs import Mended, mend_all
+from sketchdnn.generation.repair import RepairResult, repair_sketches
 from sketchdnn.geometry import Sketch, normalize
 from sketchdnn.representation import Compact
 
@@ -36,7 +36,7 @@ class RepairedSamples:
     was drawn."""
 
     compact: Compact
-    mended: tuple[Mended, ...]
+    mended: tuple[RepairResult, ...]
     lost: int = 0
 
 
@@ -45,7 +45,7 @@ def repair_samples(
 ) -> RepairedSamples:
     """The first samples, repaired."""
     raw = samples.sketches[:count]
-    mended = mend_all([Sketch(sketch.primitives) for sketch in raw], workers=workers, on_progress=on_progress)
+    mended = repair_sketches([Sketch(sketch.primitives) for sketch in raw], workers=workers, on_progress=on_progress)
     usable = [_can_be_judged(done.sketch) for done in mended]
     chosen = [done.sketch if good else sketch for sketch, done, good in zip(raw, mended, usable, strict=True)]
     return RepairedSamples(normalized(chosen)[1], tuple(mended), usable.count(False))
@@ -89,7 +89,7 @@ def exact_ends(compact: Compact) -> Estimate:
 
 def _account(found: RepairedSamples) -> dict[str, Any]:
     """What was done, how often, and how far anything moved."""
-    repairs = [done.repairs for done in found.mended]
+    repairs = [done.report for done in found.mended]
     moves = np.array([each.displacement for each in repairs])
     kinds = Counter(kind for each in repairs for kind in each.kinds)
     warnings = Counter(each.warning for each in repairs if each.warning)

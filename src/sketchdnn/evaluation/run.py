@@ -14,8 +14,8 @@ import torch
 from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion.sampling import SamplingOptions, find_sampler
 from sketchdnn.errors import MissingFileError, display_path
-from sketchdnn.generation.files import make_folder
-from sketchdnn.generation.generate import SIZE, STEPS, check_request
+from sketchdnn.generation.files import create_folder
+from sketchdnn.generation.generate import STEPS, check_seed_and_count
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems import System, from_pretrained
 from sketchdnn.systems.aliases import current_sampler
@@ -85,7 +85,7 @@ class Run:
     ) -> None:
         if request.sampler is not None:
             find_sampler(current_sampler(request.sampler))
-        check_request(request.settings.count, request.seed, SIZE)
+        check_seed_and_count(request.seed, request.settings.count)
         check_count(request.settings.count)
         self.request = request
         self.device = find_device(request.device)
@@ -168,7 +168,7 @@ class Run:
         request = self.request
         with stages("loading the model"):
             system, sampler = self._model(model, asked)
-            make_folder(out)
+            create_folder(out)
             system = system.to_device(self.device)
         self._loaded(stages)  # refuses a wrong file before sketches are drawn
         self._refuse_unlike(like, model, request.settings.count, system, stages)
@@ -189,7 +189,7 @@ class Run:
     def _read(self, path: Path, stages: Stages, out: Path, like: Protocol | None) -> tuple[None, Samples]:
         with stages("reading sketches"):
             samples = self._samples(path)
-            make_folder(out)
+            create_folder(out)
         self._refuse_unlike(like, samples.name, len(samples), None, stages)
         return None, samples
 

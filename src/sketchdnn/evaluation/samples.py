@@ -14,9 +14,9 @@ import numpy as np
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import FormatError, GeometryError, SketchError, display_path
 from sketchdnn.formats import Note, Skipped, scan
-from sketchdnn.generation import draw
+from sketchdnn.generation import GenerateRequest, stream
 from sketchdnn.geometry import Sketch, normalize
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact, encode_table
 from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.layout import MAX_PRIMITIVES
@@ -72,8 +72,8 @@ def draw_samples(
     def tell(done: float) -> None:
         on_progress(done / count)
 
-    options: dict[str, Any] = {"seed": seed, "steps": steps, "sampler": sampler, "repair": False}
-    drawings = list(draw(system, count, on_progress=tell, **options))
+    request = GenerateRequest(count=count, seed=seed, steps=steps, sampler=sampler, repair=False)
+    drawings = list(stream(system, request, tell))
     sketches, compact, skipped, rejected = normalized([drawing.sketch for drawing in drawings])
     for drawing in drawings:
         rejected.update(drawing.rejected)
@@ -145,7 +145,7 @@ def normalized(sketches: Sequence[Sketch]) -> tuple[list[Sketch], Compact, Count
 
 def _rows(sketches: Sequence[Sketch]) -> Compact:
     most = max((len(sketch) for sketch in sketches), default=0)
-    return encode_table(to_table(sketches), max_primitives=max(MAX_PRIMITIVES, most))
+    return encode_table(sketches_to_table(sketches), max_primitives=max(MAX_PRIMITIVES, most))
 
 
 def _collapsed_rows(compact: Compact) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sketchdnn.geometry import Kind
 from sketchdnn.geometry.bounds import table_bounds
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact
 
 from .clusters import clustered_share
@@ -53,7 +53,7 @@ def validity(compact: Compact, on_progress: Callable[[float], None] | None = Non
     """Look at every sketch of a set. About 30 s for 10,000 sketches on one core, nearly all of it the profiles."""
     check(compact)
     sketches = [one.sketch for one in decode_compact(compact)]
-    box = table_bounds(to_table(sketches))
+    box = table_bounds(sketches_to_table(sketches))
     flat = (box[:, 2:] - box[:, :2]).min(axis=1) < SPECK
     lines = compact.kind == Kind.LINE
     return Validity(

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Line, Primitive, Sketch, arc_from_sweep, bounds, profile
-from sketchdnn.geometry.loops import Edge
-from sketchdnn.geometry.near import TOLERANCE
+from sketchdnn.geometry.profiles import Edge
+from sketchdnn.geometry.proximity import TOLERANCE
 
 from .wires import Corner, Wire, corners
 

@@ -43,7 +43,7 @@ class ReadOptions:
         if self.flatten is not None and not 0 < self.flatten < math.inf:
             raise SketchError(f"a tolerance of {self.flatten} mm is none to approximate curves within")
         if self.assume_units is not None and self.assume_units not in MM_PER_UNIT:
-            raise SketchError(f"'{self.assume_units}' is not a unit we know; use one of {', '.join(MM_PER_UNIT)}")
+            raise SketchError(f"'{self.assume_units}' is no known unit; use one of {', '.join(MM_PER_UNIT)}")
 
     @property
     def mm_per_assumed(self) -> float:

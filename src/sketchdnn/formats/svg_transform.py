@@ -56,9 +56,9 @@ class Affine:
         if isinstance(curve, Bezier):
             first, second, third, last = map(self.place, curve.points)
             return Bezier((first, second, third, last))
-        given = curve.given and (self.place(curve.given[0]), self.place(curve.given[1]))
+        ends = curve.exact_ends and (self.place(curve.exact_ends[0]), self.place(curve.exact_ends[1]))
         return replace(
-            curve, center=self.place(curve.center), u=self._turned(curve.u), v=self._turned(curve.v), given=given
+            curve, center=self.place(curve.center), u=self._turned(curve.u), v=self._turned(curve.v), exact_ends=ends
         )
 
     def primitive(self, p: Primitive) -> Primitive | Bezier | EllipticArc:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sketchdnn.geometry import Circle, Line, Point, Primitive, Vec, arc_from_sweep
-from sketchdnn.geometry.loops import Edge, Loop
+from sketchdnn.geometry.profiles import Edge, Loop
 
 
 class Corner(NamedTuple):

@@ -1,20 +1,20 @@
-"""What a person asks for: sketches, as many as wanted, at a real size, in files."""
+"""Generation of sketches: requests, conditions, completion, repair, and galleries of files."""
 
-from .complete import Completion, complete
+from .complete import CompleteRequest, complete
 from .conditions import Conditions
-from .files import write_sketches
-from .generate import draw
-from .like import draw_like
+from .files import OutputOptions, OutputSummary, write_sketches
+from .generate import GeneratedSketch, GenerateRequest, stream
 from .model import SketchDNN
-from .search import Drawing
 
 __all__ = [
-    "Completion",
+    "CompleteRequest",
     "Conditions",
-    "Drawing",
+    "GenerateRequest",
+    "GeneratedSketch",
+    "OutputOptions",
+    "OutputSummary",
     "SketchDNN",
     "complete",
-    "draw",
-    "draw_like",
+    "stream",
     "write_sketches",
 ]

@@ -1,11 +1,12 @@
-"""The rest of a sketch: a part stays exactly as it is, and the model adds what may have been left out."""
+"""Completion: the part stays exactly as it is, and the model adds primitives that may have been left out."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
 
 import torch
 
@@ -13,96 +14,173 @@ from sketchdnn.constraints import infer
 from sketchdnn.diffusion.conditioning import ConditioningMethod
 from sketchdnn.diffusion.noise import uniform
 from sketchdnn.diffusion.sampling import SamplingOptions
-from sketchdnn.errors import SketchError
+from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Sketch, bounds
+from sketchdnn.geometry.quantities import parse_int_range, parse_range
+from sketchdnn.render import Style
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
 
-from .choices import kinds_beside
-from .conditions import trained_for
-from .engine import Ask, chunk_size, device_of
-from .frames import MOST_ROOM, NUM_CHOICES, check_room, choose_frame, visible
-from .generate import STEPS, check_request
-from .repairs import Repairs, mend_all
-from .score import score
-from .walks import Finished, OnProgress, Walk, check_method, finished, walk_all
+from .conditioning import choose_added_kinds, drop_tiny
+from .conditions import format_range, score_sketch, trained_range
+from .engine import SampleId, device_of, max_batch_size
+from .generate import STEPS, GeneratedSketch, OnProgress, ProgressReporter, check_seed_and_count
+from .inpainting import (
+    MAX_SCALE,
+    NUM_CHOICES,
+    CompletedPart,
+    FramedPart,
+    check_method,
+    check_scale,
+    choose_frame,
+    decode_completions,
+    sample_completions,
+)
+from .repair import RepairReport, repair_sketches
 
 # Frames tried for each completion, of which the best is kept.
-TRIES = 4
-# A completion that adds nothing, or not as many as asked for, is tried anew, but not for ever.
-_ATTEMPTS = 4
-# What is missed by no more, as a share of the size, holds but for rounding.
-_EXACTLY = 1e-9
-# Draws of noise that no walk comes to.
-_FRAME_DRAW, _COUNT_DRAW, _KIND_DRAW = (2**31 - each for each in (1, 2, 3))
-
-Room = float | tuple[float, float] | None
-Primitives = int | tuple[int, int] | None
+NUM_FRAMES = 4
+# Attempts at a completion that adds nothing, or not the number of primitives asked for.
+_MAX_ATTEMPTS = 4
+# Constraints of the part are inferred where they hold but for rounding, as a fraction of the size.
+_EXACT = 1e-9
+PART_COLOR, ADDED_COLOR = "#1a1a1a", "#0072b2"
+# Noise indices that no sampler reaches.
+_FRAME_NOISE, _COUNT_NOISE, _KIND_NOISE = (2**31 - each for each in (1, 2, 3))
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """A finished sketch: its first `given` primitives are those of the part, equal to the bit; the others were added.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompleteRequest:
+    """What to complete: completions 0 to count − 1 of a part, in the part's own coordinates and units.
 
-    `room` is the size of its frame over that of the part. `repeated` counts what the model drew on top of what was
-    there, which is left out. `shortfall` says what it lacks of what was asked for, if no attempt had it; `repair` what
-    was done to what was added, if it was to be repaired.
+    Attributes:
+        part: The sketch to complete.
+        count: Number of completions.
+        seed: Selects the completions: the same seed gives the same completions, whatever the count.
+        method: `conditional` for a network trained for it, `repaint` for any.
+        scale: Finished size over that of the part, a range of it, or words such as "1..2"; None means 1 to 2.
+        num_frames: Number of frames tried for each completion, of which the best is kept.
+        steps: Number of denoising steps.
+        sampler: Name of the sampler; None means the model's own.
+        primitives: Number of primitives in all, a range of it, or words such as "8..16".
+        repair: Repair what was added. The part does not change; without constraints of its own it gets those that hold
+            exactly.
+        workers: Number of processes that repair large batches.
     """
 
-    number: int
-    sketch: Sketch
-    given: int
-    room: float
-    score: float
-    attempts: int = 1
-    repeated: int = 0
-    rejected: tuple[str, ...] = ()
-    repaired: tuple[str, ...] = ()
-    shortfall: str | None = None
-    repair: Repairs | None = None
+    stem: ClassVar[str] = "completion"
+
+    part: Sketch
+    count: int = 8
+    seed: int = 0
+    method: ConditioningMethod = "conditional"
+    scale: float | tuple[float, float] | str | None = None
+    num_frames: int = NUM_FRAMES
+    steps: int = STEPS
+    sampler: str | None = None
+    primitives: int | tuple[int, int] | str | None = None
+    repair: bool = True
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        check_seed_and_count(self.seed, self.count)
+        _check_part(self.part)
+        if self.num_frames < 1:
+            raise SketchError(f"each completion takes at least one frame, not {self.num_frames}")
+        self.resolve_scales()
+        self.resolve_primitives()
+
+    @property
+    def indices(self) -> range:
+        """The indices of the completions."""
+        return range(self.count)
+
+    def resolve_scales(self) -> tuple[float, float]:
+        """The range of scales to try."""
+        return check_scale(parse_range(self.scale, "scale", "1..2") if isinstance(self.scale, str) else self.scale)
+
+    def resolve_primitives(self) -> tuple[int, int] | None:
+        """The range of the number of primitives, if there is one."""
+        if isinstance(self.primitives, str):
+            return parse_int_range(self.primitives, "primitives", "8..16")
+        return (self.primitives, self.primitives) if isinstance(self.primitives, int) else self.primitives
+
+    @property
+    def style(self) -> Style:
+        """The style of pictures: the part and what was added have different colors."""
+        return Style(palette=(PART_COLOR,) * len(self.part) + (ADDED_COLOR,) * MAX_PRIMITIVES)
+
+    def to_json(self, system: System, source: Path | None = None) -> dict[str, Any]:
+        """The entries of a manifest. `source` is the file of the part."""
+        return {
+            "part": display_path(source.name if source else ""),
+            "num_given": len(self.part),
+            "count": self.count,
+            "seed": self.seed,
+            "sampler": system.resolve(SamplingOptions(self.sampler)).sampler_name,
+            "steps": self.steps,
+            "method": self.method,
+            "num_frames": self.num_frames,
+            "repair": self.repair,
+            "scale": list(self.resolve_scales()),
+            "primitives": self.resolve_primitives(),
+        }
 
 
 def complete(
-    system: System,
-    part: Sketch,
-    count: int = 8,
-    *,
-    seed: int = 0,
-    method: ConditioningMethod = "conditional",
-    room: Room = None,
-    tries: int = TRIES,
-    steps: int = STEPS,
-    sampler: str | None = None,
-    primitives: Primitives = None,
-    repair: bool = False,
-    workers: int = 1,
-    on_progress: OnProgress = lambda sketches: None,
-) -> Iterator[Completion]:
-    """Completions 0..count−1 of a part, each the best of some `tries`, in the part's own coordinates and units.
+    system: System, request: CompleteRequest, on_progress: OnProgress = lambda done: None
+) -> Iterator[GeneratedSketch]:
+    """Complete a part, as many times as requested. The first primitives of each result are the part's own.
 
-    `room` is the finished size over that of the part, or a range of it to try; `primitives` how many there are to be
-    in all, or a range of that. Completion i of a seed is the same whatever the count. With `repair` what was added is
-    repaired, in large batches by so many `workers`, and judged so; what was given is not touched, but what holds in it
-    exactly becomes its constraints if it has none. `on_progress` hears how many sketches' worth of work is done.
+    Args:
+        system: The model.
+        request: What to complete.
+        on_progress: Called with the number of completions' worth of work that is done.
+
+    Raises:
+        SketchError: If the model cannot do it, before anything is sampled.
     """
-    check_part(part)
-    check_request(count, seed, 1.0)
-    check_method(system, method)
-    options = system.resolve(SamplingOptions(sampler, steps))
-    if tries < 1:
-        raise SketchError(f"each completion takes at least one try, not {tries}")
-    wanted = _check_primitives(primitives, len(part), system)
-    if repair and not part.constraints:
-        # Repair relates what it may move: that corners of the part meet would go unsaid.
-        part = replace(part, constraints=infer(part, _EXACTLY))
-    task = _Task(system, part, seed, method, check_room(room), tries, options, wanted, repair, workers)
-    return _completions(task, count, _rising(on_progress))
+    check_method(system, request.method)
+    options = system.resolve(SamplingOptions(request.sampler, request.steps))
+    limits = request.resolve_primitives()
+    if limits is not None:
+        least, most = trained_range(system)
+        least, most = max(least, len(request.part) + 1), min(most, MAX_PRIMITIVES)
+        if not least <= limits[0] <= limits[1] <= most:
+            raise SketchError(
+                f"with {len(request.part)} given, this model can be asked for {least} to {most} primitives in all, "
+                f"not {format_range(limits, '..')}"
+            )
+    if request.repair and not request.part.constraints:
+        # Repair constrains only what it may move: without this, corners of the part would come apart.
+        request = replace(request, part=replace(request.part, constraints=infer(request.part, _EXACT)))
+    return _Completer(system, request, options, limits).run(on_progress)
 
 
-def check_part(part: Sketch) -> None:
-    """Refuses, with a sentence, a part that cannot be completed."""
+def frame_part(
+    part: Sketch, scales: tuple[float, float], *, seed: int, index: int, num_frames: int, first: int = 0
+) -> tuple[list[float], list[FramedPart]]:
+    """The scales and the framed parts of one completion, each with noise of its own, numbered from `first`."""
+    box = bounds(part)
+    trials = range(first, first + num_frames)
+    noise_ids = [SampleId(index, trial).noise_id for trial in trials]
+    choices = uniform(seed, torch.tensor(noise_ids), _FRAME_NOISE, (NUM_CHOICES,)).tolist()
+    frames = [
+        choose_frame(box, scales, trial % num_frames, num_frames, numbers)
+        for trial, numbers in zip(trials, choices, strict=True)
+    ]
+    parts = [FramedPart(part, frame, noise_id) for (_, frame), noise_id in zip(frames, noise_ids, strict=True)]
+    return [scale for scale, _ in frames], parts
+
+
+def score_completion(completed: CompletedPart) -> float:
+    """Score of a completion, at most 1: that of the sketch less its misfit; −∞ if nothing was added."""
+    return score_sketch(completed.sketch) - completed.misfit if completed.num_added else -math.inf
+
+
+def _check_part(part: Sketch) -> None:
     if not len(part):
-        raise SketchError("the part is empty: there is nothing to complete; `sketchdnn generate` draws new sketches")
+        raise SketchError("the part is empty: there is nothing to complete; `sketchdnn generate` makes new sketches")
     if len(part) > MAX_PRIMITIVES:
         raise SketchError(
             f"the part has {len(part)} primitives, and a finished sketch at most {MAX_PRIMITIVES}; take some away"
@@ -111,181 +189,124 @@ def check_part(part: Sketch) -> None:
         raise SketchError(f"the part has {MAX_PRIMITIVES} primitives, as many as a sketch can have: nothing to add")
     box = bounds(part)
     if not box.size > 0:
-        raise SketchError("the part has no extent, so there is no telling how large the sketch is to be; add a line")
-    if not len(visible(part, MOST_ROOM * box.size / 2)):
-        raise SketchError("all that is in the part is too small beside its size to go on from; add a longer line")
-
-
-def frame_walks(
-    part: Sketch, rooms: tuple[float, float], *, seed: int, number: int, tries: int, first: int = 0
-) -> tuple[list[float], list[Walk]]:
-    """The rooms and the walks of one completion: as many frames as tries, and noise of its own for each.
-
-    Tries are numbered on from `first`.
-    """
-    box = bounds(part)
-    trials = range(first, first + tries)
-    noise = [Ask(number, trial).sample for trial in trials]
-    choices = uniform(seed, torch.tensor(noise), _FRAME_DRAW, (NUM_CHOICES,)).tolist()
-    frames = [choose_frame(box, rooms, trial % tries, tries, own) for trial, own in zip(trials, choices, strict=True)]
-    walks = [Walk(part, frame, sample) for (_, frame), sample in zip(frames, noise, strict=True)]
-    return [room for room, _ in frames], walks
-
-
-def standing(one: Finished) -> float:
-    """How good a completion is, to choose among some: its score, less the misfit of its frame; at most 1."""
-    return score(one.sketch) - one.misfit if one.added else -math.inf
+        raise SketchError("the part has no extent, so the size of the sketch is unknown; add a line")
+    if not len(drop_tiny(part, MAX_SCALE * box.size / 2)):
+        raise SketchError("every primitive of the part is too small beside its size; add a longer line")
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
-    """What was asked for, checked."""
-
+class _Completer:
     system: System
-    part: Sketch
-    seed: int
-    method: ConditioningMethod
-    rooms: tuple[float, float]
-    tries: int
+    request: CompleteRequest
     options: SamplingOptions
-    wanted: tuple[int, int] | None
-    repair: bool
-    workers: int
+    limits: tuple[int, int] | None  # of the number of primitives
 
-    def how_many(self, number: int) -> int | None:
-        """How many primitives this completion is to have: one of the range, by lot."""
-        if self.wanted is None:
-            return None
-        low, high = self.wanted
-        lot = float(uniform(self.seed, torch.tensor([number]), _COUNT_DRAW, (1,)))
-        return low + int(lot * (high - low + 1))
+    def run(self, on_progress: OnProgress) -> Iterator[GeneratedSketch]:
+        """As many completions at a time as share a batch."""
+        reporter = ProgressReporter(on_progress)
+        count, num_frames = self.request.count, self.request.num_frames
+        window = max(1, max_batch_size(device_of(self.system)) // num_frames)
+        for first in range(0, count, window):
+            indices = range(first, min(first + window, count))
+            best: dict[int, GeneratedSketch] = {}
+            for attempt in range(_MAX_ATTEMPTS):
+                waiting = [index for index in indices if index not in best or best[index].shortfall]
+                if not waiting:
+                    break
+                reporter.start_batch(indices.stop - len(waiting), len(waiting))
+                for result in self._attempt(waiting, attempt, reporter.report):
+                    best[result.index] = max(best.get(result.index, result), result, key=self._rank_result)
+                best |= {index: replace(best[index], attempts=attempt + 1) for index in waiting if index in best}
+            if len(best) < len(indices):
+                raise SketchError(
+                    f"the model added nothing to the part in {_MAX_ATTEMPTS * num_frames} tries; "
+                    "use more steps or a larger scale"
+                )
+            reporter.start_batch(indices.stop, 0.0)
+            reporter.report(1.0)
+            yield from (best[index] for index in indices)
 
-    def off(self, primitives: int) -> int:
-        """How far a number of primitives is from what was asked for."""
-        low, high = self.wanted or (primitives, primitives)
+    def _attempt(self, indices: Sequence[int], attempt: int, on_progress: OnProgress) -> Iterator[GeneratedSketch]:
+        """The best of the frames of each completion; none where no frame added anything."""
+        plans = [self._plan(index, attempt) for index in indices]
+        parts = [part for _, parts in plans for part in parts]
+        batch = sample_completions(
+            self.system,
+            parts,
+            seed=self.request.seed,
+            method=self.request.method,
+            options=self.options,
+            max_batch=max_batch_size(device_of(self.system)),
+            on_progress=on_progress,
+        )
+        completed = list(decode_completions(parts, batch, self.system.rows.arc_scalar))
+        reports: list[RepairReport | None] = [None] * len(completed)
+        if self.request.repair:
+            num_given = len(self.request.part)
+            results = repair_sketches([each.sketch for each in completed], num_given, workers=self.request.workers)
+            completed = [
+                replace(each, sketch=sketch, num_added=len(sketch) - num_given)
+                for each, (sketch, _) in zip(completed, results, strict=True)
+            ]
+            reports = [report for _, report in results]
+        for place, (index, (scales, _)) in enumerate(zip(indices, plans, strict=True)):
+            trials = range(place * len(scales), (place + 1) * len(scales))
+            chosen = max(
+                trials, key=lambda trial: self._rank(completed[trial].sketch, score_completion(completed[trial]))
+            )
+            if completed[chosen].num_added:
+                yield self._result(index, completed[chosen], scales[chosen - trials.start], reports[chosen])
+
+    def _plan(self, index: int, attempt: int) -> tuple[list[float], list[FramedPart]]:
+        request = self.request
+        scales, parts = frame_part(
+            request.part,
+            request.resolve_scales(),
+            seed=request.seed,
+            index=index,
+            num_frames=request.num_frames,
+            first=attempt * request.num_frames,
+        )
+        if self.limits is None:
+            return scales, parts
+        low, high = self.limits
+        chance = float(uniform(request.seed, torch.tensor([index]), _COUNT_NOISE, (1,)))
+        primitives = low + int(chance * (high - low + 1))
+        noise_ids = torch.tensor([part.noise_id for part in parts])
+        chances = uniform(request.seed, noise_ids, _KIND_NOISE, (1,))[:, 0].double().numpy()
+        kinds = choose_added_kinds(request.part, primitives, chances, self.system.training_index)
+        return scales, [replace(part, added_kinds=each) for part, each in zip(parts, kinds, strict=True)]
+
+    def _off(self, primitives: int) -> int:
+        """Distance of a number of primitives from the range asked for."""
+        low, high = self.limits or (primitives, primitives)
         return max(low - primitives, primitives - high, 0)
 
-    def rank(self, sketch: Sketch, score: float) -> tuple[float, float]:
-        """The number of primitives first, where it matters; then how good it is."""
-        return -self.off(len(sketch)), score
+    def _rank(self, sketch: Sketch, score: float) -> tuple[float, float]:
+        """The number of primitives counts first, then the score."""
+        return -self._off(len(sketch)), score
 
-    def walks(self, number: int, attempt: int) -> tuple[list[float], list[Walk]]:
-        first = attempt * self.tries
-        rooms, walks = frame_walks(self.part, self.rooms, seed=self.seed, number=number, tries=self.tries, first=first)
-        wanted = self.how_many(number)
-        if wanted is None:
-            return rooms, walks
-        noise = torch.tensor([walk.noise for walk in walks])
-        chance = uniform(self.seed, noise, _KIND_DRAW, (1,))[:, 0].double().numpy()
-        kinds = kinds_beside(self.part, wanted, chance, self.system.training_index)
-        return rooms, [replace(walk, adding=adding) for walk, adding in zip(walks, kinds, strict=True)]
+    def _rank_result(self, result: GeneratedSketch) -> tuple[float, float]:
+        return self._rank(result.sketch, result.score or 0.0)
 
-
-def _completions(task: _Task, count: int, on_progress: OnProgress) -> Iterator[Completion]:
-    """As many at a time as share a batch."""
-    together = max(1, chunk_size(device_of(task.system)) // task.tries)
-    for first in range(0, count, together):
-        numbers = range(first, min(first + together, count))
-        best: dict[int, Completion] = {}
-        for attempt in range(_ATTEMPTS):
-            waiting = [n for n in numbers if n not in best or best[n].shortfall]
-            if not waiting:
-                break
-            tell = partial(_tell, on_progress, numbers[-1] + 1 - len(waiting), len(waiting))
-            for one in _tried(task, waiting, attempt, tell):
-                best[one.number] = max(
-                    best.get(one.number, one), one, key=lambda each: task.rank(each.sketch, each.score)
-                )
-            best |= {n: replace(best[n], attempts=attempt + 1) for n in waiting if n in best}
-        if len(best) < len(numbers):
-            raise SketchError(
-                f"the model added nothing to the part in {_ATTEMPTS * task.tries} tries; give it more steps or room"
-            )
-        on_progress(float(numbers[-1] + 1))
-        yield from (best[number] for number in numbers)
-
-
-def _rising(on_progress: OnProgress) -> OnProgress:
-    """Never less than before, though what was tried in vain is tried again."""
-    highest = 0.0
-
-    def tell(done: float) -> None:
-        nonlocal highest
-        highest = max(highest, done)
-        on_progress(highest)
-
-    return tell
-
-
-def _tell(on_progress: OnProgress, base: int, worth: int, share: float) -> None:
-    on_progress(base + share * worth)
-
-
-def _tried(task: _Task, numbers: Sequence[int], attempt: int, on_progress: OnProgress) -> Iterator[Completion]:
-    """The best of the tries at each of these completions; none where all added nothing."""
-    plans = [task.walks(number, attempt) for number in numbers]
-    walks = [walk for _, walks in plans for walk in walks]
-    batch = walk_all(
-        task.system,
-        walks,
-        seed=task.seed,
-        method=task.method,
-        options=task.options,
-        chunk=chunk_size(device_of(task.system)),
-        on_progress=on_progress,
-    )
-    outcomes = list(finished(walks, batch, task.system.rows.arc_scalar))
-    repairs: list[Repairs | None] = [None] * len(outcomes)
-    if task.repair:
-        outcomes, repairs = _repaired(task, outcomes)
-    for place, number in enumerate(numbers):
-        found = outcomes[place * task.tries : (place + 1) * task.tries]
-        chosen = max(range(task.tries), key=lambda trial: task.rank(found[trial].sketch, standing(found[trial])))
-        if found[chosen].added:
-            done = repairs[place * task.tries + chosen]
-            yield _completion(task, number, found[chosen], plans[place][0][chosen], done)
-
-
-def _repaired(task: _Task, outcomes: Sequence[Finished]) -> tuple[list[Finished], list[Repairs | None]]:
-    """What walks came to after repair: there may be fewer primitives or more, but all that were given."""
-    given = len(task.part)
-    mended = mend_all([one.sketch for one in outcomes], given, workers=task.workers)
-    return [
-        replace(one, sketch=done.sketch, added=len(done.sketch) - given)
-        for one, done in zip(outcomes, mended, strict=True)
-    ], [done.repairs for done in mended]
-
-
-def _completion(task: _Task, number: int, one: Finished, room: float, repairs: Repairs | None) -> Completion:
-    has = len(one.sketch)
-    return Completion(
-        number,
-        replace(one.sketch, extra={**one.sketch.extra, "id": f"seed {task.seed}, completion {number}"}),
-        given=len(task.part),
-        room=room,
-        score=standing(one),
-        repeated=one.repeated,
-        rejected=one.rejected,
-        repaired=one.repaired,
-        shortfall=f"{_told(task.wanted)} primitives were asked for, and it has {has}" if task.off(has) else None,
-        repair=repairs,
-    )
-
-
-def _check_primitives(primitives: Primitives, given: int, system: System) -> tuple[int, int] | None:
-    if primitives is None:
-        return None
-    low, high = primitives if isinstance(primitives, tuple) else (primitives, primitives)
-    fewest, most = trained_for(system)
-    fewest, most = max(fewest, given + 1), min(most, MAX_PRIMITIVES)
-    if not fewest <= low <= high <= most:
-        raise SketchError(
-            f"with {given} given, this model can be asked for {fewest} to {most} primitives in all, "
-            f"not {_told((low, high))}"
+    def _result(
+        self, index: int, completed: CompletedPart, scale: float, report: RepairReport | None
+    ) -> GeneratedSketch:
+        sketch = completed.sketch
+        shortfall = None
+        if self.limits is not None and self._off(len(sketch)):
+            limits = format_range(self.limits, "..")
+            shortfall = f"{limits} primitives were asked for, and it has {len(sketch)}"
+        name = f"seed {self.request.seed}, completion {index}"
+        return GeneratedSketch(
+            index,
+            replace(sketch, extra={**sketch.extra, "id": name}),
+            rejected=completed.rejected,
+            repaired=completed.repaired,
+            shortfall=shortfall,
+            score=score_completion(completed),
+            repair=report,
+            num_given=len(self.request.part),
+            scale=scale,
+            num_duplicates=completed.num_duplicates,
         )
-    return low, high
-
-
-def _told(wanted: tuple[int, int] | None) -> str:
-    low, high = wanted or (0, 0)
-    return f"{low}" if low == high else f"{low}..{high}"

@@ -1,138 +1,365 @@
-"""What a sketch must be like: how many primitives, of which kinds, how it is shaped, and that it is new.
+"""Conditions on generated sketches: what a user may require, and how far a sketch is from it.
 
-Numbers and kinds are told to the model, as its training told it: an exact number by giving it the rows that stay empty,
-kinds by giving it the kind of every row. All else is a matter of drawing again. Where a range leaves a choice, the
-choice belongs to the seed and the number of the sketch, and is made as often one way as the training corpus did.
+The number and the kinds of primitives are passed to the model as conditioning (`conditioning.py`). Every other
+condition is met by rejection: a sketch that fails is sampled again with other noise.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
 
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import Kind
-from sketchdnn.representation import layout
-from sketchdnn.systems import System
+from sketchdnn.geometry import Arc, Kind, Line, Point, Primitive, Profile, Sketch, bounds, normalize, overlaps, profile
+from sketchdnn.geometry.quantities import parse_int_range, parse_kind_counts, parse_range
+from sketchdnn.geometry.table import sketches_to_table
+from sketchdnn.representation import encode_table, layout
+from sketchdnn.representation.symmetric import symmetric_keys
+from sketchdnn.systems import System, TrainingIndex
+from sketchdnn.systems.training_index import GRID
 
-# How often a sketch is drawn before the closest one is taken, with a word about what it lacks.
-ATTEMPTS = 24
+# Attempts at a sketch before the closest one is returned, with a note on what it lacks.
+MAX_ATTEMPTS = 24
+# Ends this close, as a fraction of the size, count as joined before repair: samplers leave such gaps.
+CLOSE_TOLERANCE = 0.01
+# Least size of the largest outline of a closed sketch, as a fraction of the whole sketch, construction included.
+# 97 % of the real sketches that can be extruded have it.
+MIN_OUTLINE_RATIO = 0.5
+
+Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """All that was asked; what is None or False was not. Ranges include their ends.
+    """Requirements on every sketch of a run. None or False means no requirement; ranges include both ends.
 
-    `kinds` are exact for the kinds it names, and count what is not construction, or with `count_construction` all.
-    Without `primitives` there is nothing else in the sketch; with it, the rest are construction, or primitives of kinds
-    that were not named. `construction` is the share of primitives that are construction,
-    `aspect` the width of the tight box over its height. `closed`: the sketch can be extruded, and its largest outline
-    is at least half as large as the sketch (`closed.py`); ends are joined at `closed.CLOSE` of the size, or exactly
-    where sketches are repaired. `unique`: no other
-    sketch of the run is the same, `novel`: no training sketch is, both up to symmetry and on a grid of 6 bits.
-    `best_of`: so many are drawn that meet all this, and the one of the highest score is kept.
+    Attributes:
+        primitives: Number of primitives.
+        kinds: Exact number of primitives of each named kind, construction geometry not counted. Without `primitives`
+            the sketch holds nothing else; with it, the rest is construction or of other kinds.
+        count_construction: Count construction geometry in `kinds` too.
+        construction: Fraction of primitives that are construction geometry.
+        aspect: Width of the bounding box over its height.
+        closed: The sketch can be extruded, and its largest outline has at least `MIN_OUTLINE_RATIO` of its size. Ends
+            are joined within `CLOSE_TOLERANCE` of the size, or exactly if sketches are repaired.
+        unique: No two sketches of the run are equal up to symmetry, on a grid of 6 bits.
+        novel: No sketch equals a training sketch in the same sense.
+        best_of: Number of sketches that meet all conditions, of which the one of the highest score is kept.
     """
 
     primitives: tuple[int, int] | None = None
     kinds: Mapping[Kind, int] | None = None
     count_construction: bool = False
-    construction: tuple[float, float] | None = None
-    aspect: tuple[float, float] | None = None
+    construction: Range | None = None
+    aspect: Range | None = None
     closed: bool = False
     unique: bool = False
     novel: bool = False
     best_of: int = 1
 
     def __post_init__(self) -> None:
-        _check_ranges(self)
+        _check_range("number of primitives", self.primitives, 1)
+        _check_range("share of construction", self.construction, 0, 1)
+        _check_range("aspect ratio", self.aspect, 0)
+        if self.aspect is not None and self.aspect[1] <= 0:
+            raise SketchError("an aspect ratio, width over height, is above 0")
         if self.kinds is not None:
             _check_kinds(self.kinds, self.primitives)
+        elif self.count_construction:
+            raise SketchError("count_construction sets what kinds counts: name kinds as well, or leave it out")
         if self.best_of < 1:
             raise SketchError(f"the best is chosen of at least 1 sketch, not {self.best_of}")
 
-    @property
-    def asked(self) -> bool:
-        """Whether there is any condition at all, the choice of the best aside."""
-        told = (self.primitives, self.kinds, self.construction, self.aspect)
-        return any(each is not None for each in told) or self.closed or self.unique or self.novel
+    @classmethod
+    def parse(
+        cls,
+        *,
+        primitives: int | tuple[int, int] | str | None = None,
+        kinds: Mapping[str, int] | Mapping[Kind, int] | str | None = None,
+        construction: Range | str | None = None,
+        aspect: Range | str | None = None,
+        **flags: Any,
+    ) -> Conditions:
+        """Conditions from values or from the words of the command line.
+
+        >>> Conditions.parse(primitives="8..16") == Conditions.parse(primitives=(8, 16))
+        True
+        """
+        if isinstance(primitives, str):
+            primitives = parse_int_range(primitives, "primitives", "8..16")
+        return cls(
+            primitives=(primitives, primitives) if isinstance(primitives, int) else primitives,
+            kinds=None if kinds is None else parse_kind_counts(kinds, "kinds"),
+            construction=parse_range(construction, "construction", "0.1..0.3")
+            if isinstance(construction, str)
+            else construction,
+            aspect=parse_range(aspect, "aspect", "0.5..2") if isinstance(aspect, str) else aspect,
+            **flags,
+        )
 
     @property
-    def count(self) -> tuple[int, int] | None:
-        """The number of primitives, which kinds alone also say."""
+    def is_restrictive(self) -> bool:
+        """Whether any condition is set, `best_of` aside."""
+        ranges = (self.primitives, self.kinds, self.construction, self.aspect)
+        return any(each is not None for each in ranges) or self.closed or self.unique or self.novel
+
+    @property
+    def primitive_range(self) -> tuple[int, int] | None:
+        """The number of primitives, which `kinds` alone implies too."""
         if self.primitives is None and self.kinds is not None:
             return (sum(self.kinds.values()),) * 2
         return self.primitives
 
+    def to_json(self) -> dict[str, Any]:
+        """The conditions that are set, as a manifest holds them: ranges as typed, kinds by name."""
+        content: dict[str, Any] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value == each.default:
+                continue
+            if isinstance(value, tuple):
+                value = format_range(value, "..")
+            elif isinstance(value, Mapping):
+                value = _format_kinds(value)
+            content[each.name] = value
+        return content
 
-def check_conditions(conditions: Conditions, system: System, rows: int = layout.MAX_PRIMITIVES) -> None:
-    """Refuses what this model cannot do or was not trained for, before anything is drawn."""
-    low, high = trained_for(system, rows)
-    if conditions.count is not None:
-        least, most = conditions.count
-        if most > rows:
-            raise SketchError(f"{most} primitives do not fit: a sketch of this model has {rows} rows")
+
+def check_conditions(conditions: Conditions, system: System) -> None:
+    """Refuse conditions that a model cannot meet or was not trained for."""
+    low, high = trained_range(system)
+    if conditions.primitive_range is not None:
+        least, most = conditions.primitive_range
+        if most > layout.MAX_PRIMITIVES:
+            raise SketchError(f"{most} primitives do not fit: a sketch of this model has {layout.MAX_PRIMITIVES} rows")
         if least < low or most > high:
+            few_kinds = conditions.primitives is None and most < low
+            hint = f"; to have others beside these, ask for {low}..{high} primitives as well" if few_kinds else ""
             raise SketchError(
                 f"this model was trained on sketches of {low} to {high} primitives and cannot be asked for "
-                f"{_span(least, most)}{_rest_hint(conditions, low, high)}"
+                f"{format_range((least, most))}{hint}"
             )
     if conditions.novel and system.training_index is None:
-        raise SketchError("this model does not say what it was trained on, so it cannot tell which sketches are new")
+        raise SketchError("this model has no record of its training sketches, so it cannot tell which are new")
 
 
-def trained_for(system: System, rows: int = layout.MAX_PRIMITIVES) -> tuple[int, int]:
-    """The fewest and the most primitives of the sketches a model knows; any that fit, if it does not say."""
-    return (1, rows) if system.training_index is None else system.training_index.primitives
+def trained_range(system: System) -> tuple[int, int]:
+    """The fewest and the most primitives of the training sketches; any number that fits, if there is no record."""
+    return (1, layout.MAX_PRIMITIVES) if system.training_index is None else system.training_index.primitives
 
 
-def _check_ranges(asked: Conditions) -> None:
-    limits = {
-        "number of primitives": (asked.primitives, 1, math.inf),
-        "share of construction": (asked.construction, 0, 1),
-        "aspect ratio": (asked.aspect, 0, math.inf),
-    }
-    for name, (span, least, most) in limits.items():
-        if span is None:
-            continue
-        low, high = span
-        if not (math.isfinite(low) and math.isfinite(high) and least <= low and high <= most):
-            allowed = f"{least} to {most}" if most < math.inf else f"at least {least}"
-            raise SketchError(f"a {name} is {allowed}, not {_span(low, high)}")
-        if low > high:
-            raise SketchError(f"a {name} from {low} to {high} is empty: put the smaller number first")
-    if asked.aspect is not None and asked.aspect[1] <= 0:
-        raise SketchError("an aspect ratio, width over height, is above 0")
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Why a sketch fails the conditions, and its distance from them, in about the number of wrong primitives."""
+
+    sentence: str
+    distance: float
+
+
+def find_shortfall(conditions: Conditions, sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Shortfall | None:
+    """Why a sketch fails the conditions, `unique` and `novel` aside; None if it meets them.
+
+    Args:
+        conditions: What is required.
+        sketch: The sketch.
+        tolerance: Ends this close, as a fraction of the size, are joined.
+    """
+    return _combine(_shortfalls(conditions, sketch, tolerance))
+
+
+@dataclass(slots=True)
+class ConditionChecker:
+    """Checks the sketches of a run one after the other; `unique` depends on those accepted before."""
+
+    conditions: Conditions
+    training_index: TrainingIndex | None = None
+    tolerance: float = CLOSE_TOLERANCE
+    accepted: set[int] = field(default_factory=set)
+
+    def find_shortfall(self, sketch: Sketch) -> Shortfall | None:
+        """Why a sketch fails the conditions; None if it meets them."""
+        shortfalls = list(_shortfalls(self.conditions, sketch, self.tolerance))
+        if self.conditions.unique or self.conditions.novel:
+            key = sketch_key(sketch)
+            if self.conditions.unique and key in self.accepted:
+                shortfalls.append(Shortfall("it repeats another sketch of this run", 1.0))
+            if self.conditions.novel and self.training_index is not None and self.training_index.holds(key):
+                shortfalls.append(Shortfall("it is in the training corpus", 1.0))
+        return _combine(shortfalls)
+
+    def accept(self, sketch: Sketch) -> None:
+        """Record a sketch of the result, so that no later one may repeat it."""
+        if self.conditions.unique:
+            self.accepted.add(sketch_key(sketch))
+
+
+def sketch_key(sketch: Sketch) -> int:
+    """Equal for sketches that are equal up to symmetry and size, on the grid of 6 bits."""
+    placed, _ = normalize(sketch)
+    return int(symmetric_keys(encode_table(sketches_to_table([placed]), max_primitives=len(sketch)), GRID)[0])
+
+
+def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterator[Shortfall]:
+    """Why a sketch is not closed, one fault after the other. Ends are joined within `tolerance` of the size.
+
+    >>> from sketchdnn.geometry import Circle
+    >>> list(closure_faults(Sketch((Circle((0, 0), 2), Circle((3, 0), 2)))))
+    [Shortfall(sentence='curves cross or touch in 2 places', distance=2.0)]
+    """
+    outlines = profile(sketch, tolerance)
+    chains, branches, meetings, pairs = map(
+        len, (outlines.chains, outlines.branches, outlines.meetings, outlines.overlaps)
+    )
+    if chains:
+        yield Shortfall(f"{chains} {'chain is' if chains == 1 else 'chains are'} left open", float(chains))
+    elif not outlines.loops:
+        yield Shortfall("nothing in it closes", float(max(len(sketch), 1)))
+    if branches:
+        yield Shortfall(f"more than two ends meet in {_format_count(branches, 'place')}", float(branches))
+    if meetings:
+        yield Shortfall(f"curves cross or touch in {_format_count(meetings, 'place')}", float(meetings))
+    if pairs:
+        yield Shortfall(f"{_format_count(pairs, 'pair')} of curves overlap", float(pairs))
+    if not outlines.is_complete:
+        sentence = "so many curves come close to each other that not all could be looked at"
+        yield Shortfall(sentence, float(len(sketch)))
+    ratio = _outline_ratio(sketch, outlines)
+    if outlines.loops and ratio < MIN_OUTLINE_RATIO:
+        sentence = f"its largest outline is {ratio:.2f} of its size, not at least {MIN_OUTLINE_RATIO:g}"
+        yield Shortfall(sentence, 1.0)
+
+
+def score_sketch(sketch: Sketch) -> float:
+    """How well a sketch can be extruded, at most 1: closed − overlapping − gap / 2, all at `CLOSE_TOLERANCE`.
+
+    - closed: fraction of the curves that lie in a loop without crossing, contact or branch, construction aside; times
+      the outline's fraction of the size over `MIN_OUTLINE_RATIO` if it is smaller.
+    - overlapping: fraction of the primitives that lie along another.
+    - gap: largest distance between joined ends over the tolerance.
+
+    >>> corners = [(0, 0), (2, 0), (2, 1), (0, 1)]
+    >>> plate = [Line(a, b) for a, b in zip(corners, corners[1:] + corners[:1])]
+    >>> score_sketch(Sketch(tuple(plate))), score_sketch(Sketch(tuple(plate[:3])))
+    (1.0, 0.0)
+    """
+    curves = [p for p in sketch if not isinstance(p, Point) and not p.construction]
+    outlines = profile(sketch, CLOSE_TOLERANCE)
+    looped = {edge.primitive for loop in outlines.loops for edge in loop.edges}
+    looped -= {number for meeting in outlines.meetings for number in (meeting.first, meeting.second)}
+    looped -= {number for branch in outlines.branches for number in branch.primitives}
+    closed = len(looped) / max(len(curves), 1) * min(1.0, _outline_ratio(sketch, outlines) / MIN_OUTLINE_RATIO)
+    overlapping = {number for pair in overlaps(sketch, CLOSE_TOLERANCE) for number in (pair.first, pair.second)}
+    return closed - len(overlapping) / max(len(sketch), 1) - _largest_gap(curves) / 2
+
+
+def format_range(limits: Range, separator: str = " to ") -> str:
+    """A range in words: one number if both ends are equal."""
+    return f"{limits[0]:g}" if limits[0] == limits[1] else f"{limits[0]:g}{separator}{limits[1]:g}"
+
+
+def _outline_ratio(sketch: Sketch, outlines: Profile) -> float:
+    """Size of the largest outline over that of the whole sketch; 0 without an outline."""
+    sizes = [bounds([sketch.primitives[edge.primitive] for edge in loop.edges]).size for loop in outlines.outer]
+    return max(sizes, default=0.0) / bounds(sketch).size if sizes else 0.0
+
+
+def _largest_gap(curves: Sequence[Primitive]) -> float:
+    """Largest distance from an end to the nearest end of another curve, of those within the tolerance, over it."""
+    with_ends = [p for p in curves if isinstance(p, Line | Arc)]
+    if len(with_ends) < 2:
+        return 0.0
+    ends = np.array([end for curve in with_ends for end in (curve.start, curve.end)])
+    distance = np.hypot(*np.moveaxis(ends[:, None] - ends, -1, 0))
+    owner = np.arange(len(ends)) // 2
+    nearest = np.where(owner[:, None] == owner, np.inf, distance).min(axis=1) / (CLOSE_TOLERANCE * bounds(curves).size)
+    return float(nearest[nearest <= 1].max(initial=0.0))
+
+
+def _shortfalls(conditions: Conditions, sketch: Sketch, tolerance: float) -> Iterator[Shortfall]:
+    count = len(sketch)
+    if conditions.primitive_range is not None and (off := _outside(count, conditions.primitive_range)):
+        yield Shortfall(f"it has {count} primitives, not {format_range(conditions.primitive_range)}", off)
+    if conditions.kinds is not None:
+        counts = Counter(p.kind for p in sketch if conditions.count_construction or not p.construction)
+        besides = "" if conditions.count_construction else " besides construction"
+        for kind, required in conditions.kinds.items():
+            if counts[kind] != required:
+                sentence = f"it has {_format_count(counts[kind], kind.label)}{besides}, not {required}"
+                yield Shortfall(sentence, abs(counts[kind] - required))
+    if conditions.construction is not None:
+        share = sum(p.construction for p in sketch) / max(count, 1)
+        if off := _outside(share, conditions.construction):
+            sentence = f"{share:.2f} of it is construction, not {format_range(conditions.construction)}"
+            yield Shortfall(sentence, off * count)
+    if conditions.aspect is not None:
+        yield from _aspect_shortfall(conditions.aspect, sketch)
+    if conditions.closed:
+        yield from closure_faults(sketch, tolerance)
+
+
+def _aspect_shortfall(limits: Range, sketch: Sketch) -> Iterator[Shortfall]:
+    """On a logarithmic scale: twice as wide is as far off as half as wide."""
+    box = bounds(sketch)
+    ratio = box.width / box.height if box.height else math.inf
+    if _outside(ratio, limits):
+        tiny = 1e-6
+        off = _outside(math.log(min(max(ratio, tiny), 1 / tiny)), (math.log(max(limits[0], tiny)), math.log(limits[1])))
+        sentence = f"its width is {ratio:.3g} of its height, not {format_range(limits)}"
+        yield Shortfall(sentence, max(off, tiny))
+
+
+def _combine(shortfalls: Iterable[Shortfall]) -> Shortfall | None:
+    every = list(shortfalls)
+    if not every:
+        return None
+    return Shortfall("; ".join(each.sentence for each in every), sum(each.distance for each in every))
+
+
+def _check_range(name: str, limits: Range | None, least: float, most: float = math.inf) -> None:
+    if limits is None:
+        return
+    low, high = limits
+    if not (math.isfinite(low) and math.isfinite(high) and least <= low and high <= most):
+        allowed = f"{least} to {most}" if most < math.inf else f"at least {least}"
+        raise SketchError(f"a {name} is {allowed}, not {format_range(limits)}")
+    if low > high:
+        raise SketchError(f"a {name} from {low} to {high} is empty: put the smaller number first")
 
 
 def _check_kinds(kinds: Mapping[Kind, int], primitives: tuple[int, int] | None) -> None:
-    told = ", ".join(f"{kind.label}={number}" for kind, number in kinds.items())
+    words = _format_kinds(kinds)
     total = sum(kinds.values())
     if not kinds or min(kinds.values()) < 0:
-        raise SketchError(f"kinds are asked for by how many of each there are, none or more, not '{told}'")
+        raise SketchError(f"kinds are asked for by how many of each there are, none or more, not '{words}'")
     if primitives is None:
         if total == 0:
-            raise SketchError(f"'{told}' leaves open what there is; say also how many primitives are wanted")
+            raise SketchError(f"'{words}' leaves the other kinds open; set the number of primitives as well")
         return
-    low, high = primitives
-    if total > high:
-        raise SketchError(f"'{told}' makes {total} primitives, more than the {_span(low, high)} asked for")
-    if total < low and len(kinds) == len(Kind):
+    if total > primitives[1]:
+        raise SketchError(f"'{words}' makes {total} primitives, more than the {format_range(primitives)} asked for")
+    if total < primitives[0] and len(kinds) == len(Kind):
         raise SketchError(
-            f"'{told}' makes {total} primitives of all kinds, fewer than the {_span(low, high)} asked for"
+            f"'{words}' makes {total} primitives of all kinds, fewer than the {format_range(primitives)} asked for"
         )
 
 
-def _rest_hint(conditions: Conditions, low: int, high: int) -> str:
-    """How to ask for a few of a kind, and for the rest as it comes."""
-    if conditions.primitives is not None or conditions.kinds is None or sum(conditions.kinds.values()) >= low:
-        return ""
-    return f"; to have others beside these, ask for {low}..{high} primitives as well"
+def _outside(value: float, limits: Range) -> float:
+    """Distance of a value from a range; 0 within it."""
+    return max(limits[0] - value, value - limits[1], 0.0)
 
 
-def _span(low: float, high: float) -> str:
-    return f"{low}" if low == high else f"{low} to {high}"
+def _format_kinds(kinds: Mapping[Kind, int]) -> str:
+    return ",".join(f"{kind.label}={number}" for kind, number in kinds.items())
 
 
-# At the end, since making it calls the checks above.
+def _format_count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+# Last, since it calls the checks above.
 NO_CONDITIONS = Conditions()

@@ -1,11 +1,10 @@
-"""Numbers of sketches in, what the model drew of them out: in batches of few sizes, as quickly as does no harm.
+"""Runs a system on batches of noise and decodes the sketches.
 
-What a row becomes depends on its own noise and on the shape of its batch, not on its place in it nor on its neighbors.
-So any sketches may share a batch. The smallest difference in rounding makes another sketch in the end: of 64 sketches
-that were drawn in batches of 1 and of 16 and rounded otherwise, 18 were alike. So on a CPU a batch has 1, 2, 4, 8 or 16
-rows, as many as are needed, but only a size that is found to round as 16 does on this processor. A sketch that is drawn
-again or alone then comes out the same to the bit: by one model on one kind of processor, since others may round
-otherwise. On a GPU all batches have one size.
+A row depends on its own noise and on the shape of its batch, not on its place or its neighbors, so any samples may
+share a batch. But rounding depends on the batch size, and the smallest difference leads to another sketch: of 64
+sketches sampled in batches of 1 and of 16 with different rounding, 18 were equal. So on a CPU a batch has 1, 2, 4, 8 or
+16 rows, as many as needed, and only a size that rounds as 16 rows do on this processor. A sample that is drawn again or
+alone is then equal to the bit, for one model on one kind of processor. On a GPU all batches have the same size.
 """
 
 from __future__ import annotations
@@ -35,124 +34,123 @@ from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import System
 from sketchdnn.systems.threads import patient_threads
 
-# The most sketches in a batch on a CPU, enough for two cores to work well on.
-CHUNK = 16
-# A GPU idles on fewer. What it draws depends on the size of a batch, so batches are padded to it.
-GPU_CHUNK = 2_500
-# Attempts count above this bit of a sample's number, which no sketch of a seed reaches.
-NUMBER_BITS = 32
-# What was found of batch sizes: by the sizes, the precision and the number of threads.
-_TRIED: WeakKeyDictionary[System, dict[tuple[int, int, str, int], bool]] = WeakKeyDictionary()
-# Networks that take in and put out float32, whatever is in between: all but the paper's.
-_WHOLE_AT_BOTH_ENDS = (SetDenoiser, LatentDenoiser, TokenDecoder)
+# Largest batch on a CPU: enough to keep two cores busy.
+CPU_BATCH = 16
+# A smaller batch leaves a GPU idle. Results depend on the batch size, so all batches are padded to it.
+GPU_BATCH = 2_500
+# The index of a sketch takes these bits of a noise id, and the attempt those above.
+INDEX_BITS = 32
+# Whether two batch sizes round alike: by the sizes, the precision and the number of threads.
+_ROUNDING: WeakKeyDictionary[System, dict[tuple[int, int, str, int], bool]] = WeakKeyDictionary()
+# Networks with float32 input and output layers, whatever the precision between them: all but the paper's.
+_FLOAT32_ENDS = (SetDenoiser, LatentDenoiser, TokenDecoder)
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """A sketch by its number, and how often it was drawn before: each attempt has noise of its own."""
+class SampleId:
+    """One attempt at the sketch of an index. Each attempt has its own noise."""
 
-    number: int
+    index: int
     attempt: int = 0
 
     @property
-    def sample(self) -> int:
-        """The number of its noise."""
-        return self.number + (self.attempt << NUMBER_BITS)
+    def noise_id(self) -> int:
+        """The number that selects its noise."""
+        return self.index + (self.attempt << INDEX_BITS)
 
 
-# Hears every step of a batch, and what is in it; rows beyond are padding.
-OnStep = Callable[[Sequence[Ask], Progress], None]
-GivenOf = Callable[[Int[Tensor, " batch"]], Conditioning | None]
+# Called after every step with the samples of the batch; further rows of the batch are padding.
+OnStep = Callable[[Sequence[SampleId], Progress], None]
+ConditioningFor = Callable[[Int[Tensor, " batch"]], Conditioning | None]
 
 
 @dataclass(slots=True)
 class Engine:
-    """Draws any sketches of a seed. `given_of` says what is given of the samples with these numbers.
+    """Draws samples of one seed.
 
-    With a start in the options, which holds one sketch, all are variations of it.
+    Attributes:
+        system: The model.
+        seed: Selects the noise, together with the noise id of a sample.
+        options: Of every batch. A start in them holds one sketch, from which all samples start.
+        conditioning_for: Conditioning of the samples of some noise ids.
+        max_batch: Largest batch; 0 means the size for the device.
     """
 
     system: System
     seed: int
     options: SamplingOptions
-    given_of: GivenOf = lambda samples: None
-    chunk: int = 0  # as the device likes it
+    conditioning_for: ConditioningFor = lambda noise_ids: None
+    max_batch: int = 0
 
     def __post_init__(self) -> None:
-        self.chunk = self.chunk or chunk_size(device_of(self.system))
+        self.max_batch = self.max_batch or max_batch_size(device_of(self.system))
 
-    @property
-    def pads(self) -> bool:
-        """Whether every batch is padded to the largest, so that rows to spare cost nothing."""
-        return pads(self.system)
-
-    def draw(self, asks: Sequence[Ask], on_step: OnStep | None = None) -> list[Decoded]:
-        """What was asked for, in that order. A GPU that is too small for a batch takes smaller ones from then on."""
-        drawn: list[Decoded] = []
-        while len(drawn) < len(asks):
-            some = asks[len(drawn) : len(drawn) + self.chunk]
+    def draw(self, samples: Sequence[SampleId], on_step: OnStep | None = None) -> list[Decoded]:
+        """The decoded samples, in order. If the device runs out of memory, batches are halved from then on."""
+        decoded: list[Decoded] = []
+        while len(decoded) < len(samples):
+            chunk = samples[len(decoded) : len(decoded) + self.max_batch]
             try:
-                batch = self._batch(some, on_step)
+                batch = self._sample(chunk, on_step)
             except torch.OutOfMemoryError as error:
-                if self.chunk == 1:
+                if self.max_batch == 1:
                     raise SketchError("this device has no memory for even one sketch; use --device cpu") from error
-                self.chunk = -(-self.chunk // 2)
+                self.max_batch = -(-self.max_batch // 2)
                 torch.cuda.empty_cache()
                 continue
-            drawn += decode(batch[: len(some)], self.system.rows.arc_scalar)
-        return drawn
+            decoded += decode(batch[: len(chunk)], self.system.rows.arc_scalar)
+        return decoded
 
-    def _batch(self, asks: Sequence[Ask], on_step: OnStep | None) -> SketchBatch:
-        numbers = [ask.sample for ask in asks]
-        device = device_of(self.system)
-        padded = numbers + [numbers[-1]] * (batch_size(self.system, len(numbers), self.chunk) - len(numbers))
-        samples = torch.tensor(padded, device=device)
-        start = self.options.start and Start(self.options.start.t, self.options.start.batch[torch.zeros_like(samples)])
+    def _sample(self, samples: Sequence[SampleId], on_step: OnStep | None) -> SketchBatch:
+        ids = [sample.noise_id for sample in samples]
+        ids += [ids[-1]] * (choose_batch_size(self.system, len(ids), self.max_batch) - len(ids))
+        noise_ids = torch.tensor(ids, device=device_of(self.system))
+        start = self.options.start
         options = replace(
             self.options,
-            conditioning=self.given_of(samples),
-            start=start,
-            on_step=None if on_step is None else lambda progress: on_step(asks, progress),
+            conditioning=self.conditioning_for(noise_ids),
+            start=start and Start(start.t, start.batch[torch.zeros_like(noise_ids)]),
+            on_step=None if on_step is None else lambda progress: on_step(samples, progress),
         )
-        with torch.no_grad(), quick(self.system):
-            return self.system.sample(seeded_noise(self.seed, samples), options)
+        with torch.no_grad(), fast_inference(self.system):
+            return self.system.sample(seeded_noise(self.seed, noise_ids), options)
 
 
 def device_of(system: System) -> torch.device:
-    """Where its weights are."""
+    """The device of its weights."""
     return next(system.parameters()).device
 
 
-def chunk_size(device: torch.device) -> int:
-    """How many sketches are drawn at once. It may depend on the device, since what a seed draws does so anyway."""
-    return CHUNK if device.type == "cpu" else GPU_CHUNK
+def max_batch_size(device: torch.device) -> int:
+    """The most sketches in a batch. It depends on the device, as the results of a seed do anyway."""
+    return CPU_BATCH if device.type == "cpu" else GPU_BATCH
 
 
-def pads(system: System) -> bool:
-    """Whether a system draws in batches of one size: on a GPU, and where it has no step to try others with."""
+def pads_batches(system: System) -> bool:
+    """Whether all batches have the largest size: on a GPU, and for systems without steps to compare rounding with."""
     return device_of(system).type != "cpu" or system.max_steps is None
 
 
-def batch_size(system: System, count: int, most: int) -> int:
-    """With how many rows so many sketches are drawn: a power of two that rounds as `most` rows do, or else `most`."""
+def choose_batch_size(system: System, count: int, largest: int) -> int:
+    """Number of rows for so many samples: a power of two that rounds as `largest` rows do, or else `largest`."""
     size = 1 << (count - 1).bit_length()
-    while size < most and (pads(system) or not _rounds_alike(system, size, most)):
+    while size < largest and (pads_batches(system) or not _rounds_alike(system, size, largest)):
         size *= 2
-    return min(size, most)
+    return min(size, largest)
 
 
 def precision(system: System) -> str:
-    """What the inner products are computed in: bfloat16 where the device has it and both ends stay in float32.
+    """Precision of matrix products: bfloat16 where the device supports it and the network's ends stay in float32.
 
-    The paper's network has no such ends: coordinates to three digits would leave gaps.
+    The paper's network has no float32 ends: coordinates of three digits would leave gaps.
     """
-    narrow = _has_bfloat16(device_of(system)) and isinstance(getattr(system, "network", None), _WHOLE_AT_BOTH_ENDS)
+    narrow = _supports_bfloat16(device_of(system)) and isinstance(getattr(system, "network", None), _FLOAT32_ENDS)
     return "bfloat16" if narrow else "float32"
 
 
 @contextmanager
-def quick(system: System) -> Iterator[None]:
-    """The quickest arithmetic that does a system no harm, for as long as this lasts; threads sleep while they wait."""
+def fast_inference(system: System) -> Iterator[None]:
+    """Use the fastest safe precision for a system; on a CPU, waiting threads sleep."""
     kind = device_of(system).type
     with (
         patient_threads() if kind == "cpu" else nullcontext(),
@@ -161,47 +159,50 @@ def quick(system: System) -> Iterator[None]:
         yield
 
 
-def compiled(system: System, **options: Any) -> System:
-    """The same system with its denoiser compiled to one CUDA graph a shape: for many batches, since it takes a minute.
+def compile_denoiser(system: System, **options: Any) -> System:
+    """A copy of the system, with the same weights, whose denoiser is compiled to one CUDA graph a shape.
 
-    `options` are those of `torch.compile`. A system without a denoiser comes back as it is.
+    Compilation takes about a minute. A system without a denoiser is returned unchanged.
+
+    Args:
+        system: The system.
+        options: Of `torch.compile`, in place of ours.
     """
     name = next((name for name in ("denoise", "denoise_latent") if hasattr(system, name)), None)
     if name is None:
         return system
-    chosen: dict[str, Any] = {"mode": "reduce-overhead", "dynamic": False, **options}
-    step: Any = torch.compile(getattr(system, name), **chosen)
+    step: Any = torch.compile(getattr(system, name), **{"mode": "reduce-overhead", "dynamic": False, **options})
 
     def denoise(*args: Any, **kwargs: Any) -> Prediction | Tensor:
         torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
-        said: Prediction | Tensor = step(*args, **kwargs)
-        # A graph writes to the same place every time, and a sampler may remember what it heard before.
-        if isinstance(said, Tensor):
-            return said.clone()
-        return Prediction(said.construction_logits.clone(), said.kind_logits.clone(), said.params.clone())
+        output: Prediction | Tensor = step(*args, **kwargs)
+        # A CUDA graph reuses its output buffers, and a sampler may keep an earlier prediction.
+        if isinstance(output, Tensor):
+            return output.clone()
+        return Prediction(output.construction_logits.clone(), output.kind_logits.clone(), output.params.clone())
 
-    fast = copy.copy(system)  # of the same weights
+    fast = copy.copy(system)
     fast.__dict__[name] = denoise
     return fast
 
 
-def _rounds_alike(system: System, size: int, most: int) -> bool:
-    """Whether batches of both sizes come out the same to the bit after a step. It is tried once."""
-    tried = _TRIED.setdefault(system, {})
-    key = size, most, precision(system), torch.get_num_threads()
-    if key not in tried:
-        tried[key] = torch.equal(_one_step(system, size), _one_step(system, most)[:size])
-    return tried[key]
+def _rounds_alike(system: System, size: int, largest: int) -> bool:
+    """Whether one step of batches of both sizes is equal to the bit. Computed once."""
+    results = _ROUNDING.setdefault(system, {})
+    key = size, largest, precision(system), torch.get_num_threads()
+    if key not in results:
+        results[key] = torch.equal(_one_step(system, size), _one_step(system, largest)[:size])
+    return results[key]
 
 
 def _one_step(system: System, rows: int) -> Tensor:
     noise = seeded_noise(0, torch.arange(rows, device=device_of(system)))
-    with torch.no_grad(), quick(system):
+    with torch.no_grad(), fast_inference(system):
         return system.sample(noise, SamplingOptions(next(iter(system.samplers)), steps=1)).flat()
 
 
-def _has_bfloat16(device: torch.device) -> bool:
-    """Natively: emulated, it is slower than float32."""
+def _supports_bfloat16(device: torch.device) -> bool:
+    """Natively: emulated bfloat16 is slower than float32."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")

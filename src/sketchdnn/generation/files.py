@@ -1,90 +1,116 @@
-"""Sketches as files in a folder: each whole or not at all, named by its number, with a page, a picture and a manifest.
+"""Writes generated sketches to a folder: files named by index, a gallery as a page and a picture, and a manifest.
 
-A sketch appears as soon as it is drawn. Whatever ends the work early, what was drawn stays, in all of its formats, and
-is in the page, the picture and the manifest.
+A sketch appears as soon as it is generated, in all of its formats or in none. Whatever stops the run, the sketches that
+are done stay and are in the gallery and the manifest.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
 
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats import find_writer, read, write
 from sketchdnn.formats.archives import check_no_overwrite
-from sketchdnn.formats.manifest import GALLERY, PAGE, PREFERRED_SUFFIXES, file_sha256
+from sketchdnn.formats.manifest import GALLERY, MANIFEST, PAGE, PREFERRED_SUFFIXES, file_sha256
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write, flush_to_disk, temporary_folder
-from sketchdnn.render import Style
+from sketchdnn.render import Style, describe, gallery_png, svg
+from sketchdnn.render.html import Card, gallery_page
 
-from .manifest import Spool, check_free, clear_earlier, entries, held, spools, write_manifest
-from .page import Card, gallery_page
-from .repairs import Repairs
-from .share import ALONE, Share
+from .generate import GeneratedSketch
+from .manifest import (
+    ALONE,
+    EntryLog,
+    ProcessShare,
+    check_absent,
+    locked_folder,
+    log_paths,
+    read_entries,
+    remove_earlier_run,
+    write_manifest,
+)
+from .trajectory import write_trajectory
 
 FORMATS = ("json", "svg", "dxf", "fcstd")
-# More would be too large a picture to look at, or a page to load.
-MOST_IN_GALLERY = 100
-MOST_ON_PAGE = 400
-_DIGITS = 4
+# More sketches would make the picture too large to look at, and the page too large to load.
+MAX_IN_PICTURE = 100
+MAX_ON_PAGE = 400
+_MIN_DIGITS = 4
 
 
-class Drawn(Protocol):
-    """What is asked of a drawing: `Drawing` and `Completion` are such."""
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """Where sketches are written, and how.
 
-    @property
-    def number(self) -> int: ...
-    @property
-    def sketch(self) -> Sketch: ...
-    @property
-    def attempts(self) -> int: ...
-    @property
-    def rejected(self) -> tuple[str, ...]: ...
-    @property
-    def repaired(self) -> tuple[str, ...]: ...
-    @property
-    def shortfall(self) -> str | None: ...
-    @property
-    def repair(self) -> Repairs | None: ...
+    Attributes:
+        folder: The folder; the sketches of an earlier run there are replaced.
+        formats: Names of file formats, of `FORMATS`.
+        stem: What the name of every file begins with.
+        style: Of the pictures in the gallery.
+        share: The share of this process. Each writes its own sketches, and the first one gathers.
+        force: Also replace files that were changed, or that no earlier run wrote.
+    """
 
+    folder: Path
+    formats: Sequence[str] = FORMATS
+    stem: str = "sketch"
+    style: Style | None = None
+    share: ProcessShare = ALONE
+    force: bool = False
 
-# Writes more about a drawing to files whose names begin so, and says which: the hook for trajectories.
-Also = Callable[[Any, Path], Sequence[Path]]
+    def __post_init__(self) -> None:
+        names = list(dict.fromkeys(name.strip().lower() for name in self.formats if name.strip()))
+        for name in names:
+            if name not in FORMATS:
+                raise SketchError(f"'{name}' is no format that sketches are written in; use {', '.join(FORMATS)}")
+        if not names:
+            raise SketchError(f"name at least one format: {', '.join(FORMATS)}")
+        object.__setattr__(self, "formats", names)
 
 
 @dataclass(slots=True)
-class Written:
-    """What came of it."""
+class OutputSummary:
+    """What was written.
+
+    Attributes:
+        sketches: Number of sketches.
+        short: How many of them fail a condition.
+        few: How many are the best of fewer than `best_of`.
+        unrepaired: Incomplete repairs, counted by their summary.
+        removed: Number of files of an earlier run that were removed.
+        seconds: Time spent on drawing and on writing.
+    """
 
     sketches: int = 0
-    short: int = 0  # of what was asked for
-    fewer: int = 0  # the best of fewer than were asked for
-    unrepaired: Counter[str] = field(default_factory=Counter)  # by how far repair went, and why no further
-    removed: int = 0  # files of an earlier run
+    short: int = 0
+    few: int = 0
+    unrepaired: Counter[str] = field(default_factory=Counter)
+    removed: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: {"drawing": 0.0, "writing": 0.0})
 
-
-def check_formats(names: Iterable[str]) -> list[str]:
-    """Formats by name, each once; refuses one that is none of `FORMATS`."""
-    chosen = list(dict.fromkeys(name.strip().lower() for name in names if name.strip()))
-    for name in chosen:
-        if name not in FORMATS:
-            raise SketchError(f"'{name}' is no format that sketches are drawn in; use {', '.join(FORMATS)}")
-    if not chosen:
-        raise SketchError(f"name at least one format: {', '.join(FORMATS)}")
-    return chosen
+    def count(self, entry: Mapping[str, Any]) -> None:
+        """Count the entry of one more sketch."""
+        self.sketches += 1
+        self.short += entry["shortfall"] is not None
+        self.few += entry.get("fewer") is not None
+        if (repair := entry.get("repair", {})).get("warning"):
+            self.unrepaired[repair["summary"]] += 1
 
 
-def make_folder(folder: Path) -> None:
-    """The folder to write to, made if need be."""
+def create_folder(folder: Path) -> None:
+    """Create a folder to write to, with its parents."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -92,83 +118,234 @@ def make_folder(folder: Path) -> None:
 
 
 def check_not_replaced(source: Path, folder: Path, stem: str = "sketch") -> None:
-    """Refuses to write where the sketch that one begins with would be replaced."""
+    """Refuse to write where the source file would be replaced."""
     if folder.is_dir():
         check_no_overwrite([source], [path for path in folder.iterdir() if path.name.startswith(f"{stem}-")])
 
 
 def write_sketches(
-    drawings: Iterable[Drawn],
-    below: int,
-    folder: Path,
-    formats: Sequence[str],
-    *,
-    stem: str = "sketch",
-    facts: Mapping[str, Any] | None = None,
-    also: Also | None = None,
-    style: Style | None = None,
-    share: Share = ALONE,
-    force: bool = False,
-) -> Written:
-    """Write each sketch as it comes, in every format, and at the end the page, the picture and the manifest.
+    sketches: Iterable[GeneratedSketch], stop: int, options: OutputOptions, facts: Mapping[str, Any] | None = None
+) -> OutputSummary:
+    """Write each sketch as it comes, and at the end the page, the picture and the manifest.
 
-    Numbers of the whole job lie `below` that one, and names are long enough for them. `facts` are the manifest's: what
-    was asked for. Page and picture show sketches in that `style`. Of several processes each writes its own sketches,
-    and the first gathers. Files that an earlier run wrote there go when the first sketch comes, those alone.
+    Args:
+        sketches: The sketches of this process.
+        stop: One more than the largest index of all processes: names are long enough for it.
+        options: Where and how.
+        facts: Entries of the manifest: what was requested.
 
     Raises:
-        FormatError: If another run writes there, or if a file that would go is not as an earlier run wrote it. With
-            `force` such a file is replaced.
+        FormatError: If another run writes there, or if a file to be replaced is not as an earlier run wrote it.
     """
-    chosen = check_formats(formats)
-    digits = max(_DIGITS, len(str(below - 1)))
-    facts, written, cards = dict(facts or {}), Written(), list[Card]()
-    with held(folder, stem, share, force=force), temporary_folder(folder) as aside:
-        spool = Spool(folder, share.rank)
+    return _Writer(options, dict(facts or {}), max(_MIN_DIGITS, len(str(stop - 1)))).run(sketches)
+
+
+class _Writer:
+    def __init__(self, options: OutputOptions, facts: dict[str, Any], digits: int) -> None:
+        self.options, self.facts, self.digits = options, facts, digits
+        self.summary = OutputSummary()
+        self.shown: list[tuple[Sketch, dict[str, Any]]] = []  # with their entries
+
+    def run(self, sketches: Iterable[GeneratedSketch]) -> OutputSummary:
+        folder, share = self.options.folder, self.options.share
+        with (
+            locked_folder(folder, self.options.stem, share, force=self.options.force),
+            temporary_folder(folder) as staging,
+        ):
+            log = EntryLog(folder, share.rank)
+            try:
+                for generated in self._after_removal(self._timed(sketches)):
+                    self._write_sketch(generated, staging, log)
+                log.close()
+                share.wait()
+                if share.is_first:
+                    self._gather(finished=True)
+                share.wait()
+                return self.summary
+            except BaseException:
+                log.close()
+                if share.is_alone:
+                    # A second failure, as on a full disk, must not hide the first.
+                    with suppress(SketchError):
+                        self._gather(finished=False)
+                raise
+            finally:
+                log.path.unlink(missing_ok=True)
+
+    def _write_sketch(self, generated: GeneratedSketch, staging: Path, log: EntryLog) -> None:
+        """Write all files to the staging folder, then move them to their names, or leave none."""
+        folder = self.options.folder
+        stem = staging / f"{self.options.stem}-{generated.index:0{self.digits}d}"
+        paths: list[Path] = []
+        for name in self.options.formats:
+            paths.append(stem.with_name(stem.name + find_writer("", name).suffixes[0]))
+            write(generated.sketch, paths[-1], name)
+        if generated.trajectory:
+            caption = "the sketch" if generated.repair is None else "before repair"
+            paths += write_trajectory(generated.trajectory, stem, caption)
+        hashes = {path.name: file_sha256(path) for path in paths}
+        if not self.options.force:
+            check_absent(folder / name for name in hashes)
+        log.announce(hashes)
+        entry = _to_entry(generated, hashes, self.facts.get("seed"))
         try:
-            for drawing in _in_its_place(_timed(drawings, written.seconds), folder, stem, written, share, force=force):
-                path = aside / f"{stem}-{drawing.number:0{digits}d}"
-                paths: list[Path] = []
-                for name in chosen:
-                    paths.append(path.with_name(path.name + find_writer("", name).suffixes[0]))
-                    write(drawing.sketch, paths[-1], name)
-                if also is not None:
-                    paths += also(drawing, path)
-                hashes = {each.name: file_sha256(each) for each in paths}
-                if not force:
-                    check_free(folder / name for name in hashes)
-                spool.begin(hashes)
-                with together() as named:
-                    for each in paths:
-                        named.append(folder / each.name)
-                        _move(each, named[-1])
-                    spool.add(_entry(drawing, hashes, facts.get("seed")))
-                written.sketches += 1
-                written.short += drawing.shortfall is not None
-                fewer = getattr(drawing, "fewer", None)
-                written.fewer += fewer is not None
-                if drawing.repair is not None and drawing.repair.warning:
-                    written.unrepaired[drawing.repair.summary] += 1
-                if len(cards) < MOST_ON_PAGE:
-                    repair = None if drawing.repair is None else drawing.repair.summary
-                    cards.append(
-                        Card(drawing.number, drawing.sketch, tuple(hashes), drawing.shortfall or fewer, repair)
-                    )
-            spool.close()
-            share.wait()
-            if share.leads:
-                _gather(folder, facts, written, cards, style, share, finished=True)
-            share.wait()
-            return written
+            for path in paths:
+                _move(path, folder / path.name)
+            log.add(entry)
         except BaseException:
-            spool.close()
-            if share.alone:
-                # The first thing that went wrong is what is told; a full disk does not take these either.
-                with suppress(SketchError):
-                    _gather(folder, facts, written, cards, style, share, finished=False)
+            for path in paths:
+                if not path.exists():
+                    (folder / path.name).unlink(missing_ok=True)
             raise
-        finally:
-            spool.path.unlink(missing_ok=True)
+        self.summary.count(entry)
+        if len(self.shown) < MAX_ON_PAGE:
+            self.shown.append((generated.sketch, entry))
+
+    def _gather(self, *, finished: bool) -> None:
+        """Write the manifest, the picture and the page of all processes; nothing without sketches."""
+        folder, share = self.options.folder, self.options.share
+        logs = log_paths(folder, share.world)
+        if not share.is_alone:
+            entries = islice(read_entries(logs), MAX_ON_PAGE)
+            self.shown = [(_read_sketch(entry, folder), entry) for entry in entries]
+            summary = OutputSummary(removed=self.summary.removed, seconds=self.summary.seconds)
+            for entry in read_entries(logs):
+                summary.count(entry)
+            self.summary = summary
+        if not self.shown:
+            return
+        seconds = {**self.facts.pop("seconds", {}), **self.summary.seconds}
+        gallery = {
+            GALLERY: _render_picture(self.shown[:MAX_IN_PICTURE], self.options.style),
+            PAGE: render_page(self.shown, self.facts, self.summary.sketches, self.options.style).encode(),
+        }
+        hashes = {name: sha256(content).hexdigest() for name, content in gallery.items()}
+        facts = {**self.facts, "finished": finished, "seconds": {name: round(s, 3) for name, s in seconds.items()}}
+        # Before the gallery: it matters most if the disk is nearly full.
+        write_manifest(folder, facts, read_entries(logs), hashes)
+        for name, content in gallery.items():
+            _write_bytes(folder / name, content)
+        flush_to_disk(folder)
+
+    def _after_removal(self, sketches: Iterator[GeneratedSketch]) -> Iterator[GeneratedSketch]:
+        """The sketches. When the first one is there, and before any process writes, an earlier run is removed."""
+        first, options = next(sketches, None), self.options
+        if options.share.is_first:
+            self.summary.removed = remove_earlier_run(options.folder, options.stem, force=options.force)
+        options.share.wait()
+        if first is not None:
+            yield first
+            yield from sketches
+
+    def _timed(self, sketches: Iterable[GeneratedSketch]) -> Iterator[GeneratedSketch]:
+        """The sketches. The time to generate and the time to write each are recorded."""
+        seconds, stream = self.summary.seconds, iter(sketches)
+        while True:
+            start = time.perf_counter()
+            try:
+                generated = next(stream)
+            except StopIteration:
+                return
+            finally:
+                seconds["drawing"] += time.perf_counter() - start
+            start = time.perf_counter()
+            yield generated
+            seconds["writing"] += time.perf_counter() - start
+
+
+def _to_entry(generated: GeneratedSketch, hashes: Mapping[str, str | None], seed: object) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "number": generated.index,
+        "seed": seed,
+        "files": list(hashes),
+        "sha256": list(hashes.values()),
+        "primitives": len(generated.sketch),
+        "attempts": generated.attempts,
+        "repaired": generated.repaired,
+        "rejected": generated.rejected,
+        "shortfall": generated.shortfall,
+    }
+    if generated.repair is not None:
+        entry["repair"] = generated.repair.to_json()
+    optional = {"score": generated.score, "fewer": generated.best_of_shortfall, "scale": generated.scale}
+    for name, value in optional.items():
+        if value is not None:
+            entry[name] = round(value, 4) if isinstance(value, float) else value
+    return entry
+
+
+def _read_sketch(entry: Mapping[str, Any], folder: Path) -> Sketch:
+    """A sketch that another process wrote."""
+    by_suffix = {Path(name).suffix: name for name in entry["files"] if len(Path(name).suffixes) == 1}
+    name = next(by_suffix[suffix] for suffix in PREFERRED_SUFFIXES if suffix in by_suffix)
+    return read(folder / name).sketches[0]
+
+
+def render_page(
+    sketches: Sequence[tuple[Sketch, Mapping[str, Any]]],
+    facts: Mapping[str, Any],
+    num_written: int,
+    style: Style | None = None,
+) -> str:
+    """`gallery.html`: a card for each sketch and its manifest entry, with links to its files."""
+    count = int(facts.get("count", num_written))
+    lead: list[str] = [_describe_request(facts)]
+    if num_written < count:
+        lead.append(f"Stopped early: {count:,} were asked for.")
+    if len(sketches) < num_written:
+        lead.append(f"The first {len(sketches):,} are shown; the others lie beside this page.")
+    lead.append(Markup(f'Details of each are in <a href="{MANIFEST}">{MANIFEST}</a>.'))  # noqa: S704 - no input
+    cards = [
+        Card(
+            picture=svg(sketch, 300, style=style),
+            title=f"Sketch {entry['number']}",
+            label="" if facts.get("seed") is None else f"seed {facts['seed']}",
+            lines=(describe(sketch), entry.get("repair", {}).get("summary", "")),
+            warning=entry["shortfall"] or entry.get("fewer") or "",
+            links={_format_label(name): quote(name) for name in entry["files"]},
+            anchor=str(entry["number"]),
+        )
+        for sketch, entry in sketches
+    ]
+    return gallery_page(f"{num_written:,} sketch{'es' * (num_written != 1)}", cards, lead=lead)
+
+
+def _describe_request(facts: Mapping[str, Any]) -> str:
+    """The request in one line."""
+    words = []
+    if "init_sketch" in facts:
+        words.append(f"variations of {Path(facts['init_sketch']).name}, strength {facts['strength']:g}")
+    if "part" in facts:
+        words.append(f"completions of {Path(facts['part']).name}")
+    if "model" in facts:
+        words.append(f"model {facts['model']['name']}")
+    if "steps" in facts:
+        no_steps = facts["steps"] is None  # an autoregressive system
+        words.append("drawn token by token" if no_steps else f"{facts['sampler']}, {facts['steps']} steps")
+    if "size" in facts:
+        words.append(f"{facts['size']:g} {facts['units']} across")
+    words += [
+        name.replace("_", " ") if value is True else f"{name.replace('_', ' ')} {value}"
+        for name, value in facts.get("conditions", {}).items()
+    ]
+    return " · ".join(words)
+
+
+def _format_label(name: str) -> str:
+    """The text of a link to a file.
+
+    >>> _format_label("sketch-0001.FCStd"), _format_label("sketch-0001.trajectory.svg")
+    ('FCStd', 'trajectory SVG')
+    """
+    *more, suffix = (part.removeprefix(".") for part in Path(name).suffixes)
+    return " ".join([*more, suffix if suffix == "FCStd" else suffix.upper()])
+
+
+def _render_picture(sketches: Sequence[tuple[Sketch, Mapping[str, Any]]], style: Style | None) -> bytes:
+    data = BytesIO()
+    captions = [str(entry["number"]) for _, entry in sketches]
+    gallery_png([sketch for sketch, _ in sketches], captions=captions, style=style).save(data, format="png")
+    return data.getvalue()
 
 
 def _move(file: Path, path: Path) -> None:
@@ -178,125 +355,6 @@ def _move(file: Path, path: Path) -> None:
         raise FormatError(path, f"cannot be written ({error.strerror})") from error
 
 
-@contextmanager
-def together() -> Iterator[list[Path]]:
-    """Files of which all are written, or none is left: whatever happens, a sketch is there in all of its formats."""
-    paths: list[Path] = []
-    try:
-        yield paths
-    except BaseException:
-        for path in paths:
-            path.unlink(missing_ok=True)
-        raise
-
-
-def _entry(drawing: Drawn, hashes: Mapping[str, str | None], seed: object) -> dict[str, Any]:
-    entry = {
-        "number": drawing.number,
-        "seed": seed,
-        "files": list(hashes),
-        "sha256": list(hashes.values()),
-        "primitives": len(drawing.sketch),
-        "attempts": drawing.attempts,
-        "repaired": drawing.repaired,
-        "rejected": drawing.rejected,
-        "shortfall": drawing.shortfall,
-    }
-    if drawing.repair is not None:
-        entry["repair"] = drawing.repair.to_json()
-    # What only some drawings have: the score of the best of several, and if these were few; the frame of a completion.
-    for name in ("score", "fewer", "room"):
-        value = getattr(drawing, name, None)
-        if value is not None:
-            entry[name] = round(value, 4) if isinstance(value, float) else value
-    return entry
-
-
-def _gather(
-    folder: Path,
-    facts: dict[str, Any],
-    written: Written,
-    cards: Sequence[Card],
-    style: Style | None,
-    share: Share,
-    *,
-    finished: bool,
-) -> None:
-    """Manifest, picture and page, of all processes. If there is nothing to tell of, nothing is told."""
-    parts = spools(folder, share.world)
-    if not share.alone:
-        cards = [_read_back(entry, folder) for entry in islice(entries(parts), MOST_ON_PAGE)]
-        counts = Counter(
-            name for entry in entries(parts) for name in ("number", "shortfall", "fewer") if _told(entry, name)
-        )
-        written.sketches, written.short, written.fewer = (counts[each] for each in ("number", "shortfall", "fewer"))
-        repairs = (entry.get("repair", {}) for entry in entries(parts))
-        written.unrepaired = Counter(repair["summary"] for repair in repairs if repair.get("warning"))
-    if not cards:
-        return
-    seconds = {name: round(value, 3) for name, value in {**facts.pop("seconds", {}), **written.seconds}.items()}
-    # First, since it matters most if there is little room left.
-    gallery = {
-        GALLERY: _gallery(cards[:MOST_IN_GALLERY], style),
-        PAGE: gallery_page(cards, facts, written.sketches, style=style).encode(),
-    }
-    hashes = {name: sha256(content).hexdigest() for name, content in gallery.items()}
-    write_manifest(folder, {**facts, "finished": finished, "seconds": seconds}, entries(parts), hashes)
-    for name, content in gallery.items():
-        _write(folder / name, content)
-    flush_to_disk(folder)
-
-
-def _read_back(entry: Mapping[str, Any], folder: Path) -> Card:
-    """What another process wrote."""
-    named = {Path(name).suffix: name for name in entry["files"] if len(Path(name).suffixes) == 1}
-    best = next(named[suffix] for suffix in PREFERRED_SUFFIXES if suffix in named)
-    sketch, repair = read(folder / best).sketches[0], entry.get("repair", {}).get("summary")
-    return Card(entry["number"], sketch, tuple(entry["files"]), entry["shortfall"] or entry.get("fewer"), repair)
-
-
-def _told(entry: Mapping[str, Any], name: str) -> bool:
-    return entry.get(name) is not None
-
-
-def _gallery(cards: Sequence[Card], style: Style | None) -> bytes:
-    from sketchdnn.render import gallery_png
-
-    data = BytesIO()
-    captions = [str(card.number) for card in cards]
-    gallery_png([card.sketch for card in cards], captions=captions, style=style).save(data, format="png")
-    return data.getvalue()
-
-
-def _write(path: Path, content: bytes) -> None:
+def _write_bytes(path: Path, content: bytes) -> None:
     with atomic_write(path) as temporary:
         temporary.write_bytes(content)
-
-
-def _in_its_place(
-    drawings: Iterator[Drawn], folder: Path, stem: str, written: Written, share: Share, *, force: bool
-) -> Iterator[Drawn]:
-    """The drawings; once the first is there, what an earlier run left goes, before any process writes."""
-    first = next(drawings, None)
-    if share.leads:
-        written.removed = clear_earlier(folder, stem, force=force)
-    share.wait()
-    if first is not None:
-        yield first
-        yield from drawings
-
-
-def _timed(drawings: Iterable[Drawn], seconds: dict[str, float]) -> Iterator[Drawn]:
-    """The drawings, with an account of the time until each came, and of the time until the next was asked for."""
-    stream = iter(drawings)
-    while True:
-        begun = time.perf_counter()
-        try:
-            drawing = next(stream)
-        except StopIteration:
-            return
-        finally:
-            seconds["drawing"] += time.perf_counter() - begun
-        begun = time.perf_counter()
-        yield drawing
-        seconds["writing"] += time.perf_counter() - begun

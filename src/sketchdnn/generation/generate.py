@@ -1,235 +1,443 @@
-"""From a seed to sketches of a real size. Sketch i of a seed is the same whatever is asked for beside it.
+"""Generation: from a seed to sketches of a real size. Sketch i of a seed does not depend on the others of the run.
 
-A sketch that is empty or not what was asked for is drawn anew, from other noise. Which attempt is kept depends on the
-sketch alone (and, if sketches are to be unique, on those before it), so attempts may be drawn ahead, several in a
-batch. On a GPU rows to spare cost nothing, so all of them are attempts. On a CPU each row costs: as many attempts are
-drawn as were in vain so far, so at most about half of all rows are for nothing.
+A sketch that is empty or fails the conditions is sampled again with other noise. Which attempt is kept depends on the
+sketch alone (with `unique`, also on the sketches before it), so several attempts may share a batch. Padding rows of a
+GPU batch are free, so all of them are used for attempts. On a CPU as many attempts are sampled as have failed so far,
+so at most about half of all rows are wasted.
+
+A variation starts from the initial sketch with noise added to all rows, empty ones included: primitives may appear,
+disappear and change their kind. The strength is the fraction of the denoising steps that are run. Steps are spaced
+quadratically, so a strength s means the noise of step s²·T: at 0.3 a sketch is recognizable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
-from typing import Protocol
+from pathlib import Path
+from typing import Any, ClassVar
 
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions
-from sketchdnn.errors import SketchError
-from sketchdnn.geometry import MM_PER_UNIT, Sketch
-from sketchdnn.geometry.near import TOLERANCE
-from sketchdnn.geometry.quantities import length
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
+from sketchdnn.errors import GeometryError, SketchError, display_path
+from sketchdnn.geometry import MM_PER_UNIT, Placement, Sketch, bounds, normalize
+from sketchdnn.geometry.proximity import TOLERANCE
+from sketchdnn.geometry.quantities import parse_length
+from sketchdnn.render import Style
+from sketchdnn.representation import layout
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import System
 
-from .choices import given_for
-from .closed import CLOSE
-from .conditions import NO_CONDITIONS, Conditions, check_conditions
-from .engine import CHUNK, GPU_CHUNK, NUMBER_BITS, Ask, Engine, chunk_size, compiled
-from .keep import Keeper
-from .record import Recorder
-from .repairs import mend_all
-from .search import Attempt, Drawing, Search, most_attempts, sized
-
-__all__ = [
-    "CHUNK",
-    "GPU_CHUNK",
-    "SIZE",
-    "STEPS",
-    "UNITS",
-    "Drawing",
-    "OnProgress",
-    "check_request",
-    "chunk_size",
-    "draw",
-]
+from .conditioning import choose_conditioning, drop_tiny, encode_sketches
+from .conditions import (
+    CLOSE_TOLERANCE,
+    MAX_ATTEMPTS,
+    NO_CONDITIONS,
+    ConditionChecker,
+    Conditions,
+    Shortfall,
+    check_conditions,
+    score_sketch,
+)
+from .engine import INDEX_BITS, Engine, SampleId, compile_denoiser, device_of, pads_batches
+from .repair import RepairReport, repair_sketches
+from .trajectory import TrajectoryFrame, TrajectoryRecorder
 
 STEPS = 50
 SIZE = 100.0
 UNITS = "mm"
-_MOST_SEEDS = 2**64
+STRENGTH = 0.3
+_NUM_SEEDS = 2**64
 
 OnProgress = Callable[[float], None]
 
 
-class Place(Protocol):
-    """Where a sketch is to be, how large and by which name; none if it is empty or has no extent."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateRequest:
+    """What to generate: sketches `start_index` to `start_index + count − 1` of a seed.
 
-    def __call__(self, sketch: Sketch, *, name: str) -> Sketch | None: ...
-
-
-def draw(
-    system: System,
-    count: int,
-    *,
-    seed: int = 0,
-    steps: int = STEPS,
-    sampler: str | None = None,
-    size: float | str = SIZE,
-    units: str = UNITS,
-    conditions: Conditions = NO_CONDITIONS,
-    first: int = 0,
-    frames: int = 0,
-    compile: bool = False,  # noqa: A002
-    repair: bool = False,
-    workers: int = 1,
-    on_progress: OnProgress = lambda sketches: None,
-) -> Iterator[Drawing]:
-    """Sketches first..first+count−1 of a seed as their batches finish, the larger side of each `size` in `units`.
-
-    A `size` in words, such as "4in", says its unit itself.
-
-    Memory is bounded, however many there are. `frames` moments are kept of how each came about. With `compile` a GPU
-    is quicker, once it has compiled. `on_progress` hears how many sketches' worth of work is done.
-
-    They come as the model drew them, which is what measurements are of; with `repair` each is repaired, on large
-    batches by so many `workers`, and it is the repaired sketch that must be what was asked for.
+    Attributes:
+        count: Number of sketches.
+        seed: Selects the sketches: the same seed gives the same sketches.
+        start_index: Index of the first sketch.
+        steps: Number of denoising steps.
+        sampler: Name of the sampler; None means the model's own.
+        size: Larger side of every sketch, in `units` or as words such as "4in"; None means 100.
+        units: Unit of a size that is a number.
+        conditions: Requirements on every sketch.
+        init_sketch: Sketch to vary, in place of pure noise. Variations keep its position, size and units, and meet
+            conditions by rejection.
+        strength: How much to change `init_sketch`: near 0 it comes back, at 1 any sketch does; None means 0.3.
+        repair: Repair each sketch before the conditions are checked. Scores of a model are measured without it.
+        workers: Number of processes that repair large batches.
+        trajectory_frames: Number of intermediate states to keep of each sketch.
+        compile: Compile the denoiser on a GPU, which pays from about 100,000 sketches.
     """
-    size, units = check_size(size, units)
-    check_request(count, seed, size, first)
-    options = system.resolve(SamplingOptions(sampler, steps))
-    check_conditions(conditions, system)
-    given_of = partial(given_for, conditions, seed, system=system)
-    engine = Engine(compiled(system) if compile else system, seed, options, given_of)
-    place = partial(sized, size=size, units=units)
-    placing = Placing(place, repair, workers)
-    return draw_with(engine, count, placing, conditions, first=first, frames=frames, on_progress=on_progress)
+
+    stem: ClassVar[str] = "sketch"
+
+    count: int = 1
+    seed: int = 0
+    start_index: int = 0
+    steps: int = STEPS
+    sampler: str | None = None
+    size: float | str | None = None
+    units: str = UNITS
+    conditions: Conditions = NO_CONDITIONS
+    init_sketch: Sketch | None = None
+    strength: float | None = None
+    repair: bool = True
+    workers: int = 1
+    trajectory_frames: int = 0
+    compile: bool = False
+
+    def __post_init__(self) -> None:
+        check_seed_and_count(self.seed, self.count)
+        if self.start_index < 0 or self.start_index + self.count > 1 << INDEX_BITS:
+            raise SketchError(f"the sketches of a seed are numbered from 0 to 2^{INDEX_BITS} − 1")
+        if self.init_sketch is not None:
+            if self.size is not None:
+                raise SketchError("variations have the size of their init_sketch; leave size out")
+        elif self.strength is not None:
+            raise SketchError("strength is how much to change a sketch: name it with init_sketch")
+        if self.strength is not None and not 0 < self.strength <= 1:
+            raise SketchError(f"the strength of a variation lies above 0 and goes up to 1, not {self.strength}")
+        size, _ = self.resolve_size()
+        if not 1e-6 <= size <= 1e9:
+            raise SketchError(f"a sketch cannot be {size} large")
+
+    @property
+    def indices(self) -> range:
+        """The indices of the sketches."""
+        return range(self.start_index, self.start_index + self.count)
+
+    def resolve_size(self) -> tuple[float, str]:
+        """The larger side of every sketch, and its unit.
+
+        >>> GenerateRequest(size="120mm").resolve_size(), GenerateRequest(size=4, units="in").resolve_size()
+        ((120.0, 'mm'), (4, 'in'))
+        """
+        if self.units not in MM_PER_UNIT:
+            raise SketchError(f"'{self.units}' is no unit; use one of {', '.join(MM_PER_UNIT)}")
+        if isinstance(self.size, str):
+            return parse_length(self.size, "size", self.units)
+        return SIZE if self.size is None else self.size, self.units
+
+    @property
+    def style(self) -> Style | None:
+        """The style of pictures: the usual one."""
+        return None
+
+    def to_json(self, system: System, source: Path | None = None) -> dict[str, Any]:
+        """The entries of a manifest. `source` is the file of the initial sketch."""
+        content: dict[str, Any] = {
+            "seed": self.seed,
+            "start_index": self.start_index,
+            "count": self.count,
+            "sampler": system.resolve(SamplingOptions(self.sampler)).sampler_name,
+            "steps": self.steps if system.max_steps is not None else None,
+            "conditions": self.conditions.to_json(),
+            "repair": self.repair,
+        }
+        if self.init_sketch is not None:
+            strength = STRENGTH if self.strength is None else self.strength
+            return content | {"init_sketch": display_path(source or ""), "strength": strength}
+        size, units = self.resolve_size()
+        return content | {"size": size, "units": units}
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
-    """What becomes of what was drawn: it is repaired, if that is wanted, and then put in its place."""
+class GeneratedSketch:
+    """A generated sketch and how it came about.
 
-    place: Place
-    repair: bool = False
-    workers: int = 1
-
-    def all(self, drawn: Sequence[Decoded], names: Sequence[str]) -> list[Attempt]:
-        """Each as an attempt at the sketch of that name."""
-        placed = [self.place(each.sketch, name=name) for each, name in zip(drawn, names, strict=True)]
-        attempts = [Attempt(sketch, each) for sketch, each in zip(placed, drawn, strict=True)]
-        if not self.repair:
-            return attempts
-        there = [number for number, sketch in enumerate(placed) if sketch is not None]
-        # Before it is placed, so that in the end it has the size asked for.
-        mended = mend_all([drawn[number].sketch for number in there], workers=self.workers)
-        for number, done in zip(there, mended, strict=True):
-            sketch = self.place(done.sketch, name=names[number])
-            attempts[number] = Attempt(sketch, drawn[number], repair=done.repairs)
-        return attempts
-
-
-def draw_with(
-    engine: Engine,
-    count: int,
-    placing: Placing,
-    conditions: Conditions = NO_CONDITIONS,
-    *,
-    first: int = 0,
-    frames: int = 0,
-    on_progress: OnProgress = lambda sketches: None,
-) -> Iterator[Drawing]:
-    """`draw` with an engine that is ready, each sketch where `placing` has it."""
-    # What was repaired is closed if its ends meet, not if they nearly do.
-    keeper = Keeper(conditions, engine.system.training_index, TOLERANCE if placing.repair else CLOSE)
-    recorder = Recorder(frames, engine.system.rows.arc_scalar)
-    for begin in range(0, count, window := engine.chunk):
-        numbers = range(first + begin, first + min(begin + window, count))
-        tell = _Teller(on_progress, begin, conditions)
-        found: dict[int, Drawing] = {}
-        searches = {number: Search(number) for number in numbers}
-        while searches:
-            asks = _asks(list(searches.values()), window, conditions, free=engine.pads)
-            tell.begin(len(found), len(searches))
-            drawn = zip(asks, engine.draw(asks, _both(tell, recorder)), strict=True)
-            # Attempts ahead are looked at only where those before them would not do.
-            for _, same in groupby(drawn, key=lambda pair: pair[0].attempt):
-                some = [(ask, decoded) for ask, decoded in same if ask.number in searches]
-                names = [f"seed {engine.seed}, sketch {ask.number}" for ask, _ in some]
-                attempts = placing.all([decoded for _, decoded in some], names)
-                for (ask, _), attempt in zip(some, attempts, strict=True):
-                    searches[ask.number].attempts.append(replace(attempt, frames=recorder.taken(ask)))
-                found |= _settled(searches, keeper)
-            recorder.forget()
-        on_progress(float(min(begin + window, count)))
-        yield from (found[number] for number in numbers)
-
-
-def check_request(count: int, seed: int, size: float, first: int = 0) -> None:
-    """Refuses what cannot be drawn, before anything is."""
-    if count < 1:
-        raise SketchError(f"at least one sketch must be asked for, not {count}")
-    if not 0 <= seed < _MOST_SEEDS:
-        raise SketchError(f"a seed is a whole number from 0 to 2^64 − 1, not {seed}")
-    if first < 0 or first + count > 1 << NUMBER_BITS:
-        raise SketchError(f"the sketches of a seed are numbered from 0 to 2^{NUMBER_BITS} − 1")
-    if not 1e-6 <= size <= 1e9:
-        raise SketchError(f"a sketch cannot be {size} large")
-
-
-def check_size(size: float | str, units: str = UNITS) -> tuple[float, str]:
-    """A length and its unit, in words as on the command line or as a number of `units`.
-
-    >>> check_size("120mm"), check_size(4, "in")
-    ((120.0, 'mm'), (4, 'in'))
+    Attributes:
+        index: Index of the sketch in its seed.
+        sketch: The sketch.
+        attempts: Number of samples that were looked at.
+        rejected: Why rows of the model's output were left out.
+        repaired: How rows of the model's output were made valid primitives.
+        shortfall: Which conditions it fails, if no attempt met all.
+        score: Score of the best of several.
+        best_of_shortfall: Set if it is the best of fewer sketches than `best_of`.
+        trajectory: Intermediate states, the last one before repair.
+        repair: What repair changed.
+        num_given: Of a completion: how many of the first primitives are those of the part.
+        scale: Of a completion: size of its frame over that of the part.
+        num_duplicates: Of a completion: primitives left out because they repeat others.
     """
-    if units not in MM_PER_UNIT:
-        raise SketchError(f"'{units}' is no unit; use one of {', '.join(MM_PER_UNIT)}")
-    return length(size, "size", units) if isinstance(size, str) else (size, units)
+
+    index: int
+    sketch: Sketch
+    attempts: int = 1
+    rejected: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
+    shortfall: str | None = None
+    score: float | None = None
+    best_of_shortfall: str | None = None
+    trajectory: tuple[TrajectoryFrame, ...] = ()
+    repair: RepairReport | None = None
+    num_given: int = 0
+    scale: float | None = None
+    num_duplicates: int = 0
 
 
-def _settled(searches: dict[int, Search], keeper: Keeper) -> dict[int, Drawing]:
-    """Takes out what is settled. Where sketches are to be unique, each waits for those before it."""
-    found: dict[int, Drawing] = {}
-    for number, search in list(searches.items()):
-        drawing = search.settle(keeper)
-        if drawing is not None:
-            keeper.keep(drawing.sketch)
-            found[number] = drawing
-            del searches[number]
-        elif keeper.conditions.unique:
-            break
-    return found
+def stream(
+    system: System, request: GenerateRequest, on_progress: OnProgress = lambda done: None
+) -> Iterator[GeneratedSketch]:
+    """Generate sketches one after the other, as their batches finish. Memory does not grow with the count.
+
+    Args:
+        system: The model.
+        request: What to generate.
+        on_progress: Called with the number of sketches' worth of work that is done.
+
+    Raises:
+        SketchError: If the model cannot do it, before anything is sampled.
+    """
+    options = system.resolve(SamplingOptions(request.sampler, request.steps))
+    check_conditions(request.conditions, system)
+    if request.compile:
+        if device_of(system).type == "cpu":
+            raise SketchError("compile is for a GPU: choose one with device, or leave it out")
+        system = compile_denoiser(system)
+    engine = Engine(system, request.seed, options)
+    size, units = request.resolve_size()
+    postprocess = Postprocess(size, units, repair=request.repair, workers=request.workers)
+    if request.init_sketch is None:
+        engine.conditioning_for = partial(choose_conditioning, request.conditions, request.seed, system=system)
+    else:
+        strength = STRENGTH if request.strength is None else request.strength
+        start, placement = noised_start(system, request.init_sketch, strength)
+        steps = min(start.t, max(1, round(request.steps * strength)))
+        engine.options = replace(options, steps=steps, start=start)
+        units = request.init_sketch.units or UNITS
+        postprocess = replace(postprocess, size=2.0, units=units, placement=placement)
+    return _search_all(engine, request, postprocess, on_progress)
 
 
-def _asks(searches: Sequence[Search], room: int, conditions: Conditions, *, free: bool) -> list[Ask]:
-    """The next attempts at each, as many as there is room for; where rows are not `free`, only those that may pay."""
-    worth = [room if free else search.worth_drawing(conditions.best_of) for search in searches]
-    room_each = max(1, room // sum(map(bool, worth)))
-    most = most_attempts(conditions)
-    return [
-        Ask(search.number, len(search.attempts) + step)
-        for step in range(min(room_each, max(worth)))
-        for search, ahead in zip(searches, worth, strict=True)
-        if step < ahead and len(search.attempts) + step < most
-    ]
+def noised_start(system: System, sketch: Sketch, strength: float) -> tuple[Start, Placement]:
+    """Where the sampler of a variation starts, on the system's device, and the original placement of the sketch."""
+    if len(sketch) > layout.MAX_PRIMITIVES:
+        raise SketchError(
+            f"the sketch has {len(sketch)} primitives and this model generates up to {layout.MAX_PRIMITIVES}"
+        )
+    if system.max_steps is None:
+        raise SketchError(f"a '{system.name}' does not denoise, so it cannot vary a sketch; use a model that denoises")
+    normalized, placement = normalize(drop_tiny(sketch, bounds(sketch).size / 2))
+    batch = encode_sketches([normalized], system.rows, device_of(system))
+    return Start(max(1, round(strength**2 * system.max_steps)), batch), placement
+
+
+def check_seed_and_count(seed: int, count: int) -> None:
+    """Refuse what is no seed or no count."""
+    if count < 1:
+        raise SketchError(f"count must be at least 1, not {count}")
+    if not 0 <= seed < _NUM_SEEDS:
+        raise SketchError(f"a seed is a whole number from 0 to 2^64 − 1, not {seed}")
 
 
 @dataclass(slots=True)
-class _Teller:
-    """Turns the steps of batches into sketches' worth of work, which never falls."""
+class ProgressReporter:
+    """Reports a number of finished sketches that never falls, though failed attempts are repeated."""
 
     on_progress: OnProgress
-    done: int
-    conditions: Conditions
-    base: float = 0.0
-    worth: float = 0.0
+    finished: int = 0
+    expected: float = 0.0
     highest: float = 0.0
 
-    def begin(self, settled: int, unsettled: int) -> None:
-        """A batch, which is likely to settle some of what is not."""
-        share = 0.5 if self.conditions.asked else 1.0
-        self.base, self.worth = self.done + settled, unsettled * share / self.conditions.best_of
+    def start_batch(self, finished: int, expected: float) -> None:
+        """Start a batch that is expected to finish so many more sketches."""
+        self.finished, self.expected = finished, expected
 
-    def hear(self, progress: Progress) -> None:
-        self.highest = max(self.highest, self.base + self.worth * progress.number / progress.total)
+    def report(self, share: float) -> None:
+        """Report the fraction of the batch that is done."""
+        self.highest = max(self.highest, self.finished + share * self.expected)
         self.on_progress(self.highest)
 
 
-def _both(tell: _Teller, recorder: Recorder) -> Callable[[Sequence[Ask], Progress], None]:
-    def hear(asks: Sequence[Ask], progress: Progress) -> None:
-        tell.hear(progress)
-        if recorder.count:
-            recorder.hear(asks, progress)
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A decoded sample, repaired and placed; no sketch if it is empty or has no extent."""
 
-    return hear
+    sketch: Sketch | None
+    decoded: Decoded
+    trajectory: tuple[TrajectoryFrame, ...] = ()
+    repair: RepairReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Postprocess:
+    """Repairs decoded samples and places them: at `size` about the origin, or where the initial sketch was."""
+
+    size: float
+    units: str
+    placement: Placement | None = None
+    repair: bool = False
+    workers: int = 1
+
+    def __call__(self, samples: Sequence[Decoded], names: Sequence[str]) -> list[_Attempt]:
+        """One attempt for each sample, whose sketch has that name."""
+        placed = [self._place(each.sketch, name) for each, name in zip(samples, names, strict=True)]
+        attempts = [_Attempt(sketch, each) for sketch, each in zip(placed, samples, strict=True)]
+        if not self.repair:
+            return attempts
+        usable = [number for number, sketch in enumerate(placed) if sketch is not None]
+        # Repair comes before scaling, so that the result has exactly the size.
+        results = repair_sketches([samples[number].sketch for number in usable], workers=self.workers)
+        for number, (sketch, report) in zip(usable, results, strict=True):
+            attempts[number] = _Attempt(self._place(sketch, names[number]), samples[number], repair=report)
+        return attempts
+
+    def _place(self, sketch: Sketch, name: str) -> Sketch | None:
+        try:
+            placed, _ = normalize(sketch, self.size / 2)
+            if self.placement is not None:
+                placed = self.placement.restore(sketch)
+        except GeometryError:
+            return None
+        return replace(placed, units=self.units, extra={"id": name})
+
+
+@dataclass(slots=True)
+class _Search:
+    """The attempts at one sketch, in order, and why each fails the conditions."""
+
+    index: int
+    attempts: list[_Attempt] = field(default_factory=list)
+    shortfalls: dict[int, Shortfall | None] = field(default_factory=dict)
+
+    def choose(self, checker: ConditionChecker) -> GeneratedSketch | None:
+        """The attempt to keep; None if more are needed."""
+        conditions = checker.conditions
+        passing: list[int] = []
+        for number, attempt in enumerate(self.attempts):
+            if attempt.sketch is None:
+                continue
+            # A failed attempt stays so. One that passed may by now repeat a sketch that was accepted.
+            if number not in self.shortfalls or (conditions.unique and self.shortfalls[number] is None):
+                self.shortfalls[number] = checker.find_shortfall(attempt.sketch)
+            if self.shortfalls[number] is None:
+                passing.append(number)
+                if len(passing) == conditions.best_of:
+                    return self._result(passing, number + 1, conditions.best_of)
+        if len(self.attempts) < _max_attempts(conditions):
+            return None
+        return self._result(passing, len(self.attempts), conditions.best_of)
+
+    def useful_attempts(self, best_of: int) -> int:
+        """How many attempts to sample at once: those needed at least, or as many as there were so far.
+
+        None while the search waits for the sketches before it, as `unique` demands.
+        """
+        passing = sum(each is None for each in self.shortfalls.values())
+        unchecked = sum(attempt.sketch is not None for attempt in self.attempts) - len(self.shortfalls)
+        needed = best_of - passing - unchecked
+        return max(needed, len(self.attempts)) if needed > 0 else 0
+
+    def _result(self, passing: Sequence[int], checked: int, best_of: int) -> GeneratedSketch:
+        """The passing attempt of the highest score, else the one closest to the conditions."""
+        scores = {number: score_sketch(self._sketch(number)) for number in passing} if best_of > 1 else {}
+        if passing:
+            chosen = max(passing, key=lambda number: (scores.get(number, 0.0), -number))
+        elif self.shortfalls:
+            chosen = min(self.shortfalls, key=lambda number: (_distance(self.shortfalls[number]), number))
+        else:
+            raise SketchError(f"the model drew nothing in {checked} attempts; use more steps or another model")
+        attempt, shortfall, few = self.attempts[chosen], self.shortfalls[chosen], None
+        if 0 < len(passing) < best_of:
+            few = (
+                f"it is the best of {len(passing)}, not of {best_of}: no more of {checked} attempts met the conditions"
+            )
+        return GeneratedSketch(
+            self.index,
+            self._sketch(chosen),
+            attempts=checked,
+            rejected=tuple(issue.reason for issue in attempt.decoded.rejects),
+            repaired=tuple(issue.reason for issue in attempt.decoded.repairs),
+            shortfall=shortfall.sentence if shortfall else None,
+            score=scores.get(chosen),
+            best_of_shortfall=few,
+            trajectory=attempt.trajectory,
+            repair=attempt.repair,
+        )
+
+    def _sketch(self, number: int) -> Sketch:
+        sketch = self.attempts[number].sketch
+        assert sketch is not None  # noqa: S101 - only such are checked
+        return sketch
+
+
+def _search_all(
+    engine: Engine, request: GenerateRequest, postprocess: Postprocess, on_progress: OnProgress
+) -> Iterator[GeneratedSketch]:
+    """Search for as many sketches at a time as a batch holds."""
+    conditions = request.conditions
+    # After repair an outline is closed only if its ends meet exactly.
+    tolerance = TOLERANCE if request.repair else CLOSE_TOLERANCE
+    checker = ConditionChecker(conditions, engine.system.training_index, tolerance)
+    recorder = TrajectoryRecorder(request.trajectory_frames, engine.system.rows.arc_scalar)
+    reporter = ProgressReporter(on_progress)
+    # A batch of attempts under conditions is likely to finish half of the sketches.
+    yield_per_batch = (0.5 if conditions.is_restrictive else 1.0) / conditions.best_of
+
+    def on_step(samples: Sequence[SampleId], progress: Progress) -> None:
+        reporter.report(progress.number / progress.total)
+        recorder.record(samples, progress)
+
+    for begin in range(0, request.count, window := engine.max_batch):
+        indices = request.indices[begin : begin + window]
+        results: dict[int, GeneratedSketch] = {}
+        searches = {index: _Search(index) for index in indices}
+        while searches:
+            samples = _next_samples(searches, window, conditions, free_rows=pads_batches(engine.system))
+            reporter.start_batch(begin + len(results), len(searches) * yield_per_batch)
+            decoded = zip(samples, engine.draw(samples, on_step), strict=True)
+            # Later attempts are postprocessed only where the earlier ones fail.
+            for _, same_attempt in groupby(decoded, key=lambda pair: pair[0].attempt):
+                open_samples = [pair for pair in same_attempt if pair[0].index in searches]
+                names = [f"seed {engine.seed}, sketch {sample.index}" for sample, _ in open_samples]
+                attempts = postprocess([each for _, each in open_samples], names)
+                for (sample, _), attempt in zip(open_samples, attempts, strict=True):
+                    searches[sample.index].attempts.append(replace(attempt, trajectory=recorder.pop(sample)))
+                results |= _take_finished(searches, checker)
+            recorder.frames.clear()
+        reporter.start_batch(begin + len(indices), 0.0)
+        reporter.report(1.0)
+        yield from (results[index] for index in indices)
+
+
+def _take_finished(searches: dict[int, _Search], checker: ConditionChecker) -> dict[int, GeneratedSketch]:
+    """Remove and return the finished searches. With `unique` each waits for those before it."""
+    results: dict[int, GeneratedSketch] = {}
+    for index, search in list(searches.items()):
+        result = search.choose(checker)
+        if result is not None:
+            checker.accept(result.sketch)
+            results[index] = result
+            del searches[index]
+        elif checker.conditions.unique:
+            break
+    return results
+
+
+def _next_samples(
+    searches: Mapping[int, _Search], rows: int, conditions: Conditions, *, free_rows: bool
+) -> list[SampleId]:
+    """The next attempts at each sketch, as many as fit into the rows; only useful ones unless rows are free."""
+    useful = [rows if free_rows else search.useful_attempts(conditions.best_of) for search in searches.values()]
+    rows_each = max(1, rows // sum(map(bool, useful)))
+    return [
+        SampleId(index, len(search.attempts) + step)
+        for step in range(min(rows_each, max(useful)))
+        for (index, search), limit in zip(searches.items(), useful, strict=True)
+        if step < limit and len(search.attempts) + step < _max_attempts(conditions)
+    ]
+
+
+def _max_attempts(conditions: Conditions) -> int:
+    return MAX_ATTEMPTS + conditions.best_of - 1
+
+
+def _distance(shortfall: Shortfall | None) -> float:
+    return shortfall.distance if shortfall else 0.0

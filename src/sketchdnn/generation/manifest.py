@@ -1,8 +1,9 @@
-"""`manifest.json`: what was asked for, by which model it was drawn, and what became of each sketch.
+"""`manifest.json`: the request, the model, and one entry for each sketch, with its files and their hashes.
 
-Entries go to a hidden file as sketches are written, so that a million of them need no memory; at the end they are put
-together, whoever wrote them. The files of a sketch are noted there with their hashes before they get their names, so
-that after a kill the next run knows them. A file that is not as a run wrote it is never removed unless that is forced.
+Entries are appended to a hidden log as sketches are written, so memory does not grow with their number. At the end the
+logs of all processes become the manifest. The files of a sketch are logged with their hashes before they get their
+names, so that the next run recognizes them even after a kill. A file that no run wrote, or that was changed since, is
+never removed unless that is forced.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,30 +24,88 @@ from sketchdnn.errors import FormatError
 from sketchdnn.formats.manifest import GALLERY, MANIFEST, PAGE, PROGRAM, file_sha256, is_manifest, manifest_entries
 from sketchdnn.io import PREFIX, atomic_write, create, exclusive_run, remove_abandoned
 
-from .share import Share
-
-# What files of sketches are called after their stem: nothing else is taken for one, whatever a manifest says.
+# Processes of one run may finish hours apart.
+_TIMEOUT = timedelta(days=30)
+# Names of sketch files after their stem: nothing else is removed, whatever a manifest lists.
 _NUMBERED = r"-\d{4,10}(\.trajectory)?\.\w{2,5}"
-_PART = re.compile(re.escape(PREFIX) + r"manifest-\d{5}\.part")
+_LOG = re.compile(re.escape(PREFIX) + r"manifest-\d{5}\.part")
 
 
-class Spool:
-    """Entries on their way to the manifest: one a line."""
+@dataclass(frozen=True, slots=True)
+class ProcessShare:
+    """The share of one process in a run of several, as `torchrun` starts them.
+
+    Each process generates its own range of indices. They wait for each other only at the end, when the first one
+    gathers what all have written.
+    """
+
+    rank: int = 0
+    world: int = 1
+    local_rank: int = 0  # selects the device on this machine
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is no other process."""
+        return self.world == 1
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process gathers the results and prints."""
+        return self.rank == 0
+
+    def select(self, indices: range) -> range:
+        """The part of a range that belongs to this process.
+
+        >>> [ProcessShare(rank, 3).select(range(10, 20)) for rank in range(3)]
+        [range(10, 13), range(13, 16), range(16, 20)]
+        """
+        count = len(indices)
+        return indices[count * self.rank // self.world : count * (self.rank + 1) // self.world]
+
+    def wait(self) -> None:
+        """Wait for all processes."""
+        if not self.is_alone:
+            from torch import distributed
+
+            distributed.barrier()
+
+
+ALONE = ProcessShare()
+
+
+@contextmanager
+def process_share() -> Iterator[ProcessShare]:
+    """Join the processes that `torchrun` started, if it did, and leave them at the end."""
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world == 1:
+        yield ALONE
+        return
+    from torch import distributed
+
+    distributed.init_process_group("gloo", timeout=_TIMEOUT)
+    try:
+        yield ProcessShare(int(os.environ["RANK"]), world, int(os.environ.get("LOCAL_RANK", "0")))
+    finally:
+        distributed.destroy_process_group()
+
+
+class EntryLog:
+    """Entries of the manifest to be, one a line in a hidden file."""
 
     def __init__(self, folder: Path, rank: int = 0) -> None:
-        self.path = _part(folder, rank)
+        self.path = _log_path(folder, rank)
         try:
-            # Without a buffer, which a full disk would leave to be written later.
+            # Unbuffered: on a full disk a buffer would be written later.
             self._file = os.fdopen(create(self.path), "wb", buffering=0)
         except OSError as error:
             raise FormatError(self.path, f"cannot be written ({error.strerror})") from error
 
-    def begin(self, files: Mapping[str, str | None]) -> None:
-        """Note the names and hashes that files are about to get."""
+    def announce(self, files: Mapping[str, str | None]) -> None:
+        """Log the names and hashes of files before they appear."""
         self.add({"files": list(files), "sha256": list(files.values())})
 
     def add(self, entry: Mapping[str, Any]) -> None:
-        """Written out at once: what follows may be stopped at any time."""
+        """Log an entry. It is on its way to the disk when this returns: the process may be stopped at any time."""
         line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
         try:
             if self._file.write(line) < len(line):
@@ -53,151 +114,136 @@ class Spool:
             raise FormatError(self.path, f"cannot be written ({error.strerror})") from error
 
     def close(self) -> None:
-        """No more entries."""
+        """Close the file."""
         self._file.close()
 
 
-def spools(folder: Path, world: int) -> list[Path]:
-    """The parts of all processes, in the order of their numbers."""
-    return [_part(folder, rank) for rank in range(world)]
+def log_paths(folder: Path, world: int) -> list[Path]:
+    """The logs of all processes, in the order of their indices."""
+    return [_log_path(folder, rank) for rank in range(world)]
 
 
-def entries(parts: Iterable[Path], *, unfinished: bool = False) -> Iterator[dict[str, Any]]:
-    """What was added, in order; a last line that was cut short is left out.
+def read_entries(logs: Iterable[Path], *, unfinished: bool = False) -> Iterator[dict[str, Any]]:
+    """The entries of logs, in order, without a last line that was cut short.
 
-    With `unfinished`, the files that were begun last are an entry too.
+    With `unfinished`, files that were announced last and have no entry are included.
     """
-    for part in parts:
-        begun = None
+    for log in logs:
+        announced = None
         try:
-            with part.open(encoding="utf-8") as lines:
+            with log.open(encoding="utf-8") as lines:
                 for line in lines:
                     if not line.endswith("\n"):
                         continue
                     entry = json.loads(line)
                     if "number" in entry:
-                        begun = None
+                        announced = None
                         yield entry
                     else:
-                        begun = entry
+                        announced = entry
         except OSError as error:
-            raise FormatError(part, f"cannot be read ({error.strerror})") from error
+            raise FormatError(log, f"cannot be read ({error.strerror})") from error
         except (ValueError, RecursionError) as error:
-            raise FormatError(part, "is damaged; remove it and start again") from error
-        if unfinished and begun is not None:
-            yield begun
+            raise FormatError(log, "is damaged; remove it and start again") from error
+        if unfinished and announced is not None:
+            yield announced
 
 
 def write_manifest(
-    folder: Path, facts: Mapping[str, Any], found: Iterable[Mapping[str, Any]], gallery: Mapping[str, str]
-) -> Path:
-    """The facts, the hashes of the gallery, and all entries as `sketches`, one a line, written as they are read."""
-    path = folder / MANIFEST
+    folder: Path, facts: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], gallery: Mapping[str, str]
+) -> None:
+    """Write the facts of a run, the hashes of the gallery, and all entries as `sketches`, one a line."""
     head = json.dumps({"program": f"{PROGRAM} {sketchdnn.__version__}", **facts}, indent=1, ensure_ascii=False)
-    pictures = json.dumps({"files": list(gallery), "sha256": list(gallery.values())})
-    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as out:
-        out.write(head.removesuffix("\n}") + f',\n "gallery": {pictures},\n "sketches": [')
-        for number, entry in enumerate(found):
+    hashes = json.dumps({"files": list(gallery), "sha256": list(gallery.values())})
+    with atomic_write(folder / MANIFEST) as temporary, temporary.open("w", encoding="utf-8") as out:
+        out.write(head.removesuffix("\n}") + f',\n "gallery": {hashes},\n "sketches": [')
+        for number, entry in enumerate(entries):
             out.write(("," if number else "") + "\n  " + json.dumps(entry, ensure_ascii=False))
         out.write("\n ]\n}\n")
-    return path
 
 
 @contextmanager
-def held(folder: Path, stem: str, share: Share, *, force: bool) -> Iterator[None]:
-    """The folder for this run alone, rid of what a killed run left in it; the first of several processes sees to it."""
-    with exclusive_run(folder) if share.leads else nullcontext():
-        if share.leads:
+def locked_folder(folder: Path, stem: str, share: ProcessShare, *, force: bool) -> Iterator[None]:
+    """Hold a folder for this run alone, after the first process has cleaned up what a killed run left there."""
+    with exclusive_run(folder) if share.is_first else nullcontext():
+        if share.is_first:
             remove_abandoned(folder)
-            recover(folder)
+            _recover_manifest(folder)
             if not force:
-                check_unchanged(folder, stem)
+                _check_unchanged(folder, stem)
         share.wait()
         yield
 
 
-def recover(folder: Path) -> None:
-    """Write the manifest that a killed run could not, of what it had written by then."""
-    parts = sorted(path for path in folder.iterdir() if _PART.fullmatch(path.name))
-    whole = [path for path in parts if path.is_file() and not path.is_symlink()]
-    try:
-        if next(entries(whole, unfinished=True), None) is not None:
-            write_manifest(folder, {"finished": False}, entries(whole, unfinished=True), {})
-    except ValueError:
-        pass  # it is not what a run wrote
-    for path in parts:
-        path.unlink()
-
-
-def check_unchanged(folder: Path, stem: str) -> None:
-    """Refuse a folder where a file to be removed or replaced is not as an earlier run wrote it.
-
-    Raises:
-        FormatError: It names the file.
-    """
-    path = folder / MANIFEST
-    if os.path.lexists(path) and not is_manifest(path):
-        raise _changed(path)
-    beside = {PAGE, GALLERY}
-    for name, sha256 in _earlier(folder, stem):
-        beside.discard(name)
-        if os.path.lexists(folder / name) and not _is_same(folder / name, sha256):
-            raise _changed(folder / name)
-    for name in sorted(beside):
-        if os.path.lexists(folder / name):
-            raise _changed(folder / name)
-
-
-def check_free(paths: Iterable[Path]) -> None:
-    """Refuses to replace files: those of an earlier run are gone by now, so these are somebody else's."""
+def check_absent(paths: Iterable[Path]) -> None:
+    """Refuse to replace files: those of an earlier run are gone by now, so these belong to the user."""
     for path in paths:
         if os.path.lexists(path):
             raise FormatError(path, "is in the way; move it, name another folder, or replace it with --force")
 
 
-def clear_earlier(folder: Path, stem: str, *, force: bool = False) -> int:
-    """Remove the sketches of that stem that an earlier run's manifest lists, it and its gallery; says how many.
+def remove_earlier_run(folder: Path, stem: str, *, force: bool = False) -> int:
+    """Remove the sketches of that stem that an earlier manifest lists, the manifest and its gallery.
 
-    So that no sketch of another run lies among the new ones. Files that it does not list stay, and so do those that
-    were changed, unless `force`.
+    Files that it does not list stay, and so do changed ones unless `force`. Returns how many sketch files were removed.
     """
-    path = folder / MANIFEST
     removed = 0
     try:
-        for name, sha256 in _earlier(folder, stem):
-            if name not in (PAGE, GALLERY) and (_is_same(folder / name, sha256) or (force and _is_file(folder / name))):
-                (folder / name).unlink()
+        for name, sha256 in _earlier_files(folder, stem):
+            path = folder / name
+            is_file = path.is_file() or path.is_symlink()
+            if name not in (PAGE, GALLERY) and (_is_unchanged(path, sha256) or (force and is_file)):
+                path.unlink()
                 removed += 1
         if removed:
             for name in (PAGE, GALLERY, MANIFEST):
                 (folder / name).unlink(missing_ok=True)
     except OSError as error:
-        raise FormatError(path, f"lists files that cannot be removed ({error.strerror})") from error
+        raise FormatError(folder / MANIFEST, f"lists files that cannot be removed ({error.strerror})") from error
     return removed
 
 
-def _earlier(folder: Path, stem: str) -> Iterator[tuple[str, str | None]]:
+def _recover_manifest(folder: Path) -> None:
+    """Write the manifest of a killed run, with what it had written by then."""
+    logs = sorted(path for path in folder.iterdir() if _LOG.fullmatch(path.name))
+    readable = [path for path in logs if path.is_file() and not path.is_symlink()]
+    try:
+        if next(read_entries(readable, unfinished=True), None) is not None:
+            write_manifest(folder, {"finished": False}, read_entries(readable, unfinished=True), {})
+    except ValueError:
+        pass  # no run wrote it
+    for path in logs:
+        path.unlink()
+
+
+def _check_unchanged(folder: Path, stem: str) -> None:
+    """Refuse a folder where a file to be removed or replaced is not as an earlier run wrote it."""
+    unlisted = {PAGE, GALLERY}
+    changed = [] if is_manifest(folder / MANIFEST) else [MANIFEST]
+    for name, sha256 in _earlier_files(folder, stem):
+        unlisted.discard(name)
+        if not _is_unchanged(folder / name, sha256):
+            changed.append(name)
+    for name in (*changed, *sorted(unlisted)):
+        if os.path.lexists(folder / name):
+            raise FormatError(
+                folder / name,
+                "is not as an earlier run wrote it; move it, name another folder, or replace it with --force",
+            )
+
+
+def _earlier_files(folder: Path, stem: str) -> Iterator[tuple[str, str | None]]:
     """The files of that stem that a manifest lists, and its gallery, with their hashes."""
-    ours = re.compile(re.escape(stem) + _NUMBERED, re.ASCII)
+    sketch_name = re.compile(re.escape(stem) + _NUMBERED, re.ASCII)
     for files in manifest_entries(folder / MANIFEST):
         for name, sha256 in files.items():
-            if ours.fullmatch(name) or name in (PAGE, GALLERY):
+            if sketch_name.fullmatch(name) or name in (PAGE, GALLERY):
                 yield name, sha256
 
 
-def _is_same(path: Path, sha256: str | None) -> bool:
+def _is_unchanged(path: Path, sha256: str | None) -> bool:
     return sha256 is not None and file_sha256(path) == sha256
 
 
-def _is_file(path: Path) -> bool:
-    return path.is_file() or path.is_symlink()
-
-
-def _changed(path: Path) -> FormatError:
-    return FormatError(
-        path, "is not as an earlier run wrote it; move it, name another folder, or replace it with --force"
-    )
-
-
-def _part(folder: Path, rank: int) -> Path:
+def _log_path(folder: Path, rank: int) -> Path:
     return folder / f"{PREFIX}manifest-{rank:05d}.part"

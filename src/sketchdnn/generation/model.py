@@ -1,135 +1,191 @@
-"""The model as a designer sees it: load it, ask for sketches."""
+"""The model as a user sees it: load it, generate sketches, complete a part, write galleries."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import ModelHubMixin
 
+from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Kind, Sketch
-from sketchdnn.geometry.quantities import kind_counts, span, whole_span
 from sketchdnn.systems import System, from_pretrained, save_pretrained
-from sketchdnn.systems.pretrained import BUNDLED
+from sketchdnn.systems.devices import find_device
+from sketchdnn.systems.pretrained import BUNDLED, model_hash
 
-from .complete import complete
-from .conditions import Conditions
-from .generate import SIZE, STEPS, UNITS, Drawing, draw
-from .like import STRENGTH, draw_like
-
-Range = tuple[float, float] | str
+from .complete import CompleteRequest, complete
+from .conditions import Conditions, Range
+from .engine import device_of, precision
+from .files import OutputOptions, OutputSummary, check_not_replaced, write_sketches
+from .generate import STEPS, UNITS, GeneratedSketch, GenerateRequest, OnProgress, stream
 
 
 class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["cad", "sketch", "diffusion"]):
-    """A trained system and what may be asked of it.
+    """A trained system that generates and completes sketches.
 
-    `model = SketchDNN.from_pretrained()` is the one that comes with the package; no network is needed. It saves itself
-    with `save_pretrained(folder)` and, given an account there, goes to the Hub with `push_to_hub(name)`.
+    `SketchDNN.from_pretrained()` loads the model of the package; no network is needed. `save_pretrained(folder)` saves
+    it, and `push_to_hub(name)` uploads it to the Hugging Face Hub.
     """
 
     def __init__(self, system: System) -> None:
         self.system = system
+        self.source: str | Path | None = None
+        self.load_seconds = 0.0
 
     @classmethod
-    def from_pretrained(cls, model: str | Path = BUNDLED, *, device: str = "auto") -> SketchDNN:  # type: ignore[override]
-        """Load a folder, a bundled model by its name, or hub:OWNER/NAME from the Hub.
+    def from_pretrained(  # type: ignore[override]
+        cls, model: str | Path = BUNDLED, *, device: str = "auto", local_rank: int = 0
+    ) -> SketchDNN:
+        """Load a model.
 
-        `device` is auto (a GPU where there is one), cpu, cuda or cuda:1, as on the command line.
+        Args:
+            model: A folder, the name of a bundled model, or hub:OWNER/NAME on the Hub.
+            device: auto (a GPU where there is one), cpu, cuda or cuda:1.
+            local_rank: The GPU to use where `device` names none, for one of several processes.
         """
-        return cls(from_pretrained(model, device))
+        start = time.perf_counter()
+        loaded = cls(from_pretrained(model, device, local=local_rank))
+        loaded.source, loaded.load_seconds = model, time.perf_counter() - start
+        return loaded
+
+    def to(self, device: str) -> SketchDNN:
+        """Move the model to a device: cpu, cuda, cuda:1, or auto. Returns the model."""
+        self.system.to_device(find_device(device))
+        return self
 
     def generate(
         self,
         count: int = 1,
         *,
         seed: int = 0,
-        first: int = 0,
+        start_index: int = 0,
         steps: int = STEPS,
         sampler: str | None = None,
-        size: float | str = SIZE,
+        size: float | str | None = None,
         units: str = UNITS,
         primitives: int | tuple[int, int] | str | None = None,
         kinds: Mapping[str, int] | Mapping[Kind, int] | str | None = None,
         count_construction: bool = False,
-        construction: Range | None = None,
-        aspect: Range | None = None,
+        construction: Range | str | None = None,
+        aspect: Range | str | None = None,
         closed: bool = False,
         unique: bool = False,
         novel: bool = False,
         best_of: int = 1,
+        init_sketch: Sketch | None = None,
+        strength: float | None = None,
         repair: bool = True,
+        callback: OnProgress = lambda done: None,
     ) -> list[Sketch]:
-        """Sketches first..first+count−1 of a seed, the larger side of each `size` in `units`, or "4in" in words.
+        """Generate sketches. Options are those of the command line and of `GenerateRequest` and `Conditions`.
 
-        Sketch i of a seed is the same whatever the count. Conditions may be combined: `primitives=12` or `(8, 16)`,
-        `kinds={"line": 8, "circle": 2}` besides construction (with `count_construction` in all), the share of
-        `construction` and the `aspect` (width over height) as ranges, only `closed` sketches, which can be extruded, no
-        two alike (`unique`), none of the training corpus (`novel`), and for each the best of several. The words of the
-        command line will do as well: `primitives="8..16"`, `kinds="line=8,circle=2"`. A sketch that comes only close is
-        among them: `draw` says what it lacks.
+        A sketch that fails a condition in all attempts is the closest one; `stream` tells which.
 
-        They are repaired, as those of the command are: near ends meet, nothing is there twice, and each carries the
-        constraints that hold in it. `repair=False` gives what the model drew, which is what its scores are of.
+        Args:
+            count: Number of sketches.
+            seed: Selects the sketches. Sketch i of a seed is the same whatever the count.
+            start_index: Index of the first sketch.
+            steps: Number of denoising steps.
+            sampler: Name of the sampler; None means the model's own.
+            size: Larger side of every sketch: 100 in `units` by default, or words such as "4in".
+            units: Unit of a size that is a number.
+            primitives: Number of primitives: 12, (8, 16) or "8..16".
+            kinds: Number of each kind, construction not counted: {"line": 8, "circle": 2} or "line=8,circle=2".
+            count_construction: Count construction geometry in `kinds` too.
+            construction: Fraction of construction geometry: (0.1, 0.3) or "0.1..0.3".
+            aspect: Width over height: (0.5, 2) or "0.5..2".
+            closed: Only sketches that can be extruded.
+            unique: No two sketches alike.
+            novel: No sketch of the training corpus.
+            best_of: Keep the best of so many.
+            init_sketch: Sketch to vary, in its place and at its size.
+            strength: How much to change `init_sketch`, above 0 to 1; 0.3 by default.
+            repair: Join near ends, remove duplicates, and add the constraints that hold.
+            callback: Called with the number of sketches' worth of work that is done, a float.
         """
-        conditions = Conditions(
-            primitives=_whole_range(primitives),
-            kinds=None if kinds is None else kind_counts(kinds, "kinds"),
+        conditions = Conditions.parse(
+            primitives=primitives,
+            kinds=kinds,
             count_construction=count_construction,
-            construction=span(construction, "construction", "0.1..0.3")
-            if isinstance(construction, str)
-            else construction,
-            aspect=span(aspect, "aspect", "0.5..2") if isinstance(aspect, str) else aspect,
+            construction=construction,
+            aspect=aspect,
             closed=closed,
             unique=unique,
             novel=novel,
             best_of=best_of,
         )
-        drawn = self.draw(
-            count,
+        request = GenerateRequest(
+            count=count,
             seed=seed,
-            first=first,
+            start_index=start_index,
             steps=steps,
             sampler=sampler,
             size=size,
             units=units,
             conditions=conditions,
+            init_sketch=init_sketch,
+            strength=strength,
             repair=repair,
         )
-        return [drawing.sketch for drawing in drawn]
+        return [generated.sketch for generated in self.stream(request, callback)]
 
-    def draw(self, count: int = 1, *, repair: bool = True, **options: Any) -> Iterator[Drawing]:
-        """The same one by one as they are drawn, each with an account of it; for a million, and for the curious.
-
-        Takes the options of `sketchdnn.generation.draw`.
-        """
-        return draw(self.system, count, repair=repair, **options)
-
-    def vary(
-        self,
-        sketch: Sketch,
-        count: int = 8,
-        *,
-        seed: int = 0,
-        strength: float = STRENGTH,
-        steps: int = STEPS,
-        sampler: str | None = None,
-        repair: bool = True,
-    ) -> list[Sketch]:
-        """Variations of a sketch, in its place and at its size: the greater the `strength`, up to 1, the freer."""
-        options: dict[str, Any] = {"seed": seed, "strength": strength, "steps": steps, "sampler": sampler}
-        drawn = draw_like(self.system, sketch, count, repair=repair, **options)
-        return [drawing.sketch for drawing in drawn]
+    def stream(self, request: GenerateRequest, callback: OnProgress = lambda done: None) -> Iterator[GeneratedSketch]:
+        """Generate sketches one after the other, each with a report; for very many, or to see how each came about."""
+        return stream(self.system, request, callback)
 
     def complete(
-        self, sketch: Sketch, count: int = 8, seed: int = 0, *, repair: bool = True, **options: Any
+        self, part: Sketch, count: int = 8, *, callback: OnProgress = lambda done: None, **options: Any
     ) -> list[Sketch]:
-        """A part with what may have been left out: its primitives come first, as they are, and then what was added.
+        """Complete a part. The first primitives of each result are the part's own, unchanged.
 
-        With `repair` what was added is brought to what was there. Takes the options of `sketchdnn.generation.complete`.
+        Args:
+            part: The sketch to complete.
+            count: Number of completions.
+            callback: Called with the number of completions' worth of work that is done, a float.
+            options: Further fields of `CompleteRequest`: seed, scale, primitives, method, num_frames, steps, sampler,
+                repair, workers.
         """
-        done = complete(self.system, sketch, count, seed=seed, repair=repair, **options)
-        return [completion.sketch for completion in done]
+        request = CompleteRequest(part=part, count=count, **options)
+        return [completion.sketch for completion in complete(self.system, request, callback)]
+
+    def write_gallery(
+        self,
+        request: GenerateRequest | CompleteRequest,
+        options: OutputOptions,
+        source: Path | None = None,
+        callback: OnProgress = lambda done: None,
+    ) -> OutputSummary:
+        """Generate or complete sketches, and write them to a folder with a gallery and a manifest.
+
+        Args:
+            request: What to generate or to complete.
+            options: Where and how to write.
+            source: File of the initial sketch or of the part. It is named in the manifest and never replaced.
+            callback: Called with the number of sketches' worth of work that is done, a float.
+        """
+        if source is not None:
+            check_not_replaced(source, options.folder, request.stem)
+        facts = {
+            "model": None if self.source is None else _describe_model(self.source),
+            **request.to_json(self.system, source),
+            "formats": options.formats,
+            "device": str(device_of(self.system)),
+            "precision": precision(self.system),
+            "seconds": {"loading": self.load_seconds},
+        }
+        own = options.share.select(request.indices)
+        sketches: Iterator[GeneratedSketch] = iter(())
+        if isinstance(request, CompleteRequest):
+            sketches = complete(self.system, request, callback)
+        elif request.conditions.unique and not options.share.is_alone:
+            raise SketchError("unique compares every sketch with all before it: leave it out, or use one process")
+        elif own:
+            sketches = self.stream(replace(request, start_index=own.start, count=len(own)), callback)
+        options = replace(options, stem=request.stem, style=request.style)
+        return write_sketches(sketches, request.indices.stop, options, facts)
 
     def _save_pretrained(self, save_directory: Path) -> None:
         save_pretrained(self.system, save_directory)
@@ -139,7 +195,5 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         return cls.from_pretrained(model_id)
 
 
-def _whole_range(number: int | tuple[int, int] | str | None) -> tuple[int, int] | None:
-    if isinstance(number, str):
-        return whole_span(number, "primitives", "8..16")
-    return (number, number) if isinstance(number, int) else number
+def _describe_model(source: str | Path) -> dict[str, str]:
+    return {"name": display_path(source), "sha256": model_hash(source)}

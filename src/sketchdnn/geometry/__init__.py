@@ -1,6 +1,18 @@
-"""What a sketch is: primitives and constraints as values, and their geometry. Knows no file, tensor or picture."""
+"""Sketches as values: primitives, constraints, bounds, loops and overlaps. No files, tensors or pictures."""
 
-from .arcs import (
+from .approximation import Bezier, EllipticArc, ParametricCurve, approximate, quadratic_bezier, tessellate
+from .bounds import Box, Placement, bounds, normalize
+from .constraints import EXTERNAL, Constraint, ConstraintType, Part, Ref
+from .intersections import Overlap, overlaps
+from .primitives import (
+    TAU,
+    Arc,
+    Circle,
+    Kind,
+    Line,
+    Point,
+    Primitive,
+    Vec,
     arc_from_angles,
     arc_from_bulge,
     arc_from_points,
@@ -9,16 +21,8 @@ from .arcs import (
     bulge,
     signed_radius,
 )
-from .bounds import Box, bounds
-from .constraints import EXTERNAL, Constraint, ConstraintType, Part, Ref
-from .curves import approximate
-from .loops import Chain, Loop, Profile, profile
-from .normalize import Placement, normalize
-from .overlaps import Overlap, overlaps
-from .parametric import Bezier, EllipticArc, ParametricCurve, quadratic_bezier
-from .primitives import TAU, Arc, Circle, Kind, Line, Point, Primitive, Vec
+from .profiles import Chain, Loop, Profile, profile
 from .sketch import MM_PER_UNIT, Sketch
-from .tessellate import tessellate
 
 __all__ = [
     "EXTERNAL",

@@ -1,10 +1,14 @@
-"""Tight bounding boxes: an arc counts by the part that is drawn, not by its whole circle."""
+"""Bounding boxes, and sketches centered and scaled to a standard size.
+
+Boxes are tight: an arc counts by the part that is drawn, not by its whole circle.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +17,9 @@ from sketchdnn.errors import GeometryError
 
 from .primitives import TAU, Kind, Primitive, Vec
 from .sketch import Sketch
-from .table import Table, to_table
+from .table import PrimitiveTable, sketches_to_table
 
-# Nothing a person draws is smaller, and squares and inverses of larger numbers stay within range.
+# Squares and inverses of larger numbers stay within the range of floating point.
 SMALLEST_EXTENT = 1e-150
 
 
@@ -36,7 +40,7 @@ class Box:
 
     @property
     def size(self) -> float:
-        """The larger side: what tolerances are relative to; 0 where it is below `SMALLEST_EXTENT`."""
+        """The larger side, to which tolerances are relative; 0 if it is below `SMALLEST_EXTENT`."""
         size = max(self.width, self.height)
         return size if size >= SMALLEST_EXTENT else 0.0
 
@@ -46,7 +50,7 @@ class Box:
 
 
 def bounds(sketch: Sketch | Sequence[Primitive]) -> Box:
-    """The smallest box around everything drawn.
+    """The smallest box around all primitives.
 
     >>> from sketchdnn.geometry import Arc
     >>> box = bounds([Arc((0, 0), 1, 0, math.pi / 2)])
@@ -55,12 +59,12 @@ def bounds(sketch: Sketch | Sequence[Primitive]) -> Box:
     """
     if len(sketch) == 0:
         raise GeometryError("an empty sketch has no bounds")
-    low_x, low_y, high_x, high_y = table_bounds(to_table([sketch]))[0].tolist()
+    low_x, low_y, high_x, high_y = table_bounds(sketches_to_table([sketch]))[0].tolist()
     return Box((low_x, low_y), (high_x, high_y))
 
 
-def table_bounds(table: Table) -> NDArray[np.float64]:
-    """Low x, low y, high x, high y of each sketch of a table; inf and −inf for a sketch without primitives."""
+def table_bounds(table: PrimitiveTable) -> NDArray[np.float64]:
+    """Low x, low y, high x, high y of each sketch of a table; inf and −inf for an empty sketch."""
     lows = np.full((table.num_sketches, 2), np.inf)
     highs = np.full((table.num_sketches, 2), -np.inf)
     low, high = row_bounds(table)
@@ -72,7 +76,7 @@ def table_bounds(table: Table) -> NDArray[np.float64]:
     return np.concatenate([lows, highs], axis=1)
 
 
-def row_bounds(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def row_bounds(table: PrimitiveTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The low and the high corner of each primitive of a table."""
     at = np.stack([table.x, table.y], axis=1)
     other = np.where((table.kind == Kind.LINE)[:, None], np.stack([table.x2, table.y2], axis=1), at)
@@ -89,7 +93,7 @@ def _arc_bounds(
     start: NDArray[np.float64],
     sweep: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """An arc reaches the extreme of its circle in each quarter direction that its sweep passes."""
+    """An arc reaches the extreme of its circle in each axis direction within its sweep."""
     angles = np.stack([start, start + sweep], axis=1)
     ends = np.stack([np.cos(angles), np.sin(angles)], axis=2)  # arc, end, axis
     low, high = ends.min(axis=1), ends.max(axis=1)
@@ -97,3 +101,37 @@ def _arc_bounds(
         passed = np.mod(direction - start, TAU) <= sweep
         extreme[passed, axis] = 1.0 if extreme is high else -1.0
     return center + radius[:, None] * low, center + radius[:, None] * high
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The original position of a normalized sketch: point = center + scale · normalized point, in `units`."""
+
+    center: Vec
+    scale: float
+    units: str | None = None
+
+    def restore(self, sketch: Sketch) -> Sketch:
+        """The inverse of `normalize`: original size, position and units."""
+        return replace(sketch.moved(self.scale, self.center), units=self.units)
+
+
+def normalize(sketch: Sketch, half_extent: float = 1.0) -> tuple[Sketch, Placement]:
+    """Center the tight box of a sketch on the origin and scale its larger side to 2·half_extent.
+
+    Returns:
+        The normalized sketch, and its placement, which restores the original.
+
+    >>> from sketchdnn.geometry import Circle
+    >>> small, placement = normalize(Sketch((Circle((30, 0), 5),), units="mm"))
+    >>> small.primitives[0].radius, placement.restore(small).primitives[0]
+    (1.0, Circle(center=(30.0, 0.0), radius=5.0, construction=False))
+    """
+    box = bounds(sketch)
+    if not 0 < half_extent < math.inf:
+        raise GeometryError(f"a sketch cannot be scaled to half extent {half_extent}")
+    scale = box.size / (2 * half_extent)
+    if box.size == 0 or scale < sys.float_info.min:
+        raise GeometryError("a sketch of no extent cannot be scaled to a standard size")
+    placed = sketch.moved(1 / scale, (-box.center[0] / scale, -box.center[1] / scale))
+    return replace(placed, units=None), Placement(box.center, scale, sketch.units)

@@ -1,23 +1,20 @@
-"""Constraints as values: which parts of which primitives are related, and how.
-
-A constraint belongs to a sketch and refers to its primitives by index. Whether it holds is another room's question.
-"""
+"""Constraints as values: relations between parts of the primitives of a sketch, referred to by index."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from sketchdnn.errors import GeometryError
 
-from .primitives import Kind
+from .primitives import Kind, Point, Primitive, Vec
 
 
 class Part(StrEnum):
-    """Which part of a primitive is meant; the second group lies outside the sketch and needs no primitive."""
+    """A part of a primitive; the second group is outside the sketch and needs no primitive."""
 
     WHOLE = "whole"
     START = "start"
@@ -41,7 +38,7 @@ PARTS_OF_KIND: Mapping[Kind, frozenset[Part]] = {
 
 
 class ConstraintType(StrEnum):
-    """The relations we name. Anything else a file holds is `OTHER`, with the file's own word as its name."""
+    """The supported relations. All others of a file are `OTHER`, with the name that the file uses."""
 
     COINCIDENT = "coincident"
     POINT_ON_CURVE = "point_on_curve"
@@ -66,7 +63,7 @@ class ConstraintType(StrEnum):
     OTHER = "other"
 
 
-# Dimensions whose value is a length: it grows with the sketch. An angle is radians and does not.
+# Dimensions whose value is a length and scales with the sketch. An angle is in radians.
 LENGTHS = frozenset(
     {
         ConstraintType.DISTANCE,
@@ -98,9 +95,9 @@ EXTERNAL = Ref(None, Part.EXTERNAL)
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A relation between `refs`, in the order the relation reads them; `value` for dimensions, in the sketch's units.
+    """A relation between `refs`, in the order of the relation; dimensions have a `value` in the sketch's units.
 
-    `extra` holds what a file says beyond this (a direction, a label), so that writing it back loses nothing.
+    `extra` holds other data of a file (a direction, a label), so that writing it back loses nothing.
     """
 
     type: ConstraintType
@@ -116,3 +113,21 @@ class Constraint:
             raise GeometryError(f"a {self.type} constraint has the value {self.value}")
         if self.type is ConstraintType.OTHER and not self.name:
             raise GeometryError("a constraint of type 'other' needs the name its file gives it")
+
+
+def ref_point(ref: Ref, primitives: Sequence[Primitive]) -> Vec | None:
+    """The point of a reference; None for a whole curve, an axis, or external geometry.
+
+    >>> from sketchdnn.geometry import Circle
+    >>> ref_point(Ref(0, Part.CENTER), [Circle((1, 2), 3)]), ref_point(Ref(0), [Circle((1, 2), 3)])
+    ((1, 2), None)
+    """
+    if ref.primitive is None:
+        return (0.0, 0.0) if ref.part is Part.ORIGIN else None
+    primitive = primitives[ref.primitive]
+    if isinstance(primitive, Point):
+        return primitive.at
+    if ref.part is Part.WHOLE:
+        return None
+    at: Vec = getattr(primitive, ref.part.value)
+    return at

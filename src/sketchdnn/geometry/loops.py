@@ -1,290 +1,308 @@
-"""The profile of a sketch: which of its curves close to loops, how those lie in one another, and what is wrong.
+"""Closed loops of curves: curves traced from end to end, and outlines nested in one another.
 
-Points and construction play no part. A loop is material on its inside at even depth and a hole at odd depth.
+A curve can be followed in two directions: edge `2 * i` is curve i from its start, `2 * i + 1` from its end, and
+`edge ^ 1` is the same curve in the other direction. Numbers count the curves of the graph, not the primitives of a
+sketch.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, product
-from typing import NamedTuple
+
+import numpy as np
 
 from .bounds import row_bounds
-from .intersect import Curve, Meeting, meet
-from .near import MOST_FOUND, MOST_PAIRS, TOLERANCE, close_pairs, reach
-from .nest import Outline, nest
-from .overlaps import Extent, Overlap, compare, exact_copies
-from .primitives import Arc, Circle, Line, Point, Primitive, Vec
-from .sketch import Sketch
-from .table import to_table
-from .trace import Graph, make_graph, signed_area, trace
+from .intersections import Curve, distance_to_curve
+from .primitives import TAU, Arc, Circle, Line, Vec
+from .proximity import box_pairs, cluster_points
+from .table import Floats, sketches_to_table
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
-    """A primitive as part of a loop or chain, run through from its start or, if not `forward`, from its end."""
+class Graph:
+    """Curves as edges between vertices, the clusters of ends that join.
 
-    primitive: int
-    forward: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """Primitives that close. Outlines run counter-clockwise, holes clockwise.
-
-    `area` has the sign of the direction, so that the areas of all loops add up to that of the profile; arcs count
-    exactly. `parent` is the number of the loop just around it. A full circle is a loop of one edge.
+    `starts` and `vertices` hold the exact start and the vertex of each half-edge. `outgoing[v]` are the half-edges that
+    start at vertex v; curves shorter than the tolerance are left out.
     """
 
-    edges: tuple[Edge, ...]
-    area: float
-    perimeter: float
-    depth: int
-    parent: int | None
-    self_intersections: tuple[Meeting, ...]
-
-    @property
-    def is_hole(self) -> bool:
-        return self.depth % 2 == 1
+    curves: Sequence[Line | Arc]
+    starts: Sequence[Vec]
+    vertices: Sequence[int]
+    outgoing: Sequence[Sequence[int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """Primitives that join end to end but do not close, or lead from branch to branch."""
-
-    edges: tuple[Edge, ...]
-    length: float
-    start: Vec
-    end: Vec
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A place where more than two ends meet, and whose they are."""
-
-    at: Vec
-    primitives: tuple[int, ...]
+def build_graph(curves: Sequence[Line | Arc], distance: float) -> Graph:
+    """Join curves whose ends come within a distance of each other."""
+    starts = [end for curve in curves for end in (curve.start, curve.end)]
+    vertices = cluster_points(starts, distance)
+    outgoing: list[list[int]] = [[] for _ in range(max(vertices, default=-1) + 1)]
+    for i, curve in enumerate(curves):
+        start, end = vertices[2 * i : 2 * i + 2]
+        if start != end or (isinstance(curve, Arc) and curve.sweep > math.pi):  # almost a full circle is a cycle
+            outgoing[start].append(2 * i)
+            outgoing[end].append(2 * i + 1)
+    return Graph(curves, starts, vertices, outgoing)
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """All there is to know before extruding. Every curve is in a loop or a chain, or is listed in `set_aside`.
+def trace_cycles(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:
+    """Split a graph into simple cycles and open paths, each a list of half-edges.
 
-    Where ends branch, loops are the regions that the curves bound, and a curve between two regions is part of both.
-    `set_aside` are duplicates of another curve, and curves shorter than the tolerance. In a hopeless tangle the search
-    for meetings and overlaps stops before its end, loops are not nested, and `is_complete` is False.
+    A curve is open when no cycle contains it. At branches, cycles are the smallest ones, around the regions that the
+    curves bound: a curve between two regions is part of both. Paths end at branches.
     """
-
-    loops: tuple[Loop, ...]
-    chains: tuple[Chain, ...]
-    branches: tuple[Branch, ...]
-    meetings: tuple[Meeting, ...]
-    overlaps: tuple[Overlap, ...]
-    set_aside: tuple[int, ...]
-    is_complete: bool = True
-
-    @property
-    def outer(self) -> tuple[Loop, ...]:
-        """The outlines: loops in no other, and islands within holes."""
-        return tuple(loop for loop in self.loops if not loop.is_hole)
-
-    @property
-    def holes(self) -> tuple[Loop, ...]:
-        return tuple(loop for loop in self.loops if loop.is_hole)
-
-    @property
-    def area(self) -> float:
-        """Of the outlines, less the holes."""
-        return sum(loop.area for loop in self.loops)
-
-    @property
-    def is_extrudable(self) -> bool:
-        """Whether this bounds a solid without doubt: closed loops, and nothing that crosses, touches or overlaps."""
-        return not self.reasons
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why it is not extrudable, a sentence each; empty when it is."""
-        reasons = []
-        if not self.loops:
-            reasons.append("Nothing closes to a loop.")
-        if self.chains:
-            names = _names(e.primitive for e in self.chains[0].edges)
-            reasons.append(f"{_count(self.chains, 'chain')} left open, such as {names}.")
-        if self.branches:
-            names = _names(self.branches[0].primitives)
-            reasons.append(f"More than two ends meet in {_count(self.branches, 'place')}, such as those of {names}.")
-        for crosses, verb in ((True, "cross"), (False, "touch")):
-            found = [m for m in self.meetings if m.crosses is crosses]
-            if found:
-                names = _names((found[0].first, found[0].second))
-                reasons.append(f"Curves {verb} in {_count(found, 'place')}, such as {names}.")
-        if self.overlaps:
-            names = _names((self.overlaps[0].first, self.overlaps[0].second))
-            reasons.append(f"{_count(self.overlaps, 'pair')} of curves overlap, such as {names}.")
-        if not self.is_complete:
-            reasons.append("So many curves come close to each other that not all could be looked at.")
-        return tuple(reasons)
+    cycles: list[list[int]] = []
+    seen: set[frozenset[int]] = set()
+    turns = _left_turns(graph, _bridges(graph))
+    degree = Counter(graph.vertices[half_edge] for half_edge in turns)
+    for face in _faces(turns):
+        branching = any(degree[graph.vertices[half_edge]] > 2 for half_edge in face)
+        if branching and signed_area(graph, face) <= 0:
+            continue  # the unbounded face
+        for cycle in _simple_cycles(graph, face) if branching else [face]:
+            edges = frozenset(half_edge >> 1 for half_edge in cycle)
+            if edges not in seen and len(edges) == len(cycle):
+                seen.add(edges)
+                cycles.append(cycle)
+    # Where curves cross, some may belong to no face: they become paths.
+    used = {half_edge >> 1 for cycle in cycles for half_edge in cycle}
+    rest = {half_edge for half_edges in graph.outgoing for half_edge in half_edges if half_edge >> 1 not in used}
+    return cycles, list(_paths(graph, rest))
 
 
-def profile(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE) -> Profile:
-    """Join ends that come within `tolerance`, a share of the size of what is drawn, and see what closes.
+def signed_area(graph: Graph, cycle: Sequence[int]) -> float:
+    """The exact area inside a cycle of half-edges, positive when it runs counter-clockwise (Green's theorem).
 
-    >>> from sketchdnn.geometry import Circle, Line
-    >>> corners = [(0, 0), (4, 0), (4, 3), (0, 3)]
-    >>> plate = [Line(a, b) for a, b in zip(corners, corners[1:] + corners[:1])] + [Circle((1, 1), 0.5)]
-    >>> profile(plate).is_extrudable, [round(loop.area, 3) for loop in profile(plate).loops]
-    (True, [12.0, -0.785])
-    >>> profile(plate[1:]).reasons
-    ('1 chain left open, such as primitives 0, 1 and 2.',)
+    Gaps between joined ends are closed by straight lines, so that the area does not depend on the position.
     """
-    curves = {i: p for i, p in enumerate(sketch) if not isinstance(p, Point) and not p.construction}
-    if not curves:
-        return Profile((), (), (), (), (), ())
-    found = _search(curves, tolerance)
-    spare = {overlap.second for overlap in found.overlaps if overlap.extent is Extent.DUPLICATE}
-    numbers: list[int] = []
-    open_curves: list[Line | Arc] = []
-    rings: list[_Ring] = []
-    for i, curve in curves.items():
-        if i in spare:
+    starts = graph.starts
+    ox, oy = starts[cycle[0]]
+    total, previous = 0.0, starts[cycle[-1] ^ 1]
+    for half_edge in cycle:
+        start, end = starts[half_edge], starts[half_edge ^ 1]
+        total += (previous[0] - ox) * (start[1] - oy) - (start[0] - ox) * (previous[1] - oy)
+        total += (start[0] - ox) * (end[1] - oy) - (end[0] - ox) * (start[1] - oy)
+        curve = graph.curves[half_edge >> 1]
+        if isinstance(curve, Arc):  # the segment between the chord and the arc, on the chord's right
+            segment = curve.radius**2 * _x_minus_sin(curve.sweep)
+            total += -segment if half_edge & 1 else segment
+        previous = end
+    return total / 2
+
+
+def _x_minus_sin(x: float) -> float:
+    """x − sin x without cancellation."""
+    return x - math.sin(x) if x > 0.1 else x**3 / 6 * (1 - x**2 / 20 * (1 - x**2 / 42 * (1 - x**2 / 72)))
+
+
+def _bridges(graph: Graph) -> set[int]:
+    """The half-edges of curves that are on no cycle: their removal would cut the graph (Tarjan)."""
+    order = [0] * len(graph.outgoing)  # of discovery; 0 is undiscovered
+    lowest = [0] * len(graph.outgoing)
+    bridges: set[int] = set()
+    clock = 0
+    for root, half_edges in enumerate(graph.outgoing):
+        if order[root] or not half_edges:
             continue
-        if isinstance(curve, Circle):
-            rings.append(_Ring((Edge(i),), Outline([curve], [], math.pi * curve.radius**2)))
-        else:
-            numbers.append(i)
-            open_curves.append(curve)
-    graph = make_graph(open_curves, found.within)
-    cycles, paths = trace(graph)
-    rings.extend(_ring(graph, numbers, cycle) for cycle in cycles)
-    rings.sort(key=lambda ring: [edge.primitive for edge in ring.edges])
-    short = set(range(len(numbers))) - {way >> 1 for ways in graph.leaving for way in ways}
-    return Profile(
-        _nested(rings, found),
-        tuple(_chain(graph, numbers, path) for path in paths),
-        tuple(_branch(graph, numbers, ways) for ways in graph.leaving if len(ways) > 2),
-        tuple(found.meetings),
-        tuple(found.overlaps),
-        tuple(sorted(spare | {numbers[k] for k in short})),
-        found.is_complete,
+        clock += 1
+        order[root] = lowest[root] = clock
+        stack: list[tuple[int, int, Iterator[int]]] = [(root, -1, iter(half_edges))]
+        while stack:
+            vertex, arrived, remaining = stack[-1]
+            for half_edge in remaining:
+                if half_edge == arrived ^ 1:
+                    continue
+                to = graph.vertices[half_edge ^ 1]
+                if order[to]:
+                    lowest[vertex] = min(lowest[vertex], order[to])
+                else:
+                    clock += 1
+                    order[to] = lowest[to] = clock
+                    stack.append((to, half_edge, iter(graph.outgoing[to])))
+                    break
+            else:
+                stack.pop()
+                if stack:
+                    parent = stack[-1][0]
+                    lowest[parent] = min(lowest[parent], lowest[vertex])
+                    if lowest[vertex] > order[parent]:
+                        bridges |= {arrived, arrived ^ 1}
+    return bridges
+
+
+def _left_turns(graph: Graph, excluded: set[int]) -> dict[int, int]:
+    """The half-edge that follows each one when turning left as sharply as possible."""
+    turns: dict[int, int] = {}
+    for half_edges in graph.outgoing:
+        candidates = [half_edge for half_edge in half_edges if half_edge not in excluded]
+        if len(candidates) > 2:
+            ring = min(_ring(graph.curves[half_edge >> 1]) for half_edge in candidates)
+            candidates.sort(key=lambda half_edge: _direction(graph.curves[half_edge >> 1], half_edge & 1, ring))
+        for k, half_edge in enumerate(candidates):
+            turns[half_edge ^ 1] = candidates[k - 1]
+    return turns
+
+
+def _ring(curve: Line | Arc) -> float:
+    """The radius of a circle around its end that a curve crosses exactly once."""
+    return curve.length / 2 if isinstance(curve, Line) else curve.radius * min(1.0, curve.sweep / 2)
+
+
+def _direction(curve: Line | Arc, backwards: int, ring: float) -> float:
+    """The angle, seen from its end, at which a curve crosses a ring; it separates tangent curves by curvature."""
+    if isinstance(curve, Line):
+        (x0, y0), (x1, y1) = (curve.end, curve.start) if backwards else (curve.start, curve.end)
+        return math.atan2(y1 - y0, x1 - x0)
+    bend = math.asin(min(1.0, ring / (2 * curve.radius)))
+    angle = curve.end_angle - math.pi / 2 - bend if backwards else curve.start_angle + math.pi / 2 + bend
+    return math.remainder(angle, math.tau)
+
+
+def _faces(turns: dict[int, int]) -> Iterator[list[int]]:
+    """The closed walks that follow the turns; each half-edge is in one of them."""
+    seen: set[int] = set()
+    for first in turns:
+        face, half_edge = [], first
+        while half_edge not in seen:
+            seen.add(half_edge)
+            face.append(half_edge)
+            half_edge = turns[half_edge]
+        if face:
+            yield face
+
+
+def _simple_cycles(graph: Graph, face: list[int]) -> Iterator[list[int]]:
+    """A closed walk, cut wherever it returns to a vertex."""
+    trail: list[int] = []
+    position: dict[int, int] = {}  # of each vertex on the trail
+    for half_edge in face:
+        position[graph.vertices[half_edge]] = len(trail)
+        trail.append(half_edge)
+        back = position.get(graph.vertices[half_edge ^ 1])
+        if back is not None:
+            cycle, trail = trail[back:], trail[:back]
+            for used in cycle:
+                del position[graph.vertices[used]]
+            yield cycle
+
+
+def _paths(graph: Graph, half_edges: set[int]) -> Iterator[list[int]]:
+    """Chains of open curves that end at free ends and branches."""
+    used: set[int] = set()
+    for first in sorted(half_edges, key=lambda edge: (len(graph.outgoing[graph.vertices[edge]]) == 2, edge)):
+        if first >> 1 in used:
+            continue
+        path, half_edge = [first], first
+        used.add(first >> 1)
+        while len(onward := graph.outgoing[graph.vertices[half_edge ^ 1]]) == 2:
+            half_edge = onward[0] if onward[1] == half_edge ^ 1 else onward[1]
+            if half_edge not in half_edges or half_edge >> 1 in used:
+                break
+            path.append(half_edge)
+            used.add(half_edge >> 1)
+        yield path
+
+
+# Where on a curve a point is tested for being inside another: the golden section, a fraction that drawings rarely use.
+_ALONG = 0.381966
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A closed curve: its pieces, its corners in order (both ends of each piece), and the positive area inside.
+
+    Outlines that `branch` may share pieces or corners with another.
+    """
+
+    pieces: Sequence[Curve]
+    corners: Sequence[Vec]
+    area: float
+    branches: bool = False
+
+
+def nest_outlines(
+    outlines: Sequence[Outline], crossing: set[tuple[int, int]], touching: set[tuple[int, int]], slack: float
+) -> list[int | None]:
+    """The index of the smallest outline around each one.
+
+    Args:
+        outlines: Closed curves.
+        crossing: Pairs i < j that cross; neither is inside the other.
+        touching: Pairs i < j that touch.
+        slack: How far the inner one may stick out.
+    """
+    parents: list[int | None] = [None] * len(outlines)
+    if len(outlines) < 2:
+        return parents
+    corners = row_bounds(sketches_to_table([[piece for outline in outlines for piece in outline.pieces]]))
+    starts = np.cumsum([0] + [len(outline.pieces) for outline in outlines[:-1]])
+    low, high = np.minimum.reduceat(corners[0], starts), np.maximum.reduceat(corners[1], starts)
+    area = np.array([outline.area for outline in outlines])
+    for inner, outer in _nested_boxes(low, high, area, slack):
+        parent, pair = parents[inner], (min(inner, outer), max(inner, outer))
+        if (parent is not None and area[parent] <= area[outer]) or pair in crossing:
+            continue
+        on_boundary = pair in touching or (outlines[inner].branches and outlines[outer].branches)
+        if is_inside(outlines[inner], outlines[outer], on_boundary=on_boundary):
+            parents[inner] = outer
+    return parents
+
+
+def _nested_boxes(low: Floats, high: Floats, area: Floats, slack: float) -> Iterator[tuple[int, int]]:
+    """Pairs (inner, outer) by area, where the box of the inner one is inside that of the outer one."""
+    for a, b in box_pairs(low, high):
+        inner, outer = np.where(area[a] < area[b], (a, b), (b, a))
+        boxed = (low[inner] >= low[outer] - slack) & (high[inner] <= high[outer] + slack)
+        keep = boxed.all(axis=1) & (area[inner] < area[outer])
+        yield from zip(inner[keep].tolist(), outer[keep].tolist(), strict=True)
+
+
+def is_inside(inner: Outline, outer: Outline, *, on_boundary: bool) -> bool:
+    """Whether an outline is inside another that it does not cross.
+
+    Any of its points decides. If the two may share a boundary, the point farthest from the outer one is taken.
+    """
+    if not on_boundary:
+        return contains_point(outer, _generic_point(inner.pieces[0]))
+    points = [_generic_point(piece) for piece in inner.pieces]
+    return contains_point(
+        outer, max(points, key=lambda point: min(distance_to_curve(piece, point) for piece in outer.pieces))
     )
 
 
-class _Found(NamedTuple):
-    """What pairs of curves do, and how close (a length) counts as together."""
+def _generic_point(curve: Curve) -> Vec:
+    """A point of a curve in general position.
 
-    within: float
-    meetings: list[Meeting]
-    overlaps: list[Overlap]
-    is_complete: bool
-
-
-class _Ring(NamedTuple):
-    """A loop in the making, counter-clockwise."""
-
-    edges: tuple[Edge, ...]
-    outline: Outline
+    Middles and quarters often lie on the chord of another curve, where rounding decides the side.
+    """
+    match curve:
+        case Line((x0, y0), (x1, y1)):
+            return (x0 + _ALONG * (x1 - x0), y0 + _ALONG * (y1 - y0))
+        case Arc():
+            return curve.at(_ALONG)
+        case Circle((x, y), radius):
+            return (x + radius * math.cos(TAU * _ALONG), y + radius * math.sin(TAU * _ALONG))
 
 
-def _search(curves: Mapping[int, Curve], tolerance: float) -> _Found:
-    """Look at every pair of curves that come close."""
-    overlaps, numbers = exact_copies(curves.items())
-    meetings: list[Meeting] = []
-    table = to_table([[curves[i] for i in numbers]])
-    low, high = row_bounds(table)
-    within = reach(tolerance, low, high)
-    most = MOST_FOUND + len(overlaps)
-    pairs = close_pairs(table, low, high, within)
-    for a, b in islice(pairs, MOST_PAIRS):
-        i, j = numbers[a], numbers[b]
-        overlap = compare(i, curves[i], j, curves[j], within)
-        if overlap is not None:
-            overlaps.append(overlap)
+def contains_point(outline: Outline, point: Vec) -> bool:
+    """Even-odd test: the polygon of chords, toggled by each circular segment that contains the point."""
+    x, y = point
+    inside = False
+    px, py = outline.corners[-1] if outline.corners else point
+    for cx, cy in outline.corners:
+        if (py > y) != (cy > y) and x < px + (y - py) / (cy - py) * (cx - px):
+            inside = not inside
+        px, py = cx, cy
+    for piece in outline.pieces:
+        if isinstance(piece, Line) or math.dist(point, piece.center) >= piece.radius:
+            continue
+        if isinstance(piece, Circle):
+            inside = not inside
         else:
-            meetings.extend(Meeting(i, j, *met) for met in meet(curves[i], curves[j], within))
-        if len(meetings) + len(overlaps) >= most:
-            break
-    is_complete = next(pairs, None) is None
-    meetings.sort(key=lambda m: (m.first, m.second, m.at))
-    overlaps.sort(key=lambda o: (o.first, o.second))
-    return _Found(within, meetings, overlaps, is_complete)
-
-
-def _ring(graph: Graph, numbers: Sequence[int], cycle: list[int]) -> _Ring:
-    """A cycle turned counter-clockwise and begun at its lowest number."""
-    area = signed_area(graph, cycle)
-    if area < 0:
-        cycle = [way ^ 1 for way in reversed(cycle)]
-    lowest = cycle.index(min(cycle))
-    cycle = cycle[lowest:] + cycle[:lowest]
-    outline = Outline(
-        [graph.curves[way >> 1] for way in cycle],
-        [graph.begins[end] for way in cycle for end in (way, way ^ 1)],
-        abs(area),
-        any(len(graph.leaving[graph.vertices[way]]) > 2 for way in cycle),
-    )
-    return _Ring(_edges(numbers, cycle), outline)
-
-
-def _nested(rings: Sequence[_Ring], found: _Found) -> tuple[Loop, ...]:
-    """Rings as loops, each with the direction that its depth asks for."""
-    rings_of: dict[int, list[int]] = {}
-    for i, ring in enumerate(rings):
-        for edge in ring.edges:
-            rings_of.setdefault(edge.primitive, []).append(i)
-    crossing: set[tuple[int, int]] = set()
-    touching: set[tuple[int, int]] = set()
-    own: dict[int, list[Meeting]] = {}
-    both: Iterable[Meeting | Overlap] = chain(found.meetings, found.overlaps)
-    for pair in both:
-        pairs = crossing if isinstance(pair, Meeting) and pair.crosses else touching
-        for i, j in product(rings_of.get(pair.first, ()), rings_of.get(pair.second, ())):
-            pairs.add((min(i, j), max(i, j)))
-            if i == j and isinstance(pair, Meeting):
-                own.setdefault(i, []).append(pair)
-    parents: list[int | None] = [None] * len(rings)
-    if found.is_complete:
-        parents = nest([ring.outline for ring in rings], crossing, touching, found.within)
-    loops: dict[int, Loop] = {}
-    for i in sorted(range(len(rings)), key=lambda i: -rings[i].outline.area):
-        (edges, outline), parent = rings[i], parents[i]
-        depth = 0 if parent is None else loops[parent].depth + 1
-        area, perimeter = outline.area, sum(piece.length for piece in outline.pieces)
-        if depth % 2 == 1:
-            edges, area = _reversed(edges), -area
-        loops[i] = Loop(edges, area, perimeter, depth, parent, tuple(own.get(i, ())))
-    return tuple(loops[i] for i in range(len(rings)))
-
-
-def _chain(graph: Graph, numbers: Sequence[int], path: list[int]) -> Chain:
-    length = sum(graph.curves[way >> 1].length for way in path)
-    return Chain(_edges(numbers, path), length, graph.begins[path[0]], graph.begins[path[-1] ^ 1])
-
-
-def _branch(graph: Graph, numbers: Sequence[int], ways: Sequence[int]) -> Branch:
-    return Branch(graph.begins[ways[0]], tuple(sorted({numbers[way >> 1] for way in ways})))
-
-
-def _edges(numbers: Sequence[int], ways: Iterable[int]) -> tuple[Edge, ...]:
-    return tuple(Edge(numbers[way >> 1], forward=not way & 1) for way in ways)
-
-
-def _reversed(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """The other way round from the same first primitive."""
-    return tuple(Edge(edge.primitive, not edge.forward) for edge in (edges[0], *reversed(edges[1:])))
-
-
-def _count(things: Sequence[object], noun: str) -> str:
-    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
-
-
-def _names(numbers: Iterable[int], most: int = 6) -> str:
-    """Primitives by number, in words."""
-    names = [str(n) for n in numbers]
-    if len(names) == 1:
-        return f"primitive {names[0]}"
-    if len(names) > most:
-        return f"primitives {', '.join(names[:most])} and {len(names) - most} more"
-    return f"primitives {', '.join(names[:-1])} and {names[-1]}"
+            (x0, y0), (x1, y1) = piece.start, piece.end
+            if (x1 - x0) * (y - y0) < (y1 - y0) * (x - x0):  # right of the chord, where a counter-clockwise arc bulges
+                inside = not inside
+    return inside

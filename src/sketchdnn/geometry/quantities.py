@@ -1,4 +1,4 @@
-"""Lengths, ranges and numbers of kinds as people write them. What cannot be read is a sentence."""
+"""Parsers of lengths, ranges and counts of kinds; what they refuse is a `SketchError` that names the option."""
 
 from __future__ import annotations
 
@@ -12,78 +12,79 @@ from .primitives import Kind
 from .sketch import MM_PER_UNIT
 
 _KINDS = ", ".join(kind.label for kind in Kind)
+KindCounts = str | Mapping[str, int] | Mapping[Kind, int]
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def length(words: str, option: str = "--size", units: str = "mm") -> tuple[float, str]:
-    """A number and its unit; `units` if none is written.
+def parse_length(text: str, option: str = "--size", units: str = "mm") -> tuple[float, str]:
+    """A number and its unit, by default `units`.
 
-    >>> length("4in"), length("120")
+    >>> parse_length("4in"), parse_length("120")
     ((4.0, 'in'), (120.0, 'mm'))
     """
     default = units
-    match = re.fullmatch(r"\s*+([0-9.eE+-]++)\s*+([a-z]*+)\s*+", words)
+    match = re.fullmatch(r"\s*+([0-9.eE+-]++)\s*+([a-z]*+)\s*+", text)
     try:
         number, units = float(match[1]), match[2] or default  # type: ignore[index]
     except (TypeError, ValueError):
         number, units = math.nan, ""
     if not (0 < number < math.inf) or units not in MM_PER_UNIT:
         known = ", ".join(MM_PER_UNIT)
-        raise SketchError(f"{option} is a length such as 120mm or 4in, not '{words}'; units are {known}")
+        raise SketchError(f"{option} is a length such as 120mm or 4in, not '{text}'; units are {known}")
     return number, units
 
 
-def span(words: str, option: str, example: str) -> tuple[float, float]:
-    """A number, or two with `..` between.
+def parse_range(text: str, option: str, example: str) -> tuple[float, float]:
+    """The range of a number, or of two numbers with `..` between.
 
-    >>> span("0.1..0.3", "--construction", "0.1..0.3"), span("2", "--aspect", "0.5..2")
+    >>> parse_range("0.1..0.3", "--construction", "0.1..0.3"), parse_range("2", "--aspect", "0.5..2")
     ((0.1, 0.3), (2.0, 2.0))
     """
-    ends = [end.strip() for end in words.split("..", 1)]
+    ends = [end.strip() for end in text.split("..", 1)]
     if not all(_NUMBER.fullmatch(end) for end in ends):
-        raise SketchError(f"{option} is a number or a range such as {example}, not '{words}'")
+        raise SketchError(f"{option} is a number or a range such as {example}, not '{text}'")
     low, high = float(ends[0]), float(ends[-1])
     if low > high:
-        raise SketchError(f"{option} {words} is empty: put the smaller number first")
+        raise SketchError(f"{option} {text} is empty: put the smaller number first")
     return low, high
 
 
-def whole_span(words: str, option: str, example: str) -> tuple[int, int]:
-    """The same in whole numbers.
+def parse_int_range(text: str, option: str, example: str) -> tuple[int, int]:
+    """A range of whole numbers.
 
-    >>> whole_span("12", "--primitives", "8..16"), whole_span("8..16", "--primitives", "8..16")
+    >>> parse_int_range("12", "--primitives", "8..16"), parse_int_range("8..16", "--primitives", "8..16")
     ((12, 12), (8, 16))
     """
-    low, high = span(words, option, example)
+    low, high = parse_range(text, option, example)
     if not (low.is_integer() and high.is_integer()):
-        raise SketchError(f"{option} is a whole number or a range such as {example}, not '{words}'")
+        raise SketchError(f"{option} is a whole number or a range such as {example}, not '{text}'")
     return int(low), int(high)
 
 
-def kind_counts(asked: str | Mapping[str, int] | Mapping[Kind, int], option: str = "--kinds") -> dict[Kind, int]:
-    """How many of each kind, from words or from a mapping of names or kinds.
+def parse_kind_counts(counts: str | Mapping[str, int] | Mapping[Kind, int], option: str = "--kinds") -> dict[Kind, int]:
+    """The count of each kind, from text or from a mapping of names or kinds.
 
-    >>> kind_counts("line=8,circle=2") == kind_counts({"lines": 8, Kind.CIRCLE: 2}) == {Kind.LINE: 8, Kind.CIRCLE: 2}
+    >>> parse_kind_counts("line=8,circle=2") == parse_kind_counts({"lines": 8, Kind.CIRCLE: 2})
     True
     """
-    counts: dict[Kind, int] = {}
-    for name, number in _pairs(asked, option):
+    parsed: dict[Kind, int] = {}
+    for name, number in _pairs(counts, option):
         kind = _kind(name)
         if kind is None:
             raise SketchError(f"'{name}' is no kind of primitive; {option} is such as line=8,circle=2 (of {_KINDS})")
-        if kind in counts:
+        if kind in parsed:
             raise SketchError(f"{option} names {kind.label} twice")
-        counts[kind] = number
-    return counts
+        parsed[kind] = number
+    return parsed
 
 
-def _pairs(asked: str | Mapping[str, int] | Mapping[Kind, int], option: str) -> list[tuple[str | Kind, int]]:
-    if not isinstance(asked, str):
-        return list(asked.items())
-    found = [re.fullmatch(r"\s*(\w+)\s*=\s*(\d{1,9})\s*", part) for part in asked.split(",")]
-    if not all(found):
-        raise SketchError(f"{option} is such as line=8,circle=2 (of {_KINDS}), not '{asked}'")
-    return [(match[1], int(match[2])) for match in found if match]
+def _pairs(counts: KindCounts, option: str) -> list[tuple[str | Kind, int]]:
+    if not isinstance(counts, str):
+        return list(counts.items())
+    matches = [re.fullmatch(r"\s*(\w+)\s*=\s*(\d{1,9})\s*", part) for part in counts.split(",")]
+    if not all(matches):
+        raise SketchError(f"{option} is such as line=8,circle=2 (of {_KINDS}), not '{counts}'")
+    return [(match[1], int(match[2])) for match in matches if match]
 
 
 def _kind(name: str | Kind) -> Kind | None:

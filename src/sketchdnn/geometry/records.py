@@ -13,9 +13,8 @@ from typing import Any
 
 from sketchdnn.errors import SketchError
 
-from .arcs import arc_from_angles
 from .constraints import Constraint, ConstraintType, Part, Ref
-from .primitives import TAU, Arc, Circle, Line, Point, Primitive, Vec
+from .primitives import TAU, Arc, Circle, Line, Point, Primitive, Vec, arc_from_angles
 
 Record = dict[str, Any]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +39,8 @@ MM_PER_UNIT: Mapping[str, float] = {
 class Sketch:
     """A set of primitives. Their order carries no meaning, but constraints refer to it.
 
-    `units` is a key of `MM_PER_UNIT`, or None where a file does not say. `extra` keeps what a file holds besides, such
-    as `id`, `source`, `licence`, `group`, and travels with the sketch.
+    `units` is a key of `MM_PER_UNIT`, or None if unknown. `extra` holds other data of a file, such as `id`, `source`,
+    `licence` and `group`.
 
     >>> triangle = Sketch((Line((0, 0), (1, 0)), Line((1, 0), (0, 1)), Line((0, 1), (0, 0))), units="mm")
     >>> len(triangle), triangle.in_units("cm").primitives[0]
@@ -55,7 +54,7 @@ class Sketch:
 
     def __post_init__(self) -> None:
         if self.units is not None and self.units not in MM_PER_UNIT:
-            raise GeometryError(f"{str(self.units)[:20]!r} is not a unit we know; use one of {', '.join(MM_PER_UNIT)}")
+            raise GeometryError(f"{str(self.units)[:20]!r} is no known unit; use one of {', '.join(MM_PER_UNIT)}")
         for constraint in self.constraints:
             for ref in constraint.refs:
                 if ref.primitive is None:
@@ -105,18 +104,25 @@ class Sketch:
         return cls(*parse_sketch(data))
 
     def save(self, path: str | Path, format: str | None = None, **options: Any) -> None:  # noqa: A002
-        """Write to a file, in the named format or the one that its suffix means: .json, .svg, .dxf, .FCStd, .step, …
+        """Write to a file: .json, .svg, .dxf, .FCStd, .step, …
 
-        `options` are the format's own, such as `height=5` (millimeters) of a solid.
+        Args:
+            path: The file.
+            format: A format's name; by default that of the suffix.
+            options: Options of the format, such as `height=5` (millimeters) of a solid.
         """
-        _above("formats").write(self, path, format, **options)
+        import sketchdnn
+
+        sketchdnn.write(self, path, format, **options)
 
     def _repr_svg_(self) -> str:
-        """How a notebook shows it."""
-        return str(_above("render").svg(self))
+        """The picture in a notebook."""
+        import sketchdnn
+
+        return sketchdnn.svg(self)
 
     def moved(self, scale: float = 1.0, by: Vec = (0.0, 0.0)) -> Sketch:
-        """Every place p becomes scale·p + by; lengths in constraints follow."""
+        """Scale and move: every point p becomes scale·p + by; lengths of constraints are scaled too."""
         return replace(
             self,
             primitives=tuple(_move(p, scale, by) for p in self.primitives),
@@ -124,30 +130,25 @@ class Sketch:
         )
 
     def in_units(self, units: str) -> Sketch:
-        """The same sketch measured in `units`. A sketch that names no unit is taken to be in them already."""
+        """The same sketch in other units. A sketch without units is assumed to be in them already."""
         if units not in MM_PER_UNIT:
-            raise GeometryError(f"'{units}' is not a unit we know; use one of {', '.join(MM_PER_UNIT)}")
+            raise GeometryError(f"'{units}' is no known unit; use one of {', '.join(MM_PER_UNIT)}")
         if self.units is None or self.units == units:
             return replace(self, units=units)
         return replace(self.moved(MM_PER_UNIT[self.units] / MM_PER_UNIT[units]), units=units)
 
 
-def _above(room: str) -> Any:
-    """A room above this one, which imports nothing from there: only these two methods go up, and only when called."""
-    return import_module(f"sketchdnn.{room}")
-
-
 def _move(primitive: Primitive, scale: float, by: Vec) -> Primitive:
-    def place(p: Vec) -> Vec:
+    def move(p: Vec) -> Vec:
         return (scale * p[0] + by[0], scale * p[1] + by[1])
 
     match primitive:
         case Line(start, end):
-            return replace(primitive, start=place(start), end=place(end))
+            return replace(primitive, start=move(start), end=move(end))
         case Circle(center, radius) | Arc(center, radius):
-            return replace(primitive, center=place(center), radius=scale * radius)
+            return replace(primitive, center=move(center), radius=scale * radius)
         case Point(at):
-            return replace(primitive, at=place(at))
+            return replace(primitive, at=move(at))
 
 
 def _rescale(constraint: Constraint, scale: float) -> Constraint:

@@ -1,7 +1,7 @@
-"""Many sketches as columns: one row a primitive, one named numpy array an attribute.
+"""Many sketches as columns: one row per primitive, one numpy array per attribute.
 
-This is the form in which a corpus is filtered, measured and normalized at speed. A column that a kind does not use
-holds zero. `x, y` is a line's start, a circle's or arc's center, or a point; `x2, y2` is a line's end.
+A corpus is filtered, measured and normalized in this form. Columns that a kind does not use hold zero. `x, y` is a
+line's start, a circle's or arc's center, or a point; `x2, y2` is a line's end.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """`owner[i]` is the sketch that primitive i belongs to: non-decreasing, from 0 to `num_sketches` − 1."""
+class PrimitiveTable:
+    """`owner[i]` is the index of the sketch of primitive i: non-decreasing, below `num_sketches`."""
 
     num_sketches: int
     owner: NDArray[np.int64]
@@ -41,20 +41,20 @@ class Table:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many primitives each sketch has."""
+        """The number of primitives of each sketch."""
         return np.bincount(self.owner, minlength=self.num_sketches).astype(np.int64)
 
-    def select(self, keep: NDArray[np.bool_]) -> Table:
-        """Only the sketches marked in `keep`, numbered anew."""
+    def select(self, keep: NDArray[np.bool_]) -> PrimitiveTable:
+        """The sketches where `keep` is true, renumbered."""
         rows = keep[self.owner]
         renumber = np.cumsum(keep) - 1
         columns = {f.name: getattr(self, f.name)[rows] for f in fields(self)[1:]}
         columns["owner"] = renumber[columns["owner"]]
-        return Table(int(keep.sum()), **columns)
+        return PrimitiveTable(int(keep.sum()), **columns)
 
 
-def to_table(sketches: Iterable[Sequence[Primitive] | Sketch]) -> Table:
-    """Primitives of each sketch, in order."""
+def sketches_to_table(sketches: Iterable[Sequence[Primitive] | Sketch]) -> PrimitiveTable:
+    """The primitives of sketches as a table, in order."""
     rows: list[tuple[float, ...]] = []
     count = 0
     for owner, sketch in enumerate(sketches):
@@ -62,7 +62,7 @@ def to_table(sketches: Iterable[Sequence[Primitive] | Sketch]) -> Table:
         count = owner + 1
     columns = np.array(rows, dtype=np.float64).reshape(-1, 10).T
     owner_column, kind, construction, *numbers = columns
-    return Table(
+    return PrimitiveTable(
         count,
         owner_column.astype(np.int64),
         kind.astype(np.uint8),
@@ -71,8 +71,12 @@ def to_table(sketches: Iterable[Sequence[Primitive] | Sketch]) -> Table:
     )
 
 
-def from_table(table: Table) -> list[Sketch]:
-    """The sketches back as values; a row that is no valid primitive raises `GeometryError`."""
+def table_to_sketches(table: PrimitiveTable) -> list[Sketch]:
+    """The sketches of a table.
+
+    Raises:
+        GeometryError: A row is no valid primitive.
+    """
     sketches: list[list[Primitive]] = [[] for _ in range(table.num_sketches)]
     names = [f.name for f in fields(table)[1:]]
     for owner, kind, construction, *numbers in zip(*(getattr(table, name).tolist() for name in names), strict=True):
@@ -93,17 +97,8 @@ def _row(p: Primitive) -> tuple[float, ...]:
             return (Kind.POINT, p.construction, *at, 0, 0, 0, 0, 0)
 
 
-def _primitive(
-    kind: int,
-    construction: bool,
-    x: float,
-    y: float,
-    x2: float,
-    y2: float,
-    radius: float,
-    start_angle: float,
-    sweep: float,
-) -> Primitive:
+def _primitive(kind: int, construction: bool, *numbers: float) -> Primitive:
+    x, y, x2, y2, radius, start_angle, sweep = numbers
     match kind:
         case Kind.LINE:
             return Line((x, y), (x2, y2), construction)

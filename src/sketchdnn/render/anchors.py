@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Ref, Sketch, Vec
-from sketchdnn.geometry.places import place
+from sketchdnn.geometry.constraints import ref_point
 
 # Ends nearer to each other than this share of the shorter curve are one corner.
 _MEETS = 0.02
@@ -13,7 +13,7 @@ _MEETS = 0.02
 
 def middle(ref: Ref, sketch: Sketch) -> Vec | None:
     """Where to point at something: a place itself, a circle's center, halfway along a line or arc."""
-    at = place(ref, sketch.primitives)
+    at = ref_point(ref, sketch.primitives)
     if at is not None or ref.primitive is None:
         return at
     match sketch.primitives[ref.primitive]:

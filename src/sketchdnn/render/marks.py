@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Sketch, Vec
-from sketchdnn.geometry.places import place
+from sketchdnn.geometry.constraints import ref_point
 
 from .anchors import corner, middle, touch
 
@@ -121,7 +121,7 @@ def _direction(a: Vec, b: Vec) -> float:
 
 
 def _said(constraint: Constraint, number: int, sketch: Sketch, lines: Sequence[Line]) -> _Said:
-    places = [at for ref in constraint.refs if (at := place(ref, sketch.primitives)) is not None]
+    places = [at for ref in constraint.refs if (at := ref_point(ref, sketch.primitives)) is not None]
     curves = [sketch.primitives[i] for i in _curves(constraint, sketch)]
     middles = [at for ref in constraint.refs if (at := middle(ref, sketch)) is not None]
     return _Said(constraint, number, tuple(places), tuple(curves), tuple(middles), lines)

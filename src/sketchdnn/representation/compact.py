@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import TAU, Kind, Sketch
-from sketchdnn.geometry.table import Table, to_table
+from sketchdnn.geometry.table import PrimitiveTable, sketches_to_table
 
 from . import layout
 
@@ -74,14 +74,14 @@ def encode(
     >>> rows.kind.shape, rows.params[0, 0].tolist()
     ((1, 16), [0.0, 0.0, 1.0, 0.0, 0.0])
     """
-    compact = encode_table(to_table(sketches), canonical_lines=canonical_lines, max_primitives=max_primitives)
+    compact = encode_table(sketches_to_table(sketches), canonical_lines=canonical_lines, max_primitives=max_primitives)
     if collapsed(compact).any():
         raise GeometryError("a primitive is too small beside its coordinates for single precision; normalize first")
     return compact
 
 
 def encode_table(
-    table: Table, *, canonical_lines: bool = False, max_primitives: int = layout.MAX_PRIMITIVES
+    table: PrimitiveTable, *, canonical_lines: bool = False, max_primitives: int = layout.MAX_PRIMITIVES
 ) -> Compact:
     """`encode` for a whole table at once. It does not look for primitives that collapse: `collapsed` does."""
     counts = table.counts
@@ -118,7 +118,7 @@ def collapsed(compact: Compact) -> NDArray[np.bool_]:
     return np.asarray((lost | ~np.isfinite(compact.params).all(axis=-1)).any(axis=1), bool)
 
 
-def _params_of_kind(table: Table, canonical_lines: bool) -> dict[Kind, NDArray[np.float64]]:
+def _params_of_kind(table: PrimitiveTable, canonical_lines: bool) -> dict[Kind, NDArray[np.float64]]:
     def of(kind: Kind, *columns: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         return [column[table.kind == kind] for column in columns]
 

@@ -17,7 +17,7 @@ from safetensors.numpy import load_file, save_file
 
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import Kind, Sketch, normalize
-from sketchdnn.geometry.table import to_table
+from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact, decode_compact, encode_table, layout
 from sketchdnn.representation.fingerprint import Keys
@@ -94,7 +94,7 @@ def _normalized(block: Compact) -> Compact:
     for decoded in decode_compact(block):
         with suppress(GeometryError):
             placed.append(normalize(decoded.sketch)[0])
-    return encode_table(to_table(placed))
+    return encode_table(sketches_to_table(placed))
 
 
 def write_training_index(known: TrainingIndex, path: Path) -> None:

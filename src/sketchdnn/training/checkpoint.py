@@ -137,16 +137,16 @@ def _tensors(state: State) -> Iterator[tuple[str, Tensor]]:
 
 
 def _restore(state: State, tensors: dict[str, Tensor]) -> None:
-    parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "optimiser": {}}
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "optimizer": {}}
     for name, value in tensors.items():
-        part, rest = name.split(".", 1)
+        part, rest = name.replace("optimiser.", "optimizer.", 1).split(".", 1)  # the spelling of older checkpoints
         parts[part][rest] = value
     _fill(state.model, parts["model"])
     if state.average is not None:
         _fill(state.average, parts["average"])
     weights = [weight for group in state.optimizer.param_groups for weight in group["params"]]
     moments: dict[int, dict[str, Tensor]] = {}
-    for name, value in parts["optimiser"].items():
+    for name, value in parts["optimizer"].items():
         index, key = name.split(".", 1)
         moments.setdefault(int(index), {})[key] = split_like(value, weights[int(index)])
     groups = state.optimizer.state_dict()["param_groups"]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from sketchdnn.cli.app import app, main
+from benchmarks.commands.app import app, main
 from sketchdnn.data.procedural import procedural
 from sketchdnn.formats import write
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
@@ -70,7 +70,7 @@ def test_every_figure_of_sketches_has_help_with_an_example(figure: str) -> None:
 )
 def test_bad_requests_are_refused_in_a_sentence(wrong, says: str, tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["sketchdnn", "figures", *wrong, "--out", "out"])
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "figures", *wrong, "--out", "out"])
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.judging import small_corpus
 
-from sketchdnn.cli.app import main
+from benchmarks.commands.app import main
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_a_wrong_request_is_one_sentence_and_leaves_nothing(
     }
     for option, value in defaults.items():
         chosen += [] if option in options else [option, value]
-    monkeypatch.setattr(sys, "argv", ["sketchdnn", "reproduce", *chosen])
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "reproduce", *chosen])
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2
@@ -79,7 +79,7 @@ def test_a_dry_run_prints_the_plan_and_does_nothing(
 ) -> None:
     options = ["--data", str(folder / "corpus"), "--out", str(tmp_path / "out"), "--minutes", "8", "--dry-run"]
     options += ["--inception", str(folder / "inception.pt"), "--device", "cpu", "--preset", "tiny"]
-    monkeypatch.setattr(sys, "argv", ["sketchdnn", "reproduce", *options])
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "reproduce", *options])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code in (0, None)
@@ -94,7 +94,7 @@ def test_a_dry_run_prints_the_plan_and_does_nothing(
 
 def test_a_signal_saves_and_the_same_command_goes_on(folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "out" / "sketchdnn" / "run"
-    command = [sys.executable, "-m", "sketchdnn", "reproduce", "--data", str(folder / "corpus")]
+    command = [sys.executable, "-m", "benchmarks", "reproduce", "--data", str(folder / "corpus")]
     command += ["--steps", "100000", "--preset", "tiny", "--device", "cpu", "--systems", "sketchdnn"]
     command += ["--inception", str(folder / "inception.pt"), "--out", str(tmp_path / "out")]
 
@@ -117,8 +117,8 @@ def test_a_signal_saves_and_the_same_command_goes_on(folder: Path, tmp_path: Pat
     assert "Traceback" not in said
     (saved,) = (int(path.name) for path in (run / "checkpoints").iterdir())
     assert logged()[-1] == saved
-    code, _ = run_until(saved + 1, signal.SIGKILL)
-    assert code == -signal.SIGKILL
+    code, said = run_until(saved + 1, signal.SIGKILL)
+    assert code == -signal.SIGKILL, said
     assert [int(path.name) for path in (run / "checkpoints").iterdir()] == [saved]
     steps = logged()
     assert steps == sorted(set(steps))

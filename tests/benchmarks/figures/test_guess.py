@@ -11,8 +11,8 @@ import pytest
 from support.judging import sample_file, small_corpus, small_model
 from typer.testing import CliRunner
 
+from benchmarks.commands.app import app
 from benchmarks.figures import Source, choose, write_guess, write_mixed_guess
-from sketchdnn.cli.app import app
 from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Circle, Line, Point, Sketch

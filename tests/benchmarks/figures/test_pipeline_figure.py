@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.generation import draw
 
 from benchmarks.figures import watch, write_pipeline
 from sketchdnn.errors import SketchError
-from sketchdnn.generation import draw
 from sketchdnn.geometry import normalize
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig

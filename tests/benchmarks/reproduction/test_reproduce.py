@@ -214,7 +214,7 @@ def test_the_authors_form_is_drawn_from_with_their_sampler(folder: Path) -> None
 
 
 def test_results_in_the_docs_can_be_gone_on_with() -> None:
-    kept = Path(__file__).parents[2] / "docs/results/reproduction"
+    kept = Path(__file__).parents[3] / "docs/results/reproduction"
     told = json.loads((kept / MANIFEST).read_text())["protocol"]
     mine = {**asdict(PLAN_SETTINGS), "sampler": SAMPLER, "steps": STEPS}
     assert told == {name: mine[name] for name in told}

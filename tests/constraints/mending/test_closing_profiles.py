@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-
 from sketchdnn.constraints.mending.actions import ActionKind
 from sketchdnn.constraints.mending.closing import Closed, closed
 from sketchdnn.constraints.mending.worth import EXACT
+
 from sketchdnn.geometry import Line, Primitive, Vec, profile
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from sketchdnn.constraints.mending.effort import Effort, inferring, solving, trying
 
 from sketchdnn.constraints import repair
-from sketchdnn.constraints.mending.effort import Effort, inferring, solving, trying
 from sketchdnn.geometry import Constraint, ConstraintType, Line, Primitive, Ref, Sketch
 
 SHAKY: tuple[Primitive, ...] = (Line((0, 0), (40, 0.1)), Line((40.1, 0), (40, 30)), Line((40, 30.1), (0, 0.1)))

@@ -8,9 +8,9 @@ import time
 from collections.abc import Sequence
 
 import pytest
+from sketchdnn.constraints.holding import missed_by
 
 from sketchdnn.constraints import ActionKind, Repaired, infer, repair, repair_all, solve
-from sketchdnn.constraints.holding import missed_by
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import (
     Arc,

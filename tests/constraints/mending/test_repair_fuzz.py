@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
+from sketchdnn.constraints.mending.turns import TURNS, Turn
 from support.strategies import assert_same, constraints_on, numbers, sketches
 
 from sketchdnn.constraints import Repaired, repair
-from sketchdnn.constraints.mending.turns import TURNS, Turn
 from sketchdnn.geometry import Line, Primitive, Sketch, Vec, bounds
 
 TOLERANCE = 0.01

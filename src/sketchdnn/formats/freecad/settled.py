@@ -12,12 +12,12 @@ from .selection import Said, say
 
 def settled(sketch: Sketch) -> Sketch:
     """The sketch with dimensions that fix what the constraints that FreeCAD keeps leave free."""
-    from sketchdnn.constraints.dimensions import dimensions, measurements
+    from sketchdnn.constraints.well_constrained import missing_dimensions, possible_dimensions
 
-    chosen = dimensions(sketch, [said.constraint for said in say(sketch) if _is_kept(said)])
+    chosen = missing_dimensions(sketch, [said.constraint for said in say(sketch) if _is_kept(said)])
     taken = _accepted(sketch, chosen)
     if len(taken) < len(chosen):  # what it knows beyond us, such as an angle, has made one redundant
-        taken = _accepted(sketch, [*taken, *(c for c in measurements(sketch.primitives) if c not in taken)])
+        taken = _accepted(sketch, [*taken, *(c for c in possible_dimensions(sketch.primitives) if c not in taken)])
     return replace(sketch, constraints=(*sketch.constraints, *taken))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.formats.format import Skipped
-from sketchdnn.geometry.table import Table
+from sketchdnn.geometry.table import PrimitiveTable
 
 from .constraints import SUBNODE
 from .container import open_sequences
@@ -28,7 +28,7 @@ class SequenceTable:
     """
 
     start: int
-    table: Table
+    table: PrimitiveTable
     constraints: NDArray[np.int64]
     dropped: NDArray[np.int64]
     skipped: Counter[str]

@@ -20,8 +20,7 @@ from typing import Any
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.formats.json_files import dump_json, parse_json
 from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Kind, Part, Primitive, Ref
-from sketchdnn.geometry.constraints import LENGTHS
-from sketchdnn.geometry.places import place
+from sketchdnn.geometry.constraints import LENGTHS, ref_point
 from sketchdnn.geometry.records import constraint_to_dict, parse_constraint
 
 # In the order of their codes; Onshape spells them in capitals.
@@ -255,7 +254,7 @@ def _degrees(radians: float) -> str:
 
 def _middle_first(refs: tuple[Ref, ...], primitives: Sequence[Primitive]) -> tuple[Ref, ...]:
     """Of three places the one first that clearly lies halfway between the others; as they are where none does."""
-    at = [spot for ref in refs if (spot := place(ref, primitives)) is not None]
+    at = [spot for ref in refs if (spot := ref_point(ref, primitives)) is not None]
     if len(at) < 3:
         return refs
     # What is halfway between the others is where all three are on average.

@@ -17,7 +17,7 @@ from sketchdnn.errors import GeometryError
 from sketchdnn.formats.format import ReadItem, Skipped
 from sketchdnn.geometry import EXTERNAL, Constraint, Kind, Part, Primitive, Ref, Sketch
 from sketchdnn.geometry.constraints import PARTS_OF_KIND
-from sketchdnn.geometry.table import from_table
+from sketchdnn.geometry.table import table_to_sketches
 
 from .constraints import constraint_of, in_reading_order
 from .entities import Columns, Entities
@@ -55,7 +55,7 @@ def assemble(drafts: Sequence[Draft | Skipped], entities: Entities) -> Iterator[
     for owner, reason in columns.left_out:
         lost[owner][reason] += 1
     places = _places(columns)
-    for owner, (draft, sketch) in enumerate(zip(drafts, from_table(columns.table), strict=True)):
+    for owner, (draft, sketch) in enumerate(zip(drafts, table_to_sketches(columns.table), strict=True)):
         if isinstance(draft, Skipped):
             yield draft
             continue

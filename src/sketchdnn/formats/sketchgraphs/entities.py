@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive
 from sketchdnn.geometry.primitives import LARGEST_COORDINATE
-from sketchdnn.geometry.table import Table
+from sketchdnn.geometry.table import PrimitiveTable
 
 from .ops import EntityType
 
@@ -70,7 +70,7 @@ class Columns:
     and `left_out` says for each whose it was and why.
     """
 
-    table: Table
+    table: PrimitiveTable
     kept: NDArray[np.bool_]
     clockwise: NDArray[np.bool_]
     left_out: list[tuple[int, str]]
@@ -133,7 +133,7 @@ class Entities:
             left_out += [(o, NO_NUMBER) for o in owner[at[~is_number]].tolist()]
             left_out += [(o, NO_EXTENT[k]) for o in owner[at[is_number & ~has_extent]].tolist()]
         numbers_kept = {name: column[kept] for name, column in named.items()}
-        table = Table(num_sketches, owner[kept], kind[kept], construction[kept], **numbers_kept)
+        table = PrimitiveTable(num_sketches, owner[kept], kind[kept], construction[kept], **numbers_kept)
         return Columns(table, kept, clockwise, left_out)
 
 

@@ -1,0 +1,241 @@
+"""Duplicates and slivers: drop what is too small or drawn twice, and merge overlapping lines and arcs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import (
+    TAU,
+    Arc,
+    Circle,
+    Constraint,
+    ConstraintType,
+    Line,
+    Part,
+    Point,
+    Primitive,
+    Ref,
+    Vec,
+    bounds,
+    overlaps,
+)
+from sketchdnn.geometry.intersections import find_duplicates
+
+from .quality import Action, ActionKind
+
+_T = ConstraintType
+# A merged primitive may overlap another one that was merged before.
+_MAX_ROUNDS = 6
+# However small a circle, an arc that lacks a larger angle is not all of it.
+_ALMOST_ROUND = 0.2
+# Constraints between different primitives.
+_BETWEEN_TWO = frozenset(
+    {_T.PARALLEL, _T.PERPENDICULAR, _T.COLLINEAR, _T.TANGENT, _T.EQUAL, _T.CONCENTRIC, _T.COINCIDENT, _T.POINT_ON_CURVE}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Deduplicated:
+    """The primitives that are left; primitive k came from `sources[k]`. The first `num_own` constraints are those that
+    came from the file's.
+    """
+
+    primitives: list[Primitive]
+    sources: list[tuple[int, ...]]
+    actions: list[Action]
+    constraints: list[Constraint]
+    num_own: int = 0
+
+
+def deduplicate(
+    primitives: Sequence[Primitive],
+    constraints: Sequence[Constraint],
+    tolerance: float,
+    keep: Collection[int],
+    num_own: int = 0,
+) -> Deduplicated:
+    """Drop slivers and duplicates of a sketch of size one, and merge overlaps.
+
+    Args:
+        primitives: The primitives.
+        constraints: The constraints, of which the first `num_own` are the file's. Those on dropped primitives are lost.
+        tolerance: The size below which something is nothing.
+        keep: Indices of primitives that stay as they are.
+        num_own: The number of the file's constraints.
+    """
+    merger = _Merger(dict(enumerate(primitives)), tolerance, keep)
+    for i in _slivers(primitives, tolerance, keep):
+        size = extent(merger.primitives.pop(i))
+        merger.actions.append(Action(ActionKind.DROP, (i,), detail=f"it is only {100 * size:.2g} % of the size"))
+    merger.drop_copies()
+    for _ in range(_MAX_ROUNDS):
+        if not merger.merge_overlaps():
+            break
+    order = sorted(merger.primitives)
+    number = {source: k for k, i in enumerate(order) for source in merger.sources[i]}
+    after = [merger.primitives[i] for i in order]
+    carried = [_carry_over(c, primitives, after, number, tolerance) for c in constraints]
+    return Deduplicated(
+        after,
+        [merger.sources[i] for i in order],
+        merger.actions,
+        list(dict.fromkeys(c for c in carried if c is not None)),
+        len({c for c in carried[:num_own] if c is not None}),
+    )
+
+
+def _slivers(primitives: Sequence[Primitive], tolerance: float, keep: Collection[int]) -> list[int]:
+    """Curves too small to be meant, unless the drawing would be smaller without them."""
+    small = [i for i, p in enumerate(primitives) if i not in keep and extent(p) < tolerance]
+    rest = [p for i, p in enumerate(primitives) if i not in set(small)]
+    return small if small and rest and bounds(rest).size > 1 - 4 * tolerance else []
+
+
+class _Merger:
+    """Primitives by their number while some are dropped and merged, and the numbers that each came from."""
+
+    def __init__(self, primitives: dict[int, Primitive], tolerance: float, keep: Collection[int]) -> None:
+        self.primitives, self.tolerance, self.keep = primitives, tolerance, keep
+        self.sources: dict[int, tuple[int, ...]] = {i: (i,) for i in primitives}
+        self.actions: list[Action] = []
+
+    def _absorb(self, stays: int, goes: int) -> None:
+        self.sources[stays] += self.sources.pop(goes)
+        del self.primitives[goes]
+
+    def drop_copies(self) -> None:
+        """Drop all but one of exactly equal primitives, but none of those to keep."""
+        keep = self.keep
+        kept_first = sorted(self.primitives.items(), key=lambda item: (item[0] not in keep, item[0]))
+        for copy in find_duplicates(kept_first)[0]:
+            stays, goes = sorted((copy.first, copy.second), key=lambda i: (i not in keep, i))
+            if goes not in keep:
+                self._absorb(stays, goes)
+                self.actions.append(Action(ActionKind.DROP, (goes,)))
+
+    def merge_overlaps(self) -> bool:
+        """Merge overlapping pairs, each primitive once; whether there were any."""
+        order, tolerance = sorted(self.primitives), self.tolerance
+        touched: set[int] = set()
+        for overlap in overlaps([self.primitives[i] for i in order], tolerance):
+            i, j = order[overlap.first], order[overlap.second]
+            if i in touched or j in touched or (i in self.keep and j in self.keep):
+                continue
+            a, b = self.primitives[i], self.primitives[j]
+            try:
+                union = _union(a, b, tolerance)
+            except SketchError:
+                continue
+            if union is None:
+                continue
+            stays, goes = (j, i) if j in self.keep else (i, j)
+            if stays in self.keep:
+                if not _covers(self.primitives[stays], self.primitives[goes], tolerance):
+                    continue
+                union = self.primitives[stays]
+            touched |= {i, j}
+            if _covers(a, b, tolerance) and _covers(b, a, tolerance):
+                self.actions.append(Action(ActionKind.DROP, self.sources[goes]))
+            else:
+                both = tuple(sorted({*self.sources[i], *self.sources[j]}))
+                self.actions.append(Action(ActionKind.MERGE, both))
+            self.primitives[stays] = union
+            self._absorb(stays, goes)  # the source that it runs like comes first
+        return bool(touched)
+
+
+def extent(p: Primitive) -> float:
+    """The size of a curve; infinite for a point, which is small by nature."""
+    return math.inf if isinstance(p, Point) else 2 * p.radius if isinstance(p, Circle) else p.length
+
+
+def _union(a: Primitive, b: Primitive, tolerance: float) -> Primitive | None:
+    """The union of two overlapping primitives; None where that is no single primitive."""
+    match a, b:
+        case Point(p), Point(q):
+            return replace(a, at=((p[0] + q[0]) / 2, (p[1] + q[1]) / 2))
+        case Line(), Line():
+            return _line_union(a, b)
+        case Circle(p), Circle(q):
+            return replace(a, center=((p[0] + q[0]) / 2, (p[1] + q[1]) / 2), radius=(a.radius + b.radius) / 2)
+        case (Circle(), Arc()) | (Arc(), Circle()):
+            return a if isinstance(a, Circle) else b
+        case Arc(), Arc():
+            return _arc_union(a, b, tolerance)
+    return None
+
+
+def _line_union(a: Line, b: Line) -> Line:
+    """The line between the outermost ends, in the direction of the first line."""
+    longer = a if a.length >= b.length else b
+    (x0, y0), (x1, y1) = longer.start, longer.end
+    ends = sorted((a.start, a.end, b.start, b.end), key=lambda p: (p[0] - x0) * (x1 - x0) + (p[1] - y0) * (y1 - y0))
+    first, last = ends[0], ends[-1]
+    forward = (a.end[0] - a.start[0]) * (x1 - x0) + (a.end[1] - a.start[1]) * (y1 - y0) >= 0
+    return replace(a, start=first, end=last) if forward else replace(a, start=last, end=first)
+
+
+def _arc_union(a: Arc, b: Arc, tolerance: float) -> Arc | Circle | None:
+    """The arc on the longer one's circle that covers both; None if they bend apart."""
+    longer, shorter = (a, b) if a.length >= b.length else (b, a)
+    (cx, cy), radius = longer.center, longer.radius
+    start, middle, end = (math.atan2(y - cy, x - cx) for x, y in (shorter.start, shorter.mid, shorter.end))
+    turn = (middle - start) % TAU + (end - middle) % TAU
+    if abs(turn * radius - shorter.length) > 4 * tolerance:
+        return None  # it bends the other way
+    begin = (start - longer.start_angle) % TAU
+    if begin <= longer.sweep:
+        low, high = 0.0, max(longer.sweep, begin + turn)
+    else:  # it begins before the longer one does
+        low, high = begin - TAU, max(longer.sweep, begin + turn - TAU)
+    if high - low >= TAU - min(tolerance / radius, _ALMOST_ROUND):
+        return Circle(longer.center, radius, a.construction)
+    return replace(a, center=longer.center, radius=radius, start_angle=longer.start_angle + low, sweep=high - low)
+
+
+def _covers(a: Primitive, b: Primitive, tolerance: float) -> bool:
+    """Whether b, which overlaps a, does not extend beyond it."""
+    both = _union(a, b, tolerance)
+    return both is not None and both.kind == a.kind and both.length <= a.length + 2 * tolerance
+
+
+def _carry_over(
+    constraint: Constraint,
+    before: Sequence[Primitive],
+    after: Sequence[Primitive],
+    number: dict[int, int],
+    tolerance: float,
+) -> Constraint | None:
+    """A constraint on the new primitives; None where one of its primitives or ends is gone."""
+    refs = []
+    for ref in constraint.refs:
+        if ref.primitive is None:
+            refs.append(ref)
+            continue
+        k = number.get(ref.primitive)
+        if k is None:
+            return None
+        old, new, part = before[ref.primitive], after[k], ref.part
+        if old != new and isinstance(old, Line | Arc) and part in (Part.START, Part.END):
+            end = _end_at(new, old.start if part is Part.START else old.end, 3 * tolerance)
+            if end is None:
+                return None
+            part = end
+        refs.append(Ref(k, part))
+    if len(refs) > 1 and len(set(refs)) < len(refs):
+        return None
+    if constraint.type in _BETWEEN_TWO and len({ref.primitive for ref in refs}) < len(refs):
+        return None
+    return replace(constraint, refs=tuple(refs))
+
+
+def _end_at(p: Primitive, place: Vec, tolerance: float) -> Part | None:
+    if not isinstance(p, Line | Arc):
+        return None
+    start, end = math.dist(p.start, place), math.dist(p.end, place)
+    if min(start, end) > tolerance:
+        return None
+    return Part.START if start <= end else Part.END

@@ -1,0 +1,292 @@
+"""One canonical orientation of a sketch, whatever its rotation by quarter turns, mirroring, order and size.
+
+What is decided about a sketch in canonical form cannot depend on how it was turned, mirrored, scaled or listed. Only a
+sketch that is its own mirror image has several canonical forms: `Frame.symmetries` are the turns between them, and the
+repair of such a sketch must look the same after each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sketchdnn.constraints.variables import Floats
+from sketchdnn.errors import GeometryError, SketchError
+from sketchdnn.geometry import TAU, Arc, Box, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Vec
+from sketchdnn.geometry.constraints import LENGTHS
+
+from .quality import ROUNDING
+
+# Digits beyond this grid are ignored. A power of two, so that even numbers stay even.
+_GRID = 2.0**34
+# More primitives are not compared with their mirror image.
+_MAX_MIRRORED = 400
+# The moments of the drawing that tell its eight orientations apart, in this order.
+_MOMENTS = ((1, 0), (0, 1), (2, 0), (1, 1), (3, 0), (0, 3), (2, 1), (1, 2), (4, 0), (3, 1), (1, 3), (5, 0), (0, 5))
+_SWAPPED = {
+    ConstraintType.HORIZONTAL: ConstraintType.VERTICAL,
+    ConstraintType.HORIZONTAL_DISTANCE: ConstraintType.VERTICAL_DISTANCE,
+}
+_SWAPPED |= {b: a for a, b in _SWAPPED.items()}
+_OTHER_AXIS = {Part.X_AXIS: Part.Y_AXIS, Part.Y_AXIS: Part.X_AXIS}
+_OTHER_END = {Part.START: Part.END, Part.END: Part.START}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One of the eight symmetries of a square: swap x and y, or not, then multiply by signs."""
+
+    swap: bool
+    sx: float
+    sy: float
+
+    @property
+    def inverse(self) -> Turn:
+        return Turn(True, self.sy, self.sx) if self.swap else self
+
+    @property
+    def mirrors(self) -> bool:
+        return (self.sx * self.sy < 0) != self.swap
+
+    def then(self, other: Turn) -> Turn:
+        """This turn, and the other one after it."""
+        sx, sy = (self.sy, self.sx) if other.swap else (self.sx, self.sy)
+        return Turn(self.swap != other.swap, other.sx * sx, other.sy * sy)
+
+    def point(self, p: Vec, scale: float) -> Vec:
+        x, y = (p[1], p[0]) if self.swap else p
+        return (scale * self.sx * x, scale * self.sy * y)
+
+    def primitive(self, p: Primitive, scale: float = 1.0) -> Primitive:
+        """Turned and scaled; a line keeps its start, an arc stays counter-clockwise."""
+        match p:
+            case Line(start, end):
+                return Line(self.point(start, scale), self.point(end, scale), p.construction)
+            case Circle(center, radius):
+                return Circle(self.point(center, scale), radius * scale, p.construction)
+            case Point(at):
+                return Point(self.point(at, scale), p.construction)
+            case Arc(center, radius, start_angle, sweep):
+                east = math.atan2(0.0 if not self.swap else self.sy, self.sx if not self.swap else 0.0)
+                angle = east - p.end_angle if self.mirrors else east + start_angle
+                return Arc(self.point(center, scale), radius * scale, math.remainder(angle, TAU), sweep, p.construction)
+
+
+TURNS = tuple(Turn(swap, sx, sy) for swap in (False, True) for sx in (1.0, -1.0) for sy in (1.0, -1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The canonical form of a sketch: row k is its primitive `rows[k]`, whose ends are swapped where `reversed[k]`.
+
+    `symmetries` are turns about `middle` that map the canonical form to itself.
+    """
+
+    turn: Turn
+    scale: float
+    rows: tuple[int, ...]
+    reversed: tuple[bool, ...]
+    symmetries: tuple[Turn, ...]
+    middle: Vec
+
+    def to_canonical(self, primitives: Sequence[Primitive], exact: Collection[int] = ()) -> list[Primitive]:
+        """The primitives, row by row. Digits that scaling and turning have changed are rounded off, except in rows
+        that are to be `exact`.
+        """
+        turned = [_scaled(self.turn, primitives[i], self.scale) for i in self.rows]
+        rounded = [p if k in exact else _rounded(p) for k, p in enumerate(turned)]
+        return [_swap_ends(p) if swap else p for p, swap in zip(rounded, self.reversed, strict=True)]
+
+    def from_canonical(self, row: int | None, p: Primitive) -> Primitive:
+        """A primitive in the sketch's own orientation and size; `row` is None for a new one."""
+        if row is not None and self.reversed[row]:
+            p = _swap_ends(p)
+        return self.turn.inverse.primitive(p, self.scale)
+
+    def constraint_to_canonical(self, constraint: Constraint, row_of: Mapping[int, int]) -> Constraint:
+        """A constraint of the sketch on the canonical primitives."""
+        turned = self._turn(constraint, row_of, row_of)
+        if turned.value is None or turned.type not in LENGTHS:
+            return turned
+        return replace(turned, value=turned.value / self.scale)
+
+    def constraint_from_canonical(
+        self,
+        constraint: Constraint,
+        number_of: Mapping[int, int],
+        source_row: Mapping[int, int],
+        values: Mapping[tuple[ConstraintType, float | None], float | None],
+    ) -> Constraint:
+        """The inverse of `constraint_to_canonical`.
+
+        Args:
+            constraint: A constraint on the canonical primitives.
+            number_of: The number of each row in the new sketch.
+            source_row: The first row that each row came from.
+            values: The original value of each canonical value: scaled back, it would differ in its last digit.
+        """
+        value = values.get((constraint.type, constraint.value), constraint.value)
+        return replace(self._turn(constraint, number_of, source_row), value=value)
+
+    def _turn(self, constraint: Constraint, numbers: Mapping[int, int], rows: Mapping[int, int]) -> Constraint:
+        refs = []
+        for ref in constraint.refs:
+            part = ref.part
+            if ref.primitive is None:
+                refs.append(Ref(None, _OTHER_AXIS.get(part, part) if self.turn.swap else part))
+                continue
+            row = rows.get(ref.primitive)
+            if row is not None and self.reversed[row]:
+                part = _OTHER_END.get(part, part)
+            refs.append(Ref(numbers[ref.primitive], part))
+        kind = _SWAPPED.get(constraint.type, constraint.type) if self.turn.swap else constraint.type
+        return replace(constraint, type=kind, refs=tuple(refs))
+
+
+def canonical_frame(primitives: Sequence[Primitive], box: Box) -> Frame:
+    """Choose the canonical form of primitives with a bounding box."""
+    size = box.size
+    turns = _best_turns(primitives, box)
+    turn = turns[0]
+    turned = [_scaled(turn, p, size) for p in primitives]
+    middle = turn.point(box.center, 1 / size)
+    traits = _traits(turned, middle)
+    order = np.lexsort(traits.round(6).T[::-1]).tolist()
+    symmetries = []
+    if len(turns) > 1 and len(primitives) <= _MAX_MIRRORED:
+        for other in turns[1:]:
+            between = turn.inverse.then(other)
+            if _alike(traits, _turned_traits(turned, between, middle)):
+                symmetries.append(between)
+    # A mirrored arc runs from what was its end.
+    swapped = tuple(turn.mirrors if isinstance(primitives[i], Arc) else _runs_backward(turned[i]) for i in order)
+    return Frame(turn, size, tuple(order), swapped, tuple(symmetries), middle)
+
+
+def is_symmetric(primitives: Sequence[Primitive], frame: Frame) -> bool:
+    """Whether changed canonical primitives still look the same after each of the frame's symmetries."""
+    if not frame.symmetries:
+        return True
+    traits = _traits(primitives, frame.middle)
+    return all(_alike(traits, _turned_traits(primitives, turn, frame.middle)) for turn in frame.symmetries)
+
+
+def _scaled(turn: Turn, p: Primitive, size: float) -> Primitive:
+    """A primitive turned, in a sketch of size one. A line so short that its ends would coincide keeps some length."""
+    try:
+        return turn.primitive(p, 1 / size)
+    except GeometryError:
+        if not isinstance(p, Line):
+            raise
+        x, y = turn.point(p.start, 1 / size)
+        return Line((x, y), (math.nextafter(x, math.inf), y), p.construction)
+
+
+def _rounded(p: Primitive) -> Primitive:
+    """A primitive without its last digits, unless nothing would be left of it."""
+
+    def near(x: float) -> float:
+        return round(x * _GRID) / _GRID
+
+    def point(at: Vec) -> Vec:
+        return (near(at[0]), near(at[1]))
+
+    try:
+        match p:
+            case Line(start, end):
+                return Line(point(start), point(end), p.construction)
+            case Circle(center, radius):
+                return Circle(point(center), near(radius), p.construction)
+            case Point(at):
+                return Point(point(at), p.construction)
+            case Arc(center, radius):
+                size = near(radius) or radius
+                angle, sweep = near(p.start_angle * size) / size, near(p.sweep * size) / size
+                return Arc(point(center), size, angle, sweep, p.construction)
+    except SketchError:
+        return p
+
+
+def _swap_ends(p: Primitive) -> Primitive:
+    return replace(p, start=p.end, end=p.start) if isinstance(p, Line) else p
+
+
+def _runs_backward(p: Primitive) -> bool:
+    """Whether a line runs from right to left, or straight down."""
+    if not isinstance(p, Line):
+        return False
+    dx, dy = p.end[0] - p.start[0], p.end[1] - p.start[1]
+    return dx < -ROUNDING or (dx <= ROUNDING and dy < 0)
+
+
+def _best_turns(primitives: Sequence[Primitive], box: Box) -> list[Turn]:
+    """The turns with the largest moments, to within rounding."""
+    at, weight = _weighted_points(primitives, box)
+    x, y = at.T
+    powers_x = np.stack([x**k for k in range(6)])
+    powers_y = np.stack([y**k for k in range(6)])
+    moments = (powers_x * weight) @ powers_y.T / weight.sum()
+    turns = list(TURNS)
+    for p, q in _MOMENTS:
+        values = [t.sx**p * t.sy**q * (moments[q, p] if t.swap else moments[p, q]) for t in turns]
+        most = max(values)
+        turns = [t for t, value in zip(turns, values, strict=True) if value >= most - ROUNDING]
+        if len(turns) == 1:
+            break
+    return turns
+
+
+def _weighted_points(primitives: Sequence[Primitive], box: Box) -> tuple[Floats, Floats]:
+    """Points of a drawing in its own box, and their weights."""
+    points: list[tuple[Vec, float]] = []
+    for p in primitives:
+        heavy = 1.0 + 0.37 * p.kind + 0.61 * p.construction
+        match p:
+            case Line(start, end):
+                points += [(start, heavy), (end, heavy)]
+            case Circle(center, radius):
+                points.append((center, heavy + radius / box.size))
+            case Arc():
+                points += [(p.start, heavy), (p.end, heavy), (p.mid, heavy + 0.29)]
+            case Point(at):
+                points.append((at, heavy))
+    at, weight = zip(*points, strict=True)
+    return (np.array(at) - box.center) * (2 / box.size), np.array(weight)
+
+
+def _traits(primitives: Sequence[Primitive], middle: Vec) -> Floats:
+    """Numbers that agree where primitives do, whichever way they run; points count from `middle`."""
+    rows = []
+    for p in primitives:
+        label = p.kind * 2.0 + p.construction
+        match p:
+            case Line((x0, y0), (x1, y1)):
+                dx, dy, length = x1 - x0, y1 - y0, p.length
+                slope = (dx * dx - dy * dy) / length, 2 * dx * dy / length
+                rows.append((label, (x0 + x1) / 2, (y0 + y1) / 2, *slope, 0.0))
+            case Circle((x, y), radius):
+                rows.append((label, x, y, 0.0, 0.0, radius))
+            case Arc((x, y)):
+                mx, my = p.mid
+                rows.append((label, mx, my, mx - x, my - y, p.length))
+            case Point((x, y)):
+                rows.append((label, x, y, 0.0, 0.0, 0.0))
+    traits = np.array(rows).reshape(-1, 6)
+    traits[:, 1:3] -= middle
+    return traits
+
+
+def _turned_traits(primitives: Sequence[Primitive], turn: Turn, middle: Vec) -> Floats:
+    """The traits after a turn about `middle`. No point is shifted for it, which could collapse a very short line."""
+    return _traits([turn.primitive(p) for p in primitives], turn.point(middle, 1.0))
+
+
+def _alike(a: Floats, b: Floats) -> bool:
+    """Whether each row of traits has a partner in the other set."""
+    if len(a) != len(b):
+        return False
+    near = np.abs(a[:, None] - b[None]).max(axis=2) <= 5 * ROUNDING
+    return bool(near.any(axis=0).all() and near.any(axis=1).all())

@@ -1,0 +1,321 @@
+"""Where two curves meet other than by joining their ends, and where primitives lie on top of one another.
+
+Each line, arc or circle lies on a *carrier*, the endless line or whole circle it is part of. Two curves meet at a point
+when each of their parts, followed away from it, leaves the other's carrier by more than the tolerance. So a fillet that
+runs into its line, or two lines on top of each other, do not meet: they join, or overlap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+
+from .bounds import row_bounds
+from .primitives import TAU, Arc, Circle, Line, Point, Primitive, Vec
+from .proximity import MAX_PAIRS, MAX_RESULTS, TOLERANCE, absolute_tolerance, close_pairs
+from .sketch import Sketch
+from .table import sketches_to_table
+
+Curve = Line | Arc | Circle
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Primitives `first` < `second` meet at a point: their interiors cross there, or they only touch."""
+
+    first: int
+    second: int
+    at: Vec
+    crosses: bool
+
+
+def meeting_points(a: Curve, b: Curve, tolerance: float) -> list[tuple[Vec, bool]]:
+    """Points where two curves cross (True) or touch (False): at a tangent point, or with an end inside the other.
+
+    >>> meeting_points(Line((-2, 0), (2, 0)), Circle((0, 0), 1), 1e-6)
+    [((-1.0, 0.0), True), ((1.0, 0.0), True)]
+    """
+    points, crosses = _carrier_meetings(a, b, tolerance)
+    inside_both = [
+        (point, crosses)
+        for point in points
+        if _beside(a, point)
+        and _beside(b, point)
+        and all(_leaves(part, b, tolerance) for part in _parts(a, point))
+        and all(_leaves(part, a, tolerance) for part in _parts(b, point))
+    ]
+    return inside_both + _ends_inside(a, b, tolerance) + _ends_inside(b, a, tolerance)
+
+
+def carrier_distance(curve: Curve, point: Vec) -> float:
+    """The distance of a point from the endless line or whole circle of a curve."""
+    if isinstance(curve, Line):
+        (x0, y0), (x1, y1) = curve.start, curve.end
+        dx, dy = x1 - x0, y1 - y0
+        return abs(dx * (point[1] - y0) - dy * (point[0] - x0)) / math.hypot(dx, dy)
+    return abs(math.dist(point, curve.center) - curve.radius)
+
+
+def distance_to_curve(curve: Curve, point: Vec) -> float:
+    """The distance of a point from a curve."""
+    if _beside(curve, point):
+        return carrier_distance(curve, point)
+    return min(math.dist(end, point) for end in endpoints(curve))
+
+
+def endpoints(curve: Curve) -> tuple[Vec, ...]:
+    """Both ends, or none for a circle."""
+    return () if isinstance(curve, Circle) else (curve.start, curve.end)
+
+
+def midpoint(curve: Curve) -> Vec:
+    """A point half-way along a curve."""
+    match curve:
+        case Line((x0, y0), (x1, y1)):
+            return ((x0 + x1) / 2, (y0 + y1) / 2)
+        case Arc():
+            return curve.mid
+        case Circle():
+            return _on_circle(curve, math.pi)
+
+
+def _carrier_meetings(a: Curve, b: Curve, tolerance: float) -> tuple[list[Vec], bool]:
+    """Where the carriers meet, and whether they cross there rather than touch to within the tolerance."""
+    if isinstance(a, Line):
+        return _line_line(a, b) if isinstance(b, Line) else _line_circle(a, b, tolerance)
+    return _line_circle(b, a, tolerance) if isinstance(b, Line) else _circle_circle(a, b, tolerance)
+
+
+def _line_line(a: Line, b: Line) -> tuple[list[Vec], bool]:
+    ax, ay = a.end[0] - a.start[0], a.end[1] - a.start[1]
+    bx, by = b.end[0] - b.start[0], b.end[1] - b.start[1]
+    cross = ax * by - ay * bx
+    if cross == 0:
+        return [], False
+    along = ((b.start[0] - a.start[0]) * by - (b.start[1] - a.start[1]) * bx) / cross
+    return [(a.start[0] + along * ax, a.start[1] + along * ay)] if 0 < along < 1 else [], True
+
+
+def _line_circle(line: Line, circle: Arc | Circle, tolerance: float) -> tuple[list[Vec], bool]:
+    (x0, y0), (x1, y1), (cx, cy) = line.start, line.end, circle.center
+    length = math.hypot(x1 - x0, y1 - y0)
+    ux, uy = (x1 - x0) / length, (y1 - y0) / length
+    along = (cx - x0) * ux + (cy - y0) * uy
+    off = abs((cx - x0) * uy - (cy - y0) * ux)
+    foot, depth = (x0 + along * ux, y0 + along * uy), circle.radius - off
+    if depth <= tolerance:
+        return [foot] if depth >= -tolerance else [], False
+    return _either_side(foot, (ux, uy), off, circle.radius), True
+
+
+def _circle_circle(a: Arc | Circle, b: Arc | Circle, tolerance: float) -> tuple[list[Vec], bool]:
+    apart = math.dist(a.center, b.center)
+    if apart <= tolerance:
+        return [], False
+    ux, uy = (b.center[0] - a.center[0]) / apart, (b.center[1] - a.center[1]) / apart
+    outside, inside = a.radius + b.radius - apart, apart - abs(a.radius - b.radius)
+    depth = min(outside, inside)  # of the lens where they intersect, or of the part outside the larger one
+    if depth <= tolerance:
+        towards = -a.radius if inside < outside and a.radius < b.radius else a.radius
+        return [(a.center[0] + towards * ux, a.center[1] + towards * uy)] if depth >= -tolerance else [], False
+    along = (apart + (a.radius - b.radius) * (a.radius + b.radius) / apart) / 2
+    foot = (a.center[0] + along * ux, a.center[1] + along * uy)
+    return _either_side(foot, (-uy, ux), abs(along), a.radius), True
+
+
+def _either_side(foot: Vec, direction: Vec, off: float, radius: float) -> list[Vec]:
+    """The ends of the chord of a circle that runs in a direction through its foot, `off` from the center."""
+    half = math.sqrt(max(0.0, (radius - off) * (radius + off)))
+    dx, dy = half * direction[0], half * direction[1]
+    return [(foot[0] - dx, foot[1] - dy), (foot[0] + dx, foot[1] + dy)]
+
+
+def _ends_inside(a: Curve, b: Curve, tolerance: float) -> list[tuple[Vec, bool]]:
+    """The ends of a that lie on b, away from the ends of b."""
+    return [
+        (end, False)
+        for end in endpoints(a)
+        if carrier_distance(b, end) <= tolerance
+        and _beside(b, end)
+        and all(math.dist(end, other) > tolerance for other in endpoints(b))
+        and all(_leaves(part, a, tolerance) for part in _parts(b, end))
+        and any(_leaves(part, b, tolerance) for part in _parts(a, end))
+    ]
+
+
+def _beside(curve: Curve, point: Vec) -> bool:
+    """Whether the point of the carrier nearest to `point` belongs to the curve."""
+    match curve:
+        case Line((x0, y0), (x1, y1)):
+            dx, dy = x1 - x0, y1 - y0
+            return 0 <= dx * (point[0] - x0) + dy * (point[1] - y0) <= dx * dx + dy * dy
+        case Arc():
+            return (_angle(curve, point) - curve.start_angle) % TAU <= curve.sweep
+        case Circle():
+            return True
+
+
+def _parts(curve: Curve, point: Vec) -> tuple[tuple[Vec, Vec], tuple[Vec, Vec]]:
+    """The two parts of a curve on either side of a point on it, each as its middle and its end."""
+    if isinstance(curve, Line):
+        (x, y), start, end = point, curve.start, curve.end
+        return (
+            (((x + start[0]) / 2, (y + start[1]) / 2), start),
+            (((x + end[0]) / 2, (y + end[1]) / 2), end),
+        )
+    angle = _angle(curve, point)
+    if isinstance(curve, Circle):
+        back, ahead = math.pi, math.pi
+    else:
+        back = (angle - curve.start_angle) % TAU
+        if back > curve.sweep:  # rounded past an end: take the nearer one
+            back = 0.0 if TAU - back < back - curve.sweep else curve.sweep
+        ahead = curve.sweep - back
+    return (
+        (_on_circle(curve, angle - back / 2), _on_circle(curve, angle - back)),
+        (_on_circle(curve, angle + ahead / 2), _on_circle(curve, angle + ahead)),
+    )
+
+
+def _leaves(part: tuple[Vec, Vec], other: Curve, tolerance: float) -> bool:
+    """Whether a part of a curve runs away from the carrier of another."""
+    return carrier_distance(other, part[1]) > tolerance or carrier_distance(other, part[0]) > tolerance
+
+
+def _angle(curve: Arc | Circle, point: Vec) -> float:
+    return math.atan2(point[1] - curve.center[1], point[0] - curve.center[0])
+
+
+def _on_circle(curve: Arc | Circle, angle: float) -> Vec:
+    return (curve.center[0] + curve.radius * math.cos(angle), curve.center[1] + curve.radius * math.sin(angle))
+
+
+class Extent(StrEnum):
+    """How much two primitives overlap."""
+
+    DUPLICATE = "duplicate"  # all of both
+    CONTAINED = "contained"  # all of the shorter one
+    PARTIAL = "partial"  # some of both
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Primitives `first` < `second` share a stretch of this length; 0 for two points."""
+
+    first: int
+    second: int
+    extent: Extent
+    length: float
+
+
+def overlaps(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE) -> tuple[Overlap, ...]:
+    """Find duplicates, lines along lines, arcs and circles along the same circle, and points on points.
+
+    Construction geometry is compared with construction geometry only: an axis drawn along an edge is no mistake.
+    Exact copies are reported as duplicates of the first one and are compared no further.
+
+    Args:
+        sketch: The primitives.
+        tolerance: A share of the sketch's size.
+
+    Returns:
+        The overlaps, sorted by index; after `MAX_RESULTS` overlaps or `MAX_PAIRS` close pairs the search stops.
+
+    >>> overlaps([Line((0, 0), (3, 0)), Line((2, 0), (4, 0)), Line((0, 0), (0, 3))])
+    (Overlap(first=0, second=1, extent=<Extent.PARTIAL: 'partial'>, length=1.0),)
+    """
+    items = list(sketch)
+    if not items:
+        return ()
+    copies, unique = find_duplicates(enumerate(items))
+    table = sketches_to_table([[items[i] for i in unique]])
+    low, high = row_bounds(table)
+    tolerance = absolute_tolerance(tolerance, low, high)
+    pairs = ((unique[i], unique[j]) for i, j in islice(close_pairs(table, low, high, tolerance), MAX_PAIRS))
+    results = (find_overlap(i, items[i], j, items[j], tolerance) for i, j in pairs)
+    partial = (overlap for overlap in results if overlap is not None)
+    return tuple(sorted([*copies, *islice(partial, MAX_RESULTS)], key=lambda o: (o.first, o.second)))
+
+
+def find_duplicates(items: Iterable[tuple[int, Primitive]]) -> tuple[list[Overlap], list[int]]:
+    """Split numbered primitives into copies of an earlier one and the numbers of the others."""
+    seen: dict[object, int] = {}
+    copies, unique = [], []
+    for i, item in items:
+        first = seen.setdefault(_identity(item), i)
+        if first == i:
+            unique.append(i)
+        else:
+            copies.append(Overlap(first, i, Extent.DUPLICATE, item.length))
+    return copies, unique
+
+
+def find_overlap(i: int, a: Primitive, j: int, b: Primitive, tolerance: float) -> Overlap | None:
+    """The overlap of primitives i and j, if any. `tolerance` is a length."""
+    first, second = min(i, j), max(i, j)
+    if a.construction != b.construction:
+        return None
+    if isinstance(a, Point) or isinstance(b, Point):
+        same = isinstance(a, Point) and isinstance(b, Point) and math.dist(a.at, b.at) <= tolerance
+        return Overlap(first, second, Extent.DUPLICATE, 0.0) if same else None
+    longer, shorter = (a, b) if a.length >= b.length else (b, a)
+    if any(carrier_distance(longer, point) > tolerance for point in _three_points(shorter)):
+        return None
+    shared = _shared_on_line(longer, shorter) if isinstance(longer, Line) else _shared_on_circle(longer, shorter)
+    if shared <= 2 * tolerance:  # ends that join may overshoot by as much
+        return None
+    if shared >= longer.length - 2 * tolerance:
+        extent = Extent.DUPLICATE
+    elif shared >= shorter.length - 2 * tolerance:
+        extent = Extent.CONTAINED
+    else:
+        extent = Extent.PARTIAL
+    return Overlap(first, second, extent, shared)
+
+
+def _three_points(curve: Curve) -> tuple[Vec, ...]:
+    """Three points of a curve, which determine its carrier."""
+    if isinstance(curve, Circle):
+        (x, y), r = curve.center, curve.radius
+        return ((x + r, y), (x - r / 2, y + r * math.sqrt(0.75)), (x - r / 2, y - r * math.sqrt(0.75)))
+    start, end = endpoints(curve)
+    return (start, midpoint(curve), end)
+
+
+def _shared_on_line(longer: Line, shorter: Curve) -> float:
+    """The length of a line that is covered by a curve that lies along it."""
+    (x0, y0), length = longer.start, longer.length
+    ux, uy = (longer.end[0] - x0) / length, (longer.end[1] - y0) / length
+    along = [(x - x0) * ux + (y - y0) * uy for x, y in _three_points(shorter)]
+    return min(length, max(along)) - max(0.0, min(along))
+
+
+def _shared_on_circle(longer: Arc | Circle, shorter: Curve) -> float:
+    """The length of an arc or circle that is covered by a curve that lies along it."""
+    start, sweep = (longer.start_angle, longer.sweep) if isinstance(longer, Arc) else (0.0, TAU)
+    if isinstance(shorter, Circle):
+        begin, turn = start, TAU
+    else:
+        cx, cy = longer.center
+        a, b, c = (math.atan2(y - cy, x - cx) for x, y in _three_points(shorter))
+        turn = math.remainder(b - a, TAU) + math.remainder(c - b, TAU)
+        begin, turn = (a, turn) if turn >= 0 else (c, -turn)
+    begin = (begin - start) % TAU
+    # The covered stretch may begin before the arc's end and come round to its start once more.
+    once = min(begin + turn, sweep) - begin
+    again = min(begin + turn, TAU + sweep) - TAU
+    return longer.radius * (max(0.0, once) + max(0.0, again))
+
+
+def _identity(item: Primitive) -> object:
+    """A key that is equal for primitives with the same numbers, whichever way a line runs."""
+    match item:
+        case Line(start, end):
+            return (frozenset((start, end)), item.construction)
+        case Arc(center, radius, start_angle, sweep):
+            return (center, radius, start_angle % TAU, sweep, item.construction)
+        case _:
+            return item

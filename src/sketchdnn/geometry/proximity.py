@@ -1,0 +1,150 @@
+"""Search for close points and primitives without comparing all pairs, and the tolerance that defines "close"."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sketchdnn.errors import GeometryError
+
+from .primitives import Kind, Vec
+from .table import Floats, PrimitiveTable
+
+# Points nearer than this share of the sketch's size are one: many files keep only five digits.
+TOLERANCE = 1e-4
+
+# Limits of a search for overlaps and crossings; so many close pairs take half a minute.
+MAX_RESULTS = 10_000
+MAX_PAIRS = 2_000_000
+
+# Pairs compared at once, which bounds the memory.
+CHUNK = 1 << 17
+# Half of the cells that may hold a point within the distance; the other half is found from the other cell.
+NEIGHBORS = ((0, 1), (0, 2), (1, -2), (1, -1), (1, 0), (1, 1), (1, 2), (2, -1), (2, 0), (2, 1))
+
+
+def absolute_tolerance(tolerance: float, low: Floats, high: Floats) -> float:
+    """A share of the size of all boxes as a length, at least what the coordinates can resolve."""
+    if not 0 < tolerance < 1:
+        raise GeometryError(f"a tolerance is a share of the size, between 0 and 1, not {tolerance}")
+    lowest, highest = low.min(axis=0), high.max(axis=0)
+    size, largest = float(np.max(highest - lowest)), float(max(np.max(np.abs(lowest)), np.max(np.abs(highest))))
+    return max(tolerance * size, 16 * sys.float_info.epsilon * largest, sys.float_info.min)
+
+
+def cluster_points(points: Sequence[Vec], distance: float) -> list[int]:
+    """Single-linkage clusters: points within `distance` of each other get the same number.
+
+    >>> cluster_points([(0, 0), (5, 0), (0, 0.1), (0, 0.2)], 0.15)
+    [0, 1, 0, 0]
+    """
+    # All points of a cell are within the distance; only neighboring cells are compared.
+    side = distance / math.sqrt(2)
+    cells: dict[tuple[int, int], list[int]] = {}
+    for i, (x, y) in enumerate(points):
+        cells.setdefault((math.floor(x / side), math.floor(y / side)), []).append(i)
+    # Union-find in plain Python: for the few points of a sketch it takes a fifth of scipy's connected_components.
+    parent = list(range(len(points)))  # of the first point of each cell
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = i = parent[parent[i]]
+        return i
+
+    for (column, row), members in cells.items():
+        for right, up in NEIGHBORS:
+            others = cells.get((column + right, row + up))
+            if others is not None:
+                a, b = root(members[0]), root(others[0])
+                if a != b and _any_within(points, members, others, distance):
+                    parent[max(a, b)] = min(a, b)
+    for members in cells.values():
+        first = root(members[0])
+        for i in members:
+            parent[i] = first
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(i, len(numbers)) for i in parent]
+
+
+def close_pairs(table: PrimitiveTable, low: Floats, high: Floats, distance: float) -> Iterator[tuple[int, int]]:
+    """Pairs i < j of rows whose primitives may come within a distance of each other.
+
+    Boxes exclude most pairs. The others are excluded if one is on one side of a line, or beside or inside a circle.
+    """
+    point = np.stack([table.x, table.y], axis=1)
+    other = np.where((table.kind == Kind.LINE)[:, None], np.stack([table.x2, table.y2], axis=1), point)
+    for first, second in box_pairs(low, high, distance):
+        a = _Extent(point[first], other[first], table.radius[first])
+        b = _Extent(point[second], other[second], table.radius[second])
+        apart = _on_one_side(a, b, distance) | _on_one_side(b, a, distance) | _beside_or_inside(a, b, distance)
+        close = np.flatnonzero(~apart)
+        yield from zip(first[close].tolist(), second[close].tolist(), strict=True)
+
+
+def box_pairs(low: Floats, high: Floats, distance: float = 0.0) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Batches of pairs i < j of boxes that overlap, or come within a distance along both axes.
+
+    Sweep and prune along the axis that separates the boxes better.
+    """
+    grown = high + distance
+    sweeps = [_sweep(low[:, axis], grown[:, axis]) for axis in (0, 1)]
+    axis = 0 if sweeps[0][1].sum() <= sweeps[1][1].sum() else 1
+    order, counts = sweeps[axis]
+    low, grown = low[order, 1 - axis], grown[order, 1 - axis]
+    begin, total = 0, np.cumsum(counts)
+    while begin < len(order):
+        done = total[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(total, done + CHUNK, side="right")))
+        many = counts[begin:end]
+        first = np.repeat(np.arange(begin, end), many)
+        second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(many) - many, many)
+        meeting_points = np.flatnonzero((low[first] <= grown[second]) & (low[second] <= grown[first]))
+        a, b = order[first[meeting_points]], order[second[meeting_points]]
+        yield np.minimum(a, b), np.maximum(a, b)
+        begin = end
+
+
+class _Extent(NamedTuple):
+    """A line as its two ends; a circle or arc as its center, twice, and its radius."""
+
+    point: Floats
+    other: Floats
+    radius: Floats
+
+
+def _on_one_side(line: _Extent, other: _Extent, distance: float) -> NDArray[np.bool_]:
+    """Whether a primitive is on one side of a line; false for other kinds."""
+    along = line.other - line.point
+    normal = np.stack([-along[:, 1], along[:, 0]], axis=1)
+    near, far = (((point - line.point) * normal).sum(axis=1) for point in (other.point, other.other))
+    margin = (other.radius + distance) * np.hypot(along[:, 0], along[:, 1])
+    one_side: NDArray[np.bool_] = (np.minimum(near, far) > margin) | (np.maximum(near, far) < -margin)
+    return one_side
+
+
+def _beside_or_inside(a: _Extent, b: _Extent, distance: float) -> NDArray[np.bool_]:
+    """Whether two circles do not come near each other; false for other kinds."""
+    apart = np.hypot(*(a.point - b.point).T)
+    beside, inside = apart > a.radius + b.radius + distance, apart < np.abs(a.radius - b.radius) - distance
+    clear: NDArray[np.bool_] = (beside | inside) & (a.radius > 0) & (b.radius > 0)
+    return clear
+
+
+def _sweep(low: Floats, high: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Intervals ordered by their lower ends, and how many of the next ones start before each one ends."""
+    order = np.argsort(low, kind="stable")
+    return order, np.searchsorted(low[order], high[order], side="right") - np.arange(1, len(low) + 1)
+
+
+def _any_within(points: Sequence[Vec], some: list[int], others: list[int], distance: float) -> bool:
+    if len(some) * len(others) <= 4096:
+        return any(math.dist(points[i], points[j]) <= distance for i in some for j in others)
+    from scipy.spatial import cKDTree
+
+    nearest, _ = cKDTree(np.array([points[i] for i in some])).query(np.array([points[j] for j in others]))
+    return bool(np.min(nearest) <= distance)
