@@ -9,15 +9,14 @@ from typing import Any
 
 import torch
 
-from sketchdnn.diffusion.bits import Estimate, estimate
-from sketchdnn.diffusion.labels import REVERSE_LOGITS, ReverseLogits
+from benchmarks.oracles import Estimate, RowTarget, entropy, estimate
+from sketchdnn.diffusion.gaussian_softmax import REVERSE_LOGITS, ReverseLogits
 from sketchdnn.diffusion.likelihood import elbo
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.oracles import RowTarget, entropy
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.samplers import sample_ancestral
 from sketchdnn.diffusion.sampling import SamplingOptions
-from sketchdnn.diffusion.step_draws import draw_steps
+from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.render.figures import BLUE, GREEN, INK, ORANGE, plot_style, save_csv, save_figure
 from sketchdnn.representation import layout
 

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sketchdnn.diffusion import labels
+from sketchdnn.diffusion import gaussian_softmax
 from sketchdnn.diffusion.schedule import Schedule, augment, cosine
 from sketchdnn.render.figures import BLUE, GRAY, GREEN, ORANGE, plot_style, save_figure
 
@@ -39,7 +39,7 @@ def label_clouds(
     y0 = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64).expand(samples, 1, 3)
 
     def clouds(name: str, schedule: Schedule) -> Clouds:
-        drawn = [labels.diffuse(y0, noise, schedule.at(t), label_smoothing)[:, 0] for t in steps]
+        drawn = [gaussian_softmax.diffuse(y0, noise, schedule.at(t), label_smoothing)[:, 0] for t in steps]
         return Clouds(name, steps, torch.stack(drawn))
 
     raw = cosine(num_steps)

@@ -24,7 +24,7 @@ from sketchdnn.evaluation.report import REPORT, load_report
 from sketchdnn.evaluation.run import Run as Judge
 from sketchdnn.evaluation.wording import plain
 from sketchdnn.io import atomic_write, load_json
-from sketchdnn.systems import System, from_pretrained, save_pretrained, to_table
+from sketchdnn.systems import System, config_to_dict, from_pretrained, save_pretrained
 from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem
 from sketchdnn.training.loop import OnReport
 from sketchdnn.training.start import MODEL, start
@@ -193,7 +193,7 @@ def _settings(part: Planned) -> dict[str, Any]:
         "name": named.name,
         "system": named.system,
         "preset": named.preset.name,
-        "config": to_table(named.preset.config),
+        "config": config_to_dict(named.preset.config),
         "training": part.training.identity(),
     }
 

@@ -16,11 +16,11 @@ from sketchdnn.diffusion.cat_process import CatProcess, expected_posterior
 from sketchdnn.diffusion.cat_sampler import sample_multinomial
 from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.oracles import entropy, oracle
+from benchmarks.oracles import entropy, oracle
 from sketchdnn.diffusion.process import Denoiser
 from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence
 from sketchdnn.diffusion.schedule import cosine
-from sketchdnn.diffusion.step_draws import every_step
+from sketchdnn.diffusion.timesteps import every_step
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction

@@ -90,10 +90,10 @@ def test_a_range_is_used_as_the_corpus_uses_it(system: SketchDNN) -> None:
     given = choose_conditioning(Conditions(primitives=(8, 13)), 0, numbers(4000), system)
     assert given is not None
     found = Counter((16 - given.kind.sum(-1)).tolist())
-    counts = known.mixtures.sum(axis=1)
-    total = known.often[(counts >= 8) & (counts <= 13)].sum()
+    counts = known.kind_counts.sum(axis=1)
+    total = known.frequency[(counts >= 8) & (counts <= 13)].sum()
     for count in range(8, 14):
-        share = known.often[counts == count].sum() / total
+        share = known.frequency[counts == count].sum() / total
         assert found[count] / 4000 == pytest.approx(share, abs=4 * (share / 4000) ** 0.5 + 1e-9)
 
 

@@ -30,7 +30,7 @@ SCORES: tuple[tuple[str, str, float], ...] = (
 )
 
 # Systems with no noise to take away, by name: a report has a number of steps for them too, which means nothing.
-_OF_TOKENS = [name for name, one in SYSTEMS.items() if isinstance(one.make, type) and issubclass(one.make, TokenSystem)]
+_OF_TOKENS = [name for name, one in SYSTEMS.items() if issubclass(one, TokenSystem)]
 
 # After the point; the median gap of real sketches is zero but for rounding.
 _MOST_DIGITS = 5

@@ -28,6 +28,7 @@ SETTINGS = {
     "neighbours": "proximity_features",
     "aside": "auxiliary",
     # [training]
+    "optimiser": "optimizer",
     "times": "timestep_sampling",
     "spread": "stratified",
     "given": "conditioning",
@@ -35,11 +36,15 @@ SETTINGS = {
     "vary": "affine_augmentation",
     "rare": "rare_oversampling",
 }
-SETTING_VALUES = {"timestep_sampling": {"matching": "mid_noise"}, "mse_weighting": {"nowhere": "none", "everywhere": "all"}}
+SETTING_VALUES = {
+    "timestep_sampling": {"matching": "mid_noise"},
+    "mse_weighting": {"low": "low_noise", "everywhere": "all", "nowhere": "none"},
+}
 SAMPLERS = {"closing": "restart", "corrected": "predictor_corrector"}
 PRESETS = {"bundled": "ours"}
-# A dotted part of a tensor's name, below the network.
+# Dotted parts of the name of a tensor.
 TENSORS = {
+    "optimiser": "optimizer",
     "network.heard": "network.embed_previous",
     "network.near": "network.embed_proximity",
     "network.near_before": "network.embed_previous_proximity",
@@ -69,7 +74,7 @@ def current_names(table: Mapping[str, Value], aliases: Mapping[str, str]) -> dic
 
 def current_settings(table: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a system or a training run, with nested tables, by their present names and values."""
-    renamed = {}
+    renamed: dict[str, Any] = {}
     for name, value in current_names(table, SETTINGS).items():
         if isinstance(value, Mapping):
             renamed[name] = current_settings(value)
