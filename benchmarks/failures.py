@@ -14,19 +14,17 @@ import torch
 from rich.table import Table
 from torch import Tensor
 
-from benchmarks.packed_batches import packed, unpacked
+from benchmarks.samples import packed, unpacked
 from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.samplers import sample_authors
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.distributions import construction, kinds
-from sketchdnn.evaluation.estimate import Estimate, share_estimate
-from sketchdnn.evaluation.gaps import LOOSE as NEAR
-from sketchdnn.evaluation.gaps import end_gaps
-from sketchdnn.evaluation.profiles import LOOSE
-from sketchdnn.evaluation.samples import normalized, normalized_split
-from sketchdnn.evaluation.shapes import MIRROR_TOLERANCE, symmetric
+from sketchdnn.evaluation.curves import MIRROR_TOLERANCE, end_gaps, mirror_symmetric
+from sketchdnn.evaluation.estimates import Estimate, share_estimate
+from sketchdnn.evaluation.samples import normalize_sketches, normalize_split
+from sketchdnn.evaluation.validity import GAP_LOOSE as NEAR
+from sketchdnn.evaluation.validity import LOOSE_TOLERANCE, construction_distribution, kind_distribution
 from sketchdnn.generation.engine import device_of, fast_inference
 from sketchdnn.generation.repair import repair_sketches
 from sketchdnn.geometry import Kind, overlaps
@@ -37,8 +35,8 @@ from sketchdnn.representation.symmetric import symmetric_keys
 from sketchdnn.systems.sketchdnn import SketchDNN
 from sketchdnn.systems.system import System
 
-from .completion_page import percent
-from .draws import kept_draws, weights_fingerprint
+from .completion import percent
+from .samples import kept_draws, weights_fingerprint
 
 WEIGHTS = (1.0, 1.25, 1.5, 2.0)
 OURS, REPAIRED, REAL = "ours", "ours, repaired", "real test sketches"
@@ -101,7 +99,7 @@ class FailureBench:
             empty=empty,
             near=NEAR,
             mirror=MIRROR_TOLERANCE,
-            along=2 * LOOSE,
+            along=2 * LOOSE_TOLERANCE,
         )
 
 
@@ -164,15 +162,15 @@ def count_failures(
         if not sketches:
             raise SketchError(f"{name}: nothing but empty sketches was drawn; use more steps or another model")
         rows = encode_table(sketches_to_table(sketches))
-        sets.append(failures(name, normalized_split(rows, already=False), len(batch)))
+        sets.append(failures(name, normalize_split(rows, is_normalized=False), len(batch)))
         if name == OURS:
             on_stage(f"repairing: {name}")
             mended = [done.sketch for done in repair_sketches(sketches, workers=workers)]
-            sets.append(failures(REPAIRED, normalized([each for each in mended if len(each)])[1], len(batch)))
+            sets.append(failures(REPAIRED, normalize_sketches([each for each in mended if len(each)])[1], len(batch)))
     if data is not None:
         on_stage(f"counting: {REAL}")
         corpus = Dataset.open(data)
-        test = normalized_split(corpus.split("test").compact, already=corpus.half_extent == 1)
+        test = normalize_split(corpus.split("test").compact, is_normalized=corpus.half_extent == 1)
         sets.append(failures(REAL, test, len(test)))
     return FailureBench(len(drawn[OURS]), system.default_sampler, steps, seconds, tuple(sets))
 
@@ -184,13 +182,16 @@ def failures(name: str, compact: Compact, count: int) -> Failures:
     ends, met = exists.sum(axis=(1, 2)), (gaps <= NEAR).sum(axis=(1, 2))
     # A sketch without ends has none that meet.
     scattered = (2 * met < ends) | (ends == 0)
-    shares = {label: share.estimate.value for label, share in {**kinds(compact), **construction(compact)}.items()}
-    overlapping = [bool(overlaps(one.sketch, LOOSE)) for one in decode_compact(compact)]
+    shares = {
+        label: share.estimate.value
+        for label, share in {**kind_distribution(compact), **construction_distribution(compact)}.items()
+    }
+    overlapping = [bool(overlaps(one.sketch, LOOSE_TOLERANCE)) for one in decode_compact(compact)]
     return Failures(
         name,
         len(compact),
         count - len(compact),
-        share_estimate(int((scattered & ~symmetric(compact)).sum()), len(compact)),
+        share_estimate(int((scattered & ~mirror_symmetric(compact)).sum()), len(compact)),
         share_estimate(int((met < ends).sum()), len(compact)),
         share_estimate(sum(overlapping), len(compact)),
         shares,

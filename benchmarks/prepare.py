@@ -6,21 +6,27 @@ from __future__ import annotations
 
 import os
 import platform
+import random
+import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
 from sketchdnn.data.report import load_report
+from sketchdnn.data.workers import run_all
+from sketchdnn.errors import FormatError, SketchError
+from sketchdnn.formats.sketchgraphs.container import open_sequences, sequence_writer
+from sketchdnn.formats.sketchgraphs.pickles import EntityType, Op, dump_ops, load_ops
 
-from .corpus import write_distinct
-from .lean import prepare_leanly
-from .memory import Run, run_watched
-from .reference import prepare_plainly
+from .prepare_reference import prepare_leanly, prepare_plainly
 
 # The public corpus has about this many; the authors' own code was measured at so many sequences a second on one core.
 FULL_CORPUS = 15_000_000
@@ -177,3 +183,143 @@ Tests hold all three to the same result. The wanted {wanted:g} × is against a p
 **Memory** does not grow with the corpus, but for the keys by which duplicates are found and what sorting them takes:
 reckoned, not measured, at about 60 bytes a sketch that passes the filter.
 """
+
+
+EVERY = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Seconds by the clock and of all processors together; and bytes: `together` is the most that all processes held at
+    one moment, `peaks` the sum of the most that each ever held, which can only be larger; None if not to be had.
+    """
+
+    seconds: float
+    processor_seconds: float
+    together: int | None
+    peaks: int | None
+
+
+def run_watched(command: Sequence[str]) -> Run:
+    """Run a command to its end, looking at the memory of its processes many times a second."""
+    start, before = time.perf_counter(), _children_seconds()
+    with subprocess.Popen(  # noqa: S603  the command is ours
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        seen: dict[int, int] = {}
+        most = [0]
+        stop = threading.Event()
+        watcher = threading.Thread(target=_watch, args=(process.pid, seen, most, stop))
+        watcher.start()
+        try:
+            _, errors = process.communicate()
+        finally:
+            stop.set()
+            watcher.join()
+    seconds = time.perf_counter() - start
+    if process.returncode:
+        raise SketchError(f"{' '.join(command)} failed: {errors.strip()}")
+    return Run(seconds, _children_seconds() - before, most[0] or None, sum(seen.values()) or None)
+
+
+def _children_seconds() -> float:
+    """Processor time of all processes started from here that have ended, and of those that they started."""
+    used = os.times()
+    return used.children_user + used.children_system
+
+
+def _watch(root: int, seen: dict[int, int], most: list[int], stop: threading.Event) -> None:
+    while not stop.wait(EVERY):
+        together = 0
+        for pid in _family(root):
+            now, peak = _memory(pid)
+            together += now
+            seen[pid] = max(seen.get(pid, 0), peak)
+        most[0] = max(most[0], together)
+
+
+def _family(root: int) -> list[int]:
+    """A process and all below it."""
+    found = [root]
+    for pid in found:
+        try:
+            found += [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        except OSError:
+            continue
+    return found
+
+
+def _memory(pid: int) -> tuple[int, int]:
+    """What a process holds now and held at most, in bytes; mapped files count as far as they were looked at."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0, 0
+    fields = dict(line.split(":", 1) for line in lines)
+    now, peak = (int(fields.get(name, "0 kB").split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
+    return now, peak
+
+
+SEQUENCES_A_FILE = 62_500
+
+# How the fields of an entity change: by a shift as well as a factor, by a factor, or by an angle.
+_PLACES = ("x", "y", "pntX", "pntY", "xCenter", "yCenter")
+_LENGTHS = ("radius",)
+_ALONG = ("startParam", "endParam")
+# Far more than a step of the 8-bit grid, and little enough that sketches stay sketches.
+_SHIFT, _STRETCH, _TURN = 0.05, 0.1, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Sequences start … stop − 1 of the large corpus, and where they go."""
+
+    path: Path
+    start: int
+    stop: int
+
+
+def write_distinct(base: Path, folder: Path, count: int, workers: int) -> list[Path]:
+    """`count` sequences, no two alike, in SketchGraphs files made from those of `base`."""
+    batches = [
+        Batch(folder / f"sequences-{number:03d}.npy", start, min(start + SEQUENCES_A_FILE, count))
+        for number, start in enumerate(range(0, count, SEQUENCES_A_FILE))
+    ]
+    return sorted(run_all(partial(_write, base), batches, workers))
+
+
+def perturbed(ops: Sequence[Op], dice: random.Random) -> list[Op]:
+    """The same entities and constraints with other numbers."""
+    # A sketch that lies at the origin alone has no size to go by, and must change all the same.
+    size = max((abs(v) for op in ops if op.step is None for k, v in op.stop.items() if k in _PLACES), default=0) or 1.0
+    scale = dice.uniform(0.5, 2.0)
+    return [slice(op.start, _changed(op, size, scale, dice)) if op.step is None and op.stop else op for op in ops]
+
+
+def _changed(op: Op, size: float, scale: float, dice: random.Random) -> dict[str, Any]:
+    fields = dict(op.stop)
+    stretch = scale * (1 + dice.uniform(-_STRETCH, _STRETCH))
+    turn = dice.uniform(-_TURN, _TURN)
+    for name in fields:
+        if name in _PLACES:
+            fields[name] = scale * (fields[name] + size * dice.uniform(-_SHIFT, _SHIFT))
+        elif name in _LENGTHS:
+            fields[name] = stretch * fields[name]
+        elif name in _ALONG:
+            # Along a line these are lengths, around an arc angles.
+            fields[name] = fields[name] + turn if op.start == EntityType.ARC else stretch * fields[name]
+    return fields
+
+
+def _write(base: Path, batch: Batch) -> Path:
+    sequences = open_sequences(base)
+    known = [load_ops(data) for data in sequences.pickles(0, len(sequences)) if isinstance(data, bytes)]
+    if not known:
+        raise FormatError(base, "holds no sequence that can be read")
+    with sequence_writer(batch.path) as add:
+        for index in range(batch.start, batch.stop):
+            # The first round is the corpus itself.
+            ops = known[index % len(known)]
+            changed = perturbed(ops, random.Random(index)) if index >= len(known) else list(ops)
+            add(dump_ops(changed), len(changed))
+    return batch.path

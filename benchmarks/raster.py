@@ -21,7 +21,7 @@ from sketchdnn.evaluation.raster import SIZE, STROKE, rasterize
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, normalize
 from sketchdnn.representation import Compact, decode_compact, encode
 
-from .step import best
+from .generate import best
 
 # The authors' own loop, measured elsewhere on one core; and what was asked for, as pictures a second.
 AUTHORS_RATE = 32

@@ -14,12 +14,12 @@ import numpy as np
 from rich.table import Table
 
 from sketchdnn.constraints import REPAIR_TOLERANCE, RepairedSketch, repair, repair_all
-from sketchdnn.evaluation.estimate import Estimate, share_estimate
+from sketchdnn.evaluation.estimates import Estimate, share_estimate
 from sketchdnn.generation.repair import available_cores
 from sketchdnn.geometry import Arc, Line, Point, Primitive, Sketch, Vec, bounds, profile
 from sketchdnn.geometry.intersections import distance_to_curve
 
-from .completion_page import percent
+from .completion import percent
 
 EXACT = 1e-6
 GOAL = 0.98

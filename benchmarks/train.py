@@ -22,7 +22,7 @@ from sketchdnn.training.corpus import Corpus
 from sketchdnn.training.run import Run
 from sketchdnn.training.step import Objective, draw
 
-from .step import best
+from .generate import best
 
 _SKETCHES = 65_536
 _FLOPS_PER_WEIGHT = 6

@@ -101,7 +101,7 @@ def freecad_window() -> None:
 @pytest.fixture(scope="session")
 def inception_file() -> Path:
     """The file of the FID Inception."""
-    from sketchdnn.evaluation.inception import InceptionError, find_inception
+    from sketchdnn.evaluation.features import InceptionError, find_inception
 
     try:
         return find_inception(None)

@@ -45,7 +45,7 @@ PUBLIC = {
         save_pretrained save_training_index
     """,
     "sketchdnn.evaluation": """
-        Estimate Evaluation FAST Protocol Request Run Settings compare_systems evaluate load_report
+        Estimate Evaluation EvaluationRequest Evaluator FAST Protocol Settings compare_systems load_report
     """,
     "sketchdnn.generation": """
         CompleteRequest Conditions GenerateRequest GeneratedSketch OutputOptions OutputSummary SketchDNN complete stream

@@ -49,8 +49,8 @@ def prepare(
         write_page(out, timing.markdown(command))
 
 
-@bench.command(epilog="Example: python -m benchmarks step --device cuda --batch 4096")
-def step(
+@bench.command(epilog="Example: python -m benchmarks step-overhead --device cuda --batch 4096")
+def step_overhead(
     device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
     batch: Annotated[int, typer.Option(min=1, help="Sketches in the step.")] = 4096,
     rows: Annotated[int, typer.Option(min=1, help="Rows of a sketch.")] = 16,
@@ -61,7 +61,7 @@ def step(
     repeats: Annotated[int, typer.Option(min=1, help="Rounds, of which the best counts.")] = 5,
 ) -> None:
     """Time one reverse diffusion step against the forward pass of the paper's network; exit code 1 if it is felt."""
-    from benchmarks.step import ALLOWED, time_step
+    from benchmarks.generate import ALLOWED, time_step
     from sketchdnn.systems.devices import find_device
 
     device = find_device(device)
@@ -169,7 +169,7 @@ def samplers(
     """Quality against time for every sampler: what the default of `generate` is chosen by."""
     from benchmarks.samplers import WAYS, score_samplers
     from sketchdnn.data.loader import Dataset
-    from sketchdnn.evaluation.inception import find_inception, load_inception
+    from sketchdnn.evaluation.features import find_inception, load_inception
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
 

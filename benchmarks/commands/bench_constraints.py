@@ -61,9 +61,8 @@ def constraint_speed(
     ] = None,
 ) -> None:
     """Time `constrain` on drawings of up to 4,000 lines, and count what it finds of the constraints of real files."""
-    from benchmarks.authored import measure_authored
-    from benchmarks.constraint_speed import time_large
-    from benchmarks.constraint_speed_page import page
+    from benchmarks.constraint_recall import measure_authored
+    from benchmarks.constraint_speed import page, time_large
     from sketchdnn.formats import scan
     from sketchdnn.geometry import Sketch
 
@@ -90,8 +89,8 @@ def repair(
     ] = None,
 ) -> None:
     """Repair raw sketches of a model: which ends meet, what closes, how far things move, how quick it is."""
-    from benchmarks.raw_samples import drawn_sketches
     from benchmarks.repair import measure_repair
+    from benchmarks.samples import drawn_sketches
 
     check_file(out)
     with stages("drawing") as on_stage:
@@ -120,9 +119,8 @@ def solids(
     ] = None,
 ) -> None:
     """Have FreeCAD open, solve and pad generated and real sketches, raw and repaired."""
-    from benchmarks.freecad import find_freecad
-    from benchmarks.raw_samples import drawn_sketches, real_sketches
-    from benchmarks.solids import measure_solids
+    from benchmarks.freecad import find_freecad, measure_solids
+    from benchmarks.samples import drawn_sketches, real_sketches
 
     check_file(out)
     find_freecad()

@@ -23,7 +23,9 @@ def add(bench: typer.Typer) -> None:
     bench.command(epilog="Example: python -m benchmarks failures --device cuda --out docs/results/failures.md")(
         failures
     )
-    bench.command(epilog="Example: python -m benchmarks levels --data prepared --out docs/results/levels.md")(levels)
+    bench.command(
+        epilog="Example: python -m benchmarks noise-levels --data prepared --out docs/results/noise_levels.md"
+    )(noise_levels)
 
 
 def completion(
@@ -45,8 +47,7 @@ def completion(
     ] = None,
 ) -> None:
     """Hide half of the primitives of test sketches and have them completed, both ways, the frame known and unknown."""
-    from benchmarks.completion import draw_completions, judge_completions, plan_completion
-    from benchmarks.completion_figure import write_figure
+    from benchmarks.completion import draw_completions, judge_completions, plan_completion, write_figure
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
 
@@ -116,7 +117,7 @@ def failures(
         write_page(out, bench.markdown(command))
 
 
-def levels(
+def noise_levels(
     data: Annotated[
         Path, typer.Option(help="A corpus that `sketchdnn prepare` made.", show_default=False, readable=False)
     ],
@@ -129,7 +130,7 @@ def levels(
     ] = None,
 ) -> None:
     """Noise real sketches to several levels and draw them again: at which level does a model go wrong?"""
-    from benchmarks.levels import score_levels
+    from benchmarks.samplers import score_levels
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
 
@@ -140,7 +141,9 @@ def levels(
         bench = score_levels(system, data, count=count, steps=steps, on_stage=on_stage)
     Console().print(bench.table())
     if out is not None:
-        command = f"python -m benchmarks levels --data {data.name} --count {count} --steps {steps} --device {device}"
+        command = (
+            f"python -m benchmarks noise-levels --data {data.name} --count {count} --steps {steps} --device {device}"
+        )
         write_page(out, bench.markdown(command + of_model(model)))
 
 

@@ -53,8 +53,8 @@ def schedule(
     _say(write_schedule(out, survival))
 
 
-@app.command(epilog="Example: python -m benchmarks figures gs --out figures")
-def gs(
+@app.command(epilog="Example: python -m benchmarks figures simplex --out figures")
+def simplex(
     out: Out,
     steps: Steps = 2000,
     smoothing: Smoothing = 0.99,
@@ -143,12 +143,12 @@ def comparison(
     models = [_named(words, "--model NAME=MODEL") for words in model or []]
     if (data is not None) + len(files) + len(models) < 2:
         raise SketchError("a comparison needs two of --data, --samples and --model at least")
-    from benchmarks.figures import Source, by_lot, write_comparison
+    from benchmarks.figures import Source, random_sample, write_comparison_figure
 
     sources = [] if data is None else [_of_corpus(data, count, seed)]
-    sources += [Source(name, by_lot(_read(Path(file)), count, seed)) for name, file in files]
+    sources += [Source(name, random_sample(_read(Path(file)), count, seed)) for name, file in files]
     sources += [Source(name, _drawn(place, count, seed, steps)) for name, place in models]
-    _say(write_comparison(out, sources, columns=columns))
+    _say(write_comparison_figure(out, sources, columns=columns))
 
 
 @app.command(epilog="Example: python -m benchmarks figures failures --out figures --count 128")
@@ -166,8 +166,8 @@ def failures(
     _say(write_failures(out, find_failures(_drawn(model, count, seed, steps), each=each)))
 
 
-@app.command(epilog="Example: python -m benchmarks figures guess --data corpus --out guess")
-def guess(
+@app.command(epilog="Example: python -m benchmarks figures turing-test --data corpus --out turing")
+def turing_test(
     out: Out,
     data: Annotated[Path, typer.Option(help="A prepared corpus, where the real sketches are.", show_default=False)],
     samples: Annotated[
@@ -226,12 +226,12 @@ def _drawn(model: str, count: int, seed: int, steps: int, *, repair: bool = Fals
 def _of_corpus(folder: Path, count: int, seed: int, name: str = "test") -> Source:
     import numpy as np
 
-    from benchmarks.figures import Source, by_lot
+    from benchmarks.figures import Source, random_sample
     from sketchdnn.data.loader import Dataset
     from sketchdnn.representation import decode_compact
 
     split = Dataset.open(folder).split(name)
-    index = np.array(by_lot(range(len(split)), count, seed), dtype=np.int64)
+    index = np.array(random_sample(range(len(split)), count, seed), dtype=np.int64)
     return Source("data", [decoded.sketch for decoded in decode_compact(split.compact[index])])
 
 

@@ -76,7 +76,7 @@ def reproduce(
     """
     from benchmarks.reproduction import SIX, Budget, Request, StoppedError, prepared
     from benchmarks.reproduction import reproduce as carry_out
-    from sketchdnn.evaluation.run import settings_from
+    from sketchdnn.evaluation.protocol import make_settings
 
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     request = Request(
@@ -87,7 +87,7 @@ def reproduce(
         preset=preset,
         device=device,
         seed=seed,
-        settings=settings_from(fast=fast, count=count, likelihood=True, corruption=False),
+        settings=make_settings(fast=fast, count=count, likelihood=True, corruption=False),
         inception=inception,
         cache=cache,
         command=display_path(shlex.join(["sketchdnn", *sys.argv[1:]])),

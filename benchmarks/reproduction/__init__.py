@@ -1,9 +1,8 @@
 """The paper's tables again: every system under one budget, judged by one protocol, beside the paper's numbers."""
 
-from .names import SIX, NamedSystem, named_systems
-from .part import Result, StoppedError
-from .plan import Budget, Plan, Request
-from .run import Reproduction, prepared, reproduce
+from .plan import SIX, Budget, NamedSystem, Plan, Request, named_systems
+from .runner import Reproduction, StoppedError, prepared, reproduce
+from .tables import Result
 
 __all__ = [
     "SIX",

@@ -2,17 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
 
-from sketchdnn.evaluation.document import Document, Section, Table, markdown
-from sketchdnn.evaluation.wording import at, is_of_tokens
+from sketchdnn.evaluation.report import is_autoregressive
+from sketchdnn.evaluation.report_format import Document, lookup
+from sketchdnn.render.html import Section, Table
 
-from .forms import words_of
-from .names import SIX, label_of
-from .orderings import findings
-from .paper import FID_TABLE, NLL_TABLE
-from .part import Result
-from .tables import Grid
+from .plan import LABELS, SIX, label_of
+from .tables import DIGITS, FID_TABLE, NLL_TABLE, PAPER, Cell, Grid, Result, words_of
+
+# A system may be measured under another name.
+_STAND_INS: Mapping[str, tuple[str, ...]] = {"vitruvion": ("vitruvion", "vitruvion:arcs=sweep")}
+
+HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`first` has the lower (or higher) value than all `others`."""
+
+    table: str
+    key: str
+    first: str
+    than: Literal["lower", "higher"]
+    others: tuple[str, ...]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A claim with the two numbers that decide it: of `first`, and of the nearest of the others."""
+
+    claim: Claim
+    paper: str
+    ours: str
+    verdict: str
+
+
+def _pair(first: str, second: str) -> Claim:
+    words = f"FID: {LABELS[first]} < {LABELS[second]}"
+    return Claim("table1", "fid", first, "lower", (second,), words)
+
+
+_FIDELITY = ("sketchdnn", "sketchdnn-pos", "vitruvion", "latent", "sketchdnn-cat")
+_LIKELIHOOD = ("sketchdnn", "sketchdnn-pos", "vitruvion", "sketchgen", "sketchdnn-cat")
+
+
+def _but(systems: tuple[str, ...], one: str) -> tuple[str, ...]:
+    return tuple(system for system in systems if system != one)
+
+
+CLAIMS = (
+    *(_pair(first, second) for first, second in pairwise(_FIDELITY)),
+    Claim(
+        "table1", "precision", "vitruvion", "higher", _but(_FIDELITY, "vitruvion"), "Vitruvion has the best precision"
+    ),
+    Claim("table1", "recall", "sketchdnn", "higher", _but(_FIDELITY, "sketchdnn"), "SketchDNN has the best recall"),
+    Claim("table2", "per_sketch", "sketchdnn", "lower", _but(_LIKELIHOOD, "sketchdnn"), "SketchDNN has the best NLL"),
+    Claim(
+        "table2",
+        "per_sketch",
+        "sketchdnn-cat",
+        "higher",
+        _but(_LIKELIHOOD, "sketchdnn-cat"),
+        "SketchDNN (Cat.) has the worst NLL",
+    ),
+)
+
+
+def findings(tables: Sequence[Grid]) -> list[Finding]:
+    """Every claim against the numbers that are there."""
+    by_name = {table.name: table for table in tables}
+    return [_finding(claim, by_name[claim.table]) for claim in CLAIMS]
+
+
+def _finding(claim: Claim, table: Grid) -> Finding:
+    nearest = _nearest({name: PAPER[name][claim.key] for name in claim.others}, claim)
+    digits = DIGITS[claim.key]
+    paper = _against(f"{PAPER[claim.first][claim.key]:.{digits}f}", nearest, f"{PAPER[nearest][claim.key]:.{digits}f}")
+    mine = _measured(table, claim.first, claim.key)
+    others = {name: cell for name in claim.others if (cell := _measured(table, name, claim.key)) is not None}
+    missing = [LABELS[name] for name in claim.others if name not in others]
+    if mine is None or not others:
+        lacking = [LABELS[claim.first]] if mine is None else []
+        return Finding(claim, paper, "—", f"{UNKNOWN}: no {' nor '.join(lacking + missing)}")
+    rival = _nearest({name: _value(cell) for name, cell in others.items()}, claim)
+    ours = _against(mine.words, rival, others[rival].words)
+    below = _value(mine) < _value(others[rival])
+    above = _value(mine) > _value(others[rival])
+    verdict = HOLDS if (below if claim.than == "lower" else above) else FAILS
+    if _overlap(mine, others[rival]):
+        verdict += "; the intervals overlap"
+    if missing:
+        verdict += f"; without {', '.join(missing)}"
+    return Finding(claim, paper, ours, verdict)
+
+
+def _nearest(values: Mapping[str, float], claim: Claim) -> str:
+    """The one that is the hardest to beat."""
+    chosen = min if claim.than == "lower" else max
+    return chosen(values, key=lambda name: values[name])
+
+
+def _measured(table: Grid, system: str, key: str) -> Cell | None:
+    for name in _STAND_INS.get(system, (system,)):
+        cell = table.cell(name, key)
+        if cell is not None and cell.value is not None:
+            return cell
+    return None
+
+
+def _value(cell: Cell) -> float:
+    if cell.value is None:
+        raise ValueError("a cell without a value decides nothing")
+    return cell.value
+
+
+def _overlap(one: Cell, other: Cell) -> bool:
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return False
+    return one.low <= other.high and other.low <= one.high
+
+
+def _against(first: str, other: str, second: str) -> str:
+    return f"{first}; {LABELS[other]} {second}"
+
 
 # Of the comparison with the paper, whatever the numbers are.
 COMPARABLE = (
@@ -82,7 +199,7 @@ def page(results: Sequence[Result], tables: Sequence[Grid], *, budget: str, comm
         )
     warnings = list(dict.fromkeys(words for result in results for words in result.report["warnings"]))
     title = f"{label_of(results[0].system)} and its switches" if alone else "The paper's tables, on another corpus"
-    return markdown(Document(title, _lead(results, budget), warnings, sections, command))
+    return Document(title, _lead(results, budget), warnings, sections, command).to_markdown()
 
 
 def missing(results: Sequence[Result]) -> list[str]:
@@ -99,7 +216,7 @@ def _alone(results: Sequence[Result]) -> bool:
 def _lead(results: Sequence[Result], budget: str) -> list[str]:
     protocols = dict.fromkeys(str(result.report["protocol"]["id"]) for result in results)
     devices = dict.fromkeys(str(result.training["device"]) for result in results)
-    drawn = at(results[0].report, "protocol")
+    drawn = lookup(results[0].report, "protocol")
     said = [
         (
             f"{len(results)} system{'' if len(results) == 1 else 's'}, each trained for {budget} on "
@@ -118,10 +235,10 @@ def _lead(results: Sequence[Result], budget: str) -> list[str]:
 
 def _way(results: Sequence[Result]) -> str:
     """How sketches are drawn: in steps, by systems with noise to take away."""
-    drawn = [result.report["protocol"] for result in results if not is_of_tokens(result.report)]
+    drawn = [result.report["protocol"] for result in results if not is_autoregressive(result.report)]
     samplers = " or ".join(dict.fromkeys(str(one["sampler"]) for one in drawn))
     steps = f"in {drawn[0]['steps']} {samplers} steps" if drawn else ""
-    of_tokens = {is_of_tokens(result.report) for result in results}
+    of_tokens = {is_autoregressive(result.report) for result in results}
     if len(of_tokens) > 1:
         return f"{steps} where there is noise to take away, else token by token"
     return "token by token" if True in of_tokens else steps

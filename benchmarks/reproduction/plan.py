@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,16 +15,122 @@ import torch
 
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.evaluation.protocol import data_hash
-from sketchdnn.evaluation.run import PICTURES_PER_MINUTE
-from sketchdnn.evaluation.run import Run as Judge
-from sketchdnn.evaluation.settings import Settings
+from sketchdnn.evaluation.evaluate import IMAGES_PER_MINUTE, Evaluator
+from sketchdnn.evaluation.protocol import Settings, data_hash
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.io import atomic_write, load_json
-from sketchdnn.systems import System
+from sketchdnn.systems import ConfigError, Preset, System, config_from_dict, config_to_dict, load_preset
+from sketchdnn.systems.registry import find_system
 from sketchdnn.training.config import TrainConfig, config_from
 
-from .names import SIX, NamedSystem, named_systems
+# The paper's six. Arcs by their sweep put Vitruvion's bits on the grid of the others; by three points it has another.
+SIX = ("sketchdnn", "sketchdnn-pos", "sketchdnn-cat", "latent", "vitruvion:arcs=sweep", "sketchgen")
+LABELS: Mapping[str, str] = {
+    "sketchdnn": "SketchDNN",
+    "sketchdnn-pos": "SketchDNN (Pos.)",
+    "sketchdnn-cat": "SketchDNN (Cat.)",
+    "latent": "Latent Diffusion",
+    "vitruvion": "Vitruvion",
+    "sketchgen": "SketchGen",
+}
+_PRESET, _TRAINING = "preset", "training"
+# One for all systems, so not to be set for one.
+_COMMON = {"steps", "epochs", "minutes", "seed"}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSystem:
+    """A system to train; `name` says it with its settings in order, so that one thing has one name."""
+
+    name: str
+    preset: Preset
+
+    @property
+    def system(self) -> str:
+        return self.preset.system
+
+    @property
+    def label(self) -> str:
+        return label_of(self.name)
+
+    @property
+    def folder(self) -> str:
+        return folder_of(self.name)
+
+
+def label_of(name: str) -> str:
+    """
+    >>> label_of("sketchdnn-pos"), label_of("vitruvion:arcs=sweep"), label_of("sketchdnn:boost=low+predict=noise")
+    ('SketchDNN (Pos.)', 'Vitruvion, arcs = sweep', 'SketchDNN, boost = low, predict = noise')
+    """
+    system, _, settings = name.partition(":")
+    said = [one.replace("=", " = ", 1) for one in settings.split("+") if one]
+    return ", ".join([LABELS.get(system, system), *said])
+
+
+def folder_of(name: str) -> str:
+    """
+    >>> folder_of("sketchdnn:network.depth=4+predict=noise")
+    'sketchdnn--network.depth-4-predict-noise'
+    """
+    system, colon, settings = name.partition(":")
+    return system + ("--" + re.sub(r"[^\w.-]", "-", settings) if colon else "")
+
+
+def named_systems(names: Sequence[str], preset: str | None = None) -> list[NamedSystem]:
+    """The systems, each once; `preset` is for all that do not name their own. Refuses what is none."""
+    found = [_named(name.strip(), preset) for name in names if name.strip()]
+    if not found:
+        raise ConfigError(f"no system is named; use some of {', '.join(LABELS)}, with commas between them")
+    once = list({one.name: one for one in found}.values())
+    for index, one in enumerate(once):
+        for other in once[:index]:
+            if one.folder == other.folder:
+                raise ConfigError(f"{one.name} and {other.name} would have one folder; run one of them alone")
+    return once
+
+
+def _named(text: str, preset: str | None) -> NamedSystem:
+    system, colon, rest = text.partition(":")
+    find_system(system)  # refuses an unknown name
+    settings: dict[str, str] = {}
+    for word in rest.split("+") if colon else ():
+        setting, equals, value = (part.strip() for part in word.partition("="))
+        if not (setting and equals and value):
+            raise ConfigError(f"'{text}': after the colon stand settings like predict=noise, with + between them")
+        if setting in settings:
+            raise ConfigError(f"'{text}' says {setting} twice")
+        settings[setting] = value
+    base = load_preset(settings.get(_PRESET, preset), system)
+    said = "+".join(f"{setting}={value}" for setting, value in sorted(settings.items()))
+    changes = {setting: _value(value) for setting, value in settings.items() if setting != _PRESET}
+    return NamedSystem(f"{system}:{said}" if said else system, _changed(base, changes, text))
+
+
+def _changed(preset: Preset, changes: Mapping[str, Any], where: str) -> Preset:
+    tables: dict[str, Any] = {_TRAINING: dict(preset.training), "system": config_to_dict(preset.config)}
+    for setting, value in changes.items():
+        first, dot, rest = setting.partition(".")
+        of_training = first == _TRAINING and bool(dot)
+        if of_training and rest in _COMMON:
+            raise ConfigError(f"'{where}': {rest} is one for all systems; say it with --{rest}")
+        path = [_TRAINING, rest] if of_training else ["system", *setting.split(".")]
+        table = tables
+        for name in path[:-1]:
+            table = table.setdefault(name, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"'{where}': {name} has no settings below it")
+        table[path[-1]] = value
+    config = config_from_dict(find_system(preset.system).config_class, tables["system"], f"'{where}'")
+    return replace(preset, config=config, training=tables[_TRAINING])
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        return text
+
 
 MANIFEST = "reproduction.json"
 # Damage to real sketches says something of the scores, and the same for every system.
@@ -110,7 +218,7 @@ class Plan:
         return trainings * self.request.budget.minutes + evaluations * self.evaluation_minutes
 
 
-def make_plan(request: Request, judge: Judge, device: str) -> Plan:
+def make_plan(request: Request, judge: Evaluator, device: str) -> Plan:
     """Refuses, before anything is done, a system that is none and a folder that holds something else."""
     named = named_systems(request.systems, request.preset)
     identity = _identity(request, judge.dataset)
@@ -191,8 +299,8 @@ def _done(folder: Path) -> tuple[str, ...]:
     return tuple(words for words, file in there.items() if (folder / file).exists())
 
 
-def _evaluation_minutes(judge: Judge, device: str) -> float:
+def _evaluation_minutes(judge: Evaluator, device: str) -> float:
     """Pictures are what takes long on a CPU; drawing comes on top of it and depends on the system."""
     if device == "cpu":
-        return judge.pictures / PICTURES_PER_MINUTE / max(1, torch.get_num_threads())
+        return judge.num_images / IMAGES_PER_MINUTE / max(1, torch.get_num_threads())
     return MINUTES_ON_GPU * judge.request.settings.count / 10_000

@@ -2,18 +2,69 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-from sketchdnn.evaluation.wording import at, interval
+from sketchdnn.evaluation.report_format import Document, format_interval, lookup
+from sketchdnn.render.html import Section, Table
 
-from .names import label_of
-from .paper import FID_TABLE, LEFT_OUT, NLL_TABLE, PAPER, paper_words
-from .part import Result
+from .plan import label_of
+
+# Of tab:fid-calculations and tab:nll-calculations, by system. What the paper leaves out is not here.
+PAPER: Mapping[str, Mapping[str, float]] = {
+    "sketchdnn": {"fid": 7.80, "precision": 0.246, "recall": 0.266, "per_sketch": 81.33, "per_primitive": 5.08},
+    "sketchdnn-pos": {"fid": 10.26, "precision": 0.230, "recall": 0.245, "per_sketch": 83.03, "per_primitive": 5.18},
+    "sketchdnn-cat": {"fid": 148.93, "precision": 0.117, "recall": 0.028, "per_sketch": 106.10, "per_primitive": 6.63},
+    "latent": {"fid": 93.34, "precision": 0.134, "recall": 0.033},
+    "vitruvion": {"fid": 16.04, "precision": 0.294, "recall": 0.176, "per_sketch": 84.80, "per_primitive": 8.19},
+    "sketchgen": {"per_sketch": 88.22, "per_primitive": 8.60},
+}
+DIGITS: Mapping[str, int] = {"fid": 2, "precision": 3, "recall": 3, "per_sketch": 2, "per_primitive": 2}
+LEFT_OUT = "not in the paper"
+
+# The tables by the labels of the paper's source.
+FID_TABLE, NLL_TABLE = "tab:fid-calculations", "tab:nll-calculations"
+
+
+def paper_words(system: str, key: str) -> str:
+    """
+    >>> paper_words("latent", "fid"), paper_words("latent", "per_sketch")
+    ('93.34', 'not in the paper')
+    """
+    value = PAPER[system].get(key)
+    return LEFT_OUT if value is None else f"{value:.{DIGITS[key]}f}"
+
 
 REAL = "real sketches (floor)"
 _ARROWS = {"low": "↓", "high": "↑", None: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What is known of one system: of its training, its scores, and its bits on the common grid."""
+
+    name: str
+    folder: Path
+    training: Mapping[str, Any]
+    report: Mapping[str, Any]
+    grid: Mapping[str, Any]
+
+    @property
+    def system(self) -> str:
+        return self.name.partition(":")[0]
+
+    @property
+    def is_variant(self) -> bool:
+        return ":" in self.name
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All of it under one roof, to be looked up by dotted paths."""
+        return {"training": self.training, "report": self.report, "grid": self.grid}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +200,7 @@ def _grid(
     ]
     if floor and results:
         first = results[0].facts
-        cells = {c.key: _measured(at(first, c.real) if c.real else None, c) for c in columns}
+        cells = {c.key: _measured(lookup(first, c.real) if c.real else None, c) for c in columns}
         rows.append(Row("", REAL, cells))
     return Grid(name, title, columns, rows, notes)
 
@@ -159,13 +210,13 @@ def _cell(column: Column, result: Result) -> Cell:
         if result.is_variant and result.name != "vitruvion:arcs=sweep":
             return Cell(LEFT_OUT)
         return Cell(paper_words(result.system, column.paper), PAPER[result.system].get(column.paper))
-    return _measured(at({**result.facts, **_derived(result)}, column.path), column)
+    return _measured(lookup({**result.facts, **_derived(result)}, column.path), column)
 
 
 def _derived(result: Result) -> dict[str, float | None]:
     """What follows from two facts: seconds for 10,000 sketches from as many as were drawn, and passes."""
-    seconds, drawn = (at(result.report, path) for path in ("timings.drawing sketches", "system.samples"))
-    seen, sketches = (at(result.training, path) for path in ("samples_seen", "train_sketches"))
+    seconds, drawn = (lookup(result.report, path) for path in ("timings.sampling", "system.samples"))
+    seen, sketches = (lookup(result.training, path) for path in ("samples_seen", "train_sketches"))
     return {
         "drawing": 10_000 * seconds / drawn if seconds and drawn else None,
         "passes": seen / sketches if seen and sketches else None,
@@ -177,7 +228,7 @@ def _measured(found: Any, column: Column) -> Cell:
         return Cell(column.absent)
     if isinstance(found, Mapping):
         ends = [None if found.get(end) is None else column.factor * found[end] for end in ("value", "low", "high")]
-        return Cell(interval(found, column.factor), *ends)
+        return Cell(format_interval(found, column.factor), *ends)
     value = column.factor * float(found)
     return Cell(f"{value:,.{column.digits}f}", value)
 
@@ -205,3 +256,68 @@ def _bits_notes(results: Sequence[Result]) -> list[str]:
 
 def _has_any(table: Grid) -> bool:
     return any(cell.value is not None for row in table.rows for cell in row.cells.values())
+
+
+def as_markdown(table: Grid) -> str:
+    """A page with the table and its notes."""
+    return Document(table.title, [], sections=[Section("Table", table.notes, [words_of(table)])]).to_markdown()
+
+
+def words_of(table: Grid) -> Table:
+    """The table as a page shows it."""
+    head = ("", *(column.title for column in table.columns))
+    return Table(head, [(row.label, *(row.cells[c.key].words for c in table.columns)) for row in table.rows])
+
+
+def as_csv(table: Grid) -> str:
+    """A row a system: value, low and high of each column, empty where there is none."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    ends = {"": "value", "_low": "low", "_high": "high"}
+    keys = [(column.key, ending) for column in table.columns for ending in ends if not (column.paper and ending)]
+    writer.writerow(["system", *(key + ending for key, ending in keys)])
+    for row in table.rows:
+        numbers = [getattr(row.cells[key], ends[ending]) for key, ending in keys]
+        writer.writerow([row.name or "real", *("" if value is None else f"{value:.6g}" for value in numbers)])
+    return text.getvalue()
+
+
+def as_latex(table: Grid) -> str:
+    """A tabular; the best of each column is bold, of the systems alone."""
+    best = {column.key: _best(table, column) for column in table.columns}
+    lines = [f"% {_latex(table.title)}", rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\hline"]
+    lines.append(" & ".join(["Method", *(_latex(column.title) for column in table.columns)]) + r" \\ \hline")
+    for row in table.rows:
+        cells = [_latex(row.label)]
+        for column in table.columns:
+            words = _latex(row.cells[column.key].words)
+            cells.append(rf"\textbf{{{words}}}" if best[column.key] == row.name != "" else words)
+        lines.append(" & ".join(cells) + r" \\")
+    return "\n".join([*lines, r"\hline", r"\end{tabular}", *(f"% {_latex(note)}" for note in table.notes)]) + "\n"
+
+
+def _best(table: Grid, column: Column) -> str | None:
+    if column.best is None:
+        return None
+    found = {
+        row.name: cell.value for row in table.rows if row.name and (cell := row.cells[column.key]).value is not None
+    }
+    chosen = min if column.best == "low" else max
+    return chosen(found, key=lambda name: found[name]) if found else None
+
+
+_LATEX = {
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "×": r"$\times$",
+    "↓": r"$\downarrow$",
+    "↑": r"$\uparrow$",
+    "—": "---",
+}
+
+
+def _latex(words: str) -> str:
+    return "".join(_LATEX.get(mark, mark) for mark in words)

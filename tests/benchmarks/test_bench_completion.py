@@ -13,14 +13,24 @@ from support.corpora import parts, written
 from typer.testing import CliRunner
 
 from benchmarks.commands.app import app
-from benchmarks.completion import closes, draw_completions, judge_completions, judged, plan_completion
-from benchmarks.completion_figure import ADDED, GIVEN, HIDDEN, completion_figure
-from benchmarks.completion_page import CompletionBench
-from benchmarks.half_hidden import Case, half_hidden
+from benchmarks.completion import (
+    ADDED,
+    GIVEN,
+    HIDDEN,
+    Case,
+    CompletionBench,
+    closes,
+    completion_figure,
+    draw_completions,
+    half_hidden,
+    judge_completions,
+    judged,
+    plan_completion,
+)
 from sketchdnn.data import PRESETS, prepare
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.estimate import share_estimate
+from sketchdnn.evaluation.estimates import share_estimate
 from sketchdnn.generation.inpainting import CompletedPart
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.systems import System, load_preset, save_pretrained

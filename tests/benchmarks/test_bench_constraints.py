@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.authored import measure_authored
-from benchmarks.autoconstraint import autoconstrained
 from benchmarks.commands.app import app
-from benchmarks.constraint_speed import time_large
-from benchmarks.constraint_speed_page import page
-from benchmarks.constraints import KINDS, OURS, measure_constraints
-from benchmarks.truth import Score, count, shake_all
+from benchmarks.constraint_recall import Score, count, measure_authored, shake_all
+from benchmarks.constraint_speed import page, time_large
+from benchmarks.constraints import KINDS, OURS, autoconstrained, measure_constraints
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import scan
 from sketchdnn.geometry import Arc, Circle, Line, Sketch

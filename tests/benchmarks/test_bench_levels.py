@@ -11,7 +11,7 @@ from support.judging import small_corpus, small_model
 from typer.testing import CliRunner
 
 from benchmarks.commands.app import app
-from benchmarks.levels import score_levels
+from benchmarks.samplers import score_levels
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.representation.batch import SketchBatch
@@ -54,7 +54,7 @@ def test_what_is_not_known_is_lost_where_there_is_noise(tmp_path: Path) -> None:
     assert real.closed.value > high.closed.value
     assert real.within.value > low.within.value  # an untrained network spoils what it touches, at any level
     assert low.sigma < high.sigma
-    page = bench.markdown("python -m benchmarks levels")
+    page = bench.markdown("python -m benchmarks noise-levels")
     assert "| real sketches | 0 |" in page
     assert "points." in page
 
@@ -75,6 +75,6 @@ def test_the_command_writes_a_page(tmp_path: Path) -> None:
     corpus, model = small_corpus(tmp_path / "corpus"), small_model(tmp_path / "model")
     page = tmp_path / "levels.md"
     told = ["--data", str(corpus), "--model", str(model), "--count", "2", "--steps", "50", "--out", str(page)]
-    result = CliRunner().invoke(app, ["levels", *told], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["noise-levels", *told], catch_exceptions=False)
     assert result.exit_code == 0
     assert "--count 2 --steps 50" in page.read_text()

@@ -10,11 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.corpora import parts, written
 
-from benchmarks.corpus import write_distinct
-from benchmarks.lean import prepare_leanly
-from benchmarks.memory import run_watched
-from benchmarks.prepare import time_prepare
-from benchmarks.reference import prepare_plainly, quantized
+from benchmarks.prepare import run_watched, time_prepare, write_distinct
+from benchmarks.prepare_reference import prepare_leanly, prepare_plainly, quantized
 from sketchdnn.data import PRESETS, SPLITS, prepare
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import read, write

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.commands.app import app
-from benchmarks.raw_samples import drawn_sketches
 from benchmarks.repair import Ends, RepairBench, count_ends, measure_repair
+from benchmarks.samples import drawn_sketches
 from sketchdnn.constraints import RepairedSketch, repair
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import write

@@ -7,8 +7,18 @@ from pathlib import Path
 import pytest
 from support.freecad_document import document
 
-from benchmarks.freecad import ask_freecad, find_freecad
-from benchmarks.solids import GENERATED, JOINED, REAL, REPAIRED, SolidBench, Solids, judge_solids, measure_solids
+from benchmarks.freecad import (
+    GENERATED,
+    JOINED,
+    REAL,
+    REPAIRED,
+    SolidBench,
+    Solids,
+    ask_freecad,
+    find_freecad,
+    judge_solids,
+    measure_solids,
+)
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import write
 from sketchdnn.geometry import Circle, Line, Sketch

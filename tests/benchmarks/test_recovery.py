@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from support.strategies import primitives
 
-from benchmarks.recovery import NEAR, apart, recovered
+from benchmarks.completion import NEAR, apart, recovered
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from benchmarks.step import StepTiming, time_step
+from benchmarks.generate import StepTiming, time_step
 from sketchdnn.errors import SketchError
 from sketchdnn.networks import DiTConfig
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.truth import Judged, Score, Shaken, count, follows, kind_of, measure, shake, shake_all
+from benchmarks.constraint_recall import Judged, Score, Shaken, count, follows, kind_of, measure, shake, shake_all
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Ref, Sketch
 
 T = ConstraintType

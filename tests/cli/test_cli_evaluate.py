@@ -150,7 +150,7 @@ def test_help_has_examples_and_does_not_wait_for_torch() -> None:
 
 @pytest.mark.slow
 def test_once_through_with_the_real_inception(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sketchdnn.evaluation.inception import INCEPTION_SHA256, InceptionError, find_inception
+    from sketchdnn.evaluation.features import INCEPTION_SHA256, InceptionError, find_inception
 
     try:
         find_inception()

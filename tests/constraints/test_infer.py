@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.strategies import assert_same
 
-from benchmarks.truth import missed_by, shake
+from benchmarks.constraint_recall import missed_by, shake
 from sketchdnn.constraints import infer, solve
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.strategies import assert_same
 
-from benchmarks.truth import missed_by, shake, shake_all
+from benchmarks.constraint_recall import missed_by, shake, shake_all
 from sketchdnn.constraints import infer, solve
 from sketchdnn.constraints.planegcs import solved
 from sketchdnn.constraints.variables import Variables

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.truth import measure
+from benchmarks.constraint_recall import measure
 from sketchdnn.formats import sketchgraphs
 from sketchdnn.geometry import Sketch
 

@@ -11,10 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.toys import random_noise
 
-from sketchdnn.diffusion.likelihood import Bins, log_normal_between
-from sketchdnn.diffusion.likelihood import estimate, log_arrangements, log_factorial, num_primitives, report_bits
-from sketchdnn.diffusion.likelihood import elbo
 from benchmarks.oracles import RowTarget, oracle
+from sketchdnn.diffusion.likelihood import (
+    Bins,
+    elbo,
+    estimate,
+    log_arrangements,
+    log_factorial,
+    log_normal_between,
+    num_primitives,
+    report_bits,
+)
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, every_step, step_as_noisy_as
 from sketchdnn.representation.batch import SketchBatch

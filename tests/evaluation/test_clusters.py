@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sketchdnn.evaluation.clusters import clustered_median, clustered_share, standard_error
-from sketchdnn.evaluation.estimate import share_estimate
+from sketchdnn.evaluation.estimates import clustered_median, clustered_share, clustered_standard_error, share_estimate
 
 
 def test_things_that_come_alone_give_the_plain_interval() -> None:
@@ -43,7 +42,7 @@ def test_the_standard_error_is_the_spread_over_repeated_draws() -> None:
         of = dice.integers(1, 20, 300)
         hits = dice.binomial(of, dice.beta(1, 2, 300))  # every sketch has a share of its own
         shares.append(hits.sum() / of.sum())
-        errors.append(standard_error(hits, of))
+        errors.append(clustered_standard_error(hits, of))
     assert np.mean(errors) == pytest.approx(np.std(shares), rel=0.1)
 
 

@@ -12,8 +12,8 @@ import pytest
 from support.judging import SMALL_FAST, StandIn, sample_file, small_corpus, small_model
 
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation import Request, Run
-from sketchdnn.evaluation.compare import compare_systems, kind_of, write_tables
+from sketchdnn.evaluation import EvaluationRequest, Evaluator
+from sketchdnn.evaluation.comparison import compare_systems, system_kind, write_tables
 from sketchdnn.systems import load_preset, save_pretrained
 
 
@@ -23,19 +23,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     small_corpus(folder / "corpus")
     small_model(folder / "model")
     sample_file(folder / "parts.jsonl")
-    run_of(folder).measure(str(sample_file(folder / "other.jsonl", seed=12)), folder / "report", is_model=False)
+    run_of(folder).evaluate(str(sample_file(folder / "other.jsonl", seed=12)), folder / "report", is_model=False)
     return folder
 
 
-def run_of(folder: Path, against: int = 12, **changes: Any) -> Run:
+def run_of(folder: Path, against: int = 12, **changes: Any) -> Evaluator:
     settings = replace(SMALL_FAST, against_test=against)
-    request = Request(folder / "corpus", settings=settings, steps=4, device="cpu", cache=folder / "cache")
-    return Run(replace(request, **changes), extractor=lambda device: StandIn())
+    request = EvaluationRequest(folder / "corpus", settings=settings, steps=4, device="cpu", cache=folder / "cache")
+    return Evaluator(replace(request, **changes), extractor=lambda device: StandIn())
 
 
 def test_a_model_a_file_and_a_report_in_one_table(folder: Path, tmp_path: Path) -> None:
     names = [str(folder / name) for name in ("model", "parts.jsonl", "report")]
-    assert [kind_of(name) for name in (*names, "ours")] == ["model", "samples", "report", "model"]
+    assert [system_kind(name) for name in (*names, "ours")] == ["model", "samples", "report", "model"]
     compared = compare_systems(run_of(folder), names, tmp_path)
     assert list(compared) == ["model", "parts.jsonl", "other.jsonl"]
     assert [len(one.sketches) > 0 for one in compared.values()] == [True, True, False]  # it kept no samples
@@ -58,7 +58,7 @@ def test_what_was_measured_otherwise_is_refused_and_named(folder: Path, tmp_path
     with pytest.raises(SketchError, match=r"how many sketches are compared with held-out ones \(12 and 8\)"):
         compare_systems(run, [str(folder / "parts.jsonl"), str(folder / "report")], tmp_path / "out")
     assert not list((tmp_path / "out").rglob("report.json"))  # refused before it was measured
-    run.measure(str(folder / "parts.jsonl"), tmp_path / "eight", is_model=False)
+    run.evaluate(str(folder / "parts.jsonl"), tmp_path / "eight", is_model=False)
     with pytest.raises(SketchError, match="cannot be compared"):
         compare_systems(run, [str(folder / "report"), str(tmp_path / "eight")], tmp_path / "out")
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support.drawn_sets import parts, rows, sets, square
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.evaluation.corruption import drop_primitives, jitter_ends
-from sketchdnn.evaluation.gaps import end_gaps
+from sketchdnn.evaluation.curves import end_gaps
+from sketchdnn.evaluation.scores import drop_primitives, jitter_ends
 from sketchdnn.geometry import Circle, Kind, Line, Point, bounds
 from sketchdnn.representation import Compact, decode_compact, layout
 from sketchdnn.representation.compact import collapsed

@@ -10,7 +10,7 @@ from hypothesis import given
 from support.drawn_sets import rows, sets, square
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.evaluation.curves import check, lengths, places
+from sketchdnn.evaluation.curves import check_sketches, lengths, points_along
 from sketchdnn.geometry import Arc, Circle, Line, Point
 from sketchdnn.representation import Compact, decode_compact
 
@@ -18,7 +18,7 @@ from sketchdnn.representation import Compact, decode_compact
 @given(sets)
 def test_places_and_lengths_agree_with_the_primitives(compact: Compact) -> None:
     along = np.array([0.0, 0.25, 0.5, 1.0])
-    where, long = places(compact, along), lengths(compact)
+    where, long = points_along(compact, along), lengths(compact)
     for s, decoded in enumerate(decode_compact(compact)):
         for p, item in enumerate(decoded.sketch):
             assert long[s, p] == pytest.approx(item.length, rel=1e-6, abs=1e-9)
@@ -37,8 +37,8 @@ def test_places_and_lengths_agree_with_the_primitives(compact: Compact) -> None:
 
 def test_empty_sets_and_rows_that_are_no_primitives_are_refused() -> None:
     with pytest.raises(GeometryError, match="no sketches"):
-        check(rows(square())[:0])
+        check_sketches(rows(square())[:0])
     broken = rows(square(), square())
     broken.params[1, 2, 0] = np.nan
     with pytest.raises(GeometryError, match="sketch 1 holds numbers"):
-        check(broken)
+        check_sketches(broken)

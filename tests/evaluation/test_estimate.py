@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sketchdnn.evaluation.estimate import (
+from sketchdnn.evaluation.estimates import (
     Estimate,
     EvaluationError,
     mean_estimate,

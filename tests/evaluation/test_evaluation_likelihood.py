@@ -8,12 +8,12 @@ import pytest
 import torch
 from support.toys import process_of
 
+from benchmarks.oracles import RowTarget, oracle
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.likelihood import Bins
-from benchmarks.oracles import RowTarget, oracle
 from sketchdnn.diffusion.schedule import log_linear_snr
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.likelihood import Bits, Likelihoods, clean_rows, likelihood
+from sketchdnn.evaluation.likelihood import Bits, Likelihoods, clean_batch, measure_likelihood
 from sketchdnn.geometry import Kind, normalize
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
@@ -73,8 +73,8 @@ def untrained() -> SketchDNN:
 def test_at_the_truth_only_the_reading_off_costs_anything() -> None:
     count = 12
     system, compact = Knowing(SETTINGS), parts(count)
-    system.truth = clean_rows(compact, system.rows)
-    found = likelihood(system, compact, draws=3, batch=count)
+    system.truth = clean_batch(compact, system.rows)
+    found = measure_likelihood(system, compact, draws=3, batch=count)
     for bound in (found.density, found.grid):
         assert abs(bound.terms["diffusion"].value) < 1e-9
         assert abs(bound.terms["prior"].value) < 1e-9
@@ -88,8 +88,8 @@ def test_at_the_truth_only_the_reading_off_costs_anything() -> None:
 def test_on_the_grid_a_perfect_denoiser_comes_close_to_the_entropy() -> None:
     """The bound of the whole function against probabilities that are known exactly, sketch by sketch."""
     compact, grid = rows_of_target(300), Bins(6)
-    found = likelihood(Perfect(), compact, draws=8, batch=300, grid=grid).grid.bits.per_sketch
-    x0 = clean_rows(compact, RowForm(canonical_lines=False))
+    found = measure_likelihood(Perfect(), compact, draws=8, batch=300, grid=grid).grid.bits.per_sketch
+    x0 = clean_batch(compact, RowForm(canonical_lines=False))
     kind, flag = x0.kind.argmax(-1), x0.construction.argmax(-1)
     of_kind = torch.tensor(TARGET.kind, dtype=torch.float64).log()[kind]
     of_flag = torch.where(flag == 1, math.log(TARGET.construction), math.log(1 - TARGET.construction))
@@ -102,8 +102,8 @@ def test_on_the_grid_a_perfect_denoiser_comes_close_to_the_entropy() -> None:
 
 def test_two_seeds_agree_within_their_intervals(untrained: SketchDNN) -> None:
     """Of other noise, other steps and other sketches, all procedural."""
-    first = likelihood(untrained, parts(60), draws=4, seed=1)
-    second = likelihood(untrained, parts(60, first=60), draws=4, seed=2)
+    first = measure_likelihood(untrained, parts(60), draws=4, seed=1)
+    second = measure_likelihood(untrained, parts(60, first=60), draws=4, seed=2)
     for a, b in zip(figures(first), figures(second), strict=True):
         for x, y in ((a.per_sketch, b.per_sketch), (a.per_primitive, b.per_primitive), (a.per_row, b.per_row)):
             assert x.value != y.value
@@ -115,14 +115,14 @@ def test_more_draws_narrow_the_interval_to_what_the_sketches_leave() -> None:
     system, compact = Perfect(), rows_of_target(200)
     widths = []
     for draws in (1, 4, 16):
-        interval = likelihood(system, compact, draws=draws).grid.bits.per_sketch
+        interval = measure_likelihood(system, compact, draws=draws).grid.bits.per_sketch
         widths.append(interval.high - interval.low)
     assert widths[0] > 1.3 * widths[1] > 1.3 * widths[2]
 
 
 def test_terms_and_parts_add_up_and_the_divisors_are_what_they_say(untrained: SketchDNN) -> None:
     compact = parts(20)
-    found = likelihood(untrained, compact, draws=2)
+    found = measure_likelihood(untrained, compact, draws=2)
     for bound in (found.density, found.grid):
         whole = bound.bits.per_sketch.value
         assert sum(term.value for term in bound.terms.values()) == pytest.approx(whole)
@@ -130,7 +130,7 @@ def test_terms_and_parts_add_up_and_the_divisors_are_what_they_say(untrained: Sk
     for bits in figures(found):
         assert bits.per_row.value == pytest.approx(bits.per_sketch.value / 16)
     same = compact[np.full(4, 3)]
-    alike = likelihood(untrained, same, draws=2)
+    alike = measure_likelihood(untrained, same, draws=2)
     number = int(same.counts[0])
     assert alike.mean_primitives == number
     assert alike.grid.bits.per_primitive.value == pytest.approx(alike.grid.bits.per_sketch.value / number)
@@ -148,8 +148,8 @@ def test_neither_batches_nor_the_way_that_lines_run_matter(untrained: SketchDNN)
     lines = turned.kind == Kind.LINE
     turned.params[lines] = turned.params[lines][:, [2, 3, 0, 1, 4]]
     heard: list[float] = []
-    one = likelihood(untrained, compact, draws=3, on_progress=heard.append)
-    other = likelihood(untrained, turned, draws=3, batch=4)
+    one = measure_likelihood(untrained, compact, draws=3, on_progress=heard.append)
+    other = measure_likelihood(untrained, turned, draws=3, batch=4)
     for a, b in zip(figures(one), figures(other), strict=True):
         assert a.per_sketch.value == pytest.approx(b.per_sketch.value, rel=1e-4)
     assert heard == sorted(heard)
@@ -164,7 +164,7 @@ def test_every_form_of_rows_has_a_likelihood(form) -> None:
     rows = {"arc_scalar": "signed_radius", "canonical_lines": False}
     rows |= {"none_construction": "zero" if form == "authors" else "one_hot"}
     system = SketchDNN(SketchDNNConfig(network=network, form=form, num_steps=50, **rows)).eval()
-    found = likelihood(system, parts(6), draws=2)
+    found = measure_likelihood(system, parts(6), draws=2)
     for bits in figures(found):
         assert math.isfinite(bits.per_sketch.value)
         assert bits.per_sketch.low < bits.per_sketch.value < bits.per_sketch.high
@@ -172,7 +172,7 @@ def test_every_form_of_rows_has_a_likelihood(form) -> None:
 
 def test_a_finer_grid_takes_about_a_bit_more_a_parameter(untrained: SketchDNN) -> None:
     compact = parts(16)
-    coarse, fine = (likelihood(untrained, compact, draws=2, grid=Bins(bits)) for bits in (8, 9))
+    coarse, fine = (measure_likelihood(untrained, compact, draws=2, grid=Bins(bits)) for bits in (8, 9))
     assert (coarse.grid_levels, fine.grid_levels) == (256, 512)
     used = sum(len(layout.PARAM_NAMES[Kind(k)]) for k in compact.kind[compact.kind != layout.NONE]) / 16
     # An untrained network is lost on either grid alike but for the width of a cell.
@@ -191,7 +191,7 @@ def test_a_finer_grid_takes_about_a_bit_more_a_parameter(untrained: SketchDNN) -
 )
 def test_what_has_no_likelihood_is_refused_in_a_sentence(untrained: SketchDNN, spoil, says: str) -> None:
     with pytest.raises(SketchError, match=says):
-        likelihood(untrained, spoil(parts(4)))
+        measure_likelihood(untrained, spoil(parts(4)))
 
 
 def figures(found: Likelihoods) -> tuple[Bits, ...]:

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from sketchdnn.evaluation import features
-from sketchdnn.evaluation.estimate import EvaluationError
-from sketchdnn.evaluation.features import comparable, default_cache, sketch_features
+from sketchdnn.evaluation.estimates import EvaluationError
+from sketchdnn.evaluation.features import default_cache, sketch_features
+from sketchdnn.evaluation.metrics import check_features
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.representation import Compact, encode
 
@@ -137,4 +138,4 @@ def test_the_cache_is_where_the_user_keeps_caches(monkeypatch: pytest.MonkeyPatc
 )
 def test_sets_that_cannot_be_compared_are_refused(a: Tensor, b: Tensor, sentence: str) -> None:
     with pytest.raises(EvaluationError, match=sentence):
-        comparable(a, b)
+        check_features(a, b)

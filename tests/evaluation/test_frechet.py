@@ -11,8 +11,8 @@ from scipy.linalg import sqrtm
 from torch import Tensor
 from torchmetrics.image.fid import FrechetInceptionDistance
 
-from sketchdnn.evaluation.estimate import EvaluationError
-from sketchdnn.evaluation.frechet import frechet_at_infinity, frechet_distance, frechet_estimate
+from sketchdnn.evaluation.estimates import EvaluationError
+from sketchdnn.evaluation.metrics import frechet_at_infinity, frechet_distance, frechet_estimate
 
 sizes = st.tuples(st.integers(3, 60), st.integers(3, 60), st.integers(1, 30), st.integers(0, 2**20))
 

@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.drawn_sets import parts, pulled_square, rows, sets, shuffled, square
 
-from sketchdnn.evaluation.corruption import drop_primitives, jitter_ends
-from sketchdnn.evaluation.gaps import end_gaps, gaps
+from sketchdnn.evaluation.curves import end_gaps
+from sketchdnn.evaluation.scores import drop_primitives, jitter_ends
+from sketchdnn.evaluation.validity import measure_gaps
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
 from sketchdnn.representation import Compact, encode
 from sketchdnn.representation.symmetric import NUM_SYMMETRIES, turned
 
 
 def test_a_square_has_no_gaps() -> None:
-    found = gaps(rows(square()))
+    found = measure_gaps(rows(square()))
     assert found.median.value == 0
     assert found.within_fine.value == found.within_loose.value == found.sketches_within_loose.value == 1
 
@@ -28,7 +29,7 @@ def test_an_end_pulled_away_leaves_a_gap_on_both_sides(by: float, fine: int, loo
     compact = rows(pulled_square(by))
     distance = end_gaps(compact)[0, :4]
     assert sorted(distance.ravel().tolist())[-2:] == pytest.approx([by, by], abs=1e-6)
-    found = gaps(compact)
+    found = measure_gaps(compact)
     assert found.within_fine.value == pytest.approx(fine / 8)
     assert found.within_loose.value == pytest.approx(loose / 8)
     assert found.sketches_within_loose.value == whole
@@ -41,7 +42,7 @@ def test_the_own_other_end_circles_and_points_do_not_count() -> None:
     assert np.isinf(distance[0, 0]).all()
     assert np.isnan(distance[0, 1:]).all()
     assert np.isnan(distance[1]).all()
-    found = gaps(compact)
+    found = measure_gaps(compact)
     assert found.within_loose.value == 0
     assert found.sketches_within_loose.value == 0  # of the one sketch that has ends
 
@@ -66,7 +67,7 @@ def test_large_sets_are_measured_in_pieces_without_a_seam(monkeypatch: pytest.Mo
 
 
 def test_noise_opens_gaps_and_more_noise_opens_more() -> None:
-    found = [gaps(jitter_ends(parts(200), sigma, seed=0)) for sigma in (0, 0.005, 0.02, 0.05)]
+    found = [measure_gaps(jitter_ends(parts(200), sigma, seed=0)) for sigma in (0, 0.005, 0.02, 0.05)]
     for name in ("within_fine", "within_loose", "sketches_within_loose"):
         values = [getattr(each, name).value for each in found]
         assert values == sorted(values, reverse=True)
@@ -76,10 +77,12 @@ def test_noise_opens_gaps_and_more_noise_opens_more() -> None:
 
 
 def test_missing_primitives_leave_ends_alone() -> None:
-    values = [gaps(drop_primitives(parts(200), share, seed=0)).within_loose.value for share in (0, 0.1, 0.2, 0.4)]
+    values = [
+        measure_gaps(drop_primitives(parts(200), share, seed=0)).within_loose.value for share in (0, 0.1, 0.2, 0.4)
+    ]
     assert values == sorted(set(values), reverse=True)
 
 
 def test_any_number_of_rows_will_do() -> None:
     many = encode([Sketch(tuple(square()))], max_primitives=40)
-    assert gaps(many) == gaps(rows(square()))
+    assert measure_gaps(many) == measure_gaps(rows(square()))

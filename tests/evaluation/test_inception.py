@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sketchdnn.evaluation import inception
-from sketchdnn.evaluation.inception import Inception, InceptionError, find_inception, load_inception
+from sketchdnn.evaluation.features import Inception, InceptionError, find_inception, load_inception
 from sketchdnn.evaluation.raster import rasterize
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.representation import encode

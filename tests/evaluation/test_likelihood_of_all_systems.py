@@ -7,7 +7,7 @@ import torch
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.likelihood import Bins
-from sketchdnn.evaluation.likelihood import Bound, likelihood
+from sketchdnn.evaluation.likelihood import Bound, measure_likelihood
 from sketchdnn.geometry import normalize
 from sketchdnn.representation import Compact, encode
 from sketchdnn.systems import SYSTEMS, load_preset
@@ -24,7 +24,7 @@ def test_it_says_what_it_can(name: str, sketches: Compact) -> None:
     torch.manual_seed(0)
     system = load_preset("tiny", name).make().eval()
     shares: list[float] = []
-    found = likelihood(system, sketches, draws=2, batch=4, on_progress=shares.append)
+    found = measure_likelihood(system, sketches, draws=2, batch=4, on_progress=shares.append)
     assert shares[-1] == 1
     if system.max_steps is None:
         assert found.tokens is not None
@@ -49,7 +49,7 @@ def test_it_says_what_it_can(name: str, sketches: Compact) -> None:
 def test_batches_only_decide_how_much_memory_is_used(name: str, sketches: Compact) -> None:
     torch.manual_seed(0)
     system = load_preset("tiny", name).make().eval()
-    whole, parts = (likelihood(system, sketches, draws=2, batch=batch, grid=Bins(bits=6)) for batch in (6, 2))
+    whole, parts = (measure_likelihood(system, sketches, draws=2, batch=batch, grid=Bins(bits=6)) for batch in (6, 2))
     for key in ("grid_set", "tokens"):
         one, other = getattr(whole, key), getattr(parts, key)
         assert (one is None) == (other is None)

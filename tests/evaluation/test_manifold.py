@@ -13,13 +13,8 @@ from prdc import compute_prdc
 from torch import Tensor
 
 from sketchdnn.evaluation import manifold
-from sketchdnn.evaluation.estimate import EvaluationError
-from sketchdnn.evaluation.manifold import (
-    PrecisionRecall,
-    authors_precision_recall,
-    density_coverage,
-    precision_recall,
-)
+from sketchdnn.evaluation.estimates import EvaluationError
+from sketchdnn.evaluation.metrics import PrecisionRecall, authors_precision_recall, density_coverage, precision_recall
 
 
 def draw(count: int, seed: int, shift: float = 0.0, dimensions: int = 8) -> Tensor:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.drawn_sets import polygon, rows, sets, shuffled, square
 
-from sketchdnn.evaluation.shapes import axis_aligned, specks, symmetric
+from sketchdnn.evaluation.curves import axis_aligned, mirror_symmetric, tiny_primitives
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive
 from sketchdnn.representation import Compact
 from sketchdnn.representation.symmetric import NUM_SYMMETRIES, turned
@@ -40,22 +40,22 @@ LEFT, RIGHT = Circle((-0.5, 0.3), 0.2), Circle((0.5, 0.3), 0.2)
     ],
 )
 def test_mirror_symmetry(drawing: list[Primitive], expected: bool) -> None:
-    assert symmetric(rows(drawing)).tolist() == [expected]
+    assert mirror_symmetric(rows(drawing)).tolist() == [expected]
 
 
 @given(sets, st.integers(0, NUM_SYMMETRIES - 1), st.integers(0, 99))
 def test_turning_and_reordering_change_no_symmetry(compact: Compact, symmetry: int, seed: int) -> None:
     other = shuffled(turned(compact, symmetry), seed)
-    np.testing.assert_array_equal(symmetric(compact), symmetric(other))
+    np.testing.assert_array_equal(mirror_symmetric(compact), mirror_symmetric(other))
     np.testing.assert_array_equal(axis_aligned(compact).sum(axis=1), axis_aligned(other).sum(axis=1))
-    np.testing.assert_array_equal(specks(compact).sum(axis=1), specks(other).sum(axis=1))
+    np.testing.assert_array_equal(tiny_primitives(compact).sum(axis=1), tiny_primitives(other).sum(axis=1))
 
 
 @given(sets)
 def test_a_drawing_beside_its_mirror_image_is_symmetric(compact: Compact) -> None:
     image = turned(compact, 4)
     both = Compact(*(np.concatenate([getattr(c, n) for c in (compact, image)], axis=1) for n in Compact.__slots__))
-    assert symmetric(both).all()
+    assert mirror_symmetric(both).all()
 
 
 @pytest.mark.parametrize(("degrees", "aligned"), [(0, 1), (0.4, 1), (0.6, 0), (45, 0), (89.6, 1), (179.6, 1), (-90, 1)])
@@ -68,4 +68,4 @@ def test_lines_within_half_a_degree_are_aligned(degrees: float, aligned: int) ->
 def test_specks_are_curves_too_small_to_see() -> None:
     small: list[Primitive] = [Line((0, 0), (0.004, 0)), Circle((0, 0), 0.002), Arc((0, 0), 0.01, 0, 0.4)]
     large: list[Primitive] = [Line((0, 0), (0.006, 0)), Circle((0, 0), 0.003), Arc((0, 0), 0.01, 0, 0.6), Point((0, 0))]
-    assert specks(rows(small + large))[0].tolist() == [True] * 3 + [False] * 13
+    assert tiny_primitives(rows(small + large))[0].tolist() == [True] * 3 + [False] * 13

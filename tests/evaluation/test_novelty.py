@@ -14,8 +14,8 @@ from support.corpora import open_sketches
 from support.drawn_sets import parts, rows, sets, shuffled, square
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.evaluation.corruption import jitter_ends
-from sketchdnn.evaluation.novelty import GRIDS, novelty
+from sketchdnn.evaluation.novelty import GRIDS, measure_novelty
+from sketchdnn.evaluation.scores import jitter_ends
 from sketchdnn.geometry import Arc, Circle, Line, Primitive, Sketch, normalize
 from sketchdnn.representation import Compact, encode
 from sketchdnn.representation.symmetric import NUM_SYMMETRIES, symmetric_keys, turned
@@ -72,7 +72,7 @@ def test_copies_are_counted_and_repeats_too() -> None:
     train, test = parts(60)[:40], parts(60)[40:]
     copied = shuffled(turned(train[:10], 5), 1)
     samples = Compact(*(np.concatenate([getattr(c, n) for c in (copied, copied)]) for n in Compact.__slots__))
-    found = novelty(samples, train, test)
+    found = measure_novelty(samples, train, test)
     for repeats in found.repeats:
         assert repeats.found.value == 1
         assert repeats.unique.value <= 0.5
@@ -84,7 +84,10 @@ def test_copies_are_counted_and_repeats_too() -> None:
 def test_unique_shares_are_compared_at_the_same_size() -> None:
     """Eight samples, the last four repeats of the first, beside four test sketches: as many count of each."""
     samples = parts(60)[[0, 1, 2, 3, 0, 1, 2, 3]]
-    for found, equal in ((novelty(samples, parts(60), parts(60)[40:44]), 4), (novelty(samples, parts(60), samples), 8)):
+    for found, equal in (
+        (measure_novelty(samples, parts(60), parts(60)[40:44]), 4),
+        (measure_novelty(samples, parts(60), samples), 8),
+    ):
         assert found.equal == equal
         finest = found.repeats[-1]
         assert finest.unique.value == 0.5
@@ -92,7 +95,7 @@ def test_unique_shares_are_compared_at_the_same_size() -> None:
 
 
 def test_finer_grids_find_no_more() -> None:
-    found = novelty(jitter_ends(parts(120)[:60], 0.01, seed=2), parts(120), parts(120)[60:])
+    found = measure_novelty(jitter_ends(parts(120)[:60], 0.01, seed=2), parts(120), parts(120)[60:])
     values = [repeats.found.value for repeats in found.repeats]
     assert values[-1] == 0
     assert values[0] >= values[1] >= values[2]
@@ -100,7 +103,7 @@ def test_finer_grids_find_no_more() -> None:
 
 def test_empty_sets_are_refused() -> None:
     with pytest.raises(GeometryError, match="no sketches"):
-        novelty(parts(5)[:0], parts(5), parts(5))
+        measure_novelty(parts(5)[:0], parts(5), parts(5))
 
 
 def test_real_sketches_are_themselves_and_rarely_each_other(real_data: Path) -> None:

@@ -11,7 +11,7 @@ from support.judging import small_corpus
 
 from sketchdnn.data import Dataset
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.protocol import Protocol, data_hash, refuse_unlike
+from sketchdnn.evaluation.protocol import Protocol, data_hash, refuse_incomparable
 
 PROTOCOL = Protocol(
     version=1,
@@ -66,9 +66,9 @@ def test_json_and_back() -> None:
 
 def test_a_refusal_names_both_and_what_differs() -> None:
     with pytest.raises(SketchError, match=r"one and two .* corpus \(def and xyz\).*seed") as refused:
-        refuse_unlike({"one": PROTOCOL, "two": replace(PROTOCOL, data="xyz", seed=3)})
+        refuse_incomparable({"one": PROTOCOL, "two": replace(PROTOCOL, data="xyz", seed=3)})
     assert "\n" not in str(refused.value)
-    refuse_unlike({"one": PROTOCOL, "two": replace(PROTOCOL, steps=2000, sampler="ddim")})
+    refuse_incomparable({"one": PROTOCOL, "two": replace(PROTOCOL, steps=2000, sampler="ddim")})
 
 
 def test_sketches_from_a_file_have_no_likelihood_to_disagree_in() -> None:

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sketchdnn.evaluation.sheets import sketches_of
 from support.judging import SMALL, SMALL_FAST, StandIn, drawn_parts, sample_file, small_corpus
 
-from sketchdnn.evaluation import Request, Run, load_report
+from sketchdnn.evaluation import EvaluationRequest, Evaluator, load_report
 from sketchdnn.evaluation import repaired as repaired_room
-from sketchdnn.evaluation.compare import comparison
-from sketchdnn.evaluation.corruption import jitter_ends
-from sketchdnn.evaluation.document import markdown
-from sketchdnn.evaluation.repaired import exact_ends, repair_samples
-from sketchdnn.evaluation.run import settings_from
-from sketchdnn.evaluation.samples import read_samples
-from sketchdnn.evaluation.sections import document, headline
-from sketchdnn.evaluation.sheets import sketches_of
+from sketchdnn.evaluation.comparison import comparison
+from sketchdnn.evaluation.protocol import make_settings
+from sketchdnn.evaluation.report import headline, report_document
+from sketchdnn.evaluation.report_format import markdown
+from sketchdnn.evaluation.samples import read_samples, repair_samples
+from sketchdnn.evaluation.scores import jitter_ends
+from sketchdnn.evaluation.validity import exact_ends
 from sketchdnn.formats import write
 from sketchdnn.generation.repair import RepairReport, RepairResult
 from sketchdnn.geometry import Point, Sketch
@@ -39,9 +39,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def measured(folder: Path, out: Path, **changes: Any) -> dict[str, Any]:
     settings = replace(SMALL, corruption=False, **changes)
-    request = Request(folder / "corpus", settings=settings, device="cpu", cache=folder / "cache")
-    run = Run(request, extractor=lambda device: StandIn())
-    return run.measure(str(folder / "parts.jsonl"), out, is_model=False).report
+    request = EvaluationRequest(folder / "corpus", settings=settings, device="cpu", cache=folder / "cache")
+    run = Evaluator(request, extractor=lambda device: StandIn())
+    return run.evaluate(str(folder / "parts.jsonl"), out, is_model=False).report
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_repair_closes_what_noise_has_opened(report: dict[str, Any]) -> None:
 
 
 def test_it_is_told_with_its_protocol_and_read_back(folder: Path, report: dict[str, Any]) -> None:
-    words = markdown(document(report))
+    words = markdown(report_document(report))
     section = words.split("## After repair")[1].split("\n## ")[0]
     assert section.count(report["protocol"]["id"]) == 3  # a caption for each table
     assert "| as drawn | repaired | floor |" in section
@@ -94,7 +94,7 @@ def test_reports_with_and_without_it_are_compared(report: dict[str, Any]) -> Non
     both = markdown(comparison({"new": report, "old": older}))
     assert "## After repair" in both
     assert "## After repair" not in markdown(comparison({"old": older, "older": older}))
-    document(older)
+    report_document(older)
 
 
 def test_what_repair_leaves_nothing_of_counts_as_drawn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,10 +118,12 @@ def test_exact_ends_are_ends_that_meet(tmp_path: Path) -> None:
 
 def test_it_is_asked_for_and_counted_in_the_time(folder: Path) -> None:
     asked: dict[str, Any] = {"count": None, "likelihood": True, "corruption": None}
-    assert not settings_from(fast=False, **asked).repaired
-    assert settings_from(fast=True, repaired=True, **asked).repaired
+    assert not make_settings(fast=False, **asked).repaired
+    assert make_settings(fast=True, repaired=True, **asked).repaired
     pictures = [
-        Run(Request(folder / "corpus", settings=settings, device="cpu"), extractor=lambda device: StandIn()).pictures
+        Evaluator(
+            EvaluationRequest(folder / "corpus", settings=settings, device="cpu"), extractor=lambda device: StandIn()
+        ).pictures
         for settings in (SMALL_FAST, replace(SMALL_FAST, repaired=True))
     ]
     assert pictures[1] == pictures[0] + SMALL_FAST.against_test

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sketchdnn.evaluation.document import Section, Table
+from sketchdnn.evaluation.page import page
 from support.judging import SMALL, StandIn, sample_file, small_corpus
 
 from sketchdnn.errors import FormatError
-from sketchdnn.evaluation import Request, Run, load_report
-from sketchdnn.evaluation.document import Document, Section, Table, markdown
-from sketchdnn.evaluation.page import page
+from sketchdnn.evaluation import EvaluationRequest, Evaluator, load_report
+from sketchdnn.evaluation.estimates import to_json
 from sketchdnn.evaluation.report import is_report
-from sketchdnn.evaluation.wording import plain
+from sketchdnn.evaluation.report_format import Document, markdown
 
 HOSTILE = "<script>alert(1)</script>|*`.jsonl"
 
@@ -26,8 +27,10 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     small_corpus(folder / "corpus")
     path = sample_file(folder / HOSTILE.replace("/", "_"))
-    request = Request(folder / "corpus", settings=SMALL, device="cpu", cache=folder / "cache", command="a <b> & c")
-    Run(request, extractor=lambda device: StandIn()).measure(str(path), folder / "out", is_model=False)
+    request = EvaluationRequest(
+        folder / "corpus", settings=SMALL, device="cpu", cache=folder / "cache", command="a <b> & c"
+    )
+    Evaluator(request, extractor=lambda device: StandIn()).evaluate(str(path), folder / "out", is_model=False)
     return folder / "out"
 
 
@@ -142,5 +145,5 @@ def test_words_are_escaped_in_both_forms() -> None:
 
 
 def test_numbers_that_are_none_become_null() -> None:
-    found = plain({"a": float("nan"), "b": [float("inf"), 1.23456789], "c": True})
+    found = to_json({"a": float("nan"), "b": [float("inf"), 1.23456789], "c": True})
     assert json.dumps(found, allow_nan=False) == '{"a": null, "b": [null, 1.23457], "c": true}'

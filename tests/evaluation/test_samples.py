@@ -14,12 +14,12 @@ from support.judging import drawn_parts, sample_file, small_model
 
 from sketchdnn.errors import FormatError
 from sketchdnn.evaluation.samples import (
-    MOST_PRIMITIVES,
+    MAX_SAMPLE_PRIMITIVES,
     NO_EXTENT,
     TOO_MANY,
     TOO_SMALL,
-    draw_samples,
-    normalized_split,
+    generate_samples,
+    normalize_split,
     read_samples,
 )
 from sketchdnn.formats import write
@@ -63,7 +63,7 @@ def test_what_is_lost_is_counted(tmp_path: Path) -> None:
     line = Line((0, 0), (1, 0))
     odd = [
         Sketch((Point((1, 2)),)),
-        Sketch(tuple(Circle((i, 0), 1 + i) for i in range(MOST_PRIMITIVES + 1))),
+        Sketch(tuple(Circle((i, 0), 1 + i) for i in range(MAX_SAMPLE_PRIMITIVES + 1))),
         Sketch((line, Line((0.5, 0.5), (0.5 + 1e-12, 0.5)), Circle((0, 0), 1e-30), Circle((3, 0), 1e-30))),
     ]
     path = tmp_path / "odd.jsonl"
@@ -99,7 +99,7 @@ def test_a_file_of_nothing_but_nan_says_so(tmp_path: Path) -> None:
 def test_drawn_samples_are_those_of_generate_and_survive_a_file(tmp_path: Path) -> None:
     system = from_pretrained(small_model(tmp_path / "model"))
     heard: list[float] = []
-    drawn = draw_samples(system, "tiny", 8, seed=2, steps=4, sampler=None, on_progress=heard.append)
+    drawn = generate_samples(system, "tiny", 8, seed=2, steps=4, sampler=None, on_progress=heard.append)
     same = [drawing.sketch for drawing in draw(system, 8, seed=2, steps=4)]
     assert list(drawn.sketches) == same
     assert drawn.origin["sampler"] == system.default_sampler == "restart"
@@ -128,7 +128,7 @@ def test_repairs_rejects_and_empty_draws_are_counted(tmp_path: Path) -> None:
         return batch
 
     system.sample = spoiled  # type: ignore[method-assign, assignment]
-    found = draw_samples(system, "tiny", 6, seed=0, steps=3, sampler="ancestral", on_progress=lambda share: None)
+    found = generate_samples(system, "tiny", 6, seed=0, steps=3, sampler="ancestral", on_progress=lambda share: None)
     assert found.empty_draws == 1
     assert found.rejected["a number that is not finite"] >= 1
 
@@ -147,13 +147,13 @@ def test_repaired_arcs_are_counted() -> None:
         return batch
 
     system.sample = short  # type: ignore[method-assign, assignment]
-    found = draw_samples(system, "short", 6, seed=0, steps=3, sampler="ancestral", on_progress=lambda share: None)
+    found = generate_samples(system, "short", 6, seed=0, steps=3, sampler="ancestral", on_progress=lambda share: None)
     assert found.repaired[SHORT_RADIUS] >= 6
 
 
 def test_a_corpus_in_another_frame_is_brought_into_ours() -> None:
     parts = [normalize(sketch, 0.5)[0] for sketch in drawn_parts(5)]
     wanted = encode([normalize(sketch)[0] for sketch in parts])
-    found = normalized_split(encode(parts), already=False)
+    found = normalize_split(encode(parts), is_normalized=False)
     assert np.abs(found.params - wanted.params).max() < 1e-5
-    assert normalized_split(wanted, already=True) is wanted
+    assert normalize_split(wanted, is_normalized=True) is wanted

@@ -9,21 +9,19 @@ import pytest
 from support.drawn_sets import parts
 from support.judging import StandIn
 
-from sketchdnn.evaluation.features import Extractor
-from sketchdnn.evaluation.inception import load_inception
-from sketchdnn.evaluation.scores import DAMAGE, Judge
-from sketchdnn.evaluation.settings import Sizes
-from sketchdnn.evaluation.stages import Stages
+from sketchdnn.evaluation.features import Extractor, load_inception
+from sketchdnn.evaluation.protocol import Sizes
+from sketchdnn.evaluation.scores import CORRUPTIONS, Scorer, StageTimer
 
 
 def assert_worse_with_damage(extractor: Extractor, count: int, cache: Path | None, *, slightest: bool = True) -> None:
     """Without `slightest` the least damage of each sort is left out: few sketches cannot show it."""
     whole, sizes = parts(2 * count), Sizes(count, 0)
     test, train = whole[:count], whole[count:]
-    judge = Judge(extractor, cache, Stages(), seed=0)
+    judge = Scorer(extractor, cache, StageTimer(), seed=0)
     seen = judge.look(test, test, train, sizes)
     found = judge.corruption(test, seen, judge.scores(seen, sizes)["test"]["floor"])
-    assert [(step["kind"], step["amount"]) for step in found] == [("none", 0.0), *DAMAGE]
+    assert [(step["kind"], step["amount"]) for step in found] == [("none", 0.0), *CORRUPTIONS]
     for kind in ("jitter", "drop"):
         undamaged, least, *more = (step for step in found if step["kind"] in ("none", kind))
         steps = [undamaged, least, *more] if slightest else [undamaged, *more]

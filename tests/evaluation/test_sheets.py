@@ -9,8 +9,9 @@ import numpy as np
 from PIL import Image
 from support.judging import drawn_parts
 
-from sketchdnn.evaluation.corruption import jitter_ends
-from sketchdnn.evaluation.sheets import GALLERY_SIZE, chosen, galleries, largest_gaps, write_sheet
+from sketchdnn.evaluation.curves import largest_gaps
+from sketchdnn.evaluation.plots import GALLERY_SIZE, make_galleries, select_galleries, write_sheet
+from sketchdnn.evaluation.scores import jitter_ends
 from sketchdnn.geometry import Circle, Line, Sketch, normalize
 from sketchdnn.representation import encode
 
@@ -32,20 +33,20 @@ def test_the_largest_gap_of_each_sketch() -> None:
 def test_best_is_better_than_typical_is_better_than_worst() -> None:
     sigmas = np.linspace(0, 0.2, 90)
     rows = encode([normalize(square(float(gap)))[0] for gap in np.random.default_rng(0).permutation(sigmas)])
-    which = chosen(rows)
+    which = select_galleries(rows)
     best, typical, worst = (largest_gaps(rows[np.array(which[name])]) for name in ("best", "typical", "worst"))
     assert len(best) == len(typical) == len(worst) == GALLERY_SIZE == 16
     assert best.max() < typical.min()
     assert typical.max() < worst.min()
     middle = np.median(largest_gaps(rows))
     assert typical.min() <= middle <= typical.max()
-    captions = galleries(rows, which)[0].captions
+    captions = make_galleries(rows, which)[0].captions
     assert captions[0] == "gap 0"
 
 
 def test_few_sketches_are_in_one_gallery_each() -> None:
     rows = jitter_ends(encode([normalize(sketch)[0] for sketch in drawn_parts(7)]), 0.02, 0)
-    found = [number for numbers in chosen(rows).values() for number in numbers]
+    found = [number for numbers in select_galleries(rows).values() for number in numbers]
     assert len(found) == len(set(found))
 
 

@@ -8,7 +8,7 @@ from math import pi
 import numpy as np
 import pytest
 
-from sketchdnn.evaluation.gaps import end_gaps
+from sketchdnn.evaluation.curves import end_gaps
 from sketchdnn.generation.conditioning import encode_sketches
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch
 from sketchdnn.representation import encode

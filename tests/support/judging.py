@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sketchdnn.data import PRESETS, Procedural, prepare
 from sketchdnn.data.procedural import procedural
-from sketchdnn.evaluation.settings import FAST, Settings
+from sketchdnn.evaluation.protocol import FAST, Settings
 from sketchdnn.formats import write
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems import load_preset, save_pretrained

@@ -14,7 +14,7 @@ from support.random_systems import speaking
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained, config_to_dict
+from sketchdnn.systems import ConfigError, config_to_dict, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.row_denoiser import RowDenoiser
 from sketchdnn.systems.system import ConditionMask, sample_condition_mask
 

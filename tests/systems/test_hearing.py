@@ -19,7 +19,7 @@ from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
-from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained, config_to_dict
+from sketchdnn.systems import ConfigError, config_to_dict, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.network_inputs import as_heard, every_other, rolled, silence, step_before
 from sketchdnn.systems.registry import SYSTEMS
 from sketchdnn.systems.row_denoiser import RowDenoiser

@@ -16,7 +16,7 @@ from sketchdnn.diffusion.gaussian import like
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.systems import from_pretrained, save_pretrained, config_to_dict
+from sketchdnn.systems import config_to_dict, from_pretrained, save_pretrained
 from sketchdnn.systems.network_inputs import near_noisy, near_said
 from sketchdnn.systems.registry import SYSTEMS
 from sketchdnn.systems.row_denoiser import RowDenoiser

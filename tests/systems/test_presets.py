@@ -9,7 +9,15 @@ import pytest
 import torch
 
 from sketchdnn.networks.dit import DiT
-from sketchdnn.systems import SYSTEMS, ConfigError, from_pretrained, config_from_dict, load_preset, preset_names, config_to_dict
+from sketchdnn.systems import (
+    SYSTEMS,
+    ConfigError,
+    config_from_dict,
+    config_to_dict,
+    from_pretrained,
+    load_preset,
+    preset_names,
+)
 from sketchdnn.systems.sketchdnn import SketchDNN
 from sketchdnn.training.config import config_from
 

@@ -25,9 +25,15 @@ from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.networks.dit import DiT, DiTConfig
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 from sketchdnn.representation.settings import LARGEST_NETWORK, RANGE, least_parameters
-from sketchdnn.systems import PretrainedError, from_pretrained, config_from_dict, load_preset, save_pretrained, config_to_dict
-from sketchdnn.systems.registry import preset_names
-from sketchdnn.systems.registry import SYSTEMS
+from sketchdnn.systems import (
+    PretrainedError,
+    config_from_dict,
+    config_to_dict,
+    from_pretrained,
+    load_preset,
+    save_pretrained,
+)
+from sketchdnn.systems.registry import SYSTEMS, preset_names
 from sketchdnn.training.config import TrainConfig, config_from
 
 

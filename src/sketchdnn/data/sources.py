@@ -178,7 +178,7 @@ def _sequences(file: Path, start: int, stop: int, tally: Tally) -> Block:
     tally.found += count
     tally.left_out.update(found.skipped)
     sequences = open_sequences(file)
-    ids = _Names(count, lambda index: word(sequences.id_of(start + index)))
+    ids = _Names(count, lambda index: word(sequences.sketch_id(start + index)))
     # Official names are a document, a part and a sketch; sketches of one document are variants of one thing.
     has_documents = sequences.ids is not None and sequences.ids.dtype.names is not None
     groups = _Names(count, lambda index: ids[index].split("/")[0] if has_documents else "")

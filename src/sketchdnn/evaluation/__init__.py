@@ -1,22 +1,19 @@
-"""Scores of a set of sketches, or of a system: how like the data, how sound, how new, and under which protocol."""
+"""Evaluation of a set of sketches or of a system: likeness, validity, novelty and likelihood, under a protocol."""
 
-from .compare import compare_systems
-from .estimate import Estimate
-from .evaluate import Evaluation, evaluate
-from .protocol import Protocol
+from .comparison import compare_systems
+from .estimates import Estimate
+from .evaluate import Evaluation, EvaluationRequest, Evaluator
+from .protocol import FAST, Protocol, Settings
 from .report import load_report
-from .run import Request, Run
-from .settings import FAST, Settings
 
 __all__ = [
     "FAST",
     "Estimate",
     "Evaluation",
+    "EvaluationRequest",
+    "Evaluator",
     "Protocol",
-    "Request",
-    "Run",
     "Settings",
     "compare_systems",
-    "evaluate",
     "load_report",
 ]

@@ -1,10 +1,13 @@
-"""A set of sketches against a corpus: all that is measured, in one report."""
+"""Evaluate models and files of sketches against a corpus, and write one report for each.
+
+`Evaluator` loads the corpus and the extractor once, and refuses bad requests before long work starts.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,203 +17,346 @@ import torch
 
 import sketchdnn
 from sketchdnn.data.loader import Dataset
-from sketchdnn.representation import Compact
-from sketchdnn.systems import System
+from sketchdnn.diffusion.sampling import SamplingOptions, find_sampler
+from sketchdnn.errors import MissingFileError, display_path
+from sketchdnn.formats import write
+from sketchdnn.generation import GenerateRequest
+from sketchdnn.generation.files import create_folder
+from sketchdnn.generation.generate import STEPS, check_seed_and_count
+from sketchdnn.geometry import Sketch
+from sketchdnn.representation import Compact, decode_compact
+from sketchdnn.systems import System, from_pretrained
+from sketchdnn.systems.aliases import current_sampler
+from sketchdnn.systems.devices import find_device
+from sketchdnn.systems.pretrained import check_model_sampling, model_hash
 
-from . import raster
-from .distributions import construction, counts, deviations, kinds, total_variation
-from .features import Extractor
-from .likelihood import likelihood
-from .novelty import novelty
-from .protocol import VERSION, Protocol, data_hash
-from .repaired import after_repair
-from .samples import Samples, normalized_split
-from .scores import Judge
-from .settings import Settings, Sizes, sizes_for, warnings_about
-from .sheets import SCORE, chosen
-from .stages import Stages
-from .validity import validity
-from .wording import plain
+from . import validity
+from .estimates import share_of, to_json
+from .features import Extractor, default_cache, find_inception, load_inception
+from .likelihood import measure_likelihood
+from .novelty import measure_novelty
+from .plots import GALLERY_SCORE, select_galleries
+from .protocol import Protocol, Settings, Sizes, available_sizes, make_protocol, refuse_incomparable, size_warnings
+from .report import SAMPLES, write_report
+from .samples import RepairedSamples, Samples, generate_samples, normalize_split, read_samples, repair_samples
+from .scores import CORRUPTIONS, FeatureSets, OnStage, Scorer, StageTimer
 
+# Images per minute through the Inception on one core of a CPU, approximately.
+IMAGES_PER_MINUTE = 300
 NEIGHBOR_BINS = np.linspace(0.0, 1.2, 13)
 
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """The real sketches, normalized: both splits whole, and those of each that samples are compared with.
+    """The normalized real sketches: both splits, and the selection from each that samples are compared with.
 
-    The chosen training sketches are enough for two parts that share none.
+    The selected training sketches are enough for two disjoint parts.
     """
 
     test: Compact
     train: Compact
-    chosen_test: Compact
-    chosen_train: Compact
+    selected_test: Compact
+    selected_train: Compact
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The report as JSON, and the sketches that its pictures show."""
+    """The report as JSON, and the samples."""
 
     report: dict[str, Any]
     samples: Samples
-    real: Compact
 
 
-def open_references(dataset: Dataset, settings: Settings, samples: int) -> tuple[References, Sizes]:
-    """The splits, and which of their sketches are compared; refuses a corpus that is too small."""
-    already = dataset.config.frame == "tight" and dataset.config.half_extent == 1
-    test, train = (normalized_split(dataset.split(name).compact, already=already) for name in (settings.split, "train"))
-    sizes = sizes_for(settings, samples, len(test), len(train))
-    dice = np.random.default_rng(settings.seed)
-    which_test = dice.permutation(len(test))[: sizes.test]
-    which_train = dice.permutation(len(train))[: max(sizes.test, 2 * sizes.train)]
-    return References(test, train, test[which_test], train[which_train]), sizes
+@dataclass(frozen=True, slots=True)
+class EvaluationRequest:
+    """The options of an evaluation. `seed`, `steps` and `sampler` apply to models; None is the model's own sampler."""
+
+    data: Path
+    settings: Settings = field(default_factory=Settings)
+    seed: int = 0
+    steps: int = STEPS
+    sampler: str | None = None
+    inception: Path | None = None
+    device: str = "auto"
+    cache: Path | None = None
+    save_samples: bool = True
+    command: str = ""
+    workers: int = 1  # processes that repair samples
 
 
-def evaluate(
-    samples: Samples,
-    dataset: Dataset,
-    extractor: Extractor,
-    settings: Settings,
-    *,
-    system: System | None = None,
-    cache: Path | None = None,
-    command: str = "",
-    workers: int = 1,
-    stages: Stages | None = None,
-) -> Evaluation:
-    """Measure everything. `system` is asked for likelihoods; sketches from a file have none.
+class Evaluator:
+    """A corpus and an extractor, loaded once, for any number of evaluations.
 
-    Features are kept in `cache`, so that those of the corpus are computed once. So many `workers` repair the samples,
-    if they are also to be scored so.
+    Args:
+        request: The options; bad values are refused here.
+        on_stage: Called with the name of each stage and the share of it that is done.
+        extractor: Makes an extractor for a device; replaces the Inception in tests.
     """
-    stages = stages or Stages()
-    references, sizes = open_references(dataset, settings, len(samples))
-    protocol = protocol_of(samples.origin, len(samples), dataset, extractor, settings, sizes, system)
-    judge = Judge(extractor, cache, stages, settings.seed)
-    seen = judge.look(samples.compact, references.chosen_test, references.chosen_train, sizes)
-    scores = judge.scores(seen, sizes, settings.split)
-    floor = scores["test"]["floor"]
-    real = references.chosen_test if settings.fast else references.test
-    report = {
-        "format": 1,
-        "program": f"sketchdnn {sketchdnn.__version__}",
-        "command": command,
-        "device": _device_name(extractor.device),
-        "protocol": protocol.to_json(),
-        "system": {"name": samples.name, **samples.origin, "samples": len(samples), "samples_sha256": samples.sha256},
-        "warnings": warnings_about(settings, sizes, len(samples)),
-        "scores": scores,
-        "corruption": judge.corruption(references.chosen_test, seen, floor) if settings.corruption else None,
-        "validity": _validity(samples.compact, references.test, settings.validity, stages),
-        "repaired": after_repair(samples, references.test, judge, seen, sizes, settings, stages, workers)
-        if settings.repaired
-        else None,
-        "distributions": _distributions(samples.compact, references.test),
-        "novelty": _novelty(samples.compact, references.train, real, str(extractor.device), stages),
-        "likelihood": _likelihood(system, dataset.split(settings.split).compact, settings, stages),
-        "drawing": _drawing(samples),
-        "galleries": {"score": SCORE, **chosen(samples.compact)},
-        "timings": plain(stages.seconds),
-    }
-    return Evaluation(report, samples, references.chosen_test)
 
+    def __init__(
+        self,
+        request: EvaluationRequest,
+        *,
+        on_stage: OnStage = lambda name, share: None,
+        extractor: Callable[[str], Extractor] | None = None,
+    ) -> None:
+        if request.sampler is not None:
+            find_sampler(current_sampler(request.sampler))
+        check_seed_and_count(request.seed, request.settings.count)
+        self.request = request
+        self.device = find_device(request.device)
+        self.dataset = Dataset.open(request.data)
+        self._sizes(request.settings.count)  # refuses a corpus that is too small
+        if extractor is None:
+            path = find_inception(request.inception)
+            extractor = lambda device: load_inception(path, device)  # noqa: E731
+        self._make_extractor = extractor
+        self._extractor: Extractor | None = None
+        self._on_stage = on_stage
 
-def protocol_of(
-    origin: Mapping[str, Any],
-    samples: int,
-    dataset: Dataset,
-    extractor: Extractor,
-    settings: Settings,
-    sizes: Sizes,
-    system: System | None,
-) -> Protocol:
-    """All that the scores depend on; `origin` is that of so many samples."""
-    has_bits = settings.likelihood and system is not None
-    whole = len(dataset.split(settings.split))
-    return Protocol(
-        version=VERSION,
-        size=raster.SIZE,
-        stroke=raster.STROKE,
-        margin=raster.MARGIN,
-        point_radius=raster.POINT_RADIUS,
-        construction_ink=raster.CONSTRUCTION_INK,
-        extractor=extractor.sha256,
-        data=data_hash(dataset, settings.split),
-        against_test=sizes.test,
-        against_train=sizes.train,
-        validity=settings.validity,
-        seed=settings.seed,
-        likelihood_sketches=min(whole, settings.likelihood_sketches or whole) if has_bits else 0,
-        likelihood_draws=settings.likelihood_draws if has_bits else 0,
-        fast=settings.fast,
-        samples=samples,
-        sampler=origin.get("sampler", ""),
-        steps=origin.get("steps", 0),
-        sample_seed=origin.get("seed", 0),
-    )
+    @property
+    def num_images(self) -> int:
+        """The number of images that the extractor processes for one system, with an empty cache."""
+        settings, sizes = self.request.settings, self._sizes(self.request.settings.count)
+        corrupted = len(CORRUPTIONS) * sizes.test if settings.corruption else 0
+        samples = max(sizes.test, sizes.train) * (2 if settings.repaired else 1)
+        return samples + sizes.test + max(sizes.test, 2 * sizes.train) + corrupted
 
+    @property
+    def minutes(self) -> float:
+        """The approximate time for these images on the CPU of this machine."""
+        return self.num_images / IMAGES_PER_MINUTE / max(1, torch.get_num_threads())
 
-def _validity(ours: Compact, real: Compact, most: int, stages: Stages) -> dict[str, Any]:
-    with stages("validity") as tell:
+    def real_sketches(self, count: int = 100) -> list[Sketch]:
+        """The first sketches of the reference split."""
+        return [d.sketch for d in decode_compact(self.dataset.split(self.request.settings.split).compact[:count])]
+
+    def check(self, name: str, *, is_model: bool) -> None:
+        """Refuse what `evaluate` would refuse of a model or file by itself."""
+        if is_model:
+            self._load_model(name, self.request.sampler)
+        else:
+            self._read_samples(Path(name))
+
+    def evaluate(
+        self,
+        name: str,
+        out: Path,
+        *,
+        is_model: bool,
+        expected: Protocol | None = None,
+        label: str | None = None,
+        sampler: str | None = None,
+    ) -> Evaluation:
+        """Evaluate a model or a file of sketches and write the report to `out`.
+
+        Args:
+            expected: A protocol that the report must be comparable with.
+            label: The name of the system in the report, in place of the file name.
+            sampler: Replaces the sampler of the request.
+        """
+        timer, request = StageTimer(self._on_stage, self.device), self.request
+        system: System | None = None
+        if is_model:
+            with timer("loading the model"):
+                system, sampler = self._load_model(name, sampler or request.sampler)
+                create_folder(out)
+                system = system.to_device(self.device)
+            extractor = self._load_extractor(timer)  # refuses a wrong file before sketches are drawn
+            self._refuse_incomparable(expected, name, request.settings.count, system, extractor)
+            samples = self._generate(system, sampler, name, out, timer)
+        else:
+            with timer("reading sketches"):
+                samples = self._read_samples(Path(name))
+                create_folder(out)
+            extractor = self._load_extractor(timer)
+            self._refuse_incomparable(expected, samples.name, len(samples), None, extractor)
+        samples = samples if label is None else replace(samples, name=label)
+        report, references = self._make_report(samples, system, extractor, timer)
+        write_report(report, samples.compact, references.selected_test, out)
+        return Evaluation(report, samples)
+
+    def _generate(self, system: System, sampler: str, name: str, out: Path, timer: StageTimer) -> Samples:
+        request = self.request
+        with timer("sampling") as on_progress:
+            options = GenerateRequest(
+                count=request.settings.count, seed=request.seed, steps=request.steps, sampler=sampler, repair=False
+            )
+            samples = generate_samples(system, display_path(Path(name).resolve().name), options, on_progress)
+        if request.save_samples:
+            write(samples.sketches, out / SAMPLES)  # at once: sampling is expensive, and the rest may be interrupted
+        return replace(samples, origin={**samples.origin, "system": system.name, "sha256": model_hash(name)})
+
+    def _make_report(
+        self, samples: Samples, system: System | None, extractor: Extractor, timer: StageTimer
+    ) -> tuple[dict[str, Any], References]:
+        settings, count = self.request.settings, len(samples)
+        references, sizes = select_references(self.dataset, settings, count)
+        protocol = make_protocol(self.dataset, extractor, settings, sizes, system, count, samples.origin)
+        scorer = Scorer(extractor, self.request.cache or default_cache(), timer, settings.seed)
+        features = scorer.extract(samples.compact, references.selected_test, references.selected_train, sizes)
+        scores = scorer.score(features, sizes, settings.split)
+        device = extractor.device
+        report: dict[str, Any] = {
+            "format": 1,
+            "program": f"sketchdnn {sketchdnn.__version__}",
+            "command": self.request.command,
+            "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU",
+            "protocol": protocol.to_json(),
+            "system": {
+                "name": samples.name,
+                **samples.origin,
+                "samples": len(samples),
+                "samples_sha256": samples.sha256,
+            },
+            "warnings": size_warnings(settings, sizes, count),
+            "scores": scores,
+            "corruption": None,
+        }
+        if settings.corruption:
+            report["corruption"] = scorer.score_corruptions(references.selected_test, features, scores["test"]["floor"])
+        with timer("validity") as on_progress:
+            limit = settings.validity
+            ours = validity.measure_validity(samples.compact[:limit], lambda done: on_progress(done / 2))
+            real = validity.measure_validity(references.test[:limit], lambda done: on_progress(0.5 + done / 2))
+            report["validity"] = {"samples": to_json(ours), "test": to_json(real)}
+        report["repaired"] = None
+        if settings.repaired:
+            report["repaired"] = self._score_repaired(samples, references.test, scorer, features, sizes)
+        report["distributions"] = _distributions(samples.compact, references.test)
+        with timer("novelty") as on_progress:
+            held_out = references.selected_test if settings.fast else references.test
+            report["novelty"] = _novelty(samples.compact, references.train, held_out, str(device), on_progress)
+        report["likelihood"] = None
+        if settings.likelihood and system is not None:
+            # In the frame of the corpus, which is that of the training data.
+            sketches = self.dataset.split(settings.split).compact[: settings.likelihood_sketches]
+            with timer("likelihood") as on_progress:
+                options: dict[str, Any] = {"draws": settings.likelihood_draws, "seed": settings.seed}
+                likelihoods = measure_likelihood(system, sketches, on_progress=on_progress, **options)
+            report["likelihood"] = to_json(likelihoods)
+        report["decoding"] = {"primitives": int(samples.compact.counts.sum())}
+        for name in ("repaired", "rejected", "skipped"):
+            counts = getattr(samples, name).items()
+            report["decoding"][name] = dict(sorted(counts, key=lambda item: (-item[1], item[0])))
+        report["decoding"]["empty_draws"] = samples.empty_draws
+        report["galleries"] = {"score": GALLERY_SCORE, **select_galleries(samples.compact)}
+        report["timings"] = to_json(timer.seconds)
+        return report, references
+
+    def _score_repaired(
+        self, samples: Samples, test: Compact, scorer: Scorer, features: FeatureSets, sizes: Sizes
+    ) -> dict[str, Any]:
+        """Scores and validity of the samples after repair, and a summary of the repairs.
+
+        The scores of a system are always those of its raw samples; these stand beside them.
+        """
+        limit = self.request.settings.validity
+        count = min(len(samples), max(sizes.test, sizes.train, limit))
+        with scorer.timer("repair") as on_progress:
+            repaired = repair_samples(samples, count, workers=self.request.workers, on_progress=on_progress)
+        with scorer.timer("validity after repair") as on_progress:
+            measures = to_json(validity.measure_validity(repaired.compact[:limit], on_progress))
+        sides = {"samples": samples.compact, "repaired": repaired.compact, "test": test}
         return {
-            "samples": plain(validity(ours[:most], lambda done: tell(done / 2))),
-            "test": plain(validity(real[:most], lambda done: tell(0.5 + done / 2))),
+            "sketches": count,
+            "scores": scorer.score_repaired(repaired.compact, features, sizes),
+            "validity": measures,
+            "exact_ends": {name: to_json(validity.exact_ends(compact[:limit])) for name, compact in sides.items()},
+            **_repair_summary(repaired),
         }
 
+    def _load_model(self, name: str, sampler: str | None) -> tuple[System, str]:
+        """The model on the CPU, and its sampler; refuses a sampler or steps that the model does not support."""
+        options = SamplingOptions(sampler, self.request.steps)
+        check_model_sampling(name, options)
+        system = from_pretrained(name)
+        return system, system.resolve(options).sampler_name
 
-def _distributions(ours: Compact, real: Compact) -> dict[str, Any]:
-    found: dict[str, Any] = {"samples": len(ours), "test": len(real)}
-    for name, measure in (("kinds", kinds), ("construction", construction), ("counts", counts)):
-        mine, theirs = measure(ours), measure(real)
-        found[name] = {
-            "total_variation": plain(total_variation(mine, theirs)),
-            "deviations": [{**plain(one), "is_within": one.is_within} for one in deviations(mine, theirs)],
+    def _read_samples(self, path: Path) -> Samples:
+        if not path.exists():
+            raise MissingFileError(path, "is not there")
+        return read_samples(path, self.request.settings.count)
+
+    def _refuse_incomparable(
+        self, expected: Protocol | None, name: str, samples: int, system: System | None, extractor: Extractor
+    ) -> None:
+        if expected is not None:
+            sizes = self._sizes(samples)
+            protocol = make_protocol(self.dataset, extractor, self.request.settings, sizes, system, samples, {})
+            refuse_incomparable({"the reports so far": expected, name: protocol})
+
+    def _sizes(self, samples: int) -> Sizes:
+        settings = self.request.settings
+        return available_sizes(
+            settings, samples, len(self.dataset.split(settings.split)), len(self.dataset.split("train"))
+        )
+
+    def _load_extractor(self, timer: StageTimer) -> Extractor:
+        if self._extractor is None:
+            with timer("loading the extractor"):
+                self._extractor = self._make_extractor(self.device)
+        return self._extractor
+
+
+def select_references(dataset: Dataset, settings: Settings, samples: int) -> tuple[References, Sizes]:
+    """The splits and the seeded selection from each; refuses a corpus that is too small."""
+    is_normalized = dataset.config.frame == "tight" and dataset.config.half_extent == 1
+    test, train = (
+        normalize_split(dataset.split(name).compact, is_normalized=is_normalized) for name in (settings.split, "train")
+    )
+    sizes = available_sizes(settings, samples, len(test), len(train))
+    rng = np.random.default_rng(settings.seed)
+    test_index = rng.permutation(len(test))[: sizes.test]
+    train_index = rng.permutation(len(train))[: max(sizes.test, 2 * sizes.train)]
+    return References(test, train, test[test_index], train[train_index]), sizes
+
+
+def _repair_summary(repaired: RepairedSamples) -> dict[str, Any]:
+    """The kinds of repair and their number, and how far anything moved."""
+    repairs = [repair.report for repair in repaired.repairs]
+    moves = np.array([repair.displacement for repair in repairs])
+    kinds = Counter(kind for repair in repairs for kind in repair.kinds)
+    warnings = Counter(repair.warning for repair in repairs if repair.warning)
+    return {
+        "changed": to_json(share_of(moves > 0)),
+        "displacement": to_json({"median": np.median(moves), "p95": np.quantile(moves, 0.95), "max": moves.max()}),
+        "dof": to_json(float(np.median([repair.dof for repair in repairs]))),
+        "actions": dict(kinds.most_common()),
+        "warnings": dict(warnings.most_common(20)),
+        "lost": repaired.lost,
+    }
+
+
+def _distributions(samples: Compact, real: Compact) -> dict[str, Any]:
+    result: dict[str, Any] = {"samples": len(samples), "test": len(real)}
+    measures = {
+        "kinds": validity.kind_distribution,
+        "construction": validity.construction_distribution,
+        "counts": validity.count_distribution,
+    }
+    for name, measure in measures.items():
+        ours, reference = measure(samples), measure(real)
+        result[name] = {
+            "total_variation": to_json(validity.total_variation(ours, reference)),
+            "deviations": [{**to_json(d), "is_within": d.is_within} for d in validity.deviations(ours, reference)],
         }
-    found["counts"]["deviations"].sort(key=lambda one: int(one["name"]))
-    return found
+    result["counts"]["deviations"].sort(key=lambda deviation: int(deviation["name"]))
+    return result
 
 
-def _novelty(ours: Compact, train: Compact, real: Compact, device: str, stages: Stages) -> dict[str, Any]:
-    with stages("novelty") as tell:
-        found = novelty(ours, train, real, device=device, on_progress=tell)
-    facts: dict[str, Any] = plain(found)
+def _novelty(
+    samples: Compact, train: Compact, real: Compact, device: str, on_progress: Callable[[float], None]
+) -> dict[str, Any]:
+    novelty = measure_novelty(samples, train, real, device=device, on_progress=on_progress)
+    result: dict[str, Any] = to_json(novelty)
     for name in ("samples", "test"):
-        facts["neighbours"][name] = _histogram(getattr(found.neighbors, name))
-    return facts
+        result["neighbors"][name] = _histogram(getattr(novelty.neighbors, name))
+    return result
 
 
 def _histogram(distances: tuple[float, ...]) -> dict[str, float]:
-    """Shares by bin: ten thousand single distances say no more to anybody."""
+    """Shares of the distances by bin."""
     hits, _ = np.histogram(np.clip(distances, NEIGHBOR_BINS[0], NEIGHBOR_BINS[-1]), NEIGHBOR_BINS)
     names = [f"{low:.1f}–{high:.1f}" for low, high in pairwise(NEIGHBOR_BINS.tolist())]
-    return {name: plain(hit / max(1, len(distances))) for name, hit in zip(names, hits, strict=True)}
-
-
-def _likelihood(system: System | None, real: Compact, settings: Settings, stages: Stages) -> dict[str, Any] | None:
-    """In the corpus's own frame, which is what a system was trained on."""
-    if not settings.likelihood or system is None:
-        return None
-    some = real[: settings.likelihood_sketches]
-    with stages("likelihood") as tell:
-        found = likelihood(system, some, draws=settings.likelihood_draws, seed=settings.seed, on_progress=tell)
-    facts: dict[str, Any] = plain(found)
-    return facts
-
-
-def _drawing(samples: Samples) -> dict[str, Any]:
-    def sorted_counts(counter: Counter[str]) -> dict[str, int]:
-        return dict(sorted(counter.items(), key=lambda item: (-item[1], item[0])))
-
-    return {
-        "primitives": int(samples.compact.counts.sum()),
-        "repaired": sorted_counts(samples.repaired),
-        "rejected": sorted_counts(samples.rejected),
-        "skipped": sorted_counts(samples.skipped),
-        "empty_draws": samples.empty_draws,
-    }
-
-
-def _device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU"
+    return {name: to_json(hit / max(1, len(distances))) for name, hit in zip(names, hits, strict=True)}

@@ -1,7 +1,7 @@
-"""What a score means: everything that it depends on beside the sketches themselves, under one name.
+"""The settings of an evaluation, and the protocol: everything that a score depends on beside the sketches.
 
-Two scores may be compared if their protocols agree in how sketches are measured. How a system drew them, how many, by
-which sampler in how many steps, is its own affair: it is part of the name, but no hindrance.
+Scores may be compared if their protocols agree in how sketches are measured. How a system drew its sketches (number,
+sampler, steps, seed) is part of the protocol id, but does not prevent a comparison.
 """
 
 from __future__ import annotations
@@ -9,67 +9,170 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
+from sketchdnn.systems import System
 
-# Raised whenever a score is computed otherwise than before, so that old reports are not compared with new ones.
+from . import raster
+from .features import NUM_FEATURES, Extractor
+
+# Raised whenever a score is computed differently, so that old reports are not compared with new ones.
 VERSION = 1
-_OF_LIKELIHOOD = ("likelihood_sketches", "likelihood_draws")
+# The splits of held-out real sketches that samples can be compared with.
+REFERENCE_SPLITS = ("test", "validation")
+# The minimum for every score: density needs five neighbors.
+MIN_SKETCHES = 6
 # Sketches of a corpus that are hashed at a time.
-_AT_ONCE = 1 << 14
-# How sketches are measured. Their number, sampler, steps and seed are not here.
-_WORDS = {
-    "version": "the version of the scores",
-    "size": "the size of the pictures",
-    "stroke": "the width of the strokes",
-    "margin": "the margin of the pictures",
-    "point_radius": "how large points are drawn",
-    "construction_ink": "how dark construction is drawn",
-    "extractor": "the network that features come from",
-    "data": "the corpus",
-    "against_test": "how many sketches are compared with held-out ones",
-    "against_train": "how many sketches are compared with the training split",
-    "validity": "how many sketches are looked at one by one",
-    "seed": "the seed that chooses references",
-    "likelihood_sketches": "how many sketches likelihoods are taken of",
-    "likelihood_draws": "how many draws a likelihood is taken from",
-    "fast": "whether it is the fast form",
-}
+_HASH_CHUNK = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to measure and how much; the defaults are the full evaluation.
+
+    Attributes:
+        count: Number of samples.
+        against_test: Samples compared with as many sketches of the reference split.
+        against_train: Samples compared with as many of the training split; 0 for none.
+        validity: Sketches of each set whose validity is measured.
+        seed: Selects the references. Samples have a seed of their own.
+        likelihood: Whether to measure likelihoods.
+        likelihood_sketches: Their number; None for the whole split.
+        likelihood_draws: Steps t per sketch.
+        corruption: Whether to score corrupted real sketches.
+        repaired: Whether to score the samples after repair too.
+        split: The reference split. "validation" replaces the test split everywhere: select models and samplers by it.
+    """
+
+    count: int = 10_000
+    against_test: int = 2_000
+    against_train: int = 10_000
+    validity: int = 2_000
+    seed: int = 0
+    likelihood: bool = True
+    likelihood_sketches: int | None = None
+    likelihood_draws: int = 16
+    corruption: bool = True
+    fast: bool = False
+    repaired: bool = False
+    split: str = "test"
+
+    def __post_init__(self) -> None:
+        if self.split not in REFERENCE_SPLITS:
+            raise SketchError(f"'{self.split}' is no reference split; use {' or '.join(REFERENCE_SPLITS)}")
+        if self.count < MIN_SKETCHES:
+            raise SketchError(f"scores need a set of sketches: at least {MIN_SKETCHES}, not {self.count}")
+
+
+FAST = Settings(
+    count=500,
+    against_test=500,
+    against_train=0,
+    validity=500,
+    likelihood_sketches=64,
+    likelihood_draws=4,
+    corruption=False,
+    fast=True,
+)
+
+
+def make_settings(*, fast: bool = False, **changes: Any) -> Settings:
+    """The full or the fast settings with changes; a change to None keeps the default."""
+    changes = {name: value for name, value in changes.items() if value is not None}
+    return replace(FAST if fast else Settings(), **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The number of sketches on both sides of a comparison with each split; 0 for none."""
+
+    test: int
+    train: int
+
+
+def available_sizes(settings: Settings, samples: int, test: int, train: int) -> Sizes:
+    """The sizes of `settings`, reduced to the available sketches: both sides of a comparison shrink together.
+
+    Raises:
+        SketchError: If there are too few for any score.
+    """
+    with_test = min(settings.against_test, samples, test, train)
+    # The floor of the training split needs two disjoint halves.
+    with_train = min(settings.against_train, samples, train // 2)
+    if with_test < MIN_SKETCHES:
+        raise SketchError(
+            f"there is too little to compare: {samples:,} samples, {test:,} test and {train:,} training sketches, "
+            f"and scores need at least {MIN_SKETCHES} of each"
+        )
+    return Sizes(with_test, with_train if with_train >= MIN_SKETCHES else 0)
+
+
+def size_warnings(settings: Settings, sizes: Sizes, samples: int) -> list[str]:
+    """Warnings that a report shows before its numbers."""
+    warnings = []
+    if settings.fast:
+        warnings.append("This is the fast form: few samples, few references, no comparison with the training split.")
+    for wanted, used, split in (
+        (settings.against_test, sizes.test, settings.split),
+        (settings.against_train, sizes.train, "training"),
+    ):
+        if used < wanted:
+            warnings.append(
+                f"{wanted:,} sketches were to be compared with the {split} split; there are enough for {used:,} "
+                f"({samples:,} samples), so both sides were cut to that."
+            )
+    small = sorted({size for size in (sizes.test, sizes.train) if 0 < size < NUM_FEATURES})
+    if small:
+        warnings.append(
+            f"FID from {' and '.join(f'{size:,}' for size in small)} sketches rests on fewer than the {NUM_FEATURES:,} "
+            "dimensions of its features: its covariance is singular and the score too high by an amount that depends "
+            "on the size. Compare it only with scores of the same protocol, and with the floor beside it."
+        )
+    return warnings
+
+
+def _compared(words: str) -> Any:
+    """A field that must agree for a comparison, with its description."""
+    return field(metadata={"words": words, "compared": True})
+
+
+def _described(words: str, default: Any) -> Any:
+    """A field that may differ in a comparison."""
+    return field(default=default, metadata={"words": words, "compared": False})
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Renderer, extractor, corpus, sizes, seeds; and how many sketches there are and how they were drawn, blank where
-    they came in a file."""
+    """Rasterizer, extractor, corpus, sizes and seeds; and how the sketches were drawn, blank for a file."""
 
-    version: int
-    size: int
-    stroke: float
-    margin: float
-    point_radius: float
-    construction_ink: float
-    extractor: str
-    data: str
-    against_test: int
-    against_train: int
-    validity: int
-    seed: int
-    likelihood_sketches: int
-    likelihood_draws: int
-    fast: bool
-    samples: int = 0
-    sampler: str = ""
-    steps: int = 0
-    sample_seed: int = 0
+    version: int = _compared("the version of the scores")
+    size: int = _compared("the size of the images")
+    stroke: float = _compared("the width of the strokes")
+    margin: float = _compared("the margin of the images")
+    point_radius: float = _compared("the radius of points")
+    construction_ink: float = _compared("the darkness of construction")
+    extractor: str = _compared("the network of the features")
+    data: str = _compared("the corpus")
+    against_test: int = _compared("how many sketches are compared with held-out ones")
+    against_train: int = _compared("how many sketches are compared with the training split")
+    validity: int = _compared("how many sketches validity is measured on")
+    seed: int = _compared("the seed that selects references")
+    likelihood_sketches: int = _compared("how many sketches likelihoods are measured on")
+    likelihood_draws: int = _compared("how many steps t a likelihood is estimated from")
+    fast: bool = _compared("whether it is the fast form")
+    samples: int = _described("the number of samples", 0)
+    sampler: str = _described("the sampler", "")
+    steps: int = _described("its steps", 0)
+    sample_seed: int = _described("the seed of the samples", 0)
 
     @property
     def id(self) -> str:
-        """Short enough to stand with every number: resolution, sizes, and eight digits for all the rest."""
+        """A short name to quote with every number: resolution, sizes, and eight digits of a hash."""
         digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:8]
         sizes = f"{self.against_test}t" + (f"-{self.against_train}" if self.against_train else "")
         return f"{'fast-' if self.fast else ''}{self.size}px-{sizes}-{digest}"
@@ -78,77 +181,104 @@ class Protocol:
         return {"id": self.id, **asdict(self)}
 
     @staticmethod
-    def from_json(facts: Any) -> Protocol:
-        """What `to_json` gave; refuses anything else."""
-        if not isinstance(facts, dict):
-            raise SketchError("its protocol is none")
+    def from_json(values: Any) -> Protocol:
+        """The inverse of `to_json`; refuses anything else."""
+        if not isinstance(values, dict):
+            raise SketchError("its protocol is not an object")
         try:
-            protocol = Protocol(**{name: value for name, value in facts.items() if name != "id"})
+            protocol = Protocol(**{name: value for name, value in values.items() if name != "id"})
         except TypeError as error:
             raise SketchError("its protocol is of another version of the program") from error
-        if protocol.id != facts.get("id"):
-            raise SketchError("its protocol is not the one it is named by; evaluate again")
+        if protocol.id != values.get("id"):
+            raise SketchError("its protocol does not match its id; evaluate again")
         return protocol
 
     def differences(self, other: Protocol) -> list[str]:
-        """What keeps scores of the two from being compared, in words."""
+        """The fields, in words, that prevent a comparison of scores."""
+        # Sketches from a file have no likelihood, and so no settings of it.
+        one_lacks_bits = not (self.likelihood_sketches and other.likelihood_sketches)
+        ignored = {"likelihood_sketches", "likelihood_draws"} if one_lacks_bits else set()
         return [
-            f"{words} ({_shown(getattr(self, name))} and {_shown(getattr(other, name))})"
-            for name, words in _WORDS.items()
-            if getattr(self, name) != getattr(other, name) and not (name in _OF_LIKELIHOOD and self._lacks_bits(other))
+            f"{f.metadata['words']} ({_short(getattr(self, f.name))} and {_short(getattr(other, f.name))})"
+            for f in fields(self)
+            if f.metadata["compared"] and f.name not in ignored and getattr(self, f.name) != getattr(other, f.name)
         ]
 
-    def _lacks_bits(self, other: Protocol) -> bool:
-        """Sketches from a file have no likelihood, and nothing to disagree in."""
-        return not (self.likelihood_sketches and other.likelihood_sketches)
+
+def make_protocol(
+    dataset: Dataset,
+    extractor: Extractor,
+    settings: Settings,
+    sizes: Sizes,
+    system: System | None,
+    samples: int,
+    origin: Mapping[str, Any],
+) -> Protocol:
+    """The protocol of an evaluation of so many samples; `origin` describes how they were drawn."""
+    has_bits = settings.likelihood and system is not None
+    split_size = len(dataset.split(settings.split))
+    return Protocol(
+        version=VERSION,
+        size=raster.SIZE,
+        stroke=raster.STROKE,
+        margin=raster.MARGIN,
+        point_radius=raster.POINT_RADIUS,
+        construction_ink=raster.CONSTRUCTION_INK,
+        extractor=extractor.sha256,
+        data=data_hash(dataset, settings.split),
+        against_test=sizes.test,
+        against_train=sizes.train,
+        validity=settings.validity,
+        seed=settings.seed,
+        likelihood_sketches=min(split_size, settings.likelihood_sketches or split_size) if has_bits else 0,
+        likelihood_draws=settings.likelihood_draws if has_bits else 0,
+        fast=settings.fast,
+        samples=samples,
+        sampler=origin.get("sampler", ""),
+        steps=origin.get("steps", 0),
+        sample_seed=origin.get("seed", 0),
+    )
 
 
-def refuse_unlike(protocols: dict[str, Protocol]) -> None:
-    """Refuses to compare what was not measured alike, naming what differs."""
-    (first, one), *others = protocols.items()
+def refuse_incomparable(protocols: Mapping[str, Protocol]) -> None:
+    """Refuse to compare scores of different protocols; the message names the differences."""
+    (first, protocol), *others = protocols.items()
     for name, other in others:
-        if differing := one.differences(other):
-            raise SketchError(f"{first} and {name} cannot be compared: they differ in {'; '.join(differing)}")
+        if differences := protocol.differences(other):
+            raise SketchError(f"{first} and {name} cannot be compared: they differ in {'; '.join(differences)}")
 
 
-def in_words(facts: Mapping[str, Any], *, of_tokens: bool = False) -> list[tuple[str, str]]:
-    """A protocol as people read it, from what `to_json` gave. What draws token by token has no steps to tell of."""
-    others = {
-        "id": "id",
-        "samples": "how many sketches there are",
-        "sampler": "the sampler",
-        "steps": "its steps",
-        "sample_seed": "the seed of the sketches",
-    }
-    named = {**_WORDS, **others}
-    if of_tokens:
-        facts = {name: value for name, value in facts.items() if name != "steps"} | {"sampler": "token by token"}
+def describe_protocol(values: Mapping[str, Any], *, is_autoregressive: bool = False) -> list[tuple[str, str]]:
+    """A protocol in words, from its JSON form. Token models have no steps."""
+    words = {f.name: f.metadata["words"] for f in fields(Protocol)}
+    if is_autoregressive:
+        values = {name: value for name, value in values.items() if name != "steps"} | {"sampler": "token by token"}
     yes_or_no = {True: "yes", False: "no"}
     return [
-        (named.get(name, name), yes_or_no[value] if isinstance(value, bool) else str(value))
-        for name, value in facts.items()
-        if facts.get("sampler") or name not in ("sampler", "steps", "sample_seed")
+        (words.get(name, name), yes_or_no[value] if isinstance(value, bool) else str(value))
+        for name, value in values.items()
+        if values.get("sampler") or name not in ("sampler", "steps", "sample_seed")
     ]
 
 
-def data_hash(dataset: Dataset, reference: str = "test") -> str:
-    """What a corpus is known by: the SHA-256 of the rows that scores depend on.
+def data_hash(dataset: Dataset, split: str = "test") -> str:
+    """The identity of a corpus: SHA-256 of the rows that scores depend on.
 
-    Parameters to a millionth: what two machines prepare of the same files may differ in its last bits.
+    Parameters are rounded to a millionth, since two machines may prepare the same files with other last bits.
     """
     digest = hashlib.sha256()
-    for name in ("train", reference):
+    for name in ("train", split):
         rows = dataset.split(name).compact
         for array in (rows.kind, rows.construction):
             digest.update(f"{array.dtype}{array.shape}".encode())
             digest.update(array)  # type: ignore[arg-type]  # an array is a buffer
         digest.update(f"{rows.params.shape}".encode())
-        for start in range(0, len(rows), _AT_ONCE):
-            millionths = np.rint(rows.params[start : start + _AT_ONCE] * 2**20).astype(np.int64)
+        for start in range(0, len(rows), _HASH_CHUNK):
+            millionths = np.rint(rows.params[start : start + _HASH_CHUNK] * 2**20).astype(np.int64)
             digest.update(millionths)  # type: ignore[arg-type]
     return digest.hexdigest()
 
 
-def _shown(value: object) -> str:
+def _short(value: object) -> str:
     words = str(value)
     return words if len(words) <= 16 else words[:12] + "…"

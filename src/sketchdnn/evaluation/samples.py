@@ -1,4 +1,7 @@
-"""The sketches to be judged: drawn by a system, or read from any file; and what was lost on the way."""
+"""The sketches to evaluate: sampled from a system or read from files, normalized, and optionally repaired.
+
+Everything that is lost on the way is counted.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sketchdnn.diffusion.sampling import SamplingOptions
-from sketchdnn.errors import FormatError, GeometryError, SketchError, display_path
+from sketchdnn.errors import FormatError, GeometryError, display_path
 from sketchdnn.formats import Note, Skipped, scan
 from sketchdnn.generation import GenerateRequest, stream
+from sketchdnn.generation.repair import RepairResult, repair_sketches
 from sketchdnn.geometry import Sketch, normalize
 from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact, encode_table
@@ -22,13 +26,13 @@ from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
 
-from .settings import FEWEST
+from .protocol import MIN_SKETCHES
 
-# Sketches of more are left out and counted: every sketch of a set takes the room of the largest.
-MOST_PRIMITIVES = 128
+# Larger sketches are left out and counted: every sketch of a set takes as many rows as the largest.
+MAX_SAMPLE_PRIMITIVES = 128
 
 NO_EXTENT = "a sketch of no extent"
-TOO_MANY = f"a sketch of more than {MOST_PRIMITIVES} primitives"
+TOO_MANY = f"a sketch of more than {MAX_SAMPLE_PRIMITIVES} primitives"
 TOO_SMALL = "a primitive too small beside its sketch"
 
 OnProgress = Callable[[float], None]
@@ -36,10 +40,10 @@ OnProgress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Sketches as they came and, row by row the same ones, normalized.
+    """Sketches, and the same ones normalized as rows.
 
-    `skipped` counts sketches that are not among them; `rejected` and `repaired` count primitives; `empty_draws` counts
-    how often the system drew nothing and was asked again. `origin` says where they come from.
+    `skipped` counts sketches that were left out; `rejected` and `repaired` count primitives; `empty_draws` counts
+    samples without primitives, which were drawn again. `origin` describes the source for the report.
     """
 
     name: str
@@ -56,105 +60,136 @@ class Samples:
 
     @property
     def sha256(self) -> str:
-        """Of the normalized rows."""
+        """The hash of the normalized rows."""
         digest = hashlib.sha256()
         for array in (self.compact.kind, self.compact.construction, self.compact.params):
             digest.update(np.ascontiguousarray(array))  # type: ignore[arg-type]  # an array is a buffer
         return digest.hexdigest()
 
 
-def draw_samples(
-    system: System, name: str, count: int, *, seed: int, steps: int, sampler: str | None, on_progress: OnProgress
+class NormalizedSketches(NamedTuple):
+    """Sketches that can be normalized, their rows, and the reasons why other sketches and primitives were dropped."""
+
+    sketches: list[Sketch]
+    compact: Compact
+    skipped: Counter[str]
+    rejected: Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedSamples:
+    """Samples after repair, normalized, and the repair of each. A sample of which nothing is left stays unrepaired."""
+
+    compact: Compact
+    repairs: tuple[RepairResult, ...]
+    lost: int = 0
+
+
+def generate_samples(
+    system: System, name: str, request: GenerateRequest, on_progress: OnProgress = lambda done: None
 ) -> Samples:
-    """The sketches that `sketchdnn generate` draws of this seed, before any repair, on the system's device."""
-    sampler = system.resolve(SamplingOptions(sampler, steps)).sampler_name
-
-    def tell(done: float) -> None:
-        on_progress(done / count)
-
-    request = GenerateRequest(count=count, seed=seed, steps=steps, sampler=sampler, repair=False)
-    drawings = list(stream(system, request, tell))
-    sketches, compact, skipped, rejected = normalized([drawing.sketch for drawing in drawings])
+    """The sketches of a request, on the device of the system."""
+    sampler = system.resolve(SamplingOptions(request.sampler, request.steps)).sampler_name
+    drawings = list(stream(system, request, lambda done: on_progress(done / request.count)))
+    normalized = normalize_sketches([drawing.sketch for drawing in drawings])
     for drawing in drawings:
-        rejected.update(drawing.rejected)
+        normalized.rejected.update(drawing.rejected)
     return Samples(
-        name=name,
-        sketches=sketches,
-        compact=compact,
-        origin={"kind": "model", "sampler": sampler, "steps": steps, "seed": seed},
-        skipped=skipped,
-        rejected=rejected,
+        name,
+        *normalized[:2],
+        origin={"kind": "model", "sampler": sampler, "steps": request.steps, "seed": request.seed},
+        skipped=normalized.skipped,
+        rejected=normalized.rejected,
         repaired=Counter(reason for drawing in drawings for reason in drawing.repaired),
         empty_draws=sum(drawing.attempts - 1 for drawing in drawings),
     )
 
 
 def read_samples(path: Path, count: int) -> Samples:
-    """The first sketches of a file, folder or archive; what cannot be read is counted, and refused if nothing can."""
+    """The first `count` sketches of a file, folder or archive; unreadable ones are counted.
+
+    Raises:
+        FormatError: If fewer than `MIN_SKETCHES` are usable.
+    """
     skipped: Counter[str] = Counter()
-    found: list[Sketch] = []
+    sketches: list[Sketch] = []
     for item in scan(path):
         if isinstance(item, Skipped):
             skipped[item.reason] += item.count
         elif isinstance(item, Note):
             continue
-        elif len(found) == count:
+        elif len(sketches) == count:
             break
         else:
-            found.append(item)
-    sketches, compact, lost, rejected = normalized(found)
-    skipped.update(lost)
-    if len(sketches) < FEWEST:
+            sketches.append(item)
+    normalized = normalize_sketches(sketches)
+    skipped.update(normalized.skipped)
+    usable = len(normalized.sketches)
+    if usable < MIN_SKETCHES:
         reasons = "".join(f"; left out: {number:,} × {reason}" for reason, number in skipped.most_common(3))
-        held = {0: "no sketch", 1: "only one sketch"}.get(len(sketches), f"only {len(sketches)} sketches")
-        raise FormatError(path, f"holds {held} that can be judged, and scores need at least {FEWEST}{reasons}")
-    return Samples(display_path(path.resolve().name), sketches, compact, {"kind": "samples"}, skipped, rejected)
+        held = {0: "no sketch", 1: "only one sketch"}.get(usable, f"only {usable} sketches")
+        raise FormatError(path, f"holds {held} that can be scored, and scores need at least {MIN_SKETCHES}{reasons}")
+    name = display_path(path.resolve().name)
+    return Samples(name, *normalized[:2], {"kind": "samples"}, skipped, normalized.rejected)
 
 
-def normalized_split(compact: Compact, *, already: bool) -> Compact:
-    """Rows of a corpus in the frame that sketches are judged in; `already` says that it was prepared so."""
-    return compact if already else normalized([decoded.sketch for decoded in decode_compact(compact)])[1]
+def repair_samples(
+    samples: Samples, count: int, *, workers: int = 1, on_progress: OnProgress = lambda done: None
+) -> RepairedSamples:
+    """Repair the first `count` samples, with up to `workers` processes."""
+    raw = samples.sketches[:count]
+    repairs = repair_sketches([Sketch(sketch.primitives) for sketch in raw], workers=workers, on_progress=on_progress)
+    usable = [_can_be_scored(repair.sketch) for repair in repairs]
+    sketches = [r.sketch if good else sketch for sketch, r, good in zip(raw, repairs, usable, strict=True)]
+    return RepairedSamples(normalize_sketches(sketches).compact, tuple(repairs), usable.count(False))
 
 
-def normalized(sketches: Sequence[Sketch]) -> tuple[list[Sketch], Compact, Counter[str], Counter[str]]:
-    """Those that can be normalized, the rows of each, why others are left out, and why single primitives are."""
+def normalize_split(compact: Compact, *, is_normalized: bool) -> Compact:
+    """The rows of a corpus in the normalized frame; unchanged if the corpus was prepared so."""
+    return compact if is_normalized else normalize_sketches([d.sketch for d in decode_compact(compact)]).compact
+
+
+def normalize_sketches(sketches: Sequence[Sketch]) -> NormalizedSketches:
+    """Normalize sketches and encode them; count those that cannot be, and primitives lost to single precision."""
     skipped: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
-    kept: list[Sketch] = []
-    placed: list[Sketch] = []
+    usable: list[Sketch] = []
+    normalized: list[Sketch] = []
     for sketch in sketches:
-        if len(sketch) > MOST_PRIMITIVES:
+        if len(sketch) > MAX_SAMPLE_PRIMITIVES:
             skipped[TOO_MANY] += 1
             continue
         try:
-            small = normalize(Sketch(sketch.primitives))[0]
+            normalized.append(normalize(Sketch(sketch.primitives))[0])
         except GeometryError:
             skipped[NO_EXTENT] += 1
             continue
-        kept.append(sketch)
-        placed.append(small)
-    compact = _rows(placed)
+        usable.append(sketch)
+    compact = _encode(normalized)
     lost = _collapsed_rows(compact)
     for index in np.flatnonzero(lost.any(axis=1)).tolist():
-        stay = tuple(p for p, gone in zip(placed[index], lost[index].tolist(), strict=False) if not gone)
-        rejected[TOO_SMALL] += len(placed[index]) - len(stay)
-        placed[index] = Sketch(stay)
-    # What was dropped is smaller than single precision can tell: the rest needs no other frame.
-    return kept, _rows(placed) if lost.any() else compact, skipped, rejected
+        sketch = normalized[index]
+        remaining = tuple(p for p, is_lost in zip(sketch, lost[index].tolist(), strict=False) if not is_lost)
+        rejected[TOO_SMALL] += len(sketch) - len(remaining)
+        normalized[index] = Sketch(remaining)
+    # The dropped primitives are below single precision, so the frame of the rest does not change.
+    return NormalizedSketches(usable, _encode(normalized) if lost.any() else compact, skipped, rejected)
 
 
-def _rows(sketches: Sequence[Sketch]) -> Compact:
-    most = max((len(sketch) for sketch in sketches), default=0)
-    return encode_table(sketches_to_table(sketches), max_primitives=max(MAX_PRIMITIVES, most))
+def _encode(sketches: Sequence[Sketch]) -> Compact:
+    largest = max((len(sketch) for sketch in sketches), default=0)
+    return encode_table(sketches_to_table(sketches), max_primitives=max(MAX_PRIMITIVES, largest))
 
 
 def _collapsed_rows(compact: Compact) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which primitives are none any more in single precision: each looked at as a sketch of its own."""
+    """`sketch, prim`: primitives that are invalid in single precision, each checked as a sketch of its own."""
     alone = Compact(compact.kind.reshape(-1, 1), compact.construction.reshape(-1, 1), compact.params.reshape(-1, 1, 5))
     return collapsed(alone).reshape(compact.kind.shape)
 
 
-def check_count(count: int) -> None:
-    """Refuses a set too small to be one."""
-    if count < FEWEST:
-        raise SketchError(f"scores need a set of sketches: at least {FEWEST}, not {count}")
+def _can_be_scored(sketch: Sketch) -> bool:
+    try:
+        normalize(sketch)
+    except GeometryError:
+        return False
+    return len(sketch) <= MAX_SAMPLE_PRIMITIVES

@@ -6,6 +6,7 @@
 | `SAMPLERS` | command lines, kept reports and manifests |
 | `PRESETS` | command lines |
 | `TENSORS` | weights of models and checkpoints |
+| `REPORT_KEYS` | kept reports of evaluations |
 | `INDEX_FILE`, `INDEX_TENSORS`, `MODEL_FACTS` | the training index beside the weights, and its hash in `config.json` |
 """
 
@@ -53,6 +54,21 @@ TENSORS = {
 INDEX_FILE = {"known.safetensors": "training_index.safetensors"}
 INDEX_TENSORS = {"mixtures": "kind_counts", "often": "frequency"}
 MODEL_FACTS = {"known": "training_index"}
+# Keys of evaluation reports.
+REPORT_KEYS = {
+    "neighbours": "neighbors",
+    "found": "in_training",
+    "real_found": "real_in_training",
+    "unique_of_equal": "unique_same_size",
+    "equal": "same_size",
+    "specks": "tiny",
+    "errors": "z_score",
+    "read_at": "reconstruction_step",
+    "drawing": "decoding",
+    "most_of_95": "p95",
+    "most": "max",
+    "drawing sketches": "sampling",
+}
 
 _TENSOR = re.compile(rf"(?<![^.])({'|'.join(re.escape(name) for name in TENSORS)})(?![^.])")
 
@@ -96,3 +112,12 @@ def current_tensor(name: str) -> str:
     'ema.network.embed_proximity.weight'
     """
     return _TENSOR.sub(lambda match: TENSORS[match[0]], name)
+
+
+def rename_report_keys(value: Any) -> Any:
+    """A report, or a part of one, with the present names of its keys."""
+    if isinstance(value, dict):
+        return {REPORT_KEYS.get(key, key): rename_report_keys(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rename_report_keys(item) for item in value]
+    return value

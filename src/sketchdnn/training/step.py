@@ -68,7 +68,8 @@ def time_edges(num_steps: int | None, times: Times = "low_noise") -> Float[Tenso
     """The cumulative density of t in 1..T; a system without steps is always at 1, which means nothing to it.
 
     `low_noise` is half uniform, half uniform in the logarithm of the noise: it dwells where gaps close. `matching`
-    dwells where it is settled which ends belong together, and profiles fail to close (`python -m benchmarks levels`).
+    dwells where it is settled which ends belong together, and profiles fail to close
+    (`python -m benchmarks noise-levels`).
     """
     if num_steps is None:
         return torch.ones(1, dtype=torch.float64)

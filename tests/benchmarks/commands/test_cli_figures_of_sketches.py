@@ -48,7 +48,7 @@ def test_a_comparison_of_a_file_and_a_model(model: Path, tmp_path: Path) -> None
     assert "left out 1 × not JSON" in result.output
 
 
-@pytest.mark.parametrize("figure", ["teaser", "pipeline", "comparison", "failures", "guess"])
+@pytest.mark.parametrize("figure", ["teaser", "pipeline", "comparison", "failures", "turing-test"])
 def test_every_figure_of_sketches_has_help_with_an_example(figure: str) -> None:
     result = runner.invoke(app, ["figures", figure, "--help"])
     assert result.exit_code == 0
@@ -62,7 +62,7 @@ def test_every_figure_of_sketches_has_help_with_an_example(figure: str) -> None:
         (["comparison", "--samples", "no-name.json", "--model", "a=ours"], "NAME=FILE"),
         (["comparison", "--samples", "a=nowhere.json", "--samples", "b=nowhere.json"], "nowhere.json"),
         (["comparison", "--data", "nowhere", "--model", "a=nowhere"], "nowhere"),
-        (["guess", "--data", "nowhere"], "nowhere"),
+        (["turing-test", "--data", "nowhere"], "nowhere"),
         (["teaser", "--model", "nowhere"], "nowhere"),
         (["pipeline", "--steps", "3000"], "3000"),
         (["failures", "--steps", "3000"], "3000"),

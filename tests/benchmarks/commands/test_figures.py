@@ -16,7 +16,7 @@ def test_the_figures_are_written_where_told(tmp_path: Path) -> None:
     made = tmp_path / "new" / "folder"
     result = runner.invoke(app, ["figures", "schedule", "--out", str(made), "--steps", "50", "--samples", "1000"])
     assert result.exit_code == 0, result.output
-    result = runner.invoke(app, ["figures", "gs", "--out", str(made), "--steps", "50", "--samples", "20"])
+    result = runner.invoke(app, ["figures", "simplex", "--out", str(made), "--steps", "50", "--samples", "20"])
     assert result.exit_code == 0, result.output
     result = runner.invoke(app, ["figures", "bias", "--out", str(made), "--steps", "10", "--samples", "4"])
     assert result.exit_code == 0, result.output
@@ -25,15 +25,15 @@ def test_the_figures_are_written_where_told(tmp_path: Path) -> None:
         "bias.csv",
         "bias.png",
         "bias.svg",
-        "gs.png",
-        "gs.svg",
+        "simplex.png",
+        "simplex.svg",
         "schedule.csv",
         "schedule.png",
         "schedule.svg",
     ]
 
 
-@pytest.mark.parametrize("figure", ["schedule", "gs", "bias"])
+@pytest.mark.parametrize("figure", ["schedule", "simplex", "bias"])
 def test_every_figure_has_help_with_an_example(figure: str) -> None:
     result = runner.invoke(app, ["figures", figure, "--help"])
     assert result.exit_code == 0
@@ -47,7 +47,7 @@ def test_every_figure_has_help_with_an_example(figure: str) -> None:
         ["schedule", "--categories", "1"],
         ["schedule", "--smoothing", "1"],
         ["schedule", "--smoothing", "nan"],
-        ["gs", "--steps", "0"],
+        ["simplex", "--steps", "0"],
         ["bias", "--samples", "many"],
         ["teapot"],
     ],

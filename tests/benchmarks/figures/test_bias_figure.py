@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 from benchmarks.figures import measure_bias, write_bias
-from benchmarks.figures.bias import SHARES
+from benchmarks.figures.labels import SHARES
 from benchmarks.oracles import entropy
 
 

@@ -151,7 +151,7 @@ def test_an_unfair_guess_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("guess")
+    folder = tmp_path_factory.mktemp("turing-test")
     small_corpus(folder / "corpus")
     small_model(folder / "model")
     sample_file(folder / "parts.jsonl")
@@ -162,7 +162,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command(options: list[str], made: Path, tmp_path: Path) -> None:
     file, drawing = str(made / "parts.jsonl"), ["--model", str(made / "model"), "--steps", "3"]
     words = [word for option in options for word in ([option, file] if option == "--samples" else [option])]
-    command = ["figures", "guess", "--data", str(made / "corpus"), "--count", "4", "--out", str(tmp_path / "new")]
+    command = ["figures", "turing-test", "--data", str(made / "corpus"), "--count", "4", "--out", str(tmp_path / "new")]
     result = runner.invoke(app, [*command, *drawing, *words])
     assert result.exit_code == 0, result.output
     # What it says names the files, in the same order always, and no more.
@@ -175,7 +175,16 @@ def test_the_command(options: list[str], made: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_refuses_before_it_draws(made: Path, tmp_path: Path) -> None:
-    command = ["figures", "guess", "--data", str(made / "corpus"), "--out", str(tmp_path / "new"), "--model", "nowhere"]
+    command = [
+        "figures",
+        "turing-test",
+        "--data",
+        str(made / "corpus"),
+        "--out",
+        str(tmp_path / "new"),
+        "--model",
+        "nowhere",
+    ]
     result = runner.invoke(app, [*command, "--mixed"])
     assert isinstance(result.exception, SketchError)
     assert "a sheet of 64 needs more than the 43" in str(result.exception)

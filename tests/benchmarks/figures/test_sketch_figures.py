@@ -7,12 +7,19 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks.figures import Source, by_lot, find_failures, write_comparison, write_failures, write_teaser
+from benchmarks.figures import (
+    Source,
+    find_failures,
+    random_sample,
+    write_comparison_figure,
+    write_failures,
+    write_teaser,
+)
 from benchmarks.figures.failures import crossings, drawn_twice, open_ends
 from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
-from sketchdnn.render.figures import fitted, outline, window
+from sketchdnn.render.figures import panel_of_sketch, panel_of_square, polyline
 
 CORNERS = [(-1.0, -0.5), (1.0, -0.5), (1.0, 0.5), (-1.0, 0.5)]
 PLATE = [Line(a, b) for a, b in zip(CORNERS, CORNERS[1:] + CORNERS[:1], strict=True)]
@@ -34,7 +41,7 @@ def test_figures_are_drawn_the_same_every_time(parts: list[Sketch], tmp_path: Pa
     sources = [Source("data", parts[:5]), Source("a system", parts[5:])]
     for write in (
         lambda folder: write_teaser(folder, parts, columns=4),
-        lambda folder: write_comparison(folder, sources, columns=3),
+        lambda folder: write_comparison_figure(folder, sources, columns=3),
         lambda folder: write_failures(folder, find_failures(parts, each=2)),
     ):
         assert pictures(write(tmp_path / "a")) == pictures(write(tmp_path / "b"))
@@ -42,11 +49,11 @@ def test_figures_are_drawn_the_same_every_time(parts: list[Sketch], tmp_path: Pa
 
 def test_a_panel_keeps_proportions_and_its_sketch_inside(parts: list[Sketch]) -> None:
     for sketch in parts:
-        panel = fitted(sketch, 100, 200, 50)
-        places = [place for primitive in sketch for place in outline(primitive, panel)]
+        panel = panel_of_sketch(sketch, 100, 200, 50)
+        places = [place for primitive in sketch for place in polyline(primitive, panel)]
         assert all(abs(x - 100) < 25 and abs(y - 200) < 25 for x, y in places)
         assert max(max(abs(x - 100), abs(y - 200)) for x, y in places) > 18
-    assert window(0, 0, 30, 1.5).place((1.5, -1.5)) == pytest.approx((15, -15))  # y runs up
+    assert panel_of_square(0, 0, 30, 1.5).to_sheet((1.5, -1.5)) == pytest.approx((15, -15))  # y runs up
 
 
 def test_a_good_sketch_has_no_fault() -> None:
@@ -107,18 +114,18 @@ def test_size_and_place_do_not_matter(parts: list[Sketch]) -> None:
 
 
 def test_lots_are_drawn_alike_from_one_seed(parts: list[Sketch]) -> None:
-    first, again, other = (by_lot(range(1000), 20, seed) for seed in (1, 1, 2))
+    first, again, other = (random_sample(range(1000), 20, seed) for seed in (1, 1, 2))
     assert first == again != other
     assert len(set(first)) == 20
-    assert by_lot(parts, 50, 0) == parts
+    assert random_sample(parts, 50, 0) == parts
 
 
 def test_figures_of_nothing_are_refused(tmp_path: Path) -> None:
     for nothing in (
         lambda: write_teaser(tmp_path, []),
         lambda: find_failures([]),
-        lambda: write_comparison(tmp_path, [Source("a", [Sketch(tuple(PLATE))])]),
-        lambda: write_comparison(tmp_path, [Source("a", []), Source("b", [])]),
+        lambda: write_comparison_figure(tmp_path, [Source("a", [Sketch(tuple(PLATE))])]),
+        lambda: write_comparison_figure(tmp_path, [Source("a", []), Source("b", [])]),
     ):
         with pytest.raises(SketchError):
             nothing()

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.reproduction.orderings import CLAIMS, FAILS, HOLDS, UNKNOWN, findings
-from benchmarks.reproduction.paper import PAPER
-from benchmarks.reproduction.tables import FIDELITY, LIKELIHOOD, Cell, Grid, Row
+from benchmarks.reproduction.page import CLAIMS, FAILS, HOLDS, UNKNOWN, findings
+from benchmarks.reproduction.tables import FIDELITY, LIKELIHOOD, PAPER, Cell, Grid, Row
 
 
 def tables(value: Callable[[float], float] = lambda one: one, width: float = 0.0, leave_out: str = "") -> list[Grid]:

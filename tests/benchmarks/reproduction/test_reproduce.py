@@ -18,11 +18,10 @@ from support.judging import SMALL, StandIn, small_corpus
 from torch import Tensor
 
 from benchmarks.reproduction import SIX, Budget, Request, StoppedError, prepared, reproduce
-from benchmarks.reproduction.names import folder_of
 from benchmarks.reproduction.page import page
-from benchmarks.reproduction.plan import MANIFEST, SAMPLER
+from benchmarks.reproduction.plan import MANIFEST, SAMPLER, folder_of
 from benchmarks.reproduction.plan import SETTINGS as PLAN_SETTINGS
-from benchmarks.reproduction.run import results_in
+from benchmarks.reproduction.runner import results_in
 from benchmarks.reproduction.tables import all_tables
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.generate import STEPS
@@ -214,7 +213,7 @@ def test_the_authors_form_is_drawn_from_with_their_sampler(folder: Path) -> None
 
 
 def test_results_in_the_docs_can_be_gone_on_with() -> None:
-    kept = Path(__file__).parents[3] / "docs/results/reproduction"
+    kept = Path(__file__).parents[3] / "benchmarks/reports/reproduction"
     told = json.loads((kept / MANIFEST).read_text())["protocol"]
     mine = {**asdict(PLAN_SETTINGS), "sampler": SAMPLER, "steps": STEPS}
     assert told == {name: mine[name] for name in told}
