@@ -44,7 +44,7 @@ PUBLIC = {
         from_pretrained from_table load_preset preset_names save_pretrained save_training_index to_table
     """,
     "sketchdnn.evaluation": """
-        Estimate Evaluation FAST Protocol Request Run Settings compare_systems evaluate load_report
+        Estimate Evaluation EvaluationRequest Evaluator FAST Protocol Settings compare_systems load_report
     """,
     "sketchdnn.generation": """
         CompleteRequest Conditions GenerateRequest GeneratedSketch OutputOptions OutputSummary SketchDNN complete stream

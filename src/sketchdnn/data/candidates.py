@@ -28,7 +28,6 @@ from sketchdnn.representation.symmetric import symmetric_keys
 from .config import SAME_LEVELS, SPLITS, PrepareConfig
 from .sources import Block, Origins, Tally
 
-
 TOO_FINE = "a primitive too small beside the whole for single precision"
 NO_EXTENT = "no extent"
 IMPOSSIBLE = "a primitive that cannot exist"
@@ -162,7 +161,9 @@ def _keyed(
     symmetric = np.zeros_like(content)
     if config.distinct_splits:
         symmetric = symmetric_keys(_unit(compact, config.half_extent), SAME_LEVELS)
-    return Candidates(compact, center, scale, replace(origins, id=names), fold_keys(codes), content, tie, split, symmetric)
+    return Candidates(
+        compact, center, scale, replace(origins, id=names), fold_keys(codes), content, tie, split, symmetric
+    )
 
 
 def _unit(compact: Compact, half_extent: float) -> Compact:
@@ -245,13 +246,12 @@ class Selection:
         return int((self.split == SPLITS.index(split)).sum())
 
 
-def select_candidates(
-    duplicate: Keys, content: Keys, tie: Keys, split: Keys, symmetric: Keys, config: PrepareConfig
-) -> Selection:
+def select_candidates(keys: NDArray[np.uint64], config: PrepareConfig) -> Selection:
     """The smallest of each group of duplicates by content and tie, ordered by split, content and tie.
 
-    The result does not depend on the order of the candidates.
+    `keys` are those of `Candidates`, `key, candidate`. The result does not depend on the order of the candidates.
     """
+    duplicate, content, tie, split, symmetric = keys
     by_group = np.lexsort((tie, content, duplicate))
     first = np.flatnonzero(np.diff(duplicate[by_group], prepend=~duplicate[by_group[:1]]))
     sizes = np.diff(first, append=len(by_group))
@@ -278,9 +278,6 @@ def assign_splits(keys: Keys, config: PrepareConfig) -> NDArray[np.int8]:
     """The number of the split of each key. Adding sketches to a corpus does not move the others."""
     ends = np.cumsum(config.fractions)[:-1]
     return np.searchsorted(ends, uniform_from_keys(keys, config.split_seed), side="right").astype(np.int8)
-
-
-__all__ = ["Keys", "fold", "mix", "row_keys", "shares", "word_keys"]
 
 
 def fold_keys(columns: NDArray[np.uint64]) -> Keys:

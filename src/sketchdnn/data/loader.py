@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.errors import FormatError, MissingFileError, display_path
-from sketchdnn.formats.sketchgraphs.container import NO_ARRAY
+from sketchdnn.formats.sketchgraphs.container import NPY_ERRORS
 from sketchdnn.io import load_json
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import NONE, REPRESENTATION_VERSION, ArcScalar, NoneConstruction
@@ -127,7 +127,7 @@ class Dataset:
             array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError:
             raise MissingFileError(path, "is missing; prepare the corpus again") from None
-        except (OSError, *NO_ARRAY) as error:
+        except (OSError, *NPY_ERRORS) as error:
             raise FormatError(path, f"is damaged ({error}); prepare the corpus again") from error
         if array.dtype != dtype or array.shape != (count, *shape):
             raise FormatError(

@@ -161,7 +161,7 @@ def _select(
         start, end = end, end + size
         keys[:, start:end] = read_keys(path)
         chunk[start:end], row[start:end] = number, np.arange(size)
-    return select_candidates(*keys, config=config), chunk, row
+    return select_candidates(keys, config), chunk, row
 
 
 def _empty_message(tally: Tally, inputs: Sequence[Input]) -> str:

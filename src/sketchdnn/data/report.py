@@ -23,7 +23,6 @@ from .sources import Tally
 from .staging import write_json
 from .store import Summary
 
-
 REPORT = "report.json"
 GALLERY_SIZE = 60
 GALLERY_COLUMNS = 10

@@ -26,7 +26,6 @@ from sketchdnn.geometry.table import PrimitiveTable, sketches_to_table
 
 from .procedural import procedural
 
-
 # A handful of workers stay far below a gigabyte, and numpy is still efficient.
 BLOCK_SIZE = 8192
 # Limits on the texts and counts of files, which are not trusted.
@@ -123,9 +122,8 @@ def _block(sketches: list[Sketch], source: str, group: str) -> Block:
     def column(key: str, default: str = "") -> list[str]:
         return [as_text(sketch.extra.get(key)) or default for sketch in sketches]
 
-    origins = Origins(
-        column("id"), column("source", source), column("licence"), column("group", group), [s.units or "" for s in sketches]
-    )
+    units = [sketch.units or "" for sketch in sketches]
+    origins = Origins(column("id"), column("source", source), column("licence"), column("group", group), units)
     constraints = np.array([len(sketch.constraints) for sketch in sketches], np.int64)
     dropped = np.array([_count(sketch.extra.get("dropped_entities")) for sketch in sketches], np.int64)
     return Block(sketches_to_table(sketches), constraints, dropped, origins)
@@ -305,7 +303,7 @@ def _sequences(file: Path, start: int, stop: int, tally: Tally) -> Block:
     tally.found += count
     tally.skipped.update(columns.skipped)
     sequences = open_sequences(file)
-    ids = _LazyTexts(count, lambda index: as_text(sequences.id_of(start + index)))
+    ids = _LazyTexts(count, lambda index: as_text(sequences.sketch_id(start + index)))
     # Official names are document/part/sketch; sketches of one document are variants.
     has_documents = sequences.ids is not None and sequences.ids.dtype.names is not None
     groups = _LazyTexts(count, lambda index: ids[index].split("/")[0] if has_documents else "")

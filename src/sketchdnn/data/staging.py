@@ -1,6 +1,6 @@
 """The staging folder of a preparation, beside the output.
 
-An interrupted run leaves it, the next run of the same work resumes it, and at the end it becomes the output in one step.
+An interrupted run leaves it, the next run of the same work resumes it, and in the end it becomes the output.
 """
 
 from __future__ import annotations

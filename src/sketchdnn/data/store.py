@@ -31,7 +31,7 @@ from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import MAX_KIND_PARAMS, MAX_PRIMITIVES, NONE
 
-from .make_candidates import Candidates, Selection
+from .candidates import Candidates, Selection
 from .config import SPLITS
 from .sources import Origins
 
@@ -67,7 +67,9 @@ def create_arrays(folder: Path, selection: Selection) -> None:
     for split in SPLITS:
         (folder / split).mkdir(parents=True, exist_ok=True)
         for name, (dtype, shape) in ARRAYS.items():
-            np.lib.format.open_memmap(folder / split / f"{name}.npy", "w+", dtype, (selection.count(split), *shape)).flush()
+            np.lib.format.open_memmap(
+                folder / split / f"{name}.npy", "w+", dtype, (selection.count(split), *shape)
+            ).flush()
 
 
 def plan_shards(
@@ -115,7 +117,10 @@ def _read_candidates(shard: Shard) -> pa.Table:
     by_place = np.lexsort((shard.row, shard.chunk))
     chunk, row = shard.chunk[by_place], shard.row[by_place]
     firsts = np.flatnonzero(np.diff(chunk, prepend=-1))
-    pieces = [_open_chunk(shard.chunks[chunk[piece[0]]], row[piece]) for piece in np.split(np.arange(len(chunk)), firsts[1:])]
+    pieces = [
+        _open_chunk(shard.chunks[chunk[piece[0]]]).take(row[piece])
+        for piece in np.split(np.arange(len(chunk)), firsts[1:])
+    ]
     return pa.concat_tables(pieces).take(np.argsort(by_place))
 
 
