@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support.toys import process_of, random_noise
 
 from benchmarks.oracles import RowTarget, oracle
+from sketchdnn.diffusion.gaussian_softmax import draw_label
 from sketchdnn.diffusion.samplers import sample_ancestral
 from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence
 from sketchdnn.diffusion.schedule import cosine
