@@ -23,7 +23,7 @@ from sketchdnn.systems import ConfigError, config_to_dict, from_pretrained, load
 from sketchdnn.systems.network_inputs import as_heard, every_other, rolled, silence, step_before
 from sketchdnn.systems.registry import SYSTEMS
 from sketchdnn.systems.row_denoiser import RowDenoiser
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.system import ConditionMask, sample_condition_mask, shown, told
 
 DEAF = SetDenoiserConfig(width=32, depth=2, heads=2)
@@ -272,7 +272,7 @@ def test_a_preset_may_ask_for_it_and_the_papers_network_may_not(tmp_path: Path) 
     path.write_text('[system]\nname = "sketchdnn"\n[system.network]\ntype = "DiT"\nhears = true\n')
     with pytest.raises(ConfigError, match="'hears' is no setting"):
         load_preset(path)
-    paper = SketchDNN(SketchDNNConfig(network=DiTConfig(width=32, depth=1, heads=2), form="paper"))
+    paper = SketchDNNSystem(SketchDNNConfig(network=DiTConfig(width=32, depth=1, heads=2), form="paper"))
     for system in (paper, made(hears=False)):
         with pytest.raises(ValueError, match="does not hear"):
             system.denoise(clean_batch(2), torch.tensor([3, 4]), before=random_prediction(2))
@@ -283,5 +283,5 @@ def test_what_training_knows_nothing_of_may_differ_where_a_run_starts() -> None:
     assert system.can_init_from(made(hears=False, superposition="none", reverse_logits="log"))
     assert not system.can_init_from(made(hears=False, predict="noise"))
     assert not system.can_init_from(made("sketchdnn-pos", hears=False))
-    wider = SketchDNN(SketchDNNConfig(network=replace(DEAF, width=64), num_steps=50))
+    wider = SketchDNNSystem(SketchDNNConfig(network=replace(DEAF, width=64), num_steps=50))
     assert not system.can_init_from(wider)

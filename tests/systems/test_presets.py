@@ -18,7 +18,7 @@ from sketchdnn.systems import (
     load_preset,
     preset_names,
 )
-from sketchdnn.systems.sketchdnn import SketchDNN
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.training.config import config_from
 
 OF_SKETCHDNN = ["authors", "bundled", "ours", "paper", "tiny"]
@@ -66,7 +66,7 @@ def test_the_bundled_model_is_of_its_preset() -> None:
 
 def test_tiny_is_tiny() -> None:
     system = load_preset("tiny").make()
-    assert isinstance(system, SketchDNN)
+    assert isinstance(system, SketchDNNSystem)
     assert sum(weight.numel() for weight in system.parameters()) < 500_000
 
 
