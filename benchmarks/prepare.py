@@ -20,8 +20,8 @@ from typing import Any
 
 from rich.table import Table
 
+from sketchdnn.data.prepare import run_all
 from sketchdnn.data.report import load_report
-from sketchdnn.data.workers import run_all
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats.sketchgraphs.container import open_sequences, sequence_writer
 from sketchdnn.formats.sketchgraphs.pickles import EntityType, Op, dump_ops, load_ops

@@ -28,7 +28,7 @@ import numpy as np
 import pytest
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats import Skipped, archives, collect, json_files, read, scan, svg_elements
+from sketchdnn.formats import Skipped, archives, collect, json_files, read, scan, svg
 from sketchdnn.formats import dxf as dxf_files
 from sketchdnn.formats.freecad import notes
 from sketchdnn.formats.freecad.elements import GeoId, Relation, RelationType
@@ -49,7 +49,7 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small limits, so that small files reach them."""
     monkeypatch.setattr(dxf_files, "MAX_ENTITIES", 20)
     monkeypatch.setattr(dxf_files, "MAX_TAGS", 200)
-    monkeypatch.setattr(svg_elements, "MAX_ELEMENTS", 20)
+    monkeypatch.setattr(svg, "MAX_ELEMENTS", 20)
     monkeypatch.setattr("sketchdnn.formats.svg.MAX_ELEMENTS", 20)
     monkeypatch.setattr(json_files, "LARGEST_RECORD", 1000)
 
