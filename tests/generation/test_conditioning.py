@@ -85,10 +85,10 @@ def test_range_is_distributed_as_in_the_corpus(system: System) -> None:
     assert index is not None
     known = choose(Conditions(primitives=(8, 13)), system, 4000)
     frequency = Counter((16 - known.kind.sum(-1)).tolist())
-    counts = index.mixtures.sum(axis=1)
-    total = index.often[(counts >= 8) & (counts <= 13)].sum()
+    counts = index.kind_counts.sum(axis=1)
+    total = index.frequency[(counts >= 8) & (counts <= 13)].sum()
     for count in range(8, 14):
-        share = index.often[counts == count].sum() / total
+        share = index.frequency[counts == count].sum() / total
         assert frequency[count] / 4000 == pytest.approx(share, abs=4 * (share / 4000) ** 0.5 + 1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Perfect denoisers of targets that are known in closed form: what samplers and bounds are measured against."""
+"""Exact denoisers of distributions in closed form: references for samplers and bounds."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from sketchdnn.diffusion.checks import check_simplex
+from sketchdnn.diffusion.gaussian import like, root
+from sketchdnn.diffusion.process import Denoiser, JointProcess
+from sketchdnn.diffusion.schedule import Level
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction
 
-from .check import check_simplex
-from .gaussian import like, root
-from .process import Denoiser, JointProcess
-from .schedule import Level
-
 
 def oracle(x0: SketchBatch) -> Denoiser:
-    """Knows the sketch and says it at every step."""
+    """A denoiser that returns the sketch at every step."""
 
     def denoise(batch_t: SketchBatch, t: Int[Tensor, " batch"]) -> Prediction:
         return Prediction(x0.construction.log(), x0.kind.log(), x0.params)
@@ -31,8 +30,8 @@ def oracle(x0: SketchBatch) -> Denoiser:
 
 @dataclass(frozen=True, slots=True)
 class RowTarget:
-    """Rows that know nothing of each other: a kind of these chances, construction with one chance (never in an empty
-    row), and each parameter of that kind from N(0, std²); zeros elsewhere, as in a sketch."""
+    """Independent rows: a random kind, construction with one probability (never in an empty row), and each parameter
+    of that kind from N(0, std²); zeros elsewhere, as in a sketch."""
 
     kind: tuple[float, ...]
     construction: float = 0.0
@@ -103,6 +102,21 @@ def _spread_evidence(x_t: Tensor, level: Level, std: float) -> Float[Tensor, "ba
     """log p(x_t | this column is in use) − log p(x_t | it is zero)."""
     var_used = level.var + level.alpha_bar * std**2
     return (x_t**2 * like(1 / level.var - 1 / var_used, x_t) - like(torch.log(var_used / level.var), x_t)) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over samples and its standard error."""
+
+    mean: float
+    standard_error: float
+    count: int
+
+
+def estimate(values: Float[Tensor, " batch"]) -> Estimate:
+    """The mean of independent values."""
+    values = values.double()
+    return Estimate(float(values.mean()), float(values.std()) / math.sqrt(len(values)), len(values))
 
 
 def entropy(probabilities: tuple[float, ...]) -> float:

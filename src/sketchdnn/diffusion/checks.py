@@ -1,6 +1,6 @@
-"""What the public entries of this room refuse, each with a ValueError that names the argument.
+"""Checks of arguments: each raises a ValueError that names the argument.
 
-Steps inside assume valid tensors, so that they compile without a look at a value.
+Inner steps assume valid tensors, so that they compile without reading a value.
 """
 
 from __future__ import annotations
