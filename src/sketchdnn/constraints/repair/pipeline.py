@@ -110,6 +110,8 @@ def repair(
     refusal = _refusal(sketch)
     if refusal:
         return _result(start, sketch, refusal)
+    if num_parameters(sketch.primitives) > MAX_PARAMETERS:
+        tolerance = min(tolerance, _LOCAL * median(map(extent, sketch)) / bounds(sketch).size)
     try:
         return _Repair(tolerance, keep, close, Budget()).run(start)
     except GeometryError as error:
@@ -210,13 +212,6 @@ class _Repair:
 
     def run(self, start: _State) -> RepairedSketch:
         """Repair a sketch of some extent."""
-        sketch = start.sketch
-        if num_parameters(sketch.primitives) > MAX_PARAMETERS:
-            local = min(self.tolerance, _LOCAL * median(map(extent, sketch)) / bounds(sketch).size)
-            return replace(self, tolerance=local)._run(start)
-        return self._run(start)
-
-    def _run(self, start: _State) -> RepairedSketch:
         sketch, budget = start.sketch, self.budget
         end = self._best_end(start)
         if end is None and not budget.is_spent and sketch.constraints:
