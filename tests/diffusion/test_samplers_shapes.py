@@ -15,10 +15,11 @@ from jaxtyping import install_import_hook
 with install_import_hook(["sketchdnn.diffusion", "sketchdnn.representation"], "beartype.beartype"):
     import torch
     from support.toys import random_noise
-    from sketchdnn.diffusion import bins, bits, given, likelihood, oracles, samplers, step_draws, vectors
-    from sketchdnn.diffusion.cat_likelihood import cat_elbo
-    from sketchdnn.diffusion.cat_process import CatProcess
-    from sketchdnn.diffusion.cat_sampler import cat_ancestral
+    from sketchdnn.diffusion import bins, bits, given, likelihood, oracles, samplers, step_draws
+    from sketchdnn.systems.baselines.latent import process as vectors
+    from sketchdnn.systems.baselines.multinomial.likelihood import cat_elbo
+    from sketchdnn.systems.baselines.multinomial.process import CatProcess
+    from sketchdnn.systems.baselines.multinomial.sampler import cat_ancestral
     from sketchdnn.diffusion.process import our_process
 
 process, target = our_process(12), oracles.RowTarget((0.3, 0.2, 0.2, 0.1, 0.2), 0.3, 0.5)

@@ -17,7 +17,8 @@ with install_import_hook(rooms, "beartype.beartype"):
     import torch
     from support.random_batches import clean_batch, normal_batch, random_prediction
     from sketchdnn import diffusion
-    from sketchdnn.diffusion import multinomial, precondition, times
+    from sketchdnn.diffusion import precondition, times
+    from sketchdnn.systems.baselines.multinomial import transitions as multinomial
     from sketchdnn.networks import DiT, DiTConfig
     from sketchdnn.representation.batch import SketchBatch
 

@@ -17,8 +17,8 @@ from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import from_pretrained, load_preset, save_pretrained
+from sketchdnn.systems.baselines.multinomial.system import SketchDNNCat, SketchDNNCatConfig
 from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
-from sketchdnn.systems.sketchdnn_cat import SketchDNNCat, SketchDNNCatConfig
 from sketchdnn.systems.system import sample_condition_mask
 
 SET = SetDenoiserConfig(width=32, depth=1, heads=2)

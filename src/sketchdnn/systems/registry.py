@@ -8,13 +8,13 @@ from typing import Any
 
 from sketchdnn.errors import quoted
 
-from .latent import LatentConfig, LatentDiffusion
+from .baselines.latent.system import LatentConfig, LatentDiffusion
+from .baselines.multinomial.system import SketchDNNCat, SketchDNNCatConfig
+from .baselines.tokens.sketchgen import SketchGen, SketchGenConfig
+from .baselines.tokens.vitruvion import Vitruvion, VitruvionConfig
 from .sketchdnn import SketchDNN, SketchDNNConfig, SketchDNNPos
-from .sketchdnn_cat import SketchDNNCat, SketchDNNCatConfig
-from .sketchgen import SketchGen, SketchGenConfig
 from .system import System
 from .tables import ConfigError, from_table
-from .vitruvion import Vitruvion, VitruvionConfig
 
 
 @dataclass(frozen=True, slots=True)

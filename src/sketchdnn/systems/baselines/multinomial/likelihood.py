@@ -8,18 +8,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from sketchdnn.diffusion.bins import Bins
+from sketchdnn.diffusion.likelihood import Elbo, Parts, bound, kl_of_steps, kl_to_noise, said_of
+from sketchdnn.diffusion.noise import NoiseSource
+from sketchdnn.diffusion.process import Denoiser
+from sketchdnn.diffusion.schedule import Level
+from sketchdnn.diffusion.step_draws import StepDraws
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 
-from . import multinomial
-from .bins import Bins
-from .cat_process import CatProcess, told_flag
-from .likelihood import Elbo, Parts, bound, kl_of_steps, kl_to_noise, said_of
-from .multinomial import Probabilities
-from .noise import NoiseSource
-from .process import Denoiser
-from .schedule import Level
-from .step_draws import StepDraws
+from . import transitions as multinomial
+from .process import CatProcess, told_flag
+from .transitions import Probabilities
 
 
 def cat_elbo(

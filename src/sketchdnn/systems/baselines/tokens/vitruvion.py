@@ -6,7 +6,7 @@ of value, coordinate and position (the number of the primitive) are summed; nucl
 
 Departs from it: primitives come from left to right, not in the order in which they were drawn, which a corpus need not
 keep; the model of constraints, and images or primers as context, are left out; levels are 1/30 apart with 0 in the
-middle of one (`representation.syntax`); lines begin at their smaller end, as in all our systems; tokens that would
+middle of one (`systems.baselines.tokens.syntax`); lines begin at their smaller end, as in all our systems; tokens that would
 break the syntax are ruled out when drawing.
 """
 
@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from sketchdnn.networks.token_decoder import TokenDecoderConfig
 from sketchdnn.representation.settings import check_settings, within
-from sketchdnn.representation.syntax import ArcTokens
-from sketchdnn.representation.tokens import Order
+from sketchdnn.systems.baselines.tokens.decoder import TokenDecoderConfig
+from sketchdnn.systems.baselines.tokens.syntax import ArcTokens
+from sketchdnn.systems.baselines.tokens.tokens import Order
 
-from .autoregressive import TokenSystem
+from .system import TokenSystem
 
 
 @dataclass(frozen=True, slots=True)

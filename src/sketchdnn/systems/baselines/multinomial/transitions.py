@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from . import gaussian
-from .gaussian import like
-from .schedule import Level
+from sketchdnn.diffusion import gaussian
+from sketchdnn.diffusion.gaussian import like
+from sketchdnn.diffusion.schedule import Level
 
 Probabilities = Float[Tensor, "*rows cat"]
 

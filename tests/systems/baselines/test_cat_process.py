@@ -10,10 +10,6 @@ import torch
 from support.random_batches import clean_batch, normal_batch
 from support.toys import random_noise
 
-from sketchdnn.diffusion import multinomial
-from sketchdnn.diffusion.cat_likelihood import cat_elbo
-from sketchdnn.diffusion.cat_process import CatProcess, expected_posterior
-from sketchdnn.diffusion.cat_sampler import sample_multinomial
 from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.oracles import entropy, oracle
@@ -24,6 +20,10 @@ from sketchdnn.diffusion.step_draws import every_step
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
+from sketchdnn.systems.baselines.multinomial import transitions as multinomial
+from sketchdnn.systems.baselines.multinomial.likelihood import cat_elbo
+from sketchdnn.systems.baselines.multinomial.process import CatProcess, expected_posterior
+from sketchdnn.systems.baselines.multinomial.sampler import sample_multinomial
 
 PROCESS = CatProcess(cosine(200), cosine(200), "expected", "expected")
 MARGINAL = (0.55, 0.25, 0.12, 0.06, 0.02)
