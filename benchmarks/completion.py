@@ -37,7 +37,7 @@ from sketchdnn.geometry import Arc, Circle, Line, Placement, Point, Primitive, S
 from sketchdnn.io import atomic_write
 from sketchdnn.render import Style
 from sketchdnn.render.gallery import BORDER_COLOR
-from sketchdnn.render.raster import picture, write
+from sketchdnn.render.raster import draw_text, picture
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.systems import System
 
@@ -397,7 +397,7 @@ def completion_figure(bench: CompletionBench) -> Image:
     for row, (title, added) in enumerate(zip(titles, lines, strict=True)):
         top = row * (CELL + HEADER) + HEADER
         # Words are centered on their place, so what is to begin at the margin is put half its length further.
-        write(page, title, GAP + pen.textlength(title, font_size=style.text_size) / 2, top - HEADER / 2, style)
+        draw_text(page, title, GAP + pen.textlength(title, font_size=style.text_size) / 2, top - HEADER / 2, style)
         for column, (case, some) in enumerate(zip(cases, added, strict=True)):
             left = GAP + column * (CELL + GAP)
             page.paste(_cell(case, some, style), (left, top))

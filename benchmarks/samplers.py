@@ -29,6 +29,7 @@ from sketchdnn.evaluation.validity import (
     kind_distribution,
     measure_gaps,
 )
+from sketchdnn.generation import GenerateRequest
 from sketchdnn.generation.engine import device_of, fast_inference, max_batch_size
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import Sketch, profile
@@ -139,7 +140,7 @@ def score_samplers(
     near, far = (sketch_features(_sorted(train, order[start : start + count]), extractor) for start in (0, count))
     floor = frechet_distance(near, far)
     on_stage("warming up")
-    generate_samples(system, "", count, seed=1, steps=2, sampler=None, on_progress=lambda _: None)
+    generate_samples(system, "", GenerateRequest(count=count, seed=1, steps=2, repair=False))
     scores = tuple(_scored(system, train, near, extractor, count, ways, on_stage))
     device = extractor.device
     threads = torch.get_num_threads()
@@ -160,9 +161,8 @@ def _scored(
     for sampler, steps in ways:
         on_stage(f"{sampler}, {steps} steps")
         start = time.perf_counter()
-        samples = generate_samples(
-            system, sampler, count, seed=0, steps=steps, sampler=sampler, on_progress=lambda _: None
-        )
+        request = GenerateRequest(count=count, seed=0, steps=steps, sampler=sampler, repair=False)
+        samples = generate_samples(system, sampler, request)
         seconds = time.perf_counter() - start
         features = sketch_features(samples.compact, extractor)
         ends = measure_gaps(samples.compact)

@@ -32,8 +32,8 @@ from sketchdnn.render.figures import (
     Panel,
     draw_sketch,
     draw_stroke,
-    fitted,
-    outline,
+    panel_of_sketch,
+    polyline,
     save_figure,
     sheet,
 )
@@ -107,7 +107,7 @@ def write_failures(folder: Path, failures: Failures) -> list[Path]:
             axes.text(0, top - 20, words, fontsize=7, va="center", color="#555555")
             for column, case in enumerate(mode.worst):
                 x, y = column * (SIDE + BETWEEN) + SIDE / 2, top - HEAD - SIDE / 2
-                _draw_case(axes, case, fitted(case.sketch, x, y, SIDE))
+                _draw_case(axes, case, panel_of_sketch(case.sketch, x, y, SIDE))
                 look = {"fontsize": 7, "ha": "center", "va": "top", "color": INK, "linespacing": 1.3}
                 axes.text(x, y - SIDE / 2 - 2, case.caption, **look)
         return save_figure(figure, folder, "failures")
@@ -180,13 +180,13 @@ def _draw_case(axes: Any, case: Case, panel: Panel) -> None:
     drawn = {id(stroke.primitive): stroke for stroke in strokes(case.sketch, panel.view, style)}
     items = list(case.sketch)
     for longer in {longer for longer, _ in case.pairs}:
-        below = zip(*outline(items[longer], panel), strict=True)
+        below = zip(*polyline(items[longer], panel), strict=True)
         axes.plot(*below, color=ORANGE, linewidth=4 * style.width, alpha=0.45, solid_capstyle="round")
     for _, shorter in case.pairs:
         stroke = drawn[id(items[shorter])]
         draw_stroke(axes, replace(stroke, color=BLUE, width=1.4 * stroke.width), panel)
     for at in case.places:
-        x, y = panel.place(at)
+        x, y = panel.to_sheet(at)
         size = 8.0 if case.mark == "o" else 4.5
         axes.plot([x], [y], case.mark, color=ORANGE, markersize=size, markerfacecolor="none", markeredgewidth=1.1)
 

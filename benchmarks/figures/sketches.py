@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from sketchdnn.diffusion import latent
 from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.process import LogitBatch
 from sketchdnn.diffusion.samplers import single_pass
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions
 from sketchdnn.errors import SketchError
@@ -29,15 +29,15 @@ from sketchdnn.render.figures import (
     GRAY,
     INK,
     Panel,
-    draw_frame,
+    draw_border,
     draw_sketch,
     draw_stroke,
-    fitted,
+    panel_of_sketch,
+    panel_of_square,
     save_figure,
     sheet,
-    window,
 )
-from sketchdnn.render.superposed import superposed_strokes
+from sketchdnn.render.style import superposed_strokes
 from sketchdnn.representation import decode_compact, layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
@@ -56,7 +56,9 @@ def write_teaser(folder: Path, sketches: Sequence[Sketch], *, columns: int = 8) 
     with sheet(columns * pitch, rows * pitch) as (figure, axes):
         for index, sketch in enumerate(sketches):
             row, column = divmod(index, columns)
-            draw_sketch(axes, sketch, fitted(sketch, (column + 0.5) * pitch, (rows - row - 0.5) * pitch, TEASER_SIDE))
+            draw_sketch(
+                axes, sketch, panel_of_sketch(sketch, (column + 0.5) * pitch, (rows - row - 0.5) * pitch, TEASER_SIDE)
+            )
         return save_figure(figure, folder, "teaser")
 
 
@@ -100,7 +102,7 @@ def watch(
     if system.max_steps is None:
         raise SketchError(f"a '{system.name}' takes no noise away: there is nothing to show on the way")
     noise = seeded_noise(seed, torch.arange(CPU_BATCH, device=next(system.parameters()).device))
-    state = latent.of_noise(noise(0)).batch()
+    state = LogitBatch.from_noise(noise(0)).batch()
     seen: list[Glimpse] = []
 
     def look(progress: Progress) -> None:
@@ -143,11 +145,13 @@ def write_pipeline(folder: Path, walk: Denoising) -> list[Path]:
             for column, glimpse in enumerate(walk.glimpses):
                 x = MARGIN + column * pitch + SIDE / 2
                 for batch, y in ((glimpse.noisy, top - SIDE / 2), (glimpse.predicted, top - pitch - SIDE / 2)):
-                    _draw_superposed(axes, batch[number : number + 1], window(x, y, SIDE, HALF), walk.arc_scalar)
+                    _draw_superposed(
+                        axes, batch[number : number + 1], panel_of_square(x, y, SIDE, HALF), walk.arc_scalar
+                    )
             middle = top - pitch + GAP / 2
             _arrow(axes, right - large - BETWEEN - GAP + 3, right - large - 3, middle)
-            panel = fitted(sketch, right - large / 2, middle, large)
-            draw_frame(axes, panel, color=GRAY)
+            panel = panel_of_sketch(sketch, right - large / 2, middle, large)
+            draw_border(axes, panel, color=GRAY)
             colors = tuple(PALETTE[row % len(PALETTE)] for row in walk.rows[number]) or PALETTE
             draw_sketch(axes, sketch, panel, replace(Style().sized(large), palette=colors))
         return save_figure(figure, folder, "pipeline")
@@ -155,7 +159,7 @@ def write_pipeline(folder: Path, walk: Denoising) -> list[Path]:
 
 def _draw_superposed(axes: Any, rows: SketchBatch, panel: Panel, arc_scalar: layout.ArcScalar) -> None:
     """Colors follow the row, so that a primitive can be followed from panel to panel."""
-    border = draw_frame(axes, panel)
+    border = draw_border(axes, panel)
     for stroke in superposed_strokes(superposed_primitives(rows, arc_scalar), panel.view, Style().sized(panel.side)):
         draw_stroke(axes, stroke, panel, clip=border)
 

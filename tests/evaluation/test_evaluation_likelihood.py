@@ -8,9 +8,9 @@ import pytest
 import torch
 from support.toys import process_of
 
+from benchmarks.oracles import RowTarget, oracle
 from sketchdnn.data.procedural import procedural
-from sketchdnn.diffusion.bins import Bins
-from sketchdnn.diffusion.oracles import RowTarget, oracle
+from sketchdnn.diffusion.likelihood import Bins
 from sketchdnn.diffusion.schedule import log_linear_snr
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.likelihood import Bits, Likelihoods, clean_batch, measure_likelihood

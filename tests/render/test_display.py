@@ -58,7 +58,7 @@ def test_everything_drawn_lies_within_the_margins(sketch: Sketch, magnitude: flo
     style = Style()
     view = frame(sketch, width, height, style)
     margin = style.margin * min(width, height)
-    low, high = view.place(bounds(sketch).low), view.place(bounds(sketch).high)
+    low, high = view.to_pixel(bounds(sketch).low), view.to_pixel(bounds(sketch).high)
     assert margin - 1e-6 <= low[0] <= high[0] <= width - margin + 1e-6
     assert margin - 1e-6 <= high[1] <= low[1] <= height - margin + 1e-6
     # and as large as it can be: it fills one direction
@@ -73,20 +73,20 @@ def test_a_frame_keeps_proportions_and_turns_y_over(sketch: Sketch, magnitude: f
     view = frame(sketch, 300, 200, Style())
     unit = bounds(sketch).size
     x, y = view.center
-    right, up = view.place((x + unit, y)), view.place((x, y + unit))
+    right, up = view.to_pixel((x + unit, y)), view.to_pixel((x, y + unit))
     assert right[0] - 150 == pytest.approx(view.scale * unit)
     assert 100 - up[1] == pytest.approx(view.scale * unit)
 
 
 def test_a_lone_point_goes_to_the_middle() -> None:
     sketch = Sketch((Point((1e6, -1e6)),))
-    assert frame(sketch, 100, 60, Style()).place((1e6, -1e6)) == (50, 30)
+    assert frame(sketch, 100, 60, Style()).to_pixel((1e6, -1e6)) == (50, 30)
 
 
 def test_a_small_sketch_far_away_keeps_its_precision() -> None:
     sketch = Sketch((Line((1e6, 1e6), (1e6 + 1e-3, 1e6)),))
     view = frame(sketch, 100, 100, Style(margin=0.1))
-    assert view.place((1e6, 1e6))[0] == pytest.approx(10, abs=1e-4)
+    assert view.to_pixel((1e6, 1e6))[0] == pytest.approx(10, abs=1e-4)
 
 
 @given(sketches(min_size=2))

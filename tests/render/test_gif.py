@@ -9,7 +9,7 @@ from PIL import Image, ImageSequence
 
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.render import png
-from sketchdnn.render.gif import gif
+from sketchdnn.render.raster import gif
 
 PICTURES = [png(Sketch((Circle((0, 0), 1), Line((-1, 0), (x, 1)))), 80) for x in (0.1, 0.4, 0.7)]
 SECONDS = [0.1, 0.25, 2.0]

@@ -11,14 +11,14 @@ from support.shaky import MEANT, PLATE, related
 
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 from sketchdnn.render import Style, frame
-from sketchdnn.render.arrange import Placed, arrange
-from sketchdnn.render.marks import Mark, marks
+from sketchdnn.render.constraint_marks import Mark, constraint_marks
+from sketchdnn.render.mark_layout import PlacedMark, arrange_marks
 
 T = ConstraintType
 
 
-def place_all(sketch: Sketch, size: float = 400) -> list[Placed]:
-    return arrange(marks(sketch), sketch, frame(sketch, size, size, Style()), 6)
+def place_all(sketch: Sketch, size: float = 400) -> list[PlacedMark]:
+    return arrange_marks(constraint_marks(sketch), sketch, frame(sketch, size, size, Style()), 6)
 
 
 @given(related())
@@ -43,7 +43,7 @@ def test_every_kind_is_shown_near_what_it_is_about() -> None:
     }
     for one in placed:
         if one.mark.sign in near:
-            far = math.dist(one.at, view.place(near[one.mark.sign]))
+            far = math.dist(one.at, view.to_pixel(near[one.mark.sign]))
             assert far == 0 if one.mark.pinned else far < 25
     assert {one.mark.words for one in placed if one.mark.sign is T.RADIUS} == {"R8"}
 
@@ -59,23 +59,23 @@ def test_marks_do_not_cover_each_other() -> None:
 def test_a_chain_gets_one_mark_a_line_and_two_groups_get_numbers() -> None:
     lines = tuple(Line((k, 0), (k, 5 if k < 3 else 9)) for k in range(5))
     chain = [Constraint(T.EQUAL, (Ref(0), Ref(1))), Constraint(T.EQUAL, (Ref(1), Ref(2)))]
-    found = marks(Sketch(lines, tuple(chain)))
+    found = constraint_marks(Sketch(lines, tuple(chain)))
     assert [(mark.beside, mark.words) for mark in found] == [(line, "") for line in lines[:3]]
-    found = marks(Sketch(lines, (*chain, Constraint(T.EQUAL, (Ref(3), Ref(4))))))
+    found = constraint_marks(Sketch(lines, (*chain, Constraint(T.EQUAL, (Ref(3), Ref(4))))))
     assert {mark.beside: mark.words for mark in found} == dict(zip(lines, "11122", strict=True))
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
 def test_a_midpoint_is_marked_at_the_one_in_the_middle(order: tuple[int, ...]) -> None:
     points = (Point((5, 0)), Point((0, 0)), Point((10, 0)))
-    (mark,) = marks(Sketch(points, (Constraint(T.MIDPOINT, tuple(Ref(i) for i in order)),)))
+    (mark,) = constraint_marks(Sketch(points, (Constraint(T.MIDPOINT, tuple(Ref(i) for i in order)),)))
     assert mark.beside == points[0]
 
 
 def test_a_dimension_between_the_ends_of_a_line_stands_beside_the_line() -> None:
     line = Line((0, 0), (10, 0))
     distance = Constraint(T.DISTANCE, (Ref(0, Part.END), Ref(0, Part.START)), -12.5)
-    (mark,) = marks(Sketch((line,), (distance,)))
+    (mark,) = constraint_marks(Sketch((line,), (distance,)))
     assert mark == Mark(T.DISTANCE, line, (0,), words="12.5", along=mark.along)
 
 
@@ -91,7 +91,7 @@ def test_a_dimension_between_the_ends_of_a_line_stands_beside_the_line() -> None
 def test_curves_that_touch_are_marked_where_they_do(other: Line | Circle | Arc, where: tuple[float, float]) -> None:
     sketch = Sketch((Circle((0, 0), 10), other))
     for refs in ((Ref(0), Ref(1)), (Ref(1), Ref(0))):
-        (mark,) = marks(Sketch(sketch.primitives, (Constraint(T.TANGENT, refs),)))
+        (mark,) = constraint_marks(Sketch(sketch.primitives, (Constraint(T.TANGENT, refs),)))
         assert isinstance(mark.beside, Point)
         assert math.dist(mark.beside.at, where) < 1e-9
 

@@ -13,17 +13,17 @@ from support.shaky import MEANT, PLATE, related
 
 from sketchdnn.geometry import Constraint, ConstraintType, Line, Part, Ref, Sketch
 from sketchdnn.render import Style, gallery_html, gallery_png, gallery_svg, png, svg
-from sketchdnn.render.notes import FREEDOM, Notes, describe_constraint, without_sign
+from sketchdnn.render.annotations import FREEDOM, ConstraintStatus, count_without_symbol, describe_constraint
 
 SVG = "{http://www.w3.org/2000/svg}"
 SKETCH = replace(PLATE, constraints=MEANT)
-NOTES = Notes(("fixed", "partly", "free", "over", *["partly"] * 6), frozenset({9}), dof=17)
+NOTES = ConstraintStatus(("fixed", "partly", "free", "over", *["partly"] * 6), frozenset({9}), dof=17)
 
 
 @settings(max_examples=40)
 @given(related())
 def test_any_constraints_make_well_formed_vectors(sketch: Sketch) -> None:
-    text = svg(sketch, 300, notes=Notes(("free",) * len(sketch)))
+    text = svg(sketch, 300, notes=ConstraintStatus(("free",) * len(sketch)))
     for element in ET.fromstring(text).iter():
         for name in ("x1", "y1", "x2", "y2", "cx", "cy", "r", "x", "y"):
             assert re.fullmatch(r"-?[\d.]+", element.attrib.get(name, "0"))
@@ -68,7 +68,7 @@ def test_pixels_show_what_vectors_do() -> None:
 
 
 def test_galleries_have_signs_and_one_legend() -> None:
-    many, notes = [SKETCH, Sketch(()), SKETCH], [NOTES, Notes(()), NOTES]
+    many, notes = [SKETCH, Sketch(()), SKETCH], [NOTES, ConstraintStatus(()), NOTES]
     text = gallery_svg(many, cell=200, notes=notes, captions=["a", "b", "c"])
     words = [e.text for e in ET.fromstring(text).iter(f"{SVG}text")]
     assert words.count("14 partly free") == 1
@@ -85,7 +85,7 @@ def test_a_picture_without_notes_is_as_before() -> None:
 
 def test_freedom_must_be_that_of_the_sketch() -> None:
     with pytest.raises(ValueError, match="freedom of 2 primitives"):
-        svg(SKETCH, notes=Notes(("free", "free")))
+        svg(SKETCH, notes=ConstraintStatus(("free", "free")))
 
 
 def test_constraints_in_words() -> None:
@@ -94,7 +94,7 @@ def test_constraints_in_words() -> None:
     assert describe_constraint(value, sketch) == "vertical distance: end of line 0, x axis = 12.7"
     other = Constraint(ConstraintType.OTHER, (Ref(0),), name="Projected")
     assert describe_constraint(other, sketch) == "Projected: line 0"
-    assert without_sign(replace(sketch, constraints=(value, other))) == 1
+    assert count_without_symbol(replace(sketch, constraints=(value, other))) == 1
     hostile = replace(other, name="\x1b]0;owned\x07\n" + "x" * 10_000)
     assert re.fullmatch(r"\]0;owned  x{1,60}: line 0", describe_constraint(hostile, sketch))
 
@@ -105,7 +105,7 @@ def test_what_is_at_fault_is_drawn_above_what_is_not() -> None:
     ends = [(Ref(0, Part.END), Ref(1, Part.START)), (Ref(2, Part.START), Ref(0, Part.END))]
     sketch = replace(corner, constraints=tuple(Constraint(ConstraintType.COINCIDENT, refs) for refs in ends))
     for fault in (0, 1):
-        text = svg(sketch, 300, notes=Notes(("over",) * 3, frozenset({fault})))
+        text = svg(sketch, 300, notes=ConstraintStatus(("over",) * 3, frozenset({fault})))
         titles = re.findall("<title>(coincident[^<]*)", text)
         assert titles[-1] == describe_constraint(sketch.constraints[fault], sketch)
 
@@ -114,5 +114,5 @@ def test_marks_shrink_where_there_is_much_to_draw() -> None:
     """A thousand lines, each with a sign, in a moment and inside the picture."""
     lines = tuple(Line((x, y), (x + 0.8, y)) for x in range(40) for y in range(25))
     level = tuple(Constraint(ConstraintType.HORIZONTAL, (Ref(i),)) for i in range(len(lines)))
-    text = svg(Sketch(lines, level), 800, notes=Notes(("partly",) * len(lines)), style=Style())
+    text = svg(Sketch(lines, level), 800, notes=ConstraintStatus(("partly",) * len(lines)), style=Style())
     assert text.count("<title>horizontal") == len(lines)

@@ -37,7 +37,7 @@ def along(primitive: Primitive, fraction: float) -> tuple[float, float]:
 
 def at(pixels: np.ndarray, view: Frame, place: tuple[float, float]) -> float:
     """The darkest of the pixels around a place: a curve may run along the seam between two."""
-    x, y = view.place(place)
+    x, y = view.to_pixel(place)
     return float(pixels[round(y) - 1 : round(y) + 1, round(x) - 1 : round(x) + 1].max())
 
 
@@ -106,7 +106,7 @@ def test_a_hollow_point_is_white_inside() -> None:
     view = frame(sketch, size, size, BLACK)
     pixels = ink(png(sketch, size, style=BLACK))
     assert at(pixels, view, (0, 0)) == 1
-    x, y = view.place((1, 1))
+    x, y = view.to_pixel((1, 1))
     assert pixels[int(y), int(x)] == 0
     assert pixels[:200, 200:].sum() > 10
 

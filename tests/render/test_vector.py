@@ -44,8 +44,8 @@ def test_an_arc_runs_through_its_own_start_middle_and_end(arc: Arc) -> None:
     (path,) = elements(svg(sketch, 400))
     move, *steps = re.findall(r"([MLA])([^MLA]*)", path.attrib["d"])
     stops = [tuple(float(n) for n in body.split()[-2:]) for _, body in (move, *steps)]
-    assert math.dist(stops[0], view.place(arc.start)) < 0.01
-    assert math.dist(stops[-1], view.place(arc.end)) < 0.01
+    assert math.dist(stops[0], view.to_pixel(arc.start)) < 0.01
+    assert math.dist(stops[-1], view.to_pixel(arc.end)) < 0.01
     for k, ((command, body), start, end) in enumerate(zip(steps, stops[:-1], stops[1:], strict=True)):
         middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
         if command == "A":
@@ -55,7 +55,7 @@ def test_an_arc_runs_through_its_own_start_middle_and_end(arc: Arc) -> None:
             # Side 0 is counter-clockwise once y points up again.
             piece = arc_from_sweep((start[0], -start[1]), (end[0], -end[1]), arc.sweep / len(steps))
             middle = (piece.mid[0], -piece.mid[1])
-        assert math.dist(middle, view.place(arc.at((k + 0.5) / len(steps)))) < 0.05
+        assert math.dist(middle, view.to_pixel(arc.at((k + 0.5) / len(steps)))) < 0.05
 
 
 def test_construction_is_dashed_and_nothing_else() -> None:

@@ -11,7 +11,7 @@ from support.random_batches import clean_batch, normal_batch
 from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import SamplingOptions
-from sketchdnn.diffusion.step_draws import draw_steps
+from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig

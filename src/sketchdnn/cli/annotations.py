@@ -7,23 +7,23 @@ from dataclasses import dataclass, replace
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
-from sketchdnn.render.notes import Notes, without_sign
+from sketchdnn.render.annotations import ConstraintStatus, count_without_symbol
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedSketch:
-    """A sketch with constraints and the notes that are drawn.
+    """A sketch with constraints and their status.
 
     Attributes:
         sketch: The sketch with its own constraints, or with inferred ones.
-        notes: Freedom and redundant constraints, as `render` takes them.
+        status: Freedom and redundant constraints, as `render` takes them.
         inferred: Whether the constraints are inferred.
         ignored: The number of constraints that the solver does not support.
         warning: Why none were inferred.
     """
 
     sketch: Sketch
-    notes: Notes
+    status: ConstraintStatus
     inferred: bool = False
     ignored: int = 0
     warning: str | None = None
@@ -43,8 +43,8 @@ def annotate(sketch: Sketch) -> AnnotatedSketch:
     solution = solve(sketch)
     redundant = {id(c) for c in (*solution.redundant, *solution.conflicting)}
     faults = frozenset(i for i, c in enumerate(sketch.constraints) if id(c) in redundant)
-    notes = Notes(tuple(solution.freedom), faults, solution.dof)
-    return AnnotatedSketch(sketch, notes, inferred, len(solution.unsupported) + len(solution.skipped), warning)
+    status = ConstraintStatus(tuple(solution.freedom), faults, solution.dof)
+    return AnnotatedSketch(sketch, status, inferred, len(solution.unsupported) + len(solution.skipped), warning)
 
 
 def summary_lines(sketches: Sequence[AnnotatedSketch]) -> Iterator[str]:
@@ -52,8 +52,8 @@ def summary_lines(sketches: Sequence[AnnotatedSketch]) -> Iterator[str]:
     if inferred := sum(item.inferred for item in sketches):
         owner = "the file has none" if len(sketches) == 1 else f"{inferred:,} sketches have none"
         yield f"the constraints shown are inferred: {owner}"
-    if hidden := sum(without_sign(item.sketch) for item in sketches):
-        yield f"not drawn: {hidden:,} constraint{'s' * (hidden != 1)} of kinds that have no sign"
+    if hidden := sum(count_without_symbol(item.sketch) for item in sketches):
+        yield f"not drawn: {hidden:,} constraint{'s' * (hidden != 1)} of kinds that have no symbol"
     if ignored := sum(item.ignored for item in sketches):
         yield f"freedom does not count {ignored:,} constraint{'s' * (ignored != 1)} that the solver does not support"
     for warning in dict.fromkeys(item.warning for item in sketches if item.warning):

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from sketchdnn.formats.format import ReasonCounts
 from sketchdnn.geometry import ConstraintType, Sketch, bounds
-from sketchdnn.render.notes import describe_constraint
+from sketchdnn.render.annotations import describe_constraint
 
 if TYPE_CHECKING:
     from sketchdnn.constraints.constrain import ConstrainResult

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,19 +18,19 @@ from sketchdnn.formats.archives import Member, check_no_overwrite, folder_member
 from sketchdnn.formats.format import ReasonCounts
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write, remove_abandoned
-from sketchdnn.render.notes import Notes
+from sketchdnn.render.annotations import ConstraintStatus
 
 from .annotations import annotate, summary_lines
 from .reading import FLATTEN, AssumeUnits, Flatten, read_options, report_reading
 
 SUFFIXES = (".png", ".svg", ".html")
-ONE_SIZE, CARD_SIZE, NOTED_SIZE = 640, 200, 320
+SINGLE_SIZE, CARD_SIZE, ANNOTATED_SIZE = 640, 200, 320
 
 Named = tuple[str, Sketch]
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
+    """Add the command to the command line."""
     app.command(epilog="Example: sketchdnn view part.dxf parts.jsonl --out parts.svg --random")(view)
 
 
@@ -56,8 +56,8 @@ def view(
         typer.Option(
             min=32,
             max=4000,
-            help=f"Pixels a side of each sketch; by default {ONE_SIZE} for one, {CARD_SIZE} in a gallery "
-            f"({NOTED_SIZE} with constraints).",
+            help=f"Pixels a side of each sketch; by default {SINGLE_SIZE} for one, {CARD_SIZE} in a gallery "
+            f"({ANNOTATED_SIZE} with constraints).",
             show_default=False,
         ),
     ] = None,
@@ -76,58 +76,56 @@ def view(
     out = out or _default_name(files[0])
     if out.suffix.lower() not in SUFFIXES:
         raise FormatError(out, f"is no name for a picture; it must end in {', '.join(SUFFIXES)}")
-    # In a folder that is read, a picture is no sketch, and may be drawn again.
+    # An earlier picture in a folder that is read may be overwritten, unless it is an SVG, which is read as a sketch.
     check_no_overwrite([file for file in files if out.suffix.lower() == ".svg" or not file.is_dir()], [out])
     remove_abandoned(out.parent)
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    skipped, notes_read = ReasonCounts(), ReasonCounts()
+    skipped, notes = ReasonCounts(), ReasonCounts()
     with console.status("Reading …"):
-        stream = _read(files, read_options(flatten, assume_units), skipped, notes_read)
+        stream = _read(files, read_options(flatten, assume_units), skipped, notes)
         chosen, which = _random_sample(stream, limit, seed) if at_random else _first(stream, limit)
-    report_reading(console, skipped, notes_read)
+    report_reading(console, skipped, notes)
     if not chosen:
         raise SketchError(f"there is nothing to show: no sketch could be read from {display_path(files[0])}")
-    notes = None
+    statuses = None
     if constraints:
         with console.status("Solving …"):
             annotated = [annotate(sketch) for _, sketch in chosen]
         chosen = [(name, item.sketch) for (name, _), item in zip(chosen, annotated, strict=True)]
-        notes = [item.notes for item in annotated]
+        statuses = [item.status for item in annotated]
         for line in summary_lines(annotated):
             console.print(line)
-    picture = _picture(chosen, out.suffix.lower(), which, columns, size, notes)
     with atomic_write(out) as temporary:
-        temporary.write_bytes(picture)
+        temporary.write_bytes(_picture(chosen, out.suffix.lower(), which, columns, size, statuses))
     console.print(f"{display_path(out)}: {which}")
 
 
 def _default_name(file: Path) -> Path:
-    name = file.resolve().name.split(".")[0]
-    return Path(f"{name or 'sketches'}-view.png")
+    return Path(f"{file.resolve().name.split('.')[0] or 'sketches'}-view.png")
 
 
 def _read(files: list[Path], options: ReadOptions, skipped: ReasonCounts, notes: ReasonCounts) -> Iterator[Named]:
-    """Each sketch with a name for its card. A file that cannot be read is counted, unless it is the only one."""
-    each = [member for file in files for member in _members(file)]
-    for member in each:
-        number, name = 0, display_path(member.path) if len(each) > 1 else ""
+    """Sketches with the names of their cards. A file that cannot be read is counted, unless it is the only one."""
+    members = [member for file in files for member in _members(file)]
+    for member in members:
+        number, name = 0, display_path(member.path) if len(members) > 1 else ""
         try:
-            for found in scan(member.path, options):
-                if isinstance(found, Skipped):
-                    skipped.add(found.reason, found.count, name)
-                elif isinstance(found, Note):
-                    notes.add(found.text, found.count, name)
+            for item in scan(member.path, options):
+                if isinstance(item, Skipped):
+                    skipped.add(item.reason, item.count, name)
+                elif isinstance(item, Note):
+                    notes.add(item.text, item.count, name)
                 else:
                     number += 1
-                    yield quoted(found.extra.get("id") or member.name or f"{member.path.name} {number}"), found
+                    yield quoted(item.extra.get("id") or member.name or f"{member.path.name} {number}"), item
         except FormatError as error:
-            if len(each) == 1 and not number:
+            if len(members) == 1 and not number:
                 raise
-            skipped.add(str(error))  # which names the file
+            skipped.add(str(error))  # it names the file
 
 
 def _members(file: Path) -> list[Member]:
-    """The files of a folder; a file alone, and a folder that cannot be listed, whose reader will say so."""
+    """The files of a folder, or a file; a folder that cannot be listed is left to its reader's error."""
     try:
         return folder_members(file) if file.is_dir() else [Member(file)]
     except FormatError:
@@ -141,17 +139,17 @@ def _first(stream: Iterator[Named], limit: int) -> tuple[list[Named], str]:
 
 
 def _random_sample(stream: Iterator[Named], limit: int, seed: int) -> tuple[list[Named], str]:
-    """A fair sample of a stream of unknown length, in its order: each further sketch may take the place of another."""
-    dice = random.Random(seed)
-    kept: list[tuple[int, Named]] = []
+    """A uniform sample of a stream in its order (reservoir sampling)."""
+    rng = random.Random(seed)
+    sample: list[tuple[int, Named]] = []
     total = 0
     for total, named in enumerate(stream, start=1):
         if total <= limit:
-            kept.append((total, named))
-        elif (place := dice.randrange(total)) < limit:
-            kept[place] = (total, named)
-    kept.sort(key=lambda item: item[0])
-    return [named for _, named in kept], _sketches(len(kept)) + (f" of {total:,}" if total > limit else "")
+            sample.append((total, named))
+        elif (index := rng.randrange(total)) < limit:
+            sample[index] = (total, named)
+    sample.sort(key=lambda item: item[0])
+    return [named for _, named in sample], _sketches(len(sample)) + (f" of {total:,}" if total > limit else "")
 
 
 def _sketches(count: int) -> str:
@@ -159,26 +157,25 @@ def _sketches(count: int) -> str:
 
 
 def _picture(
-    named: list[Named], kind: str, which: str, columns: int | None, size: int | None, notes: list[Notes] | None
+    named: list[Named],
+    suffix: str,
+    subtitle: str,
+    columns: int | None,
+    size: int | None,
+    statuses: list[ConstraintStatus] | None,
 ) -> bytes:
-    """One sketch alone, or a gallery of many; with notes, their constraints."""
+    """One sketch alone, or a gallery of many; with statuses, their constraints."""
     from sketchdnn.render import gallery_html, gallery_png, gallery_svg, png, svg
 
     names, sketches = [name for name, _ in named], [sketch for _, sketch in named]
-    alone = len(sketches) == 1
-    size = size or (ONE_SIZE if alone else NOTED_SIZE if notes else CARD_SIZE)
-    note = notes[0] if notes else None
-    if kind == ".html":
-        page = gallery_html(sketches, subtitle=which, columns=columns, captions=names, cell=size, notes=notes)
-        return page.encode()
-    if kind == ".svg":
-        if alone:
-            return svg(sketches[0], size, notes=note).encode()
-        return gallery_svg(sketches, columns=columns, captions=names, cell=size, notes=notes).encode()
-    if alone:
-        drawn = png(sketches[0], size, notes=note)
-    else:
-        drawn = gallery_png(sketches, columns=columns, captions=names, cell=size, notes=notes)
+    is_single = len(sketches) == 1
+    size = size or (SINGLE_SIZE if is_single else ANNOTATED_SIZE if statuses else CARD_SIZE)
+    options: dict[str, Any] = {"columns": columns, "captions": names, "cell": size, "statuses": statuses}
+    status = statuses[0] if statuses else None
+    if suffix == ".html":
+        return gallery_html(sketches, subtitle=subtitle, **options).encode()
+    if suffix == ".svg":
+        return (svg(sketches[0], size, status=status) if is_single else gallery_svg(sketches, **options)).encode()
     data = BytesIO()
-    drawn.save(data, format="png")
+    (png(sketches[0], size, status=status) if is_single else gallery_png(sketches, **options)).save(data, format="png")
     return data.getvalue()

@@ -18,7 +18,7 @@ from sketchdnn.errors import SketchError, display_path
 from sketchdnn.formats import scan
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write
-from sketchdnn.render.figures import INK, draw_sketch, fitted, rule, save_figure, sheet
+from sketchdnn.render.figures import INK, draw_rule, draw_sketch, panel_of_sketch, save_figure, sheet
 from sketchdnn.render.html import Section, Table
 from sketchdnn.systems.pretrained import bundled_names
 
@@ -235,13 +235,13 @@ def write_comparison_figure(folder: Path, sources: Sequence[Source], *, columns:
     with sheet(width, top) as (figure, axes):
         for number, (source, height) in enumerate(zip(sources, heights, strict=True)):
             if number:
-                rule(axes, 0, width, top + _BETWEEN / 2)
+                draw_rule(axes, 0, width, top + _BETWEEN / 2)
             # The name of a file may hold dollar signs.
             axes.text(_MARGIN / 2 - 2, top - height / 2, source.name, parse_math=False, **label)
             for index, sketch in enumerate(source.sketches):
                 row, column = divmod(index, columns)
                 x, y = _MARGIN + (column + 0.5) * pitch, top - (row + 0.5) * pitch
-                draw_sketch(axes, sketch, fitted(sketch, x, y, _SIDE))
+                draw_sketch(axes, sketch, panel_of_sketch(sketch, x, y, _SIDE))
             top -= height + _BETWEEN
         return save_figure(figure, folder, "comparison")
 

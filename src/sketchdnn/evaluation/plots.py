@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from sketchdnn.io import atomic_write
-from sketchdnn.render.display import printable
 from sketchdnn.render.figures import BLUE, GREEN, ORANGE, PALE_BLUE, figure_svg, plot_style
 from sketchdnn.render.html import Thumbnails
+from sketchdnn.render.style import printable
 from sketchdnn.representation import Compact, decode_compact
 
 from .curves import largest_gaps

@@ -14,7 +14,7 @@ from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Kind, Sketch
 from sketchdnn.systems import System, from_pretrained, save_pretrained
 from sketchdnn.systems.devices import find_device
-from sketchdnn.systems.pretrained import BUNDLED, model_hash
+from sketchdnn.systems.pretrained import DEFAULT_MODEL, model_hash
 
 from .complete import CompleteRequest, complete
 from .conditions import Conditions, Range
@@ -37,7 +37,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
 
     @classmethod
     def from_pretrained(  # type: ignore[override]
-        cls, model: str | Path = BUNDLED, *, device: str = "auto", local_rank: int = 0
+        cls, model: str | Path = DEFAULT_MODEL, *, device: str = "auto", local_rank: int = 0
     ) -> SketchDNN:
         """Load a model.
 

@@ -22,8 +22,8 @@ from sketchdnn.geometry import Kind, Line, Sketch
 from sketchdnn.io import atomic_write
 from sketchdnn.render import PALETTE, Frame, Stroke, Style, frame, raster, vector
 from sketchdnn.render.gallery import BORDER_COLOR
-from sketchdnn.render.gif import gif
-from sketchdnn.render.superposed import FAINTEST, Likely, superposed_strokes
+from sketchdnn.render.raster import gif
+from sketchdnn.render.style import MIN_PROBABILITY, WeightedPrimitive, superposed_strokes
 from sketchdnn.render.vector import num
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
@@ -56,7 +56,7 @@ class TrajectoryFrame:
     rows: SketchBatch
     arc_scalar: layout.ArcScalar
 
-    def likely(self) -> list[Likely]:
+    def likely(self) -> list[WeightedPrimitive]:
         """The primitives that it may be, with probabilities."""
         return list((superposed_primitives if self.t else decoded_primitives)(self.rows, self.arc_scalar))
 
@@ -99,7 +99,7 @@ class Scene:
     """The primitives that a sketch may be at step t."""
 
     t: int
-    items: tuple[Likely, ...]
+    items: tuple[WeightedPrimitive, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,10 @@ class Animation:
     @classmethod
     def from_frames(cls, frames: Sequence[TrajectoryFrame]) -> Animation:
         """The scenes of all frames that have anything to show."""
-        scenes = [Scene(each.t, tuple(item for item in each.likely() if item.chance >= FAINTEST)) for each in frames]
+        scenes = [
+            Scene(each.t, tuple(item for item in each.likely() if item.probability >= MIN_PROBABILITY))
+            for each in frames
+        ]
         final_rows = [item.row for item in scenes[-1].items]
         rows = range(frames[-1].rows.kind.shape[1])
         order = final_rows + [row for row in rows if row not in final_rows]
@@ -138,7 +141,7 @@ class Animation:
     def images(self, side: int) -> list[Image]:
         """Each scene as a picture."""
         view, style = self.view(side)
-        return [raster.painted(superposed_strokes(scene.items, view, style), view, style) for scene in self.scenes]
+        return [raster.draw_strokes(superposed_strokes(scene.items, view, style), view, style) for scene in self.scenes]
 
 
 def write_trajectory(frames: Sequence[TrajectoryFrame], stem: Path, caption: str = "the sketch") -> list[Path]:
@@ -171,7 +174,7 @@ def animated_svg(animation: Animation, side: int = 400) -> str:
             f'<animate attributeName="visibility" calcMode="discrete" dur="{num(ends[-1])}s" '
             f'repeatCount="indefinite" keyTimes="{";".join(f"{key:.4f}" for key in keys)}" '
             f'values="{";".join(values)}"/>\n'
-            f"{vector.painted(superposed_strokes(scene.items, view, style), view, style)}\n</g>"
+            f"{vector.draw_strokes(superposed_strokes(scene.items, view, style), view, style)}\n</g>"
         )
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}" viewBox="0 0 {side} {side}">'
     return "\n".join([head, f'<rect width="100%" height="100%" fill="{style.background}"/>', *groups, "</svg>\n"])
@@ -199,7 +202,7 @@ def strip(animation: Animation, caption: str = "the sketch") -> Image:
         x = SPACE + number * (PANEL + SPACE) + (ARROW if scene is last else 0)
         page.paste(image, (x, CAPTION))
         pen.rectangle((x, CAPTION, x + PANEL - 1, CAPTION + PANEL - 1), outline=BORDER_COLOR)
-        raster.write(page, f"t = {scene.t:,}" if scene.t else caption, x + PANEL / 2, CAPTION / 2, style)
+        raster.draw_text(page, f"t = {scene.t:,}" if scene.t else caption, x + PANEL / 2, CAPTION / 2, style)
     page.paste(_arrow(style), (width - SPACE - PANEL - ARROW, CAPTION))
     return page
 
@@ -213,7 +216,7 @@ def nearest_indices(times: Sequence[int], targets: Iterable[float]) -> list[int]
     return sorted({min(range(len(times)), key=lambda index: abs(times[index] - t)) for t in targets})
 
 
-def superposed_primitives(rows: SketchBatch, arc_scalar: layout.ArcScalar) -> Iterator[Likely]:
+def superposed_primitives(rows: SketchBatch, arc_scalar: layout.ArcScalar) -> Iterator[WeightedPrimitive]:
     """Every row of one sketch as each kind, solid and construction, where that is a valid primitive."""
     for kind in Kind:
         for construction in (False, True):
@@ -224,15 +227,15 @@ def superposed_primitives(rows: SketchBatch, arc_scalar: layout.ArcScalar) -> It
                 rows.params,
             )
             for item in decoded_primitives(certain, arc_scalar):
-                yield Likely(item.primitive, float(chance[item.row]), item.row)
+                yield WeightedPrimitive(item.primitive, float(chance[item.row]), item.row)
 
 
-def decoded_primitives(rows: SketchBatch, arc_scalar: layout.ArcScalar) -> Iterator[Likely]:
+def decoded_primitives(rows: SketchBatch, arc_scalar: layout.ArcScalar) -> Iterator[WeightedPrimitive]:
     """The most likely primitives of one sketch, with probability 1."""
     (decoded,) = decode(rows, arc_scalar)
     kinds = rows.kind[0].argmax(dim=-1).tolist()
     for row, primitive in zip(primitive_rows(kinds, decoded), decoded.sketch, strict=True):
-        yield Likely(primitive, 1.0, row)
+        yield WeightedPrimitive(primitive, 1.0, row)
 
 
 def primitive_rows(kinds: Sequence[int], decoded: Decoded) -> tuple[int, ...]:
@@ -251,4 +254,4 @@ def _arrow(style: Style) -> Image:
     tip, tail, wing = (ARROW * 0.38, 0.0), (-ARROW * 0.38, 0.0), ARROW * 0.2
     lines = [Line(tail, tip), *(Line((tip[0] - wing, y), tip) for y in (-wing, wing))]
     view = Frame(ARROW, PANEL, (0.0, 0.0), 1.0)
-    return raster.painted([Stroke(line, style.text_color, style.width) for line in lines], view, style)
+    return raster.draw_strokes([Stroke(line, style.text_color, style.width) for line in lines], view, style)

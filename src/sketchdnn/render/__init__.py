@@ -1,8 +1,8 @@
-"""How a sketch looks: one description of strokes, drawn as SVG or as pixels, alone or in a gallery. Knows no file."""
+"""Pictures of sketches: strokes drawn as SVG or as pixels, alone or in a gallery, and web pages."""
 
-from .display import PALETTE, Frame, Stroke, Style, describe, frame, strokes
 from .gallery import gallery_html, gallery_png, gallery_svg
 from .raster import png
+from .style import PALETTE, Frame, Stroke, Style, describe, frame, strokes
 from .vector import svg
 
 __all__ = [

@@ -17,14 +17,14 @@ from typing import Any
 from sketchdnn.geometry import Point, Primitive, Sketch, Vec, tessellate
 from sketchdnn.io import atomic_write
 
-from .display import Frame, Stroke, Style, frame, printable, strokes
+from .style import Frame, Stroke, Style, frame, printable, strokes
 
 ORANGE, BLUE, GREEN, GRAY, INK = "#d95f02", "#1f6fb4", "#2e8b57", "#8a8a8a", "#222222"
 PALE_BLUE = "#8fb8d8"
 
 POINTS_PER_INCH = 72
-# How far a drawn curve may stray from the true one, in points: less than any printer shows.
-_STRAY = 0.04
+# The deviation of a drawn curve, in points.
+_TOLERANCE = 0.04
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 9,
@@ -181,7 +181,7 @@ def _shorten(name: str, limit: int = 48) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A square on the sheet, by its center and side in points, and the part of the plane that it shows."""
+    """A square on the sheet, by its center and side in points, and its view of the plane."""
 
     x: float
     y: float
@@ -190,18 +190,18 @@ class Panel:
 
     @property
     def corner(self) -> Vec:
-        """The lower left one."""
+        """The lower left corner."""
         return (self.x - self.side / 2, self.y - self.side / 2)
 
-    def place(self, p: Vec) -> Vec:
-        """Where on the sheet a place of the sketch lies."""
+    def to_sheet(self, p: Vec) -> Vec:
+        """The position of a point of the sketch on the sheet."""
         (cx, cy), scale = self.view.center, self.view.scale
         return (self.x + scale * (p[0] - cx), self.y + scale * (p[1] - cy))
 
 
 @contextmanager
 def sheet(width: float, height: float) -> Iterator[tuple[Any, Any]]:
-    """A figure and its one set of axes, whose unit is the point and whose y runs up."""
+    """A figure and its axes, in points, with y up."""
     with plot_style() as plt:
         figure = plt.figure(figsize=(width / POINTS_PER_INCH, height / POINTS_PER_INCH))
         axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height))
@@ -209,28 +209,28 @@ def sheet(width: float, height: float) -> Iterator[tuple[Any, Any]]:
         yield figure, axes
 
 
-def fitted(sketch: Sketch, x: float, y: float, side: float) -> Panel:
-    """A panel that shows a sketch as large as it goes."""
+def panel_of_sketch(sketch: Sketch, x: float, y: float, side: float) -> Panel:
+    """A panel that shows a sketch as large as possible."""
     return Panel(x, y, side, frame(sketch, side, side, Style()))
 
 
-def window(x: float, y: float, side: float, half: float) -> Panel:
-    """A panel that shows the plane from −half to half, whatever is in it."""
+def panel_of_square(x: float, y: float, side: float, half: float) -> Panel:
+    """A panel that shows the plane from −half to half."""
     return Panel(x, y, side, Frame(side, side, (0.0, 0.0), side / (2 * half)))
 
 
 def draw_sketch(axes: Any, sketch: Sketch, panel: Panel, style: Style | None = None) -> None:
-    """A sketch in its colors, construction dashed."""
+    """Draw a sketch in its colors, construction dashed."""
     for stroke in strokes(sketch, panel.view, style or Style().sized(panel.side)):
         draw_stroke(axes, stroke, panel)
 
 
 def draw_stroke(axes: Any, stroke: Stroke, panel: Panel, *, clip: Any = None) -> None:
-    """One primitive; `clip` is a patch to stay inside of."""
+    """Draw a primitive; `clip` is a patch that clips it."""
     if isinstance(stroke.primitive, Point):
-        x, y = panel.place(stroke.primitive.at)
+        x, y = panel.to_sheet(stroke.primitive.at)
         hollow = stroke.primitive.construction
-        (drawn,) = axes.plot(
+        (artist,) = axes.plot(
             [x],
             [y],
             "o",
@@ -240,10 +240,10 @@ def draw_stroke(axes: Any, stroke: Stroke, panel: Panel, *, clip: Any = None) ->
             markeredgewidth=0.6 * stroke.width,
         )
     else:
-        places = outline(stroke.primitive, panel)
+        points = polyline(stroke.primitive, panel)
         dash = stroke.dash and (0, tuple(length / stroke.width for length in stroke.dash))
-        (drawn,) = axes.plot(
-            *zip(*places, strict=True),
+        (artist,) = axes.plot(
+            *zip(*points, strict=True),
             color=stroke.color,
             linewidth=stroke.width,
             linestyle=dash or "solid",
@@ -251,17 +251,17 @@ def draw_stroke(axes: Any, stroke: Stroke, panel: Panel, *, clip: Any = None) ->
             solid_joinstyle="round",
         )
     if clip is not None:
-        drawn.set_clip_path(clip)
+        artist.set_clip_path(clip)
 
 
-def outline(primitive: Primitive, panel: Panel) -> list[Vec]:
-    """A curve as places on the sheet."""
-    fine = tessellate(primitive, _STRAY / panel.view.scale)
-    return [panel.place((x, y)) for x, y in fine.tolist()]
+def polyline(primitive: Primitive, panel: Panel) -> list[Vec]:
+    """A curve as points on the sheet."""
+    points = tessellate(primitive, _TOLERANCE / panel.view.scale)
+    return [panel.to_sheet((x, y)) for x, y in points.tolist()]
 
 
-def draw_frame(axes: Any, panel: Panel, *, color: str = "#d5d8dc", width: float = 0.6) -> Any:
-    """A thin border, which can be clipped to."""
+def draw_border(axes: Any, panel: Panel, *, color: str = "#d5d8dc", width: float = 0.6) -> Any:
+    """Draw a thin border and return its patch."""
     from matplotlib.patches import Rectangle
 
     border = Rectangle(panel.corner, panel.side, panel.side, facecolor="none", edgecolor=color, linewidth=width)
@@ -269,6 +269,6 @@ def draw_frame(axes: Any, panel: Panel, *, color: str = "#d5d8dc", width: float 
     return border
 
 
-def rule(axes: Any, x0: float, x1: float, y: float) -> None:
-    """A thin line across the sheet."""
+def draw_rule(axes: Any, x0: float, x1: float, y: float) -> None:
+    """Draw a thin horizontal line."""
     axes.plot([x0, x1], [y, y], color=GRAY, linewidth=0.6)

@@ -1,4 +1,4 @@
-"""Many sketches in one picture or page: white cards in a grid, each sketch as large as its card allows."""
+"""Many sketches in one picture or page: white cards in a grid, each with its sketch as large as possible."""
 
 from __future__ import annotations
 
@@ -11,51 +11,87 @@ from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
 
 from . import raster, vector
-from .display import Style, describe, printable
+from .annotations import ConstraintStatus, legend
 from .html import Card, gallery_page
-from .legend import legend
-from .notes import Notes
+from .style import LETTER_WIDTH, Style, describe, printable
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 PAGE_COLOR = "#f3f4f6"
 BORDER_COLOR = "#dfe2e6"
-# A picture in memory takes three bytes a pixel; past this it is better an SVG or a page.
-MOST_PIXELS = 150_000_000
-# The average letter is about this wide, as a part of the text size.
-_LETTER_WIDTH = 0.52
-# How round the corners of a card are, in pixels.
+# A picture in memory takes three bytes a pixel.
+MAX_PIXELS = 150_000_000
+# The radius of the corners of a card, in pixels.
 _INSET = 4
-_KEY_WIDTH = 900
+_LEGEND_WIDTH = 900
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """Where the cards lie, in whole pixels."""
+class _Cell:
+    """A card of a gallery: its position in pixels, its sketch, caption and status."""
 
-    count: int
+    x: int
+    y: int
+    sketch: Sketch
+    caption: str
+    status: ConstraintStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """The cards of a gallery in rows, in whole pixels."""
+
+    sketches: Sequence[Sketch]
+    captions: Sequence[str]
+    statuses: Sequence[ConstraintStatus] | None
+    style: Style
+    cell: int
     columns: int
-    card_width: int
-    card_height: int
-    gap: int
+
+    @staticmethod
+    def of(
+        sketches: Sequence[Sketch],
+        columns: int | None,
+        captions: Sequence[str] | None,
+        cell: int,
+        style: Style | None,
+        statuses: Sequence[ConstraintStatus] | None,
+    ) -> _Grid:
+        sketches, captions = _with_captions(sketches, captions)
+        columns = max(1, min(len(sketches), columns or math.ceil(math.sqrt(len(sketches)))))
+        return _Grid(sketches, captions, statuses, (style or Style()).sized(cell), cell, columns)
+
+    @property
+    def gap(self) -> int:
+        return max(4, round(self.cell * 0.05))
+
+    @property
+    def card_height(self) -> int:
+        return self.cell + (round(1.5 * self.style.text_size) if any(self.captions) else 0)
 
     @property
     def size(self) -> tuple[int, int]:
-        rows = math.ceil(self.count / self.columns)
+        rows = math.ceil(len(self.sketches) / self.columns)
         return (
-            self.columns * self.card_width + (self.columns + 1) * self.gap,
+            self.columns * self.cell + (self.columns + 1) * self.gap,
             rows * self.card_height + (rows + 1) * self.gap,
         )
 
-    def corners(self) -> Iterator[tuple[int, int]]:
-        """The top left corner of each card, row by row."""
-        for index in range(self.count):
+    @property
+    def legend_style(self) -> Style:
+        """Text of at least the standard size, on the page's color."""
+        return replace(self.style, background=PAGE_COLOR, text_size=max(self.style.text_size, Style().text_size))
+
+    def cells(self) -> Iterator[_Cell]:
+        """The cards row by row, captions cut to their width."""
+        limit = int(0.88 * self.cell / (LETTER_WIDTH * self.style.text_size))
+        for index, (sketch, caption) in enumerate(zip(self.sketches, self.captions, strict=True)):
             row, column = divmod(index, self.columns)
-            yield (
-                self.gap + column * (self.card_width + self.gap),
-                self.gap + row * (self.card_height + self.gap),
-            )
+            x = self.gap + column * (self.cell + self.gap)
+            y = self.gap + row * (self.card_height + self.gap)
+            short = caption if len(caption) <= limit else caption[: max(1, limit - 1)].rstrip() + "…"
+            yield _Cell(x, y, sketch, short, self.statuses[index] if self.statuses else None)
 
 
 def gallery_svg(
@@ -65,36 +101,38 @@ def gallery_svg(
     captions: Sequence[str] | None = None,
     cell: int = 200,
     style: Style | None = None,
-    notes: Sequence[Notes] | None = None,
+    statuses: Sequence[ConstraintStatus] | None = None,
 ) -> str:
-    """A grid of sketches, each in a card of `cell` pixels, with a line of text below it where captions are given.
+    """A grid of sketches as SVG.
 
-    With notes, one for each, they are drawn with their constraints, and a legend is below all.
+    Args:
+        sketches: The sketches; without any, one card shows an empty sketch.
+        columns: By default about as many as rows.
+        captions: A line of text below each sketch.
+        cell: The width of a card in pixels.
+        style: The look of strokes.
+        statuses: If given, one for each sketch: constraints are drawn, with a legend below all.
     """
-    sketches, captions = cards(sketches, captions)
-    style = (style or Style()).sized(cell)
-    grid = _grid(len(sketches), columns, cell, _caption_height(captions, style))
+    grid = _Grid.of(sketches, columns, captions, cell, style, statuses)
+    look = grid.style
     width, height = grid.size
-    below, more = legend(sketches, notes, width, _legend_style(style)) if notes else ([], 0.0)
-    box = f'width="{width}" height="{vector.num(height + more)}" viewBox="0 0 {width} {vector.num(height + more)}"'
+    below, more = legend(grid.sketches, statuses, width, grid.legend_style) if statuses else ([], 0.0)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {box}>',
+        vector.svg_start(width, height + more),
         f'<rect width="100%" height="100%" fill="{PAGE_COLOR}"/>',
     ]
-    for (x, y), sketch, caption, note in zip(
-        grid.corners(), sketches, captions, notes_or_none(sketches, notes), strict=True
-    ):
-        parts.append(f'<g transform="translate({x} {y})">')
-        parts.append(
-            f'<rect x="0.5" y="0.5" width="{grid.card_width - 1}" height="{grid.card_height - 1}" rx="{_INSET}" '
-            f'fill="{style.background}" stroke="{BORDER_COLOR}"/>'
-        )
-        parts.append(vector.drawing(sketch, cell, cell, style, note))
-        if caption:
-            parts.append(vector.text(_fitting(caption, cell, style), cell / 2, cell + style.text_size * 0.4, style))
+    for card in grid.cells():
+        border = f'rx="{_INSET}" fill="{look.background}" stroke="{BORDER_COLOR}"'
+        parts += [
+            f'<g transform="translate({card.x} {card.y})">',
+            f'<rect x="0.5" y="0.5" width="{cell - 1}" height="{grid.card_height - 1}" {border}/>',
+            vector.drawing(card.sketch, cell, cell, look, card.status),
+        ]
+        if card.caption:
+            parts.append(vector.text(card.caption, cell / 2, cell + look.text_size * 0.4, look))
         parts.append("</g>")
     if below:
-        parts.append(f'<g transform="translate(0 {height})">\n{vector.layered(below)}\n</g>')
+        parts.append(f'<g transform="translate(0 {height})">\n{vector.draw_layers(below)}\n</g>')
     return "\n".join([*parts, "</svg>\n"])
 
 
@@ -105,33 +143,31 @@ def gallery_png(
     captions: Sequence[str] | None = None,
     cell: int = 200,
     style: Style | None = None,
-    notes: Sequence[Notes] | None = None,
+    statuses: Sequence[ConstraintStatus] | None = None,
 ) -> Image:
     """The same grid as `gallery_svg`, as pixels."""
     from PIL import Image, ImageDraw
 
-    sketches, captions = cards(sketches, captions)
-    style = (style or Style()).sized(cell)
-    grid = _grid(len(sketches), columns, cell, _caption_height(captions, style))
+    grid = _Grid.of(sketches, columns, captions, cell, style, statuses)
+    look = grid.style
     width, height = grid.size
-    if width * height > MOST_PIXELS:
+    if width * height > MAX_PIXELS:
         raise SketchError(
-            f"a gallery of {len(sketches)} sketches would be {width} × {height} pixels: "
+            f"a gallery of {len(grid.sketches)} sketches would be {width} × {height} pixels: "
             "show fewer, make them smaller, or write SVG or HTML"
         )
     page = Image.new("RGB", grid.size, PAGE_COLOR)
     pen = ImageDraw.Draw(page)
-    for (x, y), sketch, caption, note in zip(
-        grid.corners(), sketches, captions, notes_or_none(sketches, notes), strict=True
-    ):
-        card = (x, y, x + grid.card_width - 1, y + grid.card_height - 1)
-        pen.rounded_rectangle(card, radius=_INSET, fill=style.background, outline=BORDER_COLOR)
+    for card in grid.cells():
+        x, y = card.x, card.y
+        box = (x, y, x + cell - 1, y + grid.card_height - 1)
+        pen.rounded_rectangle(box, radius=_INSET, fill=look.background, outline=BORDER_COLOR)
         # Without its outermost pixels, which are blank, so that the card keeps its border.
-        drawn = raster.picture(sketch, cell, cell, style, note)
-        page.paste(drawn.crop((_INSET, _INSET, cell - _INSET, cell - _INSET)), (x + _INSET, y + _INSET))
-        if caption:
-            raster.write(page, _fitting(caption, cell, style), x + cell / 2, y + cell + style.text_size * 0.4, style)
-    return raster.above(page, raster.legend_of(sketches, notes, width, _legend_style(style))) if notes else page
+        picture = raster.picture(card.sketch, cell, cell, look, card.status)
+        page.paste(picture.crop((_INSET, _INSET, cell - _INSET, cell - _INSET)), (x + _INSET, y + _INSET))
+        if card.caption:
+            raster.draw_text(page, card.caption, x + cell / 2, y + cell + look.text_size * 0.4, look)
+    return raster.with_legend(page, grid.sketches, statuses, grid.legend_style) if statuses else page
 
 
 def gallery_html(
@@ -143,53 +179,31 @@ def gallery_html(
     captions: Sequence[str] | None = None,
     cell: int = 200,
     style: Style | None = None,
-    notes: Sequence[Notes] | None = None,
+    statuses: Sequence[ConstraintStatus] | None = None,
 ) -> str:
     """The same cards as a web page without outside resources.
 
-    Cards stay white in the dark: the colors are chosen for white. With notes, one for each sketch, constraints are
-    drawn, and each shows its name under the pointer.
+    Cards stay white in dark mode: the colors are chosen for white. With statuses, constraints are drawn, and each shows
+    its name under the pointer.
     """
-    sketches, captions = cards(sketches, [describe(sketch) for sketch in sketches] if captions is None else captions)
-    figures = [
-        Card(vector.svg(sketch, cell, style=style, notes=note, explained=False), caption, tooltip=describe(sketch))
-        for sketch, caption, note in zip(sketches, captions, notes_or_none(sketches, notes), strict=True)
+    sketches, captions = _with_captions(sketches, captions or [describe(sketch) for sketch in sketches])
+    each: Sequence[ConstraintStatus | None] = statuses or [None] * len(sketches)
+    cards = [
+        Card(vector.svg(sketch, cell, style=style, status=status, has_legend=False), caption, tooltip=describe(sketch))
+        for sketch, caption, status in zip(sketches, captions, each, strict=True)
     ]
     larger = (style or Style()).times(1.25)
-    key = vector.legend_svg(sketches, notes, _KEY_WIDTH, larger) if notes else ""
+    key = vector.legend_svg(sketches, statuses, _LEGEND_WIDTH, larger) if statuses else ""
     tracks = f"repeat({columns}, minmax(0, 1fr))" if columns else f"repeat(auto-fill, minmax(min({cell}px, 100%), 1fr))"
-    return gallery_page(title, figures, lead=[subtitle], legend=key, tracks=tracks)
+    return gallery_page(title, cards, lead=[subtitle], legend=key, tracks=tracks)
 
 
-def cards(sketches: Sequence[Sketch], captions: Sequence[str] | None) -> tuple[Sequence[Sketch], Sequence[str]]:
-    """At least one card, and a caption for each, blank where none is wanted."""
+def _with_captions(
+    sketches: Sequence[Sketch], captions: Sequence[str] | None
+) -> tuple[Sequence[Sketch], Sequence[str]]:
+    """At least one sketch, and a caption for each."""
     sketches = sketches or [Sketch(())]
-    captions = [printable(words) for words in captions] if captions else [""] * len(sketches)
+    captions = [printable(text) for text in captions] if captions else [""] * len(sketches)
     if len(captions) != len(sketches):
         raise ValueError(f"{len(captions)} captions for {len(sketches)} sketches")
     return sketches, captions
-
-
-def notes_or_none(sketches: Sequence[Sketch], notes: Sequence[Notes] | None) -> Sequence[Notes | None]:
-    """The notes of each card, if there are any."""
-    return notes or [None] * len(sketches)
-
-
-def _legend_style(style: Style) -> Style:
-    """Readable however small the cards are, on the page's own color."""
-    return replace(style, background=PAGE_COLOR, text_size=max(style.text_size, Style().text_size))
-
-
-def _grid(count: int, columns: int | None, cell: int, caption_height: int) -> Grid:
-    columns = max(1, min(count, columns or math.ceil(math.sqrt(count))))
-    return Grid(count, columns, cell, cell + caption_height, gap=max(4, round(cell * 0.05)))
-
-
-def _caption_height(captions: Sequence[str], style: Style) -> int:
-    return round(1.5 * style.text_size) if any(captions) else 0
-
-
-def _fitting(words: str, width: float, style: Style) -> str:
-    """The words, cut where they would leave the card."""
-    room = int(0.88 * width / (_LETTER_WIDTH * style.text_size))
-    return words if len(words) <= room else words[: max(1, room - 1)].rstrip() + "…"

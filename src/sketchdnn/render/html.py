@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sketchdnn.geometry import Sketch
 
-from .display import printable
+from .style import printable
 from .vector import svg
 
 if TYPE_CHECKING:

@@ -1,151 +1,153 @@
-"""Sketches as pixels: drawn several times larger with Pillow, then averaged down, which smooths every edge."""
+"""Raster pictures: drawn several times larger with Pillow, then averaged down, which smooths every edge; and GIFs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from functools import cache
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, Vec
 
-from .display import EMPTY_TEXT, Frame, Stroke, Style, frame, strokes
-from .legend import legend
-from .notes import Layer, Notes, noted
+from .annotations import ConstraintStatus, Layer, annotated_layers, legend
+from .style import EMPTY_TEXT, Frame, Stroke, Style, blend, frame, strokes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont, ImageFont
 
-# Samples a pixel and side: as many as keep the large picture about this wide, so that a poster fits in memory too.
-_LARGE = 4000
-_FEWEST_SAMPLES, _MOST_SAMPLES = 2, 6
+
+# Samples per pixel and axis: as many as keep the large picture about this wide, within these limits.
+_LARGE_SIZE = 4000
+_MIN_SAMPLES, _MAX_SAMPLES = 2, 6
 _TEXT_SAMPLES = 4
-# How far a chord may stay off its arc, in pixels of the large picture.
+# The distance of a chord from its arc, in pixels of the large picture.
 _CHORD_ERROR = 0.25
-# How far apart the corners of a straight edge are, likewise.
+# The distance of the corners of a straight edge, in the same pixels.
 _CORNER_SPACING = 25
 
 
-def png(sketch: Sketch, size: int = 400, *, style: Style | None = None, notes: Notes | None = None) -> Image:
-    """A square picture of a sketch, `size` pixels wide; `.save(path)` writes it. With notes, a legend is below it.
+def png(
+    sketch: Sketch, size: int = 400, *, style: Style | None = None, status: ConstraintStatus | None = None
+) -> Image:
+    """A square picture of a sketch, `size` pixels wide; `.save(path)` writes it.
+
+    With a status, its constraints are drawn, with a legend below.
 
     >>> png(Sketch((Circle((0, 0), 2),)), 64).size
     (64, 64)
     """
     style = (style or Style()).sized(size)
-    drawn = picture(sketch, size, size, style, notes)
-    return drawn if notes is None else above(drawn, legend_of([sketch], [notes], size, style))
+    image = picture(sketch, size, size, style, status)
+    return image if status is None else with_legend(image, [sketch], [status], style)
 
 
-def picture(sketch: Sketch, width: int, height: int, style: Style, notes: Notes | None = None) -> Image:
-    """The sketch on its background, for a picture or for a card of a gallery."""
+def picture(sketch: Sketch, width: int, height: int, style: Style, status: ConstraintStatus | None = None) -> Image:
+    """A sketch on its background, without a legend."""
     if not len(sketch):
-        image = painted((), Frame(width, height, (0.0, 0.0), 1.0), style)
-        write(image, EMPTY_TEXT, width / 2, height / 2, style)
+        image = draw_strokes((), Frame(width, height, (0.0, 0.0), 1.0), style)
+        draw_text(image, EMPTY_TEXT, width / 2, height / 2, style)
         return image
-    if notes is not None:
-        return layered(noted(sketch, width, height, style, notes), width, height, style.background)
+    if status is not None:
+        layers = annotated_layers(sketch, width, height, style, status)
+        return draw_layers(layers, width, height, style.background)
     style = style.thinned(len(sketch))
     view = frame(sketch, width, height, style)
-    return painted(strokes(sketch, view, style), view, style)
+    return draw_strokes(strokes(sketch, view, style), view, style)
 
 
-def painted(items: Iterable[Stroke], view: Frame, style: Style) -> Image:
-    """Strokes on the background, in a view of whole pixels."""
-    return layered([Layer(tuple(items), view, style)], int(view.width), int(view.height), style.background)
+def draw_strokes(items: Iterable[Stroke], view: Frame, style: Style) -> Image:
+    """Draw strokes on the background of a style."""
+    return draw_layers([Layer(tuple(items), view, style)], int(view.width), int(view.height), style.background)
 
 
-def layered(layers: Sequence[Layer], width: int, height: int, background: str) -> Image:
-    """Layers one above the other, and all words on top."""
+def draw_layers(layers: Sequence[Layer], width: int, height: int, background: str) -> Image:
+    """Draw layers in order, then all texts."""
     from PIL import Image, ImageDraw
 
-    samples = max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, _LARGE // max(width, height)))
+    samples = max(_MIN_SAMPLES, min(_MAX_SAMPLES, _LARGE_SIZE // max(width, height)))
     large = Image.new("RGB", (width * samples, height * samples), background)
     pen = ImageDraw.Draw(large)
     for layer in layers:
         view, style = layer.view.times(samples), layer.style.times(samples)
         for stroke in layer.strokes:
-            _draw(pen, stroke.times(samples), view, style)
+            _draw_stroke(pen, stroke.times(samples), view, style)
     image = large.reduce(samples)
     for layer in layers:
-        for words in layer.words:
-            write(image, words.text, *words.at, layer.style, from_left=words.from_left)
+        for text in layer.texts:
+            draw_text(image, text.text, *text.at, layer.style, from_left=text.from_left)
     return image
 
 
-def legend_of(sketches: Sequence[Sketch], notes: Sequence[Notes], width: int, style: Style) -> Image:
-    """What colors and signs mean."""
-    layers, height = legend(sketches, notes, width, style)
-    return layered(layers, width, max(1, math.ceil(height)), style.background)
-
-
-def above(upper: Image, lower: Image) -> Image:
-    """Two images of one width as one."""
+def with_legend(image: Image, sketches: Sequence[Sketch], statuses: Sequence[ConstraintStatus], style: Style) -> Image:
+    """An image with the legend of its colors and symbols below."""
     from PIL import Image
 
-    both = Image.new("RGB", (upper.width, upper.height + lower.height))
-    both.paste(upper, (0, 0))
-    both.paste(lower, (0, upper.height))
+    layers, height = legend(sketches, statuses, image.width, style)
+    lower = draw_layers(layers, image.width, max(1, math.ceil(height)), style.background)
+    both = Image.new("RGB", (image.width, image.height + lower.height))
+    both.paste(image, (0, 0))
+    both.paste(lower, (0, image.height))
     return both
 
 
-def write(image: Image, words: str, x: float, y: float, style: Style, *, from_left: bool = False) -> None:
-    """Words about a place of the image, or from there; drawn large first: fonts space small letters by whole pixels."""
+def draw_text(image: Image, text: str, x: float, y: float, style: Style, *, from_left: bool = False) -> None:
+    """Draw a text around a pixel, or from there; large first, since fonts space small letters by whole pixels."""
     from PIL import Image, ImageDraw
 
     letters = _font(style.text_size * _TEXT_SAMPLES)
     if from_left:
-        x += letters.getlength(words) / _TEXT_SAMPLES / 2
-    left, top, right, bottom = letters.getbbox(words, anchor="mm")
+        x += letters.getlength(text) / _TEXT_SAMPLES / 2
+    left, top, right, bottom = letters.getbbox(text, anchor="mm")
     width = math.ceil(max(-left, right) / _TEXT_SAMPLES) + 1
     height = math.ceil(max(-top, bottom) / _TEXT_SAMPLES) + 1
     large = Image.new("L", (2 * width * _TEXT_SAMPLES, 2 * height * _TEXT_SAMPLES))
     middle = (width * _TEXT_SAMPLES, height * _TEXT_SAMPLES)
-    ImageDraw.Draw(large).text(middle, words, fill=255, font=letters, anchor="mm")
+    ImageDraw.Draw(large).text(middle, text, fill=255, font=letters, anchor="mm")
     image.paste(style.text_color, (round(x) - width, round(y) - height), large.reduce(_TEXT_SAMPLES))
 
 
 @cache
 def _font(size: float) -> FreeTypeFont | ImageFont:
-    """Pillow's own typeface: the same on every machine."""
+    """Pillow's built-in font: the same on every machine."""
     from PIL.ImageFont import load_default
 
     return load_default(size)
 
 
-def _draw(pen: ImageDraw, stroke: Stroke, view: Frame, style: Style) -> None:
+def _draw_stroke(pen: ImageDraw, stroke: Stroke, view: Frame, style: Style) -> None:
     color, width = stroke.color, stroke.width
     match stroke.primitive:
         case Line(start, end):
-            p, q = view.place(start), view.place(end)
-            for a, b in _runs(stroke, view):
+            p, q = view.to_pixel(start), view.to_pixel(end)
+            for a, b in _intervals(stroke, view):
                 _bar(pen, _between(p, q, a), _between(p, q, b), width, color)
             ends = [p, q]
         case Circle(center, radius):
-            for a, b in _runs(stroke, view):
-                _band(pen, view.place(center), radius * view.scale, a * TAU, (b - a) * TAU, width, color)
+            for a, b in _intervals(stroke, view):
+                _band(pen, view.to_pixel(center), radius * view.scale, a * TAU, (b - a) * TAU, width, color)
             ends = []
         case Arc(center, radius, start_angle, sweep) as arc:
-            for a, b in _runs(stroke, view):
+            for a, b in _intervals(stroke, view):
                 angle = start_angle + a * sweep
-                _band(pen, view.place(center), radius * view.scale, angle, (b - a) * sweep, width, color)
-            ends = [view.place(arc.start), view.place(arc.end)]
+                _band(pen, view.to_pixel(center), radius * view.scale, angle, (b - a) * sweep, width, color)
+            ends = [view.to_pixel(arc.start), view.to_pixel(arc.end)]
         case Point(at, construction):
             inner, rim = (style.background, color) if construction else (color, style.background)
-            _disc(pen, view.place(at), style.dot_radius + width / 2, rim)
-            _disc(pen, view.place(at), style.dot_radius - width / 2, inner)
+            _disc(pen, view.to_pixel(at), style.dot_radius + width / 2, rim)
+            _disc(pen, view.to_pixel(at), style.dot_radius - width / 2, inner)
             return
-    if stroke.dash is None:  # round ends, so that strokes that meet leave no notch; dashes are cut straight
+    if stroke.dash is None:  # round ends leave no notch where strokes meet; dashes have straight ends
         for end in ends:
             _disc(pen, end, width / 2, color)
 
 
-def _runs(stroke: Stroke, view: Frame) -> list[tuple[float, float]]:
-    """The drawn stretches of a curve as fractions of its length: all of it, or one stretch a dash."""
+def _intervals(stroke: Stroke, view: Frame) -> list[tuple[float, float]]:
+    """The drawn intervals of a curve as fractions of its length: all of it, or one interval per dash."""
     if stroke.dash is None:
         return [(0.0, 1.0)]
     on, off = stroke.dash
@@ -158,25 +160,25 @@ def _between(p: Vec, q: Vec, fraction: float) -> Vec:
     return (p[0] + fraction * (q[0] - p[0]), p[1] + fraction * (q[1] - p[1]))
 
 
-# Pillow cuts the corners of a polygon to whole pixels, and fills every row of pixels up to and including its edges.
-# The first is made up for by many corners, whose errors cancel; the second by drawing the edges a little further in.
+# Pillow rounds the corners of a polygon to whole pixels, and fills every row of pixels including its edges. Many
+# corners compensate the first, since their errors cancel; edges drawn slightly further in compensate the second.
 
 
 def _bar(pen: ImageDraw, p: Vec, q: Vec, width: float, color: str) -> None:
-    """A stroke along a line: there along one edge and back along the other."""
+    """A stroke along a line, as a polygon."""
     length, rise = math.dist(p, q), abs(q[1] - p[1])
     if length == 0:
         return
     excess = 1.0 if rise < 1 else rise / length  # a pixel along the row is this much across the line
     half = max(width - excess, 0) / 2
-    aside = np.array([p[1] - q[1], q[0] - p[0]]) * (half / length)
+    offset = np.array([p[1] - q[1], q[0] - p[0]]) * (half / length)
     middle = np.linspace(p, q, 2 + int(length / _CORNER_SPACING))
-    edge = np.concatenate([middle + aside, (middle - aside)[::-1]])
+    edge = np.concatenate([middle + offset, (middle - offset)[::-1]])
     pen.polygon(edge.ravel().tolist(), fill=color)
 
 
 def _band(pen: ImageDraw, center: Vec, radius: float, angle: float, sweep: float, width: float, color: str) -> None:
-    """A stroke along an arc, likewise."""
+    """A stroke along an arc, as a polygon."""
     half = max(width - 2 / math.pi, 0) / 2  # the mean of the excess over a full turn
     outer, inner = radius + half, max(radius - half, 0.0)
     step = 2 * math.sqrt(2 * _CHORD_ERROR / max(outer, 1.0))
@@ -190,3 +192,36 @@ def _disc(pen: ImageDraw, center: Vec, radius: float, color: str) -> None:
     half = max(radius - 0.5, 0.0)
     x, y = center
     pen.ellipse((int(x - half), int(y - half), int(x + half), int(y + half)), fill=color)
+
+
+# The number of shades between the background and each color: strokes are smoothed.
+_SHADES = 6
+
+
+def gif(pictures: Sequence[Image], seconds: Sequence[float], style: Style | None = None) -> bytes:
+    """An endless animation of pictures, each shown for its seconds. Equal pictures give equal bytes.
+
+    All colors are shades of the style's.
+    """
+    from PIL import Image
+
+    table = Image.new("P", (1, 1))
+    table.putpalette(_colors(style or Style()))
+    pages = [picture.quantize(palette=table, dither=Image.Dither.NONE) for picture in pictures]
+    file = BytesIO()
+    pages[0].save(
+        file,
+        format="gif",
+        save_all=True,
+        append_images=pages[1:],
+        duration=[round(1000 * duration) for duration in seconds],
+        loop=0,
+        optimize=False,
+    )
+    return file.getvalue()
+
+
+def _colors(style: Style) -> list[int]:
+    steps = [step / _SHADES for step in range(1, _SHADES + 1)]
+    shades = [blend(color, style.background, step) for color in dict.fromkeys(style.palette) for step in steps]
+    return [value for color in (style.background, *shades) for value in bytes.fromhex(color[1:])]

@@ -1,4 +1,4 @@
-"""Sketches as SVG: lines, circles and arcs stay lines, circles and arcs."""
+"""SVG pictures: lines, circles and arcs stay lines, circles and arcs."""
 
 from __future__ import annotations
 
@@ -8,71 +8,80 @@ from xml.sax.saxutils import escape
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, Vec
 
-from .display import EMPTY_TEXT, Frame, Stroke, Style, describe, frame, strokes
-from .legend import legend
-from .notes import Layer, Notes, noted
+from .annotations import ConstraintStatus, Layer, annotated_layers, legend
+from .style import EMPTY_TEXT, Frame, Stroke, Style, describe, frame, strokes
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
-# Below this a circle would not be drawn at all, and an arc is a line to every eye; in pixels.
-_LEAST_RADIUS = 0.05
-_LEAST_RISE = 0.02
+# Smaller circles would be invisible, and flatter arcs are drawn as lines; in pixels.
+_MIN_RADIUS = 0.05
+_MIN_RISE = 0.02
 
 
 def svg(
-    sketch: Sketch, size: float = 400, *, style: Style | None = None, notes: Notes | None = None, explained: bool = True
+    sketch: Sketch,
+    size: float = 400,
+    *,
+    style: Style | None = None,
+    status: ConstraintStatus | None = None,
+    has_legend: bool = True,
 ) -> str:
-    """A square picture of a sketch, `size` pixels wide; with notes, its constraints and below them what they mean.
+    """A square picture of a sketch, `size` pixels wide; with a status, its constraints and a legend.
 
     >>> '<circle' in svg(Sketch((Circle((0, 0), 2),)))
     True
     """
     style = style or Style()
     sized = style.sized(size)
-    below, more = legend([sketch], [notes], size, sized) if notes and explained else ([], 0.0)
-    box = f'width="{num(size)}" height="{num(size + more)}" viewBox="0 0 {num(size)} {num(size + more)}"'
+    below, more = legend([sketch], [status], size, sized) if status and has_legend else ([], 0.0)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img">',
+        svg_start(size, size + more, ' role="img"'),
         f"<title>{escape(describe(sketch))}</title>",
         f'<rect width="100%" height="100%" fill="{style.background}"/>',
-        drawing(sketch, size, size, sized, notes),
+        drawing(sketch, size, size, sized, status),
     ]
     if below:
-        parts.append(f'<g transform="translate(0 {num(size)})">\n{layered(below)}\n</g>')
+        parts.append(f'<g transform="translate(0 {num(size)})">\n{draw_layers(below)}\n</g>')
     return "\n".join([*parts, "</svg>\n"])
 
 
-def legend_svg(sketches: Sequence[Sketch], notes: Sequence[Notes], width: float, style: Style) -> str:
-    """What colors and signs mean, as a picture of its own."""
-    layers, height = legend(sketches, notes, width, style)
-    box = f'width="{num(width)}" height="{num(height)}" viewBox="0 0 {num(width)} {num(height)}"'
+def legend_svg(sketches: Sequence[Sketch], statuses: Sequence[ConstraintStatus], width: float, style: Style) -> str:
+    """The legend of colors and symbols as a picture."""
+    layers, height = legend(sketches, statuses, width, style)
+    start = svg_start(width, height, ' role="img"')
     ground = f'<rect width="100%" height="100%" fill="{style.background}"/>'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img">\n{ground}\n{layered(layers)}\n</svg>\n'
+    return f"{start}\n{ground}\n{draw_layers(layers)}\n</svg>\n"
 
 
-def drawing(sketch: Sketch, width: float, height: float, style: Style, notes: Notes | None = None) -> str:
-    """The strokes alone, as one group for a picture or for a card of a gallery; with notes, a group for each sign."""
+def svg_start(width: float, height: float, attributes: str = "") -> str:
+    """The opening tag of a picture of this size."""
+    w, h = num(width), num(height)
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" viewBox="0 0 {w} {h}"{attributes}>'
+
+
+def drawing(sketch: Sketch, width: float, height: float, style: Style, status: ConstraintStatus | None = None) -> str:
+    """The strokes of a sketch as one group; with a status, a group for each symbol."""
     if not len(sketch):
         return text(EMPTY_TEXT, width / 2, height / 2, style)
-    if notes is not None:
-        return layered(noted(sketch, width, height, style, notes))
+    if status is not None:
+        return draw_layers(annotated_layers(sketch, width, height, style, status))
     style = style.thinned(len(sketch))
     view = frame(sketch, width, height, style)
-    return painted(strokes(sketch, view, style), view, style)
+    return draw_strokes(strokes(sketch, view, style), view, style)
 
 
-def painted(items: Iterable[Stroke], view: Frame, style: Style) -> str:
-    """Strokes in a view, as one group."""
+def draw_strokes(items: Iterable[Stroke], view: Frame, style: Style) -> str:
+    """Strokes as one group."""
     return _group([_element(stroke, view, style) for stroke in items])
 
 
-def layered(layers: Iterable[Layer]) -> str:
-    """Layers one above the other, a group each; its title shows where the pointer rests."""
+def draw_layers(layers: Iterable[Layer]) -> str:
+    """Layers as groups; the title of a layer is shown under the pointer."""
     groups = []
     for layer in layers:
         elements = [f"<title>{escape(layer.title)}</title>"] if layer.title else []
         elements += [_element(stroke, layer.view, layer.style) for stroke in layer.strokes]
-        elements += [text(w.text, *w.at, layer.style, "start" if w.from_left else "middle") for w in layer.words]
+        elements += [text(t.text, *t.at, layer.style, "start" if t.from_left else "middle") for t in layer.texts]
         if elements:
             groups.append(_group(elements))
     return "\n".join(groups)
@@ -82,16 +91,16 @@ def _group(elements: Iterable[str]) -> str:
     return '<g fill="none" stroke-linecap="round">\n' + "\n".join(elements) + "\n</g>"
 
 
-def text(words: str, x: float, y: float, style: Style, anchor: str = "middle") -> str:
-    """Words centered on x, with their middle at y. They must hold only characters that XML allows."""
+def text(content: str, x: float, y: float, style: Style, anchor: str = "middle") -> str:
+    """A text at a pixel. It must hold only characters that XML allows."""
     return (
         f'<text x="{num(x)}" y="{num(y)}" dy="0.35em" text-anchor="{anchor}" font-family="{FONT}" '
-        f'font-size="{num(style.text_size)}" fill="{style.text_color}">{escape(words)}</text>'
+        f'font-size="{num(style.text_size)}" fill="{style.text_color}">{escape(content)}</text>'
     )
 
 
 def num(value: float) -> str:
-    """A number in pixels, to a thousandth, as short as it goes.
+    """A number of pixels, to a thousandth, without trailing zeros.
 
     >>> num(12.0), num(0.12345), num(-0.0001)
     ('12', '0.123', '0')
@@ -107,16 +116,16 @@ def _element(stroke: Stroke, view: Frame, style: Style) -> str:
         look += f' stroke-dasharray="{num(on)} {num(off)}" stroke-linecap="butt"'
     match stroke.primitive:
         case Line(start, end):
-            (x1, y1), (x2, y2) = view.place(start), view.place(end)
+            (x1, y1), (x2, y2) = view.to_pixel(start), view.to_pixel(end)
             return f'<line x1="{num(x1)}" y1="{num(y1)}" x2="{num(x2)}" y2="{num(y2)}" {look}/>'
         case Circle(center, radius):
-            x, y = view.place(center)
-            return f'<circle cx="{num(x)}" cy="{num(y)}" r="{num(max(radius * view.scale, _LEAST_RADIUS))}" {look}/>'
+            x, y = view.to_pixel(center)
+            return f'<circle cx="{num(x)}" cy="{num(y)}" r="{num(max(radius * view.scale, _MIN_RADIUS))}" {look}/>'
         case Arc():
             return f'<path d="{_arc_path(stroke.primitive, view)}" {look}/>'
         case Point(at, construction):
-            x, y = view.place(at)
-            # A white rim lifts the dot off the lines below it; a construction point is hollow.
+            x, y = view.to_pixel(at)
+            # A rim separates the dot from lines below; a construction point is hollow.
             fill, rim = (style.background, stroke.color) if construction else (stroke.color, style.background)
             return (
                 f'<circle cx="{num(x)}" cy="{num(y)}" r="{num(style.dot_radius)}" '
@@ -125,14 +134,14 @@ def _element(stroke: Stroke, view: Frame, style: Style) -> str:
 
 
 def _arc_path(arc: Arc, view: Frame) -> str:
-    """Past a semicircle in two halves, since an SVG arc is told by its ends, and those of a long arc nearly meet."""
+    """The path of an arc; past a semicircle two halves, since SVG arcs with close ends are ill-conditioned."""
     radius = arc.radius * view.scale
-    start = f"M{_pair(view.place(arc.start))}"
-    if radius * (1 - math.cos(min(arc.sweep, math.pi) / 2)) < _LEAST_RISE:
-        return f"{start}L{_pair(view.place(arc.end))}"
+    start = f"M{_pair(view.to_pixel(arc.start))}"
+    if radius * (1 - math.cos(min(arc.sweep, math.pi) / 2)) < _MIN_RISE:
+        return f"{start}L{_pair(view.to_pixel(arc.end))}"
     stops = [arc.end] if arc.sweep <= math.pi else [arc.mid, arc.end]
-    # y runs down, so our counter-clockwise is the side that SVG calls 0.
-    return start + "".join(f"A{num(radius)} {num(radius)} 0 0 0 {_pair(view.place(stop))}" for stop in stops)
+    # y is down, so counter-clockwise is sweep flag 0.
+    return start + "".join(f"A{num(radius)} {num(radius)} 0 0 0 {_pair(view.to_pixel(stop))}" for stop in stops)
 
 
 def _pair(p: Vec) -> str:

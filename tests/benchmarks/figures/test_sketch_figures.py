@@ -19,7 +19,7 @@ from benchmarks.figures.failures import crossings, drawn_twice, open_ends
 from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
-from sketchdnn.render.figures import fitted, outline, window
+from sketchdnn.render.figures import panel_of_sketch, panel_of_square, polyline
 
 CORNERS = [(-1.0, -0.5), (1.0, -0.5), (1.0, 0.5), (-1.0, 0.5)]
 PLATE = [Line(a, b) for a, b in zip(CORNERS, CORNERS[1:] + CORNERS[:1], strict=True)]
@@ -49,11 +49,11 @@ def test_figures_are_drawn_the_same_every_time(parts: list[Sketch], tmp_path: Pa
 
 def test_a_panel_keeps_proportions_and_its_sketch_inside(parts: list[Sketch]) -> None:
     for sketch in parts:
-        panel = fitted(sketch, 100, 200, 50)
-        places = [place for primitive in sketch for place in outline(primitive, panel)]
+        panel = panel_of_sketch(sketch, 100, 200, 50)
+        places = [place for primitive in sketch for place in polyline(primitive, panel)]
         assert all(abs(x - 100) < 25 and abs(y - 200) < 25 for x, y in places)
         assert max(max(abs(x - 100), abs(y - 200)) for x, y in places) > 18
-    assert window(0, 0, 30, 1.5).place((1.5, -1.5)) == pytest.approx((15, -15))  # y runs up
+    assert panel_of_square(0, 0, 30, 1.5).to_sheet((1.5, -1.5)) == pytest.approx((15, -15))  # y runs up
 
 
 def test_a_good_sketch_has_no_fault() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from sketchdnn.errors import FormatError, UnsuitableSketchError
 from sketchdnn.formats.format import Format, Losses, single_sketch
-from sketchdnn.formats.wires import through
+from sketchdnn.formats.polylines import arc_midpoint
 from sketchdnn.geometry import Circle, Sketch
 from sketchdnn.io import atomic_write, remove_abandoned, temporary_folder
 
@@ -119,7 +119,7 @@ def _outline(outline: Outline) -> dict[str, Any]:
     if isinstance(outline, Circle):
         return {"center": outline.center, "radius": outline.radius}
     following = outline[1:] + outline[:1]
-    ways = [[corner.at, through(corner, end.at)] for corner, end in zip(outline, following, strict=True)]
+    ways = [[corner.at, arc_midpoint(corner, end.at)] for corner, end in zip(outline, following, strict=True)]
     return {"ways": ways}
 
 

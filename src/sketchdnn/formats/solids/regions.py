@@ -9,12 +9,12 @@ from pathlib import Path
 
 from sketchdnn.errors import FormatError, SketchError, UnsuitableSketchError
 from sketchdnn.formats.format import Losses, format_losses
-from sketchdnn.formats.wires import Wire, outline
+from sketchdnn.formats.polylines import Vertices, outline
 from sketchdnn.geometry import Circle, Kind, Profile, Sketch, profile
 
 HEIGHT = 10.0  # millimeters, where nobody says
 
-Outline = Wire | Circle
+Outline = Vertices | Circle
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from sketchdnn.formats.format import Format, Losses, single_sketch
-from sketchdnn.formats.wires import Wire, through
+from sketchdnn.formats.polylines import Vertices, arc_midpoint
 from sketchdnn.geometry import Circle, Sketch, Vec
 from sketchdnn.io import atomic_write
 
@@ -120,9 +120,9 @@ def _face(outline: Outline) -> str:
     return "make_face(\n    [\n        " + ",\n        ".join(ways) + ",\n    ]\n)"
 
 
-def _ways(wire: Wire) -> Iterator[tuple[Vec, Vec | None, Vec]]:
+def _ways(wire: Vertices) -> Iterator[tuple[Vec, Vec | None, Vec]]:
     for corner, following in zip(wire, wire[1:] + wire[:1], strict=True):
-        yield corner.at, through(corner, following.at), following.at
+        yield corner.at, arc_midpoint(corner, following.at), following.at
 
 
 def _place(place: Vec) -> str:

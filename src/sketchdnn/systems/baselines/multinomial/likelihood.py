@@ -8,12 +8,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from sketchdnn.diffusion.bins import Bins
-from sketchdnn.diffusion.likelihood import Elbo, Parts, bound, kl_of_steps, kl_to_noise, said_of
+from sketchdnn.diffusion.likelihood import Bins, Elbo, Parts, bound, kl_of_steps, kl_to_noise, predict_double
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Denoiser
 from sketchdnn.diffusion.schedule import Level
-from sketchdnn.diffusion.step_draws import StepDraws
+from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 
@@ -55,7 +54,7 @@ def cat_diffusion(
     truth, terms = _truth(x0), []
     for draw, (t, count) in enumerate(zip(steps.t.to(x0.params.device), steps.count, strict=True), start=1):
         batch_t = process.diffuse(x0, t, noise(draw))
-        said = said_of(denoise, batch_t, t)
+        said = predict_double(denoise, batch_t, t)
         squared = torch.sum((truth.params - process.clean_params(said)) ** 2, dim=(-2, -1))
         parts = [
             _kl_of_labels(process, truth.construction, said.construction, batch_t.construction.double(), t),

@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from sketchdnn.diffusion import gaussian, labels
-from sketchdnn.diffusion.check import check_shape
+from sketchdnn.diffusion import gaussian, gaussian_softmax
+from sketchdnn.diffusion.checks import check_shape
 from sketchdnn.diffusion.process import Noise, Superposition, superpose
 from sketchdnn.diffusion.schedule import Level, Schedule
 from sketchdnn.representation.batch import SketchBatch
@@ -67,8 +67,10 @@ class CatProcess:
         check_shape(noise, "noise", like=x0)
         level = self.labels.at(t)
         return SketchBatch(
-            labels.draw(multinomial.cumulative_probs(told_flag(x0.construction), level), noise.construction),
-            labels.draw(multinomial.cumulative_probs(x0.kind, level), noise.kind),
+            gaussian_softmax.draw_label(
+                multinomial.cumulative_probs(told_flag(x0.construction), level), noise.construction
+            ),
+            gaussian_softmax.draw_label(multinomial.cumulative_probs(x0.kind, level), noise.kind),
             gaussian.diffuse(x0.params, noise.params, self.params.at(t)),
         )
 
@@ -76,8 +78,10 @@ class CatProcess:
         """X_t from X_s."""
         at_s, at_t = self.labels.at(s), self.labels.at(t)
         return SketchBatch(
-            labels.draw(multinomial.forward_probs(batch_s.construction, at_s, at_t), noise.construction),
-            labels.draw(multinomial.forward_probs(batch_s.kind, at_s, at_t), noise.kind),
+            gaussian_softmax.draw_label(
+                multinomial.forward_probs(batch_s.construction, at_s, at_t), noise.construction
+            ),
+            gaussian_softmax.draw_label(multinomial.forward_probs(batch_s.kind, at_s, at_t), noise.kind),
             gaussian.step_forward(batch_s.params, noise.params, self.params.at(s), self.params.at(t)),
         )
 
@@ -100,7 +104,9 @@ class CatProcess:
         construction = self.reverse_probs(prediction.construction, batch_t.construction, s, t)
         kind = self.reverse_probs(prediction.kind, batch_t.kind, s, t)
         return SketchBatch(
-            labels.draw(construction, noise.construction), labels.draw(kind, noise.kind), mean + std * noise.params
+            gaussian_softmax.draw_label(construction, noise.construction),
+            gaussian_softmax.draw_label(kind, noise.kind),
+            mean + std * noise.params,
         )
 
 

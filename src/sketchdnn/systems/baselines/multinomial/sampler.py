@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from sketchdnn.diffusion import labels
+from sketchdnn.diffusion import gaussian_softmax
 from sketchdnn.diffusion.conditioning import Conditioning
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Denoiser, Noise, begin_trajectory
@@ -54,8 +54,8 @@ def _initial_state(
     t = process.num_steps if start is None else start.t
     if start is None:
         batch = SketchBatch(
-            labels.draw(_uniform(noise.construction), noise.construction),
-            labels.draw(_uniform(noise.kind), noise.kind),
+            gaussian_softmax.draw_label(_uniform(noise.construction), noise.construction),
+            gaussian_softmax.draw_label(_uniform(noise.kind), noise.kind),
             noise.params,
         )
     else:
