@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from support.judging import small_corpus, small_model
+from support.evaluation_data import small_corpus, small_model
 from typer.testing import CliRunner
 
 from benchmarks.commands.app import app

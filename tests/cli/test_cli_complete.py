@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.judging import small_model
+from support.evaluation_data import small_model
 from support.strategies import assert_same
 from typer.testing import CliRunner
 

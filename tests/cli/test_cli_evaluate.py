@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.judging import StandIn, sample_file, small_corpus, small_model
+from support.evaluation_data import FakeExtractor, sample_file, small_corpus, small_model
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app, main
@@ -100,7 +100,7 @@ def test_an_absent_inception_is_one_sentence_that_says_how_to_get_it(
 def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A stand-in put where the Inception would be: no option of the command does that."""
     monkeypatch.setattr("sketchdnn.evaluation.run.find_inception", lambda path: Path("inception.pt"))
-    monkeypatch.setattr("sketchdnn.evaluation.run.load_inception", lambda path, device: StandIn())
+    monkeypatch.setattr("sketchdnn.evaluation.run.load_inception", lambda path, device: FakeExtractor())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.judging import small_model
+from support.evaluation_data import small_model
 from support.strategies import assert_same
 from typer.testing import CliRunner
 

@@ -1,4 +1,4 @@
-"""What tests of the evaluation need: a small corpus, a small model, and a stand-in for the Inception."""
+"""Data for tests of the evaluation: a small corpus, a small model, and a fake extractor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sketchdnn.formats import write
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems import load_preset, save_pretrained
 
-# Everything is measured, of few sketches.
+# All measures of few sketches.
 SMALL = Settings(
     count=24, against_test=16, against_train=20, validity=16, likelihood_sketches=4, likelihood_draws=2, corruption=True
 )
@@ -23,11 +23,11 @@ SMALL_FAST = replace(FAST, count=16, against_test=12, validity=12, likelihood=Fa
 
 
 @dataclass(frozen=True)
-class StandIn:
-    """No Inception: pictures, coarse, through a random matrix. Its name is in every protocol, so none is mistaken."""
+class FakeExtractor:
+    """Coarse images times a random matrix, in place of the Inception. Its name is part of every protocol."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    sha256: str = "a stand-in for tests"
+    sha256: str = "a fake extractor for tests"
 
     def features(self, images: Tensor) -> Tensor:
         coarse = torch.nn.functional.avg_pool2d(255 - images[:, None].float(), 23, ceil_mode=True).flatten(1) / 255
@@ -36,14 +36,14 @@ class StandIn:
 
 
 def small_corpus(folder: Path) -> Path:
-    """92 training and 43 test sketches, built in."""
+    """A corpus of 92 training and 43 test sketches."""
     config = replace(PRESETS["ours"], fractions=(0.6, 0.1, 0.3))
     prepare([], folder, config, parts=Procedural(160, 3), workers=1)
     return folder
 
 
 def small_model(folder: Path, name: str = "sketchdnn") -> Path:
-    """Untrained, but with weights in it, so that what it draws depends on the noise."""
+    """An untrained model with random weights, so that its samples depend on the noise."""
     torch.manual_seed(0)
     system = load_preset("tiny", name).make()
     for weight in system.parameters():
@@ -52,12 +52,12 @@ def small_model(folder: Path, name: str = "sketchdnn") -> Path:
     return folder
 
 
-def drawn_parts(count: int, seed: int = 11) -> list[Sketch]:
-    """Built-in parts that are not those of the corpus."""
+def procedural_sketches(count: int, seed: int = 11) -> list[Sketch]:
+    """Procedural sketches that are not in the corpus."""
     return [procedural(seed, index) for index in range(count)]
 
 
 def sample_file(path: Path, count: int = 24, seed: int = 11) -> Path:
-    """Such parts in a file."""
-    write(drawn_parts(count, seed), path)
+    """Procedural sketches in a file."""
+    write(procedural_sketches(count, seed), path)
     return path

@@ -1,4 +1,4 @@
-"""Sets of sketches drawn by hand or by dice, as rows, for the tests of what is measured on them."""
+"""Sets of sketches as compact rows: by hand, procedural, and random."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.strategies import sketches
 
 
 def rows(*drawings: Sequence[Primitive]) -> Compact:
-    """Drawings as they stand, not normalized."""
+    """Sketches as compact rows, not normalized."""
     return encode([Sketch(tuple(drawing)) for drawing in drawings])
 
 
@@ -30,13 +30,13 @@ def square(half: float = 1.0) -> list[Primitive]:
 
 
 def pulled_square(by: float) -> list[Primitive]:
-    """A square with the last of its ends pulled away from its corner."""
+    """A square whose last end is moved away from its corner."""
     return [*square()[:3], Line((-1, 1), (-1, -1 + by))]
 
 
 @cache
 def parts(count: int, seed: int = 0) -> Compact:
-    """Built-in parts, normalized."""
+    """Procedural sketches, normalized."""
     return encode([normalize(procedural(seed, index))[0] for index in range(count)])
 
 
