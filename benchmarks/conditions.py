@@ -196,9 +196,9 @@ def _kinds(system: System, requests: int) -> list[Conditions]:
     if system.training_index is None:
         mixtures = _EVERY_KIND[np.arange(requests) % len(_EVERY_KIND)]
     else:
-        rising = np.cumsum(system.training_index.often)
+        rising = np.cumsum(system.training_index.frequency)
         places = (np.arange(requests) + 0.5) / requests * rising[-1]
-        mixtures = system.training_index.mixtures[np.searchsorted(rising, places, side="right")]
+        mixtures = system.training_index.kind_counts[np.searchsorted(rising, places, side="right")]
     counts = [dict(zip(Kind, mixture.tolist(), strict=True)) for mixture in mixtures]
     return [Conditions(kinds=each, count_construction=True) for each in counts]
 

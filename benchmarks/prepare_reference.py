@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from sketchdnn.formats import Skipped, scan
 from sketchdnn.formats.sketchgraphs.constraints import SUBNODE
 from sketchdnn.formats.sketchgraphs.container import open_sequences
-from sketchdnn.formats.sketchgraphs.drafts import DAMAGED, ON_LEFT_OUT
-from sketchdnn.formats.sketchgraphs.ops import STRUCTURE, EntityType, Op, PickleError, load_ops
+from sketchdnn.formats.sketchgraphs.pickles import STRUCTURE, EntityType, Op, PickleError, load_ops
+from sketchdnn.formats.sketchgraphs.sketches import DAMAGED_CONSTRAINT, ON_SKIPPED_ENTITY
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch
 
 MIN_ENTITIES, MAX_ENTITIES, MAX_CONSTRAINTS = 7, 16, 208
@@ -150,7 +150,7 @@ def _sketches(files: Iterable[Path]) -> Iterator[tuple[Sketch, int]]:
         lost = 0
         for found in scan(file):
             if isinstance(found, Skipped) and not found.is_sketch:
-                lost += found.count if found.reason in (ON_LEFT_OUT, DAMAGED) else 0
+                lost += found.count if found.reason in (ON_SKIPPED_ENTITY, DAMAGED_CONSTRAINT) else 0
                 continue
             if isinstance(found, Sketch):
                 yield found, len(found.constraints) + lost

@@ -96,7 +96,7 @@ def train(
     check_file(out)
     device = find_device(device)
     small = device == "cpu"
-    presets = preset or (["tiny"] if small else ["paper", "ours"])
+    presets = preset or (["tiny"] if small else ["paper", "ours-base"])
     batches = batch or ([32] if small else [2048, 4096, 8192, 16384])
     eager = eager_batch or (batches if small else [128, 512, 1024, 2048, 4096])
     with stages() as on_stage:

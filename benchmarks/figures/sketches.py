@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from sketchdnn.diffusion import latent
 from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.process import LogitBatch
 from sketchdnn.diffusion.samplers import single_pass
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions
 from sketchdnn.errors import SketchError
@@ -102,7 +102,7 @@ def watch(
     if system.max_steps is None:
         raise SketchError(f"a '{system.name}' takes no noise away: there is nothing to show on the way")
     noise = seeded_noise(seed, torch.arange(CPU_BATCH, device=next(system.parameters()).device))
-    state = latent.of_noise(noise(0)).batch()
+    state = LogitBatch.from_noise(noise(0)).batch()
     seen: list[Glimpse] = []
 
     def look(progress: Progress) -> None:

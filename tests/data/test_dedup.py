@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sketchdnn.data import PRESETS
-from sketchdnn.data.dedup import split_of, survivors
+from sketchdnn.data.candidates import assign_splits, select_candidates
 
 OURS = PRESETS["ours"]
 small = st.integers(0, 6)
@@ -20,7 +20,7 @@ small = st.integers(0, 6)
 def test_the_order_of_candidates_does_not_matter(rows: list[tuple[int, ...]], dice: object) -> None:
     def chosen(some: list[tuple[int, ...]]) -> list[tuple[tuple[int, ...], int]]:
         keys = np.array(some, np.uint64).reshape(-1, 4)
-        kept = survivors(*keys.T, keys[:, 0], replace(OURS, distinct_splits=False))
+        kept = select_candidates(np.stack([*keys.T, keys[:, 0]]), replace(OURS, distinct_splits=False))
         return [(some[i], s) for i, s in zip(kept.index.tolist(), kept.split.tolist(), strict=True)]
 
     first = chosen(rows)
@@ -34,7 +34,7 @@ def test_the_order_of_candidates_does_not_matter(rows: list[tuple[int, ...]], di
 
 def test_the_smallest_content_of_a_group_stays() -> None:
     keys = np.array([[5, 30, 1, 0], [5, 10, 9, 0], [5, 10, 2, 0], [8, 7, 0, 0]], np.uint64)
-    kept = survivors(*keys.T, keys[:, 0], OURS)
+    kept = select_candidates(np.stack([*keys.T, keys[:, 0]]), OURS)
     assert sorted(kept.index.tolist()) == [2, 3]
     assert kept.group_sizes == {3: 1, 1: 1}
 
@@ -42,30 +42,30 @@ def test_the_smallest_content_of_a_group_stays() -> None:
 def test_shares_are_as_asked() -> None:
     keys = np.random.default_rng(0).integers(0, 2**63, 50_000).astype(np.uint64)
     for preset in PRESETS.values():
-        counts = np.bincount(split_of(keys, preset), minlength=3) / len(keys)
+        counts = np.bincount(assign_splits(keys, preset), minlength=3) / len(keys)
         assert np.abs(counts - preset.fractions).max() < 0.01
 
 
 def test_all_of_a_group_fall_together_and_the_seed_moves_them() -> None:
     keys = np.repeat(np.arange(1000, dtype=np.uint64), 5)
-    split = split_of(keys, OURS).reshape(1000, 5)
+    split = assign_splits(keys, OURS).reshape(1000, 5)
     assert (split == split[:, :1]).all()
-    assert (split_of(keys, replace(OURS, split_seed=1)) != split.reshape(-1)).any()
+    assert (assign_splits(keys, replace(OURS, split_seed=1)) != split.reshape(-1)).any()
 
 
 def test_no_share_no_sketch() -> None:
     keys = np.arange(1000, dtype=np.uint64)
-    assert set(split_of(keys, replace(OURS, fractions=(1.0, 0.0, 0.0))).tolist()) == {0}
+    assert set(assign_splits(keys, replace(OURS, fractions=(1.0, 0.0, 0.0))).tolist()) == {0}
 
 
 @given(st.lists(st.tuples(small, small), min_size=1, max_size=60))
 def test_no_split_repeats_an_earlier_one_up_to_symmetry(rows: list[tuple[int, int]]) -> None:
     split, symmetric = np.array(rows, np.uint64).T
     number = np.arange(len(rows), dtype=np.uint64)
-    kept = survivors(number, number, number, split, symmetric, OURS)
+    kept = select_candidates(np.stack([number, number, number, split, symmetric]), OURS)
     there = [set(symmetric[kept.index[kept.split == part]].tolist()) for part in range(3)]
     assert not any(earlier & later for earlier, later in combinations(there, 2))
     # The earliest split keeps all of its own, and what is missing is counted.
-    all_parts = split_of(split, OURS)
+    all_parts = assign_splits(split, OURS)
     assert (kept.split == all_parts.min()).sum() == (all_parts == all_parts.min()).sum()
     assert len(kept) + sum(kept.repeated.values()) == len(rows)

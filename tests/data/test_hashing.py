@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sketchdnn.data.hashing import fold, mix, row_keys, shares, word_keys
+from sketchdnn.data.candidates import fold_keys, mix, row_keys, text_keys, uniform_from_keys
 from sketchdnn.geometry import Line, Point, Sketch
 from sketchdnn.representation import encode
 
@@ -21,9 +21,9 @@ def test_mixing_loses_nothing_and_spreads_every_bit() -> None:
 
 
 def test_fold_minds_the_order() -> None:
-    a, b = fold(np.array([[1, 2, 3], [3, 2, 1]], np.uint64))
+    a, b = fold_keys(np.array([[1, 2, 3], [3, 2, 1]], np.uint64))
     assert a != b
-    assert fold(np.array([[1, 2, 3]], np.uint64))[0] == a
+    assert fold_keys(np.array([[1, 2, 3]], np.uint64))[0] == a
 
 
 def test_the_sign_of_zero_does_not_count() -> None:
@@ -37,16 +37,16 @@ def test_rows_that_differ_have_different_keys() -> None:
 
 
 def test_words_have_keys_that_never_change() -> None:
-    assert word_keys(["a", "b", "a"]).tolist() == word_keys(["a", "b", "a"]).tolist()
-    assert word_keys(["sketch"]).tolist() == [KEY_OF_SKETCH]
-    assert len(set(word_keys(map(str, range(10_000))).tolist())) == 10_000
-    assert word_keys(["\udcff"]).shape == (1,)
+    assert text_keys(["a", "b", "a"]).tolist() == text_keys(["a", "b", "a"]).tolist()
+    assert text_keys(["sketch"]).tolist() == [KEY_OF_SKETCH]
+    assert len(set(text_keys(map(str, range(10_000))).tolist())) == 10_000
+    assert text_keys(["\udcff"]).shape == (1,)
 
 
 def test_shares_are_even_and_depend_on_the_seed() -> None:
     keys = np.arange(100_000, dtype=np.uint64)
-    share = shares(keys, 0)
+    share = uniform_from_keys(keys, 0)
     assert share.min() >= 0
     assert share.max() < 1
     assert np.abs(np.histogram(share, 10)[0] / len(keys) - 0.1).max() < 0.005
-    assert np.corrcoef(share, shares(keys, 1))[0, 1] < 0.02
+    assert np.corrcoef(share, uniform_from_keys(keys, 1))[0, 1] < 0.02

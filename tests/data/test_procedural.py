@@ -7,9 +7,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from sketchdnn.data.procedural.dice import Dice
 
 from sketchdnn.data.procedural import FAMILIES, procedural
-from sketchdnn.data.procedural.dice import Dice
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, bounds, normalize
 from sketchdnn.geometry.intersections import overlaps
 from sketchdnn.geometry.profiles import profile

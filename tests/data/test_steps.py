@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from support.strategies import assert_same, sketches
 
 from sketchdnn.data import PRESETS, PrepareConfig
-from sketchdnn.data.blocks import Block, Tally, gather_blocks
-from sketchdnn.data.sources import plan, read_task
-from sketchdnn.data.steps import TOO_FINE, Candidates, candidates, fitting, frames, normalized
+from sketchdnn.data.candidates import TOO_FINE, Candidates, filter_block, make_candidates, normalize_table, placements
+from sketchdnn.data.sources import Block, Tally, gather_blocks, plan, read_task
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import Skipped
 from sketchdnn.geometry import (
@@ -44,7 +43,7 @@ def block(*many: Sketch) -> Block:
 
 def kept(config: PrepareConfig, *many: Sketch) -> tuple[Candidates, Tally]:
     tally = Tally()
-    return candidates(block(*many), config, tally), tally
+    return make_candidates(block(*many), config, tally), tally
 
 
 def dots(count: int, constraints: int = 0) -> Sketch:
@@ -69,12 +68,12 @@ def test_a_sketch_that_lost_an_entity() -> None:
     whole = block(dots(10, 12))
     lossy = replace(whole, left_out=np.array([1]))
     tally = Tally()
-    assert not len(candidates(lossy, PRESETS["ours"], tally))
+    assert not len(make_candidates(lossy, PRESETS["ours"], tally))
     assert tally.refused == {"an entity that is no primitive": 1}
-    assert len(candidates(lossy, PRESETS["authors"], Tally())) == 1
+    assert len(make_candidates(lossy, PRESETS["authors"], Tally())) == 1
     # The authors count what they later drop.
     crowded = replace(block(dots(16, 20)), left_out=np.array([1]))
-    assert not len(candidates(crowded, PRESETS["authors"], Tally()))
+    assert not len(make_candidates(crowded, PRESETS["authors"], Tally()))
 
 
 def test_skipped_sketches_and_entities_are_told_apart() -> None:
@@ -87,8 +86,10 @@ def test_skipped_sketches_and_entities_are_told_apart() -> None:
 @given(st.lists(sketches(), min_size=1, max_size=4))
 def test_our_frame_is_that_of_geometry(many: list[Sketch]) -> None:
     table = sketches_to_table(many)
-    center, scale = frames(table, PRESETS["ours"])
-    for index, (sketch, ours) in enumerate(zip(many, table_to_sketches(normalized(table, center, scale)), strict=True)):
+    center, scale = placements(table, PRESETS["ours"])
+    for index, (sketch, ours) in enumerate(
+        zip(many, table_to_sketches(normalize_table(table, center, scale)), strict=True)
+    ):
         expected, placement = normalize(sketch)
         assert_same(expected, ours, 1e-9)
         assert center[index] == pytest.approx(placement.center)
@@ -117,18 +118,18 @@ def test_the_paper_inscribes_in_the_unit_square() -> None:
 def test_the_authors_box_reaches_the_origin_and_counts_whole_circles() -> None:
     far = Sketch((Line((10, 10), (14, 10)),))
     arc = Sketch((Arc((0, 0), 1, math.pi / 4, math.pi / 2),))
-    center, scale = frames(sketches_to_table([far, arc]), PRESETS["authors"])
+    center, scale = placements(sketches_to_table([far, arc]), PRESETS["authors"])
     assert center.tolist() == [[7, 5], [0, 0]]
     assert scale.tolist() == [7, 1]
-    tight, _ = frames(sketches_to_table([far, arc]), PRESETS["ours"])
+    tight, _ = placements(sketches_to_table([far, arc]), PRESETS["ours"])
     assert tight[0].tolist() == [12, 10]
 
 
 def test_the_authors_box_leaves_many_real_sketches_off_center(real_data: Path) -> None:
     tasks, _ = plan([real_data / "sketchgraphs" / "sg_subset.npy"])
     config = PRESETS["authors"]
-    table = fitting(next(read_task(tasks[0], Tally())), config, Tally()).table
-    box = table_bounds(normalized(table, *frames(table, config)))
+    table = filter_block(next(read_task(tasks[0], Tally())), config, Tally()).table
+    box = table_bounds(normalize_table(table, *placements(table, config)))
     off = np.abs(box[:, :2] + box[:, 2:]).max(axis=1) / 2
     assert 0.35 < (off > 0.05).mean() < 0.45  # 39 % were measured on the full corpus
     assert np.abs(box).max() <= 1 + 1e-9
@@ -188,7 +189,7 @@ def test_a_table_with_impossible_rows_is_refused() -> None:
     good = block(dots(8), dots(8))
     good.table.x[3] = math.nan
     tally = Tally()
-    assert len(candidates(good, PRESETS["ours"], tally)) == 1
+    assert len(make_candidates(good, PRESETS["ours"], tally)) == 1
     assert tally.refused == {"a primitive that cannot exist": 1}
 
 

@@ -206,7 +206,9 @@ def test_repair_closes_gaps_and_is_scored_alike(repaired: dict[str, Any]) -> Non
     assert 0 < section["displacement"]["median"] <= section["displacement"]["max"] < 0.05
     assert section["exact_ends"]["samples"]["value"] < 0.1
     assert section["exact_ends"]["repaired"]["value"] > 0.8
-    before, after = (side["exact"]["closed"]["value"] for side in (repaired["validity"]["samples"], section["validity"]))
+    before, after = (
+        side["exact"]["closed"]["value"] for side in (repaired["validity"]["samples"], section["validity"])
+    )
     assert before < 0.2 < 0.6 < after
 
 

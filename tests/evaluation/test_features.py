@@ -63,9 +63,7 @@ def test_cached_features_are_the_computed_ones(compact: Compact, tmp_path: Path)
     assert {path.suffix for path in tmp_path.iterdir()} == {".safetensors"}
 
 
-def test_changed_input_misses_the_cache(
-    compact: Compact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_input_misses_the_cache(compact: Compact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sketch_features(compact, CountingExtractor(), cache=tmp_path)
     extractor = CountingExtractor()
     sketch_features(Compact(compact.kind, compact.construction, compact.params * 0.5), extractor, cache=tmp_path)

@@ -124,7 +124,9 @@ def test_fid_standard_error_agrees_with_the_jackknife() -> None:
         left_out = [score(torch.cat([rows[:i], rows[i + 1 :]])) for i in range(len(rows))]
         return float(np.var(left_out) * (len(rows) - 1))
 
-    jackknife = variance(a, lambda part: frechet_distance(part, b)) + variance(b, lambda part: frechet_distance(a, part))
+    jackknife = variance(a, lambda part: frechet_distance(part, b)) + variance(
+        b, lambda part: frechet_distance(a, part)
+    )
     estimate = frechet_estimate(a, b)
     assert (estimate.high - estimate.value) / 1.96 == pytest.approx(np.sqrt(jackknife), rel=0.1)
 

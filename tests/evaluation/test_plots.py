@@ -42,7 +42,9 @@ def test_distributions_are_labeled_with_percentages() -> None:
 
 def test_panels_show_curves_and_level() -> None:
     curves = [Curve("jitter", ["1", "2", "3"], (-3.0, 0.0, 4.0)), Curve("drop", ["x"], [1.0])]
-    svg = plot_panels([Panel("FID", curves, 2.0, "a name that is much longer than forty characters"), Panel("KID", curves)])
+    svg = plot_panels(
+        [Panel("FID", curves, 2.0, "a name that is much longer than forty characters"), Panel("KID", curves)]
+    )
     labels = texts(svg)
     assert labels.count("jitter") == labels.count("drop") == 2
     assert labels.count("x") == 2

@@ -35,7 +35,7 @@ from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.decoding import SHORT_RADIUS
 from sketchdnn.representation.layout import PARAMS_OF_KIND
 from sketchdnn.systems import System, from_pretrained
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 
 NAN_LINE = '{"primitives": [{"type": "line", "start": [NaN, 0], "end": [1, 0]}]}\n'
 
@@ -150,7 +150,7 @@ def test_rejected_primitives_and_empty_draws_are_counted(tmp_path: Path) -> None
 
 def test_repaired_arcs_are_counted() -> None:
     config = SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=1), arc_scalar="signed_radius")
-    system = SketchDNN(config).eval()
+    system = SketchDNNSystem(config).eval()
 
     def shorten(batch: Any) -> None:
         """Make the first row of every sketch an arc whose radius is less than half its chord."""

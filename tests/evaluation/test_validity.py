@@ -81,9 +81,7 @@ def test_noise_and_dropped_primitives_lower_validity() -> None:
         values = [shares(validity)[name] for validity in jittered]
         assert values == sorted(values, reverse=True)
         assert values[0] > values[-1]
-    closed = [
-        measure_validity(drop_primitives(parts(60), share, seed=0)).exact.closed.value for share in (0, 0.1, 0.4)
-    ]
+    closed = [measure_validity(drop_primitives(parts(60), share, seed=0)).exact.closed.value for share in (0, 0.1, 0.4)]
     assert closed == sorted(set(closed), reverse=True)
 
 
@@ -219,7 +217,9 @@ def test_z_scores_have_unit_spread() -> None:
     rng, rare = np.random.default_rng(0), rows(square(), [*square(), Circle((0, 0), 1)])
     for share, count in ((0.3, 100), (0.02, 100)):
         pairs = [
-            deviations(*(count_distribution(rare[(rng.random(n) < share).astype(np.int64)]) for n in (count, 4 * count)))
+            deviations(
+                *(count_distribution(rare[(rng.random(n) < share).astype(np.int64)]) for n in (count, 4 * count))
+            )
             for _ in range(300)
         ]
         assert np.std([d.z_score for pair in pairs for d in pair if d.name == "5"]) == pytest.approx(1, abs=0.2)

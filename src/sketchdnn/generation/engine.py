@@ -32,7 +32,7 @@ from sketchdnn.representation.codec import decode
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import System
-from sketchdnn.systems.threads import patient_threads
+from sketchdnn.systems.devices import passive_threads
 
 # Largest batch on a CPU: enough to keep two cores busy.
 CPU_BATCH = 16
@@ -153,7 +153,7 @@ def fast_inference(system: System) -> Iterator[None]:
     """Use the fastest safe precision for a system; on a CPU, waiting threads sleep."""
     kind = device_of(system).type
     with (
-        patient_threads() if kind == "cpu" else nullcontext(),
+        passive_threads() if kind == "cpu" else nullcontext(),
         torch.autocast(kind, torch.bfloat16, enabled=precision(system) == "bfloat16"),
     ):
         yield
