@@ -158,13 +158,13 @@ def test_batches_and_line_directions_do_not_matter(untrained: SketchDNNSystem) -
     assert len(progress) > 6
 
 
-@pytest.mark.parametrize("form", ["paper", "authors"])
-def test_variants_of_the_paper_have_a_likelihood(form) -> None:
+@pytest.mark.parametrize("variant", ["paper", "authors"])
+def test_variants_of_the_paper_have_a_likelihood(variant: str) -> None:
     torch.manual_seed(0)
     network = DiTConfig(width=32, depth=1, heads=2, num_steps=50)
     rows = {"arc_scalar": "signed_radius", "canonical_lines": False}
-    rows |= {"none_construction": "zero" if form == "authors" else "one_hot"}
-    system = SketchDNNSystem(SketchDNNConfig(network=network, form=form, num_steps=50, **rows)).eval()
+    rows |= {"none_construction": "zero" if variant == "authors" else "one_hot"}
+    system = SketchDNNSystem(SketchDNNConfig(network=network, variant=variant, num_steps=50, **rows)).eval()
     found = measure_likelihood(system, parts(6), draws=2)
     for bits in figures(found):
         assert math.isfinite(bits.per_sketch.value)
@@ -210,7 +210,7 @@ def test_every_system_gives_the_figures_it_can(name: str) -> None:
     if system.max_steps is None:
         assert result.tokens is not None
         assert result.tokens.per_sketch.value > 0
-        assert (result.density, result.authors, result.read_at, result.draws) == (None, None, None, 0)
+        assert (result.density, result.authors, result.reconstruction_step, result.draws) == (None, None, None, 0)
         return
     assert result.tokens is None
     assert (result.authors is not None) == name.removesuffix("-pos").endswith("sketchdnn")
