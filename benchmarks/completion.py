@@ -199,7 +199,7 @@ def _frame_parts(cases: Sequence[Case], frame: str, best_of: int, seed: int) -> 
     for number, case in enumerate(cases):
         parts = frame_part(case.part, SCALES, seed=seed, index=number, num_frames=best_of)[1]
         if frame == "known":
-            parts = [FramedPart(case.part, Placement((0.0, 0.0), 1.0), part.noise_id) for part in parts]
+            parts = [FramedPart(case.part, Placement((0.0, 0.0), 1.0), part.sample) for part in parts]
         framed += parts
     return framed
 

@@ -188,9 +188,9 @@ def _kind_conditions(system: System, requests: int) -> list[Conditions]:
     if index is None:
         mixtures = _DEFAULT_MIXTURES[np.arange(requests) % len(_DEFAULT_MIXTURES)]
     else:
-        cumulative = np.cumsum(index.often)
+        cumulative = np.cumsum(index.frequency)
         quantiles = (np.arange(requests) + 0.5) / requests * cumulative[-1]
-        mixtures = index.mixtures[np.searchsorted(cumulative, quantiles, side="right")]
+        mixtures = index.kind_counts[np.searchsorted(cumulative, quantiles, side="right")]
     counts = [dict(zip(Kind, mixture.tolist(), strict=True)) for mixture in mixtures]
     return [Conditions(kinds=kinds, count_construction=True) for kinds in counts]
 

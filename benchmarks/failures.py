@@ -53,7 +53,7 @@ from sketchdnn.render.figures import (
 from sketchdnn.representation import Compact, SketchBatch, decode_compact, encode, encode_table, from_flat
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.symmetric import symmetric_keys
-from sketchdnn.systems.sketchdnn import SketchDNN
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.systems.system import System
 
 from .results import OnStage, ignore_stage, markdown_table, percent, rich_table
@@ -143,7 +143,7 @@ def sample_for_failures(
     Returns:
         The batches by name, and the seconds of sampling; None if the samples were stored.
     """
-    if not isinstance(system, SketchDNN):
+    if not isinstance(system, SketchDNNSystem):
         raise SketchError("failure cases need a model of the system sketchdnn; this model is of another system")
     system.resolve(SamplingOptions(steps=steps))
     seconds: list[float] = []
@@ -224,7 +224,7 @@ def failure_shares(name: str, compact: Compact, count: int) -> FailureShares:
     )
 
 
-def _sample_batch(system: SketchDNN, count: int, seed: int, steps: int, weight: float | None) -> SketchBatch:
+def _sample_batch(system: SketchDNNSystem, count: int, seed: int, steps: int, weight: float | None) -> SketchBatch:
     """Samples of the default sampler, or of the authors' with a weight; the same steps and noise."""
     device = device_of(system)
     batch_size = CPU_BATCH if device.type == "cpu" else GPU_BATCH

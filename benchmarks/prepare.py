@@ -20,13 +20,11 @@ from typing import Any
 
 from rich.table import Table
 
+from sketchdnn.data.prepare import run_all
 from sketchdnn.data.report import load_report
-from sketchdnn.data.workers import run_all
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.formats.sketchgraphs.container import open_sequences
-from sketchdnn.formats.sketchgraphs.ops import EntityType, Op, load_ops
-from sketchdnn.formats.sketchgraphs.packing import writing
-from sketchdnn.formats.sketchgraphs.pickling import dump_ops
+from sketchdnn.formats.sketchgraphs.container import open_sequences, sequence_writer
+from sketchdnn.formats.sketchgraphs.pickles import EntityType, Op, dump_ops, load_ops
 
 from .prepare_reference import prepare_from_fields, prepare_from_objects
 from .results import OnStage, ignore_stage, markdown_table, processor_name, rich_table
@@ -290,7 +288,7 @@ def _write_batch(base: Path, batch: Batch) -> Path:
     originals = [load_ops(data) for data in sequences.pickles(0, len(sequences)) if isinstance(data, bytes)]
     if not originals:
         raise FormatError(base, "holds no sequence that can be read")
-    with writing(batch.path) as add:
+    with sequence_writer(batch.path) as add:
         for index in range(batch.start, batch.stop):
             # The first round is the corpus itself.
             ops = list(originals[index % len(originals)])

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sketchdnn.formats.sketchgraphs.drafts import DAMAGED, ON_LEFT_OUT
+from sketchdnn.formats.sketchgraphs.ops import STRUCTURE, EntityType, Op, PickleError, load_ops
 
 from sketchdnn.formats import Skipped, scan
 from sketchdnn.formats.sketchgraphs.constraints import SUBNODE
 from sketchdnn.formats.sketchgraphs.container import open_sequences
-from sketchdnn.formats.sketchgraphs.drafts import DAMAGED, ON_LEFT_OUT
-from sketchdnn.formats.sketchgraphs.ops import STRUCTURE, EntityType, Op, PickleError, load_ops
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch
 
 MIN_ENTITIES, MAX_ENTITIES, MAX_CONSTRAINTS = 7, 16, 208

@@ -34,13 +34,14 @@ from sketchdnn.evaluation.validity import (
     kind_distribution,
     measure_gaps,
 )
+from sketchdnn.generation import GenerateRequest
 from sketchdnn.generation.engine import device_of, fast_inference, max_batch_size
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import Sketch, profile
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
-from sketchdnn.systems.sketchdnn import SketchDNN
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.training.corpus import to_device
 
 from .results import OnStage, device_name, ignore_stage, markdown_table, percent, rich_table
@@ -155,14 +156,13 @@ def score_samplers(
     )
     floor = frechet_distance(reference, others)
     on_stage("warming up")
-    generate_samples(system, "", count, seed=1, steps=2, sampler=None, on_progress=lambda _: None)
+    generate_samples(system, "", GenerateRequest(count=count, seed=1, steps=2, repair=False))
     scores = []
     for sampler, steps in settings:
         on_stage(f"{sampler}, {steps} steps")
         start = time.perf_counter()
-        samples = generate_samples(
-            system, sampler, count, seed=0, steps=steps, sampler=sampler, on_progress=lambda _: None
-        )
+        request = GenerateRequest(count=count, seed=0, steps=steps, sampler=sampler, repair=False)
+        samples = generate_samples(system, sampler, request)
         seconds = time.perf_counter() - start
         features = sketch_features(samples.compact, extractor)
         ends = measure_gaps(samples.compact)
@@ -253,7 +253,7 @@ def score_noise_levels(
     on_stage: OnStage = ignore_stage,
 ) -> NoiseLevelBenchmark:
     """Noise test sketches to each level and denoise them with those of `steps` timesteps that lie below it."""
-    if not isinstance(system, SketchDNN):
+    if not isinstance(system, SketchDNNSystem):
         raise SketchError("noise levels need a model of the system sketchdnn; this model is of another system")
     options = system.resolve(SamplingOptions(steps=steps))
     test = Dataset.open(data).split("test").compact  # in the frame of training
@@ -277,7 +277,7 @@ def score_noise_levels(
 
 
 def _denoise(
-    system: SketchDNN, compact: Compact, begin: int | None, steps: Sequence[int], seed: int, sampler: str
+    system: SketchDNNSystem, compact: Compact, begin: int | None, steps: Sequence[int], seed: int, sampler: str
 ) -> list[Sketch]:
     device = device_of(system)
     rows, batch_size = to_device(compact, device), max_batch_size(device)

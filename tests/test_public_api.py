@@ -12,7 +12,10 @@ import pytest
 import sketchdnn
 
 PUBLIC = {
-    "sketchdnn": "Arc Circle FormatError Line Point Sketch SketchDNN SketchError dumps loads read svg write",
+    "sketchdnn": """
+        Arc Circle CompleteRequest Conditions FormatError GenerateRequest Line OutputOptions Point Sketch SketchDNN
+        SketchError dumps loads read svg write
+    """,
     "sketchdnn.geometry": """
         Arc Bezier Box Chain Circle Constraint ConstraintType EXTERNAL EllipticArc Kind Line Loop
         MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch TAU Vec
@@ -35,16 +38,17 @@ PUBLIC = {
     "sketchdnn.diffusion": """
         Bins Conditioning Denoiser Elbo GaussianSoftmax JointProcess Loss Progress SAMPLERS Sampler SamplingOptions
         Schedule Start augment authors_cosine authors_loss authors_process condition_on_rows cosine draw_steps elbo
-        linear log_linear_snr our_loss our_process paper_loss paper_process register_sampler report_bits
+        linear log_linear_snr our_loss our_process paper_loss paper_process register_sampler
         sample_ancestral sample_authors sample_ddim sample_dpm_solver_pp sample_predictor_corrector sample_restart
         seeded_noise step_sequence
     """,
     "sketchdnn.systems": """
         ConditionMask ConfigError Preset PretrainedError RowForm SYSTEMS System TrainingIndex build_training_index
-        from_pretrained from_table load_preset preset_names save_pretrained save_training_index to_table
+        config_from_dict config_to_dict find_system from_pretrained load_preset preset_names register_system
+        save_pretrained save_training_index
     """,
     "sketchdnn.evaluation": """
-        Estimate Evaluation FAST Protocol Request Run Settings compare_systems evaluate load_report
+        Estimate Evaluation EvaluationRequest Evaluator FAST Protocol Settings compare_systems load_report
     """,
     "sketchdnn.generation": """
         CompleteRequest Conditions GenerateRequest GeneratedSketch OutputOptions OutputSummary SketchDNN complete stream

@@ -48,7 +48,8 @@ def train(
     context: typer.Context,
     device: Device = "auto",
     preset: Annotated[
-        list[str] | None, typer.Option(help="A preset to time; may be repeated.", show_default="paper and ours; tiny")
+        list[str] | None,
+        typer.Option(help="A preset to time; may be repeated.", show_default="paper and ours-base; tiny"),
     ] = None,
     batch: Annotated[
         list[int] | None, typer.Option(min=1, help="Sketches per step; may be repeated.", show_default="2048 to 16384")
@@ -67,7 +68,7 @@ def train(
     check_output_file(out)
     device = find_device(device)
     on_cpu = device == "cpu"
-    presets = preset or (["tiny"] if on_cpu else ["paper", "ours"])
+    presets = preset or (["tiny"] if on_cpu else ["paper", "ours-base"])
     batches = batch or ([32] if on_cpu else [2048, 4096, 8192, 16384])
     eager = eager_batch or (batches if on_cpu else [128, 512, 1024, 2048, 4096])
     with stages() as on_stage:

@@ -14,17 +14,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sketchdnn.diffusion import labels
-from sketchdnn.diffusion.bits import Estimate, estimate
-from sketchdnn.diffusion.labels import REVERSE_LOGITS, ReverseLogits
+from benchmarks.oracles import Estimate, RowTarget, entropy, estimate
+from sketchdnn.diffusion import gaussian_softmax
+from sketchdnn.diffusion.gaussian_softmax import REVERSE_LOGITS, ReverseLogits
 from sketchdnn.diffusion.likelihood import elbo
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.oracles import RowTarget, entropy
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.samplers import sample_ancestral
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.diffusion.schedule import Level, Schedule, augment, cosine
-from sketchdnn.diffusion.step_draws import draw_steps
+from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.render.figures import BLUE, GRAY, GREEN, INK, ORANGE, plot_style, save_csv, save_figure
 from sketchdnn.representation import layout
 
@@ -120,7 +119,7 @@ def sample_labels(
     y0 = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64).expand(samples, 1, 3)
 
     def diffuse(name: str, schedule: Schedule) -> LabelSamples:
-        noisy = [labels.diffuse(y0, noise, schedule.at(t), label_smoothing)[:, 0] for t in steps]
+        noisy = [gaussian_softmax.diffuse(y0, noise, schedule.at(t), label_smoothing)[:, 0] for t in steps]
         return LabelSamples(name, steps, torch.stack(noisy))
 
     raw = cosine(num_steps)

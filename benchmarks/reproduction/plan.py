@@ -19,8 +19,8 @@ from sketchdnn.evaluation.evaluate import IMAGES_PER_MINUTE, Evaluator
 from sketchdnn.evaluation.protocol import Settings, data_hash
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.io import atomic_write, load_json
-from sketchdnn.systems import ConfigError, Preset, System, from_table, load_preset, to_table
-from sketchdnn.systems.registry import entry
+from sketchdnn.systems import ConfigError, Preset, System, config_from_dict, config_to_dict, load_preset
+from sketchdnn.systems.registry import find_system
 from sketchdnn.training.config import TrainConfig, config_from
 
 # The paper's six. Arcs by their sweep put Vitruvion's bits on the grid of the others; by three points it has another.
@@ -92,7 +92,7 @@ def named_systems(names: Sequence[str], preset: str | None = None) -> list[Named
 
 def _named(text: str, preset: str | None) -> NamedSystem:
     system, colon, rest = text.partition(":")
-    entry(system)  # refuses one that is none
+    find_system(system)  # refuses an unknown name
     settings: dict[str, str] = {}
     for word in rest.split("+") if colon else ():
         setting, equals, value = (part.strip() for part in word.partition("="))
@@ -108,7 +108,7 @@ def _named(text: str, preset: str | None) -> NamedSystem:
 
 
 def _changed(preset: Preset, changes: Mapping[str, Any], where: str) -> Preset:
-    tables: dict[str, Any] = {_TRAINING: dict(preset.training), "system": to_table(preset.config)}
+    tables: dict[str, Any] = {_TRAINING: dict(preset.training), "system": config_to_dict(preset.config)}
     for setting, value in changes.items():
         first, dot, rest = setting.partition(".")
         of_training = first == _TRAINING and bool(dot)
@@ -121,7 +121,7 @@ def _changed(preset: Preset, changes: Mapping[str, Any], where: str) -> Preset:
             if not isinstance(table, dict):
                 raise ConfigError(f"'{where}': {name} has no settings below it")
         table[path[-1]] = value
-    config = from_table(entry(preset.system).config, tables["system"], f"'{where}'")
+    config = config_from_dict(find_system(preset.system).config_class, tables["system"], f"'{where}'")
     return replace(preset, config=config, training=tables[_TRAINING])
 
 

@@ -30,7 +30,7 @@ from sketchdnn.evaluation.scores import OnStage
 from sketchdnn.formats import scan
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write, exclusive_run, load_json, remove_abandoned
-from sketchdnn.systems import System, from_pretrained, save_pretrained, to_table
+from sketchdnn.systems import System, config_to_dict, from_pretrained, save_pretrained
 from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem
 from sketchdnn.systems.devices import find_device
 from sketchdnn.training.loop import OnReport
@@ -177,7 +177,7 @@ def _settings(part: Planned) -> dict[str, Any]:
         "name": named.name,
         "system": named.system,
         "preset": named.preset.name,
-        "config": to_table(named.preset.config),
+        "config": config_to_dict(named.preset.config),
         "training": part.training.identity(),
     }
 

@@ -1,4 +1,4 @@
-"""Write a file or a folder completely or not at all, and lock a folder for one run.
+"""Write a file or a folder completely or not at all, lock a folder for one run, and end workers with their parent.
 
 An unfinished file has a temporary name that begins with `.sketchdnn-`. It is created exclusively, never through a
 symbolic link, with the permissions that the umask leaves, and it is locked while it is written. So `remove_abandoned`
@@ -17,8 +17,10 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import stat
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -246,3 +248,19 @@ def load_json(path: Path) -> object:
 
 def _refuse(word: str) -> NoReturn:
     raise ValueError(f"it holds {word} where a number belongs")
+
+
+def exit_with_parent() -> None:
+    """Initialize a worker process: exit when the parent is gone, and leave signals to the parent."""
+    from multiprocessing import parent_process
+
+    for number in (signal.SIGINT, signal.SIGHUP):  # SIGTERM is how a pool ends its workers
+        signal.signal(number, signal.SIG_IGN)
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -10,17 +10,17 @@ import torch
 from support.random_batches import clean_batch, normal_batch
 from support.toys import random_noise
 
+from benchmarks.oracles import entropy, oracle
 from sketchdnn.diffusion import multinomial
 from sketchdnn.diffusion.cat_likelihood import cat_elbo
 from sketchdnn.diffusion.cat_process import CatProcess, expected_posterior
 from sketchdnn.diffusion.cat_sampler import sample_multinomial
 from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.oracles import entropy, oracle
 from sketchdnn.diffusion.process import Denoiser
 from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence
 from sketchdnn.diffusion.schedule import cosine
-from sketchdnn.diffusion.step_draws import every_step
+from sketchdnn.diffusion.timesteps import every_step
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction

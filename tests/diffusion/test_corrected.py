@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.toys import ONLY_ARCS, process_of, random_noise
 
-from sketchdnn.diffusion.oracles import RowTarget, oracle
+from benchmarks.oracles import RowTarget, oracle
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.samplers import (
     Order,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.toys import process_of, random_noise
 
-from sketchdnn.diffusion import labels
-from sketchdnn.diffusion.oracles import RowTarget, oracle
+from benchmarks.oracles import RowTarget, oracle
+from sketchdnn.diffusion.gaussian_softmax import draw_label
 from sketchdnn.diffusion.samplers import sample_ancestral
 from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence
 from sketchdnn.diffusion.schedule import cosine
@@ -22,7 +22,7 @@ def test_drawn_labels_have_the_chances_of_the_prediction(weights: list[float], s
     chances = torch.tensor(weights, dtype=torch.float64)
     chances = chances / chances.sum()
     noise = torch.randn(20_000, len(weights), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    drawn = labels.draw(chances.expand_as(noise), noise)
+    drawn = draw_label(chances.expand_as(noise), noise)
     assert torch.equal(drawn.sum(-1), torch.ones(20_000, dtype=torch.float64))
     deviation = (drawn.mean(0) - chances) / (chances * (1 - chances) / 20_000).sqrt()
     assert deviation.abs().max() < 5
@@ -30,12 +30,12 @@ def test_drawn_labels_have_the_chances_of_the_prediction(weights: list[float], s
 
 def test_a_label_of_no_chance_is_never_drawn() -> None:
     noise = torch.randn(1000, 3, generator=torch.Generator().manual_seed(0))
-    assert (labels.draw(torch.tensor([0.0, 1.0, 0.0]).expand_as(noise), noise)[:, 1] == 1).all()
+    assert (draw_label(torch.tensor([0.0, 1.0, 0.0]).expand_as(noise), noise)[:, 1] == 1).all()
 
 
 def test_noise_beyond_all_quantiles_leaves_the_likelier_label() -> None:
     for noise in (-40.0, 40.0):
-        drawn = labels.draw(torch.tensor([0.2, 0.5, 0.3]), torch.full((3,), noise))
+        drawn = draw_label(torch.tensor([0.2, 0.5, 0.3]), torch.full((3,), noise))
         assert drawn.tolist() == [0, 1, 0]
 
 

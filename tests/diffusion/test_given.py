@@ -7,8 +7,8 @@ import pytest
 import torch
 from support.toys import process_of, random_noise
 
+from benchmarks.oracles import RowTarget, oracle
 from sketchdnn.diffusion.conditioning import Conditioning, condition_on_rows
-from sketchdnn.diffusion.oracles import RowTarget, oracle
 from sketchdnn.diffusion.process import JointProcess, authors_process, our_process
 from sketchdnn.diffusion.samplers import (
     sample_ancestral,

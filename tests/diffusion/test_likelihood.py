@@ -9,14 +9,12 @@ import torch
 from support.toys import ARC_COLUMNS, ONLY_ARCS, process_of, random_noise
 from torch.distributions import Normal, kl_divergence
 
-from sketchdnn.diffusion.bins import Bins
-from sketchdnn.diffusion.bits import Estimate, estimate
-from sketchdnn.diffusion.distribution import GaussianSoftmax
-from sketchdnn.diffusion.likelihood import Elbo, authors_estimate, diffusion, elbo, prior
-from sketchdnn.diffusion.oracles import RowTarget, entropy, oracle
+from benchmarks.oracles import RowTarget, entropy, oracle
+from sketchdnn.diffusion.gaussian_softmax import GaussianSoftmax
+from sketchdnn.diffusion.likelihood import Bins, Elbo, Estimate, authors_estimate, diffusion, elbo, estimate, prior
 from sketchdnn.diffusion.process import JointProcess, Superposition, authors_process, our_process, paper_process
 from sketchdnn.diffusion.schedule import Schedule, authors_cosine, cosine, linear, log_linear_snr
-from sketchdnn.diffusion.step_draws import StepDraws, Times, draw_steps, every_step, step_as_noisy_as
+from sketchdnn.diffusion.timesteps import StepDraws, Times, draw_steps, every_step, step_as_noisy_as
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction

@@ -11,12 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.toys import random_noise
 
-from sketchdnn.diffusion.bins import Bins, log_normal_between
-from sketchdnn.diffusion.bits import estimate, log_arrangements, log_factorial, num_primitives, report_bits
-from sketchdnn.diffusion.likelihood import elbo
-from sketchdnn.diffusion.oracles import RowTarget, oracle
+from benchmarks.oracles import RowTarget, oracle
+from sketchdnn.diffusion.likelihood import (
+    Bins,
+    elbo,
+    estimate,
+    log_arrangements,
+    log_factorial,
+    log_normal_between,
+    num_primitives,
+    report_bits,
+)
 from sketchdnn.diffusion.process import our_process
-from sketchdnn.diffusion.step_draws import StepDraws, draw_steps, every_step, step_as_noisy_as
+from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, every_step, step_as_noisy_as
 from sketchdnn.representation.batch import SketchBatch
 
 

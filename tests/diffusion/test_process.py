@@ -9,9 +9,9 @@ import torch
 from support.random_batches import clean_batch, normal_batch, random_prediction
 
 from sketchdnn.diffusion import GaussianSoftmax, JointProcess, authors_process, cosine, our_process, paper_process
-from sketchdnn.diffusion.check import check_batch, check_pair, check_shape, check_step, check_steps
+from sketchdnn.diffusion.checks import check_batch, check_pair, check_shape, check_step, check_steps
 from sketchdnn.diffusion.gaussian import centered
-from sketchdnn.diffusion.labels import smooth
+from sketchdnn.diffusion.gaussian_softmax import smooth
 from sketchdnn.diffusion.process import Clean, superpose
 from sketchdnn.geometry import Kind
 from sketchdnn.representation.batch import SketchBatch, relevant

@@ -9,8 +9,8 @@ from hypothesis import given as with_any
 from hypothesis import strategies as st
 from support.toys import process_of, random_noise
 
+from benchmarks.oracles import RowTarget, oracle
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.oracles import RowTarget, oracle
 from sketchdnn.diffusion.process import JointProcess, authors_process, our_process, paper_process
 from sketchdnn.diffusion.samplers import (
     ddim_weights,

@@ -10,7 +10,7 @@ import pytest
 import torch
 from support.toys import ONLY_ARCS, impulses, process_of, random_noise
 
-from sketchdnn.diffusion.oracles import RowTarget
+from benchmarks.oracles import RowTarget
 from sketchdnn.diffusion.process import Denoiser, JointProcess, our_process, paper_process
 from sketchdnn.diffusion.samplers import sample_ancestral, sample_ddim, sample_dpm_solver_pp
 from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence

@@ -7,8 +7,8 @@ import torch
 from support.toys import process_of, random_noise
 from torch.distributions import Normal
 
-from sketchdnn.diffusion.distribution import GaussianSoftmax
-from sketchdnn.diffusion.oracles import RowTarget, entropy, oracle
+from benchmarks.oracles import RowTarget, entropy, oracle
+from sketchdnn.diffusion.gaussian_softmax import GaussianSoftmax
 from sketchdnn.diffusion.process import Superposition
 from sketchdnn.diffusion.schedule import cosine
 from sketchdnn.representation import layout

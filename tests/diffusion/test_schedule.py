@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sketchdnn.diffusion import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
-from sketchdnn.diffusion.gaussian import posterior_weights, root, transition
-from sketchdnn.diffusion.precondition import coefficients
+from sketchdnn.diffusion.gaussian import coefficients, posterior_weights, root, transition
 from sketchdnn.diffusion.samplers import ddim_weights, solver_weights
 from sketchdnn.diffusion.schedule import Level
 

@@ -9,8 +9,8 @@ from scipy import stats
 from sketchdnn.diffusion import times
 
 WEIGHTS = {
-    "paper": times.paper_times(50),
-    "authors": times.authors_times(50),
+    "paper": times.uniform_weights(50),
+    "authors": times.authors_weights(50),
     "logit-normal": times.logit_normal_times(50, mean=-0.5),
     "measured": times.measured_times(torch.linspace(5, 0, 50)),
 }
@@ -34,13 +34,13 @@ def test_steps_come_as_often_as_their_weights_say(name: str) -> None:
 
 def test_first_and_last_step_of_each_preset() -> None:
     ends = torch.tensor([0.0, 1 - 2**-24])
-    assert times.draw_times(ends, times.paper_times(2000)).tolist() == [1, 2000]
-    assert times.draw_times(ends, times.authors_times(2000)).tolist() == [1, 1999]
+    assert times.draw_times(ends, times.uniform_weights(2000)).tolist() == [1, 2000]
+    assert times.draw_times(ends, times.authors_weights(2000)).tolist() == [1, 1999]
     almost = torch.tensor([1 - 2**-53], dtype=torch.float64)
     for num_steps in (1, 1025, 2000, 9999):
-        assert times.draw_times(almost, times.paper_times(num_steps)).item() == num_steps
+        assert times.draw_times(almost, times.uniform_weights(num_steps)).item() == num_steps
         if num_steps > 1:
-            assert times.draw_times(almost, times.authors_times(num_steps)).item() == num_steps - 1
+            assert times.draw_times(almost, times.authors_weights(num_steps)).item() == num_steps - 1
 
 
 def test_a_step_of_weight_zero_is_never_drawn() -> None:
@@ -51,7 +51,7 @@ def test_a_step_of_weight_zero_is_never_drawn() -> None:
 
 def test_a_stratified_batch_covers_every_slice() -> None:
     for u in (times.stratified(uniforms(50)), times.low_discrepancy(uniforms(1)[0], 50)):
-        assert sorted(times.draw_times(u, times.paper_times(50)).tolist()) == list(range(1, 51))
+        assert sorted(times.draw_times(u, times.uniform_weights(50)).tolist()) == list(range(1, 51))
 
 
 def test_low_discrepancy_is_uniform_at_every_place() -> None:
@@ -78,15 +78,15 @@ def test_measured_weights_keep_a_floor() -> None:
 def test_bad_input_names_the_argument() -> None:
     for wrong in ([1.0], [-0.1], [float("nan")]):
         with pytest.raises(ValueError, match="uniform"):
-            times.draw_times(torch.tensor(wrong), times.paper_times(10))
+            times.draw_times(torch.tensor(wrong), times.uniform_weights(10))
     with pytest.raises(ValueError, match="std"):
         times.logit_normal_times(10, std=0)
     with pytest.raises(ValueError, match="num_steps"):
-        times.paper_times(0)
+        times.uniform_weights(0)
     for wrong in ([-1.0, 2.0], [0.0, 0.0], [float("nan"), 1.0]):
         with pytest.raises(ValueError, match="loss_per_step"):
             times.measured_times(torch.tensor(wrong))
     with pytest.raises(ValueError, match="weights"):
         times.draw_times(torch.tensor([0.5]), torch.tensor([-1.0, 2.0]))
     with pytest.raises(ValueError, match="t must"):
-        times.importance(torch.tensor([0]), times.paper_times(10))
+        times.importance(torch.tensor([0]), times.uniform_weights(10))

@@ -7,9 +7,9 @@ import torch
 from support.random_batches import clean_batch
 from support.toys import random_noise
 
+from benchmarks.oracles import oracle
 from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.oracles import oracle
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.samplers import (
     sample_ancestral,

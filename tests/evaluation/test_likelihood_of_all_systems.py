@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sketchdnn.data.procedural import procedural
-from sketchdnn.diffusion.bins import Bins
+from sketchdnn.diffusion.likelihood import Bins
 from sketchdnn.evaluation.likelihood import Bound, measure_likelihood
 from sketchdnn.geometry import normalize
 from sketchdnn.representation import Compact, encode

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sketchdnn.formats.freecad.relation import Code
 from support.freecad_forms import all_forms
 from support.freecad_judge import ask_freecad
 from support.strategies import assert_same, numbers
 
 from sketchdnn.formats import collect, dxf, freecad, sketchgraphs
-from sketchdnn.formats.freecad.relation import Code
 from sketchdnn.formats.freecad.selection import HOLDS, say
 from sketchdnn.geometry import Constraint, ConstraintType, Kind, Point, Sketch, bounds
 

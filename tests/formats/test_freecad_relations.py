@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.freecad_forms import all_forms
-from support.strategies import lines, sketches
-
 from sketchdnn.formats.freecad.equations import Geometry, gradients, residuals
 from sketchdnn.formats.freecad.independence import classes, independent
 from sketchdnn.formats.freecad.relation import ORIGIN, X_AXIS, At, Code, Pos, Relation, from_element
-from sketchdnn.formats.freecad.selection import MISSED, OUTSIDE, REDUNDANT, TOO_SMALL, UNSAID, say
 from sketchdnn.formats.freecad.wording import wordings
+from support.freecad_forms import all_forms
+from support.strategies import lines, sketches
+
+from sketchdnn.formats.freecad.selection import MISSED, OUTSIDE, REDUNDANT, TOO_SMALL, UNSAID, say
 from sketchdnn.geometry import (
     EXTERNAL,
     Arc,

@@ -28,14 +28,14 @@ import numpy as np
 import pytest
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats import Skipped, archives, collect, json_files, read, scan, svg_elements
+from sketchdnn.formats import Skipped, archives, collect, json_files, read, scan, svg
 from sketchdnn.formats import dxf as dxf_files
 from sketchdnn.formats.freecad import notes
-from sketchdnn.formats.freecad.relation import At, Code, Relation
+from sketchdnn.formats.freecad.elements import GeoId, Relation, RelationType
 from sketchdnn.formats.sketchgraphs.constraints import quantity
 from sketchdnn.formats.sketchgraphs.container import LIST_MAGIC, LIST_VERSION, open_sequences
-from sketchdnn.formats.sketchgraphs.pickling import dump_ops
-from sketchdnn.formats.sketchgraphs.sketches import ops_of
+from sketchdnn.formats.sketchgraphs.pickles import dump_ops
+from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
 from sketchdnn.geometry import Line, Sketch
 
 LINE = Sketch((Line((0.0, 0.0), (1.0, 0.0)),), units="m")
@@ -49,7 +49,7 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small limits, so that small files reach them."""
     monkeypatch.setattr(dxf_files, "MAX_ENTITIES", 20)
     monkeypatch.setattr(dxf_files, "MAX_TAGS", 200)
-    monkeypatch.setattr(svg_elements, "MAX_ELEMENTS", 20)
+    monkeypatch.setattr(svg, "MAX_ELEMENTS", 20)
     monkeypatch.setattr("sketchdnn.formats.svg.MAX_ELEMENTS", 20)
     monkeypatch.setattr(json_files, "LARGEST_RECORD", 1000)
 
@@ -64,7 +64,7 @@ def within(seconds: float) -> Iterator[None]:
 
 def test_no_frame_is_unpacked_twice(tmp_path: Path) -> None:
     """Offsets that go back and forth, from any start on: as `prepare` reads a part of a file."""
-    frame = lz4.frame.compress(dump_ops(ops_of(LINE)))
+    frame = lz4.frame.compress(dump_ops(sketch_to_ops(LINE)))
     offsets = [0, len(frame)] * 50
     data = struct.pack("<3q", LIST_MAGIC, LIST_VERSION, len(offsets) - 1) + struct.pack(f"<{len(offsets)}q", *offsets)
     np.save(tmp_path / "a.npy", np.frombuffer(data + frame, np.int8))
@@ -148,14 +148,14 @@ def test_constraints_are_recalled_in_linear_time() -> None:
     """Thousands that are alike, with one value and with many: wanted last to first, and one more than there are."""
     lines = tuple(Line((0.0, float(i)), (1.0, float(i))) for i in range(2))
     for value in (lambda _: 1.0, float, lambda i: 1 + i * 1e-15):
-        relations = [Relation(Code.DISTANCE, (At(0), At(1)), value(i)) for i in range(5_000)]
+        relations = [Relation(RelationType.DISTANCE, (GeoId(0), GeoId(1)), value(i)) for i in range(5_000)]
         head = '{"primitives": "LL", "extra": {}}'
         constraint = '{"type": "distance", "refs": [[0, "whole"], [1, "whole"]], "value": 1}'
-        items = [notes.dumps(notes._to_list(r)) for r in reversed(relations)]
+        items = [notes.dump_json(notes._to_list(r)) for r in reversed(relations)]
         alone = [f'{{"constraint": {constraint}, "relations": [{item}]}}' for item in items]
         too_many = f'{{"constraint": {constraint}, "relations": [{",".join([*items, items[0]])}]}}'
         with within(10):
-            recalled = notes.recall([head, too_many, *alone, too_many], lines, relations)
+            recalled = notes.read_notes([head, too_many, *alone, too_many], lines, relations)
         assert len(recalled.constraints) == len(relations)
         assert recalled.relations == ()
 
@@ -163,12 +163,12 @@ def test_constraints_are_recalled_in_linear_time() -> None:
 def test_a_value_is_recalled_as_freecad_rounds_it() -> None:
     lines = tuple(Line((0.0, float(i)), (1.0, float(i))) for i in range(2))
     for value in (0.0, 1.0, -1.0, 1e-9, 0.1234567890123456, 123456.7890123456, -1e9):
-        said = Relation(Code.DISTANCE, (At(0), At(1)), value)
+        said = Relation(RelationType.DISTANCE, (GeoId(0), GeoId(1)), value)
         constraint = '{"type": "distance", "refs": [[0, "whole"], [1, "whole"]], "value": 1}'
-        note = f'{{"constraint": {constraint}, "relations": [{notes.dumps(notes._to_list(said))}]}}'
+        note = f'{{"constraint": {constraint}, "relations": [{notes.dump_json(notes._to_list(said))}]}}'
         for found in (value, value * (1 + 5e-10) + 1e-16, value * (1 - 5e-10), value + 1e-10):
-            recalled = notes.recall(
-                ['{"primitives": "LL", "extra": {}}', note], lines, [Relation(said.code, said.at, found)]
+            recalled = notes.read_notes(
+                ['{"primitives": "LL", "extra": {}}', note], lines, [Relation(said.type, said.ids, found)]
             )
             assert len(recalled.constraints) == 1
 

@@ -15,7 +15,7 @@ from support.strategies import assert_same, assert_same_constraints, constraints
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import collect, detect_format, onshape, read, sketchgraphs, write
-from sketchdnn.formats.onshape_features import feature_of
+from sketchdnn.formats.onshape import sketch_to_feature
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
 T = ConstraintType
@@ -99,7 +99,7 @@ def test_the_file_is_the_body_of_a_call(tmp_path: Path) -> None:
 
 def test_constraints_say_what_onshape_says(tmp_path: Path) -> None:
     """In the words of real files; a name holds a note only where those words fall short."""
-    feature = feature_of(PART)
+    feature = sketch_to_feature(PART)
     words = [c["constraintType"] for c in feature["constraints"]]
     assert words == ["COINCIDENT", "HORIZONTAL", "TANGENT", "COINCIDENT", "COINCIDENT", "LENGTH", "RADIUS", "DISTANCE"]
     values = [_values(c) for c in feature["constraints"]]
@@ -120,7 +120,7 @@ def _values(constraint: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("note", ["{", "{}", '{"type":"tangent","refs":[[0,"whole"]]}', "[1]", '{"a":' * 3000])
 def test_a_note_that_says_something_else_is_not_believed(tmp_path: Path, note: str) -> None:
-    feature = feature_of(PART)
+    feature = sketch_to_feature(PART)
     feature["constraints"][0]["name"] = note
     (tmp_path / "part.json").write_text(json.dumps({"feature": feature}))
     (again,) = read(tmp_path / "part.json")

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from sketchdnn.formats import onshape
 from sketchdnn.formats.format import Skipped, collect
 from sketchdnn.formats.sketchgraphs import FORMAT, read, read_table
-from sketchdnn.formats.sketchgraphs.ops import EntityType, Op
-from sketchdnn.formats.sketchgraphs.packing import writing
-from sketchdnn.formats.sketchgraphs.pickling import dump_ops
+from sketchdnn.formats.sketchgraphs.container import sequence_writer
+from sketchdnn.formats.sketchgraphs.pickles import EntityType, Op, dump_ops
 from sketchdnn.geometry import (
     EXTERNAL,
     Arc,
@@ -54,7 +53,7 @@ POINT = {"isConstruction": False, "x": 3.0, "y": 4.0}
 
 
 def write_ops(path: Path, *sequences: list[Op]) -> Path:
-    with writing(path) as add:
+    with sequence_writer(path) as add:
         for ops in sequences:
             add(dump_ops(ops), len(ops))
     return path

@@ -17,15 +17,15 @@ from sketchdnn.errors import FormatError
 from sketchdnn.formats.format import Skipped, collect
 from sketchdnn.formats.sketchgraphs import count, read, read_table, write
 from sketchdnn.formats.sketchgraphs.container import open_sequences
-from sketchdnn.formats.sketchgraphs.pickling import dump_ops
-from sketchdnn.formats.sketchgraphs.sketches import ops_of
+from sketchdnn.formats.sketchgraphs.pickles import dump_ops
+from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
 SKETCH = Sketch(
     (Line((0, 0), (1, 0)), Circle((0, 0), 1, True), Arc((1, 0), 2, 0.5, 4), Point((3, 4))),
     (Constraint(ConstraintType.COINCIDENT, (Ref(0, Part.START), Ref(1, Part.CENTER))),),
 )
-FRAME = lz4.frame.compress(dump_ops(ops_of(SKETCH)), store_size=False)
+FRAME = lz4.frame.compress(dump_ops(sketch_to_ops(SKETCH)), store_size=False)
 
 
 def flat_list(frames: list[bytes], offsets: list[int] | None = None, number: int | None = None) -> bytes:
@@ -214,7 +214,7 @@ class TestDamage:
         assert collect(read(path)).skipped == {"a sequence over 4 MiB": 1}
 
     def test_a_frame_that_claims_a_size_is_not_believed(self, tmp_path: Path) -> None:
-        raw = dump_ops(ops_of(SKETCH))
+        raw = dump_ops(sketch_to_ops(SKETCH))
         honest = lz4.frame.compress(raw, store_size=True)
         assert collect(read(save(tmp_path / "a.npy", flat_list([honest])))).skipped == {}
         for size in (2**40, 2**63):

@@ -19,11 +19,9 @@ from sketchdnn.errors import FormatError
 from sketchdnn.formats import registry
 from sketchdnn.formats.format import collect
 from sketchdnn.formats.sketchgraphs import read, write
-from sketchdnn.formats.sketchgraphs.container import open_sequences
-from sketchdnn.formats.sketchgraphs.ops import load_ops
-from sketchdnn.formats.sketchgraphs.packing import writing
-from sketchdnn.formats.sketchgraphs.pickling import dump_ops
-from sketchdnn.formats.sketchgraphs.sketches import ops_of
+from sketchdnn.formats.sketchgraphs.container import open_sequences, sequence_writer
+from sketchdnn.formats.sketchgraphs.pickles import dump_ops, load_ops
+from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
 from sketchdnn.geometry import Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
 T = ConstraintType
@@ -97,8 +95,8 @@ def test_real_sequences_hold_only_official_parameters(tmp_path: Path, real_data:
 
 
 def test_notes_inside_sequences_of_older_files_are_read(tmp_path: Path) -> None:
-    with writing(tmp_path / "a.npy") as add:
-        add(dump_ops(ops_of(NOTED)), 1)
+    with sequence_writer(tmp_path / "a.npy") as add:
+        add(dump_ops(sketch_to_ops(NOTED)), 1)
     assert open_sequences(tmp_path / "a.npy").notes is None
     assert_survives([NOTED], tmp_path / "a.npy")
 
@@ -128,9 +126,9 @@ def test_a_list_of_none_is_an_empty_array(tmp_path: Path) -> None:
 
 def noted(path: Path, *texts: bytes) -> Path:
     """A file with a sequence for each text, and the text beside it."""
-    with writing(path) as add:
+    with sequence_writer(path) as add:
         for text in texts:
-            add(dump_ops(ops_of(PLAIN)), 1, text)
+            add(dump_ops(sketch_to_ops(PLAIN)), 1, text)
     return path
 
 

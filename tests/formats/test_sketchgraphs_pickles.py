@@ -22,18 +22,19 @@ from hypothesis import strategies as st
 from sketchdnn.errors import FormatError
 from sketchdnn.formats.format import Skipped
 from sketchdnn.formats.sketchgraphs import read, read_table, write
-from sketchdnn.formats.sketchgraphs.notes import apart
-from sketchdnn.formats.sketchgraphs.ops import (
+from sketchdnn.formats.sketchgraphs.constraints import split_notes
+from sketchdnn.formats.sketchgraphs.container import sequence_writer
+from sketchdnn.formats.sketchgraphs.pickles import (
     ALLOWED,
     LONGEST_TEXT,
     LONGEST_TUPLE,
     PickleError,
+    dump_header,
+    dump_ops,
     load_ops,
     load_plain,
 )
-from sketchdnn.formats.sketchgraphs.packing import writing
-from sketchdnn.formats.sketchgraphs.pickling import dump_header, dump_ops
-from sketchdnn.formats.sketchgraphs.sketches import ops_of
+from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
 NODE = b"\x8c\x1asketchgraphs.data.sequence\x94\x8c\x06NodeOp\x94\x93\x94"
@@ -115,7 +116,7 @@ def test_the_official_classes_come_out_of_our_files(tmp_path: Path) -> None:
         check=True,
     )
     for line, raw, sketch, count in zip(done.stdout.splitlines(), raws, sketches, lengths.tolist(), strict=True):
-        ops, _ = apart(ops_of(sketch))
+        ops, _ = split_notes(sketch_to_ops(sketch))
         expected = [
             ["NodeOp", "SubnodeType" if op.start > 100 else "EntityType", op.start, op.stop]
             if op.step is None
@@ -132,7 +133,7 @@ def test_the_official_classes_come_out_of_our_files(tmp_path: Path) -> None:
 def test_the_names_in_our_pickles_are_the_allowed_ones() -> None:
     strings: list[str] = []
     named: set[tuple[str, str]] = set()
-    for opcode, argument, _ in pickletools.genops(dump_ops(ops_of(a_sketch()))):
+    for opcode, argument, _ in pickletools.genops(dump_ops(sketch_to_ops(a_sketch()))):
         if opcode.name == "SHORT_BINUNICODE":
             strings.append(str(argument))
         if opcode.name == "STACK_GLOBAL":
@@ -209,9 +210,9 @@ def test_no_pickle_runs_code(tmp_path: Path, name: str) -> None:
     with pytest.raises(PickleError):
         load_plain(data)
 
-    with writing(tmp_path / "element.npy") as add:
+    with sequence_writer(tmp_path / "element.npy") as add:
         add(data, 1)
-        add(dump_ops(ops_of(a_sketch())), 1)
+        add(dump_ops(sketch_to_ops(a_sketch())), 1)
     skipped, sketch = read(tmp_path / "element.npy")
     assert isinstance(skipped, Skipped)
     assert skipped.is_sketch
@@ -282,7 +283,7 @@ def test_an_operation_may_hold_anything_without_harm(tmp_path: Path) -> None:
         node + b"K\x01\x85\x94}\x94\x8c\x01a\x94h\x00s\x87\x94\x81\x94",
     ]
     path = tmp_path / "a.npy"
-    with writing(path) as add:
+    with sequence_writer(path) as add:
         for op in odd:
             add(b"\x80\x04]\x94(" + op + b"e.", 1)
     assert all(isinstance(found, Skipped) for found in read(path))
@@ -292,7 +293,7 @@ def test_an_operation_may_hold_anything_without_harm(tmp_path: Path) -> None:
 # Each level: a class, the arguments of the level below from the memo, a dictionary, and the operation made of them.
 NESTING = """
 import struct, sys, threading
-from sketchdnn.formats.sketchgraphs.ops import PickleError, load_ops
+from sketchdnn.formats.sketchgraphs.pickles import PickleError, load_ops
 
 def nested(levels):
     def get(n):
@@ -328,7 +329,7 @@ def test_nothing_can_be_nested_deeply_enough_to_break_the_interpreter() -> None:
 
 # Each level is twice the one before, and the last is a key: hashing it would take 2^60 steps.
 DOUBLING = """
-from sketchdnn.formats.sketchgraphs.ops import PickleError, load_ops, load_plain
+from sketchdnn.formats.sketchgraphs.pickles import PickleError, load_ops, load_plain
 
 def doubled(levels, op):
     data, number = b"\\x80\\x04" + NODE + b"K\\x01K\\x02\\x86\\x94", 3
@@ -392,12 +393,12 @@ def test_a_million_empty_values_are_only_memory() -> None:
 def test_a_mutated_pickle_gives_operations_or_an_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    raw = bytearray(dump_ops(ops_of(a_sketch())))
+    raw = bytearray(dump_ops(sketch_to_ops(a_sketch())))
     for _ in range(data.draw(st.integers(1, 6))):
         at = data.draw(st.integers(0, len(raw) - 1))
         raw[at] = data.draw(st.integers(0, 255))
     path = tmp_path_factory.mktemp("mutated") / "a.npy"
-    with writing(path) as add:
+    with sequence_writer(path) as add:
         add(bytes(raw), 1)
     found = list(read(path))
     table = read_table(path)

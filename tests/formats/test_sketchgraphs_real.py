@@ -13,8 +13,7 @@ from support.strategies import assert_same, assert_same_constraints
 from sketchdnn.formats.format import ReadResult, collect
 from sketchdnn.formats.sketchgraphs import count, read, read_table, write
 from sketchdnn.formats.sketchgraphs.container import open_sequences
-from sketchdnn.formats.sketchgraphs.ops import load_ops
-from sketchdnn.formats.sketchgraphs.pickling import dump_ops
+from sketchdnn.formats.sketchgraphs.pickles import dump_ops, load_ops
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch, Vec
 from sketchdnn.geometry.table import sketches_to_table
 

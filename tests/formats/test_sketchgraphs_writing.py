@@ -17,11 +17,10 @@ from sketchdnn.errors import GeometryError
 from sketchdnn.formats import registry
 from sketchdnn.formats.format import collect
 from sketchdnn.formats.sketchgraphs import count, read, read_table, write
-from sketchdnn.formats.sketchgraphs.constraints import NAMES, NOTE, constraint_of
+from sketchdnn.formats.sketchgraphs.constraints import NAMES, NOTE, decode_constraint
 from sketchdnn.formats.sketchgraphs.container import open_sequences
-from sketchdnn.formats.sketchgraphs.ops import load_ops
-from sketchdnn.formats.sketchgraphs.pickling import dump_ops
-from sketchdnn.formats.sketchgraphs.sketches import ops_of
+from sketchdnn.formats.sketchgraphs.pickles import dump_ops, load_ops
+from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
 from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 from sketchdnn.geometry.table import sketches_to_table
 
@@ -81,7 +80,7 @@ class TestWriting:
 
     def test_what_sketchgraphs_says_itself_needs_no_note(self) -> None:
         constraint = Constraint(T.COINCIDENT, (Ref(1, Part.START), Ref(0, Part.END)))
-        ops = ops_of(Sketch((Line((0, 0), (1, 0)), Line((1, 0), (1, 1))), (constraint,)))
+        ops = sketch_to_ops(Sketch((Line((0, 0), (1, 0)), Line((1, 0), (1, 1))), (constraint,)))
         assert [op.step for op in ops if op.step is not None and op.start == NAMES.index("Coincident")] == [{}]
 
     @pytest.mark.parametrize(
@@ -98,11 +97,13 @@ class TestWriting:
     )  # fmt: skip
     def test_a_note_that_does_not_fit_is_passed_over(self, note: object) -> None:
         refs = (Ref(0, Part.START), EXTERNAL)
-        assert constraint_of("Coincident", refs, {NOTE: note, "n": 1}) == Constraint(T.COINCIDENT, refs, extra={"n": 1})
+        assert decode_constraint("Coincident", refs, {NOTE: note, "n": 1}) == Constraint(
+            T.COINCIDENT, refs, extra={"n": 1}
+        )
 
     def test_a_note_cannot_name_a_part_that_is_not_there(self) -> None:
         note = '{"type": "coincident", "refs": [[0, "point"], ["origin"]]}'
-        assert constraint_of("Coincident", (Ref(0), EXTERNAL), {NOTE: note}).refs == (Ref(0), EXTERNAL)
+        assert decode_constraint("Coincident", (Ref(0), EXTERNAL), {NOTE: note}).refs == (Ref(0), EXTERNAL)
 
     def test_real_constraints_survive(self, tmp_path: Path, real_data: Path) -> None:
         originals = [sketch.in_units("m") for sketch in registry.read(real_data / "freecad")]
@@ -117,7 +118,7 @@ class TestWriting:
         outside = Constraint(T.OTHER, (EXTERNAL,), name="Fix")
         nodes = -1
         seen = 0
-        for op in ops_of(Sketch(lines, (both, outside))):
+        for op in sketch_to_ops(Sketch(lines, (both, outside))):
             nodes += op.step is None
             if op.step is not None:
                 assert op.stop[0] == nodes
@@ -171,5 +172,5 @@ class TestTable:
 
 
 def test_ops_survive_their_pickle() -> None:
-    ops = ops_of(Sketch((Line((0, 0), (1, 1)), Arc((0, 0), 1, 0.1, 2)), (Constraint(T.LENGTH, (Ref(0),), 1.5),)))
+    ops = sketch_to_ops(Sketch((Line((0, 0), (1, 1)), Arc((0, 0), 1, 0.1, 2)), (Constraint(T.LENGTH, (Ref(0),), 1.5),)))
     assert load_ops(dump_ops(ops)) == ops

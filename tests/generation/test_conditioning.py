@@ -1,109 +1,115 @@
-"""What the model is told is what was asked for, belongs to the sketch's number, and is chosen as the corpus has it."""
+"""Conditioning states what was requested, depends on the index of the sketch, and follows the training corpus."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 import torch
 from support.small_systems import small_system
 
+from sketchdnn.diffusion.conditioning import Conditioning
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.generation.conditioning import MIN_EMPTY_ROWS, choose_conditioning
+from sketchdnn.diffusion.sampling import SamplingOptions
+from sketchdnn.generation.conditioning import MIN_EMPTY_ROWS, choose_added_kinds, choose_conditioning
 from sketchdnn.generation.conditions import NO_CONDITIONS, Conditions
-from sketchdnn.geometry import Kind
+from sketchdnn.geometry import Circle, Kind, Line, Sketch
 from sketchdnn.representation import layout
 from sketchdnn.representation.codec import decode
-from sketchdnn.systems.sketchdnn import SketchDNN
+from sketchdnn.systems import System, TrainingIndex
 
 
 @pytest.fixture(scope="module")
-def system() -> SketchDNN:
+def system() -> System:
     return small_system()
 
 
-def numbers(count: int) -> torch.Tensor:
-    return torch.arange(count)
+def choose(conditions: Conditions, system: System, count: int = 5, seed: int = 0) -> Conditioning:
+    conditioning = choose_conditioning(conditions, seed, torch.arange(count), system)
+    assert conditioning is not None
+    return conditioning
 
 
-def test_nothing_is_given_if_nothing_was_asked(system: SketchDNN) -> None:
-    assert choose_conditioning(NO_CONDITIONS, 0, numbers(3), system) is None
-    assert choose_conditioning(Conditions(closed=True, aspect=(1.0, 2.0)), 0, numbers(3), system) is None
+def test_other_conditions_give_no_conditioning(system: System) -> None:
+    for conditions in (NO_CONDITIONS, Conditions(closed=True, aspect=(1.0, 2.0))):
+        assert choose_conditioning(conditions, 0, torch.arange(3), system) is None
 
 
-def test_a_number_is_told_by_the_rows_that_stay_empty(system: SketchDNN) -> None:
-    given = choose_conditioning(Conditions(primitives=(10, 10)), 0, numbers(4), system)
-    assert given is not None
-    assert given.way == "clean"
-    for mask in (given.kind, given.construction, given.params.all(dim=-1), given.params.any(dim=-1)):
+def test_number_of_primitives_fixes_the_empty_rows(system: System) -> None:
+    known = choose(Conditions(primitives=(10, 10)), system, 4)
+    assert known.method == "conditional"
+    for mask in (known.kind, known.construction, known.params.all(dim=-1), known.params.any(dim=-1)):
         assert mask.tolist() == [[False] * 10 + [True] * 6] * 4
-    assert (given.batch.kind[given.kind].argmax(-1) == layout.NONE).all()
-    assert (given.batch.params[given.params] == 0).all()
-    assert (given.batch.construction[given.construction].argmax(-1) == 0).all()
+    assert (known.batch.kind[known.kind].argmax(-1) == layout.NONE).all()
+    assert (known.batch.params[known.params] == 0).all()
+    assert (known.batch.construction[known.construction].argmax(-1) == 0).all()
 
 
-def test_few_empty_rows_are_not_enough_so_kinds_are_told(system: SketchDNN) -> None:
+def test_kinds_are_fixed_where_few_rows_are_empty(system: System) -> None:
     for count in range(17 - MIN_EMPTY_ROWS, 17):
-        given = choose_conditioning(Conditions(primitives=(count, count)), 0, numbers(5), system)
-        assert given is not None
-        assert given.kind.all()
-        assert not given.construction.any()
-        assert not given.params.any()
-        assert ((given.batch.kind.argmax(-1) != layout.NONE).sum(-1) == count).all()
-    # A model that knows no mixtures is told what can be told.
-    unknowing = choose_conditioning(Conditions(primitives=(15, 15)), 0, numbers(1), small_system(knows=False))
-    assert unknowing is not None
-    assert unknowing.kind.tolist() == [[False] * 15 + [True]]
+        known = choose(Conditions(primitives=(count, count)), system)
+        assert known.kind.all()
+        assert not known.construction.any()
+        assert not known.params.any()
+        assert ((known.batch.kind.argmax(-1) != layout.NONE).sum(-1) == count).all()
+    # Without a training index there are no mixtures to choose from.
+    known = choose(Conditions(primitives=(15, 15)), small_system(knows=False), 1)
+    assert known.kind.tolist() == [[False] * 15 + [True]]
 
 
 @pytest.mark.parametrize("knows", [True, False])
-def test_kinds_are_told_for_every_row_and_nothing_else(knows: bool) -> None:
-    system = small_system(knows=knows)
-    is_restrictive = Conditions(kinds={Kind.LINE: 5, Kind.POINT: 4}, primitives=(10, 14))
-    given = choose_conditioning(is_restrictive, 3, numbers(40), system)
-    assert given is not None
-    assert given.kind.all()
-    assert not given.construction.any()
-    assert not given.params.any()
-    for kinds in given.batch.kind.argmax(-1).tolist():
-        assert kinds.count(Kind.LINE) == 5
-        assert kinds.count(Kind.POINT) == 4
+def test_kinds_are_fixed_for_every_row_and_nothing_else(knows: bool) -> None:
+    conditions = Conditions(kinds={Kind.LINE: 5, Kind.POINT: 4}, primitives=(10, 14))
+    known = choose(conditions, small_system(knows=knows), 40, seed=3)
+    assert known.kind.all()
+    assert not known.construction.any()
+    assert not known.params.any()
+    for kinds in known.batch.kind.argmax(-1).tolist():
+        assert (kinds.count(Kind.LINE), kinds.count(Kind.POINT)) == (5, 4)
         assert 10 <= 16 - kinds.count(layout.NONE) <= 14
 
 
-def test_a_choice_belongs_to_the_seed_and_the_number_and_outlasts_attempts(system: SketchDNN) -> None:
-    is_restrictive = Conditions(primitives=(8, 16))
-    many = choose_conditioning(is_restrictive, 5, numbers(200), system)
-    some = choose_conditioning(is_restrictive, 5, torch.tensor([7, 150 + (3 << 32)]), system)
-    other = choose_conditioning(is_restrictive, 6, numbers(200), system)
-    assert many is not None
+def test_choice_depends_on_seed_and_index_but_not_on_the_attempt(system: System) -> None:
+    conditions = Conditions(primitives=(8, 16))
+    many, other = (choose(conditions, system, 200, seed) for seed in (5, 6))
+    some = choose_conditioning(conditions, 5, torch.tensor([7, 150 + (3 << 32)]), system)
     assert some is not None
-    assert other is not None
     assert torch.equal(some.kind, many.kind[[7, 150]])
     assert torch.equal(some.batch.kind, many.batch.kind[[7, 150]])
     assert not torch.equal(other.kind, many.kind)
 
 
-def test_a_range_is_used_as_the_corpus_uses_it(system: SketchDNN) -> None:
-    known = system.known
-    assert known is not None
-    given = choose_conditioning(Conditions(primitives=(8, 13)), 0, numbers(4000), system)
-    assert given is not None
-    found = Counter((16 - given.kind.sum(-1)).tolist())
-    counts = known.mixtures.sum(axis=1)
-    total = known.often[(counts >= 8) & (counts <= 13)].sum()
+def test_range_is_distributed_as_in_the_corpus(system: System) -> None:
+    index = system.training_index
+    assert index is not None
+    known = choose(Conditions(primitives=(8, 13)), system, 4000)
+    frequency = Counter((16 - known.kind.sum(-1)).tolist())
+    counts = index.kind_counts.sum(axis=1)
+    total = index.frequency[(counts >= 8) & (counts <= 13)].sum()
     for count in range(8, 14):
-        share = known.often[counts == count].sum() / total
-        assert found[count] / 4000 == pytest.approx(share, abs=4 * (share / 4000) ** 0.5 + 1e-9)
+        share = index.frequency[counts == count].sum() / total
+        assert frequency[count] / 4000 == pytest.approx(share, abs=4 * (share / 4000) ** 0.5 + 1e-9)
 
 
-def test_even_an_untrained_model_draws_the_kinds_it_was_given(system: SketchDNN) -> None:
-    is_restrictive = Conditions(kinds={Kind.LINE: 6, Kind.CIRCLE: 3})
-    given = choose_conditioning(is_restrictive, 0, numbers(8), system)
-    drawn = system.sample(seeded_noise(0, numbers(8)), steps=4, given=given)
-    for one in decode(drawn, "sweep"):
-        kinds = Counter(p.kind for p in one.sketch)
-        lost = len(one.rejects)
+def test_untrained_model_draws_the_kinds_it_is_conditioned_on(system: System) -> None:
+    known = choose(Conditions(kinds={Kind.LINE: 6, Kind.CIRCLE: 3}), system, 8)
+    batch = system.sample(seeded_noise(0, torch.arange(8)), SamplingOptions(steps=4, conditioning=known))
+    for decoded in decode(batch, "sweep"):
+        kinds = Counter(p.kind for p in decoded.sketch)
         assert kinds[Kind.LINE] == 6
-        assert kinds[Kind.CIRCLE] == 3 - lost
+        assert kinds[Kind.CIRCLE] == 3 - len(decoded.rejects)
         assert kinds[Kind.ARC] == kinds[Kind.POINT] == 0
+
+
+def test_added_kinds_are_those_of_training_sketches_that_could_hold_the_part() -> None:
+    """Of any kind where no training sketch could."""
+    part = Sketch((*(Line((i, 0), (i, 1)) for i in range(3)), Circle((0, 0), 1)))
+    mixtures = np.array([[3, 3, 1, 1], [9, 0, 0, 0], [3, 1, 2, 2]])
+    index = TrainingIndex(np.zeros(0, np.uint64), mixtures, np.array([1, 8, 1], np.int64))
+    chance = np.linspace(0, 0.999, 40)
+    two = {(Kind.CIRCLE,) * 2 + (Kind.ARC, Kind.POINT), (Kind.ARC,) * 2 + (Kind.POINT,) * 2}
+    assert set(choose_added_kinds(part, 8, chance, index)) == two
+    free = choose_added_kinds(part, 9, chance, index)
+    assert {len(kinds) for kinds in free} == {5}
+    assert {kind for kinds in free for kind in kinds} == set(Kind)

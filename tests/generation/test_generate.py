@@ -1,209 +1,316 @@
-"""Drawing: the same sketch for the same number, whatever is asked for beside it, at the size asked for."""
+"""Generation and variations: sketch i does not depend on the request, has the requested size, and meets conditions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
-from support.generation import draw
+from support.generation import draw, randomized
+from support.small_systems import small_system
+from support.strategies import numbers
 
 from sketchdnn import SketchDNN
+from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError
+from sketchdnn.generation import GeneratedSketch, GenerateRequest, stream
 from sketchdnn.generation.conditions import MAX_ATTEMPTS, Conditions, find_shortfall, score_sketch, sketch_key
-from sketchdnn.generation.generate import CPU_BATCH
-from sketchdnn.geometry import bounds
-from sketchdnn.networks.set_denoiser import SetDenoiserConfig
+from sketchdnn.generation.engine import CPU_BATCH, choose_batch_size
+from sketchdnn.generation.generate import noised_start
+from sketchdnn.generation.inpainting import check_method
+from sketchdnn.geometry import Circle, Kind, Line, Sketch, bounds
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.layout import NONE, NUM_KINDS
-from sketchdnn.systems import sketchdnn as systems
+from sketchdnn.representation.prediction import Prediction
+from sketchdnn.systems import SYSTEMS, load_preset
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
+
+CORNERS = [(10, 10), (50, 10), (50, 20), (30, 20), (30, 40), (10, 40)]
+BRACKET = Sketch(
+    (
+        *(Line(a, b) for a, b in zip(CORNERS, CORNERS[1:] + CORNERS[:1], strict=True)),
+        Circle((20, 30), 4),
+        Circle((42, 15), 2),
+    ),
+    units="in",
+)
 
 
 @pytest.fixture(scope="module")
-def system() -> systems.SketchDNN:
-    """Untrained, but moved off its start, so that what it draws depends on all of the noise."""
-    torch.manual_seed(0)
-    config = systems.SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=2, heads=2), num_steps=50)
-    system = systems.SketchDNN(config)
-    for weight in system.parameters():
-        torch.nn.init.normal_(weight, std=0.1)
-    return system.eval()
+def system() -> SketchDNNSystem:
+    return small_system(knows=False)
 
 
-def test_a_sketch_does_not_depend_on_how_many_are_asked_for(system: systems.SketchDNN) -> None:
+def copy_as(kind: type[SketchDNNSystem], system: SketchDNNSystem) -> SketchDNNSystem:
+    other = kind(system.config).eval()
+    other.load_state_dict(system.state_dict())
+    return other
+
+
+def vary(system: SketchDNNSystem, count: int, **options: Any) -> list[GeneratedSketch]:
+    return list(draw(system, count, init_sketch=BRACKET, **options))
+
+
+def test_sketch_does_not_depend_on_the_count_or_the_start_index(system: SketchDNNSystem) -> None:
     few, many = (list(draw(system, count, seed=3, steps=6)) for count in (3, 20))
-    assert [drawing.index for drawing in many] == list(range(20))
+    assert [each.index for each in many] == list(range(20))
     assert few == many[:3]  # to the bit
-    assert len({drawing.sketch.primitives for drawing in many}) == 20
+    assert len({each.sketch.primitives for each in many}) == 20
+    assert list(draw(system, 1, seed=3, steps=6, start_index=13)) == many[13:14]
+    assert list(draw(system, 9, seed=3, steps=6, start_index=11)) == many[11:]
 
 
-def test_a_range_of_numbers_is_a_part_of_the_whole(system: systems.SketchDNN) -> None:
-    whole = list(draw(system, 20, seed=3, steps=6))
-    assert list(draw(system, 1, seed=3, steps=6, start_index=13)) == whole[13:14]
-    assert list(draw(system, 9, seed=3, steps=6, start_index=11)) == whole[11:]
+def test_every_system_generates_and_refuses_what_it_cannot_do() -> None:
+    part = procedural(0, 1)
+    for name in SYSTEMS:
+        system = randomized(load_preset("tiny", name).make())
+        few, many = list(draw(system, 2, steps=4)), list(draw(system, 18, steps=4))
+        assert [each.sketch for each in few] == [each.sketch for each in many[:2]]
+        wanted = Conditions(primitives=(1, 16))
+        assert all(1 <= len(each.sketch) <= 16 for each in draw(system, 2, steps=4, conditions=wanted))
+        if system.conditioning_methods:
+            check_method(system, "conditional")
+        else:
+            with pytest.raises(SketchError, match="cannot complete a sketch"):
+                check_method(system, "conditional")
+        if system.max_steps is None:
+            with pytest.raises(SketchError, match="does not denoise, so it cannot vary a sketch"):
+                next(draw(system, 1, init_sketch=part, steps=4))
+        else:
+            assert len(list(draw(system, 1, init_sketch=part, steps=4))) == 1
 
 
-# Half of what the untrained system draws is so.
-WIDE = Conditions(aspect=(1.0, 1.3))
+# Half of the sketches of the untrained system are so.
+WIDE = (1.0, 1.3)
 
 
-@pytest.mark.parametrize("conditions", [WIDE, Conditions(aspect=(1.0, 1.3), best_of=3), Conditions(primitives=(9, 11))])
-def test_what_is_drawn_again_does_not_depend_on_what_is_asked_for_beside_it(
-    system: systems.SketchDNN, conditions: Conditions
-) -> None:
-    """Redraws share batches, with other sketches or with attempts ahead, as it comes."""
+@pytest.mark.parametrize("conditions", [Conditions(aspect=WIDE, best_of=3), Conditions(primitives=(9, 11))])
+def test_repeated_sketch_does_not_depend_on_the_request(system: SketchDNNSystem, conditions: Conditions) -> None:
+    """Attempts share batches with other sketches and with attempts ahead."""
     whole = list(draw(system, 20, seed=3, steps=4, conditions=conditions))
-    assert max(drawing.attempts for drawing in whole) > 1
-    assert all(drawing.shortfall or find_shortfall(conditions, drawing.sketch) is None for drawing in whole)
-    for start_index, count in ((0, 3), (5, 1), (17, 3)):
-        some = list(draw(system, count, seed=3, steps=4, start_index=start_index, conditions=conditions))
-        assert some == whole[start_index : start_index + count]
+    assert max(each.attempts for each in whole) > 1
+    assert all(each.shortfall or find_shortfall(conditions, each.sketch) is None for each in whole)
+    for first, count in ((0, 3), (5, 1), (17, 3)):
+        some = list(draw(system, count, seed=3, steps=4, start_index=first, conditions=conditions))
+        assert some == whole[first : first + count]
 
 
-def test_the_best_of_several_is_the_best_of_them(system: systems.SketchDNN) -> None:
-    plain = [drawing.sketch for drawing in draw(system, 4, steps=4)]
+def test_best_of_keeps_the_highest_score(system: SketchDNNSystem) -> None:
+    plain = [each.sketch for each in draw(system, 4, steps=4)]
     best = list(draw(system, 4, steps=4, conditions=Conditions(best_of=6)))
-    assert [drawing.attempts for drawing in best] == [6] * 4
-    for drawing, sketch in zip(best, plain, strict=True):
-        assert drawing.score == score_sketch(drawing.sketch) >= score_sketch(sketch)
-    assert [drawing.sketch for drawing in best] != plain
+    assert [each.attempts for each in best] == [6] * 4
+    for each, sketch in zip(best, plain, strict=True):
+        assert each.score == score_sketch(each.sketch) >= score_sketch(sketch)
+    assert [each.sketch for each in best] != plain
 
 
-def test_what_cannot_be_met_comes_close_and_says_so(system: systems.SketchDNN) -> None:
+def test_best_of_too_few_is_reported(system: SketchDNNSystem) -> None:
+    """About half of the attempts pass, which is not thirty of fifty-three."""
+    for each in draw(system, 2, steps=3, conditions=Conditions(aspect=(1.0, 1.2), best_of=30)):
+        assert each.shortfall is None
+        assert each.attempts == MAX_ATTEMPTS + 29
+        assert "not of 30: no more of 53 attempts" in str(each.best_of_shortfall)
+
+
+def test_closest_attempt_is_kept_if_none_meets_the_conditions(system: SketchDNNSystem) -> None:
     flat = Conditions(aspect=(1e-4, 2e-4))
-    closest = list(draw(system, 3, steps=3, conditions=flat))
-    first_tries = list(draw(system, 3, steps=3))
-    for drawing, plain in zip(closest, first_tries, strict=True):
-        assert drawing.attempts == MAX_ATTEMPTS
-        assert drawing.shortfall is not None
-        assert "of its height" in drawing.shortfall
-        lack, before = find_shortfall(flat, drawing.sketch), find_shortfall(flat, plain.sketch)
-        assert lack is not None
+    for each, plain in zip(draw(system, 3, steps=3, conditions=flat), draw(system, 3, steps=3), strict=True):
+        assert each.attempts == MAX_ATTEMPTS
+        assert "of its height" in str(each.shortfall)
+        shortfall, before = find_shortfall(flat, each.sketch), find_shortfall(flat, plain.sketch)
+        assert shortfall is not None
         assert before is not None
-        assert lack.distance <= before.distance
+        assert shortfall.distance <= before.distance
 
 
-class Repeating(systems.SketchDNN):
+class Repeating(SketchDNNSystem):
     """Draws one and the same sketch in every other row."""
 
-    def sample(self, noise: object, **options: object) -> SketchBatch:
-        batch = super().sample(noise, **options)  # type: ignore[arg-type]
+    def sample(self, *arguments: Any) -> SketchBatch:
+        batch = super().sample(*arguments)
         same = torch.arange(len(batch))
         same[::2] = 0
         return batch[same]
 
 
-def test_no_two_are_alike_if_that_is_asked_for(system: systems.SketchDNN) -> None:
-    repeating = Repeating(system.config)
-    repeating.load_state_dict(system.state_dict())
-    keys = [
-        [sketch_key(drawing.sketch) for drawing in draw(repeating, 20, steps=4, conditions=conditions)]
+def test_unique_sketches_differ(system: SketchDNNSystem) -> None:
+    repeating = copy_as(Repeating, system)
+    plain, unique = (
+        {sketch_key(each.sketch) for each in draw(repeating, 20, steps=4, conditions=conditions)}
         for conditions in (Conditions(), Conditions(unique=True))
-    ]
-    assert len(set(keys[0])) < 20
-    assert len(set(keys[1])) == 20
+    )
+    assert len(plain) < 20 == len(unique)
 
 
-def test_frames_end_in_the_sketch(system: systems.SketchDNN) -> None:
-    for drawing in draw(system, 3, steps=6, trajectory_frames=3):
-        assert len(drawing.trajectory) == 3
-        kinds = [primitive.kind for primitive in drawing.sketch]
-        assert [item.primitive.kind for item in drawing.trajectory[-1].likely()] == kinds
-        assert [moment.t for moment in drawing.trajectory] == sorted({m.t for m in drawing.trajectory}, reverse=True)
-        assert drawing.trajectory[-1].t == 0
-    assert next(draw(system, 1, steps=6)).trajectory == ()
+def test_memory_does_not_grow_with_the_count(system: SketchDNNSystem) -> None:
+    """The first of a million sketches come at once."""
+    sketches = draw(system, 1_000_000, steps=2)
+    assert [next(sketches).index for _ in range(CPU_BATCH + 1)] == list(range(CPU_BATCH + 1))
 
 
-def test_memory_does_not_grow_with_the_count(system: systems.SketchDNN) -> None:
-    """A million sketches are begun, not finished: the first come at once."""
-    stream = draw(system, 1_000_000, steps=2)
-    assert [next(stream).index for _ in range(CPU_BATCH + 1)] == list(range(CPU_BATCH + 1))
+def test_sketch_has_the_requested_size(system: SketchDNNSystem) -> None:
+    for size, units in ((100.0, "mm"), (4.0, "in")):
+        for each in draw(system, 4, steps=4, size=size, units=units):
+            assert each.sketch.units == units
+            assert bounds(each.sketch).size == pytest.approx(size)
+            assert bounds(each.sketch).center == pytest.approx((0, 0), abs=1e-6 * size)
 
 
-def test_seeds_differ_and_repeat(system: systems.SketchDNN) -> None:
-    one, same, other = (SketchDNN(system).generate(2, seed=seed, steps=4) for seed in (1, 1, 2))
-    assert one == same != other
+class EmptyAtFirst(SketchDNNSystem):
+    """Draws an empty sketch in the sixth place of the first batch."""
 
+    calls = 0
 
-@pytest.mark.parametrize(("size", "units"), [(100.0, "mm"), (4.0, "in")])
-def test_a_sketch_has_the_size_asked_for(system: systems.SketchDNN, size: float, units: str) -> None:
-    for sketch in SketchDNN(system).generate(4, steps=4, size=size, units=units):
-        assert sketch.units == units
-        assert bounds(sketch).size == pytest.approx(size)
-        assert bounds(sketch).center == pytest.approx((0, 0), abs=1e-6 * size)
-
-
-class EmptyAtFirst(systems.SketchDNN):
-    """Draws nothing in the fifth place until it is asked again."""
-
-    is_restrictive = 0
-
-    def sample(self, noise: object, **options: object) -> SketchBatch:
-        batch = super().sample(noise, **options)  # type: ignore[arg-type]
-        if options["steps"] == 4:  # not the step that the engine tries the size of a batch with
-            EmptyAtFirst.is_restrictive += 1
-            if EmptyAtFirst.is_restrictive == 1:
+    def sample(self, noise: Any, options: Any) -> SketchBatch:  # type: ignore[override]
+        batch = super().sample(noise, options)
+        if options.steps == 4:  # not the step that compares rounding
+            EmptyAtFirst.calls += 1
+            if EmptyAtFirst.calls == 1:
                 batch.kind[5] = torch.eye(NUM_KINDS)[NONE]
         return batch
 
 
-def test_an_empty_sketch_is_drawn_anew(system: systems.SketchDNN) -> None:
-    stubborn = EmptyAtFirst(system.config)
-    stubborn.load_state_dict(system.state_dict())
-    drawn = list(draw(stubborn, 8, steps=4))
-    assert [drawing.attempts for drawing in drawn] == [1, 1, 1, 1, 1, 2, 1, 1]
-    plain = list(draw(system, 8, steps=4))
-    assert [d.sketch for d in drawn if d.attempts == 1] == [d.sketch for d in plain if d.number != 5]
+def test_empty_sketch_is_drawn_again(system: SketchDNNSystem) -> None:
+    drawn, plain = list(draw(copy_as(EmptyAtFirst, system), 8, steps=4)), list(draw(system, 8, steps=4))
+    assert [each.attempts for each in drawn] == [1, 1, 1, 1, 1, 2, 1, 1]
+    assert [each.sketch for each in drawn if each.attempts == 1] == [each.sketch for each in plain if each.index != 5]
     assert drawn[5].sketch != plain[5].sketch
 
 
-def test_progress_rises_to_the_count(system: systems.SketchDNN) -> None:
-    heard: list[float] = []
-    list(draw(system, CPU_BATCH + 2, steps=3, on_progress=heard.append))
-    assert heard == sorted(heard)
-    assert heard[-1] == CPU_BATCH + 2
+def test_progress_rises_to_the_count(system: SketchDNNSystem) -> None:
+    reports: list[float] = []
+    list(draw(system, CPU_BATCH + 2, steps=3, conditions=Conditions(aspect=WIDE), on_progress=reports.append))
+    assert reports == sorted(reports)
+    assert reports[-1] == CPU_BATCH + 2
 
 
-@pytest.mark.parametrize(
-    ("wrong", "complaint"),
-    [
-        ({"count": 0}, "at least one"),
+def test_invalid_requests_are_refused(system: SketchDNNSystem) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"count": 0}, "at least 1"),
         ({"seed": -1}, "seed"),
         ({"seed": 2**64}, "seed"),
-        ({"first": -1}, "numbered from 0"),
-        ({"first": 2**32}, "numbered from 0"),
+        ({"start_index": -1}, "numbered from 0"),
+        ({"start_index": 2**32}, "numbered from 0"),
         ({"best_of": 0}, "at least 1"),
         ({"primitives": 20}, "do not fit"),
-        ({"primitives": (9, 8)}, "smaller number first"),
         ({"kinds": {"spline": 3}}, "'spline' is no kind"),
         ({"size": 0.0}, "large"),
         ({"size": float("nan")}, "large"),
+        ({"units": "furlong"}, "no unit"),
         ({"steps": 0}, "steps"),
-        ({"steps": 51}, "steps"),
+        ({"steps": 51}, "1 to 50 steps"),
         ({"sampler": "euler"}, "'euler' is no sampler"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(system: systems.SketchDNN, wrong: dict[str, float], complaint: str) -> None:
-    with pytest.raises(SketchError, match=complaint):
-        SketchDNN(system).generate(**{"count": 1, **wrong})  # type: ignore[arg-type]
+        ({"strength": 0.5}, "init_sketch"),
+        ({"init_sketch": BRACKET, "size": 4}, "leave size out"),
+        ({"init_sketch": Sketch(tuple(Circle((i, 0), 0.4) for i in range(17)))}, "17 primitives"),
+        *(({"init_sketch": BRACKET, "strength": s}, "strength") for s in (0.0, -1.0, 1.1, float("nan"))),
+    ]
+    for options, message in cases:
+        with pytest.raises(SketchError, match=message):
+            SketchDNN(system).generate(**{"count": 1, **options})
+    with pytest.raises(SketchError, match="compile is for a GPU"):
+        stream(system, GenerateRequest(compile=True))  # at once, not when the first sketch is taken
 
 
-def closed(ends: Sequence[tuple[float, float]], tolerance: float) -> float:
-    """The share of ends that lie within `tolerance` of an end of another primitive; ends come in pairs."""
+class Believing(SketchDNNSystem):
+    """Predicts its input."""
+
+    def denoise(self, batch_t: SketchBatch, *_: Any, **__: Any) -> Prediction:
+        return Prediction(20 * batch_t.construction, 20 * batch_t.kind, batch_t.params)
+
+
+def test_little_strength_gives_the_initial_sketch_back(system: SketchDNNSystem) -> None:
+    for each in vary(copy_as(Believing, system), 3, strength=0.02, steps=50):
+        assert [p.kind for p in each.sketch] == [p.kind for p in BRACKET]
+        assert each.sketch.units == "in"
+        for p, q in zip(each.sketch, BRACKET, strict=True):
+            # A line may be reversed.
+            ours, theirs = (sorted(numbers(primitive)) for primitive in (p, q))
+            assert max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) < 4.0
+
+
+def test_full_strength_is_ordinary_generation(system: SketchDNNSystem) -> None:
+    def kinds(drawn: Sequence[GeneratedSketch]) -> list[list[tuple[object, bool]]]:
+        return [[(p.kind, p.construction) for p in each.sketch] for each in drawn]
+
+    plain = list(draw(system, 4, seed=2, steps=10))
+    assert kinds(vary(system, 4, seed=2, strength=1.0, steps=10)) == kinds(plain)
+
+
+def test_variation_does_not_depend_on_the_count_or_the_start_index(system: SketchDNNSystem) -> None:
+    few, many = (vary(system, count, seed=1, steps=8) for count in (2, 20))
+    assert few == many[:2]
+    assert len({each.sketch.primitives for each in many}) == 20
+    assert vary(system, 2, seed=1, steps=8, start_index=18) == many[18:]
+
+
+def test_strength_is_the_fraction_of_steps(system: SketchDNNSystem) -> None:
+    """Of quadratically spaced steps, as many lie below the start."""
+    for strength, start, steps in ((1.0, 50, 20), (0.5, 12, 10), (0.1, 1, 1)):
+        assert noised_start(system, BRACKET, strength)[0].t == start
+        (each,) = vary(system, 1, strength=strength, steps=20, trajectory_frames=100, sampler="predictor_corrector")
+        assert len({frame.t for frame in each.trajectory}) == steps
+
+
+def test_restart_of_a_variation_shares_its_steps(system: SketchDNNSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = list[int]()
+    choose_batch_size(system, 1, CPU_BATCH)  # compares rounding now, so that only sampling is counted
+    denoise = system.denoise
+
+    def counted(batch_t: SketchBatch, t: torch.Tensor, *arguments: Any) -> Prediction:
+        times.append(int(t[0]))
+        return denoise(batch_t, t, *arguments)
+
+    monkeypatch.setattr(system, "denoise", counted)
+    assert system.default_sampler == "restart"
+    (each,) = vary(system, 1, strength=0.8, steps=20)
+    assert each.attempts == 1
+    assert len(times) == 16
+    assert times[0] == max(times) == noised_start(system, BRACKET, 0.8)[0].t
+    assert sum(before <= after for before, after in pairwise(times)) == 1  # up once
+
+
+class Dwindling(SketchDNNSystem):
+    """Leaves one point, which has no extent."""
+
+    def denoise(self, batch_t: SketchBatch, *_: Any, **__: Any) -> Prediction:
+        kind = torch.full_like(batch_t.kind, -20.0)
+        kind[..., -1] = 20.0
+        kind[:, 0] = 20.0 * torch.eye(kind.shape[-1])[Kind.POINT]
+        return Prediction(batch_t.construction, kind, batch_t.params)
+
+
+def test_variation_without_extent_is_drawn_again(system: SketchDNNSystem) -> None:
+    with pytest.raises(SketchError, match="drew nothing"):
+        vary(copy_as(Dwindling, system), 1, strength=0.9, steps=4, conditions=Conditions(unique=True))
+
+
+def test_variations_meet_conditions_by_rejection(system: SketchDNNSystem) -> None:
+    impossible = Conditions(aspect=(500.0, 501.0))
+    (each,) = vary(copy_as(Believing, system), 1, strength=0.02, steps=4, conditions=impossible)
+    assert "of its height, not 500 to 501" in str(each.shortfall)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_variation_starts_on_the_device_of_the_system() -> None:
+    assert len(vary(small_system().to_device("cuda"), 2, steps=4)) == 2  # type: ignore[arg-type]
+
+
+def closed_share(ends: Sequence[tuple[float, float]], tolerance: float) -> float:
+    """The share of ends within `tolerance` of an end of another primitive; ends come in pairs."""
     places = torch.tensor(ends)
-    apart = torch.cdist(places, places)
+    distance = torch.cdist(places, places)
     index = torch.arange(len(places))
-    apart[index, index] = apart[index, index ^ 1] = torch.inf
-    return float((apart.amin(dim=1) < tolerance).float().mean())
+    distance[index, index] = distance[index, index ^ 1] = torch.inf
+    return float((distance.amin(dim=1) < tolerance).float().mean())
 
 
-def test_the_bundled_model_draws_closed_shapes() -> None:
-    """Ten steps of fifty are enough to tell it from noise; the model card has the figures of the default."""
+def test_bundled_model_draws_closed_shapes() -> None:
+    """Ten steps are enough to tell it from noise."""
     sketches = SketchDNN.from_pretrained().generate(6, seed=0, steps=10)
     assert all(6 <= len(sketch) <= 16 for sketch in sketches)
-    shares = []
-    for sketch in sketches:
-        ends = [end for p in sketch if hasattr(p, "end") for end in (p.start, p.end)]
-        if len(ends) > 2:
-            shares.append(closed(ends, tolerance=3.0))
+    ends = [[end for p in sketch if hasattr(p, "end") for end in (p.start, p.end)] for sketch in sketches]
+    shares = [closed_share(each, tolerance=3.0) for each in ends if len(each) > 2]
     assert sum(shares) / len(shares) > 0.6

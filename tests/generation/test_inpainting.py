@@ -1,30 +1,60 @@
-"""Where a part lies in the frame that is to hold the finished sketch."""
+"""Parts in frames: where they lie, how they condition the model, and how added primitives are restored."""
 
 from __future__ import annotations
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from support.strategies import sketches
 
 from sketchdnn.errors import SketchError
-from sketchdnn.generation.inpainting import MAX_SCALE, SCALES, check_scale, choose_frame, into_frame
-from sketchdnn.geometry import Line, Sketch, bounds
+from sketchdnn.generation.conditioning import drop_tiny, encode_sketches
+from sketchdnn.generation.engine import SampleId
+from sketchdnn.generation.inpainting import (
+    COLLAPSED,
+    DUPLICATE_TOLERANCE,
+    MAX_SCALE,
+    RESAMPLES,
+    SCALES,
+    FramedPart,
+    check_scale,
+    choose_frame,
+    condition_on_parts,
+    decode_completions,
+)
+from sketchdnn.geometry import Arc, Circle, Kind, Line, Placement, Point, Sketch, bounds, overlaps
+from sketchdnn.representation import decode
+from sketchdnn.representation.layout import MAX_PRIMITIVES, NONE
+from sketchdnn.systems import RowForm
 
 UNIFORM = st.floats(0, 1, exclude_max=True)
-ROOM = st.floats(1, MAX_SCALE)
+SCALE = st.floats(1, MAX_SCALE)
+PART = Sketch(
+    (
+        Line((110.3, 10), (10.1, 10)),  # the greater end first, which rows may not keep
+        Line((110.3, 10), (110.3, 60)),
+        Circle((30, 30), 8.7),
+        Arc((100.3, 60), 10, 0.1, 1.3),
+        Point((60, 20)),
+        Line((60, 0), (60, 40), construction=True),
+    )
+)
 
 
-@given(sketches(min_size=1), st.tuples(ROOM, ROOM), st.integers(0, 7), st.tuples(UNIFORM, UNIFORM, UNIFORM))
-def test_a_part_lies_inside_its_frame_and_has_the_room_it_was_promised(
+def smallest_frame(part: Sketch, scale: float = 1.0) -> Placement:
+    return choose_frame(bounds(part), (scale, scale), 0, 1, ())[1]
+
+
+@given(sketches(min_size=1), st.tuples(SCALE, SCALE), st.integers(0, 7), st.tuples(UNIFORM, UNIFORM, UNIFORM))
+def test_part_lies_inside_its_frame_at_the_chosen_scale(
     part: Sketch, ends: tuple[float, float], trial: int, choices: tuple[float, float, float]
 ) -> None:
-    box, rooms = bounds(part), (min(ends), max(ends))
+    box, scales = bounds(part), (min(ends), max(ends))
     if box.size == 0:
         return
-    scale, frame = choose_frame(box, rooms, trial, 8, choices)
-    assert rooms[0] <= scale <= rooms[1] * (1 + 1e-12)
-    # Seen from the frame: the larger side of the part is 2/room, and nothing of it sticks out.
+    scale, frame = choose_frame(box, scales, trial, 8, choices)
+    assert scales[0] <= scale <= scales[1] * (1 + 1e-12)
     width, height = (side / frame.scale for side in (box.width, box.height))
     assert max(width, height) == pytest.approx(2 / scale)
     middle = [(at - center) / frame.scale for at, center in zip(box.center, frame.center, strict=True)]
@@ -32,44 +62,84 @@ def test_a_part_lies_inside_its_frame_and_has_the_room_it_was_promised(
     assert abs(middle[1]) + height / 2 <= 1 + 1e-6
 
 
-def test_every_other_frame_is_the_smallest_about_the_middle_and_the_rest_differ() -> None:
+def test_every_other_frame_is_the_smallest_about_the_center() -> None:
     box = bounds(Sketch((Line((10, 10), (30, 20)),)))
     scale, frame = choose_frame(box, (1.0, 2.0), 0, 4, (0.9, 0.1, 0.9))
     assert (scale, frame.center, frame.scale) == (1.0, (20.0, 15.0), 10.0)
-    rooms = [choose_frame(box, (1.0, 2.0), trial, 8, (0.5, 0.5, 0.5))[0] for trial in range(8)]
-    assert rooms[::2] == [1.0] * 4
-    assert rooms[1::2] == sorted(set(rooms[1::2]))
-    assert 1 < rooms[1] < rooms[-1] < 2
+    scales = [choose_frame(box, (1.0, 2.0), trial, 8, (0.5, 0.5, 0.5))[0] for trial in range(8)]
+    assert scales[::2] == [1.0] * 4
+    assert scales[1::2] == sorted(set(scales[1::2]))
+    assert 1 < scales[1] < scales[-1] < 2
 
 
-def test_a_part_begins_or_ends_where_the_finished_sketch_does() -> None:
+def test_part_lies_at_a_side_or_in_the_middle_of_a_larger_frame() -> None:
     part = Sketch((Line((0, 0), (10, 0)),))
-    lows = {
-        side: bounds(into_frame(part, choose_frame(bounds(part), (2, 2), 1, 2, (0, choice, 0.5))[1])).low[0]
-        for side, choice in (("low", 0.1), ("middle", 0.5), ("high", 0.9))
-    }
-    assert lows == pytest.approx({"low": -1, "middle": -0.5, "high": 0})
+    frames = [choose_frame(bounds(part), (2, 2), 1, 2, (0, choice, 0.5))[1] for choice in (0.1, 0.5, 0.9)]
+    assert [bounds(FramedPart(part, frame, SampleId(0)).known).low[0] for frame in frames] == pytest.approx(
+        [-1, -0.5, 0]
+    )
 
 
-@given(sketches(min_size=1), ROOM)
-def test_what_goes_into_a_frame_comes_back(part: Sketch, scale: float) -> None:
+@given(sketches(min_size=1), SCALE)
+def test_frame_restores_a_part(part: Sketch, scale: float) -> None:
     box = bounds(part)
     if box.size < 1e-3:
         return
-    frame = choose_frame(box, (scale, scale), 0, 1, ())[1]
-    back = frame.restore(into_frame(part, frame))
-    for one, other in zip(back, part, strict=True):
+    frame = smallest_frame(part, scale)
+    restored = frame.restore(FramedPart(part, frame, SampleId(0)).known)
+    for one, other in zip(restored, drop_tiny(part, frame.scale), strict=True):
         assert one.kind is other.kind
         assert one.length == pytest.approx(other.length, rel=1e-6, abs=1e-9 * box.size)
 
 
-@pytest.mark.parametrize("room", [0.5, 4.5, (2.0, 1.0), (0.9, 2.0), float("nan")])
-def test_a_room_that_is_none_is_refused(scale: float | tuple[float, float]) -> None:
-    with pytest.raises(SketchError, match="1 to 4"):
-        check_scale(scale)
-
-
-def test_rooms_may_be_one_or_a_range() -> None:
+def test_scale_is_a_number_or_a_range_within_limits() -> None:
     assert check_scale(None) == SCALES
     assert check_scale(1.5) == (1.5, 1.5)
     assert check_scale((1.0, 4.0)) == (1.0, 4.0)
+    for scale in (0.5, 4.5, (2.0, 1.0), (0.9, 2.0), float("nan")):
+        with pytest.raises(SketchError, match="1 to 4"):
+            check_scale(scale)
+
+
+@pytest.mark.parametrize("form", [RowForm(), RowForm("signed_radius", "zero", canonical_lines=False)])
+def test_conditioning_holds_the_part_in_its_frame(form: RowForm) -> None:
+    frame = smallest_frame(PART, 1.5)
+    added = (Kind.CIRCLE, Kind.CIRCLE, Kind.ARC)
+    parts = [FramedPart(PART, frame, SampleId(0)), FramedPart(PART, frame, SampleId(1), added)]
+    known = condition_on_parts(parts, form, "repaint")
+    assert known.resamples == RESAMPLES
+    assert known.kind.sum(dim=1).tolist() == [6, MAX_PRIMITIVES]
+    assert known.construction.sum(dim=1).tolist() == [6, 6]
+    assert known.params[..., 0].sum(dim=1).tolist() == [6, 6]
+    assert known.batch.kind[1, 6:].argmax(dim=-1).tolist() == [*added, *[NONE] * (MAX_PRIMITIVES - 9)]
+    (decoded, _) = decode(known.batch, form.arc_scalar)
+    line = decoded.sketch.primitives[0]
+    assert isinstance(line, Line)
+    assert (line.start < line.end) == form.canonical_lines
+    placed = parts[0].known
+    assert [p.length for p in decoded.sketch] == pytest.approx([p.length for p in placed], rel=1e-4, abs=1e-6)
+    assert [p.construction for p in decoded.sketch] == [p.construction for p in placed]
+
+
+def test_duplicates_are_left_out() -> None:
+    square = Sketch((Line((-1, -1), (1, -1)), Line((-1, 1), (1, 1))))
+    again = (Line((1, -1.004), (-1, -1)), Line((-0.5, 1), (0.5, 1)), Circle((0, 0), 0.5), Circle((0, 0.003), 0.5))
+    frame = smallest_frame(square)
+    rows = encode_sketches([Sketch(square.primitives + again)], RowForm())
+    (completed,) = decode_completions([FramedPart(square, frame, SampleId(0))], rows, "sweep")
+    assert completed.sketch.primitives[2:] == pytest.approx((Circle((0, 0), 0.5),))
+    assert (completed.num_added, completed.num_duplicates) == (1, 3)
+    assert not overlaps(completed.sketch, DUPLICATE_TOLERANCE)
+    assert completed.misfit == pytest.approx(0)
+
+
+def test_primitives_that_collapse_in_the_coordinates_of_the_part_are_rejected() -> None:
+    """Far from the origin numbers are 1.5e-5 apart."""
+    part = Sketch((Line((1e11, 0), (1e11 + 10, 0)), Line((1e11 + 10, 0), (1e11 + 10, 10))))
+    framed = FramedPart(part, smallest_frame(part), SampleId(0))
+    drawn = Sketch((*framed.known, Line((0.5, 0.5), (0.5 + 1e-7, 0.5)), Circle((0, 0), 0.5)))
+    (completed,) = decode_completions([framed], encode_sketches([drawn], RowForm()), "sweep")
+    assert completed.sketch.primitives[:2] == part.primitives
+    assert [p.kind for p in completed.sketch.primitives[2:]] == [Kind.CIRCLE]
+    assert (completed.num_added, completed.rejected) == (1, (COLLAPSED,))
+    assert torch.isfinite(torch.tensor(completed.misfit))

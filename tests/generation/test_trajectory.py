@@ -1,4 +1,4 @@
-"""Trajectories: every moment is in the film, each in its time, all in the view of the last, which is the sketch."""
+"""Trajectories: which states are recorded, what each may be, and that pictures show all of them in one view."""
 
 from __future__ import annotations
 
@@ -10,38 +10,47 @@ from xml.etree.ElementTree import Element, fromstring
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image, ImageSequence
-from support.random_batches import normal_batch
+from support.generation import draw, randomized
+from support.random_batches import clean_batch, normal_batch, random_prediction
 from support.small_systems import small_system
 
+from sketchdnn.diffusion.sampling import Progress
 from sketchdnn.errors import SketchError
-from sketchdnn.generation import GeneratedSketch, draw, write_sketches
-from sketchdnn.generation import trajectory as trajectory_room
+from sketchdnn.generation import GeneratedSketch, OutputOptions, trajectory, write_sketches
+from sketchdnn.generation.engine import SampleId
 from sketchdnn.generation.trajectory import (
     Animation,
     TrajectoryFrame,
+    TrajectoryRecorder,
     animated_gif,
     animated_svg,
-    film,
+    decoded_primitives,
     strip,
+    superposed_primitives,
     write_trajectory,
 )
+from sketchdnn.geometry import Kind, Sketch, normalize
 from sketchdnn.render import Style, strokes
 from sketchdnn.render.raster import draw_strokes
+from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.codec import decode
+from sketchdnn.systems import SYSTEMS, load_preset
 
 FRAMES = 12
 NAMES = [f"sketch-0000.trajectory.{suffix}" for suffix in ("svg", "gif", "png")]
 
 
 @pytest.fixture(scope="module")
-def drawing() -> GeneratedSketch:
+def drawn() -> GeneratedSketch:
     return next(draw(small_system(), 1, steps=FRAMES, trajectory_frames=FRAMES))
 
 
 @pytest.fixture(scope="module")
-def shown(drawing: GeneratedSketch) -> Animation:
-    return film(drawing.trajectory)
+def animation(drawn: GeneratedSketch) -> Animation:
+    return Animation.from_frames(drawn.trajectory)
 
 
 def pages(data: bytes) -> list[np.ndarray]:
@@ -49,33 +58,85 @@ def pages(data: bytes) -> list[np.ndarray]:
         return [np.asarray(page.convert("RGB"), dtype=int) for page in ImageSequence.Iterator(read)]
 
 
-def test_every_frame_is_in_every_film_and_has_ink(drawing: GeneratedSketch, shown: Animation) -> None:
-    assert len(drawing.trajectory) == len(shown.scenes) == FRAMES
-    seen = pages(animated_gif(shown))
+def test_certain_row_is_one_primitive() -> None:
+    batch = clean_batch(1)
+    (decoded,) = decode(batch, "sweep")
+    likely = [item for item in superposed_primitives(batch, "sweep") if item.probability == 1]
+    assert [item.primitive for item in sorted(likely, key=lambda item: item.row)] == list(decoded.sketch)
+    assert [item.primitive for item in decoded_primitives(batch, "sweep")] == list(decoded.sketch)
+
+
+def test_probabilities_of_a_row_sum_to_that_of_not_being_empty() -> None:
+    rows = SketchBatch(
+        torch.tensor([[[0.7, 0.3]]]), torch.tensor([[[0.4, 0.1, 0.2, 0.1, 0.2]]]), torch.full((1, 1, 14), 0.3)
+    )
+    rows.params[..., layout.PARAMS_OF_KIND[Kind.LINE]] = torch.tensor([0.0, 0.0, 1.0, 0.0])
+    rows.params[..., layout.PARAMS_OF_KIND[Kind.ARC]] = torch.tensor([0.0, 0.0, 1.0, 0.0, 0.1])
+    items = list(superposed_primitives(rows, "sweep"))
+    assert len(items) == 2 * len(Kind)
+    assert sum(item.probability for item in items) == pytest.approx(0.8)
+    construction = {item.primitive.kind: item.probability for item in items if item.primitive.construction}
+    assert construction[Kind.LINE] == pytest.approx(0.12)
+
+
+def test_last_frame_is_the_sketch_for_every_system() -> None:
+    for name in SYSTEMS:
+        system = randomized(load_preset("tiny", name).make())
+        for each in draw(system, 3, steps=8, size=2, trajectory_frames=4):
+            times = [frame.t for frame in each.trajectory]
+            assert times == sorted(set(times), reverse=True)
+            assert times[-1] == 0
+            assert 1 <= len(times) <= 4  # a system of tokens may be done at once
+            last = Sketch(tuple(item.primitive for item in each.trajectory[-1].likely()))
+            assert normalize(last, 1.0)[0].primitives == each.sketch.primitives
+
+
+def test_there_are_no_more_frames_than_steps() -> None:
+    (each,) = draw(small_system(), 1, steps=3, trajectory_frames=40)
+    assert len(each.trajectory) == 3
+    assert next(draw(small_system(), 1, steps=3)).trajectory == ()
+
+
+def test_restart_is_recorded_anew() -> None:
+    recorder, sample = TrajectoryRecorder(4, "sweep"), SampleId(0)
+    for number in (1, 2, 1, 2, 3, 4):
+        progress = Progress(number, 4, 50 - 10 * number, 40 - 10 * number, clean_batch(2), random_prediction(2))
+        recorder.record([sample], progress)
+    assert [frame.t for frame in recorder.pop(sample)] == [30, 20, 10, 0]
+    assert recorder.pop(sample) == ()
+
+
+def test_inactive_samples_are_not_recorded() -> None:
+    recorder, samples = TrajectoryRecorder(1, "sweep"), [SampleId(0), SampleId(1)]
+    active = torch.tensor([True, False])
+    recorder.record(samples, Progress(1, 1, 1, 0, clean_batch(2), random_prediction(2), active))
+    assert [len(recorder.pop(sample)) for sample in samples] == [1, 0]
+
+
+def test_every_frame_is_in_every_animation_and_has_ink(drawn: GeneratedSketch, animation: Animation) -> None:
+    assert len(drawn.trajectory) == len(animation.scenes) == FRAMES
+    seen = pages(animated_gif(animation))
     assert len(seen) == FRAMES
     assert all((page.min(axis=2) < 250).sum() > 50 for page in seen)
-    groups = fromstring(animated_svg(shown))[1:]
+    groups = fromstring(animated_svg(animation))[1:]
     assert len(groups) == FRAMES
     assert all(len(group[1]) for group in groups)
 
 
-def test_the_film_ends_in_the_sketch_as_it_looks_by_itself(drawing: GeneratedSketch, shown: Animation) -> None:
-    view, style = shown.look(120)
+def test_animation_ends_in_the_sketch(drawn: GeneratedSketch, animation: Animation) -> None:
+    view, style = animation.view(120)
     plain = Style(margin=style.margin).sized(120)
-    last = np.asarray(shown.pictures(120)[-1])
-    assert (last == np.asarray(draw_strokes(strokes(shown.sketch, view, plain), view, plain))).all()
-    assert [type(p) for p in shown.sketch] == [type(p) for p in drawing.sketch]
-    assert np.abs(pages(animated_gif(shown, 120))[-1] - last).mean() < 2
-
-
-def test_the_last_frame_stays(shown: Animation) -> None:
-    with Image.open(BytesIO(animated_gif(shown))) as read:
+    last = np.asarray(animation.images(120)[-1])
+    assert (last == np.asarray(draw_strokes(strokes(animation.sketch, view, plain), view, plain))).all()
+    assert [type(p) for p in animation.sketch] == [type(p) for p in drawn.sketch]
+    assert np.abs(pages(animated_gif(animation, 120))[-1] - last).mean() < 2
+    with Image.open(BytesIO(animated_gif(animation))) as read:
         times = [page.info["duration"] for page in ImageSequence.Iterator(read)]
     assert times[-1] > 10 * max(times[:-1])
 
 
-def shown_at(group: Element, share: float) -> bool:
-    """Whether a frame is seen at that share of a round."""
+def is_visible(group: Element, share: float) -> bool:
+    """Whether a frame is visible at that share of a cycle."""
     animate = group[0]
     times = [float(time) for time in animate.attrib["keyTimes"].split(";")]
     values = animate.attrib["values"].split(";")
@@ -85,89 +146,79 @@ def shown_at(group: Element, share: float) -> bool:
     return [value for time, value in zip(times, values, strict=True) if time <= share][-1] == "visible"
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.2, 0.3, 0.5, 0.9, 1.0])
-def test_one_frame_is_seen_at_a_time(shown: Animation, share: float) -> None:
-    root = fromstring(animated_svg(shown))
-    seen = [number for number, group in enumerate(root[1:]) if shown_at(group, share)]
-    whole = float(root[1][0].attrib["dur"].removesuffix("s"))
-    assert seen == [min(FRAMES - 1, int(share * whole / trajectory_room.SECONDS))]
-
-
-def test_where_nothing_moves_the_sketch_is_seen(shown: Animation) -> None:
-    *before, last = (group.attrib["visibility"] for group in fromstring(animated_svg(shown))[1:])
+def test_svg_shows_one_frame_at_a_time_and_the_last_without_animation(animation: Animation) -> None:
+    groups = fromstring(animated_svg(animation))[1:]
+    cycle = float(groups[0][0].attrib["dur"].removesuffix("s"))
+    for share in (0.0, 0.01, 0.1, 0.2, 0.3, 0.5, 0.9, 1.0):
+        visible = [number for number, group in enumerate(groups) if is_visible(group, share)]
+        assert visible == [min(FRAMES - 1, int(share * cycle / trajectory.FRAME_SECONDS))]
+    *before, last = (group.attrib["visibility"] for group in groups)
     assert (set(before), last) == ({"hidden"}, "visible")
 
 
-def test_the_strip_goes_from_noise_to_the_sketch(shown: Animation) -> None:
-    picture = strip(shown)
+def test_strip_goes_from_noise_to_the_sketch(animation: Animation) -> None:
+    picture = strip(animation)
     assert 1400 <= picture.width <= 1700
     assert 200 <= picture.height <= 260
-    space, side, head = trajectory_room.SPACE, trajectory_room.PANEL, trajectory_room.HEAD
+    space, side, head = trajectory.SPACE, trajectory.PANEL, trajectory.CAPTION
     inside = slice(head + 1, head + side - 1)
     pixels = np.asarray(picture)
-    start_index = pixels[inside, space + 1 : space + side - 1]
-    last = pixels[inside, -space - side + 1 : -space - 1]
-    wanted = [np.asarray(each)[1:-1, 1:-1] for each in shown.pictures(side)]
-    assert (start_index == wanted[0]).all()
-    assert (last == wanted[-1]).all()
+    images = [np.asarray(each)[1:-1, 1:-1] for each in animation.images(side)]
+    assert (pixels[inside, space + 1 : space + side - 1] == images[0]).all()
+    assert (pixels[inside, -space - side + 1 : -space - 1] == images[-1]).all()
 
 
-def test_a_walk_of_one_step_makes_a_film_too() -> None:
-    shown = film(next(draw(small_system(), 1, steps=1, trajectory_frames=5)).trajectory)
-    assert len(shown.scenes) == 1
-    assert len(pages(animated_gif(shown))) == 1
-    assert strip(shown).width > trajectory_room.PANEL
+def test_one_step_makes_an_animation() -> None:
+    animation = Animation.from_frames(next(draw(small_system(), 1, steps=1, trajectory_frames=5)).trajectory)
+    assert len(animation.scenes) == 1
+    assert len(pages(animated_gif(animation))) == 1
+    assert strip(animation).width > trajectory.PANEL
 
 
-def test_a_moment_with_nothing_to_see_is_left_out(drawing: GeneratedSketch) -> None:
+def test_frame_with_nothing_to_show_is_left_out(drawn: GeneratedSketch) -> None:
     noise = normal_batch(1)
     kind = noise.kind.softmax(dim=-1) * 0.01
     kind[..., -1] = 1.0
     empty = TrajectoryFrame(99, SketchBatch(noise.construction.softmax(dim=-1), kind, noise.params), "sweep")
-    assert len(film([empty, *drawing.trajectory]).scenes) == FRAMES
+    assert len(Animation.from_frames([empty, *drawn.trajectory]).scenes) == FRAMES
 
 
-def test_the_same_sketch_is_the_same_bytes(tmp_path: Path) -> None:
-    """Drawn twice, beside another."""
+def test_files_do_not_depend_on_the_count(tmp_path: Path, drawn: GeneratedSketch) -> None:
     for count, name in ((1, "a"), (2, "b")):
-        drawings = draw(small_system(), count, steps=6, trajectory_frames=6)
-        write_sketches(drawings, count, tmp_path / name, ["svg"], also=write_trajectory)
+        sketches = draw(small_system(), count, steps=6, trajectory_frames=6)
+        write_sketches(sketches, count, OutputOptions(tmp_path / name, ["svg"]))
     for name in NAMES:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     page = (tmp_path / "b" / "gallery.html").read_text()
     assert re.findall(r">(trajectory \w+)<", page) == 2 * ["trajectory SVG", "trajectory GIF", "trajectory PNG"]
-
-
-def test_files_are_named_as_the_sketch_is(tmp_path: Path, drawing: GeneratedSketch) -> None:
-    paths = write_trajectory(drawing, tmp_path / "sketch-0000")
+    paths = write_trajectory(drawn.trajectory, tmp_path / "sketch-0000")
     assert [path.name for path in paths] == NAMES
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(NAMES)
     assert all(0 < path.stat().st_size < 300_000 for path in paths)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, os.strerror(28))])
-@pytest.mark.parametrize("left", [0, 1, 2])
-def test_whatever_happens_nothing_half_written_is_left(
+@pytest.mark.parametrize("written", [0, 1, 2])
+def test_interrupted_sketch_leaves_no_file(
     tmp_path: Path,
-    drawing: GeneratedSketch,
+    drawn: GeneratedSketch,
     monkeypatch: pytest.MonkeyPatch,
     error: type[BaseException] | OSError,
-    left: int,
+    written: int,
 ) -> None:
-    written: list[Path] = []
+    calls: list[Path] = []
     write_bytes = Path.write_bytes
 
     def stopped(path: Path, data: bytes) -> int:
-        if path.parent != tmp_path:
+        if path.suffix not in (".svg", ".gif", ".png"):
             return write_bytes(path, data)
-        if len(written) == left:
-            write_bytes(path, data[:10])
+        calls.append(path)
+        write_bytes(path, data[:10] if len(calls) > written else data)
+        if len(calls) > written:
             raise error
-        written.append(path)
-        return write_bytes(path, data)
+        return len(data)
 
     monkeypatch.setattr(Path, "write_bytes", stopped)
     with pytest.raises((KeyboardInterrupt, SketchError)):
-        write_trajectory(drawing, tmp_path / "sketch-0000")
-    assert len(written) == left
+        write_sketches([drawn], 1, OutputOptions(tmp_path, ["json"]))
+    assert len(calls) == written + 1
     assert not list(tmp_path.iterdir())

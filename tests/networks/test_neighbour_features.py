@@ -7,7 +7,7 @@ from support.random_batches import normal_batch
 from torch import Tensor
 
 from sketchdnn.geometry import Kind
-from sketchdnn.networks.neighbours import NUM_FEATURES, SCALES, neighbours
+from sketchdnn.networks.set_denoiser import NUM_FEATURES, SCALES, neighbours
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 

@@ -1,12 +1,16 @@
-"""Generation without repair, which untrained models make slow."""
+"""Untrained systems, and generation without repair, which is slow on their sketches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
+
+import torch
 
 from sketchdnn.generation import GeneratedSketch, GenerateRequest, stream
 from sketchdnn.systems import System
+
+AnySystem = TypeVar("AnySystem", bound=System)
 
 
 def draw(
@@ -14,3 +18,11 @@ def draw(
 ) -> Iterator[GeneratedSketch]:
     """The sketches of a request with these options, by default not repaired."""
     return stream(system, GenerateRequest(count=count, **{"repair": False, **options}), on_progress)
+
+
+def randomized(system: AnySystem, std: float = 0.1) -> AnySystem:
+    """The system with random weights, so that its output depends on all inputs."""
+    torch.manual_seed(0)
+    for weight in system.parameters():
+        torch.nn.init.normal_(weight, std=std)
+    return system.eval()

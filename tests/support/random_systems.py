@@ -13,8 +13,8 @@ from sketchdnn.systems.row_denoiser import RowDenoiser
 
 def speaking(name: str, network: SetDenoiserConfig, extra: str, *, counts: bool, **settings: Any) -> RowDenoiser[Any]:
     """A denoiser of rows in 50 steps. `extra` weights, if it has them, count or are the zeros they start with."""
-    entry = SYSTEMS[name]
-    system = entry.make(entry.config(network=network, num_steps=50, **settings))
+    system_class = SYSTEMS[name]
+    system = system_class(system_class.config_class(network=network, num_steps=50, **settings))
     assert isinstance(system, RowDenoiser)
     torch.manual_seed(0)
     for part, weight in system.named_parameters():

@@ -14,7 +14,7 @@ from support.random_systems import speaking
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained, to_table
+from sketchdnn.systems import ConfigError, config_to_dict, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.row_denoiser import RowDenoiser
 from sketchdnn.systems.system import ConditionMask, sample_condition_mask
 
@@ -89,4 +89,4 @@ def test_what_is_saved_comes_back_and_old_tables_are_as_they_were(tmp_path: Path
     assert isinstance(loaded, RowDenoiser)
     some = flags(True, False, True, False)
     assert torch.equal(losses(loaded.eval(), some), losses(system, some))
-    assert not {"aside", "dropout"} & set(to_table(made(PLAIN).config)["network"])
+    assert not {"aside", "dropout"} & set(config_to_dict(made(PLAIN).config)["network"])

@@ -17,7 +17,7 @@ from sketchdnn.diffusion.conditioning import Conditioning, Way, condition_on_row
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions, Start
-from sketchdnn.diffusion.step_draws import step_as_noisy_as
+from sketchdnn.diffusion.timesteps import step_as_noisy_as
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.conditioning import encode_sketches
 from sketchdnn.geometry import Circle, Line, Sketch

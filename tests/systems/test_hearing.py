@@ -14,16 +14,16 @@ from support.random_systems import speaking
 from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, step_sequence
-from sketchdnn.diffusion.step_draws import draw_steps
+from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
-from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained, to_table
-from sketchdnn.systems.hearing import as_heard, every_other, rolled, silence, step_before
+from sketchdnn.systems import ConfigError, config_to_dict, from_pretrained, load_preset, save_pretrained
+from sketchdnn.systems.network_inputs import as_heard, every_other, rolled, silence, step_before
 from sketchdnn.systems.registry import SYSTEMS
 from sketchdnn.systems.row_denoiser import RowDenoiser
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.system import ConditionMask, sample_condition_mask, shown, told
 
 DEAF = SetDenoiserConfig(width=32, depth=2, heads=2)
@@ -261,8 +261,8 @@ def test_what_is_saved_comes_back_with_its_hearing(name: str, tmp_path: Path) ->
 
 
 def test_tables_of_deaf_networks_are_as_they_were() -> None:
-    assert "hears" not in to_table(made(hears=False).config)["network"]
-    assert to_table(made().config)["network"]["hears"] is True
+    assert "hears" not in config_to_dict(made(hears=False).config)["network"]
+    assert config_to_dict(made().config)["network"]["hears"] is True
 
 
 def test_a_preset_may_ask_for_it_and_the_papers_network_may_not(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_preset_may_ask_for_it_and_the_papers_network_may_not(tmp_path: Path) 
     path.write_text('[system]\nname = "sketchdnn"\n[system.network]\ntype = "DiT"\nhears = true\n')
     with pytest.raises(ConfigError, match="'hears' is no setting"):
         load_preset(path)
-    paper = SketchDNN(SketchDNNConfig(network=DiTConfig(width=32, depth=1, heads=2), form="paper"))
+    paper = SketchDNNSystem(SketchDNNConfig(network=DiTConfig(width=32, depth=1, heads=2), form="paper"))
     for system in (paper, made(hears=False)):
         with pytest.raises(ValueError, match="does not hear"):
             system.denoise(clean_batch(2), torch.tensor([3, 4]), before=random_prediction(2))
@@ -283,5 +283,5 @@ def test_what_training_knows_nothing_of_may_differ_where_a_run_starts() -> None:
     assert system.can_init_from(made(hears=False, superposition="none", reverse_logits="log"))
     assert not system.can_init_from(made(hears=False, predict="noise"))
     assert not system.can_init_from(made("sketchdnn-pos", hears=False))
-    wider = SketchDNN(SketchDNNConfig(network=replace(DEAF, width=64), num_steps=50))
+    wider = SketchDNNSystem(SketchDNNConfig(network=replace(DEAF, width=64), num_steps=50))
     assert not system.can_init_from(wider)

@@ -23,7 +23,7 @@ from sketchdnn.systems import (
     save_pretrained,
     save_training_index,
 )
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.training_index import GRID, read_training_index, write_training_index
 
 
@@ -33,9 +33,9 @@ def known() -> TrainingIndex:
 
 
 @pytest.fixture
-def system() -> SketchDNN:
+def system() -> SketchDNNSystem:
     torch.manual_seed(0)
-    return SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2)))
+    return SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2)))
 
 
 def equal(a: TrainingIndex, b: TrainingIndex) -> bool:
@@ -57,7 +57,7 @@ def test_mixtures_and_numbers_are_those_of_the_corpus(known: TrainingIndex) -> N
     assert (known.mixtures[:, Kind.LINE] * known.often).sum() == lines
 
 
-def test_it_is_saved_with_the_model_and_loaded(system: SketchDNN, known: TrainingIndex, tmp_path: Path) -> None:
+def test_it_is_saved_with_the_model_and_loaded(system: SketchDNNSystem, known: TrainingIndex, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     assert from_pretrained(tmp_path).training_index is None
     save_training_index(known, tmp_path)
@@ -70,7 +70,7 @@ def test_it_is_saved_with_the_model_and_loaded(system: SketchDNN, known: Trainin
     assert equal(again, known)
 
 
-def test_a_missing_or_changed_file_is_refused(system: SketchDNN, known: TrainingIndex, tmp_path: Path) -> None:
+def test_a_missing_or_changed_file_is_refused(system: SketchDNNSystem, known: TrainingIndex, tmp_path: Path) -> None:
     system.training_index = known
     save_pretrained(system, tmp_path)
     path = tmp_path / "known.safetensors"

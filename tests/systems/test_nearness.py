@@ -16,8 +16,8 @@ from sketchdnn.diffusion.gaussian import like
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.systems import from_pretrained, save_pretrained, to_table
-from sketchdnn.systems.nearness import near_noisy, near_said
+from sketchdnn.systems import config_to_dict, from_pretrained, save_pretrained
+from sketchdnn.systems.network_inputs import near_noisy, near_said
 from sketchdnn.systems.registry import SYSTEMS
 from sketchdnn.systems.row_denoiser import RowDenoiser
 from sketchdnn.systems.system import ConditionMask, shown
@@ -86,8 +86,8 @@ def test_of_silence_nothing_is_near() -> None:
 
 
 def test_the_table_of_one_that_is_not_told_is_as_ever() -> None:
-    assert "neighbours" not in to_table(made(told=False).config)["network"]
-    assert to_table(made().config)["network"]["neighbours"] is True
+    assert "neighbours" not in config_to_dict(made(told=False).config)["network"]
+    assert config_to_dict(made().config)["network"]["neighbours"] is True
 
 
 @pytest.mark.parametrize("name", ["sketchdnn", "sketchdnn-cat"])

@@ -9,8 +9,16 @@ import pytest
 import torch
 
 from sketchdnn.networks.dit import DiT
-from sketchdnn.systems import SYSTEMS, ConfigError, from_pretrained, from_table, load_preset, preset_names, to_table
-from sketchdnn.systems.sketchdnn import SketchDNN
+from sketchdnn.systems import (
+    SYSTEMS,
+    ConfigError,
+    config_from_dict,
+    config_to_dict,
+    from_pretrained,
+    load_preset,
+    preset_names,
+)
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.training.config import config_from
 
 OF_SKETCHDNN = ["authors", "bundled", "ours", "paper", "tiny"]
@@ -25,13 +33,13 @@ def test_every_system_has_one_and_a_tiny_one() -> None:
 def test_a_preset_trains(name: str) -> None:
     preset = load_preset(name)
     assert config_from(preset.training, name)  # whose budget and settings make sense
-    assert from_table(type(preset.config), to_table(preset.config), "here") == preset.config
+    assert config_from_dict(type(preset.config), config_to_dict(preset.config), "here") == preset.config
 
 
 def test_the_ablations_are_ours_but_for_one_thing() -> None:
     ours, pos, cat = load_preset("ours"), load_preset("sketchdnn-pos"), load_preset("sketchdnn-cat")
     assert pos.config == replace(ours.config, network=replace(ours.config.network, positions=True))
-    shared = to_table(ours.config).keys() & to_table(cat.config).keys()
+    shared = config_to_dict(ours.config).keys() & config_to_dict(cat.config).keys()
     assert shared >= {"network", "form", "num_steps", "superposition", "data_std"}
     assert all(getattr(ours.config, name) == getattr(cat.config, name) for name in shared)
     assert ours.training == pos.training == cat.training
@@ -58,7 +66,7 @@ def test_the_bundled_model_is_of_its_preset() -> None:
 
 def test_tiny_is_tiny() -> None:
     system = load_preset("tiny").make()
-    assert isinstance(system, SketchDNN)
+    assert isinstance(system, SketchDNNSystem)
     assert sum(weight.numel() for weight in system.parameters()) < 500_000
 
 

@@ -19,22 +19,24 @@ from sketchdnn.systems.pretrained import (
     model_hash,
     save_pretrained,
 )
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 
 MEBIBYTE = 2**20
 
 
 @pytest.fixture
-def system() -> SketchDNN:
+def system() -> SketchDNNSystem:
     torch.manual_seed(0)
-    system = SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=64, depth=2, heads=2), superposition="none"))
+    system = SketchDNNSystem(
+        SketchDNNConfig(network=SetDenoiserConfig(width=64, depth=2, heads=2), superposition="none")
+    )
     for weight in system.parameters():
         torch.nn.init.normal_(weight, std=0.1)
     return system
 
 
 @pytest.mark.parametrize(("eight_bit", "tolerance"), [(False, 1e-3), (True, 1.5e-2)])
-def test_what_is_saved_is_loaded(system: SketchDNN, tmp_path: Path, eight_bit: bool, tolerance: float) -> None:
+def test_what_is_saved_is_loaded(system: SketchDNNSystem, tmp_path: Path, eight_bit: bool, tolerance: float) -> None:
     save_pretrained(system, tmp_path, eight_bit=eight_bit)
     loaded = from_pretrained(tmp_path)
     assert loaded.config == system.config
@@ -44,14 +46,14 @@ def test_what_is_saved_is_loaded(system: SketchDNN, tmp_path: Path, eight_bit: b
         assert error < tolerance, name
 
 
-def test_eight_bits_take_about_half_the_room_of_half_precision(system: SketchDNN, tmp_path: Path) -> None:
+def test_eight_bits_take_about_half_the_room_of_half_precision(system: SketchDNNSystem, tmp_path: Path) -> None:
     for name, eight_bit in (("half", False), ("eight", True)):
         save_pretrained(system, tmp_path / name, eight_bit=eight_bit)
     half, eight = ((tmp_path / n / "model.safetensors").stat().st_size for n in ("half", "eight"))
     assert eight < 0.8 * half  # this small network is mostly ends, which stay in half
 
 
-def test_a_model_is_known_by_its_weights(system: SketchDNN, tmp_path: Path) -> None:
+def test_a_model_is_known_by_its_weights(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path / "one")
     save_pretrained(system, tmp_path / "same")
     system.network.head.bias.data += 1
@@ -61,7 +63,7 @@ def test_a_model_is_known_by_its_weights(system: SketchDNN, tmp_path: Path) -> N
 
 
 def test_a_corpus_of_its_name_does_not_hide_a_bundled_model(
-    system: SketchDNN, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundled = model_hash("ours")
     monkeypatch.chdir(tmp_path)
@@ -85,14 +87,14 @@ def test_a_corpus_of_its_name_does_not_hide_a_bundled_model(
         ("model.safetensors.index.json", json.dumps({"weight_map": [1]})),
     ],
 )
-def test_a_bad_folder_is_refused(system: SketchDNN, tmp_path: Path, file: str, content: str) -> None:
+def test_a_bad_folder_is_refused(system: SketchDNNSystem, tmp_path: Path, file: str, content: str) -> None:
     save_pretrained(system, tmp_path)
     (tmp_path / file).write_text(content)
     with pytest.raises(PretrainedError, match=tmp_path.name):
         from_pretrained(tmp_path)
 
 
-def test_one_changed_bit_is_found_out(system: SketchDNN, tmp_path: Path) -> None:
+def test_one_changed_bit_is_found_out(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     weights = bytearray((tmp_path / "model.safetensors").read_bytes())
     weights[-1] ^= 1
@@ -101,14 +103,14 @@ def test_one_changed_bit_is_found_out(system: SketchDNN, tmp_path: Path) -> None
         from_pretrained(tmp_path)
 
 
-def test_a_missing_shard_is_named(system: SketchDNN, tmp_path: Path) -> None:
+def test_a_missing_shard_is_named(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(PretrainedError, match=r"model\.safetensors is missing"):
         from_pretrained(tmp_path)
 
 
-def test_weights_of_another_shape_are_refused(system: SketchDNN, tmp_path: Path) -> None:
+def test_weights_of_another_shape_are_refused(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     facts = json.loads((tmp_path / "config.json").read_text())
     facts["config"]["network"]["depth"] = 3
@@ -125,7 +127,7 @@ def test_a_folder_without_a_model_is_said(tmp_path: Path) -> None:
 
 
 def test_the_hub_is_asked_only_by_its_own_name(
-    system: SketchDNN, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
 

@@ -25,9 +25,15 @@ from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.networks.dit import DiT, DiTConfig
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 from sketchdnn.representation.settings import LARGEST_NETWORK, RANGE, least_parameters
-from sketchdnn.systems import PretrainedError, from_pretrained, from_table, load_preset, save_pretrained, to_table
-from sketchdnn.systems.presets import preset_names
-from sketchdnn.systems.registry import SYSTEMS
+from sketchdnn.systems import (
+    PretrainedError,
+    config_from_dict,
+    config_to_dict,
+    from_pretrained,
+    load_preset,
+    save_pretrained,
+)
+from sketchdnn.systems.registry import SYSTEMS, preset_names
 from sketchdnn.training.config import TrainConfig, config_from
 
 
@@ -104,15 +110,15 @@ HOSTILE_NETWORKS = (
 
 
 def test_a_config_is_refused_before_anything_is_built(tmp_path: Path) -> None:
-    table = to_table(load_preset("ours").config)
+    table = config_to_dict(load_preset("ours").config)
     for name, value in HOSTILE_NETWORKS:
         changed = table | {"network": table["network"] | {name: value}}
         with pytest.raises(SketchError, match=rf"here.*({name}|parameters)"):
-            from_table(SYSTEMS["sketchdnn"].config, changed, "here")
+            config_from_dict(SYSTEMS["sketchdnn"].config, changed, "here")
     with pytest.raises(SketchError, match="num_steps must lie in 1"):
-        from_table(SYSTEMS["sketchdnn"].config, table | {"num_steps": 0}, "here")
+        config_from_dict(SYSTEMS["sketchdnn"].config, table | {"num_steps": 0}, "here")
     with pytest.raises(SketchError, match="digits"):
-        from_table(SYSTEMS["sketchdnn"].config, table | {"data_std": 10**400}, "here")
+        config_from_dict(SYSTEMS["sketchdnn"].config, table | {"data_std": 10**400}, "here")
 
 
 def test_a_model_may_not_be_larger_than_its_weights(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import from_pretrained, load_preset, save_pretrained
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.sketchdnn_cat import SketchDNNCat, SketchDNNCatConfig
 from sketchdnn.systems.system import sample_condition_mask
 
@@ -42,15 +42,15 @@ def config(form: str = "ours", **said: object) -> SketchDNNConfig:
     return SketchDNNConfig(network=NETWORKS[form], form=form, num_steps=300, **said)  # type: ignore[arg-type]
 
 
-def params_loss(system: SketchDNN, noise: SketchBatch) -> torch.Tensor:
+def params_loss(system: SketchDNNSystem, noise: SketchBatch) -> torch.Tensor:
     x0 = clean_batch(4)
     nothing = sample_condition_mask(torch.ones(4, 19), x0.kind.argmax(dim=-1), 0.0)
     return system.loss(x0, STEPS, noise, nothing).params_per_sample.detach()
 
 
-def made(**said: object) -> SketchDNN:
+def made(**said: object) -> SketchDNNSystem:
     torch.manual_seed(0)
-    return SketchDNN(config(**said)).eval()  # type: ignore[arg-type]
+    return SketchDNNSystem(config(**said)).eval()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("form", ["ours", "paper"])

@@ -11,13 +11,13 @@ from support.random_batches import clean_batch, normal_batch
 from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import SamplingOptions
-from sketchdnn.diffusion.step_draws import draw_steps
+from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import layout
 from sketchdnn.systems import SAMPLERS, System
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.system import sample_condition_mask
 
 SET = SetDenoiserConfig(width=32, depth=2, heads=2)
@@ -30,9 +30,9 @@ CONFIGS = {
 }
 
 
-def made(config: SketchDNNConfig) -> SketchDNN:
+def made(config: SketchDNNConfig) -> SketchDNNSystem:
     torch.manual_seed(0)
-    system = SketchDNN(config)
+    system = SketchDNNSystem(config)
     for weight in system.parameters():
         torch.nn.init.normal_(weight, std=0.05)
     return system.eval()
@@ -86,7 +86,7 @@ def test_a_process_is_drawn_from_in_the_way_that_suits_it() -> None:
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_given_rows_stay_as_they_are(system: SketchDNN, sampler: str) -> None:
+def test_given_rows_stay_as_they_are(system: SketchDNNSystem, sampler: str) -> None:
     rows = torch.zeros(3, 16, dtype=torch.bool)
     rows[:, :5] = True
     known = clean_batch(3)
@@ -116,7 +116,7 @@ def test_what_is_given_costs_nothing_and_is_told() -> None:
     assert not torch.allclose(some.params, none.params)
 
 
-def test_the_likelihood_is_finite(system: SketchDNN) -> None:
+def test_the_likelihood_is_finite(system: SketchDNNSystem) -> None:
     draws = draw_steps(system.process, 3, 2, torch.Generator().manual_seed(0))
     bound = system.likelihood(clean_batch(3), seeded_noise(0, torch.arange(3)), draws)
     assert bool(bound.nats.isfinite().all())
@@ -125,7 +125,7 @@ def test_the_likelihood_is_finite(system: SketchDNN) -> None:
 def test_a_system_knows_how_it_wants_its_rows() -> None:
     assert made(CONFIGS["ours"]).rows.arc_scalar == "sweep"
     config = SketchDNNConfig(network=SET, arc_scalar="signed_radius", none_construction="zero", canonical_lines=False)
-    rows = SketchDNN(config).rows
+    rows = SketchDNNSystem(config).rows
     assert (rows.arc_scalar, rows.none_construction, rows.canonical_lines) == ("signed_radius", "zero", False)
 
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 import torch
 
-from sketchdnn.systems.threads import patient_threads, usable_cores
+from sketchdnn.systems.devices import passive_threads, usable_cores
 
 # Processor time of a thread that waits, before, during and after a call. PyTorch is imported first, without a setting.
 _SCRIPT = """
@@ -48,6 +48,6 @@ def test_threads_do_not_spin_during_a_call() -> None:
 
 def test_nothing_is_left_behind() -> None:
     threads = torch.get_num_threads()
-    with patient_threads(), patient_threads():
+    with passive_threads(), passive_threads():
         torch.ones(1 << 18).add_(1)
     assert torch.get_num_threads() == threads

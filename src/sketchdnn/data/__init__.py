@@ -1,4 +1,4 @@
-"""Corpora: prepared from any mix of files into a folder that trains, and read back from it."""
+"""Training corpora: prepared from files into a folder, and loaded from it."""
 
 from .config import PRESETS, SPLITS, PrepareConfig
 from .loader import Dataset, Split

@@ -1,4 +1,4 @@
-"""What a prepared corpus is to be: the choices of the paper, of its authors' code, and ours (see `PRESETS`)."""
+"""The settings of a preparation, and presets of the paper, of its authors' code, and our own."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ SAME_LEVELS = 256
 
 @dataclass(frozen=True, slots=True)
 class PrepareConfig:
-    """Which sketches are kept, how they are placed, when two are the same, and how they are split.
+    """Which sketches are kept, how they are normalized, when two are duplicates, and how they are split.
 
-    - `constrained`: keep only sketches with entities ≤ constraints ≤ `max_constraints`, as the authors do. They count
-      entities that are no primitive, and keep the rest of such a sketch; otherwise (`keep_incomplete` false) a sketch
-      known to have lost an entity is refused.
-    - `frame`: "tight" centers the box of what is drawn, its larger side 2·half_extent; "authors" takes their box.
+    - `constrained`: keep only sketches with entities ≤ constraints ≤ `max_constraints`, as the authors do. Entities
+      that are no primitive count too.
+    - `keep_incomplete`: keep sketches that lost an entity, as the authors do; otherwise they are refused.
+    - `frame`: "tight" centers the tight box, its larger side 2·half_extent; "authors" takes their box.
     - `duplicates`: "sorted" compares sketches on the 8-bit grid of `representation.grid`, as sets of rows; "authors"
       scales each row to its own smallest and largest number and compares sketches row by row, in order.
     - `split_by`: "group" keeps variants of one model in one split; "sketch" spreads them.
-    - `distinct_splits`: leave out of a split what equals a sketch of an earlier one (training, validation, test) up to
-      the symmetries of the square, on the grid of `SAME_LEVELS` levels of `representation.symmetric`.
+    - `distinct_splits`: leave sketches out of a split that equal one of an earlier split (training, validation, test)
+      up to the symmetries of the square, on the grid of `SAME_LEVELS` levels of `representation.symmetric`.
     """
 
     preset: str = "ours"
@@ -55,8 +55,8 @@ class PrepareConfig:
             raise SketchError(f"the shares of {', '.join(SPLITS)} must add up to 1, not {self.fractions}")
 
 
-def config_from(table: Mapping[str, Any]) -> PrepareConfig:
-    """The choices that a `dataset.json` records; keys of other versions are passed over."""
+def config_from_dict(table: Mapping[str, Any]) -> PrepareConfig:
+    """The settings in a `dataset.json`; unknown keys are ignored."""
     known = {field.name for field in fields(PrepareConfig)}
     values: dict[str, Any] = {name: value for name, value in table.items() if name in known}
     return PrepareConfig(**values | {name: tuple(v) for name, v in values.items() if isinstance(v, list)})

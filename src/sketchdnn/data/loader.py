@@ -1,4 +1,4 @@
-"""A prepared corpus, opened: its splits as mapped arrays, and batches of them as tensors."""
+"""A prepared corpus as a dataset: its splits as memory-mapped arrays, and batches as tensors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.errors import FormatError, MissingFileError, display_path
-from sketchdnn.formats.sketchgraphs.container import NO_ARRAY
+from sketchdnn.formats.sketchgraphs.container import NPY_ERRORS
 from sketchdnn.io import load_json
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import NONE, REPRESENTATION_VERSION, ArcScalar, NoneConstruction
 
-from .config import SPLITS, PrepareConfig, config_from
+from .config import SPLITS, PrepareConfig, config_from_dict
 from .staging import DATASET
 from .store import ARRAYS
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The sketches of one split. Arrays are mapped: what is not looked at is not read."""
+    """The sketches of one split, as memory-mapped arrays."""
 
     name: str
     compact: Compact
@@ -37,7 +37,7 @@ class Split:
         return len(self.compact)
 
     def tensors(self, index: slice | NDArray[np.integer] = slice(None)) -> tuple[Tensor, Tensor, Tensor]:
-        """Kind, construction and parameters of some sketches, copied: what `expand` takes, on any device."""
+        """Copies of the kind, construction and parameters of some sketches, as `expand` takes them."""
         import torch
 
         rows = self.compact[index]
@@ -53,7 +53,7 @@ class Split:
         arc_scalar: ArcScalar = "signed_radius",
         none_construction: NoneConstruction = "one_hot",
     ) -> SketchBatch:
-        """Some sketches as a model sees them."""
+        """Some sketches as a batch."""
         from sketchdnn.representation import expand
 
         return expand(*self.tensors(index), arc_scalar=arc_scalar, none_construction=none_construction)
@@ -68,7 +68,11 @@ class Dataset:
 
     @staticmethod
     def open(folder: str | Path) -> Dataset:
-        """Open a folder that `prepare` wrote; refuses one that is damaged or of another version, saying so."""
+        """Open a folder that `prepare` wrote.
+
+        Raises:
+            FormatError: The folder is no corpus, is damaged, or is of another version.
+        """
         folder = Path(folder)
         path = folder / DATASET
         try:
@@ -83,28 +87,28 @@ class Dataset:
                 folder, f"was prepared for representation {version}, this is {REPRESENTATION_VERSION}; prepare it again"
             )
         try:
-            config_from(description["config"])
+            config_from_dict(description["config"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FormatError(path, f"has settings that cannot be ({error}); prepare the corpus again") from error
+            raise FormatError(path, f"has invalid settings ({error}); prepare the corpus again") from error
         return Dataset(folder, description)
 
     @property
     def half_extent(self) -> float:
-        """Half the larger side of the box that sketches were scaled to."""
+        """Half the larger side of the box of normalized sketches."""
         return self.config.half_extent
 
     @property
     def config(self) -> PrepareConfig:
-        """The choices that it was prepared with."""
-        return config_from(self.description["config"])
+        """The settings of the preparation."""
+        return config_from_dict(self.description["config"])
 
     @property
     def tight(self) -> bool:
-        """Whether that box is centered on what is drawn."""
+        """Whether that box is the tight box of the sketch."""
         return self.config.frame == "tight"
 
     def split(self, name: str) -> Split:
-        """One of the splits, with its arrays checked against what `dataset.json` promises."""
+        """A split, with its arrays checked against `dataset.json`."""
         if name not in SPLITS:
             raise FormatError(self.folder, f"has no split '{name}'; use one of {', '.join(SPLITS)}")
         try:
@@ -123,7 +127,7 @@ class Dataset:
             array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError:
             raise MissingFileError(path, "is missing; prepare the corpus again") from None
-        except (OSError, *NO_ARRAY) as error:
+        except (OSError, *NPY_ERRORS) as error:
             raise FormatError(path, f"is damaged ({error}); prepare the corpus again") from error
         if array.dtype != dtype or array.shape != (count, *shape):
             raise FormatError(
@@ -133,7 +137,7 @@ class Dataset:
 
 
 def _no_corpus(path: Path) -> FormatError:
-    """What to do about a path that is no prepared corpus: prepare one, from what lies there if something does."""
+    """The error for a path that is no prepared corpus, with the command that prepares one."""
     command = f"sketchdnn prepare {shlex.quote(display_path(path))} --out corpus"
     if path.is_dir():
         return FormatError(

@@ -1,39 +1,43 @@
-"""From files to a corpus: read → filter → normalize → encode → de-duplicate → split → write.
+"""The pipeline from files to a corpus: read → filter → normalize → encode → de-duplicate → split → write.
 
-Two passes. The first reads the input piece by piece on all cores and leaves candidates on disk, with five 64-bit keys
-each. The second looks at the keys of all candidates at once to decide which stay and where they go, and writes the
-corpus part by part. Memory holds some blocks of sketches and the keys, whatever the size of the corpus.
+The first of two passes reads the input on all cores and stores candidates on disk, with five 64-bit keys each. The
+second selects and splits candidates by the keys of all, and writes the corpus in shards. Memory holds some blocks of
+sketches and the keys, whatever the size of the corpus.
 
-What comes out depends on which sketches went in, not on their order, nor on that of their primitives (`authors`
-excepted: there, as in their code, the order of primitives tells sketches apart), nor on cores, cuts or interruptions.
+The result depends on the set of sketches, not on their order, the order of their primitives (except for the preset
+`authors`, as in their code), the number of cores, the cuts into tasks, or interruptions.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sketchdnn.errors import SketchError
+from sketchdnn.io import exit_with_parent
 from sketchdnn.representation.layout import MAX_PRIMITIVES, REPRESENTATION_VERSION
 
-from .blocks import Tally
-from .chunks import KEYS, read_keys, write_chunk
+from .candidates import Selection, make_candidates, select_candidates
 from .config import PRESETS, SPLITS, PrepareConfig
-from .dedup import Survivors, survivors
 from .report import Report, load_report, write_report
-from .sources import Input, InputError, Procedural, Task, plan, read_task
-from .staging import DATASET, INPUTS, Staging, check_output, fingerprint, partial_folder, write_json
-from .steps import candidates
-from .store import PART_SIZE, Places, create_arrays, cut_parts, write_part
-from .summary import Summary
-from .workers import run_all
+from .sources import Input, InputError, Procedural, Tally, Task, plan, read_task
+from .staging import DATASET, INPUTS, Staging, check_output, fingerprint, staging_folder, write_json
+from .store import KEYS, SHARD_SIZE, Summary, create_arrays, plan_shards, read_keys, write_chunk, write_shard
 
-# What is being done, how many pieces of it are done, and of how many.
+T = TypeVar("T")
+R = TypeVar("R")
+# Called with the stage, the number of finished pieces, and their total.
 Progress = Callable[[str, int, int], None]
 
 
@@ -47,25 +51,37 @@ def prepare(
     force: bool = False,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Make the corpus `out` from files, folders and built-in parts, and say what went into it (as `report.json` does).
+    """Make a corpus from files, folders and procedural parts.
 
-    An interrupted run is taken up where it stopped; a finished one is not done again.
+    An interrupted run is resumed; a finished one is not repeated.
+
+    Args:
+        sources: Files, folders and archives.
+        out: The folder of the corpus.
+        config: The settings.
+        parts: Procedural parts to add.
+        workers: The number of processes; by default one per core.
+        force: Whether to replace a corpus of other input or settings.
+        on_progress: Called after each piece of work.
+
+    Returns:
+        The report, as in `report.json`.
     """
     on_progress = on_progress or (lambda stage, done, total: None)
     workers = workers or os.cpu_count() or 1
-    # The output may lie in a folder that is read: it is no input of its own.
-    tasks, inputs = plan(sources, parts, leave_out=(out, partial_folder(out)))
+    # The output may be in a folder that is read.
+    tasks, inputs = plan(sources, parts, exclude=(out, staging_folder(out)))
     staging = Staging(out.resolve(), fingerprint(inputs, config))
     if not staging.folder.exists() and check_output(out, staging.fingerprint, force=force):
         return load_report(out)
-    with staging.held():
+    with staging.locked():
         if not check_output(out, staging.fingerprint, force=force):
             staging.open()
-            _make(staging, tasks, inputs, config, workers, on_progress)
+            _make_corpus(staging, tasks, inputs, config, workers, on_progress)
     return load_report(out)
 
 
-def _make(
+def _make_corpus(
     staging: Staging,
     tasks: Sequence[Task],
     inputs: Sequence[Input],
@@ -74,102 +90,125 @@ def _make(
     on_progress: Progress,
 ) -> None:
     try:
-        tally, chunks = stage_candidates(staging, tasks, config, workers, on_progress)
-        kept, places = choose(chunks, config)
-        if not len(kept):
-            raise InputError(_nothing_left(tally, inputs))
+        tally, chunks = _stage_candidates(staging, tasks, config, workers, on_progress)
+        selection, chunk, row = _select(chunks, config)
+        if not len(selection):
+            raise InputError(_empty_message(tally, inputs))
     except InputError:
         staging.discard()
         raise
-    summary = write_corpus(staging, chunks, kept, places, config, workers, on_progress)
-    report = Report(asdict(config), tally, kept.group_sizes, summary, kept.repeated)
-    write_json(staging.result / DATASET, _description(config, kept))
-    write_json(staging.result / INPUTS, _origin(staging.fingerprint, inputs))
-    write_report(staging.result, report)
+    create_arrays(staging.result, selection)
+    shards = plan_shards(staging.result, list(chunks), selection, chunk, row, config.half_extent)
+    summary = Summary()
+    # Starting processes takes longer than writing a small corpus.
+    summaries = run_all(write_shard, shards, workers if len(selection) > SHARD_SIZE else 1)
+    for done, shard_summary in enumerate(summaries, start=1):
+        summary.add(shard_summary)
+        on_progress("writing", done, len(shards))
+    description = {
+        "representation": REPRESENTATION_VERSION,
+        "max_primitives": MAX_PRIMITIVES,
+        "config": asdict(config),
+        "counts": {split: selection.count(split) for split in SPLITS},
+    }
+    write_json(staging.result / DATASET, description)
+    files = [asdict(source) for source in inputs]
+    write_json(staging.result / INPUTS, {"fingerprint": staging.fingerprint, "files": files})
+    write_report(staging.result, Report(asdict(config), tally, selection.group_sizes, summary, selection.repeated))
     staging.publish()
 
 
-def stage_candidates(
+def _stage_candidates(
     staging: Staging, tasks: Sequence[Task], config: PrepareConfig, workers: int, on_progress: Progress
 ) -> tuple[Tally, dict[Path, int]]:
-    """Read, filter, normalize and encode every task that no earlier run finished; the chunks and their sizes."""
-    found = {number: done for number in range(len(tasks)) if (done := staging.done(number))}
-    todo = [(number, task) for number, task in enumerate(tasks) if number not in found]
-    on_progress("reading", len(found), len(tasks))
-    for number, tally, chunks in run_all(partial(_stage, staging, config), todo, workers):
-        found[number] = (tally, chunks)
-        on_progress("reading", len(found), len(tasks))
+    """Read, filter, normalize and encode every task that is not staged yet; the chunks and their sizes."""
+    staged = {number: record for number in range(len(tasks)) if (record := staging.load_task(number))}
+    missing = [(number, task) for number, task in enumerate(tasks) if number not in staged]
+    on_progress("reading", len(staged), len(tasks))
+    for number, tally, sizes in run_all(partial(_stage_task, staging, config), missing, workers):
+        staged[number] = (tally, sizes)
+        on_progress("reading", len(staged), len(tasks))
     total = Tally()
-    sizes: dict[Path, int] = {}
-    for number, (tally, chunks) in sorted(found.items()):
+    chunks: dict[Path, int] = {}
+    for number, (tally, sizes) in sorted(staged.items()):
         total.add(tally)
-        sizes |= {staging.chunk(number, i): size for i, size in enumerate(chunks)}
-    return total, sizes
+        chunks |= {staging.chunk(number, i): size for i, size in enumerate(sizes)}
+    return total, chunks
 
 
-def choose(chunks: Mapping[Path, int], config: PrepareConfig) -> tuple[Survivors, Places]:
-    """De-duplicate and split: from the keys of all candidates, those that stay."""
-    keys = np.empty((len(KEYS), sum(chunks.values())), np.uint64)
-    places = Places(np.empty(keys.shape[1], np.int32), np.empty(keys.shape[1], np.int32))
+def _stage_task(staging: Staging, config: PrepareConfig, numbered: tuple[int, Task]) -> tuple[int, Tally, list[int]]:
+    number, task = numbered
+    tally = Tally()
+    sizes: list[int] = []
+    for block in read_task(task, tally):
+        candidates = make_candidates(block, config, tally)
+        if len(candidates):
+            write_chunk(staging.chunk(number, len(sizes)), candidates)
+            sizes.append(len(candidates))
+    staging.save_task(number, tally, sizes)
+    return number, tally, sizes
+
+
+def _select(
+    chunks: Mapping[Path, int], config: PrepareConfig
+) -> tuple[Selection, NDArray[np.int32], NDArray[np.int32]]:
+    """The selection from the keys of all candidates, and the chunk and the row of each candidate."""
+    total = sum(chunks.values())
+    keys = np.empty((len(KEYS), total), np.uint64)
+    chunk, row = np.empty(total, np.int32), np.empty(total, np.int32)
     end = 0
     for number, (path, size) in enumerate(chunks.items()):
         start, end = end, end + size
         keys[:, start:end] = read_keys(path)
-        places.chunk[start:end], places.row[start:end] = number, np.arange(size)
-    duplicate, content, tie, split, symmetric = keys
-    return survivors(duplicate, content, tie, split, symmetric, config), places
+        chunk[start:end], row[start:end] = number, np.arange(size)
+    return select_candidates(keys, config), chunk, row
 
 
-def write_corpus(
-    staging: Staging,
-    chunks: Mapping[Path, int],
-    kept: Survivors,
-    places: Places,
-    config: PrepareConfig,
-    workers: int,
-    on_progress: Progress,
-) -> Summary:
-    """Write the survivors in the order of the corpus, in parts, on all cores."""
-    create_arrays(staging.result, kept)
-    parts = cut_parts(staging.result, list(chunks), kept, places, config.half_extent)
-    summary = Summary()
-    # Starting processes takes longer than writing little.
-    for done, one in enumerate(run_all(write_part, parts, workers if len(kept) > PART_SIZE else 1)):
-        summary.add(one)
-        on_progress("writing", done + 1, len(parts))
-    return summary
-
-
-def _stage(staging: Staging, config: PrepareConfig, numbered: tuple[int, Task]) -> tuple[int, Tally, list[int]]:
-    number, task = numbered
-    tally = Tally()
-    chunks: list[int] = []
-    for block in read_task(task, tally):
-        found = candidates(block, config, tally)
-        if len(found):
-            write_chunk(staging.chunk(number, len(chunks)), found)
-            chunks.append(len(found))
-    staging.finish(number, tally, chunks)
-    return number, tally, chunks
-
-
-def _description(config: PrepareConfig, kept: Survivors) -> dict[str, object]:
-    return {
-        "representation": REPRESENTATION_VERSION,
-        "max_primitives": MAX_PRIMITIVES,
-        "config": asdict(config),
-        "counts": {split: kept.count(split) for split in SPLITS},
-    }
-
-
-def _origin(work: str, inputs: Sequence[Input]) -> dict[str, object]:
-    return {"fingerprint": work, "files": [asdict(i) for i in inputs]}
-
-
-def _nothing_left(tally: Tally, inputs: Sequence[Input]) -> str:
-    read = ", ".join(i.name for i in inputs[:3]) + (f" and {len(inputs) - 3} more" if len(inputs) > 3 else "")
+def _empty_message(tally: Tally, inputs: Sequence[Input]) -> str:
+    names = ", ".join(i.name for i in inputs[:3]) + (f" and {len(inputs) - 3} more" if len(inputs) > 3 else "")
     if not tally.found:
         bad = "; ".join(f"{name}: {reason}" for name, reason in list(tally.bad_files.items())[:3])
-        return f"{read or 'the input'}: no sketch was found" + (f" ({bad})" if bad else "")
-    reasons = [f"{count:,} with {reason}" for reason, count in (tally.refused + tally.left_out).most_common(3)]
-    return f"{read}: none of the {tally.found:,} sketches found can be kept: {', '.join(reasons)}"
+        return f"{names or 'the input'}: no sketch was found" + (f" ({bad})" if bad else "")
+    reasons = [f"{count:,} with {reason}" for reason, count in (tally.refused + tally.skipped).most_common(3)]
+    return f"{names}: none of the {tally.found:,} sketches found can be kept: {', '.join(reasons)}"
+
+
+def run_all(function: Callable[[T], R], tasks: Sequence[T], workers: int) -> Iterator[R]:
+    """The results of a function for all tasks, in the order in which they finish.
+
+    One worker or one task runs in this process. Workers exit with their parent.
+
+    Raises:
+        SketchError: A task failed, or a worker was killed.
+    """
+    if min(workers, len(tasks)) <= 1:
+        yield from map(function, tasks)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(tasks)), context, exit_with_parent) as pool:
+        # Only a few tasks are submitted at a time: there may be thousands, each with its own arguments.
+        remaining = iter(tasks)
+        running = {pool.submit(_attempt, function, task) for task in islice(remaining, 2 * workers)}
+        try:
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                running |= {pool.submit(_attempt, function, task) for task in islice(remaining, len(done))}
+                for future in done:
+                    result, error = future.result()
+                    if error is not None:
+                        raise error
+                    yield cast("R", result)
+        except BrokenProcessPool as error:
+            raise SketchError("a worker process was killed (out of memory?); run again to resume") from error
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _attempt(function: Callable[[T], R], task: T) -> tuple[R | None, SketchError | None]:
+    """The result, or the error as one that can be pickled."""
+    try:
+        return function(task), None
+    except InputError as error:
+        return None, error
+    except SketchError as error:
+        return None, SketchError(str(error))

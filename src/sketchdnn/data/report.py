@@ -1,9 +1,9 @@
-"""What went in, what came out and why: `report.json` for programs, `report.html` and `gallery.png` for people."""
+"""The report of a preparation: `report.json` for programs, `report.html` and `gallery.png` for people."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,24 +13,26 @@ import numpy as np
 from sketchdnn.errors import FormatError
 from sketchdnn.geometry import Kind, Sketch
 from sketchdnn.io import atomic_write, load_json
+from sketchdnn.render import gallery_png
+from sketchdnn.render.figures import bar_chart, column_chart
+from sketchdnn.render.html import Section, Table, Thumbnails, report_page
 from sketchdnn.representation import Compact, decode_compact
 
-from .blocks import Tally
 from .config import SPLITS
-from .page import corpus_page
+from .sources import Tally
 from .staging import write_json
-from .summary import Summary
+from .store import Summary
 
 REPORT = "report.json"
 GALLERY_SIZE = 60
 GALLERY_COLUMNS = 10
-MOST_FILES_NAMED = 200
+MAX_FILES_LISTED = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The choices made, what became of everything found, groups of duplicates by size, what is kept, and what was left
-    out of each split because an earlier split has it."""
+    """The settings, the counts of the input, groups of duplicates by size, the counts of the corpus, and the sketches
+    left out of each split because an earlier split has them."""
 
     config: Mapping[str, Any]
     tally: Tally
@@ -44,7 +46,7 @@ class Report:
 
     @property
     def duplicates(self) -> int:
-        """How many sketches were left out because another stands for them."""
+        """The number of sketches left out as duplicates."""
         return sum((size - 1) * count for size, count in self.group_sizes.items())
 
     def to_json(self) -> dict[str, Any]:
@@ -60,9 +62,9 @@ class Report:
             "repeats_of_an_earlier_split": dict(self.repeated),
             "kept": self.kept,
             "splits": {split: summary.splits[split] for split in SPLITS},
-            "passed_over": _sorted(tally.left_out),
+            "passed_over": _sorted(tally.skipped),
             "files": tally.files,
-            "files_not_read": dict(sorted(tally.bad_files.items())[:MOST_FILES_NAMED]),
+            "files_not_read": dict(sorted(tally.bad_files.items())[:MAX_FILES_LISTED]),
             "kinds": {kind.label: summary.kinds[kind.label] for kind in Kind},
             "construction": {kind.label: summary.construction[kind.label] for kind in Kind},
             "primitives_per_sketch": {str(n): summary.primitives[n] for n in sorted(summary.primitives)},
@@ -74,7 +76,7 @@ class Report:
 
 
 def load_report(folder: Path) -> dict[str, Any]:
-    """What `Report.to_json` gave, from a prepared corpus."""
+    """The report of a prepared corpus, as `Report.to_json` returns it."""
     try:
         report = load_json(folder / REPORT)
     except (OSError, ValueError) as error:
@@ -85,25 +87,23 @@ def load_report(folder: Path) -> dict[str, Any]:
 
 
 def write_report(folder: Path, report: Report) -> None:
-    """Write all three beside the corpus."""
-    from sketchdnn.render import gallery_png
-
+    """Write `report.json`, `report.html` and `gallery.png`."""
     numbers = report.to_json()
     write_json(folder / REPORT, numbers)
-    sketches = _some(folder)
+    sketches = _first_sketches(folder)
     with atomic_write(folder / "report.html") as temporary:
-        temporary.write_text(corpus_page(numbers, sketches), encoding="utf-8")
+        temporary.write_text(_corpus_page(numbers, sketches), encoding="utf-8")
     with atomic_write(folder / "gallery.png") as temporary:
         gallery_png(sketches, columns=GALLERY_COLUMNS).save(temporary)
 
 
-def _some(folder: Path) -> list[Sketch]:
-    """The first sketches of the corpus, which is in no order that means anything."""
+def _first_sketches(folder: Path) -> list[Sketch]:
+    """The first sketches of the corpus, whose order is random."""
     sketches: list[Sketch] = []
     for split in SPLITS:
         arrays = [np.load(folder / split / f"{name}.npy", mmap_mode="r") for name in ("kind", "construction", "params")]
-        some = Compact(*(np.array(array[: GALLERY_SIZE - len(sketches)]) for array in arrays))
-        sketches += [decoded.sketch for decoded in decode_compact(some)]
+        rows = Compact(*(np.array(array[: GALLERY_SIZE - len(sketches)]) for array in arrays))
+        sketches += [decoded.sketch for decoded in decode_compact(rows)]
     return sketches
 
 
@@ -118,3 +118,99 @@ def _size_range(half_decades: int) -> str:
     """
     low, high = (float(f"{10 ** (n / 2):.2g}") for n in (half_decades, half_decades + 1))
     return f"{low:g}–{high:g}"
+
+
+MAX_REASONS = 12
+# Sizes of groups of duplicates that are counted together: up to this many members.
+_GROUP_SIZES = {
+    "unique": 1,
+    "2 copies": 2,
+    "3 to 5 copies": 5,
+    "6 to 10 copies": 10,
+    "11 to 100 copies": 100,
+    "over 100 copies": 10**12,
+}
+
+
+def _corpus_page(report: Mapping[str, Any], sketches: Sequence[Sketch]) -> str:
+    """The page of a report, as `Report.to_json` returns it, with a gallery of these sketches."""
+    config, found, refused = report["config"], report["found"], sum(report["refused"].values())
+    tiles = {
+        "sketches found": found,
+        "refused": refused,
+        "duplicates": report["duplicates"],
+        "in an earlier split": sum(report["repeats_of_an_earlier_split"].values()),
+        "kept": report["kept"],
+        **{f"in {split}": count for split, count in report["splits"].items()},
+    }
+    stages = {
+        "found": found,
+        "accepted": found - refused,
+        "without duplicates": found - refused - report["duplicates"],
+        "kept": report["kept"],
+        **report["splits"],
+    }
+    licences = [
+        (source, licence, f"{count:,}")
+        for source, counts in report["licences"].items()
+        for licence, count in counts.items()
+    ]
+    kinds = bar_chart(report["kinds"], total=sum(report["kinds"].values()), parts=report["construction"])
+    sections = [
+        Section("From found to kept", plots=[bar_chart(stages, total=found)]),
+        _counts("Why sketches were refused", report["refused"], found),
+        _duplicates(report["duplicate_group_sizes"]),
+        Section("Sources and licences", tables=[Table(("source", "licence", "sketches"), licences)]),
+        Section("Primitives per sketch", plots=[column_chart(report["primitives_per_sketch"], "primitives")]),
+        Section("Kinds of primitives", ["The dark part is construction geometry."], plots=[kinds]),
+        _sizes(report),
+    ]
+    if report["passed_over"]:
+        sections.append(_counts("Skipped while reading", report["passed_over"]))
+    if report["files_not_read"]:
+        rows = list(report["files_not_read"].items())
+        sections.append(Section("Files that could not be read", tables=[Table(("file", "reason"), rows, is_text=True)]))
+    gallery = Thumbnails(sketches)
+    sections.append(Section(f"The first {len(sketches)} sketches, in random order", galleries=[gallery]))
+    size = f"{config['min_primitives']} to {config['max_primitives']} primitives"
+    files = f" · {report['files']:,} file{'s' * (report['files'] > 1)} read" if report["files"] else ""
+    return report_page(
+        f"{report['kept']:,} prepared sketches",
+        sections,
+        lead=[f"Preset {config['preset']} · {size}{files}"],
+        tiles={name: f"{value:,}" for name, value in tiles.items()},
+    )
+
+
+def _counts(title: str, counts: Mapping[str, int], total: int | None = None) -> Section:
+    """The most frequent reasons as bars, the others added up."""
+    if not counts:
+        return Section(title, ["None."])
+    shown = dict(list(counts.items())[:MAX_REASONS])
+    if others := sum(counts.values()) - sum(shown.values()):
+        shown[f"{len(counts) - len(shown)} other reasons"] = others
+    return Section(title, plots=[bar_chart(shown, total=total)])
+
+
+def _duplicates(sizes: Mapping[str, int]) -> Section:
+    counts, low = {}, 0
+    for name, high in _GROUP_SIZES.items():
+        if count := sum(count for size, count in sizes.items() if low < int(size) <= high):
+            counts[name] = count
+        low = high
+    largest = max(map(int, sizes))
+    remark = f"The largest group had {largest:,} members." if largest > 1 else "No sketch occurs twice."
+    return Section("Groups of duplicates", [remark], plots=[bar_chart(counts)])
+
+
+def _sizes(report: Mapping[str, Any]) -> Section:
+    unknown = report["units"].get("not stated", 0)
+    lows = {_thousands(name.split("–")[0]): count for name, count in report["sizes_mm"].items()}
+    plots = [column_chart(lows, "larger side in mm, lower end of each range")] if lows else []
+    return Section(
+        "True size", [f"{unknown:,} sketches come from files without units."] if unknown else [], plots=plots
+    )
+
+
+def _thousands(number: str) -> str:
+    return f"{float(number) / 1000:g}k" if float(number) >= 1000 else number

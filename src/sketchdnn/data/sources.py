@@ -1,47 +1,167 @@
-"""Where sketches come from: files cut into tasks that can be read side by side, and the reading of one.
+"""The sources of a corpus: files cut into tasks that are read in parallel, and blocks of sketches read from a task.
 
-Tasks depend on the input alone, never on how many workers there are. A SketchGraphs file is cut by sequences, a file of
-lines by lines, small files go together, and procedural parts are numbered.
+Tasks depend on the input alone, not on the number of workers. A SketchGraphs file is cut by sequences, a file of lines
+by lines, small files are grouped, and procedural parts are numbered.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sketchdnn.errors import FormatError, MissingFileError, SketchError
-from sketchdnn.formats import ReadOptions, Skipped, detect_format, scan
+from sketchdnn.formats import Note, ReadItem, ReadOptions, Skipped, detect_format, scan
 from sketchdnn.formats.archives import folder_files
 from sketchdnn.formats.format import short_reason
 from sketchdnn.formats.json_files import LINE_SUFFIXES, iter_lines, parse_record
 from sketchdnn.geometry import Sketch
+from sketchdnn.geometry.table import PrimitiveTable, sketches_to_table
 
-from .blocks import BLOCK_SIZE, Block, Origins, Tally, gather_blocks, word
 from .procedural import procedural
 
-# A file of lines is read by several workers, each parsing every n-th run of this many lines: parsing costs far more
-# than passing over lines.
-RUN_OF_LINES = 256
-BYTES_A_STRIPE = 2**20
-MOST_STRIPES = 16
-FILES_A_TASK = 64
-# Curves are left out and counted: a spline as arcs is no sketch that anyone drew, and is refused as incomplete.
-_READING = ReadOptions(flatten=None)
+# A handful of workers stay far below a gigabyte, and numpy is still efficient.
+BLOCK_SIZE = 8192
+# Limits on the texts and counts of files, which are not trusted.
+MAX_TEXT, MAX_ENTITIES = 1000, 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """The provenance of each sketch as text; "" if unknown."""
+
+    id: Sequence[str]
+    source: Sequence[str]
+    licence: Sequence[str]
+    group: Sequence[str]
+    units: Sequence[str]
+
+    def select(self, keep: NDArray[np.bool_]) -> Origins:
+        chosen = np.flatnonzero(keep).tolist()
+        return Origins(*([column[i] for i in chosen] for column in self.columns()))
+
+    def columns(self) -> tuple[Sequence[str], ...]:
+        return (self.id, self.source, self.licence, self.group, self.units)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of found, refused and skipped items, which add up over blocks, tasks and files."""
+
+    found: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    files: int = 0
+    bad_files: dict[str, str] = field(default_factory=dict)
+
+    def add(self, other: Tally) -> None:
+        self.found += other.found
+        self.refused.update(other.refused)
+        self.skipped.update(other.skipped)
+        self.files += other.files
+        self.bad_files.update(other.bad_files)
+
+    def refuse(self, reason: str, count: int = 1) -> None:
+        if count:
+            self.refused[reason] += count
+
+    def to_record(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @staticmethod
+    def from_record(record: dict[str, Any]) -> Tally:
+        counters = {name: Counter(record[name]) for name in ("refused", "skipped")}
+        return Tally(**{**record, **counters})
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Sketches as a table, with the number of constraints and of dropped entities of each."""
+
+    table: PrimitiveTable
+    constraints: NDArray[np.int64]
+    dropped: NDArray[np.int64]
+    origins: Origins
+
+    def select(self, keep: NDArray[np.bool_]) -> Block:
+        return Block(self.table.select(keep), self.constraints[keep], self.dropped[keep], self.origins.select(keep))
+
+
+def gather_blocks(items: Iterable[ReadItem], tally: Tally, source: str, group: str = "") -> Iterator[Block]:
+    """The sketches of a stream in blocks; skipped items are counted in the tally.
+
+    `source` and `group` are the defaults for sketches without their own.
+    """
+    waiting: list[Sketch] = []
+    for item in items:
+        if isinstance(item, Skipped):
+            if item.is_sketch:
+                tally.found += item.count
+                tally.refuse(item.reason, item.count)
+            else:
+                tally.skipped[item.reason] += item.count
+            continue
+        if isinstance(item, Note):
+            continue
+        tally.found += 1
+        waiting.append(item)
+        if len(waiting) == BLOCK_SIZE:
+            yield _block(waiting, source, group)
+            waiting = []
+    if waiting:
+        yield _block(waiting, source, group)
+
+
+def _block(sketches: list[Sketch], source: str, group: str) -> Block:
+    def column(key: str, default: str = "") -> list[str]:
+        return [as_text(sketch.extra.get(key)) or default for sketch in sketches]
+
+    units = [sketch.units or "" for sketch in sketches]
+    origins = Origins(column("id"), column("source", source), column("licence"), column("group", group), units)
+    constraints = np.array([len(sketch.constraints) for sketch in sketches], np.int64)
+    dropped = np.array([_count(sketch.extra.get("dropped_entities")) for sketch in sketches], np.int64)
+    return Block(sketches_to_table(sketches), constraints, dropped, origins)
+
+
+def as_text(value: object) -> str:
+    """A value of a file, of any type, as text that can be encoded."""
+    return "" if value is None else str(value)[:MAX_TEXT].encode(errors="backslashreplace").decode()
+
+
+def _count(value: object) -> int:
+    return min(value, MAX_ENTITIES) if isinstance(value, int) and value > 0 else 0
+
+
+# A file of lines is read by several workers; each parses every n-th run of this many lines and skips the others.
+LINES_PER_RUN = 256
+BYTES_PER_STRIPE = 2**20
+MAX_STRIPES = 16
+FILES_PER_TASK = 64
+# Splines are not flattened but counted as dropped entities.
+_READ_OPTIONS = ReadOptions(flatten=None)
 
 
 class InputError(SketchError):
-    """What was asked for cannot be prepared: there is nothing to take up later."""
+    """The input cannot be prepared; there is nothing to resume."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One piece of the input. `start, stop` count sequences or parts; for lines they are stripe and stripes.
+    """A piece of the input.
 
-    `names` are those of the files, from the folder asked for on, which is the source of sketches that name none.
-    `named` files were asked for by name, and one that cannot be read is an error; a file met in a folder is counted.
+    Attributes:
+        kind: What is read.
+        files: The files.
+        names: Their names relative to the parent of the source; the first component is the default source of sketches.
+        start: The first sequence or part; for lines, the stripe.
+        stop: The end of the sequences or parts; for lines, the number of stripes.
+        is_explicit: Whether an unreadable file is an error; a file found in a folder is only counted.
     """
 
     kind: Literal["sequences", "lines", "files", "procedural"]
@@ -49,12 +169,12 @@ class Task:
     names: tuple[str, ...] = ()
     start: int = 0
     stop: int = 0
-    named: bool = True
+    is_explicit: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Procedural:
-    """How many built-in parts to draw, and from which seed."""
+    """The count and the seed of procedural parts."""
 
     count: int
     seed: int = 0
@@ -66,7 +186,7 @@ class Procedural:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file and what tells it from another version of itself."""
+    """A file and its fingerprint."""
 
     name: str
     bytes: int
@@ -74,14 +194,19 @@ class Input:
 
 
 def plan(
-    sources: Sequence[Path], parts: Procedural | None = None, leave_out: Sequence[Path] = ()
+    sources: Sequence[Path], parts: Procedural | None = None, exclude: Sequence[Path] = ()
 ) -> tuple[list[Task], list[Input]]:
-    """The tasks that read all sources, and what the sources were; nothing below the folders in `leave_out`.
+    """The tasks that read all sources, and the fingerprints of the sources.
+
+    Args:
+        sources: Files and folders.
+        parts: Procedural parts to add.
+        exclude: Folders that are not read.
 
     Raises:
-        FormatError: If a source lies in one of these folders, or is one.
+        FormatError: A source is in an excluded folder.
     """
-    hidden = [folder.resolve() for folder in leave_out]
+    hidden = [folder.resolve() for folder in exclude]
     tasks: list[Task] = []
     inputs: list[Input] = []
     for source in sources:
@@ -96,17 +221,17 @@ def plan(
             name = name.encode(errors="backslashreplace").decode()
             try:
                 inputs.append(_input(file, name))
-                cut = _cut(file, name, named=not is_folder)
+                cut = _cut(file, name, is_explicit=not is_folder)
             except FormatError:
                 if not is_folder:
                     raise
-                cut = []  # one file of many: whoever reads it will count it
+                cut = []  # counted when it is read
             tasks += cut
             if not cut:
                 small.append((file, name))
-        for first in range(0, len(small), FILES_A_TASK):
-            some, names = zip(*small[first : first + FILES_A_TASK], strict=True)
-            tasks.append(Task("files", some, names, named=not is_folder))
+        for first in range(0, len(small), FILES_PER_TASK):
+            some, names = zip(*small[first : first + FILES_PER_TASK], strict=True)
+            tasks.append(Task("files", some, names, is_explicit=not is_folder))
     if parts is not None:
         inputs.append(Input(f"procedural seed {parts.seed}", parts.count, ""))
         for start in range(0, parts.count, BLOCK_SIZE):
@@ -116,7 +241,7 @@ def plan(
 
 
 def read_task(task: Task, tally: Tally) -> Iterator[Block]:
-    """The sketches of a task in blocks, none larger than `BLOCK_SIZE`."""
+    """The sketches of a task in blocks of at most `BLOCK_SIZE`."""
     if task.kind == "procedural":
         seed = int(task.names[0])
         yield from gather_blocks(
@@ -124,12 +249,12 @@ def read_task(task: Task, tally: Tally) -> Iterator[Block]:
         )
         return
     for file, name in zip(task.files, task.names, strict=True):
-        # A file of lines is a file once, whichever stripe finishes first.
+        # The first stripe counts a file of lines.
         tally.files += task.start == 0
         try:
             yield from _read_file(task, file, name, tally)
         except FormatError as error:
-            if task.named:
+            if task.is_explicit:
                 raise InputError(str(error)) from error
             tally.bad_files[name] = short_reason(error)
 
@@ -140,24 +265,24 @@ def _read_file(task: Task, file: Path, name: str, tally: Tally) -> Iterator[Bloc
     elif task.kind == "lines":
         yield from gather_blocks(_stripe(file, task.start, task.stop), tally, name.split("/")[0])
     else:
-        # Sketches of one document are variants of one thing, unless their file says otherwise.
-        yield from gather_blocks(scan(file, _READING), tally, name.split("/")[0], group=name)
+        # Sketches of one document are variants by default.
+        yield from gather_blocks(scan(file, _READ_OPTIONS), tally, name.split("/")[0], group=name)
 
 
-def _cut(file: Path, name: str, *, named: bool) -> list[Task]:
-    """The tasks of a file that is worth cutting; none for any other."""
+def _cut(file: Path, name: str, *, is_explicit: bool) -> list[Task]:
+    """The tasks of a file that is read in parallel; none for other files."""
     lower = file.name.lower()
     if lower.endswith(".npy") and _format_name(file) == "sketchgraphs":
         from sketchdnn.formats.sketchgraphs import count
 
         total = count(file)
         return [
-            Task("sequences", (file,), (name,), start, min(start + BLOCK_SIZE, total), named)
+            Task("sequences", (file,), (name,), start, min(start + BLOCK_SIZE, total), is_explicit)
             for start in range(0, total, BLOCK_SIZE)
         ]
     if lower.endswith(LINE_SUFFIXES) and _format_name(file) in ("corpus", "jsonl"):
-        stripes = min(MOST_STRIPES, 1 + file.stat().st_size // BYTES_A_STRIPE)
-        return [Task("lines", (file,), (name,), stripe, stripes, named) for stripe in range(stripes)]
+        stripes = min(MAX_STRIPES, 1 + file.stat().st_size // BYTES_PER_STRIPE)
+        return [Task("lines", (file,), (name,), stripe, stripes, is_explicit) for stripe in range(stripes)]
     return []
 
 
@@ -165,29 +290,29 @@ def _format_name(file: Path) -> str:
     try:
         return detect_format(file).name
     except FormatError:
-        return ""  # whoever reads it will say what is wrong
+        return ""  # reading it reports the error
 
 
 def _sequences(file: Path, start: int, stop: int, tally: Tally) -> Block:
-    """The fast road: straight into columns. A sequence that cannot be read is a sketch without primitives."""
+    """Read sequences directly into columns. A sequence that cannot be read is a sketch without primitives."""
     from sketchdnn.formats.sketchgraphs import read_table
     from sketchdnn.formats.sketchgraphs.container import open_sequences
 
-    found = read_table(file, start, stop)
-    count = found.table.num_sketches
+    columns = read_table(file, start, stop)
+    count = columns.table.num_sketches
     tally.found += count
-    tally.left_out.update(found.skipped)
+    tally.skipped.update(columns.skipped)
     sequences = open_sequences(file)
-    ids = _Names(count, lambda index: word(sequences.id_of(start + index)))
-    # Official names are a document, a part and a sketch; sketches of one document are variants of one thing.
+    ids = _LazyTexts(count, lambda index: as_text(sequences.sketch_id(start + index)))
+    # Official names are document/part/sketch; sketches of one document are variants.
     has_documents = sequences.ids is not None and sequences.ids.dtype.names is not None
-    groups = _Names(count, lambda index: ids[index].split("/")[0] if has_documents else "")
+    groups = _LazyTexts(count, lambda index: ids[index].split("/")[0] if has_documents else "")
     origins = Origins(ids, ["sketchgraphs"] * count, [""] * count, groups, ["m"] * count)
-    return Block(found.table, found.constraints, found.dropped, origins)
+    return Block(columns.table, columns.constraints, columns.dropped, origins)
 
 
-class _Names(Sequence[str]):
-    """Words that are made when asked for: most sketches are refused and need none."""
+class _LazyTexts(Sequence[str]):
+    """Texts that are computed on access: most sketches are refused and need none."""
 
     def __init__(self, count: int, name: Callable[[int], str]) -> None:
         self._count, self._name = count, name
@@ -202,7 +327,7 @@ class _Names(Sequence[str]):
 def _stripe(file: Path, stripe: int, stripes: int) -> Iterator[Sketch | Skipped]:
     try:
         for number, line in enumerate(iter_lines(file)):
-            if number // RUN_OF_LINES % stripes != stripe:
+            if number // LINES_PER_RUN % stripes != stripe:
                 continue
             try:
                 yield line if isinstance(line, Skipped) else parse_record(line)
@@ -213,12 +338,12 @@ def _stripe(file: Path, stripe: int, stripes: int) -> Iterator[Sketch | Skipped]
 
 
 def _input(file: Path, name: str) -> Input:
-    """Size, and a digest of the first and last bytes and the time of writing: enough to notice a change at once."""
+    """The size, and a digest of the first and last bytes and the modification time."""
     edge = 2**16
     try:
         stat = file.stat()
         if not file.is_file():
-            return Input(name, 0, "")  # a pipe would never end; whoever reads it will refuse it
+            return Input(name, 0, "")  # a pipe would never end; reading it is refused
         with file.open("rb") as stream:
             ends = stream.read(edge)
             stream.seek(max(0, stat.st_size - edge))
@@ -227,5 +352,5 @@ def _input(file: Path, name: str) -> Input:
         raise MissingFileError(file, f"cannot be read ({error.strerror})") from error
     except OSError as error:
         raise FormatError(file, f"cannot be read ({error.strerror})") from error
-    seen = hashlib.blake2b(ends + str(stat.st_mtime_ns).encode(), digest_size=16)
-    return Input(name, stat.st_size, seen.hexdigest())
+    digest = hashlib.blake2b(ends + str(stat.st_mtime_ns).encode(), digest_size=16)
+    return Input(name, stat.st_size, digest.hexdigest())

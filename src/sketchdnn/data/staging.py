@@ -1,5 +1,6 @@
-"""Work in progress, in a folder beside the output: kept when a run is ended, taken up by the next one like it, and
-turned into the output in one step at the end.
+"""The staging folder of a preparation, beside the output.
+
+An interrupted run leaves it, the next run of the same work resumes it, and in the end it becomes the output.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ from sketchdnn.errors import FormatError
 from sketchdnn.io import LOCK, atomic_write, exclusive_run, flush_to_disk, load_json, remove_abandoned
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 
-from .blocks import BLOCK_SIZE, Tally
 from .config import SPLITS, PrepareConfig
-from .sources import Input
+from .sources import BLOCK_SIZE, Input, Tally
 
-# Raised whenever the same input and choices would give another result.
+# Increased whenever the same input and settings would give another result.
 PIPELINE_VERSION = 2
 DATASET, INPUTS = "dataset.json", "inputs.json"
 _OLD = "old"
-# The files of a corpus, below its folder: those of `store`, `report` and `prepare`. Whatever else is there is not ours.
+# The files of a corpus, written by `store`, `report` and `prepare`. All others belong to the user.
 _WRITTEN = re.compile(
     r"dataset\.json|inputs\.json|report\.json|report\.html|gallery\.png"
     rf"|({'|'.join(SPLITS)})/(kind|construction|params)\.npy"
@@ -37,43 +37,43 @@ _FOLDERS = {*SPLITS, "parquet", *(f"parquet/{split}" for split in SPLITS)}
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """The folder of a run that is not finished."""
+    """The staging folder of an unfinished run."""
 
     out: Path
     fingerprint: str
 
     @property
     def folder(self) -> Path:
-        return partial_folder(self.out)
+        return staging_folder(self.out)
 
     @property
     def result(self) -> Path:
-        """What becomes the output."""
+        """The folder that becomes the output."""
         return self.folder / "result"
 
     def chunk(self, task: int, number: int) -> Path:
         return self.folder / "chunks" / f"{task:06d}-{number:03d}.arrow"
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """The folder for this run alone. What a killed run was about to put in place of the output comes back first."""
+    def locked(self) -> Iterator[None]:
+        """Lock the folder for this run, and complete or undo the publication of a killed run."""
         try:
             with exclusive_run(self.folder, name=self.out):
                 self._restore()
                 yield
         finally:
-            with suppress(OSError):  # work that is not done stays
+            with suppress(OSError):  # it is not empty if work remains
                 self.folder.rmdir()
 
     def open(self) -> None:
-        """Take up what an earlier run of the same work left; anything else that is there is of no use."""
+        """Resume an earlier run of the same work, or remove the remains of another."""
         mark = self.folder / "fingerprint"
         remove_abandoned(self.folder)
-        if not _has(mark, self.fingerprint):
-            there = [path for path in self.folder.iterdir() if path.name != LOCK]
-            if there and not mark.is_file():
+        if not _has_content(mark, self.fingerprint):
+            remains = [path for path in self.folder.iterdir() if path.name != LOCK]
+            if remains and not mark.is_file():
                 raise FormatError(self.folder, "is in the way, and was not made by prepare; move it")
-            for path in there:
+            for path in remains:
                 _remove(path)
             with atomic_write(mark) as temporary:
                 temporary.write_text(self.fingerprint)
@@ -85,11 +85,8 @@ class Staging:
         remove_abandoned(chunks)
         _remove(self.result)
 
-    def done(self, task: int) -> tuple[Tally, list[int]] | None:
-        """The counts of a task that an earlier run finished, and how many candidates each of its chunks holds.
-
-        Nothing if its record or one of its chunks is damaged: then it is done again.
-        """
+    def load_task(self, task: int) -> tuple[Tally, list[int]] | None:
+        """The counts and the chunk sizes of a finished task; None if it must be done again, also after damage."""
         try:
             record: Any = load_json(self._record(task))
             tally, chunks = Tally.from_record(record["tally"]), [int(size) for size in record["chunks"]]
@@ -98,14 +95,14 @@ class Staging:
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return None
 
-    def finish(self, task: int, tally: Tally, chunks: list[int]) -> None:
-        """Written last: a task without it is done again."""
+    def save_task(self, task: int, tally: Tally, chunks: list[int]) -> None:
+        """Record a finished task, after its chunks are written."""
         digests = [_digest(self.chunk(task, number)) for number in range(len(chunks))]
         record = {"chunks": chunks, "digests": digests, "tally": tally.to_record()}
-        write_json(self._record(task), record, flush=False)  # damage is noticed, and made good
+        write_json(self._record(task), record, flush=False)  # damage is detected when it is loaded
 
     def publish(self) -> None:
-        """The result becomes the output, in place of an earlier one, of which all that is not prepare's stays."""
+        """Make the result the output. The user's files in an earlier output are kept."""
         for path in sorted(self.result.rglob("*")):
             flush_to_disk(path)
         old = self.folder / _OLD
@@ -114,22 +111,22 @@ class Staging:
         self.result.rename(self.out)
         flush_to_disk(self.out.parent)
         if old.exists():
-            _keep_others(old, self.out)
+            _keep_other_files(old, self.out)
         self.discard()
 
     def discard(self) -> None:
-        """Nothing of the work is kept."""
+        """Remove all work."""
         for path in self.folder.iterdir():
             if path.name != LOCK:
                 _remove(path)
 
     def _restore(self) -> None:
-        """Undo or finish the replacement of an output that a kill interrupted."""
+        """Undo or finish a publication that was interrupted."""
         old = self.folder / _OLD
         if not old.is_dir():
             return
         if self.out.exists():
-            _keep_others(old, self.out)
+            _keep_other_files(old, self.out)
             _remove(old)
         else:
             old.rename(self.out)
@@ -138,20 +135,24 @@ class Staging:
         return self.folder / "chunks" / f"{task:06d}.json"
 
 
-def partial_folder(out: Path) -> Path:
-    """Where the work towards an output is kept until it is done."""
+def staging_folder(out: Path) -> Path:
+    """The staging folder of an output."""
     out = out.resolve()
     return out.with_name(out.name + ".partial")
 
 
 def fingerprint(inputs: Sequence[Input], config: PrepareConfig) -> str:
-    """Equal for runs that would do the same work."""
+    """A hash of the input and the settings: equal for runs of the same work."""
     work = [PIPELINE_VERSION, REPRESENTATION_VERSION, BLOCK_SIZE, asdict(config), [asdict(i) for i in inputs]]
     return hashlib.blake2b(json.dumps(work).encode(), digest_size=16).hexdigest()
 
 
 def check_output(out: Path, wanted: str, *, force: bool) -> bool:
-    """Whether the output is already there; refuses to overwrite what is something else."""
+    """Whether the output exists already.
+
+    Raises:
+        FormatError: The folder holds something else, or another corpus and `force` is not set.
+    """
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return False
     if not (out / DATASET).is_file():
@@ -164,30 +165,30 @@ def check_output(out: Path, wanted: str, *, force: bool) -> bool:
     except (OSError, ValueError, KeyError, TypeError):
         same = False
     if not same:
-        raise FormatError(out, "holds a corpus prepared from other input or with other choices; --force replaces it")
+        raise FormatError(out, "holds a corpus prepared from other input or with other settings; --force replaces it")
     return True
 
 
 def write_json(path: Path, value: object, *, flush: bool = True) -> None:
-    """Readable JSON, whole or not at all."""
+    """Write indented JSON atomically."""
     with atomic_write(path, flush=flush) as temporary:
         temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _keep_others(old: Path, out: Path, below: str = "") -> None:
-    """Move what prepare did not write from an earlier output to the one that took its place."""
+def _keep_other_files(old: Path, out: Path, below: str = "") -> None:
+    """Move the user's files from an earlier output to the new one."""
     for path in old.iterdir():
         name = below + path.name
         if name in _FOLDERS and path.is_dir() and not path.is_symlink():
-            _keep_others(path, out / path.name, f"{name}/")
+            _keep_other_files(path, out / path.name, f"{name}/")
         elif not _WRITTEN.fullmatch(name):
             out.mkdir(parents=True, exist_ok=True)
             path.rename(out / path.name)
 
 
-def _has(path: Path, words: str) -> bool:
+def _has_content(path: Path, text: str) -> bool:
     try:
-        return path.read_bytes() == words.encode()
+        return path.read_bytes() == text.encode()
     except OSError:
         return False
 

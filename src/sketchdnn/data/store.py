@@ -1,38 +1,45 @@
-"""A prepared corpus on disk.
+"""A corpus on disk, and the candidates between the two passes of its preparation.
 
-    dataset.json                      what it is: representation version, choices, counts
+    dataset.json                      representation version, settings, counts
     parquet/train/part-00000.parquet  for people and other tools: rows with their provenance and true size
-    train/kind.npy …                  for training: the same sketches in the same order, as arrays that are mapped
+    train/kind.npy …                  for training: the same sketches in the same order, as memory-mapped arrays
     … validation, test                likewise
 
-A Parquet row holds `id, source, licence, group, units` in words; `kind` and `construction`, one a primitive; `params`,
-five numbers a primitive, zero-padded; and `center_x, center_y, scale`: true place = center + scale · stored place,
-measured in `units`.
+A Parquet row holds `id, source, licence, group, units` as text; `kind` and `construction`, one per primitive; `params`,
+five numbers per primitive, zero-padded; and `center_x, center_y, scale`: point = center + scale · stored point, in
+`units`.
+
+Candidates are kept in Arrow files sorted by content. The rows of any range of content are then one slice, so the second
+pass writes the corpus in its final order from hundreds of files with one shard in memory.
 """
 
 from __future__ import annotations
 
+import math
+import os
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sketchdnn.geometry import MM_PER_UNIT, Kind
 from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact
 from sketchdnn.representation.layout import MAX_KIND_PARAMS, MAX_PRIMITIVES, NONE
 
-from .chunks import ORIGINS, centers_of, compact_of, take
+from .candidates import Candidates, Selection
 from .config import SPLITS
-from .dedup import Survivors
-from .summary import Summary, summarize
+from .sources import Origins
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PART_SIZE = 65_536
+
+SHARD_SIZE = 65_536
 
 ARRAYS: dict[str, tuple[type, tuple[int, ...]]] = {
     "kind": (np.uint8, (MAX_PRIMITIVES,)),
@@ -42,16 +49,8 @@ ARRAYS: dict[str, tuple[type, tuple[int, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where each candidate lies: which chunk, which row of it."""
-
-    chunk: NDArray[np.int32]
-    row: NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The sketches of one Parquet file: for each, the chunk it lies in and its row there; `offset` in the arrays."""
+class Shard:
+    """The sketches of one Parquet file: the chunk of each and its row there, and the offset in the arrays."""
 
     folder: Path
     split: str
@@ -63,66 +62,78 @@ class Part:
     half_extent: float
 
 
-def create_arrays(folder: Path, kept: Survivors) -> None:
-    """Make room for the training form of each split."""
+def create_arrays(folder: Path, selection: Selection) -> None:
+    """Create the empty arrays of each split."""
     for split in SPLITS:
         (folder / split).mkdir(parents=True, exist_ok=True)
         for name, (dtype, shape) in ARRAYS.items():
-            np.lib.format.open_memmap(folder / split / f"{name}.npy", "w+", dtype, (kept.count(split), *shape)).flush()
+            np.lib.format.open_memmap(
+                folder / split / f"{name}.npy", "w+", dtype, (selection.count(split), *shape)
+            ).flush()
 
 
-def cut_parts(folder: Path, chunks: Sequence[Path], kept: Survivors, places: Places, half_extent: float) -> list[Part]:
-    """The parts of all splits, each small enough for memory."""
-    parts = []
+def plan_shards(
+    folder: Path,
+    chunks: Sequence[Path],
+    selection: Selection,
+    chunk: NDArray[np.int32],
+    row: NDArray[np.int32],
+    half_extent: float,
+) -> list[Shard]:
+    """The shards of all splits; `chunk` and `row` locate each candidate."""
+    shards = []
     for number, split in enumerate(SPLITS):
-        mine = kept.index[kept.split == number]
-        for i, start in enumerate(range(0, len(mine), PART_SIZE)):
-            index = mine[start : start + PART_SIZE]
-            used, chunk = np.unique(places.chunk[index], return_inverse=True)
+        indices = selection.index[selection.split == number]
+        for i, start in enumerate(range(0, len(indices), SHARD_SIZE)):
+            index = indices[start : start + SHARD_SIZE]
+            used, local = np.unique(chunk[index], return_inverse=True)
             paths = tuple(chunks[c] for c in used)
-            parts.append(Part(folder, split, i, start, paths, chunk, places.row[index], half_extent))
-    return parts
+            shards.append(Shard(folder, split, i, start, paths, local, row[index], half_extent))
+    return shards
 
 
-def write_part(part: Part) -> Summary:
-    """Write one part in both forms, and say what is in it."""
+def write_shard(shard: Shard) -> Summary:
+    """Write a shard as arrays and as Parquet, and return its counts."""
     import pyarrow.parquet as pq
 
-    table = _gathered(part)
-    rows = compact_of(table)
-    folder = part.folder / part.split
+    table = _read_candidates(shard)
+    rows = _compact(table)
+    folder = shard.folder / shard.split
     for name in ARRAYS:
         array = np.lib.format.open_memmap(folder / f"{name}.npy", "r+")
-        array[part.offset : part.offset + len(rows)] = getattr(rows, name)
+        array[shard.offset : shard.offset + len(rows)] = getattr(rows, name)
         array.flush()
-    path = part.folder / "parquet" / part.split / f"part-{part.number:05d}.parquet"
-    # Through an open file: the library cannot take a name that is no UTF-8.
+    path = shard.folder / "parquet" / shard.split / f"part-{shard.number:05d}.parquet"
+    # Through an open file: the library takes no name that is not UTF-8.
     with atomic_write(path, flush=False) as temporary, temporary.open("wb") as file:
         pq.write_table(_parquet_table(table, rows), file, compression="zstd")
-    return summarize(table, rows, part.split, part.half_extent)
+    return _summarize(table, rows, shard.split, shard.half_extent)
 
 
-def _gathered(part: Part) -> pa.Table:
-    """The candidates of a part, in its order."""
+def _read_candidates(shard: Shard) -> pa.Table:
+    """The candidates of a shard, in its order."""
     import pyarrow as pa
 
-    by_place = np.lexsort((part.row, part.chunk))
-    chunk, row = part.chunk[by_place], part.row[by_place]
+    by_place = np.lexsort((shard.row, shard.chunk))
+    chunk, row = shard.chunk[by_place], shard.row[by_place]
     firsts = np.flatnonzero(np.diff(chunk, prepend=-1))
-    pieces = [take(part.chunks[chunk[piece[0]]], row[piece]) for piece in np.split(np.arange(len(chunk)), firsts[1:])]
+    pieces = [
+        _open_chunk(shard.chunks[chunk[piece[0]]]).take(row[piece])
+        for piece in np.split(np.arange(len(chunk)), firsts[1:])
+    ]
     return pa.concat_tables(pieces).take(np.argsort(by_place))
 
 
 def _parquet_table(table: pa.Table, rows: Compact) -> pa.Table:
     import pyarrow as pa
 
-    there = rows.kind != NONE
+    is_present = rows.kind != NONE
     ends = np.concatenate([[0], np.cumsum(rows.counts)]).astype(np.int32)
 
     def lists(values: NDArray[Any], each: int = 1) -> pa.ListArray:
-        return pa.ListArray.from_arrays(pa.array(ends * each), pa.array(values[there].reshape(-1)))
+        return pa.ListArray.from_arrays(pa.array(ends * each), pa.array(values[is_present].reshape(-1)))
 
-    center = centers_of(table)
+    center = _array(table, "center")
     columns: dict[str, Any] = {name: table[name] for name in ORIGINS}
     columns["kind"] = lists(rows.kind)
     columns["construction"] = lists(rows.construction)
@@ -130,3 +141,106 @@ def _parquet_table(table: pa.Table, rows: Compact) -> pa.Table:
     columns["center_x"], columns["center_y"] = center[:, 0], center[:, 1]
     columns["scale"] = table["scale"]
     return pa.table(columns)
+
+
+KEYS = ("duplicate", "content", "tie", "split", "symmetric")
+ORIGINS = tuple(field.name for field in fields(Origins))
+
+
+def write_chunk(path: Path, candidates: Candidates) -> None:
+    """Write candidates in the order of their content."""
+    import pyarrow as pa
+
+    order = np.lexsort((candidates.tie, candidates.content))
+    rows = candidates.compact[order]
+    width = rows.kind.shape[1]
+    chosen = order.tolist()
+    columns: dict[str, Any] = {name: getattr(candidates, name)[order] for name in KEYS}
+    columns["kind"] = _fixed(rows.kind, width)
+    columns["construction"] = _fixed(rows.construction.astype(np.uint8), width)
+    columns["params"] = _fixed(rows.params, width * MAX_KIND_PARAMS)
+    columns["center"] = _fixed(candidates.center[order], 2)
+    columns["scale"] = candidates.scale[order]
+    for name, texts in zip(ORIGINS, candidates.origins.columns(), strict=True):
+        columns[name] = pa.array([texts[i] for i in chosen], pa.string())
+    table = pa.table(columns)
+    with (
+        atomic_write(path, flush=False) as temporary,  # damage is detected by its digest
+        pa.OSFile(os.fsencode(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema) as f,
+    ):
+        f.write_table(table)
+
+
+def read_keys(path: Path) -> NDArray[np.uint64]:
+    """The keys of a chunk, `key, candidate`, in the order of `KEYS`."""
+    table = _open_chunk(path)
+    return np.stack([table[name].to_numpy() for name in KEYS])
+
+
+def _compact(table: pa.Table) -> Compact:
+    kind = _array(table, "kind")
+    params = _array(table, "params").reshape(*kind.shape, MAX_KIND_PARAMS)
+    return Compact(kind, _array(table, "construction").astype(bool), params)
+
+
+def _open_chunk(path: Path) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(os.fsencode(path))).read_all()
+
+
+def _fixed(values: NDArray[Any], width: int) -> Any:
+    import pyarrow as pa
+
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), width)
+
+
+def _array(table: pa.Table, name: str) -> NDArray[Any]:
+    column = table[name].combine_chunks()
+    values: NDArray[Any] = column.flatten().to_numpy(zero_copy_only=False)
+    return values.reshape(len(table), column.type.list_size)
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts of sketches and of their rows.
+
+    `sizes` counts sketches with known units by the larger side of their box in mm, in half-decades (2 is 10 to 10^1.5
+    mm).
+    """
+
+    splits: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    construction: Counter[str] = field(default_factory=Counter)
+    primitives: Counter[int] = field(default_factory=Counter)
+    sizes: Counter[int] = field(default_factory=Counter)
+    units: Counter[str] = field(default_factory=Counter)
+    licences: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, other: Summary) -> None:
+        for name in self.__slots__:
+            getattr(self, name).update(getattr(other, name))
+
+
+def _summarize(table: pa.Table, rows: Compact, split: str, half_extent: float) -> Summary:
+    """The counts of one shard."""
+    kinds, construction = (
+        Counter({kind.label: int(((rows.kind == kind) & where).sum()) for kind in Kind})
+        for where in (True, rows.construction)
+    )
+    counts = np.bincount(rows.counts).tolist()
+    units = table["units"].to_pylist()
+    return Summary(
+        splits=Counter({split: len(rows)}),
+        kinds=kinds,
+        construction=construction,
+        primitives=Counter({n: count for n, count in enumerate(counts) if count}),
+        sizes=Counter(
+            math.floor(2 * math.log10(2 * half_extent * scale * MM_PER_UNIT[unit]))
+            for scale, unit in zip(table["scale"].to_pylist(), units, strict=True)
+            if unit
+        ),
+        units=Counter(units),
+        licences=Counter(zip(table["source"].to_pylist(), table["licence"].to_pylist(), strict=True)),
+    )

@@ -1,10 +1,8 @@
-"""Gaussian and Gaussian-Softmax diffusion of sketches: pure maths, noise comes in as an argument."""
+"""Gaussian and Gaussian-Softmax diffusion of sketches: pure functions, noise is an argument."""
 
-from .bins import Bins
-from .bits import report_bits
 from .conditioning import Conditioning, condition_on_rows
-from .distribution import GaussianSoftmax
-from .likelihood import Elbo, elbo
+from .gaussian_softmax import GaussianSoftmax
+from .likelihood import Bins, Elbo, elbo
 from .loss import Loss, authors_loss, our_loss, paper_loss
 from .noise import seeded_noise
 from .process import Denoiser, JointProcess, authors_process, our_process, paper_process
@@ -18,7 +16,7 @@ from .samplers import (
 )
 from .sampling import SAMPLERS, Progress, Sampler, SamplingOptions, Start, register_sampler, step_sequence
 from .schedule import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
-from .step_draws import draw_steps
+from .timesteps import draw_steps
 
 __all__ = [
     "SAMPLERS",
@@ -49,7 +47,6 @@ __all__ = [
     "paper_loss",
     "paper_process",
     "register_sampler",
-    "report_bits",
     "sample_ancestral",
     "sample_authors",
     "sample_ddim",

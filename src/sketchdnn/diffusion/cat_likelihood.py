@@ -12,14 +12,13 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 
 from . import multinomial
-from .bins import Bins
 from .cat_process import CatProcess, told_flag
-from .likelihood import Elbo, Parts, bound, kl_of_steps, kl_to_noise, said_of
+from .likelihood import Bins, Elbo, Parts, bound, kl_of_steps, kl_to_noise, predict_double
 from .multinomial import Probabilities
 from .noise import NoiseSource
 from .process import Denoiser
 from .schedule import Level
-from .step_draws import StepDraws
+from .timesteps import StepDraws
 
 
 def cat_elbo(
@@ -55,7 +54,7 @@ def cat_diffusion(
     truth, terms = _truth(x0), []
     for draw, (t, count) in enumerate(zip(steps.t.to(x0.params.device), steps.count, strict=True), start=1):
         batch_t = process.diffuse(x0, t, noise(draw))
-        said = said_of(denoise, batch_t, t)
+        said = predict_double(denoise, batch_t, t)
         squared = torch.sum((truth.params - process.clean_params(said)) ** 2, dim=(-2, -1))
         parts = [
             _kl_of_labels(process, truth.construction, said.construction, batch_t.construction.double(), t),

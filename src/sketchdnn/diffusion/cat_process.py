@@ -16,8 +16,8 @@ from torch import Tensor
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-from . import gaussian, labels, multinomial
-from .check import check_shape
+from . import gaussian, gaussian_softmax, multinomial
+from .checks import check_shape
 from .multinomial import Probabilities
 from .process import Noise, Superposition, superpose
 from .schedule import Level, Schedule
@@ -66,8 +66,10 @@ class CatProcess:
         check_shape(noise, "noise", like=x0)
         level = self.labels.at(t)
         return SketchBatch(
-            labels.draw(multinomial.cumulative_probs(told_flag(x0.construction), level), noise.construction),
-            labels.draw(multinomial.cumulative_probs(x0.kind, level), noise.kind),
+            gaussian_softmax.draw_label(
+                multinomial.cumulative_probs(told_flag(x0.construction), level), noise.construction
+            ),
+            gaussian_softmax.draw_label(multinomial.cumulative_probs(x0.kind, level), noise.kind),
             gaussian.diffuse(x0.params, noise.params, self.params.at(t)),
         )
 
@@ -75,8 +77,10 @@ class CatProcess:
         """X_t from X_s."""
         at_s, at_t = self.labels.at(s), self.labels.at(t)
         return SketchBatch(
-            labels.draw(multinomial.forward_probs(batch_s.construction, at_s, at_t), noise.construction),
-            labels.draw(multinomial.forward_probs(batch_s.kind, at_s, at_t), noise.kind),
+            gaussian_softmax.draw_label(
+                multinomial.forward_probs(batch_s.construction, at_s, at_t), noise.construction
+            ),
+            gaussian_softmax.draw_label(multinomial.forward_probs(batch_s.kind, at_s, at_t), noise.kind),
             gaussian.step_forward(batch_s.params, noise.params, self.params.at(s), self.params.at(t)),
         )
 
@@ -99,7 +103,9 @@ class CatProcess:
         construction = self.reverse_probs(prediction.construction, batch_t.construction, s, t)
         kind = self.reverse_probs(prediction.kind, batch_t.kind, s, t)
         return SketchBatch(
-            labels.draw(construction, noise.construction), labels.draw(kind, noise.kind), mean + std * noise.params
+            gaussian_softmax.draw_label(construction, noise.construction),
+            gaussian_softmax.draw_label(kind, noise.kind),
+            mean + std * noise.params,
         )
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-from . import labels
+from . import gaussian_softmax
 from .cat_process import CatProcess, told_flag
 from .conditioning import Conditioning
 from .noise import NoiseSource
@@ -54,8 +54,8 @@ def _initial_state(
     t = process.num_steps if start is None else start.t
     if start is None:
         batch = SketchBatch(
-            labels.draw(_uniform(noise.construction), noise.construction),
-            labels.draw(_uniform(noise.kind), noise.kind),
+            gaussian_softmax.draw_label(_uniform(noise.construction), noise.construction),
+            gaussian_softmax.draw_label(_uniform(noise.kind), noise.kind),
             noise.params,
         )
     else:

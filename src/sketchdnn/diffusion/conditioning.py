@@ -17,9 +17,8 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-from . import latent
-from .check import check_shape, check_simplex
-from .latent import Latent
+from .checks import check_shape, check_simplex
+from .process import LogitBatch
 
 # `conditional`: the network sees known parts clean and must have been trained so. `repaint`: it sees them as noisy as
 # the rest, which works with any network (RePaint, Lugmayr et al. 2022).
@@ -73,9 +72,9 @@ class Conditioning:
         construction, kind, params = (mask.to(like.device) for mask in (self.construction, self.kind, self.params))
         return replace(self, batch=self.batch.to(like), construction=construction, kind=kind, params=params)
 
-    def fill_latent(self, clean: Latent, label_smoothing: float) -> Latent:
+    def fill_logits(self, clean: LogitBatch, label_smoothing: float) -> LogitBatch:
         """The inputs of the reverse mean, with the known values in place."""
-        return latent.where(self.masks, latent.of_sketch(self.batch, label_smoothing), clean)
+        return clean.replace_where(self.masks, LogitBatch.from_sketch(self.batch, label_smoothing))
 
     def fill_rows(self, batch: SketchBatch) -> SketchBatch:
         """The batch with the known values in place, to the bit."""

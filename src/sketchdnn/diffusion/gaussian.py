@@ -1,7 +1,11 @@
-"""Gaussian diffusion between any two levels s < t. The same functions serve coordinates and, on logits, labels.
+"""Gaussian diffusion: transitions between any two noise levels s < t, and preconditioning of the network.
 
-Everything here is a pure function of its arguments: noise comes in, no device is picked. Coefficients are made in
-float64 and cast to the state's type last.
+The transitions apply to coordinates and, on logits, to labels. Everything here is a pure function of its arguments:
+noise is passed in, no device is chosen. Coefficients are computed in float64 and cast to the type of the state last.
+
+Preconditioning follows Karras et al. 2022, for a process that keeps the variance. The network gets an input of unit
+variance and predicts only what the noisy state does not tell: its target F has unit variance at every noise level, so
+an error in F costs the same everywhere.
 """
 
 from __future__ import annotations
@@ -79,11 +83,45 @@ def like(coefficient: Tensor, state: Tensor) -> Tensor:
     return cast.reshape(cast.shape + (1,) * (state.ndim - cast.ndim)) if cast.ndim else cast
 
 
-def centered(logits: Float[Tensor, "*batch cat"]) -> Float[Tensor, "*batch cat"]:
-    """Logits with mean zero: the softmax does not see the rest."""
-    return logits - logits.mean(dim=-1, keepdim=True)
-
-
 def squared_norm_perp(v: Float[Tensor, "*batch cat"]) -> Float[Tensor, "*batch"]:
-    """‖v‖²_⊥ = ‖v‖² − (1ᵀv)²/D, the norm of the Gaussian-Softmax density: blind to shifts."""
-    return torch.sum(centered(v) ** 2, dim=-1)
+    """‖v‖²_⊥ = ‖v‖² − (1ᵀv)²/D, the norm of the Gaussian-Softmax density: invariant to shifts."""
+    return torch.sum((v - v.mean(dim=-1, keepdim=True)) ** 2, dim=-1)
+
+
+class Preconditioning(NamedTuple):
+    """x̂_0 = skip·x_t + out·F(input·x_t), float64."""
+
+    skip: Float[Tensor, "*batch"]
+    out: Float[Tensor, "*batch"]
+    input: Float[Tensor, "*batch"]
+
+
+def preconditioning(level_t: Level, data_std: float) -> Preconditioning:
+    """c_skip, c_out and c_in for data of this standard deviation σ_d.
+
+    c_skip·x_t is the best linear estimate of x_0, and c_out the standard deviation of its error.
+    """
+    if not data_std > 0:
+        raise ValueError(f"data_std must be positive, not {data_std}")
+    var = level_t.alpha_bar * data_std**2 + level_t.var  # of x_t
+    return Preconditioning(
+        skip=root(level_t.alpha_bar) * data_std**2 / var,
+        out=data_std * root(level_t.var / var),
+        input=1 / root(var),
+    )
+
+
+def scale_input(x_t: State, level_t: Level, data_std: float) -> State:
+    """The network's input: x_t at unit variance."""
+    return like(preconditioning(level_t, data_std).input, x_t) * x_t
+
+
+def denoised(x_t: State, output: State, level_t: Level, data_std: float) -> State:
+    """x̂_0 from the noisy state and the network's output F."""
+    c = preconditioning(level_t, data_std)
+    return like(c.skip, x_t) * x_t + like(c.out, x_t) * output
+
+
+def remove_noise(x_t: State, noise: State, level_t: Level) -> State:
+    """x̂_0 from the noisy state and the predicted noise, (x_t − √(1 − ᾱ_t)·ε̂)/√ᾱ_t; ᾱ_t > 0."""
+    return (x_t - like(root(level_t.var), x_t) * noise) / like(root(level_t.alpha_bar), x_t)

@@ -1,10 +1,11 @@
-"""How likely a sketch is, as a bound in named terms: −log p ≤ prior + diffusion + reconstruction (docs/equations.md).
+"""The likelihood of a sketch, as a bound in named terms: −log p ≤ prior + diffusion + reconstruction.
 
-The model is the ancestral sampler, all steps from T down to r (1 unless told). There it reads the sketch off x_r: the
-kind and the flag of each row from the network's probabilities, each parameter of that kind from N(x̂_0, v). The variance
-v is a choice, so a density depends on it and carries it along. Parameters of other kinds, and the flag of an empty row,
-are then known: they cost nothing to reconstruct, but their noisy versions are part of x_r..x_T and so count in the
-other terms.
+The derivation is in docs/equations.md. The model is the ancestral sampler, all steps from T down to r (by default 1).
+There it reads the sketch from x_r: the kind and the flag of each row from the network's probabilities, each parameter
+of that kind from N(x̂_0, v). The variance v is a choice, so a density depends on it and carries it along. Parameters of
+other kinds, and the flag of an empty row, are then determined: they cost nothing to reconstruct, but their noisy
+versions are part of x_r..x_T and so count in the other terms. `Bins` turn a density into the probability of a cell, so
+that bits can be compared with those of tokens.
 """
 
 from __future__ import annotations
@@ -15,24 +16,78 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction
 
-from . import latent
-from .bins import Bins
-from .check import check_shape, check_simplex, check_step
+from .checks import check_shape, check_simplex, check_step
 from .gaussian import squared_norm_perp
-from .latent import Latent
 from .noise import NoiseSource
-from .process import Denoiser, JointProcess, Noise, Process
+from .process import Denoiser, JointProcess, LogitBatch, Noise, Process
 from .schedule import Level, augment
-from .step_draws import StepDraws
+from .timesteps import StepDraws
 
 AnyProcess = TypeVar("AnyProcess", bound=Process)
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """2^bits equal cells between `low` and `high`, numbers for all columns or one for each of the 14.
+
+    The outermost cells reach to infinity, so that the cells of a column share out all of its probability.
+    """
+
+    bits: int = 8
+    low: float | tuple[float, ...] = -1.0
+    high: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bits <= 24:
+            raise ValueError(f"bits must lie in 1..24, not {self.bits}")
+        for name, end in (("low", self.low), ("high", self.high)):
+            if isinstance(end, tuple) and len(end) != layout.NUM_PARAMS:
+                raise ValueError(f"{name} must be one number or {layout.NUM_PARAMS}, not {len(end)}")
+        low, high = torch.as_tensor(self.low), torch.as_tensor(self.high)
+        if not bool((low < high).all()) or not bool((high - low).isfinite().all()):
+            raise ValueError(f"low must be below high, both finite, not {self.low} and {self.high}")
+
+    @property
+    def levels(self) -> int:
+        return 1 << self.bits
+
+    def index(self, params: Float[Tensor, "*rows 14"]) -> Int[Tensor, "*rows 14"]:
+        """The cell that each number falls into; what lies outside falls into the outermost."""
+        low, width = self._ends(params)
+        return ((params.double() - low) / width).floor().clamp(0, self.levels - 1).long()
+
+    def log_mass(
+        self, params: Float[Tensor, "*rows 14"], mean: Float[Tensor, "*rows 14"], std: float
+    ) -> Float[Tensor, "*rows 14"]:
+        """log of the probability that N(mean, std²) falls into the cell of `params`, float64."""
+        low, width = self._ends(params)
+        index = self.index(params)
+        left = torch.where(index > 0, low + index * width, -math.inf)
+        right = torch.where(index < self.levels - 1, low + (index + 1) * width, math.inf)
+        return log_normal_between((left - mean) / std, (right - mean) / std)
+
+    def _ends(self, params: Tensor) -> tuple[Tensor, Tensor]:
+        """Where the grid starts, and the width of a cell."""
+        low = torch.as_tensor(self.low, dtype=torch.float64, device=params.device)
+        high = torch.as_tensor(self.high, dtype=torch.float64, device=params.device)
+        return low, (high - low) / self.levels
+
+
+def log_normal_between(left: Float[Tensor, "*shape"], right: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """log(Φ(right) − Φ(left)) for left < right, without canceling in either tail."""
+    # Cells right of the mean are mirrored to its left, where Φ is small and its logarithm exact.
+    mirrored = left > 0
+    low, high = torch.where(mirrored, -right, left), torch.where(mirrored, -left, right)
+    log_high: Tensor = torch.special.log_ndtr(high)
+    log_low: Tensor = torch.special.log_ndtr(low)
+    return log_high + torch.log1p(-torch.exp(log_low - log_high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +136,8 @@ def elbo(
     """All three terms. Noise of draw 0 goes to the reconstruction, that of draw j to the j-th of `steps`.
 
     `last_variance` is v, by default 1 − ᾱ_r. With `bins` it is the probability of the sketch on a grid that is bounded;
-    then r is best the step whose noise is about as wide as a cell (`step_as_noisy_as`): a finer x_r pays for telling
-    what the grid does not ask.
+    then r is best the step whose noise is about as wide as a cell (`step_as_noisy_as`): a finer x_r costs bits for
+    detail below the grid.
     """
     return bound(denoise, process, x0, noise, steps, prior, diffusion, last_variance=last_variance, bins=bins)
 
@@ -93,13 +148,13 @@ def bound(
     x0: SketchBatch,
     noise: NoiseSource,
     steps: StepDraws,
-    prior_of: Callable[[AnyProcess, SketchBatch], Parts],
-    diffusion_of: Callable[[Denoiser, AnyProcess, SketchBatch, NoiseSource, StepDraws], Parts],
+    prior_term: Callable[[AnyProcess, SketchBatch], Parts],
+    diffusion_term: Callable[[Denoiser, AnyProcess, SketchBatch, NoiseSource, StepDraws], Parts],
     *,
     last_variance: float | None = None,
     bins: Bins | None = None,
 ) -> Elbo:
-    """The terms put together, for any process that says what its prior and its steps cost."""
+    """The sum of the terms, for any process with functions for its prior and diffusion terms."""
     check_step(steps.read_at, process.num_steps - 1, "steps.read_at", lowest=1)
     variance = float(process.params.var[steps.read_at]) if last_variance is None else last_variance
     if not 0 < variance < math.inf:
@@ -109,8 +164,8 @@ def bound(
     process = process.to(x0.params.device)
     with torch.no_grad():
         return Elbo(
-            prior_of(process, x0),
-            diffusion_of(denoise, process, x0, noise, steps),
+            prior_term(process, x0),
+            diffusion_term(denoise, process, x0, noise, steps),
             reconstruction(denoise, process, x0, start, variance, read_at=steps.read_at, bins=bins),
             variance,
             steps.read_at,
@@ -121,7 +176,7 @@ def bound(
 def prior(process: JointProcess, x0: SketchBatch) -> Parts:
     """KL(q(x_T | x_0) ‖ N(0, 1)), of logits up to a shift: nothing where ᾱ_T = 0."""
     at, rows = process.levels(process.num_steps), x0.kind.shape[1]
-    construction, kind, params = _squared_lengths(_truth(process, x0))
+    construction, kind, params = _squared_lengths(_target(process, x0))
     return Parts(
         kl_to_noise(construction, at.construction, rows * (layout.NUM_CONSTRUCTION - 1)),
         kl_to_noise(kind, at.kind, rows * (layout.NUM_KINDS - 1)),
@@ -132,12 +187,12 @@ def prior(process: JointProcess, x0: SketchBatch) -> Parts:
 def diffusion(denoise: Denoiser, process: JointProcess, x0: SketchBatch, noise: NoiseSource, steps: StepDraws) -> Parts:
     """Σ over t = r+1..T of KL(q(x_{t−1} | x_t, x_0) ‖ the sampler's step) = ½(SNR_{t−1} − SNR_t)·‖x_0 − x̂_0‖².
 
-    x̂_0 is what the sampler puts into the reverse mean: superposed parameters, and logits in the process's own form.
+    x̂_0 is what enters the sampler's reverse mean: superposed parameters, and logits in the process's own form.
     """
-    truth = _truth(process, x0)
+    target = _target(process, x0)
 
-    def errors(said: Prediction) -> Squares:
-        return _squared_lengths(Latent(*map(torch.sub, truth, latent.of_clean(process.clean(said)))))
+    def errors(prediction: Prediction) -> Squares:
+        return _squared_lengths(LogitBatch(*map(torch.sub, target, process.clean(prediction))))
 
     return _sum_over_steps(denoise, process, x0, noise, steps, errors)
 
@@ -154,23 +209,23 @@ def reconstruction(
 ) -> Parts:
     """−log p(sketch | x_r): labels, and the parameters of the row's own kind, as a density or as cells of a grid."""
     t = torch.full((len(x0),), read_at, device=x0.params.device)
-    said = said_of(denoise, process.diffuse(x0, t, noise), t)
-    return unlikelihood(said, x0, last_variance, bins)
+    prediction = predict_double(denoise, process.diffuse(x0, t, noise), t)
+    return nats_given_prediction(prediction, x0, last_variance, bins)
 
 
-def unlikelihood(said: Prediction, x0: SketchBatch, variance: float, bins: Bins | None) -> Parts:
-    """−log of the chance that a sketch read off a prediction (float64) is this one."""
+def nats_given_prediction(prediction: Prediction, x0: SketchBatch, variance: float, bins: Bins | None) -> Parts:
+    """−log of the probability that a sketch read from a prediction (float64) is this one."""
     kind, std = x0.kind.argmax(dim=-1), math.sqrt(variance)
-    flags = _log_prob(said.construction_logits, x0.construction.argmax(dim=-1))
+    flags = _log_prob(prediction.construction_logits, x0.construction.argmax(dim=-1))
     params = (
-        -(((x0.params.double() - said.params) / std) ** 2) / 2 - math.log(std * math.sqrt(2 * math.pi))
+        -(((x0.params.double() - prediction.params) / std) ** 2) / 2 - math.log(std * math.sqrt(2 * math.pi))
         if bins is None
-        else bins.log_mass(x0.params, said.params, std)
+        else bins.log_mass(x0.params, prediction.params, std)
     )
-    # Given the kind it is known which columns are zero, and that an empty row has no flag: neither has to be told.
+    # The kind determines which columns are zero, and that an empty row has no flag: neither costs anything.
     return Parts(
         -torch.where(kind == layout.NONE, 0.0, flags).sum(dim=-1),
-        -_log_prob(said.kind_logits, kind).sum(dim=-1),
+        -_log_prob(prediction.kind_logits, kind).sum(dim=-1),
         -torch.where(relevant(kind), params, 0.0).sum(dim=(-2, -1)),
     )
 
@@ -181,7 +236,7 @@ def authors_estimate(
     """The authors' "NLL", in nats: ½(SNR_{t−1} − SNR_t)·‖x_0 − x̂_0‖² summed over t, with labels as probabilities.
 
     Kept for comparison; it bounds nothing. It has no prior and no reconstruction term; a distance of probabilities is
-    no KL; parameters of other kinds are left out, though their noisy zeros betray the kind; and labels are noised by
+    no KL; parameters of other kinds are left out, though their noisy zeros reveal the kind; and labels are noised by
     f(ᾱ), whatever the model was trained on.
     """
     _check_clean(process.num_steps, x0, noise(0), steps)
@@ -192,11 +247,11 @@ def authors_estimate(
     ).to(x0.params.device)
     used = relevant(x0.kind.argmax(dim=-1))
 
-    def errors(said: Prediction) -> Squares:
+    def errors(prediction: Prediction) -> Squares:
         return (
-            torch.sum((x0.construction - said.construction) ** 2, dim=(-2, -1)),
-            torch.sum((x0.kind - said.kind) ** 2, dim=(-2, -1)),
-            torch.sum(torch.where(used, x0.params - said.params, 0.0) ** 2, dim=(-2, -1)),
+            torch.sum((x0.construction - prediction.construction) ** 2, dim=(-2, -1)),
+            torch.sum((x0.kind - prediction.kind) ** 2, dim=(-2, -1)),
+            torch.sum(torch.where(used, x0.params - prediction.params, 0.0) ** 2, dim=(-2, -1)),
         )
 
     with torch.no_grad():
@@ -219,7 +274,7 @@ def _sum_over_steps(
     terms = []
     for draw, (t, count) in enumerate(zip(steps.t.to(x0.params.device), steps.count, strict=True), start=1):
         at_s, at_t = process.levels(t - 1), process.levels(t)
-        construction, kind, params = errors(said_of(denoise, process.diffuse(x0, t, noise(draw)), t))
+        construction, kind, params = errors(predict_double(denoise, process.diffuse(x0, t, noise(draw)), t))
         terms.append(
             count.to(params)
             * torch.stack(
@@ -243,7 +298,7 @@ def kl_to_noise(squared_length: Tensor, level: Level, dimensions: int) -> Tensor
     return (level.alpha_bar * squared_length - dimensions * (level.alpha_bar + level.var.log())) / 2
 
 
-def _squared_lengths(v: Latent) -> Squares:
+def _squared_lengths(v: LogitBatch) -> Squares:
     """‖·‖²_⊥ of logits, ‖·‖² of parameters, summed over the rows."""
     return (
         squared_norm_perp(v.construction).sum(dim=-1),
@@ -252,16 +307,16 @@ def _squared_lengths(v: Latent) -> Squares:
     )
 
 
-def _truth(process: JointProcess, x0: SketchBatch) -> Latent:
-    return latent.of_sketch(x0.to(torch.float64), process.label_smoothing)
+def _target(process: JointProcess, x0: SketchBatch) -> LogitBatch:
+    return LogitBatch.from_sketch(x0.to(torch.float64), process.label_smoothing)
 
 
-def said_of(denoise: Denoiser, batch_t: SketchBatch, t: Tensor) -> Prediction:
+def predict_double(denoise: Denoiser, batch_t: SketchBatch, t: Tensor) -> Prediction:
     """The prediction at X_t, in float64: what follows subtracts numbers that nearly agree."""
-    said = denoise(batch_t, t)
-    parts = SketchBatch(said.construction_logits, said.kind_logits, said.params)
-    check_shape(parts, "what denoise returns", like=batch_t)
-    return Prediction(said.construction_logits.double(), said.kind_logits.double(), said.params.double())
+    output = denoise(batch_t, t)
+    parts = SketchBatch(output.construction_logits, output.kind_logits, output.params)
+    check_shape(parts, "the output of denoise", like=batch_t)
+    return Prediction(parts.construction.double(), parts.kind.double(), parts.params.double())
 
 
 def _log_prob(logits: Tensor, label: Tensor) -> Tensor:
@@ -287,3 +342,29 @@ def _check_clean(num_steps: int, x0: SketchBatch, start: Noise, steps: StepDraws
         shapes = tuple(steps.t.shape), tuple(steps.count.shape)
         raise ValueError(f"steps must hold draws for {len(x0)} samples, t and count alike, not of shapes {shapes}")
     check_step(steps.t, num_steps, "steps", lowest=steps.read_at + 1)
+
+
+def num_primitives(x0: SketchBatch) -> Int[Tensor, " batch"]:
+    """How many rows of each sketch are not empty."""
+    return (x0.kind.argmax(dim=-1) != layout.NONE).sum(dim=-1)
+
+
+def log_factorial(n: Int[Tensor, " *shape"] | int) -> Float[Tensor, " *shape"]:
+    """log n!: the nats of an order, if every order is as likely."""
+    return torch.lgamma(torch.as_tensor(n, dtype=torch.float64) + 1)
+
+
+def log_arrangements(x0: SketchBatch, bins: Bins) -> Float[Tensor, " batch"]:
+    """log of the number of different matrices that hold the same sketch, rows equal on the grid being interchangeable.
+
+    With n distinct primitives in R rows it is log R!/(R − n)!. A model that is invariant to the order of rows gives
+    each of them the same probability, so −log p(set) = −log p(matrix) − this.
+    """
+    kind = x0.kind.argmax(dim=-1)
+    cells = torch.where(relevant(kind), bins.index(x0.params), 0)
+    flag = torch.where(kind == layout.NONE, 0, x0.construction.argmax(dim=-1))
+    rows = torch.cat([kind[..., None], flag[..., None], cells], dim=-1)
+    same = (rows[:, :, None, :] == rows[:, None, :, :]).all(dim=-1)
+    # Row i is the m-th of its equals so far; the product of all m is the product of m! over groups of equals.
+    rank_among_equals = same.tril().sum(dim=-1).double()
+    return log_factorial(rows.shape[1]).to(rank_among_equals) - rank_among_equals.log().sum(dim=-1)

@@ -16,8 +16,8 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction
 
-from . import precondition
-from .check import check_shape
+from . import gaussian
+from .checks import check_shape
 from .gaussian import like
 from .schedule import Level
 
@@ -121,7 +121,7 @@ def our_loss(
     if level_t.alpha_bar.shape not in ((), (len(x0),)):
         raise ValueError(f"level_t must be one level, or one a sample, not of shape {tuple(level_t.alpha_bar.shape)}")
     error = _squared_error(prediction, x0)
-    out = like(precondition.coefficients(level_t, data_std).out, error)
+    out = like(gaussian.preconditioning(level_t, data_std).out, error)
     return Loss(
         _mean_of_relevant(error / out**2, x0),
         kind_weight * _cross_entropy(prediction.kind_logits, x0.kind).mean(dim=-1),

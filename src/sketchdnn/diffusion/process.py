@@ -1,9 +1,9 @@
-"""The joint process: coordinates by Gaussian diffusion, labels by Gaussian-Softmax, every row on its own."""
+"""The joint process: Gaussian diffusion of coordinates and Gaussian-Softmax diffusion of labels, independent by row."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, TypeVar, get_args, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, TypeVar, get_args, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -13,14 +13,14 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-from . import gaussian, labels
-from .check import check_pair, check_shape, check_smoothing, check_step
-from .labels import REVERSE_LOGITS, ReverseLogits
+from . import gaussian, gaussian_softmax
+from .checks import check_pair, check_shape, check_smoothing, check_step
+from .gaussian_softmax import REVERSE_LOGITS, ReverseLogits
 from .schedule import Level, Schedule, augment, authors_cosine, cosine
 
 # Standard normal noise in the shape of a batch: the same three named tensors.
 Noise = SketchBatch
-# By what a prediction's parameters of each kind are weighted in the reverse mean: p/max p (paper), p, or one.
+# The weight of a prediction's parameters of each kind in the reverse mean: p/max p (paper), p, or one.
 Superposition = Literal["max", "expected", "none"]
 
 Same = TypeVar("Same")
@@ -49,7 +49,7 @@ def begin_trajectory(denoise: Denoiser) -> Denoiser:
 
 @runtime_checkable
 class Process(Protocol):
-    """What all processes of sketches have: a schedule for each part of a row, and the way to noise."""
+    """The interface of all processes: a schedule for each part of a row, and the forward transitions."""
 
     @property
     def params(self) -> Schedule: ...
@@ -74,10 +74,10 @@ class Process(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JointProcess:
-    """The schedules of the three parts of a row, and what the reverse step does with a prediction.
+    """The schedules of the three parts of a row, and the treatment of predictions in the reverse step.
 
     `superposition` weights a prediction's parameters: by p_kind / max p, as the paper does at inference; or by p_kind,
-    which makes them the expectation, since a network learns each kind's as if the row were of that kind; or not at all.
+    which gives the expectation, since a network learns each kind's as if the row were of that kind; or not at all.
     """
 
     params: Schedule
@@ -101,7 +101,7 @@ class JointProcess:
         return self.params.num_steps
 
     def to(self, device: torch.device | str) -> JointProcess:
-        """The same process with its schedules on a device, which spares every step a copy."""
+        """The process with its schedules on a device, which saves a copy in every step."""
         return replace(
             self,
             params=self.params.to(device),
@@ -110,7 +110,7 @@ class JointProcess:
         )
 
     def levels(self, t: int | Int[Tensor, " batch"]) -> Levels:
-        """How noisy each part is at step t."""
+        """The noise level of each part at step t."""
         return Levels(self.construction.at(t), self.kind.at(t), self.params.at(t))
 
     def diffuse(self, x0: SketchBatch, t: int | Int[Tensor, " batch"], noise: Noise) -> SketchBatch:
@@ -118,8 +118,8 @@ class JointProcess:
         self._validate(x0, noise, t=t)
         level = self.levels(t)
         return SketchBatch(
-            labels.diffuse(x0.construction, noise.construction, level.construction, self.label_smoothing),
-            labels.diffuse(x0.kind, noise.kind, level.kind, self.label_smoothing),
+            gaussian_softmax.diffuse(x0.construction, noise.construction, level.construction, self.label_smoothing),
+            gaussian_softmax.diffuse(x0.kind, noise.kind, level.kind, self.label_smoothing),
             gaussian.diffuse(x0.params, noise.params, level.params),
         )
 
@@ -134,23 +134,25 @@ class JointProcess:
         self._validate(batch_s, noise, s=s, t=t)
         at_s, at_t = self.levels(s), self.levels(t)
         return SketchBatch(
-            labels.step_forward(batch_s.construction, noise.construction, at_s.construction, at_t.construction),
-            labels.step_forward(batch_s.kind, noise.kind, at_s.kind, at_t.kind),
+            gaussian_softmax.step_forward(
+                batch_s.construction, noise.construction, at_s.construction, at_t.construction
+            ),
+            gaussian_softmax.step_forward(batch_s.kind, noise.kind, at_s.kind, at_t.kind),
             gaussian.step_forward(batch_s.params, noise.params, at_s.params, at_t.params),
         )
 
-    def clean(self, prediction: Prediction) -> Clean:
-        """What goes into the reverse mean: logits of both labels, and parameters, superposed if so configured."""
+    def clean(self, prediction: Prediction) -> LogitBatch:
+        """The inputs of the reverse mean: logits of both labels, and parameters, superposed."""
         kind = prediction.kind
-        return Clean(
-            labels.reverse_logits(prediction.construction, self.label_smoothing, self.reverse_logits),
-            labels.reverse_logits(kind, self.label_smoothing, self.reverse_logits),
+        return LogitBatch(
+            gaussian_softmax.reverse_logits(prediction.construction, self.label_smoothing, self.reverse_logits),
+            gaussian_softmax.reverse_logits(kind, self.label_smoothing, self.reverse_logits),
             superpose(prediction.params, kind, self.superposition),
         )
 
     def step_back(
         self,
-        clean: Clean,
+        clean: LogitBatch,
         batch_t: SketchBatch,
         s: int | Int[Tensor, " batch"],
         t: int | Int[Tensor, " batch"],
@@ -161,14 +163,14 @@ class JointProcess:
         at_s, at_t = self.levels(s), self.levels(t)
         mean, std = gaussian.posterior(clean.params, batch_t.params, at_s.params, at_t.params)
         return SketchBatch(
-            labels.step_back(
-                clean.construction_logits,
+            gaussian_softmax.step_back(
+                clean.construction,
                 batch_t.construction,
                 noise.construction,
                 at_s.construction,
                 at_t.construction,
             ),
-            labels.step_back(clean.kind_logits, batch_t.kind, noise.kind, at_s.kind, at_t.kind),
+            gaussian_softmax.step_back(clean.kind, batch_t.kind, noise.kind, at_s.kind, at_t.kind),
             mean + std * noise.params,
         )
 
@@ -185,8 +187,7 @@ class JointProcess:
             check_pair(s, t, self.num_steps)
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(NamedTuple):
     """The noise level of each part of a row."""
 
     construction: Level
@@ -194,25 +195,48 @@ class Levels:
     params: Level
 
 
-@dataclass(frozen=True, slots=True)
-class Clean:
-    """A clean sketch as the reverse mean wants it: logits for labels, plain parameters."""
+class LogitBatch(NamedTuple):
+    """Rows in the space where all of it is Gaussian: logits of both labels, and parameters.
 
-    construction_logits: Float[Tensor, "batch prim 2"]
-    kind_logits: Float[Tensor, "batch prim 5"]
+    Samplers keep their state here, so that nothing is lost to a softmax and the logarithm after it. Adding a constant
+    to the logits of a label changes nothing.
+    """
+
+    construction: Float[Tensor, "batch prim 2"]
+    kind: Float[Tensor, "batch prim 5"]
     params: Float[Tensor, "batch prim 14"]
+
+    @classmethod
+    def from_noise(cls, noise: Noise) -> LogitBatch:
+        return cls(noise.construction, noise.kind, noise.params)
+
+    @classmethod
+    def from_sketch(cls, x0: SketchBatch, label_smoothing: float) -> LogitBatch:
+        """Clean rows, with their labels smoothed so that the logarithm is finite."""
+        construction, kind = (
+            gaussian_softmax.smooth(label, label_smoothing).log() for label in (x0.construction, x0.kind)
+        )
+        return cls(construction, kind, x0.params)
+
+    def batch(self) -> SketchBatch:
+        """The rows as the network sees them: labels on the simplex."""
+        return SketchBatch(self.construction.softmax(dim=-1), self.kind.softmax(dim=-1), self.params)
+
+    def replace_where(self, masks: tuple[Tensor, Tensor, Tensor], values: LogitBatch) -> LogitBatch:
+        """`values` where a mask is true, the own values elsewhere."""
+        return LogitBatch(*map(torch.where, masks, values, self))
 
 
 def superpose(
     params: Float[Tensor, "batch prim 14"], kind: Float[Tensor, "batch prim 5"], by: Superposition = "max"
 ) -> Float[Tensor, "batch prim 14"]:
-    """Weight each parameter by how likely its kind is, so that unlikely kinds fade as they do in the data."""
+    """Weight each parameter by the probability of its kind."""
     if by == "none":
         return params
     weight = kind / kind.amax(dim=-1, keepdim=True) if by == "max" else kind
-    # Side by side, not by an index: a device need not wait for one to arrive.
-    widths = ((of, len(names)) for of, names in layout.PARAM_NAMES.items())
-    return params * torch.cat([weight[..., of, None].expand(*weight.shape[:-1], n) for of, n in widths], dim=-1)
+    # Concatenated, not indexed: an index would make the device wait for a transfer.
+    widths = ((kind_number, len(names)) for kind_number, names in layout.PARAM_NAMES.items())
+    return params * torch.cat([weight[..., number, None].expand(*weight.shape[:-1], n) for number, n in widths], dim=-1)
 
 
 def paper_process(num_steps: int = 2000, label_smoothing: float = 0.99) -> JointProcess:
@@ -230,11 +254,11 @@ def our_process(num_steps: int = 2000, label_smoothing: float = 0.99) -> JointPr
     return _joint(cosine(num_steps), label_smoothing, "expected")
 
 
-def _joint(raw: Schedule, k: float, form: ReverseLogits, *, of_root: bool = False) -> JointProcess:
+def _joint(raw: Schedule, k: float, reverse_logits: ReverseLogits, *, of_root: bool = False) -> JointProcess:
     return JointProcess(
         params=raw,
         kind=augment(raw, layout.NUM_KINDS, k, of_root=of_root),
         construction=augment(raw, layout.NUM_CONSTRUCTION, k, of_root=of_root),
         label_smoothing=k,
-        reverse_logits=form,
+        reverse_logits=reverse_logits,
     )

@@ -21,14 +21,13 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.loose import has_loose_end
 from sketchdnn.representation.prediction import Prediction
 
-from . import gaussian, latent
-from . import labels as label
-from .latent import Latent
+from . import gaussian
+from .gaussian_softmax import draw_label
 from .noise import NoiseSource
-from .process import Denoiser, JointProcess, Noise
+from .process import Denoiser, JointProcess, LogitBatch, Noise
 from .sampling import OnStep, Progress, SamplingOptions, Start, Weights, register_sampler, sampling_loop
 from .schedule import Level
-from .step_draws import step_as_noisy_as
+from .timesteps import step_as_noisy_as
 
 # How a prediction's label enters the reverse mean: as the process's logit of it, or drawn from its probabilities.
 Labels = Literal["mean", "drawn"]
@@ -106,9 +105,9 @@ def sample_authors(
         raise ValueError(f"prediction_weight must be above zero, not {prediction_weight}")
     plain = replace(process, reverse_logits="log")
 
-    def weighted(prediction: Prediction, _: Callable[[], Noise]) -> Latent:
-        clean = latent.of_clean(plain.clean(prediction))
-        return Latent(prediction_weight * clean.construction, prediction_weight * clean.kind, clean.params)
+    def weighted(prediction: Prediction, _: Callable[[], Noise]) -> LogitBatch:
+        clean = plain.clean(prediction)
+        return LogitBatch(prediction_weight * clean.construction, prediction_weight * clean.kind, clean.params)
 
     return sampling_loop(denoise, process, noise, options, posterior_weights, clean=weighted, end_on_prediction=True)
 
@@ -272,12 +271,12 @@ def extrapolation(level_s: Level, level_t: Level, earlier: Level) -> Tensor:
     return torch.where(usable, torch.where(usable, ahead, 0.0) / (2 * torch.where(usable, behind, 1.0)), 0.0)
 
 
-def draw_labels(process: JointProcess, prediction: Prediction, noise: Callable[[], Noise]) -> Latent:
+def draw_labels(process: JointProcess, prediction: Prediction, noise: Callable[[], Noise]) -> LogitBatch:
     """A prediction with its labels drawn; parameters stay superposed by the probabilities of their kinds."""
     fresh = noise()
-    construction = label.draw(prediction.construction, fresh.construction)
-    kind = label.draw(prediction.kind, fresh.kind)
-    drawn = latent.of_sketch(SketchBatch(construction, kind, prediction.params), process.label_smoothing)
+    construction = draw_label(prediction.construction, fresh.construction)
+    kind = draw_label(prediction.kind, fresh.kind)
+    drawn = LogitBatch.from_sketch(SketchBatch(construction, kind, prediction.params), process.label_smoothing)
     return drawn._replace(params=process.clean(prediction).params)
 
 

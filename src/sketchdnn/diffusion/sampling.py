@@ -23,12 +23,11 @@ from sketchdnn.errors import SketchError
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-from . import gaussian, latent
-from .check import check_shape, check_step, check_steps
+from . import gaussian
+from .checks import check_shape, check_step, check_steps
 from .conditioning import Conditioning
-from .latent import Latent
 from .noise import NoiseSource
-from .process import Denoiser, JointProcess, Noise, begin_trajectory
+from .process import Denoiser, JointProcess, LogitBatch, Noise, begin_trajectory
 from .schedule import Level
 
 SAMPLER_ENTRY_POINTS = "sketchdnn.samplers"
@@ -203,7 +202,7 @@ WeightRule = Callable[[Level, Level, Level], Weights]
 # (level_s, level_t) → weight of the change of prediction between t and s.
 CorrectionRule = Callable[[Level, Level], Float[Tensor, " steps"]]
 # (prediction, extra noise on request) → what enters the weighted sum as x̂_0.
-CleanRule = Callable[[Prediction, Callable[[], Noise]], Latent]
+CleanRule = Callable[[Prediction, Callable[[], Noise]], LogitBatch]
 
 
 def sampling_loop(
@@ -232,31 +231,33 @@ def sampling_loop(
     options.check_shapes(pure)
     transitions = options.transitions(process.num_steps)
     conditioning = None if options.conditioning is None else options.conditioning.to(pure.params)
-    clean = clean or (lambda prediction, _: latent.of_clean(process.clean(prediction)))
+    clean = clean or (lambda prediction, _: process.clean(prediction))
     table = _weight_table(process, transitions, weights, label_weights or weights, pure.params)
     corrections = None if correction is None else _correction_table(process, transitions, correction, pure.params)
     denoise = begin_trajectory(denoise)
 
     state = _initial_state(
-        latent.of_noise(pure), process, options.first_step(process.num_steps), conditioning, options.start
+        LogitBatch.from_noise(pure), process, options.first_step(process.num_steps), conditioning, options.start
     )
     x0_hat = previous = state  # stand in for predictions before the first, with weight zero
     batch = _visible(state, conditioning)
     with torch.no_grad():
         for number, (t, s) in enumerate(transitions, start=1):
-            fresh = latent.of_noise(noise(number))
+            fresh = LogitBatch.from_noise(noise(number))
             if s < t:
                 prediction = predict(denoise, batch, t, conditioning)
                 latest = clean(prediction, partial(noise, len(transitions) + number))
                 if conditioning is not None:
-                    latest = conditioning.fill_latent(latest, process.label_smoothing)
+                    latest = conditioning.fill_logits(latest, process.label_smoothing)
                 if corrections is not None and number > 1:
                     change = _corrected_change(
                         corrections[number - 2], table[-1][number - 2, 2], latest, x0_hat, previous
                     )
                     state = state._replace(params=state.params + change)
                 previous, x0_hat = x0_hat, latest
-            state = Latent(*map(_weighted_sum, (part[number - 1] for part in table), state, x0_hat, previous, fresh))
+            state = LogitBatch(
+                *map(_weighted_sum, (part[number - 1] for part in table), state, x0_hat, previous, fresh)
+            )
             batch = _visible(state, conditioning)
             if s == 0:
                 batch = state.batch()
@@ -313,7 +314,7 @@ def _correction_table(
 
 
 def _corrected_change(
-    weight: Tensor, previous_weight: Tensor, latest: Latent, x0_hat: Latent, previous: Latent
+    weight: Tensor, previous_weight: Tensor, latest: LogitBatch, x0_hat: LogitBatch, previous: LogitBatch
 ) -> Tensor:
     """The change of prediction in place of the change that was extrapolated from the two before."""
     return weight * (latest.params - x0_hat.params) + previous_weight * (x0_hat.params - previous.params)
@@ -325,17 +326,17 @@ def _weighted_sum(weights: Float[Tensor, " 4"], x_t: Tensor, x0: Tensor, previou
 
 
 def _initial_state(
-    noise: Latent, process: JointProcess, t: int, conditioning: Conditioning | None, start: Start | None
-) -> Latent:
+    noise: LogitBatch, process: JointProcess, t: int, conditioning: Conditioning | None, start: Start | None
+) -> LogitBatch:
     """Noise, or the start diffused by it; known parts begin where the forward process takes them."""
-    levels = latent.levels(process, t)
+    levels = process.levels(t)
 
-    def diffused(batch: SketchBatch) -> Latent:
-        return Latent(*map(gaussian.diffuse, latent.of_sketch(batch, process.label_smoothing), noise, levels))
+    def diffused(batch: SketchBatch) -> LogitBatch:
+        return LogitBatch(*map(gaussian.diffuse, LogitBatch.from_sketch(batch, process.label_smoothing), noise, levels))
 
     state = noise if start is None else diffused(start.batch.to(noise.params))
-    return state if conditioning is None else latent.where(conditioning.masks, diffused(conditioning.batch), state)
+    return state if conditioning is None else state.replace_where(conditioning.masks, diffused(conditioning.batch))
 
 
-def _visible(state: Latent, conditioning: Conditioning | None) -> SketchBatch:
+def _visible(state: LogitBatch, conditioning: Conditioning | None) -> SketchBatch:
     return state.batch() if conditioning is None else conditioning.visible(state.batch())

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from .check import check_smoothing
+from .checks import check_smoothing
 
 
 class Level(NamedTuple):

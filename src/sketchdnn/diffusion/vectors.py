@@ -14,12 +14,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from . import gaussian
-from .check import check_steps
+from .checks import check_steps
 from .likelihood import kl_of_steps, kl_to_noise
 from .samplers import ddim_weights, posterior_weights, solver_weights
 from .sampling import WeightRule, Weights
 from .schedule import Level, Schedule
-from .step_draws import StepDraws
+from .timesteps import StepDraws
 
 Vectors = Float[Tensor, "batch *shape"]
 VectorDenoiser = Callable[[Vectors, Int[Tensor, " batch"]], Vectors]

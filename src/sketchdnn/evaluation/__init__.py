@@ -2,7 +2,7 @@
 
 from .comparison import compare_systems
 from .estimates import Estimate
-from .evaluate import Evaluation, EvaluationRequest, Evaluator, evaluate
+from .evaluate import Evaluation, EvaluationRequest, Evaluator
 from .protocol import FAST, Protocol, Settings
 from .report import load_report
 
@@ -15,6 +15,5 @@ __all__ = [
     "Protocol",
     "Settings",
     "compare_systems",
-    "evaluate",
     "load_report",
 ]

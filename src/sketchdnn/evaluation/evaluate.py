@@ -1,7 +1,6 @@
 """Evaluate models and files of sketches against a corpus, and write one report for each.
 
-`Evaluator` loads the corpus and the extractor once and refuses bad requests before long work starts. `evaluate`
-computes the report of one set of samples.
+`Evaluator` loads the corpus and the extractor once, and refuses bad requests before long work starts.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion.sampling import SamplingOptions, find_sampler
 from sketchdnn.errors import MissingFileError, display_path
 from sketchdnn.formats import write
+from sketchdnn.generation import GenerateRequest
 from sketchdnn.generation.files import create_folder
 from sketchdnn.generation.generate import STEPS, check_seed_and_count
 from sketchdnn.geometry import Sketch
@@ -30,39 +30,16 @@ from sketchdnn.systems.aliases import current_sampler
 from sketchdnn.systems.devices import find_device
 from sketchdnn.systems.pretrained import check_model_sampling, model_hash
 
-from .estimates import share_estimate, to_json
+from . import validity
+from .estimates import share_of, to_json
 from .features import Extractor, default_cache, find_inception, load_inception
 from .likelihood import measure_likelihood
 from .novelty import measure_novelty
 from .plots import GALLERY_SCORE, select_galleries
-from .protocol import (
-    Protocol,
-    Settings,
-    Sizes,
-    available_sizes,
-    make_protocol,
-    refuse_incomparable,
-    size_warnings,
-)
+from .protocol import Protocol, Settings, Sizes, available_sizes, make_protocol, refuse_incomparable, size_warnings
 from .report import SAMPLES, write_report
-from .samples import (
-    RepairedSamples,
-    Samples,
-    generate_samples,
-    normalize_split,
-    read_samples,
-    repair_samples,
-)
+from .samples import RepairedSamples, Samples, generate_samples, normalize_split, read_samples, repair_samples
 from .scores import CORRUPTIONS, FeatureSets, OnStage, Scorer, StageTimer
-from .validity import (
-    construction_distribution,
-    count_distribution,
-    deviations,
-    exact_ends,
-    kind_distribution,
-    measure_validity,
-    total_variation,
-)
 
 # Images per minute through the Inception on one core of a CPU, approximately.
 IMAGES_PER_MINUTE = 300
@@ -194,35 +171,100 @@ class Evaluator:
                 create_folder(out)
             extractor = self._load_extractor(timer)
             self._refuse_incomparable(expected, samples.name, len(samples), None, extractor)
-        evaluation, references = evaluate(
-            samples if label is None else replace(samples, name=label),
-            self.dataset,
-            extractor,
-            request.settings,
-            system=system,
-            cache=request.cache or default_cache(),
-            command=request.command,
-            workers=request.workers,
-            timer=timer,
-        )
-        write_report(evaluation.report, samples.compact, references.selected_test, out)
-        return evaluation
+        samples = samples if label is None else replace(samples, name=label)
+        report, references = self._make_report(samples, system, extractor, timer)
+        write_report(report, samples.compact, references.selected_test, out)
+        return Evaluation(report, samples)
 
     def _generate(self, system: System, sampler: str, name: str, out: Path, timer: StageTimer) -> Samples:
         request = self.request
         with timer("sampling") as on_progress:
-            samples = generate_samples(
-                system,
-                display_path(Path(name).resolve().name),
-                request.settings.count,
-                seed=request.seed,
-                steps=request.steps,
-                sampler=sampler,
-                on_progress=on_progress,
+            options = GenerateRequest(
+                count=request.settings.count, seed=request.seed, steps=request.steps, sampler=sampler, repair=False
             )
+            samples = generate_samples(system, display_path(Path(name).resolve().name), options, on_progress)
         if request.save_samples:
             write(samples.sketches, out / SAMPLES)  # at once: sampling is expensive, and the rest may be interrupted
         return replace(samples, origin={**samples.origin, "system": system.name, "sha256": model_hash(name)})
+
+    def _make_report(
+        self, samples: Samples, system: System | None, extractor: Extractor, timer: StageTimer
+    ) -> tuple[dict[str, Any], References]:
+        settings, count = self.request.settings, len(samples)
+        references, sizes = select_references(self.dataset, settings, count)
+        protocol = make_protocol(self.dataset, extractor, settings, sizes, system, count, samples.origin)
+        scorer = Scorer(extractor, self.request.cache or default_cache(), timer, settings.seed)
+        features = scorer.extract(samples.compact, references.selected_test, references.selected_train, sizes)
+        scores = scorer.score(features, sizes, settings.split)
+        device = extractor.device
+        report: dict[str, Any] = {
+            "format": 1,
+            "program": f"sketchdnn {sketchdnn.__version__}",
+            "command": self.request.command,
+            "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU",
+            "protocol": protocol.to_json(),
+            "system": {
+                "name": samples.name,
+                **samples.origin,
+                "samples": len(samples),
+                "samples_sha256": samples.sha256,
+            },
+            "warnings": size_warnings(settings, sizes, count),
+            "scores": scores,
+            "corruption": None,
+        }
+        if settings.corruption:
+            report["corruption"] = scorer.score_corruptions(references.selected_test, features, scores["test"]["floor"])
+        with timer("validity") as on_progress:
+            limit = settings.validity
+            ours = validity.measure_validity(samples.compact[:limit], lambda done: on_progress(done / 2))
+            real = validity.measure_validity(references.test[:limit], lambda done: on_progress(0.5 + done / 2))
+            report["validity"] = {"samples": to_json(ours), "test": to_json(real)}
+        report["repaired"] = None
+        if settings.repaired:
+            report["repaired"] = self._score_repaired(samples, references.test, scorer, features, sizes)
+        report["distributions"] = _distributions(samples.compact, references.test)
+        with timer("novelty") as on_progress:
+            held_out = references.selected_test if settings.fast else references.test
+            report["novelty"] = _novelty(samples.compact, references.train, held_out, str(device), on_progress)
+        report["likelihood"] = None
+        if settings.likelihood and system is not None:
+            # In the frame of the corpus, which is that of the training data.
+            sketches = self.dataset.split(settings.split).compact[: settings.likelihood_sketches]
+            with timer("likelihood") as on_progress:
+                options: dict[str, Any] = {"draws": settings.likelihood_draws, "seed": settings.seed}
+                likelihoods = measure_likelihood(system, sketches, on_progress=on_progress, **options)
+            report["likelihood"] = to_json(likelihoods)
+        report["decoding"] = {"primitives": int(samples.compact.counts.sum())}
+        for name in ("repaired", "rejected", "skipped"):
+            counts = getattr(samples, name).items()
+            report["decoding"][name] = dict(sorted(counts, key=lambda item: (-item[1], item[0])))
+        report["decoding"]["empty_draws"] = samples.empty_draws
+        report["galleries"] = {"score": GALLERY_SCORE, **select_galleries(samples.compact)}
+        report["timings"] = to_json(timer.seconds)
+        return report, references
+
+    def _score_repaired(
+        self, samples: Samples, test: Compact, scorer: Scorer, features: FeatureSets, sizes: Sizes
+    ) -> dict[str, Any]:
+        """Scores and validity of the samples after repair, and a summary of the repairs.
+
+        The scores of a system are always those of its raw samples; these stand beside them.
+        """
+        limit = self.request.settings.validity
+        count = min(len(samples), max(sizes.test, sizes.train, limit))
+        with scorer.timer("repair") as on_progress:
+            repaired = repair_samples(samples, count, workers=self.request.workers, on_progress=on_progress)
+        with scorer.timer("validity after repair") as on_progress:
+            measures = to_json(validity.measure_validity(repaired.compact[:limit], on_progress))
+        sides = {"samples": samples.compact, "repaired": repaired.compact, "test": test}
+        return {
+            "sketches": count,
+            "scores": scorer.score_repaired(repaired.compact, features, sizes),
+            "validity": measures,
+            "exact_ends": {name: to_json(validity.exact_ends(compact[:limit])) for name, compact in sides.items()},
+            **_repair_summary(repaired),
+        }
 
     def _load_model(self, name: str, sampler: str | None) -> tuple[System, str]:
         """The model on the CPU, and its sampler; refuses a sampler or steps that the model does not support."""
@@ -270,113 +312,6 @@ def select_references(dataset: Dataset, settings: Settings, samples: int) -> tup
     return References(test, train, test[test_index], train[train_index]), sizes
 
 
-def evaluate(
-    samples: Samples,
-    dataset: Dataset,
-    extractor: Extractor,
-    settings: Settings,
-    *,
-    system: System | None = None,
-    cache: Path | None = None,
-    command: str = "",
-    workers: int = 1,
-    timer: StageTimer | None = None,
-) -> tuple[Evaluation, References]:
-    """Compute the report of one set of samples.
-
-    Args:
-        system: Computes likelihoods; None for samples from a file.
-        cache: Folder for the features of real sketches; None computes them every time.
-        command: The command line, for the report.
-        workers: Processes that repair samples.
-    """
-    timer = timer or StageTimer()
-    references, sizes = select_references(dataset, settings, len(samples))
-    protocol = make_protocol(dataset, extractor, settings, sizes, system, len(samples), samples.origin)
-    scorer = Scorer(extractor, cache, timer, settings.seed)
-    features = scorer.extract(samples.compact, references.selected_test, references.selected_train, sizes)
-    scores = scorer.score(features, sizes, settings.split)
-    floor = scores["test"]["floor"]
-    device = extractor.device
-    report: dict[str, Any] = {
-        "format": 1,
-        "program": f"sketchdnn {sketchdnn.__version__}",
-        "command": command,
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU",
-        "protocol": protocol.to_json(),
-        "system": {"name": samples.name, **samples.origin, "samples": len(samples), "samples_sha256": samples.sha256},
-        "warnings": size_warnings(settings, sizes, len(samples)),
-        "scores": scores,
-        "corruption": scorer.score_corruptions(references.selected_test, features, floor)
-        if settings.corruption
-        else None,
-    }
-    with timer("validity") as on_progress:
-        limit = settings.validity
-        report["validity"] = {
-            "samples": to_json(measure_validity(samples.compact[:limit], lambda done: on_progress(done / 2))),
-            "test": to_json(measure_validity(references.test[:limit], lambda done: on_progress(0.5 + done / 2))),
-        }
-    report["repaired"] = (
-        _repaired_scores(samples, references.test, scorer, features, sizes, settings, workers)
-        if settings.repaired
-        else None
-    )
-    report["distributions"] = _distributions(samples.compact, references.test)
-    with timer("novelty") as on_progress:
-        real = references.selected_test if settings.fast else references.test
-        report["novelty"] = _novelty(samples.compact, references.train, real, str(device), on_progress)
-    report["likelihood"] = None
-    if settings.likelihood and system is not None:
-        # In the frame of the corpus, which is that of the training data.
-        sketches = dataset.split(settings.split).compact[: settings.likelihood_sketches]
-        with timer("likelihood") as on_progress:
-            report["likelihood"] = to_json(
-                measure_likelihood(
-                    system, sketches, draws=settings.likelihood_draws, seed=settings.seed, on_progress=on_progress
-                )
-            )
-    report["decoding"] = {
-        "primitives": int(samples.compact.counts.sum()),
-        "repaired": _sort_counts(samples.repaired),
-        "rejected": _sort_counts(samples.rejected),
-        "skipped": _sort_counts(samples.skipped),
-        "empty_draws": samples.empty_draws,
-    }
-    report["galleries"] = {"score": GALLERY_SCORE, **select_galleries(samples.compact)}
-    report["timings"] = to_json(timer.seconds)
-    return Evaluation(report, samples), references
-
-
-def _repaired_scores(
-    samples: Samples,
-    test: Compact,
-    scorer: Scorer,
-    features: FeatureSets,
-    sizes: Sizes,
-    settings: Settings,
-    workers: int,
-) -> dict[str, Any]:
-    """Scores and validity of the samples after repair, and a summary of the repairs.
-
-    The scores of a system are always those of its raw samples; these stand beside them.
-    """
-    limit = settings.validity
-    count = min(len(samples), max(sizes.test, sizes.train, limit))
-    with scorer.timer("repair") as on_progress:
-        repaired = repair_samples(samples, count, workers=workers, on_progress=on_progress)
-    with scorer.timer("validity after repair") as on_progress:
-        validity = to_json(measure_validity(repaired.compact[:limit], on_progress))
-    sides = {"samples": samples.compact, "repaired": repaired.compact, "test": test}
-    return {
-        "sketches": count,
-        "scores": scorer.score_repaired(repaired.compact, features, sizes),
-        "validity": validity,
-        "exact_ends": {name: to_json(exact_ends(compact[:limit])) for name, compact in sides.items()},
-        **_repair_summary(repaired),
-    }
-
-
 def _repair_summary(repaired: RepairedSamples) -> dict[str, Any]:
     """The kinds of repair and their number, and how far anything moved."""
     repairs = [repair.report for repair in repaired.repairs]
@@ -384,7 +319,7 @@ def _repair_summary(repaired: RepairedSamples) -> dict[str, Any]:
     kinds = Counter(kind for repair in repairs for kind in repair.kinds)
     warnings = Counter(repair.warning for repair in repairs if repair.warning)
     return {
-        "changed": to_json(share_estimate(int((moves > 0).sum()), len(moves))),
+        "changed": to_json(share_of(moves > 0)),
         "displacement": to_json({"median": np.median(moves), "p95": np.quantile(moves, 0.95), "max": moves.max()}),
         "dof": to_json(float(np.median([repair.dof for repair in repairs]))),
         "actions": dict(kinds.most_common()),
@@ -396,15 +331,15 @@ def _repair_summary(repaired: RepairedSamples) -> dict[str, Any]:
 def _distributions(samples: Compact, real: Compact) -> dict[str, Any]:
     result: dict[str, Any] = {"samples": len(samples), "test": len(real)}
     measures = {
-        "kinds": kind_distribution,
-        "construction": construction_distribution,
-        "counts": count_distribution,
+        "kinds": validity.kind_distribution,
+        "construction": validity.construction_distribution,
+        "counts": validity.count_distribution,
     }
     for name, measure in measures.items():
         ours, reference = measure(samples), measure(real)
         result[name] = {
-            "total_variation": to_json(total_variation(ours, reference)),
-            "deviations": [{**to_json(d), "is_within": d.is_within} for d in deviations(ours, reference)],
+            "total_variation": to_json(validity.total_variation(ours, reference)),
+            "deviations": [{**to_json(d), "is_within": d.is_within} for d in validity.deviations(ours, reference)],
         }
     result["counts"]["deviations"].sort(key=lambda deviation: int(deviation["name"]))
     return result
@@ -425,7 +360,3 @@ def _histogram(distances: tuple[float, ...]) -> dict[str, float]:
     hits, _ = np.histogram(np.clip(distances, NEIGHBOR_BINS[0], NEIGHBOR_BINS[-1]), NEIGHBOR_BINS)
     names = [f"{low:.1f}–{high:.1f}" for low, high in pairwise(NEIGHBOR_BINS.tolist())]
     return {name: to_json(hit / max(1, len(distances))) for name, hit in zip(names, hits, strict=True)}
-
-
-def _sort_counts(counter: Counter[str]) -> dict[str, int]:
-    return dict(sorted(counter.items(), key=lambda item: (-item[1], item[0])))

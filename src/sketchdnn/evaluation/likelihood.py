@@ -25,12 +25,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sketchdnn.diffusion.bins import Bins
-from sketchdnn.diffusion.bits import log_arrangements, num_primitives
-from sketchdnn.diffusion.likelihood import Elbo, authors_estimate, reconstruction
+from sketchdnn.diffusion.likelihood import (
+    Bins,
+    Elbo,
+    authors_estimate,
+    log_arrangements,
+    num_primitives,
+    reconstruction,
+)
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.process import JointProcess
-from sketchdnn.diffusion.step_draws import StepDraws
+from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation import Compact, layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import expand, smaller_end_first

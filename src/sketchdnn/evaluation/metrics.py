@@ -35,15 +35,20 @@ from torch import Tensor
 
 from .estimates import Estimate, EvaluationError, Z, mean_estimate, normal_estimate, share_of
 
+# Features of two sets, one row per sketch.
+A = Float[Tensor, "a feature"]
+B = Float[Tensor, "b feature"]
+Real = Float[Tensor, "real feature"]
+Fake = Float[Tensor, "fake feature"]
+Rows = Float[Tensor, "row feature"]
+
 # Subset sizes of the extrapolation as shares: their inverses are evenly spaced from 1 to 2.
 SHARES = tuple(1 / x for x in np.linspace(1, 2, 6))
 _GAUSSIAN_ROWS, _KERNEL_ROWS, _DISTANCE_ROWS = 4096, 1024, 1024
 _EQUAL = 1e-12  # relative to the squared norms: a smaller squared distance is rounding
 
 
-def check_features(
-    a: Float[Tensor, "a feature"], b: Float[Tensor, "b feature"], minimum: int = 2
-) -> tuple[Float[Tensor, "a feature"], Float[Tensor, "b feature"]]:
+def check_features(a: A, b: B, minimum: int = 2) -> tuple[A, B]:
     """Both sets unchanged; refuses sets of different widths, of fewer than `minimum` rows, or not finite."""
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise EvaluationError(f"features of {tuple(a.shape)} and {tuple(b.shape)} cannot be compared")
@@ -54,13 +59,13 @@ def check_features(
     return a, b
 
 
-def frechet_distance(a: Float[Tensor, "a feature"], b: Float[Tensor, "b feature"]) -> float:
+def frechet_distance(a: A, b: B) -> float:
     """FID of two sets: 0 for a set and itself, and symmetric."""
     a, b = check_features(a, b)
     return _distance(_Gaussian.fit(a), _Gaussian.fit(b))
 
 
-def frechet_estimate(a: Float[Tensor, "a feature"], b: Float[Tensor, "b feature"]) -> Estimate:
+def frechet_estimate(a: A, b: B) -> Estimate:
     """FID with an interval for other sets of these sizes from the same distributions.
 
     The bootstrap would be biased: repeated sketches lower the rank and raise FID by as much as the interval is wide.
@@ -74,8 +79,8 @@ def frechet_estimate(a: Float[Tensor, "a feature"], b: Float[Tensor, "b feature"
 
 
 def frechet_at_infinity(
-    a: Float[Tensor, "a feature"],
-    b: Float[Tensor, "b feature"],
+    a: A,
+    b: B,
     *,
     full: Estimate | None = None,
     seed: int = 0,
@@ -109,10 +114,10 @@ class _Gaussian:
 
     mean: Float[Tensor, " feature"]
     covariance: Float[Tensor, "feature feature"]
-    rows: Float[Tensor, "row feature"]
+    rows: Rows
 
     @staticmethod
-    def fit(rows: Float[Tensor, "row feature"]) -> _Gaussian:
+    def fit(rows: Rows) -> _Gaussian:
         mean = rows.mean(0, dtype=torch.float64)
         covariance = mean.new_zeros(len(mean), len(mean))
         for first in range(0, len(rows), _GAUSSIAN_ROWS):
@@ -167,7 +172,7 @@ def _inner(root: Float[Tensor, "rank feature"], covariance: Float[Tensor, "featu
     return (inner + inner.T) / 2
 
 
-def _distance_and_variance(a: Float[Tensor, "a feature"], b: Float[Tensor, "b feature"]) -> tuple[float, float]:
+def _distance_and_variance(a: A, b: B) -> tuple[float, float]:
     """FID and its variance by the influence of every row, from one decomposition.
 
     The derivative by the mean of a set is 2 (μ − μ'). The derivative by its covariance is 1 − T, where T transports the
@@ -199,14 +204,12 @@ def _influences(
     return torch.cat(influences)
 
 
-def _subset(
-    rows: Float[Tensor, "row feature"], share: float, rng: np.random.Generator
-) -> Float[Tensor, "part feature"]:
+def _subset(rows: Rows, share: float, rng: np.random.Generator) -> Float[Tensor, "part feature"]:
     count = max(2, round(share * len(rows)))
     return rows[torch.from_numpy(rng.permutation(len(rows))[:count]).to(rows.device)]
 
 
-def kernel_distance(a: Float[Tensor, "a feature"], b: Float[Tensor, "b feature"]) -> Estimate:
+def kernel_distance(a: A, b: B) -> Estimate:
     """KID of two sets; the interval is made from its standard error.
 
     The error is that of the first-order terms: the mean kernel of each sketch with its own set minus that with the
@@ -223,9 +226,7 @@ def kernel_distance(a: Float[Tensor, "a feature"], b: Float[Tensor, "b feature"]
     return normal_estimate(value, math.sqrt(variance))
 
 
-def _kernel_sums(
-    a: Float[Tensor, "a feature"], b: Float[Tensor, "b feature"]
-) -> tuple[Float[Tensor, " a"], Float[Tensor, " b"]]:
+def _kernel_sums(a: A, b: B) -> tuple[Float[Tensor, " a"], Float[Tensor, " b"]]:
     """The kernel between `a` and `b`, summed over `b` and over `a`, without holding all of it."""
     b_transposed = b.double().T
     rows, columns = [], b_transposed.new_zeros(len(b))
@@ -250,17 +251,13 @@ class DensityCoverage(NamedTuple):
     coverage: Estimate
 
 
-def precision_recall(
-    real: Float[Tensor, "real feature"], fake: Float[Tensor, "fake feature"], k: int = 3
-) -> PrecisionRecall:
+def precision_recall(real: Real, fake: Fake, k: int = 3) -> PrecisionRecall:
     """Precision and recall of Kynkäänniemi et al. 2019: a ball reaches to the k-th nearest neighbor."""
     real, fake = check_features(real, fake, minimum=k + 1)
     return _precision_recall(real, fake, _nearest(real, k)[:, -1], _nearest(fake, k)[:, -1])
 
 
-def authors_precision_recall(
-    real: Float[Tensor, "real feature"], fake: Float[Tensor, "fake feature"]
-) -> PrecisionRecall:
+def authors_precision_recall(real: Real, fake: Fake) -> PrecisionRecall:
     """Precision and recall as the authors of SketchDNN counted them.
 
     Features are scaled to norm 1; the radius of a ball is 0.95 times the mean distance to the three nearest other
@@ -272,9 +269,7 @@ def authors_precision_recall(
     return _precision_recall(real, fake, *squared_radii)
 
 
-def density_coverage(
-    real: Float[Tensor, "real feature"], fake: Float[Tensor, "fake feature"], k: int = 5
-) -> DensityCoverage:
+def density_coverage(real: Real, fake: Fake, k: int = 5) -> DensityCoverage:
     """Density and coverage of Naeem et al. 2020."""
     real, fake = check_features(real, fake, minimum=k + 1)
     squared_radii = _nearest(real, k)[:, -1]
@@ -288,10 +283,7 @@ def density_coverage(
 
 
 def _precision_recall(
-    real: Float[Tensor, "real feature"],
-    fake: Float[Tensor, "fake feature"],
-    real_radii: Float[Tensor, " real"],
-    fake_radii: Float[Tensor, " fake"],
+    real: Real, fake: Fake, real_radii: Float[Tensor, " real"], fake_radii: Float[Tensor, " fake"]
 ) -> PrecisionRecall:
     """Precision and recall for given squared radii."""
     precise = torch.zeros(len(fake), device=fake.device, dtype=torch.bool)
@@ -302,7 +294,7 @@ def _precision_recall(
     return PrecisionRecall(share_of(precise), share_of(torch.cat(recalled)))
 
 
-def _nearest(rows: Float[Tensor, "row feature"], k: int) -> Float[Tensor, "row k"]:
+def _nearest(rows: Rows, k: int) -> Float[Tensor, "row k"]:
     """Squared distances from each row to its k nearest others, smallest first."""
     nearest = []
     for first, squared in _squared_distances(rows, rows):
@@ -311,9 +303,7 @@ def _nearest(rows: Float[Tensor, "row feature"], k: int) -> Float[Tensor, "row k
     return torch.cat(nearest)
 
 
-def _squared_distances(
-    a: Float[Tensor, "a feature"], b: Float[Tensor, "b feature"]
-) -> Iterator[tuple[int, Float[Tensor, "chunk b"]]]:
+def _squared_distances(a: A, b: B) -> Iterator[tuple[int, Float[Tensor, "chunk b"]]]:
     """Squared distances from a chunk of `a` to all of `b`, with the index of the first row of the chunk.
 
     They come from matrix products in float64; distances within rounding of 0 are exactly 0.

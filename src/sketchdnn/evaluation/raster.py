@@ -67,6 +67,12 @@ _SLACK = 1e-3
 _EXTREMES = ((math.pi, -math.pi / 2), (0.0, math.pi / 2))
 
 
+_Ints = Int[Tensor, " n"]
+_Floats = Float[Tensor, " n"]
+_Vectors = Float[Tensor, "n 2"]
+_Mask = Bool[Tensor, " n"]
+
+
 @torch.no_grad()
 def rasterize(
     compact: Compact, *, device: str | torch.device = "cpu", size: int = SIZE, stroke: float = STROKE
@@ -116,7 +122,7 @@ class _Canvas:
         gray = (255.5 - ink).to(torch.uint8)
         self.images.view(-1).scatter_reduce_(0, pixel.view(-1), gray.view(-1), "amin")
 
-    def corner(self, image: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
+    def corner(self, image: _Ints) -> _Ints:
         """The index of the lower left pixel of an image; the next is right of it, `size` less is above it."""
         return (image * self.size + self.size - 1) * self.size
 
@@ -152,23 +158,23 @@ class _Strokes:
     The directions of a circle are 0, which puts every pixel between its ends.
     """
 
-    image: Int[Tensor, " n"]
-    ink: Float[Tensor, " n"]
-    start: Float[Tensor, "n 2"]
-    end: Float[Tensor, "n 2"]
-    start_direction: Float[Tensor, "n 2"]
-    end_direction: Float[Tensor, "n 2"]
-    is_major: Bool[Tensor, " n"]  # sweeps more than half a circle
+    image: _Ints
+    ink: _Floats
+    start: _Vectors
+    end: _Vectors
+    start_direction: _Vectors
+    end_direction: _Vectors
+    is_major: _Mask  # sweeps more than half a circle
 
 
 @dataclass(frozen=True, slots=True)
 class _Circles:
     """The circles of arcs and circles, and the corners of the bounding box of the drawn part."""
 
-    center: Float[Tensor, "n 2"]
-    radius: Float[Tensor, " n"]
-    low: Float[Tensor, "n 2"]
-    high: Float[Tensor, "n 2"]
+    center: _Vectors
+    radius: _Floats
+    low: _Vectors
+    high: _Vectors
 
 
 _Curves = TypeVar("_Curves", _Strokes, _Circles)
@@ -238,18 +244,12 @@ def _arc_strokes(rows: _Rows) -> tuple[_Strokes, _Circles]:
     return strokes, _Circles(center, radius[:, 0], low, high)
 
 
-def _quarter_turn(vectors: Float[Tensor, "n 2"]) -> Float[Tensor, "n 2"]:
+def _quarter_turn(vectors: _Vectors) -> _Vectors:
     """Vectors rotated by 90° counter-clockwise."""
     return torch.stack([-vectors[:, 1], vectors[:, 0]], dim=-1)
 
 
-def _draw_discs(
-    canvas: _Canvas,
-    image: Int[Tensor, " n"],
-    ink: Float[Tensor, " n"],
-    center: Float[Tensor, "n 2"],
-    radius: float,
-) -> None:
+def _draw_discs(canvas: _Canvas, image: _Ints, ink: _Floats, center: _Vectors, radius: float) -> None:
     """Points; and the round ends of strokes, with half the stroke as the radius."""
     reach = radius + 0.5
     width = min(canvas.size, math.floor(2 * reach + _SLACK) + 1)
@@ -320,20 +320,14 @@ class _Columns:
     pixel: Int[Tensor, " column"]
     across: Int[Tensor, " column"]  # from a pixel of the column to the next
     strokes: _Strokes
-    upright: Bool[Tensor, " n"]
+    upright: _Mask
 
     def take(self, *values: Tensor) -> list[Tensor]:
         """Values of strips, repeated for each of their columns."""
         return [value.index_select(0, self.strip) for value in values]
 
 
-def _make_columns(
-    canvas: _Canvas,
-    strokes: _Strokes,
-    upright: Bool[Tensor, " n"],
-    low: Float[Tensor, " n"],
-    high: Float[Tensor, " n"],
-) -> _Columns:
+def _make_columns(canvas: _Canvas, strokes: _Strokes, upright: _Mask, low: _Floats, high: _Floats) -> _Columns:
     """The columns whose centers lie from `low` to `high` along each strip, inside the frame."""
     size = canvas.size
     first = (low - 0.5).ceil_().clamp_(0, size).long()
@@ -392,14 +386,11 @@ def _strip_constants(columns: _Columns) -> list[Tensor]:
     turn = 1.0 - 2.0 * strokes.is_major.double()
     constants = [(255 * strokes.ink).float(), turn.float()]
     for point, normal in ((strokes.start, strokes.start_direction), (strokes.end, -strokes.end_direction)):
-        constants += [
-            *_along_across(normal * turn[:, None], columns.upright),
-            -turn * (normal * point).sum(dim=-1),
-        ]
+        constants += [*_along_across(normal * turn[:, None], columns.upright), -turn * (normal * point).sum(dim=-1)]
     return constants
 
 
-def _along_across(vectors: Float[Tensor, "n 2"], upright: Bool[Tensor, " n"]) -> tuple[Tensor, Tensor]:
+def _along_across(vectors: _Vectors, upright: _Mask) -> tuple[Tensor, Tensor]:
     """Components along and across a strip: x and y, or y and x for an upright strip."""
     x, y = vectors.unbind(dim=-1)
     return torch.where(upright, y, x), torch.where(upright, x, y)

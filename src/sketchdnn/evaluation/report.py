@@ -30,9 +30,7 @@ REPORT, SAMPLES = "report.json", "samples.jsonl"
 # The parts of a report that comparisons need.
 _REQUIRED = {"system": dict, "scores": dict, "validity": dict, "novelty": dict, "warnings": list}
 # Token models have no steps; their reports hold a number without a meaning.
-_TOKEN_SYSTEMS = [
-    name for name, entry in SYSTEMS.items() if isinstance(entry.make, type) and issubclass(entry.make, TokenSystem)
-]
+_TOKEN_SYSTEMS = [name for name, system in SYSTEMS.items() if issubclass(system, TokenSystem)]
 
 # Key, name and factor.
 SCORES: tuple[tuple[str, str, float], ...] = (

@@ -86,19 +86,18 @@ class RepairedSamples:
 
 
 def generate_samples(
-    system: System, name: str, count: int, *, seed: int, steps: int, sampler: str | None, on_progress: OnProgress
+    system: System, name: str, request: GenerateRequest, on_progress: OnProgress = lambda done: None
 ) -> Samples:
-    """The sketches that `sketchdnn generate` draws with this seed, before repair, on the device of the system."""
-    sampler = system.resolve(SamplingOptions(sampler, steps)).sampler_name
-    request = GenerateRequest(count=count, seed=seed, steps=steps, sampler=sampler, repair=False)
-    drawings = list(stream(system, request, lambda done: on_progress(done / count)))
+    """The sketches of a request, on the device of the system."""
+    sampler = system.resolve(SamplingOptions(request.sampler, request.steps)).sampler_name
+    drawings = list(stream(system, request, lambda done: on_progress(done / request.count)))
     normalized = normalize_sketches([drawing.sketch for drawing in drawings])
     for drawing in drawings:
         normalized.rejected.update(drawing.rejected)
     return Samples(
         name,
         *normalized[:2],
-        origin={"kind": "model", "sampler": sampler, "steps": steps, "seed": seed},
+        origin={"kind": "model", "sampler": sampler, "steps": request.steps, "seed": request.seed},
         skipped=normalized.skipped,
         rejected=normalized.rejected,
         repaired=Counter(reason for drawing in drawings for reason in drawing.repaired),

@@ -1,13 +1,12 @@
-"""DXF drawings, through ezdxf: model space is one sketch, construction lives on its own dashed layer.
+"""DXF drawings, through ezdxf: model space is one sketch, and construction is a layer of its own with dashed lines.
 
-A SPLINE and an ELLIPSE become lines and arcs; what a primitive cannot hold (a TEXT, a tilted CIRCLE, ...) and what is
-not shown is counted by type. Constraints have no place in a DXF. A drawing is refused when it is larger than
-`MAX_BYTES`, holds more than `MAX_TAGS` tags, or holds or unfolds to more than `MAX_ENTITIES` entities.
+A SPLINE and an ELLIPSE become lines and arcs. Entities that no primitive can hold (a TEXT, a tilted CIRCLE, …) and
+hidden ones are counted by type. A DXF holds no constraints. A drawing is refused when it is larger than `MAX_BYTES`,
+holds more than `MAX_TAGS` tags, or holds or expands to more than `MAX_ENTITIES` entities.
 """
 
 from __future__ import annotations
 
-import importlib
 import io
 import logging
 import math
@@ -23,16 +22,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sketchdnn.errors import FormatError, GeometryError
-from sketchdnn.formats.format import NO_UNITS, Losses, Note, ReadItem, Skipped
 from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Line, Point, Primitive, Sketch, bounds
 from sketchdnn.io import atomic_write
 
-from .dxf_entities import CONSTRUCTION_LAYER, NO_LENGTH, TooManyEntitiesError, primitives_of
-from .dxf_polylines import Polyline
-from .dxf_polylines import polylines as polylines_of
-from .dxf_styles import HIDDEN
+from .dxf_entities import CONSTRUCTION_LAYER, NO_LOSS, TooManyEntitiesError, read_entities
 from .flattening import Flattener
-from .format import DEFAULT_READ_OPTIONS, Format, ReadOptions, format_losses, single_sketch
+from .format import (
+    DEFAULT_READ_OPTIONS,
+    NO_UNITS,
+    Format,
+    Losses,
+    Note,
+    ReadItem,
+    ReadOptions,
+    Skipped,
+    format_losses,
+    single_sketch,
+)
+from .polylines import Polyline, to_polylines
 
 if TYPE_CHECKING:
     from ezdxf.document import Drawing
@@ -42,7 +49,7 @@ MAX_BYTES = 64 * 2**20
 MAX_ENTITIES = 100_000
 MAX_TAGS = 2_000_000  # a tag is a group code and its value; a LINE has a dozen
 
-# $INSUNITS codes: the unit we name, and how many of it the DXF unit is.
+# $INSUNITS codes: a unit of `MM_PER_UNIT`, and the size of the DXF unit in it.
 _UNITS: Mapping[int, tuple[str, float]] = {
     1: ("in", 1), 2: ("ft", 1), 3: ("ft", 5280), 4: ("mm", 1), 5: ("cm", 1), 6: ("m", 1), 7: ("km", 1),
     8: ("mil", 1e-3), 9: ("mil", 1), 10: ("yd", 1), 11: ("um", 1e-4), 12: ("um", 1e-3), 13: ("um", 1), 14: ("dm", 1),
@@ -52,10 +59,8 @@ _UNITS: Mapping[int, tuple[str, float]] = {
 }  # fmt: skip
 _CODES = {unit: code for code, (unit, factor) in _UNITS.items() if factor == 1}
 
-# What a sketch is drawn with; reasons begin with the type.
-_CURVES = frozenset(
-    {"LINE", "POINT", "CIRCLE", "ARC", "ELLIPSE", "LWPOLYLINE", "POLYLINE", "SPLINE", "HELIX", "MLINE", "INSERT"}
-)
+# Types that a sketch is incomplete without; a reason to skip an entity begins with its type.
+_CURVES = ("LINE", "POINT", "CIRCLE", "ARC", "ELLIPSE", "LWPOLYLINE", "POLYLINE", "SPLINE", "HELIX", "MLINE", "INSERT")
 
 _BINARY = b"AutoCAD Binary DXF\r\n\x1a\x00"
 _FIRST_SECTION = re.compile(rb"(?:^|\n)[ \t]*0[ \t]*\r?\n[ \t]*SECTION")
@@ -69,13 +74,13 @@ def _recognizes(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[ReadItem]:
-    """The drawing's model space as one sketch, then what was left out of it and what was changed."""
+    """The model space of a drawing as one sketch, then the counts of what was skipped or changed."""
     _import_ezdxf()
-    notes_of_file = _check(path)
+    file_notes = _check(path)
     try:
-        sketch, skipped, notes = _contents(path, options)
+        sketch, skipped, notes = _read_document(path, options)
     except TooManyEntitiesError as error:
-        raise FormatError(path, f"unfolds to more than {MAX_ENTITIES:,} entities; that is no sketch") from error
+        raise FormatError(path, f"expands to more than {MAX_ENTITIES:,} entities; that is no sketch") from error
     except GeometryError as error:
         raise FormatError(path, f"cannot be measured in its own units: {error}") from error
     except Exception as error:  # a broken file can make ezdxf raise anything
@@ -84,23 +89,26 @@ def read(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[Re
     yield from (Skipped(reason, count=count) for reason, count in skipped.items() if count)
     if len(sketch) and sketch.units is None and options.assume_units is None:
         yield NO_UNITS
-    yield from notes_of_file
+    yield from file_notes
     yield from (Note(text, count) for text, count in notes.items())
 
 
 def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) -> Losses:
-    """One sketch as a DXF of version R2010: the same sketch gives the same bytes.
+    """Write one sketch as DXF R2010. The same sketch gives the same bytes.
 
-    An entity a primitive, in the sketch's order; or where curves join, a polyline for each loop and chain.
+    Args:
+        sketches: One sketch.
+        path: The file.
+        polylines: Write a polyline for each loop and chain, not an entity for each primitive.
     """
     sketch = single_sketch(sketches, path)
-    items = list(polylines_of(sketch) if polylines else sketch)
+    items = list(to_polylines(sketch) if polylines else sketch)
     _import_ezdxf()
-    with _no_clock(), atomic_write(path) as temporary:
+    with _fixed_metadata(), atomic_write(path) as temporary:
         _document(sketch, items).saveas(temporary)
     losses = format_losses(sketch, "dxf")
-    if moved := sum(item.joined for item in items if isinstance(item, Polyline)):
-        losses.changed["a gap between ends, closed where a polyline has one corner"] = moved
+    if gaps := sum(item.closed_gaps for item in items if isinstance(item, Polyline)):
+        losses.changed["a gap between ends, closed where a polyline has one corner"] = gaps
     return losses
 
 
@@ -110,20 +118,20 @@ FORMAT = Format(
 
 
 def _import_ezdxf() -> None:
-    """Import ezdxf without the `ezdxf.ini` of the working folder, in which anything may be: it is read at import."""
+    """Import ezdxf without the `ezdxf.ini` of the working folder, which it reads at import and nobody checked."""
     if "ezdxf" in sys.modules:
         return
     read_files = ConfigParser.read
     ConfigParser.read = lambda self, *args, **options: []  # type: ignore[method-assign]
     try:
-        importlib.import_module("ezdxf")
+        import ezdxf  # noqa: F401
     finally:
         ConfigParser.read = read_files  # type: ignore[method-assign]
 
 
 @contextmanager
-def _no_clock() -> Iterator[None]:
-    """Without the time and the random names that ezdxf puts into every file, unless told otherwise."""
+def _fixed_metadata() -> Iterator[None]:
+    """Fix the time and the random names that ezdxf otherwise writes into every file."""
     from ezdxf import options  # type: ignore[attr-defined]
 
     before = options.write_fixed_meta_data_for_testing
@@ -143,8 +151,8 @@ def _document(sketch: Sketch, items: Iterable[Polyline | Primitive]) -> Drawing:
     space = document.modelspace()
     for item in items:
         if isinstance(item, Polyline):
-            # Which bends the way to the next corner: tan(sweep / 4), negative for clockwise.
-            points = [(*corner.at, math.tan(corner.sweep / 4)) for corner in item.wire]
+            # A bulge is tan(sweep / 4), negative for clockwise.
+            points = [(*vertex.at, math.tan(vertex.sweep / 4)) for vertex in item.vertices]
             space.add_lwpolyline(points, format="xyb", close=item.closed)
         else:
             _add(space, item)
@@ -153,7 +161,7 @@ def _document(sketch: Sketch, items: Iterable[Polyline | Primitive]) -> Drawing:
         size = box.size or 1.0
         document.header["$LTSCALE"] = size / 40  # a dash in proportion to the drawing, whatever its units
         document.set_modelspace_vport(height=1.2 * size, center=box.center)
-    # What ezdxf would declare when it saves, but in no order that is the same in every process.
+    # ezdxf would declare these on saving, but in an order that differs between processes.
     for name in sorted(document.entitydb.dxf_types_in_use()):
         document.classes.add_class(name)
     return document
@@ -173,16 +181,8 @@ def _add(space: Modelspace, primitive: Primitive) -> None:
             space.add_point(at, layer)
 
 
-def _in_known_units(sketch: Sketch, code: int) -> Sketch:
-    """The sketch with its unit named; a unit we do not name becomes one that we do, the numbers with it."""
-    if code not in _UNITS:
-        return sketch
-    units, factor = _UNITS[code]
-    return replace(sketch if factor == 1 else sketch.moved(factor), units=units)
-
-
 def _check(path: Path) -> list[Note]:
-    """Refuse what is no DXF, what was cut off, and what would take too long, before it is parsed."""
+    """Refuse data that is not DXF, is truncated, or would take too long to parse."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -208,9 +208,9 @@ def _check(path: Path) -> list[Note]:
 
 
 def _group_codes(data: bytes, *, is_binary: bool) -> Iterator[Counter[int | str | bytes]]:
-    """How often each group code occurs, as each of ezdxf's readers pairs the lines; no more are counted than matter.
+    """The count of each group code, up to `MAX_TAGS` + 1 in all, as each of ezdxf's readers would pair the lines.
 
-    The plain reader takes a carriage return alone for the end of a line, the repairing one does not.
+    To the plain reader a single carriage return ends a line, to the recovering one it does not.
     """
     from ezdxf.lldxf.tagger import binary_tags_loader
 
@@ -224,53 +224,53 @@ def _group_codes(data: bytes, *, is_binary: bool) -> Iterator[Counter[int | str 
 
 
 def _begins_entity(code: int | str | bytes) -> bool:
-    """Group code 0 in any spelling; one that is no number may be one in another encoding."""
+    """Whether a group code is 0 in any spelling. Text that is no number may be one in another encoding."""
     try:
         return int(code) == 0
     except ValueError:
         return True
 
 
-def _contents(path: Path, options: ReadOptions) -> tuple[Sketch, Counter[str], Counter[str]]:
+def _read_document(path: Path, options: ReadOptions) -> tuple[Sketch, Counter[str], Counter[str]]:
+    """The sketch, and the counts of what was skipped and of what was changed."""
     document, skipped = _load(path)
     primitives: list[Primitive] = []
     notes: Counter[str] = Counter()
     dropped = 0
-    code = document.header.get("$INSUNITS", 0)
-    units, factor = _UNITS.get(code, (None, 1))
+    units, factor = _UNITS.get(document.header.get("$INSUNITS", 0), (None, 1))
     mm_per_unit = factor * MM_PER_UNIT[units] if units else options.mm_per_assumed
-    for found in primitives_of(document, MAX_ENTITIES, Flattener(options.flatten, mm_per_unit)):
-        if isinstance(found, Skipped):
-            skipped[found.reason] += found.count
-            dropped += found.count * _is_loss(found.reason)
-        elif isinstance(found, Note):
-            notes[found.text] += found.count
+    for item in read_entities(document, MAX_ENTITIES, Flattener(options.flatten, mm_per_unit)):
+        if isinstance(item, Skipped):
+            skipped[item.reason] += item.count
+            dropped += item.count * _is_loss(item.reason)
+        elif isinstance(item, Note):
+            notes[item.text] += item.count
         else:
-            primitives.append(found)
+            primitives.append(item)
     sheets = [layout for layout in document.layouts if layout.is_any_paperspace]
     skipped["an entity in paper space"] = sum(e.dxftype() != "VIEWPORT" for sheet in sheets for e in sheet)
-    extra = {"dropped_entities": dropped} if dropped else {}
-    return _in_known_units(Sketch(tuple(primitives), extra=extra), code), skipped, notes
+    sketch = Sketch(tuple(primitives), extra={"dropped_entities": dropped} if dropped else {})
+    return replace(sketch if factor == 1 else sketch.moved(factor), units=units), skipped, notes
 
 
 def _is_loss(reason: str) -> bool:
-    """Whether a sketch is incomplete without what was left out: a curve, not a text, no length, or not shown."""
-    return reason.split()[0] in _CURVES and not reason.endswith((NO_LENGTH, *HIDDEN))
+    """Whether a sketch is incomplete without the skipped entity: it is a visible curve with a length."""
+    return reason.split()[0] in _CURVES and not reason.endswith(NO_LOSS)
 
 
 def _load(path: Path) -> tuple[Drawing, Counter[str]]:
-    """The document, and how many flaws had to be repaired to read it.
+    """The document, and the number of flaws that were repaired.
 
-    The plain reader goes first: the repairing one drops entities over trifles such as a handle used twice.
+    The plain reader goes first: the recovering one drops entities over minor errors such as a duplicate handle.
     """
     from ezdxf import recover
     from ezdxf.filemanagement import readfile
 
     if not (log := logging.getLogger("ezdxf")).handlers:
-        log.addHandler(logging.NullHandler())  # its remarks are not for stderr
+        log.addHandler(logging.NullHandler())  # its messages are not for stderr
     try:
         return readfile(path), Counter()
-    except Exception:  # noqa: BLE001 - whatever is wrong, the other reader may see past it
+    except Exception:  # noqa: BLE001 - the other reader may recover from any error
         document, auditor = recover.readfile(path)
     flaws = len(auditor.errors) + len(auditor.fixes)
     return document, Counter({"a flaw of the file, repaired; what it spoilt may be missing": flaws})

@@ -1,4 +1,4 @@
-"""Curves of a drawing as lines and arcs, within the tolerance that was asked for and a bound on the work."""
+"""Approximation of the curves of a drawing by lines and arcs, with a bound on the work."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from sketchdnn.errors import GeometryError
 from sketchdnn.formats.format import Note
 from sketchdnn.geometry import Arc, Line, ParametricCurve, Vec, approximate
 
-# Evaluations of curves in one drawing, some seconds of work: an ellipse of 100 by 40 mm takes 400 at 0.01 mm.
+# Curve evaluations for one drawing, some seconds of work. An ellipse of 100 by 40 mm takes 400 at 0.01 mm.
 MAX_EVALUATIONS = 400_000
 
 
 class TooManyCurvesError(GeometryError):
-    """A drawing whose curves take more evaluations than are allowed."""
+    """The curves of a drawing take more than `MAX_EVALUATIONS` evaluations."""
 
 
 class Flattener:
     """Approximates the curves of one drawing.
 
     Args:
-        millimeters: the tolerance; None where curves are to be left out.
-        mm_per_unit: the size of the drawing's unit.
+        tolerance: The tolerance in millimeters; None to skip curves.
+        mm_per_unit: The size of the drawing's unit.
     """
 
-    def __init__(self, millimeters: float | None, mm_per_unit: float) -> None:
-        self._millimeters = millimeters
+    def __init__(self, tolerance: float | None, mm_per_unit: float) -> None:
+        self._tolerance = tolerance
         self._mm_per_unit = mm_per_unit
         self._left = MAX_EVALUATIONS
 
     @property
     def is_on(self) -> bool:
-        return self._millimeters is not None
+        return self._tolerance is not None
 
     def pieces(self, curve: ParametricCurve) -> tuple[Line | Arc, ...]:
-        """Lines and arcs that follow a curve; `GeometryError` where there are none or no work is left to spend."""
-        if self._millimeters is None:
-            raise GeometryError("curves are left out")
-        return approximate(_Counted(curve, self), self._millimeters / self._mm_per_unit)
+        """The lines and arcs that approximate a curve; `GeometryError` if there are none or the work is spent."""
+        if self._tolerance is None:
+            raise GeometryError("curves are skipped")
+        return approximate(_Counted(curve, self), self._tolerance / self._mm_per_unit)
 
-    def note(self, what: str) -> Note:
-        """What is said of a curve that was approximated."""
-        return Note(f"{what} read as lines and arcs within {self._millimeters:g} mm")
+    def note(self, name: str) -> Note:
+        """The note on an approximated curve."""
+        return Note(f"{name} read as lines and arcs within {self._tolerance:g} mm")
 
     def spend(self) -> None:
         self._left -= 1
@@ -50,7 +50,7 @@ class Flattener:
 
 
 class _Counted:
-    """A curve whose evaluations are counted."""
+    """A curve that counts its evaluations."""
 
     def __init__(self, curve: ParametricCurve, flattener: Flattener) -> None:
         self.breaks, self.ends = curve.breaks, curve.ends

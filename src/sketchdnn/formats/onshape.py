@@ -1,32 +1,48 @@
-"""Onshape JSON, the source of SketchGraphs: files of sketch features, as its REST API gives and takes them.
+"""Onshape JSON, the source of SketchGraphs: files of sketch features, as its REST API returns and takes them.
 
-Entities and constraints mean what they mean in SketchGraphs; here they have names instead of numbers. A constraint
-refers to an entity by its id, to a part of one by `<id>.start`, and to anything outside by a query. Where a dimension's
-label sits on the screen, and which tool drew a thing, is not read. Each object says its type in an old form,
-`{"typeName": "BTMSketch", "message": {…}}`, or a new one, `{"btType": "BTMSketch-151", …}`. We write the new one: one
-sketch as the body of the call that adds a feature, many as a list of features.
+Entities and constraints are those of SketchGraphs, with names instead of numbers. A constraint refers to an entity by
+its id, to a part by `<id>.start`, and to anything outside by a query. Label positions and drawing tools are not read.
+Objects come in an old form, `{"typeName": "BTMSketch", "message": {…}}`, and a new one,
+`{"btType": "BTMSketch-151", …}`. The new one is written: one sketch as the body of the call that adds a feature, many
+as a list of features.
+
+Onshape has fewer types of constraints. Where a constraint would be read back as another one, its `name`, a text that
+Onshape does not interpret, holds ours as JSON.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.formats.format import Losses, ReadItem, Skipped
-from sketchdnn.geometry import Part, Sketch
+from sketchdnn.geometry import Constraint, Kind, Part, Primitive, Ref, Sketch
+from sketchdnn.geometry.constraints import LENGTHS
+from sketchdnn.geometry.records import constraint_to_dict, parse_constraint
 from sketchdnn.io import atomic_write
 
-from .format import Format, format_losses
-from .onshape_features import Json, feature_of, noted
-from .sketchgraphs.drafts import DAMAGED, LEFT_OUT, OUTSIDE, Draft, Target, assemble
-from .sketchgraphs.entities import Entities
-from .sketchgraphs.notes import LOST_PARAMETER, lost_parameters
-from .sketchgraphs.ops import EntityType
+from .format import Format, Losses, ReadItem, Skipped, format_losses
+from .json_files import dump_json, parse_json
+from .sketchgraphs.constraints import (
+    LOST_PARAMETER,
+    NAMES,
+    NOTE,
+    Scalar,
+    ambiguity_note,
+    count_lost_parameters,
+    encode_constraint,
+    plain,
+    quantity,
+)
+from .sketchgraphs.entities import EntityCollector, primitive_to_entity
+from .sketchgraphs.pickles import EntityType
+from .sketchgraphs.sketches import DAMAGED_CONSTRAINT, OUTSIDE, SKIPPED, SketchDraft, Target, build_sketches
+
+Json = dict[str, Any]
 
 # Real files reach a few MiB; JSON may need 20 bytes of memory for one of its own.
 LARGEST_FILE = 32 * 2**20
@@ -43,13 +59,42 @@ _GEOMETRY_LABELS = {
     "BTCurveGeometryInterpolatedSpline": EntityType.SPLINE,
     "BTCurveGeometryConic": EntityType.CONIC,
 }
-_NO_CURVE = {"BTMSketchTextEntity": "a text", "BTMSketchImageEntity": "an image"}
+_NOT_CURVES = {"BTMSketchTextEntity": "a text", "BTMSketchImageEntity": "an image"}
 _PART_IDS = {"startPointId": Part.START, "endPointId": Part.END, "centerId": Part.CENTER}
 _SUFFIXES = {"start": Part.START, "end": Part.END, "center": Part.CENTER}
-# The place in a constraint that a parameter such as localFirst or externalSecond fills; others keep the file's order.
-_PLACES = {"First": 0, "Second": 1, "Mirror": 2, "Midpoint": 0, "Entity1": 1, "Entity2": 2}
-_DISPLAY = frozenset({"sketchToolType", "radiusDisplay"})
+# The position of a reference such as localFirst or externalSecond; others keep the order of the file.
+_POSITIONS = {"First": 0, "Second": 1, "Mirror": 2, "Midpoint": 0, "Entity1": 1, "Entity2": 2}
+_DISPLAY_KEYS = ("sketchToolType", "radiusDisplay")
 _DOCUMENT = re.compile(r"(\d+_[0-9a-f]{24})_featurescript_\d+")
+
+_GEOMETRY = {
+    Kind.LINE: ("BTMSketchCurveSegment-155", "BTCurveGeometryLine-117"),
+    Kind.ARC: ("BTMSketchCurveSegment-155", "BTCurveGeometryCircle-115"),
+    Kind.CIRCLE: ("BTMSketchCurve-4", "BTCurveGeometryCircle-115"),
+}
+# Parts with ids.
+_PARTS = {
+    Kind.LINE: {"startPointId": Part.START, "endPointId": Part.END},
+    Kind.ARC: {"startPointId": Part.START, "endPointId": Part.END, "centerId": Part.CENTER},
+    Kind.CIRCLE: {"centerId": Part.CENTER},
+    Kind.POINT: {},
+}
+_ENTITY_FIELDS = ("startParam", "endParam", "isConstruction")  # the others belong to the geometry
+_ENUMS = {
+    "direction": "DimensionDirection",
+    "alignment": "DimensionAlignment",
+    **{f"halfSpace{i}": "DimensionHalfSpace" for i in range(4)},
+    "projectionType": "SketchProjectionType",
+}
+_FLAGS = frozenset({"driven", "aligned", "clockwise", "flipped", "openPattern"})
+_QUANTITIES = frozenset({"length", "angle", "patterng", "patternc1", "patternc2"})
+# On the plane "Top", the other two default planes appear edge-on as the axes.
+_OUTSIDE = {
+    Part.ORIGIN: ('qCreatedBy(makeId("Origin"), EntityType.VERTEX)',),
+    Part.X_AXIS: ('qCreatedBy(makeId("Front"), EntityType.FACE)',),
+    Part.Y_AXIS: ('qCreatedBy(makeId("Right"), EntityType.FACE)',),
+    Part.EXTERNAL: (),  # an object of the original document
+}
 
 Targets = dict[str, Target]
 
@@ -70,17 +115,19 @@ def read(path: Path) -> Iterator[ReadItem]:
 
 
 def write(sketches: Iterable[Sketch], path: Path) -> Losses:
-    """One sketch as the body of a call to the API, several as the features of a document."""
+    """Write one sketch as the body of an API call, several as the features of a document."""
     losses = Losses()
-    stream = _counted(sketches, losses)
+    stream = _count_losses(sketches, losses)
     first = list(islice(stream, 2))
     if not first:
         raise FormatError(path, "is to hold sketches, and there is none")
     try:
         if len(first) == 1:
-            text = _text({"btType": "BTFeatureDefinitionCall-1406", "feature": feature_of(first[0])})
+            text = _text({"btType": "BTFeatureDefinitionCall-1406", "feature": sketch_to_feature(first[0])})
         else:
-            features = [feature_of(sketch, number) for number, sketch in enumerate(chain(first, stream), start=1)]
+            features = [
+                sketch_to_feature(sketch, number) for number, sketch in enumerate(chain(first, stream), start=1)
+            ]
             text = _text({"btType": "BTFeatureListResponse-2457", "features": features})
     except SketchError as error:
         raise FormatError(path, f"cannot be written: {error}") from error
@@ -91,11 +138,11 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
     return losses
 
 
-def _counted(sketches: Iterable[Sketch], losses: Losses) -> Iterator[Sketch]:
-    """The same sketches, and what a feature cannot hold of them."""
+def _count_losses(sketches: Iterable[Sketch], losses: Losses) -> Iterator[Sketch]:
+    """Pass the sketches on and count what a feature cannot hold of them."""
     for sketch in sketches:
         losses.update(format_losses(sketch, "onshape", constraints=True, keys=("name",), units="m"))
-        if lost := lost_parameters(sketch):
+        if lost := count_lost_parameters(sketch):
             losses.left_out[LOST_PARAMETER] += lost
         if outside := sum(ref.part is Part.EXTERNAL for c in sketch.constraints for ref in c.refs):
             losses.changed["a reference to something outside the sketch, written as an empty query"] += outside
@@ -107,15 +154,15 @@ def _text(value: Json) -> str:
 
 
 def _parse(data: bytes) -> object:
-    """What JSON text holds, or None."""
+    """The value of JSON text, or None."""
     try:
         return json.loads(data)
-    except (ValueError, RecursionError):  # not JSON or not UTF-8, a number too long to read; nested too deeply
+    except (ValueError, RecursionError):  # not JSON, not UTF-8, a number of too many digits; nested too deeply
         return None
 
 
 def _features(parsed: object) -> list[Any] | None:
-    """A list of features, one feature, or an object that lists them; None for anything else."""
+    """The features in a list, in an object that lists them, or a single one; None for anything else."""
     match parsed:
         case list():
             return parsed
@@ -129,8 +176,8 @@ def _features(parsed: object) -> list[Any] | None:
 
 
 def _sketches(features: list[Any], stem: str) -> Iterator[ReadItem]:
-    entities = Entities()
-    drafts: list[Draft | Skipped] = []
+    entities = EntityCollector()
+    drafts: list[SketchDraft | Skipped] = []
     document = _DOCUMENT.fullmatch(stem)
     for index, feature in enumerate(features):
         match feature:
@@ -141,40 +188,40 @@ def _sketches(features: list[Any], stem: str) -> Iterator[ReadItem]:
                     "id": f"{stem}/{feature_id if isinstance(feature_id, str) else index}",
                     "group": document[1] if document else stem,
                 }
-                drafts.append(_draft(sketch, index, entities, extra))
+                drafts.append(_read_draft(sketch, index, entities, extra))
             case dict():
                 drafts.append(Skipped("a feature that is not a sketch"))
             case _:
                 drafts.append(Skipped("a feature that is damaged", is_sketch=True))
-    yield from assemble(drafts, entities)
+    yield from build_sketches(drafts, entities)
 
 
-def _draft(sketch: Json, owner: int, entities: Entities, extra: Json) -> Draft:
-    draft = Draft(extra | ({"name": sketch["name"]} if isinstance(sketch.get("name"), str) else {}))
+def _read_draft(sketch: Json, owner: int, entities: EntityCollector, extra: Json) -> SketchDraft:
+    draft = SketchDraft(extra | ({"name": sketch["name"]} if isinstance(sketch.get("name"), str) else {}))
     targets: Targets = {}
     for item in sketch["entities"]:
         _add_entity(item, owner, entities, targets)
     constraints = sketch.get("constraints")
     for item in constraints if isinstance(constraints, list) else []:
-        match _opened(item)[1]:
+        match _open(item)[1]:
             case {"constraintType": str(name), "parameters": list(parameters), **fields} if name:
                 refs, params = _parameters(parameters, targets)
-                # SketchGraphs has the same names, in other letters.
-                draft.constraints.append((name.title(), refs, noted(fields.get("name"), params)))
+                # SketchGraphs has the same names, in mixed case.
+                draft.constraints.append((name.title(), refs, _apply_note(fields.get("name"), params)))
             case _:
-                draft.skipped[DAMAGED] += 1
+                draft.skipped[DAMAGED_CONSTRAINT] += 1
     return draft
 
 
-def _add_entity(item: object, owner: int, entities: Entities, targets: Targets) -> None:
-    type_, fields = _opened(item)
+def _add_entity(item: object, owner: int, entities: EntityCollector, targets: Targets) -> None:
+    type_, fields = _open(item)
     if not type_:
-        entities.leave_out(owner, "an entity of unknown type")
+        entities.skip(owner, "an entity of unknown type")
         return
-    if type_ in _NO_CURVE:
-        entities.leave_out(owner, _NO_CURVE[type_])
+    if type_ in _NOT_CURVES:
+        entities.skip(owner, _NOT_CURVES[type_])
         return
-    geometry, curve = _opened(fields.get("geometry"))
+    geometry, curve = _open(fields.get("geometry"))
     if geometry:
         fields = curve | fields
     label = _LABELS.get((type_, geometry), _GEOMETRY_LABELS.get(geometry, EntityType.UNKNOWN))
@@ -187,16 +234,16 @@ def _add_entity(item: object, owner: int, entities: Entities, targets: Targets) 
 
 
 def _parameters(parameters: list[Any], targets: Targets) -> tuple[tuple[Target, ...], Json]:
-    """What a constraint refers to, in the order it is read, and its other parameters."""
+    """The references of a constraint in their order, and its other parameters."""
     refs: list[tuple[int, Target]] = []
     params: Json = {}
     for parameter in parameters:
-        match _opened(parameter):
+        match _open(parameter):
             case ("BTMParameterString", {"parameterId": str(key), "value": str(name)}) if key.startswith("local"):
-                refs.append((_place(key.removeprefix("local")), _target(name, targets)))
+                refs.append((_position(key.removeprefix("local")), _target(name, targets)))
             case (_, {"parameterId": str(key)}) if key.startswith("external"):
-                refs.append((_place(key.removeprefix("external")), OUTSIDE))
-            case (_, {"parameterId": str(key)}) if key.startswith("label") or key in _DISPLAY:
+                refs.append((_position(key.removeprefix("external")), OUTSIDE))
+            case (_, {"parameterId": str(key)}) if key.startswith("label") or key in _DISPLAY_KEYS:
                 pass
             case (_, {"parameterId": str(key), "expression": value}):
                 params[key] = value
@@ -205,8 +252,8 @@ def _parameters(parameters: list[Any], targets: Targets) -> tuple[tuple[Target, 
     return tuple(target for _, target in sorted(refs, key=lambda ref: ref[0])), params
 
 
-def _opened(item: object) -> tuple[str, Json]:
-    """The type of an object and its fields, in either form; no type or no fields where there is none."""
+def _open(item: object) -> tuple[str, Json]:
+    """The type and fields of an object in either form; empty where it has none."""
     if not isinstance(item, dict):
         return "", {}
     old, new, fields = item.get("typeName"), item.get("btType"), item.get("message")
@@ -215,8 +262,8 @@ def _opened(item: object) -> tuple[str, Json]:
     return (new.partition("-")[0], item) if isinstance(new, str) else ("", {})
 
 
-def _place(role: str) -> int:
-    return int(role) if role.isdecimal() and len(role) < 4 else _PLACES.get(role, 0)
+def _position(role: str) -> int:
+    return int(role) if role.isdecimal() and len(role) < 4 else _POSITIONS.get(role, 0)
 
 
 def _target(name: str, targets: Targets) -> Target:
@@ -225,7 +272,129 @@ def _target(name: str, targets: Targets) -> Target:
     entity_id, _, suffix = name.rpartition(".")
     if entity_id in targets and suffix in _SUFFIXES:
         return Target(targets[entity_id].entity, _SUFFIXES[suffix])
-    return LEFT_OUT  # of a spline, a text, an image, or of nothing in this sketch
+    return SKIPPED  # a spline, a text, an image, or not in this sketch
+
+
+def sketch_to_feature(sketch: Sketch, number: int = 1) -> Json:
+    """The feature of a sketch on the plane "Top", in meters; a sketch without units is taken to be in meters."""
+    sketch = sketch.in_units("m")
+    name = sketch.extra.get("name")
+    return {
+        "btType": "BTMSketch-151",
+        "featureType": "newSketch",
+        "name": name if isinstance(name, str) and name else f"Sketch {number}",
+        "suppressed": False,
+        "parameters": [_queries("sketchPlane", ('qCreatedBy(makeId("Top"), EntityType.FACE)',))],
+        "entities": [_entity(i, primitive) for i, primitive in enumerate(sketch)],
+        "constraints": [_constraint(i, c, sketch.primitives) for i, c in enumerate(sketch.constraints)],
+    }
+
+
+def _apply_note(text: object, params: Json) -> Json:
+    """The parameters of a constraint, completed by its name if that is a note of ours."""
+    if not isinstance(text, str) or not text.startswith("{"):
+        return params
+    try:
+        note = parse_constraint(parse_json(text))
+    except SketchError:
+        return params
+    params = {**plain(note.extra), **params, NOTE: text}
+    if note.name is not None:
+        params["name"] = note.name
+    if note.value is not None and note.type not in LENGTHS:
+        params["value"] = note.value
+    elif note.value is not None and quantity(params.get("length"), is_angle=False) == abs(note.value):
+        params["length"] = f"{note.value!r} METER"  # a signed distance; Onshape stores none
+    return params
+
+
+def _entity(index: int, primitive: Primitive) -> Json:
+    _, fields = primitive_to_entity(primitive)
+    own = {key: fields.pop(key) for key in _ENTITY_FIELDS if key in fields}
+    entity: Json = {"entityId": _id(Ref(index))}
+    if primitive.kind is Kind.POINT:
+        return {"btType": "BTMSketchPoint-158", **entity, **own, "isUserPoint": True, **fields}
+    type_, curve = _GEOMETRY[primitive.kind]
+    parts = {key: _id(Ref(index, part)) for key, part in _PARTS[primitive.kind].items()}
+    return {"btType": type_, **entity, **parts, **own, "geometry": {"btType": curve, **fields}}
+
+
+def _constraint(index: int, constraint: Constraint, primitives: Sequence[Primitive]) -> Json:
+    code, params = encode_constraint(constraint)
+    roles = _roles(NAMES[code], len(constraint.refs))
+    parameters = [_reference(ref, role) for ref, role in zip(constraint.refs, roles, strict=True)]
+    accepted = {key: value for key, value in params.items() if _is_accepted(key, value)}
+    return {
+        "btType": "BTMSketchConstraint-2",
+        "constraintType": NAMES[code].upper(),
+        "entityId": f"c{index}",
+        "name": _note(constraint, params, accepted, primitives),
+        "parameters": parameters + [_parameter(key, value) for key, value in accepted.items()],
+    }
+
+
+def _note(
+    constraint: Constraint, params: dict[str, Scalar], accepted: dict[str, Scalar], primitives: Sequence[Primitive]
+) -> str:
+    """Our own constraint as JSON, if the parameters that Onshape accepts do not define it; else empty."""
+    refs = tuple(_read_back(ref, primitives) for ref in constraint.refs)
+    signed = constraint.type in LENGTHS and constraint.value is not None and constraint.value < 0
+    other = {key: value for key, value in params.items() if key not in accepted}
+    if not (ambiguity_note(constraint, refs, accepted, primitives) or signed or other):
+        return ""
+    value = constraint.value if signed or "value" in other else None
+    extra = {key: value for key, value in other.items() if key not in ("name", "value")}
+    note = Constraint(constraint.type, constraint.refs, value, constraint.name, extra)
+    return dump_json(constraint_to_dict(note))
+
+
+def _read_back(ref: Ref, primitives: Sequence[Primitive]) -> Ref:
+    """The reference that is read back from the file."""
+    if ref.primitive is None:
+        return Ref(None, Part.EXTERNAL)
+    return Ref(ref.primitive, Part.POINT) if primitives[ref.primitive].kind is Kind.POINT else ref
+
+
+def _roles(name: str, count: int) -> tuple[str, ...]:
+    """The names that Onshape gives to the references of a constraint, in our order."""
+    if name == "Mirror" and count == 3:
+        return ("First", "Second", "Mirror")
+    if name == "Midpoint" and count in (2, 3):
+        return ("Midpoint", "Entity1", "Entity2")[3 - count :]
+    return ("First", "Second")[:count] if count <= 2 else tuple(map(str, range(count)))
+
+
+def _reference(ref: Ref, role: str) -> Json:
+    if ref.primitive is None:
+        return _queries(f"external{role}", _OUTSIDE[ref.part])
+    return {"btType": "BTMParameterString-149", "parameterId": f"local{role}", "value": _id(ref)}
+
+
+def _id(ref: Ref) -> str:
+    has_part = ref.part not in (Part.WHOLE, Part.POINT)
+    return f"e{ref.primitive}.{ref.part.value}" if has_part else f"e{ref.primitive}"
+
+
+def _queries(key: str, queries: Sequence[str]) -> Json:
+    items = [{"btType": "BTMIndividualQuery-138", "queryString": f"query={query};"} for query in queries]
+    return {"btType": "BTMParameterQueryList-148", "parameterId": key, "queries": items}
+
+
+def _is_accepted(key: str, value: Scalar) -> bool:
+    if isinstance(value, bool):
+        return key in _FLAGS
+    return isinstance(value, str) and (key in _ENUMS or key in _QUANTITIES)
+
+
+def _parameter(key: str, value: Scalar) -> Json:
+    if isinstance(value, bool):
+        return {"btType": "BTMParameterBoolean-144", "parameterId": key, "value": value}
+    if key in _ENUMS:
+        return {"btType": "BTMParameterEnum-145", "parameterId": key, "enumName": _ENUMS[key], "value": value}
+    words = str(value).replace(" METER", "*m").replace(" DEGREE", "*deg")
+    if key == "length":
+        words = words.removeprefix("-")
+    return {"btType": "BTMParameterQuantity-147", "parameterId": key, "expression": words, "isInteger": False}
 
 
 def _recognizes(path: Path, head: bytes) -> bool:

@@ -1,20 +1,22 @@
-"""SVG drawings: one element a primitive, at real size, construction dashed; and back.
+"""SVG drawings: one element a primitive, at real size, with construction dashed.
 
-We write a sketch in its own unit with y turned down as SVG has it, and `width` and `height` in millimeters, so that it
-prints and cuts at its true size. We read that, and drawings of others as far as they are shapes and paths; ellipses and
-Bézier curves become lines and arcs, and everything else is counted.
+A sketch is written in its own unit, with y down as in SVG, and with `width` and `height` in millimeters, so that it
+prints and cuts at its true size. The reader supports all shapes and paths of other drawings; ellipses and Bézier curves
+become lines and arcs, and everything else is counted.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import math
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.formats.format import NO_UNITS, Losses, Note, ReadItem, Skipped, short_reason
 from sketchdnn.geometry import (
     MM_PER_UNIT,
     Arc,
@@ -31,24 +33,60 @@ from sketchdnn.geometry import (
 from sketchdnn.io import atomic_write
 
 from .flattening import Flattener
-from .format import DEFAULT_READ_OPTIONS, Format, ReadOptions, format_losses, single_sketch
-from .svg_elements import GZIP_MAGIC, MAX_ELEMENTS, Element, elements
-from .svg_path import Curved, with_circles
-from .svg_shapes import SHAPES, shape_pieces
-from .svg_transform import MM_PER_PIXEL, Affine, physical_length
+from .format import (
+    DEFAULT_READ_OPTIONS,
+    NO_UNITS,
+    Format,
+    Losses,
+    Note,
+    ReadItem,
+    ReadOptions,
+    Skipped,
+    format_losses,
+    short_reason,
+    single_sketch,
+)
+from .svg_shapes import (
+    MM_PER_PIXEL,
+    SHAPES,
+    Affine,
+    NamedCurve,
+    merge_circles,
+    parse_transform,
+    physical_length,
+    read_shape,
+)
+
+GZIP_MAGIC = b"\x1f\x8b"
+# The limits of DXF drawings, after decompression.
+MAX_BYTES = 64 * 2**20
+MAX_ELEMENTS = 100_000
+MAX_ENTITIES = 100
+MAX_EXPANDED = 2**20  # characters that all entities of a document expand to
+
+# Tag, attributes and transform of an element; None for a transform that cannot be parsed.
+Element = tuple[str, Mapping[str, str], Affine | None]
+
+_NAMESPACES = ("", "{http://www.w3.org/2000/svg")
+_GROUPS = frozenset({"g", "a", "switch"})
+# Elements that draw nothing by themselves.
+_NOT_DRAWN = frozenset((
+    "defs", "title", "desc", "metadata", "style", "script", "symbol", "clipPath", "mask", "pattern", "marker", "filter",
+    "linearGradient", "radialGradient", "view", "animate", "animateTransform", "animateMotion", "set",
+))  # fmt: skip
 
 _FLIP = Affine(d=-1.0)  # y points down in SVG
 
-_HOLDS_SHAPES = ("use", "svg")  # what we do not look into
+_CONTAINERS = ("use", "svg")  # their content is not read
 _MARGIN = 0.05
 _STROKE = 1 / 250
 _DARK, _PALE = "#1b1f24", "#7a869a"
-# Beyond this sweep the ends almost meet, and one SVG arc between them is drawn badly or not at all.
+# Beyond this sweep the ends almost meet, and renderers draw a single SVG arc badly or not at all.
 _LONGEST_ARC = math.tau - 0.1
 
 
 def write(sketches: Iterable[Sketch], path: Path) -> Losses:
-    """One drawing of one sketch."""
+    """Write one sketch as one drawing."""
     sketch = single_sketch(sketches, path)
     with atomic_write(path) as temporary:
         text = to_svg(sketch).encode()
@@ -57,7 +95,7 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
 
 
 def to_svg(sketch: Sketch) -> str:
-    """The drawing as text."""
+    """A sketch as the text of an SVG drawing."""
     box = bounds(sketch) if len(sketch) else Box((0.0, 0.0), (0.0, 0.0))
     size = box.size or 1.0
     margin, stroke = _MARGIN * size, _STROKE * size
@@ -79,28 +117,28 @@ def to_svg(sketch: Sketch) -> str:
 
 
 def read(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[ReadItem]:
-    """The drawing as one sketch, in the unit its real size implies, and what was left out or changed."""
-    drawn = elements(path)
-    _, root, _ = next(drawn)
+    """A drawing as one sketch, in the unit of its real size, and what was skipped or changed."""
+    elements = _read_elements(path)
+    _, root, _ = next(elements)
     scale, units = _units(root)
     mm_per_unit = scale * MM_PER_UNIT[units] if units else options.mm_per_assumed
     flattener = Flattener(options.flatten, mm_per_unit)
     primitives: list[Primitive] = []
     dropped = pieces = 0
-    for element in drawn:
+    for element in elements:
         tag, _, to_page = element
-        # Text and pictures are no part of a sketch; a group comes up here only if nothing in it can be placed.
-        is_shape = tag in SHAPES or tag in _HOLDS_SHAPES or to_page is None
+        # A sketch is complete without text and pictures. A group is an element here only if its transform is invalid.
+        is_shape = tag in SHAPES or tag in _CONTAINERS or to_page is None
         try:
-            for found in _found(element, flattener):
-                if isinstance(found, Skipped):
-                    dropped += is_shape * found.count
-                    yield found
-                elif isinstance(found, Note):
-                    yield found
+            for item in _convert(element, flattener):
+                if isinstance(item, Skipped):
+                    dropped += is_shape * item.count
+                    yield item
+                elif isinstance(item, Note):
+                    yield item
                 else:
-                    primitives.extend(Sketch((found,)).moved(scale))
-                pieces += not isinstance(found, Note)
+                    primitives.extend(Sketch((item,)).moved(scale))
+                pieces += not isinstance(item, Note)
                 if pieces > MAX_ELEMENTS:  # one path may have many
                     raise FormatError(path, f"draws more than {MAX_ELEMENTS:,} lines and arcs; that is no sketch")
         except FormatError:
@@ -138,7 +176,7 @@ def _element(p: Primitive, stroke: float) -> str:
 
 
 def _path(arc: Arc) -> str:
-    """Counter-clockwise with y up is sweep flag 0 with y down."""
+    """An arc as path data. Counter-clockwise with y up is sweep flag 0 with y down."""
     stops = [arc.mid, arc.end] if arc.sweep > _LONGEST_ARC else [arc.end]
     large = int(arc.sweep / len(stops) > math.pi)
     radius = _text(arc.radius)
@@ -151,47 +189,47 @@ def _text(number: float) -> str:
     return repr(float(number) + 0.0).removesuffix(".0")  # + 0.0 makes -0.0 a plain zero
 
 
-def _found(element: Element, flattener: Flattener) -> Iterator[Primitive | Skipped | Note]:
+def _convert(element: Element, flattener: Flattener) -> Iterator[Primitive | Skipped | Note]:
+    """The primitives of one element."""
     tag, attributes, to_page = element
     if to_page is None:
         yield Skipped("a transform we cannot read")
     elif tag not in SHAPES:
         yield Skipped(f"an SVG element <{tag[:40]}>")
     else:
-        to_sketch = _FLIP @ to_page
-        words = attributes.get("class", "").split()
-        drawn = _drawn(shape_pieces(tag, attributes), to_sketch, flattener)
-        for found in with_circles(drawn) if tag == "path" and "arc" not in words else drawn:
-            if isinstance(found, Skipped | Note) or "construction" not in words:
-                yield found
+        classes = attributes.get("class", "").split()
+        items = _place(read_shape(tag, attributes), _FLIP @ to_page, flattener)
+        for item in merge_circles(items) if tag == "path" and "arc" not in classes else items:
+            if isinstance(item, Skipped | Note) or "construction" not in classes:
+                yield item
             else:
-                yield replace(found, construction=True)
+                yield replace(item, construction=True)
 
 
-def _drawn(
-    pieces: Iterable[Primitive | Curved | Skipped], to_sketch: Affine, flattener: Flattener
+def _place(
+    pieces: Iterable[Primitive | NamedCurve | Skipped], to_sketch: Affine, flattener: Flattener
 ) -> Iterator[Primitive | Skipped | Note]:
-    """Pieces of an element in the sketch's coordinates, curves as lines and arcs; one that cannot be is counted."""
+    """The pieces of an element in the coordinates of the sketch, curves as lines and arcs."""
     for piece in pieces:
         if isinstance(piece, Skipped):
             yield piece
             continue
-        what = piece.what if isinstance(piece, Curved) else "a circle or arc that a transform makes an ellipse"
+        name = piece.name if isinstance(piece, NamedCurve) else "a circle or arc that a transform makes an ellipse"
         try:
-            placed = to_sketch.curve(piece.curve) if isinstance(piece, Curved) else to_sketch.primitive(piece)
+            placed = to_sketch.curve(piece.curve) if isinstance(piece, NamedCurve) else to_sketch.primitive(piece)
             if not isinstance(placed, Bezier | EllipticArc):
                 yield placed
             elif flattener.is_on:
                 yield from flattener.pieces(placed)
-                yield flattener.note(what)
+                yield flattener.note(name)
             else:
-                yield Skipped(what)
+                yield Skipped(name)
         except SketchError as error:
             yield Skipped(short_reason(error))
 
 
 def _units(root: Mapping[str, str]) -> tuple[float, str | None]:
-    """What to multiply coordinates by, and the unit they are in then."""
+    """The scale of the coordinates, and their unit after scaling."""
     width, height = physical_length(root.get("width")), physical_length(root.get("height"))
     if not width or not height:
         return 1.0, None
@@ -199,7 +237,7 @@ def _units(root: Mapping[str, str]) -> tuple[float, str | None]:
     if "viewBox" in root:
         try:
             _, _, view_width, view_height = map(float, root["viewBox"].replace(",", " ").split())
-            mm = min(width / view_width, height / view_height)  # a view is fitted into its frame without distortion
+            mm = min(width / view_width, height / view_height)  # a view is fitted without distortion
         except (ValueError, ZeroDivisionError):
             pass
     if not 0 < mm < math.inf:
@@ -214,6 +252,107 @@ def _recognizes(path: Path, head: bytes) -> bool:
     if head.startswith(GZIP_MAGIC):
         return path.suffix.lower() in (".svg", ".svgz")
     return b"<svg" in head or (path.suffix.lower() == ".svg" and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"))
+
+
+def _read_elements(path: Path) -> Iterator[Element]:
+    """The root, then each visible element, of a document of any depth up to `MAX_BYTES` and `MAX_ELEMENTS`.
+
+    A compressed document is decompressed. Entities that stand for plain text are replaced, such as Illustrator's for
+    namespaces; external and nested ones, and those that expand to more than `MAX_EXPANDED`, are refused.
+    """
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import ParseError
+
+    try:
+        yield from _parse_elements(path)
+    except DefusedXmlException as error:
+        reason = "defines XML entities that are more than short plain text; save it as plain SVG"
+        raise FormatError(path, reason) from error
+    except ParseError as error:
+        raise FormatError(path, f"is not well-formed XML: {error}") from error
+
+
+class _TextEntities:
+    """Checks each entity declaration of a document."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._count = self._expanded = 0
+
+    def __call__(self, name: str, is_parameter_entity: bool, value: str | None, *others: str | None) -> None:
+        from defusedxml import EntitiesForbidden
+
+        self._count += 1
+        is_text = value is not None and not is_parameter_entity and not any(mark in value for mark in "<&%")
+        # References are counted as bytes, which works for ASCII names in an ASCII-compatible encoding.
+        is_countable = name.isascii() and b"\0" not in self._data
+        self._expanded += len(value or "") * self._data.count(f"&{name};".encode())
+        if not is_text or not is_countable or self._count > MAX_ENTITIES or self._expanded > MAX_EXPANDED:
+            raise EntitiesForbidden(name, value, *others)
+
+
+def _parse_elements(path: Path) -> Iterator[Element]:
+    from defusedxml.ElementTree import DefusedXMLParser, iterparse
+
+    above: list[tuple[Any, Affine | None]] = []  # open elements; nothing inside is drawn without a transform
+    parser = DefusedXMLParser(forbid_dtd=False)  # a document type is harmless, and many programs write one
+    data = _data(path)
+    parser.parser.EntityDeclHandler = _TextEntities(data)
+    for event, element in iterparse(_Whole(data), events=("start", "end"), parser=parser):
+        if event == "end":
+            above.pop()
+            element.clear()
+            if above:
+                above[-1][0].remove(element)
+            continue
+        namespace, _, tag = element.tag.rpartition("}")
+        inside: Affine | None = None
+        if not above:
+            if tag != "svg" or namespace not in _NAMESPACES:
+                raise FormatError(path, "is XML, but not an SVG drawing")
+            inside = Affine()
+            yield tag, dict(element.attrib), inside
+        elif above[-1][1] is not None and namespace in _NAMESPACES and _is_visible(tag, element):
+            try:
+                inside = above[-1][1] @ parse_transform(element.get("transform", ""))
+            except SketchError:
+                yield tag, {}, None
+            else:
+                if tag not in _GROUPS:
+                    yield tag, dict(element.attrib), inside
+                    inside = None
+        above.append((element, inside))
+
+
+class _Whole(io.BytesIO):
+    """Returns all data at once: with pieces, the parser would scan a long tag again for each of them."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read()
+
+
+def _data(path: Path) -> bytes:
+    """The document, decompressed if need be."""
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if data.startswith(GZIP_MAGIC):
+        try:
+            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_BYTES + 1)
+        except (EOFError, OSError, zlib.error) as error:
+            raise FormatError(path, "is compressed, but damaged or cut off") from error
+    if len(data) > MAX_BYTES:
+        raise FormatError(path, f"is larger than {MAX_BYTES >> 20} MiB; that is no sketch")
+    if data.count(b"<") > 2 * MAX_ELEMENTS:  # each begins and ends
+        raise FormatError(path, f"holds more than {MAX_ELEMENTS:,} elements; that is no sketch")
+    return data
+
+
+def _is_visible(tag: str, element: Any) -> bool:
+    """Whether an element is visible; hidden layers and other frames of an animation are not."""
+    rules = (rule.partition(":") for rule in element.get("style", "").split(";"))
+    style = {name.strip(): value.strip() for name, _, value in rules}
+    display, visibility = (style.get(name, element.get(name, "")) for name in ("display", "visibility"))
+    return tag not in _NOT_DRAWN and display != "none" and visibility not in ("hidden", "collapse")
 
 
 FORMAT = Format("svg", (".svg", ".svgz"), False, _recognizes, read, write, is_drawing=True, is_text=True)

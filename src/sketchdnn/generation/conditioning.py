@@ -121,12 +121,12 @@ def _candidate_mixtures(
     low, high = conditions.primitive_range or (0, 0)
     required = conditions.kinds or {}
     if index is not None:
-        counts = index.mixtures.sum(axis=1)
-        fits = (counts >= low) & (counts <= high) & (index.mixtures >= at_least).all(axis=1)
+        counts = index.kind_counts.sum(axis=1)
+        fits = (counts >= low) & (counts <= high) & (index.kind_counts >= at_least).all(axis=1)
         for kind, number in required.items():
-            fits &= index.mixtures[:, kind] == number
+            fits &= index.kind_counts[:, kind] == number
         if fits.any():
-            return index.mixtures[fits], index.often[fits].astype(np.float64)
+            return index.kind_counts[fits], index.frequency[fits].astype(np.float64)
     choices = [(required[kind],) if kind in required else range(int(at_least[kind]), high + 1) for kind in Kind]
     possible = np.array([mixture for mixture in product(*choices) if low <= sum(mixture) <= high], np.int64)
     counts = possible.sum(axis=1)

@@ -188,7 +188,7 @@ class ConditionChecker:
             key = sketch_key(sketch)
             if self.conditions.unique and key in self.accepted:
                 shortfalls.append(Shortfall("it repeats another sketch of this run", 1.0))
-            if self.conditions.novel and self.training_index is not None and self.training_index.holds(key):
+            if self.conditions.novel and self.training_index is not None and self.training_index.contains(key):
                 shortfalls.append(Shortfall("it is in the training corpus", 1.0))
         return _combine(shortfalls)
 

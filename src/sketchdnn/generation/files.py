@@ -317,7 +317,7 @@ def _describe_request(facts: Mapping[str, Any]) -> str:
         words.append(f"variations of {Path(facts['init_sketch']).name}, strength {facts['strength']:g}")
     if "part" in facts:
         words.append(f"completions of {Path(facts['part']).name}")
-    if "model" in facts:
+    if facts.get("model"):
         words.append(f"model {facts['model']['name']}")
     if "steps" in facts:
         no_steps = facts["steps"] is None  # an autoregressive system

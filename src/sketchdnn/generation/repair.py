@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sketchdnn.constraints import RepairedSketch, repair_all
 from sketchdnn.geometry import Sketch
-from sketchdnn.systems.threads import usable_cores
+from sketchdnn.systems.devices import usable_cores
 
 # Fewer sketches are repaired before a pool of processes has started.
 _MIN_FOR_POOL = 200

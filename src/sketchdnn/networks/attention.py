@@ -1,7 +1,7 @@
-"""Every row attends to every row: sixteen tokens, so a kernel of its own on a GPU.
+"""Attention among the rows of a sketch: sixteen tokens, so a kernel of its own on a GPU.
 
-The flash kernels that torch has are made for long sequences and pad sixteen rows to 64 or 128. On a GPU with Triton the
-whole attention of one head of one sketch fits in registers, read once and written once; elsewhere torch's own serves.
+The flash kernels of PyTorch are made for long sequences and pad sixteen rows to 64 or 128. On a GPU with Triton the
+attention of one head of one sketch fits in registers, read once and written once. Elsewhere PyTorch's own is used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ else:
 def attend(qkv: Float[Tensor, "batch prim 3 head channel"]) -> Float[Tensor, "batch prim head channel"]:
     """softmax(q·kᵀ/√channel)·v within each sketch, for queries, keys and values that lie side by side."""
     if _KERNEL and qkv.is_cuda and qkv.dtype in (torch.bfloat16, torch.float16) and short_attention.fits(qkv.shape):
-        mixed: Tensor = short_attention.short_attention(qkv)
+        mixed: Tensor = short_attention.attend_triton(qkv)
         return mixed
     query, key, value = qkv.permute(2, 0, 3, 1, 4)
     return functional.scaled_dot_product_attention(query, key, value).transpose(1, 2)

@@ -1,8 +1,16 @@
-"""Our denoiser: a transformer over the rows of a sketch that knows no order, only what each row holds.
+"""Our denoiser: a transformer over the rows of a sketch, equivariant to their order.
 
-Beside the paper's DiT it has Fourier features of the coordinates (a gap of 0.01 is visible to the first layer), one
-modulation shared by all blocks with a small table of its own per block (a modulation layer a block would hold a quarter
-of the weights), RMSNorm, normalized queries and keys, SwiGLU, and flags that say which parts of a row are given.
+Differences from the paper's DiT: Fourier features of the coordinates (a gap of 0.01 is visible to the first layer), one
+modulation shared by all blocks with a small table per block (a modulation layer a block would hold a quarter of the
+weights), RMSNorm, normalized queries and keys, SwiGLU, a mask of known parts, and optional inputs: the previous
+prediction, proximity features, and a flag of auxiliary samples.
+
+Proximity features describe what lies near each end of a row. A profile closes where ends meet, and at little noise the
+best estimate of a vertex is the mean of the ends that belong to it; attention learns to find them only slowly. Each end
+gets the distances to others, in units of the noise, averaged softly at several scales: to ends of other rows; along x
+and along y alone, to any place (axis-parallel lines, rows of holes) and to its mirror image (a sketch is centered, so
+its symmetry axes are the coordinate axes); and the difference of a circle's radius from others'. They are zero where
+nothing is near, and equivariant to the order of rows.
 """
 
 from __future__ import annotations
@@ -15,29 +23,40 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.representation.settings import check_network, within
 
 from .attention import attend
-from .neighbours import NUM_FEATURES
 
-# Given or not, for each of: construction, kind, parameters.
-NUM_GIVEN_FLAGS = 3
-# Fewer rows than this are multiplied one by one, which rounds otherwise: a sketch would depend on its batch.
-_FEWEST_ROWS = 4
+# Known or not, for each of: construction, kind, parameters.
+NUM_MASK_FLAGS = 3
+# Smaller batches are multiplied row by row, which rounds differently: a sketch would depend on its batch.
+_MIN_BATCH = 4
+# Scales of proximity, in units of the noise. Two noisy ends of one vertex are 1.4 apart along each axis.
+PROXIMITY_SCALES = (0.7, 1.5, 3.0, 6.0)
+# Features fade where the probability that anything is near is below this.
+_MIN_WEIGHT = 0.01
+# At each scale: a vector and a weight, for ends; a difference and a weight, along x and along y, for places and for
+# their mirror images, and for radii.
+_END_FEATURES, _RADIUS_FEATURES = 3 + 2 * (2 + 2), 2
+NUM_PROXIMITY_FEATURES = len(PROXIMITY_SCALES) * (2 * _END_FEATURES + _RADIUS_FEATURES)
 _OUTPUTS = [layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS]
 
 
 @dataclass(frozen=True, slots=True)
 class SetDenoiserConfig:
-    """The size of the network. `octaves`: the finest coordinate feature has a wavelength of 4 / 2^octaves.
+    """Size and inputs of the network.
 
-    `positions` adds a learned vector to each row, as in the ablation SketchDNN (Pos.): then order matters. With `hears`
-    the network is told what it said of the sketch at the step before, with `neighbours` what lies near each end, and
-    with `aside` which sketches it is to learn from but not to draw. `dropout` leaves out that share of what a block
-    adds, in training alone.
+    Attributes:
+        octaves: The finest coordinate feature has a wavelength of 4 / 2^octaves.
+        positions: Adds a learned vector to each row, as in the ablation SketchDNN (Pos.); order matters then.
+        self_conditioning: Adds the previous prediction as input.
+        proximity_features: Adds features of what lies near each end.
+        auxiliary: Adds a flag of training samples that are not of the target distribution.
+        dropout: In training, of the output of each block.
     """
 
     width: int = field(default=512, metadata=within(1, 16_384))
@@ -46,11 +65,11 @@ class SetDenoiserConfig:
     octaves: int = field(default=8, metadata=within(1, 32))
     time_features: int = field(default=64, metadata=within(1, 4096))
     positions: bool = False
-    # Later than models that are about: tables of settings leave them out where they are off.
-    hears: bool = field(default=False, metadata={"later": True})
-    neighbours: bool = field(default=False, metadata={"later": True})
-    aside: bool = field(default=False, metadata={"later": True})
-    dropout: float = field(default=0.0, metadata={"later": True} | within(0, 1, with_high=False))
+    # Added later: omitted from dictionaries of settings at their default.
+    self_conditioning: bool = field(default=False, metadata={"omit_if_default": True})
+    proximity_features: bool = field(default=False, metadata={"omit_if_default": True})
+    auxiliary: bool = field(default=False, metadata={"omit_if_default": True})
+    dropout: float = field(default=0.0, metadata={"omit_if_default": True} | within(0, 1, with_high=False))
 
     def __post_init__(self) -> None:
         check_network(self)
@@ -61,13 +80,13 @@ class SetDenoiserConfig:
 
 
 class SetDenoiser(nn.Module):
-    """Scaled noisy rows, their noise level and what is given in; raw outputs for every row out."""
+    """Scaled noisy rows, their noise level and the mask of known parts in; raw outputs for every row out."""
 
     def __init__(self, config: SetDenoiserConfig) -> None:
         super().__init__()
         self.config = config
         width = config.width
-        features = layout.ROW_WIDTH + NUM_GIVEN_FLAGS + 2 * config.octaves * layout.NUM_PARAMS
+        features = layout.ROW_WIDTH + NUM_MASK_FLAGS + 2 * config.octaves * layout.NUM_PARAMS
         self.embed = nn.Linear(features, width)
         self.position = nn.Parameter(torch.zeros(layout.MAX_PRIMITIVES, width)) if config.positions else None
         self.time = nn.Sequential(nn.Linear(2 * config.time_features, width), nn.SiLU(), nn.Linear(width, width))
@@ -78,48 +97,55 @@ class SetDenoiser(nn.Module):
         self.final_norm = nn.RMSNorm(width, elementwise_affine=False)
         self.final_modulation = nn.Linear(width, 2 * width)
         self.head = nn.Linear(width, sum(_OUTPUTS))
-        # At the start every block is the identity and every output zero.
+        # Initially every block is the identity and every output zero.
         for layer in (self.modulation, self.final_modulation, self.head):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
         if self.position is not None:
             nn.init.normal_(self.position, std=0.02)
-        # Last, so that a seed starts all else as in a network without; zero, so that both say the same at first.
-        self.heard = _silent(features - NUM_GIVEN_FLAGS, width) if config.hears else None
-        self.near = _silent(NUM_FEATURES, width) if config.neighbours else None
-        self.near_before = _silent(NUM_FEATURES, width) if config.neighbours and config.hears else None
-        self.aside = nn.Parameter(torch.zeros(width)) if config.aside else None
+        # Extra inputs are zero-initialized, so a smaller checkpoint loads unchanged. They come last, so that a seed
+        # gives all other weights the values of a network without them.
+        previous, proximity = config.self_conditioning, config.proximity_features
+        self.embed_previous = _zero_linear(features - NUM_MASK_FLAGS, width) if previous else None
+        self.embed_proximity = _zero_linear(NUM_PROXIMITY_FEATURES, width) if proximity else None
+        self.embed_previous_proximity = _zero_linear(NUM_PROXIMITY_FEATURES, width) if proximity and previous else None
+        self.auxiliary = nn.Parameter(torch.zeros(width)) if config.auxiliary else None
 
     def forward(
         self,
         rows: SketchBatch,
         noise: Float[Tensor, " batch"],
-        given: Float[Tensor, "batch prim 3"],
-        before: SketchBatch | None = None,
-        near: Float[Tensor, "batch prim feature"] | None = None,
-        near_before: Float[Tensor, "batch prim feature"] | None = None,
-        aside: Float[Tensor, " batch"] | None = None,
+        mask: Float[Tensor, "batch prim 3"],
+        previous: SketchBatch | None = None,
+        proximity: Float[Tensor, "batch prim feature"] | None = None,
+        previous_proximity: Float[Tensor, "batch prim feature"] | None = None,
+        auxiliary: Float[Tensor, " batch"] | None = None,
     ) -> Prediction:
-        """`rows.params` scaled to unit variance; `noise` is any smooth measure of the level, about −3 to 3.
+        """Raw outputs for every row.
 
-        `before`: what the network said last, as rows without noise; rows of zeros, or none at all, if it said nothing.
-        `near` and `near_before`: what `neighbours` tells of each row, as it is and as it was said to be.
-        `aside`: 1 for sketches that are not such as are to be drawn; if nothing is said, all are.
+        Args:
+            rows: Noisy rows with parameters scaled to unit variance.
+            noise: A smooth measure of the noise level, about −3 to 3.
+            mask: 1 for known construction, kind and parameters of a row.
+            previous: The previous prediction as rows without noise; rows of zeros, or None, for a null prediction.
+            proximity: `proximity_features` of the noisy rows.
+            previous_proximity: `proximity_features` of the previous prediction.
+            auxiliary: 1 for auxiliary training samples; default 0 (target distribution).
         """
         sketches = len(noise)
-        noise = _at_least(_FEWEST_ROWS, noise)
+        noise = _pad(noise, _MIN_BATCH)
         # Both ends in float32: half precision cannot tell 0.500 from 0.501, and a gap of that size is a failure.
         with torch.autocast(rows.params.device.type, enabled=False):
-            h = self.embed(torch.cat([rows.flat(), given, fourier(rows.params, self.config.octaves)], dim=-1))
-            if self.heard is not None and before is not None:
-                h = h + self.heard(said(before, self.config.octaves))
-            if self.near is not None and near is not None:
-                h = h + self.near(near)
-            if self.near_before is not None and near_before is not None:
-                h = h + self.near_before(near_before)
+            h = self.embed(torch.cat([rows.flat(), mask, fourier(rows.params, self.config.octaves)], dim=-1))
+            if self.embed_previous is not None and previous is not None:
+                h = h + self.embed_previous(previous_features(previous, self.config.octaves))
+            if self.embed_proximity is not None and proximity is not None:
+                h = h + self.embed_proximity(proximity)
+            if self.embed_previous_proximity is not None and previous_proximity is not None:
+                h = h + self.embed_previous_proximity(previous_proximity)
             c = self.time(waves(noise, self.config.time_features))
-            if self.aside is not None and aside is not None:
-                c = c + _at_least(_FEWEST_ROWS, aside)[:, None] * self.aside
+            if self.auxiliary is not None and auxiliary is not None:
+                c = c + _pad(auxiliary, _MIN_BATCH)[:, None] * self.auxiliary
             if self.position is not None:
                 h = h + self.position[: h.shape[1]]
         shared = self.modulation(functional.silu(c))[:sketches, None].unflatten(-1, (6, -1))
@@ -163,14 +189,13 @@ class Block(nn.Module):
         return out
 
 
-def _at_least(fewest: int, numbers: Float[Tensor, " batch"]) -> Float[Tensor, " rows"]:
-    """A vector padded with zeros to so many numbers; as it is if it has them."""
-    missing = fewest - len(numbers)
+def _pad(numbers: Float[Tensor, " batch"], length: int) -> Float[Tensor, " rows"]:
+    """A vector padded with zeros to at least this length."""
+    missing = length - len(numbers)
     return functional.pad(numbers, (0, missing)) if missing > 0 else numbers
 
 
-def _silent(features: int, width: int) -> nn.Linear:
-    """An input that counts for nothing until it is trained."""
+def _zero_linear(features: int, width: int) -> nn.Linear:
     layer = nn.Linear(features, width, bias=False)
     nn.init.zeros_(layer.weight)
     return layer
@@ -182,15 +207,15 @@ def hidden_width(width: int) -> int:
 
 
 def fourier(x: Float[Tensor, "batch prim param"], octaves: int) -> Float[Tensor, "batch prim feature"]:
-    """sin and cos of each number at wavelengths 4, 2, 1, …: neighboring places look different to a linear layer."""
+    """sin and cos of each number at wavelengths 4, 2, 1, …: a linear layer can resolve small differences."""
     angles = (x[..., None] * (math.pi / 2 * 2.0 ** torch.arange(octaves, device=x.device))).flatten(-2)
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
-def said(rows: SketchBatch, octaves: int) -> Float[Tensor, "batch prim feature"]:
-    """Features of what was said; all are zero, cosines too, of rows that are not likely to be of any kind."""
-    there = rows.kind.sum(dim=-1, keepdim=True) > 0.5
-    return torch.cat([rows.flat(), there * fourier(rows.params, octaves)], dim=-1)
+def previous_features(rows: SketchBatch, octaves: int) -> Float[Tensor, "batch prim feature"]:
+    """Features of a previous prediction; all zero, cosines too, for rows of a null prediction."""
+    exists = rows.kind.sum(dim=-1, keepdim=True) > 0.5
+    return torch.cat([rows.flat(), exists * fourier(rows.params, octaves)], dim=-1)
 
 
 def waves(noise: Float[Tensor, " batch"], count: int) -> Float[Tensor, "batch feature"]:
@@ -198,3 +223,58 @@ def waves(noise: Float[Tensor, " batch"], count: int) -> Float[Tensor, "batch fe
     frequencies = torch.exp(torch.linspace(math.log(0.25), math.log(64.0), count, device=noise.device))
     angles = noise.float()[:, None] * frequencies
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+def proximity_features(rows: SketchBatch) -> Float[Tensor, "batch prim feature"]:
+    """The proximity features of every row; its parameters are in units of the noise."""
+    count = rows.kind.shape[1]
+    exists = rows.kind[..., : layout.NONE].sum(dim=-1)
+    has_ends = rows.kind[..., Kind.LINE] + rows.kind[..., Kind.ARC]
+    places = _places(rows).flatten(1, 2)  # first and last of a row, row after row
+    offset = places[:, None] - places[:, :, None]  # from one place to another
+    image_offset = -places[:, None] - places[:, :, None]  # from one place to the mirror image of another, or its own
+    place = torch.arange(2 * count, device=places.device)
+    other_row = (place[:, None] // 2 != place // 2).to(places)
+    other_place = (place[:, None] != place).to(places)
+    visible = _per_place(exists)[:, None]
+    features = [_soft_mean_offset(offset, _per_place(has_ends)[:, None] * other_row)]
+    for axis in (slice(0, 1), slice(1, 2)):
+        features += [
+            _soft_mean_offset(offset[..., axis], visible * other_place),
+            _soft_mean_offset(image_offset[..., axis], visible.expand_as(offset[..., 0])),
+        ]
+    place_features = torch.cat(features, dim=-1)
+    radius = rows.params[..., layout.PARAMS_OF_KIND[Kind.CIRCLE]][..., layout.RADIUS, None]
+    circles = rows.kind[..., Kind.CIRCLE]
+    radius_features = _soft_mean_offset(
+        radius[:, None] - radius[:, :, None], circles[:, None] * other_place[:count, :count]
+    )
+    return torch.cat([place_features.reshape(len(place_features), count, -1), radius_features], dim=-1)
+
+
+def _soft_mean_offset(
+    offset: Float[Tensor, "batch one other axis"], weight: Float[Tensor, "batch one other"]
+) -> Float[Tensor, "batch one feature"]:
+    """At each scale the mean offset to what is near, in units of the scale, and how much is near: 0 to 1."""
+    scale = offset.new_tensor(PROXIMITY_SCALES)[:, None]
+    near = weight[:, :, None] * torch.exp(offset.square().sum(dim=-1)[:, :, None] / (-2 * scale**2))
+    share = near / (near.sum(dim=-1, keepdim=True) + _MIN_WEIGHT)
+    mean = (share[..., None] * offset[:, :, None]).sum(dim=-2) / scale
+    return torch.cat([mean, share.sum(dim=-1, keepdim=True)], dim=-1).flatten(2)
+
+
+def _places(rows: SketchBatch) -> Float[Tensor, "batch prim two axis"]:
+    """The start and end of each row, averaged over its kinds; those of a circle or a point are the same place."""
+    probabilities = rows.kind[..., : layout.NONE]
+    probabilities = probabilities / probabilities.sum(dim=-1, keepdim=True).clamp(min=1e-6)
+    params = [rows.params[..., layout.PARAMS_OF_KIND[kind]] for kind in Kind]
+    first = torch.stack([of_kind[..., layout.START] for of_kind in params], dim=-1)
+    last_columns = {Kind.LINE: layout.END, Kind.ARC: layout.END}
+    last = torch.stack(
+        [of_kind[..., last_columns.get(kind, layout.START)] for kind, of_kind in zip(Kind, params, strict=True)], dim=-1
+    )
+    return (torch.stack([first, last], dim=-3) * probabilities[..., None, None, :]).sum(dim=-1)
+
+
+def _per_place(of_rows: Float[Tensor, "batch prim"]) -> Float[Tensor, "batch place"]:
+    return of_rows.repeat_interleave(2, dim=1)

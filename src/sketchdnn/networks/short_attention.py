@@ -1,5 +1,7 @@
-"""Attention over at most 64 rows as one Triton program for each head of each sketch: nothing but inputs and output
-touches memory. Imported only where Triton is."""
+"""Attention over at most 64 rows as one Triton program for each head of each sketch.
+
+Only inputs and output touch memory. This module is imported only where Triton is installed.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +12,17 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_MOST_ROWS = 64
+_MAX_ROWS = 64
 _CHANNELS = (16, 32, 64, 128)
 
 
 def fits(shape: torch.Size) -> bool:
-    """Whether the kernel can do it: few rows, and channels that fill its tiles."""
-    return shape[1] <= _MOST_ROWS and shape[4] in _CHANNELS
+    """Whether the kernel supports the shape: few rows, and channels that fill its tiles."""
+    return shape[1] <= _MAX_ROWS and shape[4] in _CHANNELS
 
 
 @torch.library.custom_op("sketchdnn::short_attention", mutates_args=())
-def short_attention(qkv: Tensor) -> Tensor:
+def attend_triton(qkv: Tensor) -> Tensor:
     """softmax(q·kᵀ/√channel)·v for `batch, prim, 3, head, channel`."""
     qkv = qkv.contiguous()
     batch, rows, _, heads, channels = qkv.shape
@@ -33,8 +35,8 @@ def short_attention(qkv: Tensor) -> Tensor:
 
 
 @torch.library.custom_op("sketchdnn::short_attention_backward", mutates_args=())
-def short_attention_backward(grad: Tensor, qkv: Tensor) -> Tensor:
-    """What a change of the output asks of queries, keys and values, in their layout."""
+def attend_triton_backward(grad: Tensor, qkv: Tensor) -> Tensor:
+    """The gradient of queries, keys and values, in their layout."""
     grad, qkv = grad.contiguous(), qkv.contiguous()
     batch, rows, _, heads, channels = qkv.shape
     grad_qkv = torch.empty_like(qkv)
@@ -45,28 +47,28 @@ def short_attention_backward(grad: Tensor, qkv: Tensor) -> Tensor:
     return grad_qkv
 
 
-@short_attention.register_fake
+@attend_triton.register_fake
 def _(qkv: Tensor) -> Tensor:
     batch, rows, _, heads, channels = qkv.shape
     return qkv.new_empty(batch, rows, heads, channels)
 
 
-@short_attention_backward.register_fake
+@attend_triton_backward.register_fake
 def _(grad: Tensor, qkv: Tensor) -> Tensor:
     return qkv.new_empty(qkv.shape)
 
 
-def _keep(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+def _save_inputs(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
     ctx.save_for_backward(*inputs)
 
 
 def _differentiate(ctx: Any, grad: Tensor) -> Tensor:
     (qkv,) = ctx.saved_tensors
-    given: Tensor = short_attention_backward(grad, qkv)
-    return given
+    grad_qkv: Tensor = attend_triton_backward(grad, qkv)
+    return grad_qkv
 
 
-short_attention.register_autograd(_differentiate, setup_context=_keep)
+attend_triton.register_autograd(_differentiate, setup_context=_save_inputs)
 
 
 def _padded(rows: int) -> int:
@@ -104,7 +106,7 @@ def _backward(grad, qkv, grad_qkv, rows, heads, scale, ROWS: tl.constexpr, CHANN
     v = tl.load(qkv + offset + 2 * width, mask=real[:, None], other=0.0)
     source = grad + (sketch * rows + row[:, None]) * width + head * CHANNELS + channel[None, :]
     g = tl.load(source, mask=real[:, None], other=0.0)
-    # The weights are made anew: cheaper than to keep them.
+    # The weights are recomputed: cheaper than to store them.
     score = tl.where(real[None, :], tl.dot(q, tl.trans(k)) * scale, float("-inf"))
     weight = tl.exp(score - tl.max(score, axis=1)[:, None])
     weight = weight / tl.sum(weight, axis=1)[:, None]

@@ -1,10 +1,9 @@
-"""Whole systems: a network, the process it reverses and how it is trained, behind one small protocol."""
+"""Whole systems: a network, the process it reverses and its training loss, behind one small interface."""
 
-from .presets import Preset, load_preset, preset_names
+from .config import ConfigError, config_from_dict, config_to_dict
 from .pretrained import PretrainedError, from_pretrained, save_pretrained, save_training_index
-from .registry import SYSTEMS
+from .registry import SYSTEMS, Preset, find_system, load_preset, preset_names, register_system
 from .system import ConditionMask, RowForm, System
-from .tables import ConfigError, from_table, to_table
 from .training_index import TrainingIndex, build_training_index
 
 __all__ = [
@@ -17,11 +16,13 @@ __all__ = [
     "System",
     "TrainingIndex",
     "build_training_index",
+    "config_from_dict",
+    "config_to_dict",
+    "find_system",
     "from_pretrained",
-    "from_table",
     "load_preset",
     "preset_names",
+    "register_system",
     "save_pretrained",
     "save_training_index",
-    "to_table",
 ]

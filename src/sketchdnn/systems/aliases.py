@@ -1,17 +1,59 @@
-"""Old names in files and command lines, and what they are called now."""
+"""Old names in files that users may hold, and their present names: the only place where old names are read.
+
+| table | names in |
+|---|---|
+| `SETTINGS`, `SETTING_VALUES` | presets, `config.json` of models, checkpoints of training runs |
+| `SAMPLERS` | command lines, kept reports and manifests |
+| `PRESETS` | command lines |
+| `TENSORS` | weights of models and checkpoints |
+| `REPORT_KEYS` | kept reports of evaluations |
+| `INDEX_FILE`, `INDEX_TENSORS`, `MODEL_FACTS` | the training index beside the weights, and its hash in `config.json` |
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
+from sketchdnn.errors import SketchError
+
+Value = TypeVar("Value")
+
+SETTINGS = {
+    # [system]
+    "form": "variant",
+    "boost": "mse_weighting",
+    # [system.network]
+    "hears": "self_conditioning",
+    "neighbours": "proximity_features",
+    "aside": "auxiliary",
+    # [training]
+    "optimiser": "optimizer",
+    "times": "timestep_sampling",
+    "spread": "stratified",
+    "given": "conditioning",
+    "fewest": "min_primitives",
+    "vary": "affine_augmentation",
+    "rare": "rare_oversampling",
+}
+SETTING_VALUES = {
+    "timestep_sampling": {"matching": "mid_noise"},
+    "mse_weighting": {"low": "low_noise", "everywhere": "all", "nowhere": "none"},
+}
 SAMPLERS = {"closing": "restart", "corrected": "predictor_corrector"}
-
-
-def current_sampler(name: str) -> str:
-    """The present name of a sampler."""
-    return SAMPLERS.get(name, name)
-
-
+PRESETS = {"bundled": "ours"}
+# Dotted parts of the name of a tensor.
+TENSORS = {
+    "optimiser": "optimizer",
+    "network.heard": "network.embed_previous",
+    "network.near": "network.embed_proximity",
+    "network.near_before": "network.embed_previous_proximity",
+    "network.aside": "network.auxiliary",
+}
+INDEX_FILE = {"known.safetensors": "training_index.safetensors"}
+INDEX_TENSORS = {"mixtures": "kind_counts", "often": "frequency"}
+MODEL_FACTS = {"known": "training_index"}
 # Keys of evaluation reports.
 REPORT_KEYS = {
     "neighbours": "neighbors",
@@ -27,6 +69,49 @@ REPORT_KEYS = {
     "most": "max",
     "drawing sketches": "sampling",
 }
+
+_TENSOR = re.compile(rf"(?<![^.])({'|'.join(re.escape(name) for name in TENSORS)})(?![^.])")
+
+
+def current_names(table: Mapping[str, Value], aliases: Mapping[str, str]) -> dict[str, Value]:
+    """A table with its keys renamed.
+
+    Raises:
+        SketchError: A key is there under its old and its present name.
+    """
+    renamed: dict[str, Value] = {}
+    for name, value in table.items():
+        name = aliases.get(name, name)
+        if name in renamed:
+            raise SketchError(f"'{name}' is set twice, once by its old name: keep one of them")
+        renamed[name] = value
+    return renamed
+
+
+def current_settings(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a system or a training run, with nested tables, by their present names and values."""
+    renamed: dict[str, Any] = {}
+    for name, value in current_names(table, SETTINGS).items():
+        if isinstance(value, Mapping):
+            renamed[name] = current_settings(value)
+        else:
+            values = SETTING_VALUES.get(name, {})
+            renamed[name] = values.get(value, value) if isinstance(value, str) else value
+    return renamed
+
+
+def current_sampler(name: str) -> str:
+    """The present name of a sampler."""
+    return SAMPLERS.get(name, name)
+
+
+def current_tensor(name: str) -> str:
+    """The present name of a tensor of weights, also with a prefix before or behind it.
+
+    >>> current_tensor("ema.network.near.weight")
+    'ema.network.embed_proximity.weight'
+    """
+    return _TENSOR.sub(lambda match: TENSORS[match[0]], name)
 
 
 def rename_report_keys(value: Any) -> Any:

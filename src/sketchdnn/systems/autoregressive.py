@@ -16,12 +16,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sketchdnn.diffusion.bins import Bins
+from sketchdnn.diffusion.likelihood import Bins
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise
 from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions
-from sketchdnn.diffusion.step_draws import StepDraws
+from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.token_decoder import Cache, TokenDecoder, TokenDecoderConfig
 from sketchdnn.representation import layout

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sketchdnn.diffusion import gaussian, precondition
-from sketchdnn.diffusion.bins import Bins
-from sketchdnn.diffusion.likelihood import Elbo, Parts, unlikelihood
+from sketchdnn.diffusion import gaussian
+from sketchdnn.diffusion.likelihood import Bins, Elbo, Parts, nats_given_prediction
 from sketchdnn.diffusion.loss import MSE_BOOST, Loss, paper_loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise, our_process
 from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions
-from sketchdnn.diffusion.step_draws import StepDraws, draw_steps, step_as_noisy_as
+from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.diffusion.vectors import VECTOR_SAMPLERS, OnVectorStep, VectorNoise, vector_bound, walk_back
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.latent_denoiser import LatentDenoiser, LatentDenoiserConfig
@@ -73,6 +72,7 @@ class LatentDiffusion(System):
     """A VAE and a denoiser of its latents."""
 
     name: ClassVar[str] = "latent"
+    config_class: ClassVar[type[Any]] = LatentConfig
     samplers: ClassVar[Collection[str]] = tuple(VECTOR_SAMPLERS)
 
     def __init__(self, config: LatentConfig) -> None:
@@ -109,8 +109,8 @@ class LatentDiffusion(System):
         """The clean latent, as far as the network can tell."""
         level = self.process.params.at(t)
         noise = torch.log((level.var + _FLOOR) / (level.alpha_bar + _FLOOR)).to(z_t.dtype) / 6
-        raw = self.network(precondition.scale_input(z_t, level, _DATA_STD), noise)
-        return precondition.denoised(z_t, raw, level, _DATA_STD)
+        raw = self.network(gaussian.scale_input(z_t, level, _DATA_STD), noise)
+        return gaussian.denoised(z_t, raw, level, _DATA_STD)
 
     def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, mask: ConditionMask) -> Loss:
         """Of both stages. Kind and construction are what decoding costs; all that is of numbers is with the parameters:
@@ -184,7 +184,7 @@ class LatentDiffusion(System):
             return Elbo(
                 Parts(nothing, nothing, prior),
                 Parts(nothing, nothing, rest + told.flatten(1).sum(dim=-1)),
-                unlikelihood(wide, x0, variance, bins),
+                nats_given_prediction(wide, x0, variance, bins),
                 variance,
                 steps.read_at,
                 bins,
@@ -194,7 +194,7 @@ class LatentDiffusion(System):
         """Uniform in the network's output, as `our_loss` is."""
         level = self.process.params.at(t)
         error = (self.denoise_latent(gaussian.diffuse(z, noise, level), t) - z) ** 2
-        out = gaussian.like(precondition.coefficients(level, _DATA_STD).out, error)
+        out = gaussian.like(gaussian.preconditioning(level, _DATA_STD).out, error)
         return (error / out**2).flatten(1).mean(dim=-1)
 
     def _fit_variance(self, squared_error: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:

@@ -1,9 +1,9 @@
-"""Weights on disk: safetensors shards with the usual index beside a `config.json`. No pickle anywhere.
+"""Models on disk: safetensors shards with the usual index beside a `config.json`. No pickle anywhere.
 
-`eight_bit` stores the matrices of the blocks as int8 with one scale a row, at half the size of half precision; all the
-rest, such as the layers at both ends, which place coordinates, stays in half. `config.json` records a hash of the
-shards, by which a model is known and a damaged one found out. What the model remembers of its corpus lies beside them,
-if it was told (`known.safetensors`, with a hash of its own).
+`eight_bit` stores the matrices of the blocks as int8 with one scale a row, at half the size of half precision; the
+other weights, such as the first and last layers, stay in half precision. `config.json` records a hash of the shards,
+which identifies the model and reveals damage. The training index, where there is one, lies beside them
+(`training_index.safetensors`, with a hash of its own). Old names are read by `aliases`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -28,106 +27,106 @@ from sketchdnn.io import atomic_write, load_json, new_file_mode
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 from sketchdnn.representation.settings import LARGEST_NETWORK, least_parameters
 
-from .devices import find_device
-from .registry import config_of, entry
-from .safetensors_files import check_header
+from .aliases import INDEX_FILE, MODEL_FACTS, current_names, current_tensor
+from .config import ConfigError, config_from_dict, config_to_dict
+from .devices import find_device, passive_threads
+from .registry import find_system
 from .system import System, check_sampling
-from .tables import ConfigError, to_table
-from .threads import patient_threads
-from .training_index import TrainingIndex, read_training_index, write_training_index
+from .training_index import TrainingIndex, check_safetensors_header, read_training_index, write_training_index
 
-BUNDLED = "ours"
+DEFAULT_MODEL = "ours"
 # The library counts 16 MB as 16·10⁶ bytes, below our limit of 16 MiB with its header.
 _SHARD_SIZE = "16MB"
 _INDEX, _SINGLE, _CONFIG = "model.safetensors.index.json", "model.safetensors", "config.json"
-_KNOWN = "known.safetensors"
+_TRAINING_INDEX = "training_index.safetensors"
 _SCALE = ".scale"
 _BLOCKS = "network.blocks."
 _HUB = "hub:"
 _HUB_NAME = re.compile(r"[\w.-]++/[\w.-]++")
-# Of all shards: the largest network in single precision.
-_LARGEST_WEIGHTS = 4 * LARGEST_NETWORK
+# All shards: the largest network in single precision.
+_MAX_WEIGHT_BYTES = 4 * LARGEST_NETWORK
 
 
 class PretrainedError(SketchError):
-    """A model that cannot be used: the sentence says what is wrong with it."""
+    """A model that cannot be used; the message says why."""
 
 
 class MissingModelError(PretrainedError, MissingError):
-    """A model that is not there, or one that lacks a file."""
+    """A model that does not exist, or lacks a file."""
 
 
 def save_pretrained(system: System, folder: str | Path, *, eight_bit: bool = False) -> None:
-    """Write a model folder; half precision unless `eight_bit`."""
+    """Write a model folder, in half precision unless `eight_bit`."""
     from huggingface_hub import save_torch_state_dict
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    # Last to be written and first to go: a folder without it is no model, so none is ever half there.
+    # Removed first and written last: a folder without it is no model, so an interrupted save leaves none.
     (folder / _CONFIG).unlink(missing_ok=True)
     weights = system.state_dict()
-    stored = _quantized(weights) if eight_bit else {name: w.half() for name, w in weights.items()}
+    stored = _quantize(weights) if eight_bit else {name: w.half() for name, w in weights.items()}
     save_torch_state_dict({n: w.cpu().contiguous() for n, w in stored.items()}, folder, max_shard_size=_SHARD_SIZE)
     mode = new_file_mode(folder)
     for name in _shards(folder):
-        (folder / name).chmod(mode)  # the library makes them private; a result is an ordinary file
+        (folder / name).chmod(mode)  # the library creates them private
     facts = {
         "system": system.name,
         "representation": REPRESENTATION_VERSION,
         "sha256": _hash(folder, _shards(folder)),
-        "config": to_table(system.config),
+        "config": config_to_dict(system.config),
     }
     if system.training_index is not None:
-        write_training_index(system.training_index, folder / _KNOWN)
-        facts["known"] = _hash(folder, [_KNOWN])
+        write_training_index(system.training_index, folder / _TRAINING_INDEX)
+        facts["training_index"] = _hash(folder, [_TRAINING_INDEX])
     _write_facts(folder, facts)
 
 
-def save_training_index(known: TrainingIndex, model: str | Path) -> None:
-    """Add to a model that is there what it is to remember of its corpus, without a touch on its weights."""
-    folder = _found(model)
-    facts = _facts(folder)
-    write_training_index(known, folder / _KNOWN)
-    _write_facts(folder, facts | {"known": _hash(folder, [_KNOWN])})
+def save_training_index(index: TrainingIndex, model: str | Path) -> None:
+    """Add a training index to an existing model folder; its weights stay untouched."""
+    folder = _find_model(model)
+    facts = _read_facts(folder)
+    write_training_index(index, folder / _TRAINING_INDEX)
+    _write_facts(folder, facts | {"training_index": _hash(folder, [_TRAINING_INDEX])})
 
 
-def from_pretrained(model: str | Path = BUNDLED, device: str = "cpu", *, local: int = 0) -> System:
-    """A model in float32, ready to draw: a folder, the name of a bundled model, or hub:OWNER/NAME.
+def from_pretrained(model: str | Path = DEFAULT_MODEL, device: str = "cpu", *, local: int = 0) -> System:
+    """A model in float32, ready to sample.
 
-    `device` and `local` are those of `find_device`; a device that is not there is refused before anything is loaded.
-    The files are looked at before anything is built: a config cannot ask for more memory than they account for.
+    The files are checked before anything is built: a config cannot request more memory than they account for.
+
+    Args:
+        model: A folder, the name of a model of the package, or hub:OWNER/NAME.
+        device: As for `find_device`, and `local` too; checked before anything is loaded.
+
+    Raises:
+        PretrainedError: There is no such model, or it is damaged.
     """
     where = find_device(device, local)
-    folder = _found(model)
-    with _describing(folder):
-        facts = _facts(folder)
-        config = config_of(facts["system"], facts["config"], str(folder / _CONFIG))
-    tensors = _tensors(folder, facts.get("sha256"))
+    folder = _find_model(model)
+    facts, system_class, config = _read_config(folder)
+    tensors = _read_tensors(folder, facts.get("sha256"))
     if least_parameters(config) > sum(tensor.numel() for tensor in tensors.values()):
         raise PretrainedError(f"{folder}: its weights are fewer than its {_CONFIG} describes; copy the model again")
-    system = entry(facts["system"]).make(config)
+    system = system_class(config)
     try:
-        with patient_threads():
-            system.load_state_dict(_restored(tensors))
+        with passive_threads():
+            system.load_state_dict(_dequantize(tensors))
     except (RuntimeError, KeyError) as error:
         first = (str(error).splitlines() or [""])[0]
         raise PretrainedError(f"{folder}: the weights do not fit the configuration ({quoted(first)})") from error
-    system.training_index = _known(folder, facts.get("known"))
+    system.training_index = _read_index(folder, facts.get("training_index"))
     return system.eval().to_device(where)
 
 
 def check_model_sampling(model: str | Path, options: SamplingOptions) -> None:
     """Refuse options that a model does not support, by its `config.json` alone."""
-    folder = _found(model)
-    with _describing(folder):
-        facts = _facts(folder)
-        config = config_of(facts["system"], facts["config"], str(folder / _CONFIG))
-    check_sampling(entry(facts["system"]).make, options, getattr(config, "num_steps", None))
+    _, system_class, config = _read_config(_find_model(model))
+    check_sampling(system_class, options, getattr(config, "num_steps", None))
 
 
-def model_hash(model: str | Path = BUNDLED) -> str:
-    """What a model is known by: the SHA-256 of its weights as stored."""
-    return str(_facts(_found(model)).get("sha256"))
+def model_hash(model: str | Path = DEFAULT_MODEL) -> str:
+    """The identity of a model: the SHA-256 of its weights as stored."""
+    return str(_read_facts(_find_model(model)).get("sha256"))
 
 
 def bundled_names() -> list[str]:
@@ -136,10 +135,10 @@ def bundled_names() -> list[str]:
     return sorted(item.name for item in weights.iterdir() if item.is_dir()) if weights.is_dir() else []
 
 
-def _found(model: str | Path) -> Path:
-    """The folder of a model, fetched from the Hub only if asked to.
+def _find_model(model: str | Path) -> Path:
+    """The folder of a model, downloaded for names that start with `hub:`.
 
-    A folder that holds no model, such as a corpus, does not stand in the way of a bundled one of its name.
+    A folder of that name that holds no model, such as a corpus, does not hide a model of the package.
     """
     folder = Path(model)
     if str(model) in bundled_names() and not (folder / _CONFIG).exists():
@@ -149,41 +148,42 @@ def _found(model: str | Path) -> Path:
     if isinstance(model, str) and model.startswith(_HUB):
         if not _HUB_NAME.fullmatch(name := model.removeprefix(_HUB)):
             raise PretrainedError(f"{model}: a model on the Hub is named {_HUB}OWNER/NAME")
-        return _fetched(name)
+        return _download(name)
     names = ", ".join(bundled_names()) or "none"
     raise MissingModelError(f"{model}: no model is there; name a folder, a bundled one ({names}), or {_HUB}OWNER/NAME")
 
 
-def _fetched(name: str) -> Path:
+def _download(name: str) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
         return Path(snapshot_download(name, allow_patterns=[_CONFIG, "*.safetensors", _INDEX]))
-    except Exception as error:  # the library and those below it raise all sorts; any of them means no model
+    except Exception as error:  # the library and its dependencies raise many types; each means no model
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise PretrainedError(f"{_HUB}{name}: it cannot be fetched from the Hub ({first})") from error
 
 
-def _facts(folder: Path) -> dict[str, Any]:
+def _read_facts(folder: Path) -> dict[str, Any]:
     try:
         facts = load_json(folder / _CONFIG)
     except (OSError, ValueError) as error:
         kind = MissingModelError if isinstance(error, FileNotFoundError) else PretrainedError
         raise kind(f"{folder}: no model is there, its {_CONFIG} cannot be read ({quoted(error)})") from error
     version = facts.get("representation") if isinstance(facts, dict) else None
-    if version != REPRESENTATION_VERSION:
+    if not isinstance(facts, dict) or version != REPRESENTATION_VERSION:
         raise PretrainedError(
-            f"{folder}: this model is of representation {version}, and we read {REPRESENTATION_VERSION}; "
-            "train it anew or use the version of the program that wrote it"
+            f"{folder}: this model is of representation {version}, and this version reads {REPRESENTATION_VERSION}; "
+            "train it again or use the version of the program that wrote it"
         )
-    return dict(facts) if isinstance(facts, dict) else {}
+    return current_names(facts, MODEL_FACTS)
 
 
-@contextmanager
-def _describing(folder: Path) -> Iterator[None]:
-    """What goes wrong with the settings of a model is said of its file."""
+def _read_config(folder: Path) -> tuple[dict[str, Any], type[System], Any]:
+    """The facts of a model, its system and its config."""
+    facts = _read_facts(folder)
     try:
-        yield
+        system_class = find_system(facts["system"])
+        return facts, system_class, config_from_dict(system_class.config_class, facts["config"], str(folder / _CONFIG))
     except (KeyError, ConfigError) as error:
         raise PretrainedError(f"{folder}: its {_CONFIG} does not describe a model ({quoted(error)})") from error
 
@@ -193,35 +193,37 @@ def _write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
         temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
-def _known(folder: Path, recorded: object) -> TrainingIndex | None:
-    """What a model remembers; nothing if it never was told anything."""
+def _read_index(folder: Path, recorded: object) -> TrainingIndex | None:
+    """The training index of a model, under its present or its old file name; None if it was saved without one."""
     if recorded is None:
         return None
-    if not (folder / _KNOWN).is_file():
-        raise MissingModelError(f"{folder}: {_KNOWN} is missing; copy the model again, all of its files")
-    if _hash(folder, [_KNOWN]) != recorded:
-        raise PretrainedError(f"{folder}: its {_KNOWN} is not the one it was saved with; copy the model again")
+    names = [_TRAINING_INDEX, *(old for old, new in INDEX_FILE.items() if new == _TRAINING_INDEX)]
+    name = next((name for name in names if (folder / name).is_file()), None)
+    if name is None:
+        raise MissingModelError(f"{folder}: {_TRAINING_INDEX} is missing; copy the model again, all of its files")
+    if _hash(folder, [name]) != recorded:
+        raise PretrainedError(f"{folder}: its {name} is not the one it was saved with; copy the model again")
     try:
-        return read_training_index(folder / _KNOWN)
+        return read_training_index(folder / name)
     except SketchError as error:
         raise PretrainedError(f"{folder}: {error}") from error
 
 
-def _tensors(folder: Path, recorded: object) -> dict[str, Tensor]:
+def _read_tensors(folder: Path, recorded: object) -> dict[str, Tensor]:
     names = _shards(folder)
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
         raise MissingModelError(f"{folder}: {missing[0]} is missing; copy the model again, all of its files")
     try:
-        if sum((folder / name).stat().st_size for name in names) > _LARGEST_WEIGHTS:
-            raise PretrainedError(f"{folder}: its weights are larger than {_LARGEST_WEIGHTS >> 30} GiB")
+        if sum((folder / name).stat().st_size for name in names) > _MAX_WEIGHT_BYTES:
+            raise PretrainedError(f"{folder}: its weights are larger than {_MAX_WEIGHT_BYTES >> 30} GiB")
         if _hash(folder, names) != recorded:
             raise PretrainedError(f"{folder}: its weights are not those it was saved with; copy the model again")
         tensors: dict[str, Tensor] = {}
         for name in names:
-            check_header(folder / name)
+            check_safetensors_header(folder / name)
             tensors |= load_file(folder / name)
-        return tensors
+        return {current_tensor(name): tensor for name, tensor in tensors.items()}
     except PretrainedError:
         raise
     except (OSError, SafetensorError, ValueError) as error:
@@ -229,7 +231,7 @@ def _tensors(folder: Path, recorded: object) -> dict[str, Tensor]:
 
 
 def _shards(folder: Path) -> list[str]:
-    """The files that hold the weights. An index is data: it must not lead out of its folder."""
+    """The files of the weights. The index is untrusted: names are reduced to files of the folder."""
     if not (folder / _INDEX).exists():
         return [_SINGLE]
     try:
@@ -240,16 +242,16 @@ def _shards(folder: Path) -> list[str]:
 
 
 def _hash(folder: Path, names: list[str]) -> str:
-    """Of all shards, one after the other."""
+    """SHA-256 of some files, one after the other."""
     digest = hashlib.sha256()
     for name in names:
         with (folder / name).open("rb") as file:
-            while piece := file.read(2**20):
-                digest.update(piece)
+            while block := file.read(2**20):
+                digest.update(block)
     return digest.hexdigest()
 
 
-def _quantized(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _quantize(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     stored: dict[str, Tensor] = {}
     for name, weight in weights.items():
         if weight.ndim == 2 and name.startswith(_BLOCKS) and name.endswith(".weight"):
@@ -261,7 +263,7 @@ def _quantized(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return stored
 
 
-def _restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _dequantize(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
     scales = {name.removesuffix(_SCALE): scale for name, scale in stored.items() if name.endswith(_SCALE)}
     return {
         name: weight.float() * scales[name] if name in scales else weight.float()

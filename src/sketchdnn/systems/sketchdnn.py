@@ -1,32 +1,31 @@
-"""SketchDNN: joint Gaussian and Gaussian-Softmax diffusion of rows, in the paper's form, its authors', and ours.
+"""SketchDNN: joint Gaussian and Gaussian-Softmax diffusion of rows, in the paper's variant, its authors', and ours.
 
-The forms differ in the process and the loss they average. The paper's network says what the clean parameters are;
-ours is preconditioned, so that at small noise it only says how far off the noisy ones are, and is told what is given.
+The variants differ in the process and the loss. The paper's network predicts the clean parameters. Ours is
+preconditioned: at small noise it predicts only the correction of the noisy ones. It also takes the mask of known parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from sketchdnn.diffusion.bins import Bins
-from sketchdnn.diffusion.labels import ReverseLogits
-from sketchdnn.diffusion.likelihood import Elbo, elbo
+from sketchdnn.diffusion.gaussian_softmax import ReverseLogits
+from sketchdnn.diffusion.likelihood import Bins, Elbo, elbo
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import JointProcess, authors_process, our_process, paper_process
 from sketchdnn.diffusion.sampling import SAMPLERS, SamplingOptions
-from sketchdnn.diffusion.step_draws import StepDraws
+from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.settings import within
 
-from .row_denoiser import Form, RowDenoiser, RowDenoiserConfig
+from .row_denoiser import RowDenoiser, RowDenoiserConfig, Variant
 from .system import DEFAULT_OPTIONS
 
-# Of labels: b̄, by which they change at the pace of ᾱ, or ᾱ itself.
+# The schedule of labels: b̄, by which they change at the pace of ᾱ, or ᾱ itself.
 LabelSchedule = Literal["augmented", "raw"]
 
-_PROCESS: Mapping[Form, Callable[[int, float], JointProcess]] = {
+_PROCESS: Mapping[Variant, Callable[[int, float], JointProcess]] = {
     "ours": our_process,
     "paper": paper_process,
     "authors": authors_process,
@@ -35,17 +34,18 @@ _PROCESS: Mapping[Form, Callable[[int, float], JointProcess]] = {
 
 @dataclass(frozen=True, slots=True)
 class SketchDNNConfig(RowDenoiserConfig):
-    """What is settled about labels besides. Logits of the reverse mean that are not said are the form's."""
+    """Adds the settings of labels. `reverse_logits` of None are the variant's."""
 
     label_smoothing: float = field(default=0.99, metadata=within(0, 1, with_low=False, with_high=False))
     label_schedule: LabelSchedule = "augmented"
     reverse_logits: ReverseLogits | None = None
 
 
-class SketchDNN(RowDenoiser[JointProcess]):
-    """A denoiser of the joint process: `loss` for training, `sample` to draw, `likelihood` to judge."""
+class SketchDNNSystem(RowDenoiser[JointProcess]):
+    """A denoiser of the joint process."""
 
     name: ClassVar[str] = "sketchdnn"
+    config_class: ClassVar[type[Any]] = SketchDNNConfig
     samplers: ClassVar[Collection[str]] = SAMPLERS.keys()  # also those registered later
     inference_only: ClassVar[tuple[str, ...]] = ("superposition", "reverse_logits")
     config: SketchDNNConfig
@@ -55,14 +55,14 @@ class SketchDNN(RowDenoiser[JointProcess]):
 
     @property
     def default_sampler(self) -> str:
-        """`restart` with expected logits (`python -m benchmarks samplers` compares); else the form's own.
+        """`restart` with expected logits (`python -m benchmarks samplers` compares); else the variant's own.
 
         The authors' schedule ends at ᾱ_0 = 0.9999: the posterior would leave noise of 0.01 on every coordinate, so
         their sampler returns its last prediction.
         """
         if self.process.reverse_logits == "expected":
             return "restart"
-        return "authors" if self.config.form == "authors" else "ancestral"
+        return "authors" if self.config.variant == "authors" else "ancestral"
 
     def sample(self, noise: NoiseSource, options: SamplingOptions = DEFAULT_OPTIONS) -> SketchBatch:
         """Sketches from noise, by a registered sampler or by a function."""
@@ -82,7 +82,7 @@ class SketchDNN(RowDenoiser[JointProcess]):
         return elbo(self.denoise, self.process, x0, noise, steps, bins=bins, last_variance=last_variance)
 
 
-class SketchDNNPos(SketchDNN):
+class SketchDNNPos(SketchDNNSystem):
     """The ablation SketchDNN (Pos.): each row has a learned position, and all else is the same."""
 
     name: ClassVar[str] = "sketchdnn-pos"
@@ -92,7 +92,7 @@ class SketchDNNPos(SketchDNN):
 
 
 def _process(config: SketchDNNConfig) -> JointProcess:
-    process = _PROCESS[config.form](config.num_steps, config.label_smoothing)
+    process = _PROCESS[config.variant](config.num_steps, config.label_smoothing)
     process = replace(process, superposition=config.superposition)
     if config.label_schedule == "raw":
         process = replace(process, kind=process.params, construction=process.params)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from sketchdnn.diffusion.bins import Bins
 from sketchdnn.diffusion.cat_likelihood import cat_elbo
 from sketchdnn.diffusion.cat_process import CatProcess, Reverse
 from sketchdnn.diffusion.cat_sampler import sample_multinomial
-from sketchdnn.diffusion.likelihood import Elbo
+from sketchdnn.diffusion.likelihood import Bins, Elbo
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.diffusion.schedule import authors_cosine, cosine
-from sketchdnn.diffusion.step_draws import StepDraws
+from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation.batch import SketchBatch
 
 from .row_denoiser import RowDenoiser, RowDenoiserConfig
@@ -35,11 +34,12 @@ class SketchDNNCat(RowDenoiser[CatProcess]):
     """A denoiser of the multinomial process."""
 
     name: ClassVar[str] = "sketchdnn-cat"
+    config_class: ClassVar[type[Any]] = SketchDNNCatConfig
     inference_only: ClassVar[tuple[str, ...]] = ("superposition", "reverse")
     config: SketchDNNCatConfig
 
     def __init__(self, config: SketchDNNCatConfig) -> None:
-        schedule = authors_cosine(config.num_steps) if config.form == "authors" else cosine(config.num_steps)
+        schedule = authors_cosine(config.num_steps) if config.variant == "authors" else cosine(config.num_steps)
         super().__init__(config, CatProcess(schedule, schedule, config.superposition, config.reverse))
 
     def sample(self, noise: NoiseSource, options: SamplingOptions = DEFAULT_OPTIONS) -> SketchBatch:

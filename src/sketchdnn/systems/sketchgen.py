@@ -12,7 +12,7 @@ one decoder, the same as Vitruvion's, so that only the language differs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from sketchdnn.networks.token_decoder import TokenDecoderConfig
 from sketchdnn.representation.settings import check_settings, within
@@ -40,6 +40,7 @@ class SketchGen(TokenSystem):
     """Knows the syntax: what cannot stand at a place has no chance there."""
 
     name: ClassVar[str] = "sketchgen"
+    config_class: ClassVar[type[Any]] = SketchGenConfig
     knows_syntax: ClassVar[bool] = True
     position_of: ClassVar[Literal["primitive", "token"]] = "token"
 

@@ -11,14 +11,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from sketchdnn.diffusion.bins import Bins
 from sketchdnn.diffusion.conditioning import ConditioningMethod
-from sketchdnn.diffusion.likelihood import Elbo
+from sketchdnn.diffusion.likelihood import Bins, Elbo
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise
 from sketchdnn.diffusion.sampling import SamplingOptions, find_sampler
-from sketchdnn.diffusion.step_draws import StepDraws
+from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.errors import SketchError
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
@@ -105,12 +104,14 @@ class System(nn.Module, ABC):
 
     Attributes:
         name: The name that presets and model files use.
+        config_class: The dataclass of its config, which `__init__` takes.
         samplers: Names of the samplers it supports. An autoregressive system has one, `ancestral`, and no steps.
         inference_only: Settings of its config that do not affect training.
         training_index: Keys and statistics of the training set, where they were saved with the model.
     """
 
     name: ClassVar[str]
+    config_class: ClassVar[type[Any]]
     samplers: ClassVar[Collection[str]] = ("ancestral",)
     inference_only: ClassVar[tuple[str, ...]] = ()
     config: Any

@@ -1,7 +1,7 @@
-"""What a model remembers of the corpus it was trained on: which sketches were in it, and what they were made of.
+"""An index of the training set, stored beside the weights: which sketches were in it, and their mixtures of kinds.
 
-`known.safetensors` beside the weights holds a 64-bit key of every training sketch, which tells a copy (up to symmetry,
-on a grid of 6 bits) but gives nothing of it away, and how often each mixture of kinds occurred.
+`training_index.safetensors` holds a 64-bit key of every training sketch, by which copies are recognized (up to
+symmetry, on a grid of 6 bits) without storing the sketch, and how often each mixture of kinds occurs.
 """
 
 from __future__ import annotations
@@ -23,60 +23,67 @@ from sketchdnn.representation import Compact, decode_compact, encode_table, layo
 from sketchdnn.representation.fingerprint import Keys
 from sketchdnn.representation.symmetric import CHUNK, symmetric_keys
 
-from .safetensors_files import check_header
+from .aliases import INDEX_TENSORS, current_names
 
 GRID = 64  # levels: 6 bits
-_PARTS = {"keys": (np.uint64, 1), "mixtures": (np.int64, 2), "often": (np.int64, 1)}
+# The table of tensors of the largest model takes 200 KiB; the library would parse 100 MB.
+MAX_HEADER_BYTES = 4 * 2**20
+_PARTS = {"keys": (np.uint64, 1), "kind_counts": (np.int64, 2), "frequency": (np.int64, 1)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingIndex:
-    """`keys` rise. A row of `mixtures` says how many lines, circles, arcs and points; `often`, of how many sketches."""
+    """Keys and kinds of the training sketches.
+
+    Attributes:
+        keys: One of each sketch, rising.
+        kind_counts: In each row the number of lines, circles, arcs and points of a mixture.
+        frequency: The number of sketches of each mixture.
+    """
 
     keys: Keys
-    mixtures: NDArray[np.int64]
-    often: NDArray[np.int64]
+    kind_counts: NDArray[np.int64]
+    frequency: NDArray[np.int64]
 
     def __post_init__(self) -> None:
         for name, (kind, axes) in _PARTS.items():
             part: NDArray[np.generic] = getattr(self, name)
             if part.dtype != kind or part.ndim != axes:
-                raise SketchError(f"what is known of the corpus has {name} of another form than we read")
-        if self.mixtures.shape != (len(self.often), len(Kind)) or not len(self.often):
-            raise SketchError("what is known of the corpus does not fit together")
-        if self.mixtures.min() < 0 or self.often.min() < 1 or bool((self.keys[1:] <= self.keys[:-1]).any()):
-            raise SketchError("what is known of the corpus holds numbers that cannot be")
+                raise SketchError(f"the training index has {name} of an unknown form")
+        if self.kind_counts.shape != (len(self.frequency), len(Kind)) or not len(self.frequency):
+            raise SketchError("the parts of the training index do not fit together")
+        if self.kind_counts.min() < 0 or self.frequency.min() < 1 or bool((self.keys[1:] <= self.keys[:-1]).any()):
+            raise SketchError("the training index holds impossible numbers")
 
     @property
     def primitives(self) -> tuple[int, int]:
         """The fewest and the most primitives of a training sketch."""
-        counts = self.mixtures.sum(axis=1)
+        counts = self.kind_counts.sum(axis=1)
         return int(counts.min()), int(counts.max())
 
-    def holds(self, key: int) -> bool:
+    def contains(self, key: int) -> bool:
         """Whether a training sketch has this key."""
-        wanted = np.uint64(key)
-        at = int(np.searchsorted(self.keys, wanted))
-        return at < len(self.keys) and bool(self.keys[at] == wanted)
+        at = int(np.searchsorted(self.keys, np.uint64(key)))
+        return at < len(self.keys) and bool(self.keys[at] == np.uint64(key))
 
 
 def build_training_index(
     train: Compact, min_primitives: int = 0, *, half_extent: float = 1.0, tight: bool = True
 ) -> TrainingIndex:
-    """What to remember of a training split.
+    """The index of a training split.
 
     Args:
-        train: The sketches that a model is trained on. All of their keys are kept.
-        min_primitives: Mixtures are counted of sketches of at least so many primitives, those that are to be drawn.
+        train: The training sketches.
+        min_primitives: Mixtures count only sketches of at least so many primitives, the target distribution.
         half_extent: Half the larger side of the box that the corpus scaled its sketches to.
         tight: Whether that box is the one that `normalize` centers; if not, each sketch is normalized here.
     """
     per_kind = np.stack([(train.kind == kind).sum(axis=1) for kind in Kind], axis=1).astype(np.int64)
     per_kind = per_kind[per_kind.sum(axis=1) >= min_primitives]
-    mixtures, often = np.unique(per_kind, axis=0, return_counts=True)
+    kind_counts, frequency = np.unique(per_kind, axis=0, return_counts=True)
     blocks = (train[begin : begin + CHUNK] for begin in range(0, len(train), CHUNK))
     keys = [symmetric_keys(_scaled(block, half_extent) if tight else _normalized(block), GRID) for block in blocks]
-    return TrainingIndex(np.unique(np.concatenate(keys)), mixtures, often.astype(np.int64))
+    return TrainingIndex(np.unique(np.concatenate(keys)), kind_counts, frequency.astype(np.int64))
 
 
 def _scaled(block: Compact, half_extent: float) -> Compact:
@@ -89,7 +96,7 @@ def _scaled(block: Compact, half_extent: float) -> Compact:
 
 
 def _normalized(block: Compact) -> Compact:
-    """Rows of the sketches, each normalized; one of no extent has no key."""
+    """Rows of the sketches, each normalized; a sketch of no extent has no key."""
     placed: list[Sketch] = []
     for decoded in decode_compact(block):
         with suppress(GeometryError):
@@ -97,17 +104,29 @@ def _normalized(block: Compact) -> Compact:
     return encode_table(sketches_to_table(placed))
 
 
-def write_training_index(known: TrainingIndex, path: Path) -> None:
-    """To a safetensors file, whole or not at all."""
+def write_training_index(index: TrainingIndex, path: Path) -> None:
+    """Write a safetensors file, atomically."""
     with atomic_write(path) as temporary:
-        save_file({name: np.ascontiguousarray(getattr(known, name)) for name in _PARTS}, temporary)
+        save_file({name: np.ascontiguousarray(getattr(index, name)) for name in _PARTS}, temporary)
 
 
 def read_training_index(path: Path) -> TrainingIndex:
-    """From a safetensors file; refuses what is none of ours."""
+    """Read a safetensors file, also one with the old names of its tensors.
+
+    Raises:
+        SketchError: The file cannot be read, or is no training index.
+    """
     try:
-        check_header(path)
-        parts = load_file(path)
+        check_safetensors_header(path)
+        parts = current_names(load_file(path), INDEX_TENSORS)
         return TrainingIndex(**{name: parts[name] for name in _PARTS})
     except (OSError, SafetensorError, KeyError, ValueError) as error:
-        raise SketchError(f"what is known of the corpus cannot be read ({error})") from error
+        raise SketchError(f"the training index cannot be read ({error})") from error
+
+
+def check_safetensors_header(path: Path) -> None:
+    """Refuse a file whose table of tensors is larger than the file or than any model needs."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+    if size > min(MAX_HEADER_BYTES, path.stat().st_size):
+        raise ValueError(f"{path.name} has a header of {size:,} bytes")

@@ -13,7 +13,7 @@ break the syntax are ruled out when drawing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from sketchdnn.networks.token_decoder import TokenDecoderConfig
 from sketchdnn.representation.settings import check_settings, within
@@ -41,6 +41,7 @@ class Vitruvion(TokenSystem):
     """Learns the syntax like all else: its likelihood counts what it gives to tokens that cannot be."""
 
     name: ClassVar[str] = "vitruvion"
+    config_class: ClassVar[type[Any]] = VitruvionConfig
     knows_syntax: ClassVar[bool] = False
     position_of: ClassVar[Literal["primitive", "token"]] = "primitive"
 

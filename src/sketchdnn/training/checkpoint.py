@@ -20,7 +20,8 @@ from torch import Tensor, nn
 
 from sketchdnn.errors import SketchError
 from sketchdnn.io import flush_to_disk, load_json, temporary_folder
-from sketchdnn.systems.safetensors_files import check_header
+from sketchdnn.systems.aliases import current_settings, current_tensor
+from sketchdnn.systems.training_index import check_safetensors_header
 
 from .sharding import split_like, whole
 
@@ -94,7 +95,7 @@ def load(path: Path, state: State, identity: dict[str, Any]) -> dict[str, Any]:
         ) from error
     _refuse_another(path, facts.get("identity", identity), identity)
     try:
-        check_header(path / _TENSORS)
+        check_safetensors_header(path / _TENSORS)
         _restore(state, load_file(path / _TENSORS))
     except (OSError, SafetensorError, ValueError, KeyError, IndexError, RuntimeError) as error:
         raise RunError(
@@ -108,7 +109,7 @@ def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> No
     """A run goes on as it began: another configuration would make it neither one nor the other."""
     if then.get("name") != now.get("name"):
         raise RunError(f"{path}: this checkpoint is of a {then.get('name')}, not of a {now.get('name')}")
-    before, after = _flat(then), _flat(now)
+    before, after = _flat(current_settings(then)), _flat(current_settings(now))
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
             one, other = (table.get(name, "its default") for table in (before, after))
@@ -139,7 +140,7 @@ def _tensors(state: State) -> Iterator[tuple[str, Tensor]]:
 def _restore(state: State, tensors: dict[str, Tensor]) -> None:
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "optimizer": {}}
     for name, value in tensors.items():
-        part, rest = name.replace("optimiser.", "optimizer.", 1).split(".", 1)  # the spelling of older checkpoints
+        part, rest = current_tensor(name).split(".", 1)
         parts[part][rest] = value
     _fill(state.model, parts["model"])
     if state.average is not None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.representation.settings import check_settings, within
-from sketchdnn.systems import from_table
+from sketchdnn.systems import config_from_dict
 
 from .checkpoint import RunError
 
@@ -36,7 +36,7 @@ class TrainConfig:
 
     batch_size: int = field(default=2048, metadata=within(1, 10**15))  # over all devices
     # Later than runs that are about: an identity leaves it out where it is as ever.
-    optimizer: Optimizer = field(default="adamw", metadata={"later": True})
+    optimizer: Optimizer = field(default="adamw", metadata={"omit_if_default": True})
     learning_rate: float = field(default=1e-3, metadata=within(0, 10, with_low=False))
     betas: tuple[float, float] = field(default=(0.9, 0.99), metadata=within(0, 1, with_high=False))
     weight_decay: float = field(default=0.01, metadata=within(0, 100))
@@ -51,8 +51,8 @@ class TrainConfig:
     # How often a sketch with points or construction is seen, beside one without.
     rare: float = field(default=1.0, metadata=within(1, 100))
     # Sketches to learn from but not to draw: those of fewer primitives than this, and a share that is varied.
-    fewest: int = field(default=0, metadata={"later": True} | within(0, MAX_PRIMITIVES))
-    vary: float = field(default=0.0, metadata={"later": True} | within(0, 1))
+    fewest: int = field(default=0, metadata={"omit_if_default": True} | within(0, MAX_PRIMITIVES))
+    vary: float = field(default=0.0, metadata={"omit_if_default": True} | within(0, 1))
     seed: int = field(default=0, metadata=within(0, 2**63 - 1))
     steps: int | None = field(default=None, metadata=within(1, 10**12))
     epochs: float | None = field(default=None, metadata=within(0, 1e9, with_low=False))
@@ -93,7 +93,11 @@ class TrainConfig:
     def identity(self) -> dict[str, Any]:
         """What must not change when a run is resumed."""
         settings = asdict(self)
-        as_ever = {one.name for one in fields(self) if one.metadata.get("later") and settings[one.name] == one.default}
+        as_ever = {
+            one.name
+            for one in fields(self)
+            if one.metadata.get("omit_if_default") and settings[one.name] == one.default
+        }
         return {name: value for name, value in settings.items() if name not in _FREE | as_ever}
 
 
@@ -104,4 +108,4 @@ def config_from(table: Mapping[str, Any], where: str = "training", **said: objec
     """
     said = {name: value for name, value in said.items() if value is not None}
     kept = {name: value for name, value in table.items() if not (name in _BUDGETS and said.keys() & _BUDGETS)}
-    return from_table(TrainConfig, kept | said, where)
+    return config_from_dict(TrainConfig, kept | said, where)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
-from sketchdnn.systems import System, to_table
+from sketchdnn.systems import System, config_to_dict
 
 from . import checkpoint
 from .checkpoint import RunError, State
@@ -159,7 +159,7 @@ class Run:
         return {
             "representation": REPRESENTATION_VERSION,
             "name": self.system.name,
-            "system": to_table(self.system.config),
+            "system": config_to_dict(self.system.config),
             "training": self.config.identity(),
             "data": {"sketches": len(self.corpus), "kinds": _digest(self.corpus.kind)},
         }

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import normal, uniform
 from sketchdnn.diffusion.schedule import cosine
-from sketchdnn.diffusion.times import authors_times, paper_times
+from sketchdnn.diffusion.timesteps import authors_weights, uniform_weights
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import from_flat
 from sketchdnn.systems import System
@@ -74,9 +74,9 @@ def time_edges(num_steps: int | None, times: Times = "low_noise") -> Float[Tenso
     if num_steps is None:
         return torch.ones(1, dtype=torch.float64)
     if times == "uniform":
-        return _cumulative(paper_times(num_steps))
+        return _cumulative(uniform_weights(num_steps))
     if times == "authors":
-        return _cumulative(authors_times(num_steps))
+        return _cumulative(authors_weights(num_steps))
     even = _cumulative(torch.ones(num_steps, dtype=torch.float64))
     low_noise = (even + _log_uniform(num_steps, 2e-3, 1.0)) / 2
     return low_noise if times == "low_noise" else (low_noise + _log_uniform(num_steps, 0.01, 0.6)) / 2

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmarks.figures import measure_bias, write_bias
 from benchmarks.figures.labels import SHARES
-from sketchdnn.diffusion.oracles import entropy
+from benchmarks.oracles import entropy
 
 
 def test_only_expected_logits_are_without_bias(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.figures import label_survival, write_schedule
-from sketchdnn.diffusion.distribution import GaussianSoftmax
+from sketchdnn.diffusion.gaussian_softmax import GaussianSoftmax
 from sketchdnn.diffusion.schedule import Schedule, augment, cosine
 
 

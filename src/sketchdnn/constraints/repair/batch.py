@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -12,11 +10,12 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from typing import TypeVar
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
+from sketchdnn.io import exit_with_parent
 
 from .pipeline import REPAIR_TOLERANCE, RepairedSketch, repair
 
@@ -68,7 +67,7 @@ def map_sketches(function: Callable[[Sketch], R], sketches: Iterable[Sketch], wo
         return
     rest = iter(sketches)
     waiting: deque[Future[list[R]]] = deque()
-    with single_threaded(), ProcessPoolExecutor(workers, get_context("spawn"), _exit_with_parent) as pool:
+    with single_threaded(), ProcessPoolExecutor(workers, get_context("spawn"), exit_with_parent) as pool:
         try:
             while chunk := list(islice(rest, _CHUNK)):
                 waiting.append(pool.submit(_map, function, chunk))
@@ -84,20 +83,6 @@ def map_sketches(function: Callable[[Sketch], R], sketches: Iterable[Sketch], wo
 
 def _map(function: Callable[[Sketch], R], sketches: Sequence[Sketch]) -> list[R]:
     return [function(sketch) for sketch in sketches]
-
-
-def _exit_with_parent() -> None:
-    """Exit when the parent is gone: a killed parent cannot stop its workers. The parent handles signals."""
-    for number in (signal.SIGINT, signal.SIGHUP):  # SIGTERM is how a pool ends its workers
-        signal.signal(number, signal.SIG_IGN)
-    parent = parent_process()
-
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

@@ -1,21 +1,58 @@
-"""What procedural parts are built from: outlines whose lines and arcs join exactly, and patterns of holes.
+"""The building blocks of procedural parts: random dimensions, closed outlines, and patterns of holes.
 
-Outlines run counter-clockwise around the origin unless they say otherwise.
+Outlines run counter-clockwise around the origin unless stated otherwise; their lines and arcs join exactly.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
 
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Vec, arc_from_sweep
 
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DesignRng:
+    """A random generator of dimensions and choices."""
+
+    generator: np.random.Generator
+
+    def length(self, low: float, high: float, step: float = 0.5) -> float:
+        """A round length: a positive multiple of `step`."""
+        return max(step, round(float(self.generator.uniform(low, high)) / step) * step)
+
+    def integer(self, low: int, high: int) -> int:
+        """A whole number, both ends included."""
+        return int(self.generator.integers(low, high + 1))
+
+    def chance(self, probability: float) -> bool:
+        return float(self.generator.random()) < probability
+
+    def choice(self, *options: T) -> T:
+        return options[int(self.generator.integers(len(options)))]
+
+
+@dataclass(frozen=True, slots=True)
+class PartDesign:
+    """A part: its solid geometry, optional construction geometry with the most common first, and likely points."""
+
+    solid: Sequence[Primitive]
+    construction: Sequence[Primitive]
+    points: Sequence[Vec]
+
+
 Disc = tuple[Vec, float]
+ORIGIN: Vec = (0.0, 0.0)
 
 
 def outline(corners: Sequence[Vec], fillets: float | Sequence[float] = 0.0) -> list[Primitive]:
-    """A closed polygon with its corners rounded: one radius for all of them, or one each, 0 for a sharp corner."""
+    """A closed polygon with rounded corners: one radius for all, or one for each; 0 is a sharp corner."""
     radii = [fillets] * len(corners) if isinstance(fillets, int | float) else list(fillets)
     bends = [
         _bend(before, corner, after, radius)
@@ -33,7 +70,7 @@ def outline(corners: Sequence[Vec], fillets: float | Sequence[float] = 0.0) -> l
 
 
 def chamfered(corners: Sequence[Vec], cut: float) -> list[Vec]:
-    """The polygon with each corner cut off, `cut` along both of its sides."""
+    """The polygon with each corner cut off, `cut` along both sides."""
     cuts = []
     for before, corner, after in zip([corners[-1], *corners[:-1]], corners, [*corners[1:], corners[0]], strict=True):
         cuts += [_towards(corner, before, cut), _towards(corner, after, cut)]
@@ -41,9 +78,9 @@ def chamfered(corners: Sequence[Vec], cut: float) -> list[Vec]:
 
 
 def belt(discs: Sequence[Disc]) -> list[Primitive]:
-    """The outline of a belt stretched around discs, named counter-clockwise: arcs and the tangents between them.
+    """A belt around discs, listed counter-clockwise: arcs and the tangents between them.
 
-    A disc that touches the belt on both sides is named twice.
+    A disc that touches the belt on both sides is listed twice.
     """
     following = [*discs[1:], discs[0]]
     normals = [_tangent_normal(a, b) for a, b in zip(discs, following, strict=True)]
@@ -65,22 +102,22 @@ def curved_slot(pitch_radius: float, radius: float, angle: float, sweep: float) 
     """A slot bent around the origin: two concentric arcs, closed by semicircles."""
     end = angle + sweep
     return [
-        Arc((0.0, 0.0), pitch_radius + radius, angle, sweep),
+        Arc(ORIGIN, pitch_radius + radius, angle, sweep),
         Arc(polar(pitch_radius, end), radius, end, math.pi),
-        Arc((0.0, 0.0), pitch_radius - radius, angle, sweep),
+        Arc(ORIGIN, pitch_radius - radius, angle, sweep),
         Arc(polar(pitch_radius, angle), radius, angle + math.pi, math.pi),
     ]
 
 
-def rectangle(width: float, height: float, center: Vec = (0.0, 0.0)) -> list[Vec]:
+def rectangle(width: float, height: float, center: Vec = ORIGIN) -> list[Vec]:
     """The corners, from the lower left."""
     x, y = center
     w, h = width / 2, height / 2
     return [(x - w, y - h), (x + w, y - h), (x + w, y + h), (x - w, y + h)]
 
 
-def around(count: int, radius: float, phase: float = 0.0, center: Vec = (0.0, 0.0)) -> list[Vec]:
-    """Places evenly spaced on a circle."""
+def around(count: int, radius: float, phase: float = 0.0, center: Vec = ORIGIN) -> list[Vec]:
+    """Points evenly spaced on a circle."""
     return [polar(radius, phase + TAU * k / count, center) for k in range(count)]
 
 
@@ -89,17 +126,17 @@ def holes(centers: Iterable[Vec], radius: float) -> list[Primitive]:
 
 
 def center_lines(width: float, height: float) -> list[Primitive]:
-    """A construction cross through the origin that stands out a little beyond a part of this size."""
+    """A cross through the origin that reaches slightly beyond a part of this size."""
     x, y = 0.58 * width, 0.58 * height
-    return [Line((-x, 0.0), (x, 0.0), construction=True), Line((0.0, -y), (0.0, y), construction=True)]
+    return [Line((-x, 0.0), (x, 0.0)), Line((0.0, -y), (0.0, y))]
 
 
-def polar(radius: float, angle: float, center: Vec = (0.0, 0.0)) -> Vec:
+def polar(radius: float, angle: float, center: Vec = ORIGIN) -> Vec:
     return (center[0] + radius * math.cos(angle), center[1] + radius * math.sin(angle))
 
 
 def mirrored(primitive: Primitive) -> Primitive:
-    """Left and right exchanged."""
+    """The mirror image about the y axis."""
 
     def flip(p: Vec) -> Vec:
         return (-p[0], p[1])
@@ -115,26 +152,26 @@ def mirrored(primitive: Primitive) -> Primitive:
             return replace(primitive, at=flip(at))
 
 
-def turned(primitive: Primitive, angle: float) -> Primitive:
+def rotated(primitive: Primitive, angle: float) -> Primitive:
     """Rotated about the origin; quarter turns are exact."""
     cos, sin = (round(f(angle)) if angle % (TAU / 4) == 0 else f(angle) for f in (math.cos, math.sin))
 
-    def turn(p: Vec) -> Vec:
+    def rotate(p: Vec) -> Vec:
         return (cos * p[0] - sin * p[1], sin * p[0] + cos * p[1])
 
     match primitive:
         case Line(start, end):
-            return replace(primitive, start=turn(start), end=turn(end))
+            return replace(primitive, start=rotate(start), end=rotate(end))
         case Circle(center):
-            return replace(primitive, center=turn(center))
+            return replace(primitive, center=rotate(center))
         case Arc(center):
-            return replace(primitive, center=turn(center), start_angle=(primitive.start_angle + angle) % TAU)
+            return replace(primitive, center=rotate(center), start_angle=(primitive.start_angle + angle) % TAU)
         case Point(at):
-            return replace(primitive, at=turn(at))
+            return replace(primitive, at=rotate(at))
 
 
 def _bend(before: Vec, corner: Vec, after: Vec, radius: float) -> tuple[Vec, Vec, Arc | None]:
-    """Where the rounded corner begins and ends, and its arc."""
+    """The start and end of a rounded corner, and its arc."""
     if radius <= 0:
         return corner, corner, None
     (x1, y1), (x2, y2) = (corner[0] - before[0], corner[1] - before[1]), (after[0] - corner[0], after[1] - corner[1])
@@ -150,7 +187,7 @@ def _towards(p: Vec, q: Vec, distance: float) -> Vec:
 
 
 def _tangent_normal(a: Disc, b: Disc) -> float:
-    """The direction in which the tangent from disc a to disc b lies, on the right of the way between them."""
+    """The normal angle of the outer tangent from disc a to disc b, on its right."""
     (x1, y1), (x2, y2) = a[0], b[0]
     along = math.atan2(y2 - y1, x2 - x1)
     return along - math.acos((a[1] - b[1]) / math.dist(a[0], b[0]))

@@ -1,35 +1,36 @@
-"""A FreeCAD document is a zip file; its `Document.xml` says what objects there are, and sketches are among them.
+"""FreeCAD documents: zip files whose `Document.xml` lists objects, sketches among them.
 
-Nothing is unpacked to disk, and only that one member is looked at, up to `MAX_BYTES` of it. A sketch lies in a plane of
-its own: where that plane is in space is not kept. FreeCAD measures in millimeters. What we write holds a second member,
-`GuiDocument.xml`, without which FreeCAD's window stays empty.
+Nothing is unpacked to disk, and only that one member is read, up to `MAX_BYTES` of it. The plane of a sketch in space
+is not read. FreeCAD measures in millimeters. Written documents have a second member, `GuiDocument.xml`: FreeCAD hides
+each object without a view provider there, and rejects the file without a camera.
 """
 
 from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from xml.etree.ElementTree import Element, ParseError, tostring
+from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
 
-from sketchdnn.errors import FormatError, SketchError
+from sketchdnn.errors import FormatError, GeometryError, SketchError
 from sketchdnn.formats.format import Format, Losses, ReadItem, Skipped, format_losses
-from sketchdnn.geometry import Box, Sketch, bounds
+from sketchdnn.geometry import Box, Constraint, Primitive, Sketch, bounds
 from sketchdnn.io import atomic_write
 
-from . import view
-from .objects import read_object, to_object
-from .settled import settled
+from .constraints import MissingGeometryError, to_constraint
+from .elements import Relation, primitive_element, printable, read_primitive, read_relation
+from .notes import PROPERTY, read_notes, write_notes
 
 MAX_BYTES = 32 * 2**20
-MAX_TAGS = 1_000_000  # of XML, each of which takes some 300 bytes of memory; a geometry has seven
-# No honest document packs tighter (real ones: 17); a bomb does.
+MAX_TAGS = 1_000_000  # of XML; each takes some 300 bytes of memory, and a geometry has seven
+# Real documents are packed up to 17 times; a zip bomb is packed tighter.
 MAX_RATIO = 200
 _MEMBER = "Document.xml"
 _NOT_WHOLE = "is not a whole zip file, as a FreeCAD document is"
 _SKETCH = "Sketcher::SketchObject"
-# FreeCAD is lost after an empty list that is closed where it opens, so none is.
+# FreeCAD cannot read on after an empty element that is closed where it opens, so there is none.
 _DOCUMENT = b"""<?xml version='1.0' encoding='utf-8'?>
 <Document SchemaVersion="4" ProgramVersion="0.20" FileVersion="1">
 <Properties Count="0">
@@ -41,6 +42,29 @@ _DOCUMENT = b"""<?xml version='1.0' encoding='utf-8'?>
 </ObjectData>
 </Document>
 """
+_GUI_MEMBER = "GuiDocument.xml"
+_MARGIN = 1.2
+_GUI_DOCUMENT = """<?xml version='1.0' encoding='utf-8'?>
+<Document SchemaVersion="1">
+<ViewProviderData Count="{count}">
+{providers}</ViewProviderData>
+<Camera settings="{camera}"/>
+</Document>
+"""
+_PROVIDER = """<ViewProvider name="{name}" expanded="0">
+<Properties Count="1">
+<Property name="Visibility" type="App::PropertyBool">
+<Bool value="true"/>
+</Property>
+</Properties>
+</ViewProvider>
+"""
+_CAMERA = (
+    "OrthographicCamera {{ viewportMapping ADJUST_CAMERA position {x!r} {y!r} {z!r} orientation 0 0 1 0 "
+    "nearDistance {near!r} farDistance {far!r} aspectRatio 1 focalDistance {z!r} height {height!r} }}"
+)
+_DOC = "What FreeCAD has no place for; says which constraints are redundant or could not be said"
+_DYNAMIC = str(1 << 21)  # the status of a property that is not FreeCAD's own
 
 
 def _recognizes(path: Path, head: bytes) -> bool:
@@ -48,20 +72,20 @@ def _recognizes(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """Every sketch of a document, each followed by what was left out of it."""
+    """Read every sketch of a document, each followed by what was left out of it."""
     root = _parse(path)
     types = {of.get("name"): of.get("type", "") for of in root.iterfind("Objects/Object")}
     sketches = [of for of in root.iterfind("ObjectData/Object") if types.get(of.get("name"), "").startswith(_SKETCH)]
     if not sketches:
         yield Skipped("a document without a sketch")
     for sketch in sketches:
-        yield from read_object(sketch)
+        yield from _read_sketch(sketch)
 
 
 def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -> Losses:
-    """A document with a sketch object for each; constraints that FreeCAD would refuse are in it, switched off.
+    """Write a document with an object for each sketch; constraints that FreeCAD would refuse are switched off.
 
-    With `dimensions`, each gets those that its constraints lack until nothing is free to move.
+    With `dimensions`, each sketch gets the dimensions that it lacks until nothing is free to move.
     """
     losses = Losses()
     names: list[str] = []
@@ -74,10 +98,10 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
         heads.append(f'<Object type="{_SKETCH}" name="{name}" Touched="1"/>\n'.encode())
         try:
             in_mm = sketch.in_units("mm")
-            object_, inactive = to_object(settled(in_mm) if dimensions else in_mm, name)
+            element, inactive = _sketch_element(in_mm, name, dimensions=dimensions)
             losses.changed.update(inactive)
             losses.update(format_losses(sketch, "freecad", constraints=True, keys=sketch.extra, units="mm"))
-            objects.append(tostring(object_, encoding="utf-8"))
+            objects.append(tostring(element, encoding="utf-8"))
             names.append(name)
             boxes.extend([bounds(in_mm)] if len(in_mm) else [])
         except SketchError as error:
@@ -87,8 +111,8 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
             raise FormatError(path, f"would be larger than {MAX_BYTES >> 20} MiB; write to a folder, a file a sketch")
     xml = _DOCUMENT % {b"count": len(objects), b"heads": b"".join(heads), b"objects": b"\n".join(objects)}
     with atomic_write(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
-        for member, content in ((_MEMBER, xml), (view.MEMBER, view.gui_document(names, boxes))):
-            info = zipfile.ZipInfo(member)  # which has no time: the same sketch gives the same bytes
+        for member, content in ((_MEMBER, xml), (_GUI_MEMBER, _gui_document(names, boxes))):
+            info = zipfile.ZipInfo(member)  # without a time: the same sketch gives the same bytes
             info.external_attr = 0o644 << 16
             archive.writestr(info, content, zipfile.ZIP_DEFLATED)
     return losses
@@ -129,7 +153,7 @@ def _document_xml(path: Path) -> bytes:
     except KeyError as error:
         raise FormatError(path, f"is a zip file without {_MEMBER}, so no FreeCAD document") from error
     except NotImplementedError:
-        # How zipfile refuses a sort of zip file that it does not know; as a cause it would look like a gap in our code.
+        # Raised by zipfile for kinds of zip files that it does not support.
         raise FormatError(path, _NOT_WHOLE) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
         raise FormatError(path, _NOT_WHOLE) from error
@@ -140,3 +164,111 @@ def _document_xml(path: Path) -> bytes:
     if len(data) > MAX_RATIO * max(1, member.compress_size) + 2**16:
         raise FormatError(path, f"its {_MEMBER} unpacks to over {MAX_RATIO} times its size, as a zip bomb does")
     return data
+
+
+def _read_sketch(of: Element) -> Iterator[ReadItem]:
+    """The sketch of one object, and what was left out of it."""
+    skipped: Counter[str] = Counter()
+    primitives, numbering = _read_geometry(of, skipped)
+    relations = _read_relations(of, skipped)
+    texts = [text.get("value", "") for text in of.iterfind(_path(PROPERTY, "StringList/String"))]
+    notes = read_notes(texts, primitives, relations)
+    constraints = [*notes.constraints, *_read_constraints(notes.relations, numbering, primitives, skipped)]
+    if primitives:
+        label = of.find(_path("Label", "String"))
+        name = (label.get("value") if label is not None else None) or of.get("name", "")
+        dropped = {"dropped_entities": lost} if (lost := numbering.count(None)) else {}
+        yield Sketch(tuple(primitives), tuple(constraints), "mm", {**notes.extra, "name": name, **dropped})
+    else:
+        yield Skipped("a sketch without a line, circle, arc or point", is_sketch=True)
+    yield from (Skipped(reason, count=count) for reason, count in skipped.items())
+
+
+def _read_geometry(of: Element, skipped: Counter[str]) -> tuple[list[Primitive], list[int | None]]:
+    """The primitives, and the number of the primitive that each geometry became, if it did."""
+    primitives: list[Primitive] = []
+    numbering: list[int | None] = []
+    for element in of.iterfind(_path("Geometry", "GeometryList/Geometry")):
+        primitive = read_primitive(element)
+        if isinstance(primitive, str):
+            skipped[primitive] += 1
+            numbering.append(None)
+        else:
+            numbering.append(len(primitives))
+            primitives.append(primitive)
+    return primitives, numbering
+
+
+def _read_relations(of: Element, skipped: Counter[str]) -> list[Relation]:
+    relations: list[Relation] = []
+    for element in of.iterfind(_path("Constraints", "ConstraintList/Constrain")):
+        try:
+            relations.append(read_relation(element))
+        except ValueError:
+            skipped["a constraint of a kind or with numbers that we do not know"] += 1
+    return relations
+
+
+def _read_constraints(
+    relations: Sequence[Relation],
+    numbering: Sequence[int | None],
+    primitives: Sequence[Primitive],
+    skipped: Counter[str],
+) -> Iterator[Constraint]:
+    known = tuple(primitives)
+    for relation in relations:
+        try:
+            constraint = to_constraint(relation, numbering, primitives)
+            Sketch(known, (constraint,))  # refuses a part that its primitive does not have
+            yield constraint
+        except MissingGeometryError:
+            skipped["a constraint on geometry that was left out"] += 1
+        except GeometryError:
+            skipped["a constraint on a part that its geometry does not have"] += 1
+
+
+def _sketch_element(sketch: Sketch, name: str, *, dimensions: bool) -> tuple[Element, Counter[str]]:
+    """The object of a sketch in millimeters, and counts of why constraints are not active in it."""
+    selected, reasons = [], Counter[str]()
+    if sketch.constraints or dimensions:
+        from .selection import REPORTED, fully_dimensioned, select_relations
+
+        sketch = fully_dimensioned(sketch) if dimensions else sketch
+        selected = select_relations(sketch)
+        reasons.update(REPORTED[s.note] for s in selected if s.note)
+    of = Element("Object", name=name)
+    properties = SubElement(of, "Properties", Count="4")
+    label = SubElement(properties, "Property", name="Label", type="App::PropertyString")
+    SubElement(label, "String", value=printable(str(sketch.extra.get("name") or sketch.extra.get("id") or name)))
+    shapes = [primitive_element(primitive) for primitive in sketch]
+    _add_list(properties, "Geometry", "Part::PropertyGeometryList", "GeometryList", shapes)
+    relations = [r.to_element() for s in selected for r in s.relations]
+    _add_list(properties, "Constraints", "Sketcher::PropertyConstraintList", "ConstraintList", relations)
+    notes = [Element("String", value=note) for note in write_notes(sketch, selected)]
+    ours = _add_list(properties, PROPERTY, "App::PropertyStringList", "StringList", notes)
+    ours.attrib |= {"group": PROPERTY, "doc": _DOC, "attr": "0", "ro": "0", "hide": "0", "status": _DYNAMIC}
+    return of, reasons
+
+
+def _path(title: str, path: str) -> str:
+    return f"Properties/Property[@name='{title}']/{path}"
+
+
+def _add_list(properties: Element, title: str, type_: str, tag: str, items: Sequence[Element]) -> Element:
+    of = SubElement(properties, "Property", name=title, type=type_)
+    of_items = SubElement(of, tag, count=str(len(items)))
+    of_items.text = "\n"  # an empty list must not be closed where it opens
+    of_items.extend(items)
+    return of
+
+
+def _gui_document(names: Sequence[str], boxes: Sequence[Box]) -> bytes:
+    """The `GuiDocument.xml` that shows the objects with these names, seen from above, fitted to the window."""
+    providers = "".join(_PROVIDER.format(name=name) for name in names)
+    low = [min((box.low[axis] for box in boxes), default=-1.0) for axis in (0, 1)]
+    high = [max((box.high[axis] for box in boxes), default=1.0) for axis in (0, 1)]
+    box = Box((low[0], low[1]), (high[0], high[1]))
+    size = box.size or 1.0
+    x, y = box.center
+    camera = _CAMERA.format(x=x, y=y, z=size, near=size / 2, far=size * 3 / 2, height=size * _MARGIN)
+    return _GUI_DOCUMENT.format(count=len(names), providers=providers, camera=camera).encode()

@@ -1,15 +1,14 @@
 """SketchGraphs `.npy` files, read and written without the official library and without trusting them.
 
-`read` gives sketches with their constraints, `read_table` columns without; `write` makes files that the official
-library opens. The container, the pickles, the entities and the constraints are each known by one module.
+`read` yields sketches with their constraints, `read_table` returns columns without. `write` makes files that the
+official library opens.
 """
 
 from pathlib import Path
 
 from sketchdnn.formats.format import Format
 
-from .columns import SequenceTable, count, read_table
-from .sketches import read, write
+from .sketches import SequenceTable, count, read, read_table, write
 
 __all__ = ["FORMAT", "SequenceTable", "count", "read", "read_table", "write"]
 

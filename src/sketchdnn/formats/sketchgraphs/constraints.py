@@ -1,11 +1,15 @@
-"""Constraints of SketchGraphs and Onshape: their names, codes and parameters, and what they are here.
+"""Constraints of SketchGraphs and Onshape: their names, codes and parameters, and the conversion to ours.
 
-A dimension is text such as "0.0127 METER" (Onshape: "12.7*mm", "0.5 in"). One that we can read becomes the constraint's
-value; one that we cannot, such as "#width/2", stays among the other parameters in `Constraint.extra`, so that writing
-loses nothing. A distance that counts along an axis has a type of its own here and a `direction` in the file. Three
-parameters are ours alone: `name`, `value`, and the note `sketchdnn`, the type and references of a constraint that would
-be read as another: on the origin or an axis, a point on a curve, places in an order that matters. The official library
-refuses a sequence with a parameter that it does not know, so a file holds those beside the sequence (`notes`).
+A dimension is text such as "0.0127 METER" (Onshape: "12.7*mm", "0.5 in"). A number with a unit becomes the value of the
+constraint. Any other text, such as "#width/2", stays in `Constraint.extra`, so that writing loses nothing. A distance
+along an axis has a type of its own here and a `direction` in the file.
+
+Three parameters are our own: `name`, `value`, and the note `sketchdnn`. The note holds the type and references of a
+constraint that would otherwise be read as another one: on the origin or an axis, a point on a curve, or references
+whose order matters. The official library refuses unknown parameters, so a file stores ours beside the sequence, as one
+JSON object that maps the index of a constraint, without the edges of subnodes, to its parameters:
+
+    {"4": {"name": "Weight", "value": 2.0}}
 """
 
 from __future__ import annotations
@@ -13,71 +17,32 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.formats.json_files import dump_json, parse_json
-from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Kind, Part, Primitive, Ref
+from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Kind, Part, Primitive, Ref, Sketch
 from sketchdnn.geometry.constraints import LENGTHS, ref_point
 from sketchdnn.geometry.records import constraint_to_dict, parse_constraint
 
+from .pickles import Op
+
 # In the order of their codes; Onshape spells them in capitals.
 NAMES = (
-    "Coincident",
-    "Projected",
-    "Mirror",
-    "Distance",
-    "Horizontal",
-    "Parallel",
-    "Vertical",
-    "Tangent",
-    "Length",
-    "Perpendicular",
-    "Midpoint",
-    "Equal",
-    "Diameter",
-    "Offset",
-    "Radius",
-    "Concentric",
-    "Fix",
-    "Angle",
-    "Circular_Pattern",
-    "Pierce",
-    "Linear_Pattern",
-    "Centerline_Dimension",
-    "Intersected",
-    "Silhoutted",
-    "Quadrant",
-    "Normal",
-    "Minor_Diameter",
-    "Major_Diameter",
-    "Rho",
-    "Unknown",
-)
+    "Coincident", "Projected", "Mirror", "Distance", "Horizontal", "Parallel", "Vertical", "Tangent", "Length",
+    "Perpendicular", "Midpoint", "Equal", "Diameter", "Offset", "Radius", "Concentric", "Fix", "Angle",
+    "Circular_Pattern", "Pierce", "Linear_Pattern", "Centerline_Dimension", "Intersected", "Silhoutted", "Quadrant",
+    "Normal", "Minor_Diameter", "Major_Diameter", "Rho", "Unknown",
+)  # fmt: skip
 NOTE = "sketchdnn"
-SUBNODE = 101  # an edge that ties a part to its entity: structure, not a constraint
+SUBNODE = 101  # an edge from a part to its entity: structure, not a constraint
+LOST_PARAMETER = "a constraint's parameter that is neither a number, a word nor a flag"
 
-_TYPES = {
-    "Coincident": ConstraintType.COINCIDENT,
-    "Mirror": ConstraintType.SYMMETRIC,
-    "Distance": ConstraintType.DISTANCE,
-    "Horizontal": ConstraintType.HORIZONTAL,
-    "Parallel": ConstraintType.PARALLEL,
-    "Vertical": ConstraintType.VERTICAL,
-    "Tangent": ConstraintType.TANGENT,
-    "Length": ConstraintType.LENGTH,
-    "Perpendicular": ConstraintType.PERPENDICULAR,
-    "Midpoint": ConstraintType.MIDPOINT,
-    "Equal": ConstraintType.EQUAL,
-    "Diameter": ConstraintType.DIAMETER,
-    "Radius": ConstraintType.RADIUS,
-    "Concentric": ConstraintType.CONCENTRIC,
-    "Fix": ConstraintType.FIX,
-    "Angle": ConstraintType.ANGLE,
-}
-# What SketchGraphs has no name for is coincident there: a point with a curve it lies on, a line with a line.
+_TYPES = {name: ConstraintType(name.lower()) for name in NAMES if name.lower() in set(ConstraintType)}
+_TYPES["Mirror"] = ConstraintType.SYMMETRIC
+# SketchGraphs has no names for these: a point on a curve and two lines in line are coincident there.
 _NAMES = {type_: name for name, type_ in _TYPES.items()} | {
     ConstraintType.POINT_ON_CURVE: "Coincident",
     ConstraintType.COLLINEAR: "Coincident",
@@ -90,33 +55,46 @@ _DIRECTIONS = {
 _DIRECTIONAL = ("Distance", "Length")
 _DIRECTED = {type_: direction for direction, type_ in _DIRECTIONS.items() if type_}
 
-# Of three places, one is the middle if the others are this many times farther from it, and are not all one place, by
-# their coordinates.
-_FARTHER, _ONE_PLACE = 10, 1e-9
+# One of three points is the middle if the others are this many times farther from their mean, and farther than this
+# part of the coordinates.
+_FARTHER, _SAME_POINT = 10, 1e-9
+
+# The parameters of the official library: quantities as text, and the values of its enumerations.
+_FLAGS = (True, False, "TRUE", "FALSE", "True", "False")
+_ENUMERATIONS: dict[str, tuple[bool | str, ...]] = {
+    "direction": ("MINIMUM", "HORIZONTAL", "VERTICAL"),
+    "halfSpace0": ("LEFT", "RIGHT"),
+    "halfSpace1": ("LEFT", "RIGHT"),
+    "alignment": ("ANTI_ALIGNED", "ALIGNED"),
+    "aligned": _FLAGS,
+    "clockwise": _FLAGS,
+}
+_LONGEST_INDEX = 9
 
 Scalar = bool | int | float | str
+Notes = dict[int, dict[str, Scalar]]
 
 
-def constraint_of(name: str, refs: tuple[Ref, ...], params: Mapping[str, Any]) -> Constraint:
-    """The constraint that a name of `NAMES` and its parameters mean; `GeometryError` if it cannot be one."""
+def decode_constraint(name: str, refs: tuple[Ref, ...], params: Mapping[str, Any]) -> Constraint:
+    """The constraint of a name of `NAMES` and its parameters; `GeometryError` if it is not valid."""
     extra = plain(params)
     if len(extra) != len(params):
         raise GeometryError(f"a {name} constraint has a parameter that is neither a number, a word nor a flag")
-    note = _recalled(extra.pop(NOTE, None), name, refs)
+    note = _parse_note(extra.pop(NOTE, None), name, refs)
     type_ = _type_of(name, extra)
     if name in _DIRECTIONAL and extra.get("direction") in _DIRECTIONS:
         del extra["direction"]
     if note is not None:
         type_, refs = note.type, note.refs
-    own_name = str(extra.pop("name", "")) or (name if type_ is ConstraintType.OTHER else None)
+    label = str(extra.pop("name", "")) or (name if type_ is ConstraintType.OTHER else None)
     key = _quantity_of(type_)
     value = _value(key, extra.get(key))
     if value is not None:
         del extra[key]
-    return Constraint(type_, refs, value, own_name, extra)
+    return Constraint(type_, refs, value, label, extra)
 
 
-def file_form(constraint: Constraint) -> tuple[int, dict[str, Scalar]]:
+def encode_constraint(constraint: Constraint) -> tuple[int, dict[str, Scalar]]:
     """The code and parameters of a constraint whose value is in meters or radians."""
     type_, params = constraint.type, plain(constraint.extra)
     params.pop(NOTE, None)
@@ -132,20 +110,22 @@ def file_form(constraint: Constraint) -> tuple[int, dict[str, Scalar]]:
     return NAMES.index(name), params
 
 
-def note_of(
+def ambiguity_note(
     constraint: Constraint, refs: tuple[Ref, ...], params: Mapping[str, Any], primitives: Sequence[Primitive]
 ) -> dict[str, Scalar]:
-    """The note that a constraint needs if its parameters, and references as they are read back, would mean another."""
+    """The note of a constraint whose parameters and references would otherwise be read back as another one."""
     type_ = _type_of(_name_of(constraint), params)
-    if (type_, in_reading_order(type_, refs, primitives)) == (constraint.type, constraint.refs):
+    if (type_, canonical_refs(type_, refs, primitives)) == (constraint.type, constraint.refs):
         return {}
     name = constraint.name if constraint.type is ConstraintType.OTHER else None
     return {NOTE: dump_json(constraint_to_dict(Constraint(constraint.type, constraint.refs, name=name)))}
 
 
-def in_reading_order(type_: ConstraintType, refs: tuple[Ref, ...], primitives: Sequence[Primitive]) -> tuple[Ref, ...]:
-    """References as the relation reads them, as far as kinds and places tell: what is mirrored, then the axis; the
-    midpoint, then what it is the middle of. SketchGraphs lists them by number alone."""
+def canonical_refs(type_: ConstraintType, refs: tuple[Ref, ...], primitives: Sequence[Primitive]) -> tuple[Ref, ...]:
+    """References in the order of the relation, as far as kinds and coordinates decide it.
+
+    The mirrored parts come before the axis, the midpoint before the ends. SketchGraphs orders references by node.
+    """
     if type_ is ConstraintType.MIDPOINT and len(refs) == 3:
         return _middle_first(refs, primitives)
     if len(refs) != {ConstraintType.SYMMETRIC: 3, ConstraintType.MIDPOINT: 2}.get(type_):
@@ -155,7 +135,7 @@ def in_reading_order(type_: ConstraintType, refs: tuple[Ref, ...], primitives: S
 
 
 def quantity(text: object, *, is_angle: bool) -> float | None:
-    """Meters or radians; None for text that is more than a number and its unit.
+    """Meters or radians; None for text that is not a number with a unit.
 
     >>> quantity("0.5 in", is_angle=False), quantity("12*millimeter", is_angle=False), quantity("#d", is_angle=False)
     (0.0127, 0.012, None)
@@ -175,24 +155,73 @@ def quantity(text: object, *, is_angle: bool) -> float | None:
 
 
 def plain(params: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Numbers, words and flags: all that a parameter of a constraint can be."""
+    """The parameters that are numbers, words or flags."""
     return {key: value for key, value in params.items() if type(key) is str and _is_plain(value)}
 
 
-def _recalled(text: object, name: str, refs: tuple[Ref, ...]) -> Constraint | None:
-    """What a note says, if it is one and says no more than which of the constraints written alike is meant."""
+def count_lost_parameters(sketch: Sketch) -> int:
+    """The number of parameters of a sketch's constraints that are no number, word or flag, and so are not written."""
+    return sum(len(constraint.extra) - len(plain(constraint.extra)) for constraint in sketch.constraints)
+
+
+def split_notes(ops: Iterable[Op]) -> tuple[list[Op], Notes]:
+    """A sequence with the parameters that the official library accepts, and notes that hold the others."""
+    official: list[Op] = []
+    notes: Notes = {}
+    index = 0
+    for op in ops:
+        if op.step is None or op.start == SUBNODE:
+            official.append(op)
+            continue
+        accepted = {key: value for key, value in op.step.items() if _is_official(key, value)}
+        if len(accepted) < len(op.step):
+            notes[index] = {key: value for key, value in op.step.items() if key not in accepted}
+        official.append(slice(op.start, op.stop, accepted))
+        index += 1
+    return official, notes
+
+
+def dump_notes(notes: Notes) -> bytes:
+    """The notes of a sequence as text; empty for none."""
+    return dump_json(notes).encode("ascii") if notes else b""
+
+
+def load_notes(text: bytes) -> Notes:
+    """The notes of a sequence; `SketchError` if the text is not valid."""
+    if not text:
+        return {}
+    try:
+        items = parse_json(text.decode("ascii"))
+    except UnicodeDecodeError as error:
+        raise SketchError("notes that are not ASCII") from error
+    if not isinstance(items, dict):
+        raise SketchError("notes that are not an object")
+    if not all(len(key) <= _LONGEST_INDEX and key.isdecimal() and isinstance(items[key], dict) for key in items):
+        raise SketchError("a note without the number of its constraint, or without parameters")
+    return {int(key): plain(note) for key, note in items.items()}
+
+
+def _is_official(key: str, value: Scalar) -> bool:
+    """Whether the official library accepts a parameter with this value."""
+    if key in ("angle", "length"):
+        return isinstance(value, str)
+    return isinstance(value, bool | str) and value in _ENUMERATIONS.get(key, ())
+
+
+def _parse_note(text: object, name: str, refs: tuple[Ref, ...]) -> Constraint | None:
+    """The constraint of a note, if it is written with the same name and references."""
     if not isinstance(text, str):
         return None
     try:
         note = parse_constraint(parse_json(text))
     except SketchError:
         return None
-    is_same = _name_of(note) == name and Counter(_written(ref, refs) for ref in note.refs) == Counter(refs)
+    is_same = _name_of(note) == name and Counter(_file_ref(ref, refs) for ref in note.refs) == Counter(refs)
     return note if is_same else None
 
 
-def _written(ref: Ref, refs: tuple[Ref, ...]) -> Ref:
-    """What the file, which has these, can say of a reference: all outside is external, and a point is one node."""
+def _file_ref(ref: Ref, refs: tuple[Ref, ...]) -> Ref:
+    """A reference as the file holds it: everything outside is external, and a point is one node."""
     if ref.primitive is None:
         return EXTERNAL
     point = Ref(ref.primitive, Part.POINT)
@@ -207,11 +236,11 @@ def _type_of(name: str, params: Mapping[str, Any]) -> ConstraintType:
 
 
 def _name_of(constraint: Constraint) -> str:
-    """The name of `NAMES` that a constraint is written under."""
+    """The name of `NAMES` for a constraint."""
     if constraint.type is ConstraintType.OTHER:
         return constraint.name if constraint.name in NAMES else "Unknown"
     if constraint.type in _DIRECTED:
-        # Along an axis: between two places it is a distance, along one line a length.
+        # Along an axis: a distance between two parts, or the length of one line.
         return "Distance" if len(constraint.refs) > 1 else "Length"
     return _NAMES[constraint.type]
 
@@ -228,7 +257,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _quantity_of(type_: ConstraintType) -> str:
-    """The parameter that holds the value: of a dimension as in the official files, of anything else one of our own."""
+    """The parameter of the value: an official one for a dimension, else our own."""
     return "angle" if type_ is ConstraintType.ANGLE else "length" if type_ in LENGTHS else "value"
 
 
@@ -243,9 +272,9 @@ def _text(key: str, value: float) -> Scalar:
 
 
 def _degrees(radians: float) -> str:
-    """The shortest text whose angle is exactly this one, so that "60.0 DEGREE" is written as it was read.
+    """The shortest text that is read back as exactly this angle, so that "60.0 DEGREE" is written as it was read.
 
-    Some angles are the radians of no float of degrees: for these, the nearest text, an angle off by rounding.
+    Some angles in radians correspond to no float in degrees; their text is the nearest.
     """
     degrees = math.degrees(radians)
     texts = (repr(float(f"{degrees:.{digits}g}")) for digits in (12, 15, 16, 17))
@@ -253,23 +282,23 @@ def _degrees(radians: float) -> str:
 
 
 def _middle_first(refs: tuple[Ref, ...], primitives: Sequence[Primitive]) -> tuple[Ref, ...]:
-    """Of three places the one first that clearly lies halfway between the others; as they are where none does."""
-    at = [spot for ref in refs if (spot := ref_point(ref, primitives)) is not None]
-    if len(at) < 3:
+    """Three references with the midpoint of the others first; unchanged if none clearly is one."""
+    points = [point for ref in refs if (point := ref_point(ref, primitives)) is not None]
+    if len(points) < 3:
         return refs
-    # What is halfway between the others is where all three are on average.
-    xs, ys = zip(*at, strict=True)
-    off = [math.dist(spot, (sum(xs) / 3, sum(ys) / 3)) for spot in at]
-    middle, *others = sorted(range(3), key=off.__getitem__)
-    least = max(_ONE_PLACE * max(map(abs, xs + ys)), _FARTHER * off[middle])
-    return (refs[middle], *(refs[i] for i in sorted(others))) if off[others[0]] > least else refs
+    # The midpoint of the other two is the mean of all three.
+    xs, ys = zip(*points, strict=True)
+    offsets = [math.dist(point, (sum(xs) / 3, sum(ys) / 3)) for point in points]
+    middle, *others = sorted(range(3), key=offsets.__getitem__)
+    least = max(_SAME_POINT * max(map(abs, xs + ys)), _FARTHER * offsets[middle])
+    return (refs[middle], *(refs[i] for i in sorted(others))) if offsets[others[0]] > least else refs
 
 
 def _kind(ref: Ref, primitives: Sequence[Primitive]) -> Kind | None:
     return None if ref.primitive is None else primitives[ref.primitive].kind
 
 
-# Few digits suffice for any dimension; Decimal keeps 0.2 in at 0.00508 m.
+# Few digits suffice for any dimension. Decimal converts 0.2 in to exactly 0.00508 m.
 _QUANTITY = re.compile(
     r"\s*+(?P<number>[+-]?(?:[0-9]{1,30}\.?[0-9]{0,30}|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?)"
     r"\s*+\*?\s*+(?P<unit>[a-zA-Z]+)\s*+"

@@ -4,53 +4,62 @@
     dictionary:      magic, version 1, H; H bytes of pickle {key: (offset, length, type)}; the blobs
     flat list:       magic, version 2, N; N + 1 offsets; N frames end to end; up to 8 bytes of slack
 
-All numbers are little-endian int64; a dictionary's offsets count from the end of its header, a list's from the end of
-its offsets. The file is memory-mapped, so its size does not matter, and every offset is checked before it is followed:
-frames that overlap would have a small file unpacked many times over.
-Beside the sequences a file of ours may have notes on them: an array of bytes that is itself a flat list, whose frames
-hold text. A list of no sequences is an empty array: the official library cannot count a flat list of none.
+All numbers are little-endian int64. The offsets of a dictionary count from the end of its header, those of a list from
+the end of its offsets. The file is memory-mapped, so its size does not matter. Every offset is checked before use:
+with overlapping frames, a small file would be decompressed many times over.
+
+Our files may also hold notes on the sequences: an array of bytes that is itself a flat list of texts. A list of no
+sequences is an empty array, because the official library cannot count an empty flat list.
 """
 
 from __future__ import annotations
 
 import io
+import shutil
 import struct
 import warnings
+from array import array
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
+from tempfile import TemporaryFile
 from tokenize import TokenError
-from typing import Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.errors import FormatError, quoted
 from sketchdnn.formats.format import Skipped
+from sketchdnn.io import atomic_write
 
-from .ops import PickleError, load_plain
+from .pickles import PickleError, dump_header, load_plain
 
 DICTIONARY_MAGIC, DICTIONARY_VERSION = 87374267, 1
 LIST_MAGIC, LIST_VERSION = -2356038617, 2
-ARRAY, FLAT_LIST = 1, 2  # types of a dictionary's blobs; 0 is a pickle, which we have no use for
-SEQUENCES, IDS, NOTES = "sequences", "sketch_ids", "sketchdnn_notes"
+ARRAY, FLAT_LIST = 1, 2  # types of a dictionary's blobs; 0 is a pickle, which is not used
+SEQUENCES, LENGTHS, IDS, NOTES = "sequences", "sequence_lengths", "sketch_ids", "sketchdnn_notes"
 
 # A sequence of 16 primitives takes 2 KiB; a pickle may need 80 bytes of memory for one of its own.
 LARGEST_SEQUENCE = 4 * 2**20
 _LARGEST_HEADER = 2**20
-# Offsets looked at together: a list of all of them would take five times the memory of the array.
-_TOGETHER = 4096
+# Offsets handled together: a list of all of them would take five times the memory of the array.
+_OFFSETS_PER_BATCH = 4096
 _LARGEST_ARRAY_HEADER = 16 * 1024
 _LONGEST_ID = 200
 _HEADER = struct.Struct("<qqq")
-# All that numpy raises for a file that is not one of its own, or damaged.
-NO_ARRAY = (ValueError, EOFError, OverflowError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError)
+_SLACK = bytes(8)
+_COMPRESSION_LEVEL = 3  # as in the official files
+# The exceptions of numpy for a file that is damaged or not an `.npy`.
+NPY_ERRORS = (ValueError, EOFError, OverflowError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """The frames of an open file, the name of each sketch where the file gives one, and its notes likewise."""
+    """The frames of an open file, with the ids of the sketches and the notes on them, if the file holds any."""
 
     path: Path
     offsets: NDArray[np.int64]
@@ -62,17 +71,17 @@ class Sequences:
         return len(self.offsets) - 1
 
     def pickles(self, start: int, stop: int) -> Iterator[bytes | Skipped]:
-        """The unpacked bytes of sequences start … stop − 1, or why there are none. No byte is unpacked twice."""
+        """The decompressed bytes of sequences start … stop − 1. No byte is decompressed twice."""
         from lz4.frame import create_decompression_context, decompress_chunk
 
         context = create_decompression_context()
         before = self.offsets[: start + 1]
         reached = int(before.max(initial=0, where=before <= len(self.frames)))
-        places = chain.from_iterable(
-            pairwise(self.offsets[first : min(first + _TOGETHER, stop) + 1].tolist())
-            for first in range(start, stop, _TOGETHER)
+        ranges = chain.from_iterable(
+            pairwise(self.offsets[first : min(first + _OFFSETS_PER_BATCH, stop) + 1].tolist())
+            for first in range(start, stop, _OFFSETS_PER_BATCH)
         )
-        for begin, end in places:
+        for begin, end in ranges:
             if not 0 <= begin <= end <= len(self.frames):
                 yield Skipped("a sequence that lies outside its file", is_sketch=True)
                 continue
@@ -84,7 +93,7 @@ class Sequences:
                 data, _, is_whole = decompress_chunk(context, self.frames[begin:end], max_length=LARGEST_SEQUENCE + 1)
             except (RuntimeError, ValueError, MemoryError):
                 data, is_whole = b"", False
-            if not is_whole:  # what is left of a frame would spoil the next one
+            if not is_whole:  # the rest of a frame would spoil the next one
                 context = create_decompression_context()
             if len(data) > LARGEST_SEQUENCE:
                 yield Skipped(f"a sequence over {LARGEST_SEQUENCE >> 20} MiB", is_sketch=True)
@@ -93,8 +102,8 @@ class Sequences:
             else:
                 yield Skipped("a sequence with a damaged LZ4 frame", is_sketch=True)
 
-    def id_of(self, index: int) -> str:
-        """The file's name for a sketch, else the file's own name and the place in it."""
+    def sketch_id(self, index: int) -> str:
+        """The id of a sketch in the file, else the name of the file and the index."""
         if self.ids is None:
             return f"{self.path.stem}/{index}"
         try:
@@ -107,18 +116,18 @@ class Sequences:
 
 
 def open_sequences(path: Path) -> Sequences:
-    """Map a file into memory and find its sequences; `FormatError` when it is not such a file."""
+    """Map a file into memory and locate its sequences; `FormatError` if it is not a SketchGraphs file."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # about headers of other ages
-            bytes_ = np.lib.format.open_memmap(path, mode="r")
+        with warnings.catch_warnings(action="ignore"):  # about old header versions
+            array_ = np.lib.format.open_memmap(path, mode="r")
     except OSError as error:
         raise FormatError(path, f"cannot be read ({error.strerror or error})") from error
-    except NO_ARRAY as error:
+    except NPY_ERRORS as error:
         raise FormatError(path, "is not a whole .npy file") from error
-    if bytes_.ndim != 1 or bytes_.dtype not in (np.int8, np.uint8):
+    if array_.ndim != 1 or array_.dtype not in (np.int8, np.uint8):
         raise FormatError(path, "is an .npy file, but not of bytes as SketchGraphs writes it")
-    data = memoryview(bytes_.view(np.uint8))  # type: ignore[arg-type]
-    magic, version, size = _numbers(path, data)
+    data = memoryview(array_.view(np.uint8))  # type: ignore[arg-type]
+    magic, version, size = _header(path, data)
     if (magic, version) == (LIST_MAGIC, LIST_VERSION):
         return Sequences(path, *_flat_list(path, data))
     if (magic, version) != (DICTIONARY_MAGIC, DICTIONARY_VERSION):
@@ -126,8 +135,38 @@ def open_sequences(path: Path) -> Sequences:
     return _dictionary(path, data, size)
 
 
-def _numbers(path: Path, data: memoryview) -> tuple[int, int, int]:
-    """The three numbers that a dictionary and a list begin with."""
+class Add(Protocol):
+    """Adds a sequence to a file: its pickle, its number of operations, its notes."""
+
+    def __call__(self, pickle: bytes, length: int, note: bytes = b"") -> None: ...
+
+
+@contextmanager
+def sequence_writer(path: Path) -> Iterator[Add]:
+    """Yield a function that adds a sequence to a file, which is written completely or not at all.
+
+    The offsets precede the frames in the file, so the frames wait in temporary files. Memory holds 24 bytes a sequence.
+    """
+    lengths = array("q")
+    with (
+        atomic_write(path) as temporary,
+        temporary.open("wb") as file,
+        TemporaryFile(dir=path.parent) as sequence_frames,
+        TemporaryFile(dir=path.parent) as note_frames,
+    ):
+        sequences, notes = _FlatListWriter(sequence_frames), _FlatListWriter(note_frames)
+
+        def add(pickle: bytes, length: int, note: bytes = b"") -> None:
+            sequences.add(pickle)
+            notes.add(note)
+            lengths.append(length)
+
+        yield add
+        _write_dictionary(file, sequences, notes, np.array(lengths, "<i8"))
+
+
+def _header(path: Path, data: memoryview) -> tuple[int, int, int]:
+    """The three numbers at the start of a dictionary or list."""
     if len(data) < _HEADER.size:
         raise FormatError(path, "is cut short")
     magic, version, size = _HEADER.unpack_from(data)
@@ -155,22 +194,18 @@ def _dictionary(path: Path, data: memoryview, header_size: int) -> Sequences:
 
 
 def _is_empty(data: memoryview | None) -> bool:
-    """Whether an entry is an array of nothing, as a list of no sequences is."""
+    """Whether a blob is an empty array, which stands for a list of no sequences."""
     try:
-        return data is not None and _array_in(data)[0] == (0,)
-    except NO_ARRAY:
+        return data is not None and _embedded_array(data)[0] == (0,)
+    except NPY_ERRORS:
         return False
 
 
 def _blob(path: Path, blobs: memoryview, entries: object, key: str, type_: int) -> memoryview | None:
-    """The bytes of an entry; None where there is none of that name and type."""
-    match entries:
-        case {**named} if key in named:
-            entry = named[key]
-        case _:
-            return None
+    """The bytes of an entry; None if there is none of that name and type."""
+    entry = entries.get(key) if isinstance(entries, dict) else None
     match entry:
-        case (int(offset), int(length), int(found)) if found == type_:
+        case (int(offset), int(length), int(actual)) if actual == type_:
             if min(offset, length) >= 0 and offset + length <= len(blobs):
                 return blobs[offset : offset + length]
             raise FormatError(path, f"is damaged: its '{key}' lies outside the file")
@@ -178,8 +213,8 @@ def _blob(path: Path, blobs: memoryview, entries: object, key: str, type_: int) 
 
 
 def _flat_list(path: Path, data: memoryview) -> tuple[NDArray[np.int64], memoryview]:
-    """The offsets of a list, and the frames they count into."""
-    magic, version, count = _numbers(path, data)
+    """The offsets of a list, and the frames that they refer to."""
+    magic, version, count = _header(path, data)
     if (magic, version) != (LIST_MAGIC, LIST_VERSION):
         raise FormatError(path, "is damaged: its list of sequences does not begin like one")
     size = 8 * (count + 1)
@@ -190,14 +225,14 @@ def _flat_list(path: Path, data: memoryview) -> tuple[NDArray[np.int64], memoryv
 
 
 def _ids(path: Path, data: memoryview | None, count: int) -> NDArray[np.generic] | None:
-    """The names of the sketches, an embedded .npy, left where it is."""
+    """The ids of the sketches, a view of an embedded .npy."""
     if data is None or not count:
         return None
     try:
-        shape, dtype, values = _array_in(data)
+        shape, dtype, values = _embedded_array(data)
         fits = shape == (count,) and not dtype.hasobject
         ids = np.frombuffer(values, dtype, count) if fits else None
-    except NO_ARRAY as error:
+    except NPY_ERRORS as error:
         raise FormatError(path, "has damaged sketch names") from error
     if ids is None:
         raise FormatError(path, f"should name {count} sketches, but its names are {quoted(dtype)} of shape {shape}")
@@ -205,12 +240,12 @@ def _ids(path: Path, data: memoryview | None, count: int) -> NDArray[np.generic]
 
 
 def _notes(path: Path, data: memoryview | None, count: int) -> Sequences | None:
-    """The notes on the sequences: an embedded .npy of bytes that are a flat list, left where it is."""
+    """The notes on the sequences, a view of an embedded .npy of bytes that is a flat list."""
     if data is None or not count:
         return None
     try:
-        shape, dtype, values = _array_in(data)
-    except NO_ARRAY as error:
+        shape, dtype, values = _embedded_array(data)
+    except NPY_ERRORS as error:
         raise FormatError(path, "has damaged notes") from error
     if dtype != np.uint8 or shape != (len(values),):
         raise FormatError(path, f"has damaged notes: {dtype} of shape {shape}")
@@ -220,10 +255,73 @@ def _notes(path: Path, data: memoryview | None, count: int) -> Sequences | None:
     return Sequences(path, offsets, frames)
 
 
-def _array_in(data: memoryview) -> tuple[tuple[int, ...], np.dtype[Any], memoryview]:
-    """The shape, type and bytes of an embedded .npy; one of `NO_ARRAY` if it is none."""
+def _embedded_array(data: memoryview) -> tuple[tuple[int, ...], np.dtype[Any], memoryview]:
+    """The shape, type and bytes of an embedded .npy; raises one of `NPY_ERRORS` if it is none."""
     start = io.BytesIO(data[:_LARGEST_ARRAY_HEADER])
     version = np.lib.format.read_magic(start)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(start)
     return shape, dtype, data[start.tell() :]
+
+
+class _FlatListWriter:
+    """Collects the frames of a flat list in a temporary file."""
+
+    def __init__(self, frames: IO[bytes]) -> None:
+        from lz4.frame import compress
+
+        self._frames = frames
+        self._offsets = array("q", [0])
+        self._compress = partial(compress, compression_level=_COMPRESSION_LEVEL, store_size=False)
+        self._blank: bytes = self._compress(b"")
+        self.is_blank = True
+
+    def add(self, data: bytes) -> None:
+        frame = self._compress(data) if data else self._blank
+        self._frames.write(frame)
+        self._offsets.append(self._offsets[-1] + len(frame))
+        self.is_blank = self.is_blank and not data
+
+    def num_bytes(self) -> int:
+        return _HEADER.size + 8 * len(self._offsets) + self._offsets[-1] + len(_SLACK)
+
+    def write(self, file: IO[bytes]) -> None:
+        file.write(_HEADER.pack(LIST_MAGIC, LIST_VERSION, len(self._offsets) - 1))
+        file.write(np.array(self._offsets, "<i8").tobytes())
+        self._frames.seek(0)
+        shutil.copyfileobj(self._frames, file, 1 << 20)
+        file.write(_SLACK)
+
+
+def _write_dictionary(
+    file: IO[bytes], sequences: _FlatListWriter, notes: _FlatListWriter, lengths: NDArray[np.int64]
+) -> None:
+    """Write the parts of the official layout one after the other."""
+    counts = _array_header("<i8", len(lengths)) + lengths.tobytes()
+    # Without sequences, the counts are an empty array, which also stands for the sequences.
+    blobs: dict[str, tuple[int, bytes, _FlatListWriter | None]] = {
+        SEQUENCES: (FLAT_LIST, b"", sequences) if len(lengths) else (ARRAY, counts, None),
+        LENGTHS: (ARRAY, counts, None),
+    }
+    if not notes.is_blank:
+        blobs[NOTES] = (ARRAY, _array_header("|u1", notes.num_bytes()), notes)
+    entries: dict[str, tuple[int, int, int]] = {}
+    end = 0
+    for key, (type_, head, flat_list) in blobs.items():
+        size = len(head) + (flat_list.num_bytes() if flat_list else 0)
+        entries[key] = (end, size, type_)
+        end += size
+    header = dump_header(entries)
+    dictionary_header = _HEADER.pack(DICTIONARY_MAGIC, DICTIONARY_VERSION, len(header)) + header
+    file.write(_array_header("|i1", len(dictionary_header) + end))
+    file.write(dictionary_header)
+    for _, head, flat_list in blobs.values():
+        file.write(head)
+        if flat_list:
+            flat_list.write(file)
+
+
+def _array_header(descr: str, length: int) -> bytes:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": (length,)})
+    return header.getvalue()

@@ -1,8 +1,8 @@
-"""What an entity of SketchGraphs or Onshape means: the one place that knows its fields, for both formats.
+"""The meaning of the entities of SketchGraphs and Onshape, whose fields are the same.
 
-Meters and radians. A line is a point, a direction and two places along it; a circle or arc has a direction from which
-its parameters count, clockwise or not. An arc of ours runs counter-clockwise, so a clockwise one turns over: its start
-is the file's end. Entities are gathered raw and turned into columns all at once, since numpy is where the speed is.
+Meters and radians. A line is a point, a direction and two positions along it. A circle or arc has a direction from
+which its parameters count, clockwise or not. Our arcs run counter-clockwise, so a clockwise arc is reversed: its start
+is the end in the file. Entities are collected first and converted to columns together, for the speed of numpy.
 """
 
 from __future__ import annotations
@@ -21,31 +21,17 @@ from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive
 from sketchdnn.geometry.primitives import LARGEST_COORDINATE
 from sketchdnn.geometry.table import PrimitiveTable
 
-from .ops import EntityType
+from .pickles import EntityType
 
+_CIRCLE_FIELDS = ("isConstruction", "xCenter", "yCenter", "radius")
 FIELDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.LINE: ("isConstruction", "pntX", "pntY", "dirX", "dirY", "startParam", "endParam"),
-    Kind.CIRCLE: ("isConstruction", "xCenter", "yCenter", "radius"),
-    Kind.ARC: (
-        "isConstruction",
-        "xCenter",
-        "yCenter",
-        "radius",
-        "xDir",
-        "yDir",
-        "clockwise",
-        "startParam",
-        "endParam",
-    ),
+    Kind.CIRCLE: _CIRCLE_FIELDS,
+    Kind.ARC: (*_CIRCLE_FIELDS, "xDir", "yDir", "clockwise", "startParam", "endParam"),
     Kind.POINT: ("isConstruction", "x", "y"),
 }
-_KIND_OF: Mapping[int, Kind] = {
-    EntityType.LINE: Kind.LINE,
-    EntityType.CIRCLE: Kind.CIRCLE,
-    EntityType.ARC: Kind.ARC,
-    EntityType.POINT: Kind.POINT,
-}
-_NO_PRIMITIVE: Mapping[int, str] = {
+_KINDS: Mapping[int, Kind] = {EntityType[kind.name]: kind for kind in Kind}
+_UNSUPPORTED: Mapping[int, str] = {
     EntityType.ELLIPSE: "an ellipse",
     EntityType.SPLINE: "a spline",
     EntityType.CONIC: "a conic",
@@ -58,7 +44,7 @@ NO_EXTENT: Mapping[Kind, str] = {
     Kind.ARC: "an arc without a radius or sweep, or of a full turn",
     Kind.POINT: NO_NUMBER,
 }
-# Ends closer than this, against the coordinates they are computed from, may be the same number.
+# Ends closer than this, relative to the coordinates that they are computed from, may be the same number.
 _SAME_END = 1e-14
 
 
@@ -66,79 +52,85 @@ _SAME_END = 1e-14
 class Columns:
     """The entities of many sketches as columns.
 
-    `kept` and `clockwise` have an element an entity, in the order they were added; those not kept are not in the table,
-    and `left_out` says for each whose it was and why.
+    Attributes:
+        table: The valid entities.
+        is_valid: For each entity, in the order they were added, whether it is in the table.
+        clockwise: For each entity, whether it is an arc that was reversed.
+        skipped: The sketch and the reason of each entity that is not in the table.
     """
 
     table: PrimitiveTable
-    kept: NDArray[np.bool_]
+    is_valid: NDArray[np.bool_]
     clockwise: NDArray[np.bool_]
-    left_out: list[tuple[int, str]]
+    skipped: list[tuple[int, str]]
 
 
-class Entities:
-    """Gathers the entities of many sketches."""
+class EntityCollector:
+    """Collects the entities of many sketches."""
 
     def __init__(self) -> None:
         self._owner: list[int] = []
         self._kind: list[Kind] = []
         self._rows: dict[Kind, list[tuple[Any, ...]]] = {kind: [] for kind in Kind}
-        self._left_out: list[tuple[int, str]] = []
+        self._skipped: list[tuple[int, str]] = []
 
     def __len__(self) -> int:
         return len(self._owner)
 
     def add(self, owner: int, label: int, fields: Mapping[str, Any]) -> bool:
-        """Add an entity of sketch number `owner`, which never falls; False if it is left out at once.
+        """Add an entity; False if it is skipped at once.
 
-        `label` is an `EntityType`; `fields` may be anything a file holds.
+        Args:
+            owner: The index of its sketch, which never decreases.
+            label: An `EntityType`.
+            fields: Anything that a file holds.
         """
-        kind = _KIND_OF.get(label)
+        kind = _KINDS.get(label)
         if kind is None:
-            self.leave_out(owner, _NO_PRIMITIVE.get(label, "an entity of unknown type"))
+            self.skip(owner, _UNSUPPORTED.get(label, "an entity of unknown type"))
             return False
         try:
             self._rows[kind].append(_GETTERS[kind](fields))
         except (KeyError, TypeError):
-            self.leave_out(owner, NO_NUMBER)
+            self.skip(owner, NO_NUMBER)
             return False
         self._owner.append(owner)
         self._kind.append(kind)
         return True
 
-    def leave_out(self, owner: int, reason: str) -> None:
-        """Count an entity that is no primitive."""
-        self._left_out.append((owner, reason))
+    def skip(self, owner: int, reason: str) -> None:
+        """Count an entity that is not a primitive."""
+        self._skipped.append((owner, reason))
 
     def columns(self, num_sketches: int) -> Columns:
-        """All of them as primitives, less those that cannot be one."""
+        """All entities that are valid primitives, and the reasons of the others."""
         count = len(self._owner)
         owner, kind = np.array(self._owner, np.int64), np.array(self._kind, np.uint8)
         named = {name: np.zeros(count) for name in ("x", "y", "x2", "y2", "radius", "start_angle", "sweep")}
-        construction, clockwise, kept = np.zeros((3, count), np.bool_)
-        left_out = list(self._left_out)
+        construction, clockwise, is_valid = np.zeros((3, count), np.bool_)
+        skipped = list(self._skipped)
         for k, rows in self._rows.items():
             at = np.flatnonzero(kind == k)
             raw = _numbers(rows, len(FIELDS[k]))
             is_number = np.isfinite(raw).all(axis=0)
-            with np.errstate(all="ignore"):  # what overflows or is no number is found right below
-                meant, has_extent = _MEANING[k](*raw[1:])
-            for name, numbers in meant.items():
+            with np.errstate(all="ignore"):  # overflows and NaNs are found right below
+                columns, has_extent = _CONVERSIONS[k](*raw[1:])
+            for name, numbers in columns.items():
                 named[name][at] = numbers
                 is_number &= np.abs(numbers) <= LARGEST_COORDINATE
             construction[at] = raw[0] != 0
             if k is Kind.ARC:
                 clockwise[at] = raw[_CLOCKWISE] != 0
-            kept[at] = is_number & has_extent
-            left_out += [(o, NO_NUMBER) for o in owner[at[~is_number]].tolist()]
-            left_out += [(o, NO_EXTENT[k]) for o in owner[at[is_number & ~has_extent]].tolist()]
-        numbers_kept = {name: column[kept] for name, column in named.items()}
-        table = PrimitiveTable(num_sketches, owner[kept], kind[kept], construction[kept], **numbers_kept)
-        return Columns(table, kept, clockwise, left_out)
+            is_valid[at] = is_number & has_extent
+            skipped += [(o, NO_NUMBER) for o in owner[at[~is_number]].tolist()]
+            skipped += [(o, NO_EXTENT[k]) for o in owner[at[is_number & ~has_extent]].tolist()]
+        valid = {name: column[is_valid] for name, column in named.items()}
+        table = PrimitiveTable(num_sketches, owner[is_valid], kind[is_valid], construction[is_valid], **valid)
+        return Columns(table, is_valid, clockwise, skipped)
 
 
-def entity_of(primitive: Primitive) -> tuple[EntityType, dict[str, Any]]:
-    """The entity that means a primitive, its fields in the order of the official files."""
+def primitive_to_entity(primitive: Primitive) -> tuple[EntityType, dict[str, Any]]:
+    """The entity of a primitive, with its fields in the order of the official files."""
     fields: dict[str, Any] = {"isConstruction": primitive.construction}
     match primitive:
         case Line((x, y), (x2, y2)):
@@ -159,7 +151,7 @@ def _circle(x: float, y: float, radius: float) -> dict[str, Any]:
 
 
 def _floats(fields: dict[str, Any]) -> dict[str, Any]:
-    """A whole number in a sketch is a float in the file."""
+    """Integers of a sketch are floats in the file."""
     return {key: value if isinstance(value, bool) else float(value) for key, value in fields.items()}
 
 
@@ -170,45 +162,38 @@ _GETTERS: Mapping[Kind, Callable[[Mapping[str, Any]], tuple[Any, ...]]] = {
 _CLOCKWISE = FIELDS[Kind.ARC].index("clockwise")
 
 Floats = NDArray[np.float64]
-# Columns of the table, and which entities are large enough to be a primitive.
-Meaning = tuple[dict[str, Floats], NDArray[np.bool_]]
+# Columns of the table, and whether each entity has an extent.
+Conversion = tuple[dict[str, Floats], NDArray[np.bool_]]
 
 
-def _line(x: Floats, y: Floats, dir_x: Floats, dir_y: Floats, start: Floats, end: Floats) -> Meaning:
+def _line(x: Floats, y: Floats, dir_x: Floats, dir_y: Floats, start: Floats, end: Floats) -> Conversion:
     x1, y1, x2, y2 = x + start * dir_x, y + start * dir_y, x + end * dir_x, y + end * dir_y
     return {"x": x1, "y": y1, "x2": x2, "y2": y2}, (x1 != x2) | (y1 != y2)
 
 
-def _whole_circle(x: Floats, y: Floats, radius: Floats) -> Meaning:
+def _whole_circle(x: Floats, y: Floats, radius: Floats) -> Conversion:
     return {"x": x, "y": y, "radius": radius}, radius > 0
 
 
 def _arc(
-    x: Floats,
-    y: Floats,
-    radius: Floats,
-    dir_x: Floats,
-    dir_y: Floats,
-    clockwise: Floats,
-    start: Floats,
-    end: Floats,
-) -> Meaning:
+    x: Floats, y: Floats, radius: Floats, dir_x: Floats, dir_y: Floats, clockwise: Floats, start: Floats, end: Floats
+) -> Conversion:
     zero = np.arctan2(dir_y, dir_x)
     start_angle = np.where(clockwise != 0, zero - end, zero + start)
     start_angle = start_angle - TAU * np.round(start_angle / TAU)
-    # Real files write some arcs with the end below the start: the span is meant modulo a turn.
+    # Some arcs of real files end below their start: the span is modulo a turn.
     sweep = np.mod(end - start, TAU)
     chord = 2 * radius * np.sin(sweep / 2)
     apart = chord > _SAME_END * (np.abs(x) + np.abs(y) + radius)
-    meant = {"x": x, "y": y, "radius": radius, "start_angle": start_angle, "sweep": sweep}
-    return meant, (radius > 0) & (sweep > 0) & (sweep < TAU) & apart
+    columns = {"x": x, "y": y, "radius": radius, "start_angle": start_angle, "sweep": sweep}
+    return columns, (radius > 0) & (sweep > 0) & (sweep < TAU) & apart
 
 
-def _point(x: Floats, y: Floats) -> Meaning:
+def _point(x: Floats, y: Floats) -> Conversion:
     return {"x": x, "y": y}, np.ones(len(x), np.bool_)
 
 
-_MEANING: Mapping[Kind, Callable[..., Meaning]] = {
+_CONVERSIONS: Mapping[Kind, Callable[..., Conversion]] = {
     Kind.LINE: _line,
     Kind.CIRCLE: _whole_circle,
     Kind.ARC: _arc,
@@ -217,7 +202,7 @@ _MEANING: Mapping[Kind, Callable[..., Meaning]] = {
 
 
 def _numbers(rows: list[tuple[Any, ...]], width: int) -> Floats:
-    """A row of numbers a field; not finite where a file holds anything else."""
+    """A row of numbers for each field; NaN where the file holds anything else."""
     values = list(chain.from_iterable(rows))
     if not {float, bool}.issuperset(map(type, values)):
         values = list(map(_number, values))

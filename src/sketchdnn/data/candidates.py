@@ -1,0 +1,312 @@
+"""From blocks of sketches to the selection of a corpus: filter, normalize, encode, hash, de-duplicate and split.
+
+Every step works on all sketches of a block at once, and none depends on the order of sketches or primitives. Hashes are
+64 bits and the same on every machine: two of 15 million different sketches share one with a chance of about 6 in a
+million.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sketchdnn.geometry import TAU, Kind
+from sketchdnn.geometry.bounds import table_bounds
+from sketchdnn.geometry.primitives import LARGEST_COORDINATE
+from sketchdnn.geometry.table import PrimitiveTable
+from sketchdnn.representation import Compact, encode_table, layout
+from sketchdnn.representation.compact import collapsed
+from sketchdnn.representation.fingerprint import Keys, mix
+from sketchdnn.representation.grid import pack, row_codes
+from sketchdnn.representation.symmetric import symmetric_keys
+
+from .config import SAME_LEVELS, SPLITS, PrepareConfig
+from .sources import Block, Origins, Tally
+
+TOO_FINE = "a primitive too small beside the whole for single precision"
+NO_EXTENT = "no extent"
+IMPOSSIBLE = "a primitive that cannot exist"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Normalized sketches that may enter the corpus: point = center + scale · stored point.
+
+    Of those with the same `duplicate` key one is kept: the smallest by `content`, then by `tie`. `content` also orders
+    the corpus; `split` determines the split. `symmetric` is equal for all images of a sketch under the symmetries of
+    the square, and 0 where splits need not be distinct. A sketch without an id is named by its content.
+    """
+
+    compact: Compact
+    center: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    origins: Origins
+    duplicate: Keys
+    content: Keys
+    tie: Keys
+    split: Keys
+    symmetric: Keys
+
+    def __len__(self) -> int:
+        return len(self.scale)
+
+
+def make_candidates(block: Block, config: PrepareConfig, tally: Tally) -> Candidates:
+    """Filter, normalize and encode the sketches of a block, and compute their keys."""
+    block = filter_block(block, config, tally)
+    center, scale = placements(block.table, config)
+    valid = scale > 0
+    tally.refuse(NO_EXTENT, int((~valid).sum()))
+    block, center, scale = block.select(valid), center[valid], scale[valid]
+    table = normalize_table(block.table, center, scale)
+    compact = encode_table(table, canonical_lines=config.canonical_lines)
+    codes = _codes(table, compact, config)
+
+    fine = ~collapsed(compact)
+    tally.refuse(TOO_FINE, int((~fine).sum()))
+    return _keyed(compact[fine], codes[fine], center[fine], scale[fine], block.origins.select(fine), config)
+
+
+def filter_block(block: Block, config: PrepareConfig, tally: Tally) -> Block:
+    """The sketches that the settings admit; the others are counted by reason."""
+    entities = block.table.counts + (block.dropped if config.constrained else 0)
+    reasons = [
+        (block.table.counts == 0, "no primitives"),
+        (entities < config.min_primitives, f"fewer than {config.min_primitives} primitives"),
+        (entities > config.max_primitives, f"more than {config.max_primitives} primitives"),
+        (_impossible(block.table), IMPOSSIBLE),
+    ]
+    if config.constrained:
+        reasons.append((block.constraints < entities, "fewer constraints than primitives"))
+        reasons.append((block.constraints > config.max_constraints, f"more than {config.max_constraints} constraints"))
+    if not config.keep_incomplete:
+        reasons.append((block.dropped > 0, "an entity that is no primitive"))
+    # A sketch is counted under the first reason that applies.
+    keep = np.ones(len(entities), bool)
+    for wrong, reason in reasons:
+        tally.refuse(reason, int((keep & wrong).sum()))
+        keep &= ~wrong
+    return block.select(keep)
+
+
+def placements(table: PrimitiveTable, config: PrepareConfig) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The center and scale of each sketch; the scale is the length of one stored unit in the original."""
+    box = table_bounds(table) if config.frame == "tight" else _authors_bounds(table)
+    low, high = box[:, :2], box[:, 2:]
+    return (low + high) / 2 + 0.0, (high - low).max(axis=1, initial=0) / (2 * config.half_extent)
+
+
+def normalize_table(table: PrimitiveTable, center: NDArray[np.float64], scale: NDArray[np.float64]) -> PrimitiveTable:
+    """Every point p becomes (p − center) / scale."""
+    (cx, cy), size = center[table.owner].T, scale[table.owner]
+    lines = table.kind == Kind.LINE
+    return replace(
+        table,
+        x=(table.x - cx) / size,
+        y=(table.y - cy) / size,
+        x2=np.where(lines, (table.x2 - cx) / size, 0.0),
+        y2=np.where(lines, (table.y2 - cy) / size, 0.0),
+        radius=table.radius / size,
+    )
+
+
+def _impossible(table: PrimitiveTable) -> NDArray[np.bool_]:
+    """Sketches with a row that is no valid `Primitive`. Readers refuse these already."""
+    numbers = np.stack([table.x, table.y, table.x2, table.y2, table.radius, table.start_angle, table.sweep])
+    wrong = ~(np.abs(numbers) <= LARGEST_COORDINATE).all(axis=0)
+    wrong |= (table.kind == Kind.LINE) & (table.x == table.x2) & (table.y == table.y2)
+    wrong |= ((table.kind == Kind.CIRCLE) | (table.kind == Kind.ARC)) & ~(table.radius > 0)
+    wrong |= (table.kind == Kind.ARC) & ~((table.sweep > 0) & (table.sweep < TAU))
+    return np.bincount(table.owner, wrong, table.num_sketches) > 0
+
+
+def _codes(table: PrimitiveTable, compact: Compact, config: PrepareConfig) -> NDArray[np.uint64]:
+    """An integer for each row, `sketch, prim`: two sketches are duplicates if these agree."""
+    if config.duplicates == "sorted":
+        return row_codes(compact, config.half_extent)
+    codes = np.zeros(compact.kind.shape, np.uint64)
+    counts = table.counts
+    row = np.arange(len(table)) - (np.cumsum(counts) - counts)[table.owner]
+    codes[table.owner, row] = _authors_codes(table)
+    return codes
+
+
+def _keyed(
+    compact: Compact,
+    codes: NDArray[np.uint64],
+    center: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    origins: Origins,
+    config: PrepareConfig,
+) -> Candidates:
+    rows = row_keys(compact)
+    if config.duplicates == "sorted":
+        # The rows of a sketch are sorted by grid cell, then by exact value.
+        order = np.lexsort((rows, codes), axis=-1)
+        compact = compact.permuted(order)
+        rows, codes = np.take_along_axis(rows, order, axis=1), np.take_along_axis(codes, order, axis=1)
+    content = fold_keys(rows)
+    numbers = np.concatenate([center, scale[:, None]], axis=1)
+    texts = [text_keys(column) for column in origins.columns()]
+    tie = fold_keys(np.stack([*texts, *numbers.T.copy().view(np.uint64)], axis=1))
+    split = content
+    if config.split_by == "group":
+        split = np.where(np.array([g != "" for g in origins.group], bool), text_keys(origins.group), content)
+    names = [name or f"{key:016x}" for name, key in zip(origins.id, content.tolist(), strict=True)]
+    symmetric = np.zeros_like(content)
+    if config.distinct_splits:
+        symmetric = symmetric_keys(_unit(compact, config.half_extent), SAME_LEVELS)
+    return Candidates(
+        compact, center, scale, replace(origins, id=names), fold_keys(codes), content, tie, split, symmetric
+    )
+
+
+def _unit(compact: Compact, half_extent: float) -> Compact:
+    """The same sketches scaled to a box of ±1."""
+    arcs = compact.kind == Kind.ARC
+    params = compact.params / np.float32(half_extent)
+    params[arcs, layout.BEND] = compact.params[arcs, layout.BEND]  # an angle
+    return Compact(compact.kind, compact.construction, params)
+
+
+LEVELS = 256
+
+
+def _authors_bounds(table: PrimitiveTable) -> NDArray[np.float64]:
+    """Low x, low y, high x, high y of each sketch, as in the authors' code.
+
+    Their rows hold the parameters of every kind, zero where unused, and all are counted: the box always includes the
+    origin. Arcs count by their whole circle.
+    """
+    low, high = _authors_row_bounds(table)
+    box = np.zeros((table.num_sketches, 4))
+    starts = np.flatnonzero(np.diff(table.owner, prepend=-1))
+    if len(starts):
+        owners = table.owner[starts]
+        box[owners, :2] = np.minimum(np.minimum.reduceat(low, starts), 0)
+        box[owners, 2:] = np.maximum(np.maximum.reduceat(high, starts), 0)
+    return box
+
+
+def _authors_codes(table: PrimitiveTable) -> NDArray[np.uint64]:
+    """Each primitive as one integer, as in the authors' code: its numbers on 256 levels between the row's extremes.
+
+    The row holds a one-hot kind and flag, and zeros in unused columns, so its minimum is at most 0 and its maximum at
+    least 1; the levels of 0 and 1 are part of the code. An arc is center, radius and two angles in turns.
+    """
+    own = _own_numbers(table).astype(np.float32)
+    low = np.minimum(own.min(axis=1, initial=0), 0)[:, None]
+    high = np.maximum(own.max(axis=1, initial=1), 1)[:, None]
+    one = np.ones_like(low)
+    numbers = np.concatenate([own, 0 * one, one], axis=1)
+    levels = np.rint((numbers - low) / (high - low + np.float32(1e-8)) * np.float32(LEVELS - 1))
+    return pack(table.kind, table.construction, levels.astype(np.uint64))
+
+
+def _authors_row_bounds(table: PrimitiveTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    at = np.stack([table.x, table.y], axis=1)
+    # The radius of a line is zero, and x2, y2 of the other kinds are zeros, which count too.
+    other = np.stack([table.x2, table.y2], axis=1)
+    reach = table.radius[:, None]
+    return np.minimum(at - reach, other), np.maximum(at + reach, other)
+
+
+def _own_numbers(table: PrimitiveTable) -> NDArray[np.float64]:
+    round_ = (table.kind == Kind.CIRCLE) | (table.kind == Kind.ARC)
+    arc = table.kind == Kind.ARC
+    third = np.where(round_, table.radius, table.x2)
+    fourth = np.where(arc, (table.start_angle % TAU) / TAU, table.y2)
+    fifth = np.where(arc, ((table.start_angle + table.sweep) % TAU) / TAU, 0.0)
+    return np.stack([table.x, table.y, third, fourth, fifth], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The kept candidates in the order of the corpus: their index, and the number of their split.
+
+    `group_sizes` counts the groups of duplicates by size. `repeated` counts, by split, the sketches that were left out
+    because an earlier split has a symmetric image.
+    """
+
+    index: NDArray[np.int64]
+    split: NDArray[np.int8]
+    group_sizes: Counter[int]
+    repeated: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def count(self, split: str) -> int:
+        """The number of sketches of a split."""
+        return int((self.split == SPLITS.index(split)).sum())
+
+
+def select_candidates(keys: NDArray[np.uint64], config: PrepareConfig) -> Selection:
+    """The smallest of each group of duplicates by content and tie, ordered by split, content and tie.
+
+    `keys` are those of `Candidates`, `key, candidate`. The result does not depend on the order of the candidates.
+    """
+    duplicate, content, tie, split, symmetric = keys
+    by_group = np.lexsort((tie, content, duplicate))
+    first = np.flatnonzero(np.diff(duplicate[by_group], prepend=~duplicate[by_group[:1]]))
+    sizes = np.diff(first, append=len(by_group))
+    kept = by_group[first]
+    part = assign_splits(split[kept], config)
+    repeats = _repeats(symmetric[kept], part) if config.distinct_splits else np.zeros(len(kept), bool)
+    repeated = {name: int((repeats & (part == number)).sum()) for number, name in enumerate(SPLITS)}
+    kept, part = kept[~repeats], part[~repeats]
+    order = np.lexsort((tie[kept], content[kept], part))
+    group_sizes = Counter(dict(zip(*(c.tolist() for c in np.unique(sizes, return_counts=True)), strict=True)))
+    return Selection(kept[order].astype(np.int64), part[order], group_sizes, repeated)
+
+
+def _repeats(symmetric: Keys, part: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """Whether each sketch equals one of an earlier split up to symmetry."""
+    repeats = np.zeros(len(part), bool)
+    for number in range(1, len(SPLITS)):
+        here = part == number
+        repeats[here] = np.isin(symmetric[here], symmetric[part < number])
+    return repeats
+
+
+def assign_splits(keys: Keys, config: PrepareConfig) -> NDArray[np.int8]:
+    """The number of the split of each key. Adding sketches to a corpus does not move the others."""
+    ends = np.cumsum(config.fractions)[:-1]
+    return np.searchsorted(ends, uniform_from_keys(keys, config.split_seed), side="right").astype(np.int8)
+
+
+def fold_keys(columns: NDArray[np.uint64]) -> Keys:
+    """A key for each sequence of numbers along the last axis."""
+    key = np.zeros(columns.shape[:-1], np.uint64)
+    for column in range(columns.shape[-1]):
+        key = mix(key ^ columns[..., column])
+    return key
+
+
+def row_keys(compact: Compact) -> NDArray[np.uint64]:
+    """A key for each row at full precision."""
+    numbers = (compact.params + np.float32(0)).view(np.uint32).astype(np.uint64)  # + 0 makes −0 and 0 one
+    labels = compact.kind.astype(np.uint64) << np.uint64(1) | compact.construction
+    return fold_keys(np.concatenate([numbers, labels[..., None]], axis=-1))
+
+
+def text_keys(texts: Iterable[str]) -> Keys:
+    """A key for each text."""
+    known: dict[str, int] = {}
+    keys = []
+    for text in texts:
+        if text not in known:
+            digest = hashlib.blake2b(text.encode(errors="backslashreplace"), digest_size=8).digest()
+            known[text] = int.from_bytes(digest, "little")
+        keys.append(known[text])
+    return np.array(keys, np.uint64)
+
+
+def uniform_from_keys(keys: Keys, seed: int) -> NDArray[np.float64]:
+    """A pseudo-random number in [0, 1) for each key, determined by the seed."""
+    return mix(keys ^ mix(np.array([seed], np.uint64))) / 2.0**64

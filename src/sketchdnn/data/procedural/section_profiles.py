@@ -1,0 +1,224 @@
+"""Outlines that are extruded or turned: brackets, beams, shafts, teeth. Each function draws one part of its family."""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate
+
+from sketchdnn.geometry import Circle, Line, Primitive, Vec
+
+from .shapes import ORIGIN, DesignRng, PartDesign, center_lines, holes, outline
+
+
+def l_bracket(rng: DesignRng) -> PartDesign:
+    """Two legs, the inner corner filleted, screw holes along the legs."""
+    width, height = rng.length(40, 110), rng.length(40, 110)
+    thick = rng.length(0.15 * min(width, height), 0.35 * min(width, height))
+    corners = [ORIGIN, (width, 0.0), (width, thick), (thick, thick), (thick, height), (0.0, height)]
+    bend = rng.length(0.2 * thick, 0.8 * thick)
+    tip = rng.choice(0.0, 0.0, 0.4 * thick)
+    heel = rng.choice(0.0, bend)
+    solid = outline(corners, [heel, 0.0, tip, bend, tip, 0.0])
+    points = [((thick + bend + width) / 2, thick / 2), (thick / 2, (thick + bend + height) / 2)]
+    if rng.chance(0.7):
+        solid += holes(points, rng.length(0.12 * thick, 0.3 * thick))
+    return PartDesign(
+        solid,
+        [
+            Line((0.0, thick / 2), (width, thick / 2)),
+            Line((thick / 2, 0.0), (thick / 2, height)),
+        ],
+        [ORIGIN, corners[3], *points],
+    )
+
+
+def t_bracket(rng: DesignRng) -> PartDesign:
+    """A stem under a bar, symmetric about its axis."""
+    width, height = rng.length(50, 120), rng.length(40, 100)
+    bar, stem = rng.length(0.15 * height, 0.35 * height), rng.length(0.15 * width, 0.35 * width)
+    half = _mirrored_corners(
+        [(stem / 2, 0.0), (stem / 2, height - bar), (width / 2, height - bar), (width / 2, height)]
+    )
+    short = min(bar, (width - stem) / 2)
+    bend, tip = rng.choice(0.0, 0.3, 0.6) * short, rng.choice(0.0, 0.3) * short
+    solid = outline(half, [0.0, bend, tip, 0.0, 0.0, tip, bend, 0.0])
+    points = [(-0.36 * width, height - bar / 2), (0.36 * width, height - bar / 2), (0.0, 0.25 * height)]
+    if rng.chance(0.6):
+        solid += holes(points[: rng.integer(2, 3)], rng.length(0.12 * min(bar, stem), 0.3 * min(bar, stem)))
+    return PartDesign(solid, [_axis(height)], [ORIGIN, *points])
+
+
+def u_channel(rng: DesignRng) -> PartDesign:
+    """Two walls on a floor, the inside filleted."""
+    width, height = rng.length(40, 110), rng.length(30, 90)
+    wall = rng.length(0.1 * width, 0.26 * width)
+    floor = rng.length(0.12 * height, 0.4 * height)
+    half = _mirrored_corners(
+        [(width / 2, 0.0), (width / 2, height), (width / 2 - wall, height), (width / 2 - wall, floor)]
+    )
+    bend = rng.choice(0.0, 0.4, 0.9) * min(width / 2 - wall, height - floor)
+    outside = rng.choice(0.0, 0.0, 0.6) * floor
+    solid = outline(half, [outside, 0.0, 0.0, bend, bend, 0.0, 0.0, outside])
+    points = [(0.0, floor / 2), (-(width - wall) / 2, 0.75 * height), ((width - wall) / 2, 0.75 * height)]
+    if rng.chance(0.5):
+        solid += holes(points[1:], rng.length(0.12 * wall, 0.3 * wall))
+    return PartDesign(solid, [_axis(height)], [ORIGIN, *points])
+
+
+def i_beam(rng: DesignRng) -> PartDesign:
+    """The section of a rolled beam."""
+    width, height = rng.length(40, 100), rng.length(50, 120)
+    web, rim = rng.length(0.1 * width, 0.3 * width), rng.length(0.1 * height, 0.25 * height)
+    h = height / 2
+    right = [
+        (width / 2, -h),
+        (width / 2, rim - h),
+        (web / 2, rim - h),
+        (web / 2, h - rim),
+        (width / 2, h - rim),
+        (width / 2, h),
+    ]
+    bend = rng.choice(0.0, 0.35, 0.7) * min((width - web) / 2, h - rim)
+    fillets = [0.0, 0.0, bend, bend, 0.0, 0.0]
+    solid = outline(_mirrored_corners(right), fillets + fillets)
+    return PartDesign(solid, center_lines(width, height), [ORIGIN])
+
+
+def z_bracket(rng: DesignRng) -> PartDesign:
+    """Two opposite legs on a web; turned half around it is itself."""
+    leg, height = rng.length(25, 60), rng.length(40, 90)
+    thick = rng.length(0.12 * height, 0.28 * height)
+    h = height / 2
+    right: list[Vec] = [(leg, -h), (leg, thick - h), (thick / 2, thick - h), (thick / 2, h)]
+    corners = right + [(-x, -y) for x, y in right]
+    inner, outer = rng.choice(ORIGIN, (0.3, 0.0), (0.4, 1.4))
+    bends = [0.0, 0.0, inner * thick, outer * thick]
+    solid = outline(corners, bends + bends)
+    points = [((leg + thick / 2) / 2, thick / 2 - h), (-(leg + thick / 2) / 2, h - thick / 2)]
+    if rng.chance(0.5):
+        solid += holes(points, rng.length(0.12 * thick, 0.3 * thick))
+    return PartDesign(solid, [Line(points[0], points[1])], [ORIGIN, *points])
+
+
+def hat_section(rng: DesignRng) -> PartDesign:
+    """Bent sheet: two brims and a crown, the sides upright or sloping."""
+    crown, height = rng.length(30, 80), rng.length(20, 60)
+    brim, thick = rng.length(15, 35), rng.length(3, 8)
+    lean = rng.choice(0.0, 0.0, 0.4) * height
+    foot = crown / 2 + lean
+    slope = lean / height
+    shift = thick * math.hypot(1, slope)  # the sheet is as thick where it slopes
+    right = [
+        (foot - shift, 0.0),
+        (foot + brim, 0.0),
+        (foot + brim, thick),
+        (foot - slope * thick, thick),
+        (crown / 2, height),
+    ]
+    inside = (foot - shift - slope * (height - thick), height - thick)
+    corners = _mirrored_corners([inside, *right])
+    return PartDesign(outline(corners), [_axis(height)], [ORIGIN, (0.0, height)])
+
+
+def cross(rng: DesignRng) -> PartDesign:
+    """A plus with arms of one width, a hole in the middle and perhaps one in each arm."""
+    long, wide = rng.length(30, 60), rng.length(30, 60)
+    arm = rng.length(0.2 * min(long, wide), 0.55 * min(long, wide)) / 2
+    quarter = [(long, -arm), (long, arm), (arm, arm)]
+    right = [*quarter, (arm, wide)]
+    corners = [
+        *right,
+        (-arm, wide),
+        (-arm, arm),
+        (-long, arm),
+        (-long, -arm),
+        (-arm, -arm),
+        (-arm, -wide),
+        (arm, -wide),
+        (arm, -arm),
+    ]
+    points = [(0.75 * long, 0.0), (0.0, 0.75 * wide), (-0.75 * long, 0.0), (0.0, -0.75 * wide)]
+    solid = outline(corners)
+    if rng.chance(0.5):
+        solid += holes(points, rng.length(0.25 * arm, 0.6 * arm))
+    elif rng.chance(0.7):
+        solid.append(Circle(ORIGIN, rng.length(0.4 * arm, 1.0 * arm)))
+    return PartDesign(solid, center_lines(2 * long, 2 * wide), [ORIGIN, *points])
+
+
+def gusset(rng: DesignRng) -> PartDesign:
+    """A stiffening triangle, its tips cut square, with holes to save weight."""
+    width, height = rng.length(40, 110), rng.length(40, 110)
+    tip = rng.length(0.1 * min(width, height), 0.25 * min(width, height))
+    notch = rng.choice(0.0, 0.5 * tip)
+    heel: list[Vec] = [(0.0, notch), (notch, 0.0)] if notch else [ORIGIN]
+    solid = outline([*heel, (width, 0.0), (width, tip), (tip, height), (0.0, height)])
+    inner = (width * height) / (width + height + math.hypot(width, height))  # the radius of the circle inside
+    solid.append(Circle((inner, inner), rng.length(0.3 * inner, 0.75 * inner)))
+    points = [(width - 1.1 * tip, 0.5 * tip), (0.5 * tip, height - 1.1 * tip)]
+    if rng.chance(0.5):
+        solid += holes(points, rng.length(0.12 * tip, 0.3 * tip))
+    return PartDesign(
+        solid,
+        [
+            Line(ORIGIN, (inner, inner)),
+            Circle((inner, inner), inner),
+        ],
+        [ORIGIN, (inner, inner)],
+    )
+
+
+def stepped_shaft(rng: DesignRng) -> PartDesign:
+    """Half of a turned part, solid or with a bore; then its axis is drawn as construction."""
+    lengths = [rng.length(8, 40) for _ in range(rng.integer(3, 6))]
+    stops = list(accumulate(lengths, initial=0.0))
+    bore = rng.choice(0.0, rng.length(2, 10))
+    radii = [bore + rng.length(6, 30) for _ in lengths]
+    for k in range(1, len(radii)):
+        if radii[k] == radii[k - 1]:
+            radii[k] += 2.0
+    corners: list[Vec] = [(stops[-1], bore)]
+    for k in reversed(range(len(radii))):
+        corners += [(stops[k + 1], radii[k]), (stops[k], radii[k])]
+    corners.append((0.0, bore))
+    axis: list[Primitive] = [Line((-0.08 * stops[-1], 0.0), (1.08 * stops[-1], 0.0))]
+    return PartDesign(outline(corners), axis if bore else [], [ORIGIN, (stops[-1], 0.0)])
+
+
+def symmetric_profile(rng: DesignRng) -> PartDesign:
+    """A free outline of steps and slopes, mirrored about an axis."""
+    y, right = 0.0, []
+    x = rng.length(10, 50)
+    for _ in range(rng.integer(2, 3)):
+        right.append((x, y))
+        y += rng.length(10, 40)
+        right.append((x, y))
+        step = rng.length(4, 20) * rng.choice(-1, 1)
+        x = x + step if x + step > 4 else x + abs(step)
+        y += rng.choice(0.0, 0.0, rng.length(4, 20))
+    return PartDesign(outline(_mirrored_corners(right)), [_axis(y)], [ORIGIN, (0.0, y / 2)])
+
+
+def comb(rng: DesignRng) -> PartDesign:
+    """A heat sink: fins of even pitch on a base."""
+    fins = rng.integer(2, 4)
+    fin, gap = rng.length(3, 12), rng.length(4, 14)
+    base, height = rng.length(4, 15), rng.length(15, 60)
+    width = fins * fin + (fins - 1) * gap
+    corners: list[Vec] = [(-width / 2, 0.0), (width / 2, 0.0)]
+    for k in reversed(range(fins)):
+        left = -width / 2 + k * (fin + gap)
+        corners += [(left + fin, base + height), (left, base + height)]
+        if k:
+            corners += [(left, base), (left - gap, base)]
+    return PartDesign(outline(corners), [_axis(base + height)], [ORIGIN])
+
+
+def _mirrored_corners(right: list[Vec]) -> list[Vec]:
+    """The whole outline from its right half, which is named from bottom to top."""
+    return right + [(-x, y) for x, y in reversed(right)]
+
+
+def _axis(height: float) -> Line:
+    """A vertical construction line through a profile that stands on the origin."""
+    return Line((0.0, -0.08 * height), (0.0, 1.08 * height))
