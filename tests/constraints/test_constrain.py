@@ -149,7 +149,11 @@ def types_of(result: ConstrainResult) -> Counter[str]:
 
 @pytest.mark.parametrize("options", BOTH, ids=["repair", "infer"])
 def test_large_sketches_get_level_constraints(options: ConstrainOptions) -> None:
-    for sketch, meeting, level in ((rectangle_grid(1200), 1200, 1200), (line_chain(1200), 1199, 1200), (polygon(1200), 1200, 4)):
+    for sketch, meeting, level in (
+        (rectangle_grid(1200), 1200, 1200),
+        (line_chain(1200), 1199, 1200),
+        (polygon(1200), 1200, 4),
+    ):
         result = constrain(sketch, options)
         types = types_of(result)
         assert result.warning is None

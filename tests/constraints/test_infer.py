@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.outlines import turned
 from support.strategies import assert_same
 
-from benchmarks.constraint_recall import measure_recall, jitter_sketch
+from benchmarks.constraint_recall import jitter_sketch, measure_recall
 from sketchdnn.constraints import infer, solve
 from sketchdnn.constraints.equation_set import constraint_residuals
 from sketchdnn.constraints.infer import skipped_message
