@@ -178,7 +178,7 @@ def _walks(cases: Sequence[Case], frame: str, best_of: int, seed: int) -> list[F
     for number, case in enumerate(cases):
         tried = frame_part(case.part, SCALES, seed=seed, index=number, num_frames=best_of)[1]
         if frame == "known":
-            tried = [FramedPart(case.part, Placement((0.0, 0.0), 1.0), walk.noise_id) for walk in tried]
+            tried = [FramedPart(case.part, Placement((0.0, 0.0), 1.0), walk.sample) for walk in tried]
         walks += tried
     return walks
 

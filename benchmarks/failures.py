@@ -32,7 +32,7 @@ from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, SketchBatch, decode_compact, encode_table, from_flat
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.symmetric import symmetric_keys
-from sketchdnn.systems.sketchdnn import SketchDNN
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.systems.system import System
 
 from .completion import percent
@@ -114,7 +114,7 @@ def draw_failures(
     on_stage: OnStage = lambda stage: None,
 ) -> tuple[Mapping[str, SketchBatch], float | None]:
     """Draw in the system's own way, and in the authors' at several weights of the prediction, or take what was kept."""
-    if not isinstance(system, SketchDNN):
+    if not isinstance(system, SketchDNNSystem):
         raise SketchError("the weight of a prediction is a matter of diffusion, and this model is none")
     system.resolve(SamplingOptions(steps=steps))
     seconds: list[float] = []
@@ -199,7 +199,7 @@ def failures(name: str, compact: Compact, count: int) -> Failures:
     )
 
 
-def _sampled(system: SketchDNN, count: int, seed: int, steps: int, weight: float | None) -> SketchBatch:
+def _sampled(system: SketchDNNSystem, count: int, seed: int, steps: int, weight: float | None) -> SketchBatch:
     """In its own way, as `generate` does, or in the authors' with a weight; as many steps and the same noise."""
     device = device_of(system)
     chunk = CPU_CHUNK if device.type == "cpu" else CHUNK

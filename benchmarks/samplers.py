@@ -36,7 +36,7 @@ from sketchdnn.geometry import Sketch, profile
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.representation.codec import decode
 from sketchdnn.systems import System
-from sketchdnn.systems.sketchdnn import SketchDNN
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.training.corpus import to_device
 
 # What is compared unless told otherwise.
@@ -255,7 +255,7 @@ def score_levels(
     on_stage: Callable[[str], None] = lambda stage: None,
 ) -> LevelBench:
     """Noise some test sketches to each level, by the steps of a whole walk that lie below it, and draw them again."""
-    if not isinstance(system, SketchDNN):
+    if not isinstance(system, SketchDNNSystem):
         raise SketchError("only a sketchdnn can go on from a noisy sketch whose noise is known; this model is another")
     options = system.resolve(SamplingOptions(steps=steps))
     test = Dataset.open(data).split("test").compact  # as the model learnt them, in whatever frame
@@ -279,7 +279,7 @@ def score_levels(
 
 
 def _drawn_again(
-    system: SketchDNN, some: Compact, begin: int | None, steps: Sequence[int], seed: int, sampler: str
+    system: SketchDNNSystem, some: Compact, begin: int | None, steps: Sequence[int], seed: int, sampler: str
 ) -> list[Sketch]:
     device = device_of(system)
     rows, chunk, drawn = to_device(some, device), max_batch_size(device), []

@@ -20,14 +20,14 @@ from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import Compact, encode, layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.systems import RowForm
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 
 # Without arcs and circles, of which a Gaussian would draw impossible ones; rows of these are as they stand.
 TARGET = RowTarget((0.5, 0.0, 0.0, 0.3, 0.2), construction=0.3, std=0.4)
 SETTINGS = SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2), num_steps=200, canonical_lines=False)
 
 
-class Perfect(SketchDNN):
+class Perfect(SketchDNNSystem):
     """Knows the distribution of `TARGET`, and nothing of the sketch."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Perfect(SketchDNN):
         return TARGET.denoiser(self.process)(batch_t.to(torch.float64), t)
 
 
-class Knowing(SketchDNN):
+class Knowing(SketchDNNSystem):
     """Knows the very sketches that it is asked about."""
 
     truth: SketchBatch
@@ -65,9 +65,9 @@ def rows_of_target(count: int, seed: int = 0) -> Compact:
 
 
 @pytest.fixture(scope="module")
-def untrained() -> SketchDNN:
+def untrained() -> SketchDNNSystem:
     torch.manual_seed(0)
-    return SketchDNN(replace(SETTINGS, canonical_lines=True)).eval()
+    return SketchDNNSystem(replace(SETTINGS, canonical_lines=True)).eval()
 
 
 def test_at_the_truth_only_the_reading_off_costs_anything() -> None:
@@ -100,7 +100,7 @@ def test_on_the_grid_a_perfect_denoiser_comes_close_to_the_entropy() -> None:
     assert exact - half < found.value < 1.1 * exact + half
 
 
-def test_two_seeds_agree_within_their_intervals(untrained: SketchDNN) -> None:
+def test_two_seeds_agree_within_their_intervals(untrained: SketchDNNSystem) -> None:
     """Of other noise, other steps and other sketches, all procedural."""
     first = measure_likelihood(untrained, parts(60), draws=4, seed=1)
     second = measure_likelihood(untrained, parts(60, first=60), draws=4, seed=2)
@@ -120,7 +120,7 @@ def test_more_draws_narrow_the_interval_to_what_the_sketches_leave() -> None:
     assert widths[0] > 1.3 * widths[1] > 1.3 * widths[2]
 
 
-def test_terms_and_parts_add_up_and_the_divisors_are_what_they_say(untrained: SketchDNN) -> None:
+def test_terms_and_parts_add_up_and_the_divisors_are_what_they_say(untrained: SketchDNNSystem) -> None:
     compact = parts(20)
     found = measure_likelihood(untrained, compact, draws=2)
     for bound in (found.density, found.grid):
@@ -142,7 +142,7 @@ def test_terms_and_parts_add_up_and_the_divisors_are_what_they_say(untrained: Sk
     assert alike.grid.bits.per_sketch.value - alike.grid_set.per_sketch.value == pytest.approx(distinct)
 
 
-def test_neither_batches_nor_the_way_that_lines_run_matter(untrained: SketchDNN) -> None:
+def test_neither_batches_nor_the_way_that_lines_run_matter(untrained: SketchDNNSystem) -> None:
     compact = parts(10)
     turned = Compact(compact.kind, compact.construction, compact.params.copy())
     lines = turned.kind == Kind.LINE
@@ -163,14 +163,14 @@ def test_every_form_of_rows_has_a_likelihood(form) -> None:
     network = DiTConfig(width=32, depth=1, heads=2, num_steps=50)
     rows = {"arc_scalar": "signed_radius", "canonical_lines": False}
     rows |= {"none_construction": "zero" if form == "authors" else "one_hot"}
-    system = SketchDNN(SketchDNNConfig(network=network, form=form, num_steps=50, **rows)).eval()
+    system = SketchDNNSystem(SketchDNNConfig(network=network, form=form, num_steps=50, **rows)).eval()
     found = measure_likelihood(system, parts(6), draws=2)
     for bits in figures(found):
         assert math.isfinite(bits.per_sketch.value)
         assert bits.per_sketch.low < bits.per_sketch.value < bits.per_sketch.high
 
 
-def test_a_finer_grid_takes_about_a_bit_more_a_parameter(untrained: SketchDNN) -> None:
+def test_a_finer_grid_takes_about_a_bit_more_a_parameter(untrained: SketchDNNSystem) -> None:
     compact = parts(16)
     coarse, fine = (measure_likelihood(untrained, compact, draws=2, grid=Bins(bits)) for bits in (8, 9))
     assert (coarse.grid_levels, fine.grid_levels) == (256, 512)
@@ -189,7 +189,7 @@ def test_a_finer_grid_takes_about_a_bit_more_a_parameter(untrained: SketchDNN) -
         (lambda c: Compact(c.kind[:, :9], c.construction[:, :9], c.params[:, :9]), "16 rows"),
     ],
 )
-def test_what_has_no_likelihood_is_refused_in_a_sentence(untrained: SketchDNN, spoil, says: str) -> None:
+def test_what_has_no_likelihood_is_refused_in_a_sentence(untrained: SketchDNNSystem, spoil, says: str) -> None:
     with pytest.raises(SketchError, match=says):
         measure_likelihood(untrained, spoil(parts(4)))
 

@@ -30,7 +30,7 @@ from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.decoding import SHORT_RADIUS
 from sketchdnn.representation.layout import PARAMS_OF_KIND
 from sketchdnn.systems import from_pretrained
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 
 
 def test_any_file_is_normalized(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_repairs_rejects_and_empty_draws_are_counted(tmp_path: Path) -> None:
 
 def test_repaired_arcs_are_counted() -> None:
     config = SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=1), arc_scalar="signed_radius")
-    system = SketchDNN(config).eval()
+    system = SketchDNNSystem(config).eval()
     genuine = system.sample
 
     def short(*args: object, **options: object) -> object:

@@ -21,7 +21,7 @@ from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import ConfigError, aliases, build_training_index, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.pretrained import _hash
 from sketchdnn.systems.registry import preset_names
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.training.config import TrainConfig
 
 NETWORK = SetDenoiserConfig(width=32, depth=1, heads=2, self_conditioning=True, proximity_features=True, auxiliary=True)
@@ -33,7 +33,7 @@ def test_every_alias_leads_to_a_present_name() -> None:
     assert not set(aliases.SETTINGS) & fields
     assert set(aliases.SAMPLERS.values()) <= set(SAMPLERS)
     assert set(aliases.PRESETS.values()) <= set(preset_names())
-    weights = SketchDNN(SketchDNNConfig(network=NETWORK)).state_dict()
+    weights = SketchDNNSystem(SketchDNNConfig(network=NETWORK)).state_dict()
     networks = [new for new in aliases.TENSORS.values() if new.startswith("network.")]
     assert all(any(name == new or name.startswith(new + ".") for name in weights) for new in networks)
 
@@ -41,7 +41,7 @@ def test_every_alias_leads_to_a_present_name() -> None:
 def test_old_model_folder_is_read(tmp_path: Path) -> None:
     """Names of settings, tensors and the training index as they were before they were renamed."""
     torch.manual_seed(0)
-    system = SketchDNN(replace(SketchDNNConfig(network=NETWORK), mse_weighting="all"))
+    system = SketchDNNSystem(replace(SketchDNNConfig(network=NETWORK), mse_weighting="all"))
     for weight in system.parameters():
         weight.data = torch.randn_like(weight).half().float()
     system.training_index = build_training_index(parts(20))

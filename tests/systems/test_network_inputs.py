@@ -31,7 +31,7 @@ from sketchdnn.systems.network_inputs import (
     roll_noise,
 )
 from sketchdnn.systems.row_denoiser import RowDenoiser
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.system import ConditionMask, sample_condition_mask
 
 PLAIN = SetDenoiserConfig(width=32, depth=2, heads=2)
@@ -94,7 +94,7 @@ def test_settings_of_inference_and_dropout_may_differ_from_the_initial_weights()
     assert system.can_init_from(make(extra=None, superposition="none", reverse_logits="log"))
     assert not system.can_init_from(make(extra=None, predict="noise"))
     assert not system.can_init_from(make("sketchdnn-pos", None))
-    assert not system.can_init_from(SketchDNN(SketchDNNConfig(network=replace(PLAIN, width=64), num_steps=50)))
+    assert not system.can_init_from(SketchDNNSystem(SketchDNNConfig(network=replace(PLAIN, width=64), num_steps=50)))
     plain, lossy = make(extra=None), random_system("sketchdnn", replace(PLAIN, dropout=0.5), None)
     assert lossy.can_init_from(plain)
     assert plain.can_init_from(lossy)
@@ -119,7 +119,7 @@ def test_extra_inputs_are_saved_and_omitted_from_old_configs(name: str, tmp_path
 
 
 def test_inputs_that_a_network_lacks_are_refused() -> None:
-    paper = SketchDNN(SketchDNNConfig(network=DiTConfig(width=32, depth=1, heads=2), variant="paper"))
+    paper = SketchDNNSystem(SketchDNNConfig(network=DiTConfig(width=32, depth=1, heads=2), variant="paper"))
     for system in (paper, make(extra=None)):
         with pytest.raises(ValueError, match=r"network\.self_conditioning is off"):
             system.denoise(clean_batch(2), torch.tensor([3, 4]), previous=random_prediction(2))
@@ -300,7 +300,7 @@ def with_both() -> RowDenoiser[Any]:
     """Proximity features and self-conditioning, the latter with zero weights."""
     base = make(extra="proximity_features")
     config = replace(base.config, network=replace(base.config.network, self_conditioning=True))
-    system = SketchDNN(config)
+    system = SketchDNNSystem(config)
     system.load_state_dict(system.state_dict() | base.state_dict())
     return system.eval()
 

@@ -20,22 +20,24 @@ from sketchdnn.systems.pretrained import (
     model_hash,
     save_pretrained,
 )
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 
 MEBIBYTE = 2**20
 
 
 @pytest.fixture
-def system() -> SketchDNN:
+def system() -> SketchDNNSystem:
     torch.manual_seed(0)
-    system = SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=64, depth=2, heads=2), superposition="none"))
+    system = SketchDNNSystem(
+        SketchDNNConfig(network=SetDenoiserConfig(width=64, depth=2, heads=2), superposition="none")
+    )
     for weight in system.parameters():
         torch.nn.init.normal_(weight, std=0.1)
     return system
 
 
 @pytest.mark.parametrize(("eight_bit", "tolerance"), [(False, 1e-3), (True, 1.5e-2)])
-def test_saved_weights_are_loaded(system: SketchDNN, tmp_path: Path, eight_bit: bool, tolerance: float) -> None:
+def test_saved_weights_are_loaded(system: SketchDNNSystem, tmp_path: Path, eight_bit: bool, tolerance: float) -> None:
     save_pretrained(system, tmp_path, eight_bit=eight_bit)
     loaded = from_pretrained(tmp_path)
     assert loaded.config == system.config
@@ -45,14 +47,14 @@ def test_saved_weights_are_loaded(system: SketchDNN, tmp_path: Path, eight_bit: 
         assert error < tolerance, name
 
 
-def test_eight_bit_files_are_smaller(system: SketchDNN, tmp_path: Path) -> None:
+def test_eight_bit_files_are_smaller(system: SketchDNNSystem, tmp_path: Path) -> None:
     for name, eight_bit in (("half", False), ("eight", True)):
         save_pretrained(system, tmp_path / name, eight_bit=eight_bit)
     half, eight = ((tmp_path / n / "model.safetensors").stat().st_size for n in ("half", "eight"))
     assert eight < 0.8 * half  # this small network is mostly ends, which stay in half
 
 
-def test_hash_identifies_the_weights(system: SketchDNN, tmp_path: Path) -> None:
+def test_hash_identifies_the_weights(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path / "one")
     save_pretrained(system, tmp_path / "same")
     system.network.head.bias.data += 1
@@ -62,7 +64,7 @@ def test_hash_identifies_the_weights(system: SketchDNN, tmp_path: Path) -> None:
 
 
 def test_folder_without_a_model_does_not_hide_a_bundled_one(
-    system: SketchDNN, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundled = model_hash("ours")
     monkeypatch.chdir(tmp_path)
@@ -86,14 +88,14 @@ def test_folder_without_a_model_does_not_hide_a_bundled_one(
         ("model.safetensors.index.json", json.dumps({"weight_map": [1]})),
     ],
 )
-def test_bad_folder_is_refused(system: SketchDNN, tmp_path: Path, file: str, content: str) -> None:
+def test_bad_folder_is_refused(system: SketchDNNSystem, tmp_path: Path, file: str, content: str) -> None:
     save_pretrained(system, tmp_path)
     (tmp_path / file).write_text(content)
     with pytest.raises(PretrainedError, match=tmp_path.name):
         from_pretrained(tmp_path)
 
 
-def test_changed_bit_is_detected(system: SketchDNN, tmp_path: Path) -> None:
+def test_changed_bit_is_detected(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     weights = bytearray((tmp_path / "model.safetensors").read_bytes())
     weights[-1] ^= 1
@@ -102,14 +104,14 @@ def test_changed_bit_is_detected(system: SketchDNN, tmp_path: Path) -> None:
         from_pretrained(tmp_path)
 
 
-def test_missing_shard_is_named(system: SketchDNN, tmp_path: Path) -> None:
+def test_missing_shard_is_named(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(PretrainedError, match=r"model\.safetensors is missing"):
         from_pretrained(tmp_path)
 
 
-def test_weights_of_another_shape_are_refused(system: SketchDNN, tmp_path: Path) -> None:
+def test_weights_of_another_shape_are_refused(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     facts = json.loads((tmp_path / "config.json").read_text())
     facts["config"]["network"]["depth"] = 3
@@ -125,7 +127,9 @@ def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:
         from_pretrained("nonsense")
 
 
-def test_hub_is_used_only_with_its_prefix(system: SketchDNN, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hub_is_used_only_with_its_prefix(
+    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = []
 
     def fetch(name: str, **_: object) -> str:

@@ -22,7 +22,7 @@ from sketchdnn.systems import (
     register_system,
     registry,
 )
-from sketchdnn.systems.sketchdnn import SketchDNN
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.training.config import config_from
 
 OF_SKETCHDNN = ["authors", "ours", "ours-base", "paper", "tiny"]
@@ -70,7 +70,7 @@ def test_bundled_model_has_its_preset() -> None:
 
 def test_tiny_is_small() -> None:
     system = load_preset("tiny").make()
-    assert isinstance(system, SketchDNN)
+    assert isinstance(system, SketchDNNSystem)
     assert sum(weight.numel() for weight in system.parameters()) < 500_000
 
 
@@ -121,14 +121,14 @@ def test_preset_of_more_than_a_mebibyte_is_refused(tmp_path: Path) -> None:
 def test_systems_are_registered_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "SYSTEMS", dict(SYSTEMS))
 
-    class Mine(SketchDNN):
+    class Mine(SketchDNNSystem):
         name = "mine"
 
     assert register_system(Mine) is Mine
     assert find_system("mine") is Mine
     with pytest.raises(ValueError, match="'mine' already"):
         register_system(type("Other", (Mine,), {}))
-    point = EntryPoint("theirs", "sketchdnn.systems.sketchdnn:SketchDNN", registry.SYSTEM_ENTRY_POINTS)
+    point = EntryPoint("theirs", "sketchdnn.systems.sketchdnn:SketchDNNSystem", registry.SYSTEM_ENTRY_POINTS)
     monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == point.group else [])
     with pytest.raises(ConfigError, match="'theirs' is no system; use one of sketchdnn, "):  # named otherwise
         find_system("theirs")

@@ -29,7 +29,7 @@ from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.loose import has_loose_end
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import RowForm, System, from_pretrained, load_preset, save_pretrained
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.system import ConditionMask, sample_condition_mask
 
 SET = SetDenoiserConfig(width=32, depth=2, heads=2)
@@ -43,20 +43,20 @@ CONFIGS = {
 NOTHING = ConditionMask(*torch.zeros(3, 4, 16, dtype=torch.bool))
 
 
-def make(config: SketchDNNConfig) -> SketchDNN:
+def make(config: SketchDNNConfig) -> SketchDNNSystem:
     torch.manual_seed(0)
-    system = SketchDNN(config)
+    system = SketchDNNSystem(config)
     for weight in system.parameters():
         torch.nn.init.normal_(weight, std=0.05)
     return system.eval()
 
 
 @pytest.fixture(params=CONFIGS)
-def system(request: pytest.FixtureRequest) -> SketchDNN:
+def system(request: pytest.FixtureRequest) -> SketchDNNSystem:
     return make(CONFIGS[request.param])
 
 
-def test_loss_is_finite_and_trains_every_weight(system: SketchDNN) -> None:
+def test_loss_is_finite_and_trains_every_weight(system: SketchDNNSystem) -> None:
     loss = system.loss(clean_batch(4), torch.tensor([1, 10, 30, 49]), normal_batch(4), NOTHING)
     assert loss.per_sample.shape == (4,)
     assert bool(loss.per_sample.isfinite().all())
@@ -65,7 +65,7 @@ def test_loss_is_finite_and_trains_every_weight(system: SketchDNN) -> None:
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_noise_determines_the_sample_and_permutes_its_rows(system: SketchDNN, sampler: str) -> None:
+def test_noise_determines_the_sample_and_permutes_its_rows(system: SketchDNNSystem, sampler: str) -> None:
     noise, options = seeded_noise(1, torch.arange(3)), SamplingOptions(sampler, 4)
     batch = system.sample(noise, options)
     assert torch.equal(batch.flat(), system.sample(noise, options).flat())
@@ -78,7 +78,7 @@ def test_noise_determines_the_sample_and_permutes_its_rows(system: SketchDNN, sa
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_known_rows_stay(system: SketchDNN, sampler: str) -> None:
+def test_known_rows_stay(system: SketchDNNSystem, sampler: str) -> None:
     rows = torch.zeros(3, 16, dtype=torch.bool)
     rows[:, :5] = True
     known, noise = clean_batch(3), seeded_noise(0, torch.arange(3))
@@ -128,7 +128,7 @@ def test_known_parts_add_nothing_to_the_loss_and_change_the_prediction() -> None
     assert not torch.allclose(system.denoise(x0, t, everything).params, system.denoise(x0, t).params)
 
 
-def test_likelihood_is_finite(system: SketchDNN) -> None:
+def test_likelihood_is_finite(system: SketchDNNSystem) -> None:
     draws = draw_steps(system.process, 3, 2, torch.Generator().manual_seed(0))
     bound = system.likelihood(clean_batch(3), seeded_noise(0, torch.arange(3)), draws)
     assert bool(bound.nats.isfinite().all())
@@ -139,7 +139,7 @@ def test_likelihood_is_finite(system: SketchDNN) -> None:
 def test_row_form_follows_the_config() -> None:
     assert make(CONFIGS["ours"]).rows == RowForm("sweep", "one_hot", True)
     config = SketchDNNConfig(network=SET, arc_scalar="signed_radius", none_construction="zero", canonical_lines=False)
-    assert SketchDNN(config).rows == RowForm("signed_radius", "zero", False)
+    assert SketchDNNSystem(config).rows == RowForm("signed_radius", "zero", False)
 
 
 def random_mask(task: float, *, chance: float = 0.0, probability: float = 0.5) -> ConditionMask:

@@ -22,7 +22,7 @@ from sketchdnn.systems import (
     save_pretrained,
     save_training_index,
 )
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.training_index import GRID, read_training_index, write_training_index
 
 
@@ -32,9 +32,9 @@ def index() -> TrainingIndex:
 
 
 @pytest.fixture
-def system() -> SketchDNN:
+def system() -> SketchDNNSystem:
     torch.manual_seed(0)
-    return SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2)))
+    return SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2)))
 
 
 def equal(a: TrainingIndex, b: TrainingIndex) -> bool:
@@ -56,7 +56,7 @@ def test_counts_are_those_of_the_corpus(index: TrainingIndex) -> None:
     assert (index.kind_counts[:, Kind.LINE] * index.frequency).sum() == lines
 
 
-def test_saved_with_the_model_and_loaded(system: SketchDNN, index: TrainingIndex, tmp_path: Path) -> None:
+def test_saved_with_the_model_and_loaded(system: SketchDNNSystem, index: TrainingIndex, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     assert from_pretrained(tmp_path).training_index is None
     save_training_index(index, tmp_path)
@@ -69,7 +69,7 @@ def test_saved_with_the_model_and_loaded(system: SketchDNN, index: TrainingIndex
     assert equal(again, index)
 
 
-def test_missing_or_changed_file_is_refused(system: SketchDNN, index: TrainingIndex, tmp_path: Path) -> None:
+def test_missing_or_changed_file_is_refused(system: SketchDNNSystem, index: TrainingIndex, tmp_path: Path) -> None:
     system.training_index = index
     save_pretrained(system, tmp_path)
     path = tmp_path / "training_index.safetensors"

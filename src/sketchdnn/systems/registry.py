@@ -20,7 +20,7 @@ from sketchdnn.errors import quoted
 from .aliases import PRESETS
 from .config import ConfigError, config_from_dict
 from .latent import LatentDiffusion
-from .sketchdnn import SketchDNN, SketchDNNPos
+from .sketchdnn import SketchDNNPos, SketchDNNSystem
 from .sketchdnn_cat import SketchDNNCat
 from .sketchgen import SketchGen
 from .system import System
@@ -34,7 +34,8 @@ _DEFAULT_PRESET, _DEFAULT_SYSTEM, _TINY = "ours-base", "sketchdnn", "tiny"
 AnySystem = TypeVar("AnySystem", bound=System)
 
 SYSTEMS: dict[str, type[System]] = {
-    system.name: system for system in (SketchDNN, SketchDNNPos, SketchDNNCat, LatentDiffusion, Vitruvion, SketchGen)
+    system.name: system
+    for system in (SketchDNNSystem, SketchDNNPos, SketchDNNCat, LatentDiffusion, Vitruvion, SketchGen)
 }
 
 
