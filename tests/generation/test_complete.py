@@ -134,7 +134,7 @@ def test_number_of_primitives_is_met_or_reported(system: System) -> None:
         assert (each.shortfall is None) == (len(each.sketch) == 9)
         if each.shortfall:
             assert each.attempts > 0
-            assert "9 primitives were asked for" in each.shortfall
+            assert "primitives, not 9" in each.shortfall
 
 
 def test_completion_closest_to_the_number_is_kept(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_completion_closest_to_the_number_is_kept(system: System, monkeypatch: p
     monkeypatch.setattr(sys.modules[complete_request.__module__], "decode_completions", decode)
     (each,) = complete(system, PART, 1, steps=2, primitives=9)
     assert (len(each.sketch), each.attempts) == (8, 4)
-    assert each.shortfall == "9 primitives were asked for, and it has 8"
+    assert each.shortfall == "it has 8 primitives, not 9"
     added = iter([1, 3])
     (each,) = complete(system, PART, 1, steps=2, primitives="9..12")
     assert (len(each.sketch), each.attempts, each.shortfall) == (9, 2, None)  # whichever number was chosen

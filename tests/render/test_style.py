@@ -1,11 +1,9 @@
-"""The palette can be told apart, the frame keeps everything inside, and dashes come out whole."""
+"""Strokes: distinguishable colors, a frame that fits, whole dashes, and pale strokes for uncertain primitives."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,9 +12,11 @@ from hypothesis import strategies as st
 from support.strategies import sketches
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, bounds
-from sketchdnn.render import PALETTE, Style, describe, frame, strokes
+from sketchdnn.render import PALETTE, Frame, Style, describe, frame, strokes
+from sketchdnn.render.raster import draw_strokes
+from sketchdnn.render.style import WeightedPrimitive, blend, superposed_strokes
 
-# Machado, Oliveira, Fernandes 2009: what the eye without its red or its green cones makes of linear RGB.
+# Machado, Oliveira, Fernandes 2009: color blindness as matrices on linear RGB.
 EYES = {
     "normal": np.eye(3),
     "protan": np.array(
@@ -39,21 +39,18 @@ def lab(rgb: np.ndarray) -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-@pytest.mark.parametrize("color", PALETTE)
-def test_every_color_stands_out_from_white(color: str) -> None:
-    luminance = float(linear(color) @ [0.2126, 0.7152, 0.0722])
-    assert 1.05 / (luminance + 0.05) >= 3  # what WCAG 2 asks of graphics
-
-
-@pytest.mark.parametrize("eye", EYES)
-def test_neighboring_colors_differ_to_every_eye(eye: str) -> None:
-    seen = [lab(EYES[eye] @ linear(color)) for color in PALETTE]
-    for a, b in itertools.pairwise([*seen, seen[0]]):
-        assert np.linalg.norm(a - b) > 20
+def test_colors_contrast_with_white_and_with_each_other() -> None:
+    for color in PALETTE:
+        luminance = float(linear(color) @ [0.2126, 0.7152, 0.0722])
+        assert 1.05 / (luminance + 0.05) >= 3  # WCAG 2 for graphics
+    for eye in EYES.values():
+        seen = [lab(eye @ linear(color)) for color in PALETTE]
+        for a, b in itertools.pairwise([*seen, seen[0]]):
+            assert np.linalg.norm(a - b) > 20
 
 
 @given(sketches(), st.floats(-6, 6), st.integers(40, 900), st.integers(40, 900))
-def test_everything_drawn_lies_within_the_margins(sketch: Sketch, magnitude: float, width: int, height: int) -> None:
+def test_frame_keeps_the_margins(sketch: Sketch, magnitude: float, width: int, height: int) -> None:
     sketch = sketch.moved(10**magnitude)
     style = Style()
     view = frame(sketch, width, height, style)
@@ -68,7 +65,7 @@ def test_everything_drawn_lies_within_the_margins(sketch: Sketch, magnitude: flo
 
 
 @given(sketches(), st.floats(-6, 6))
-def test_a_frame_keeps_proportions_and_turns_y_over(sketch: Sketch, magnitude: float) -> None:
+def test_frame_keeps_proportions_and_flips_y(sketch: Sketch, magnitude: float) -> None:
     sketch = sketch.moved(10**magnitude)
     view = frame(sketch, 300, 200, Style())
     unit = bounds(sketch).size
@@ -78,19 +75,16 @@ def test_a_frame_keeps_proportions_and_turns_y_over(sketch: Sketch, magnitude: f
     assert 100 - up[1] == pytest.approx(view.scale * unit)
 
 
-def test_a_lone_point_goes_to_the_middle() -> None:
+def test_frame_of_a_point_and_of_a_sketch_far_from_the_origin() -> None:
     sketch = Sketch((Point((1e6, -1e6)),))
     assert frame(sketch, 100, 60, Style()).to_pixel((1e6, -1e6)) == (50, 30)
-
-
-def test_a_small_sketch_far_away_keeps_its_precision() -> None:
     sketch = Sketch((Line((1e6, 1e6), (1e6 + 1e-3, 1e6)),))
     view = frame(sketch, 100, 100, Style(margin=0.1))
     assert view.to_pixel((1e6, 1e6))[0] == pytest.approx(10, abs=1e-4)
 
 
 @given(sketches(min_size=2))
-def test_every_primitive_is_one_stroke_points_last_construction_first(sketch: Sketch) -> None:
+def test_painting_order(sketch: Sketch) -> None:
     drawn = strokes(sketch, frame(sketch, 200, 200, Style()), Style())
     assert sorted(map(id, sketch)) == sorted(id(s.primitive) for s in drawn)
     rank = [2 if isinstance(s.primitive, Point) else int(not s.primitive.construction) for s in drawn]
@@ -98,14 +92,14 @@ def test_every_primitive_is_one_stroke_points_last_construction_first(sketch: Sk
     assert all((s.dash is not None) == (r == 0) for s, r in zip(drawn, rank, strict=True))
 
 
-def test_consecutive_primitives_have_different_colors() -> None:
+def test_consecutive_colors_differ() -> None:
     sketch = Sketch(tuple(Circle((i, 0), 1) for i in range(25)))
     colors = [s.color for s in strokes(sketch, frame(sketch, 200, 200, Style()), Style())]
     assert all(a != b for a, b in itertools.pairwise(colors))
 
 
 @given(st.floats(1, 500), st.sampled_from(["line", "arc", "circle"]))
-def test_dashes_come_out_whole(length: float, kind: str) -> None:
+def test_dashes_are_whole(length: float, kind: str) -> None:
     primitive = {
         "line": Line((0, 0), (length, 0), construction=True),
         "arc": Arc((0, 0), length / 2, 0.3, 2.0, construction=True),
@@ -123,17 +117,66 @@ def test_dashes_come_out_whole(length: float, kind: str) -> None:
     assert on <= 1.5 * Style().dash
 
 
-def test_a_description_counts_each_kind() -> None:
+def test_description() -> None:
     sketch = Sketch((Line((0, 0), (1, 0)), Line((0, 0), (0, 1), construction=True), Point((0, 0))))
     assert describe(sketch) == "2 lines, 1 point (1 dashed)"
     assert describe(Sketch(())) == "empty sketch"
 
 
-def test_strokes_grow_more_slowly_than_the_picture() -> None:
+def test_strokes_grow_slower_than_the_picture() -> None:
     assert Style().width < Style().sized(1000).width < 1000 / 320 * Style().width
 
 
-def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
-    code = "import sys, sketchdnn.render; print({'PIL', 'torch', 'matplotlib'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+STYLE = Style()
+VIEW = Frame(64, 64, (0.0, 0.0), 20.0)
+
+
+def ink(color: str) -> float:
+    """0 for white, 1 for black."""
+    return 1 - sum(bytes.fromhex(color[1:])) / (3 * 255)
+
+
+@given(sketches())
+def test_certain_primitives_look_like_a_sketch(sketch: Sketch) -> None:
+    view = frame(sketch, 100, 100, STYLE)
+    certain = [WeightedPrimitive(primitive, 1.0, row) for row, primitive in enumerate(sketch)]
+    assert list(superposed_strokes(certain, view, STYLE)) == strokes(sketch, view, STYLE)
+
+
+@given(st.lists(st.integers(1, 10), min_size=2, unique=True))
+def test_probable_primitives_are_darker_and_on_top(tenths: list[int]) -> None:
+    probabilities = [each / 10 for each in tenths]
+    items = [WeightedPrimitive(Circle((0, 0), 0.1 + p), p, 0) for p in probabilities]
+    drawn = list(superposed_strokes(items, VIEW, STYLE))
+    assert [stroke.primitive for stroke in drawn] == [Circle((0, 0), 0.1 + p) for p in sorted(probabilities)]
+    darkness = [ink(stroke.color) for stroke in drawn]
+    assert darkness == sorted(set(darkness))
+    assert darkness[-1] <= ink(STYLE.palette[0])
+
+
+def test_color_follows_the_row() -> None:
+    items = [
+        WeightedPrimitive(Line((0, 0), (1, 0)), 0.5, 3),
+        WeightedPrimitive(Circle((0, 0), 1), 0.5, 3),
+        WeightedPrimitive(Circle((0, 0), 2), 0.5, 4),
+    ]
+    line, circle, other = superposed_strokes(items, VIEW, STYLE)
+    assert line.color == circle.color != other.color
+
+
+def test_improbable_and_huge_primitives_are_not_drawn() -> None:
+    """The dashes of a huge arc would be too many."""
+    for probability in (0.0, 0.01, math.nan):
+        assert not list(superposed_strokes([WeightedPrimitive(Circle((0, 0), 1), probability, 0)], VIEW, STYLE))
+    items = [
+        WeightedPrimitive(Arc((0, 0), radius, 0.0, 6.0, construction=True), 0.9, 0) for radius in (1.0, 1e3, 1e9, 1e12)
+    ]
+    draw_strokes(superposed_strokes(items, VIEW, STYLE), VIEW, STYLE)
+    assert len(list(superposed_strokes(items, VIEW, STYLE))) == 1
+
+
+@given(st.floats(0, 1))
+def test_blend(share: float) -> None:
+    assert blend("#0072b2", "#0072b2", share) == "#0072b2"
+    red, green, blue = bytes.fromhex(blend("#000000", "#ffffff", share)[1:])
+    assert red == green == blue == pytest.approx(255 * (1 - share), abs=0.51)
