@@ -1,8 +1,7 @@
-"""What a model remembers of its corpus: every sketch of it is found, it survives saving, and damage is noticed."""
+"""The training index: it contains every training sketch, is saved with the model, and damage is refused."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ from sketchdnn.systems.training_index import GRID, read_training_index, write_tr
 
 
 @pytest.fixture(scope="module")
-def known() -> TrainingIndex:
+def index() -> TrainingIndex:
     return build_training_index(parts(80))
 
 
@@ -39,41 +38,41 @@ def system() -> SketchDNNSystem:
 
 
 def equal(a: TrainingIndex, b: TrainingIndex) -> bool:
-    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("keys", "mixtures", "often"))
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("keys", "kind_counts", "frequency"))
 
 
-def test_sketches_of_the_corpus_are_found_however_they_lie_and_others_are_not(known: TrainingIndex) -> None:
+def test_contains_training_sketches_up_to_symmetry(index: TrainingIndex) -> None:
     copies = symmetric_keys(shuffled(turned(parts(80), 6), 4), GRID)
-    assert all(known.holds(int(key)) for key in copies)
+    assert all(index.contains(int(key)) for key in copies)
     others = symmetric_keys(parts(40, seed=9), GRID)
-    assert sum(known.holds(int(key)) for key in others) < 4
+    assert sum(index.contains(int(key)) for key in others) < 4
 
 
-def test_mixtures_and_numbers_are_those_of_the_corpus(known: TrainingIndex) -> None:
+def test_counts_are_those_of_the_corpus(index: TrainingIndex) -> None:
     compact = parts(80)
-    assert known.often.sum() == 80
-    assert known.primitives == (compact.counts.min(), compact.counts.max())
+    assert index.frequency.sum() == 80
+    assert index.primitives == (compact.counts.min(), compact.counts.max())
     lines = (compact.kind == Kind.LINE).sum()
-    assert (known.mixtures[:, Kind.LINE] * known.often).sum() == lines
+    assert (index.kind_counts[:, Kind.LINE] * index.frequency).sum() == lines
 
 
-def test_it_is_saved_with_the_model_and_loaded(system: SketchDNNSystem, known: TrainingIndex, tmp_path: Path) -> None:
+def test_saved_with_the_model_and_loaded(system: SketchDNNSystem, index: TrainingIndex, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     assert from_pretrained(tmp_path).training_index is None
-    save_training_index(known, tmp_path)
+    save_training_index(index, tmp_path)
     loaded = from_pretrained(tmp_path)
     assert loaded.training_index is not None
-    assert equal(loaded.training_index, known)
+    assert equal(loaded.training_index, index)
     save_pretrained(loaded, tmp_path / "again")
     again = from_pretrained(tmp_path / "again").training_index
     assert again is not None
-    assert equal(again, known)
+    assert equal(again, index)
 
 
-def test_a_missing_or_changed_file_is_refused(system: SketchDNNSystem, known: TrainingIndex, tmp_path: Path) -> None:
-    system.training_index = known
+def test_missing_or_changed_file_is_refused(system: SketchDNNSystem, index: TrainingIndex, tmp_path: Path) -> None:
+    system.training_index = index
     save_pretrained(system, tmp_path)
-    path = tmp_path / "known.safetensors"
+    path = tmp_path / "training_index.safetensors"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
@@ -89,16 +88,16 @@ def test_a_missing_or_changed_file_is_refused(system: SketchDNNSystem, known: Tr
     [
         {"keys": np.array([3, 3], np.uint64)},
         {"keys": np.array([3, 4], np.int64)},
-        {"often": np.array([], np.int64)},
-        {"often": np.zeros(1, np.int64), "mixtures": np.ones((1, 4), np.int64)},
-        {"mixtures": np.ones((1, 3), np.int64)},
+        {"frequency": np.array([], np.int64)},
+        {"frequency": np.zeros(1, np.int64), "kind_counts": np.ones((1, 4), np.int64)},
+        {"kind_counts": np.ones((1, 3), np.int64)},
     ],
 )
-def test_nonsense_is_refused(known: TrainingIndex, tmp_path: Path, change: dict[str, np.ndarray]) -> None:
-    path = tmp_path / "known.safetensors"
-    write_training_index(known, path)
-    assert equal(read_training_index(path), known)
-    tensors = {"keys": known.keys, "mixtures": known.mixtures, "often": known.often} | change
+def test_impossible_contents_are_refused(index: TrainingIndex, tmp_path: Path, change: dict[str, np.ndarray]) -> None:
+    path = tmp_path / "training_index.safetensors"
+    write_training_index(index, path)
+    assert equal(read_training_index(path), index)
+    tensors = {"keys": index.keys, "kind_counts": index.kind_counts, "frequency": index.frequency} | change
     save_file(tensors, path)
     with pytest.raises(SketchError):
         read_training_index(path)
@@ -107,12 +106,11 @@ def test_nonsense_is_refused(known: TrainingIndex, tmp_path: Path, change: dict[
         read_training_index(path)
 
 
-def test_the_bundled_model_knows_its_corpus() -> None:
+def test_bundled_model_has_an_index() -> None:
     import sketchdnn
 
     folder = Path(sketchdnn.__file__).parent / "weights" / "ours"
-    known = read_training_index(folder / "known.safetensors")
-    assert known.primitives == (8, 16)
-    assert known.often.sum() == 22_400
+    index = read_training_index(folder / "known.safetensors")
+    assert index.primitives == (8, 16)
+    assert index.frequency.sum() == 22_400
     assert (folder / "known.safetensors").stat().st_size < 2_000_000
-    assert "known" in json.loads((folder / "config.json").read_text())
