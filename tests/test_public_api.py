@@ -12,7 +12,10 @@ import pytest
 import sketchdnn
 
 PUBLIC = {
-    "sketchdnn": "Arc Circle FormatError Line Point Sketch SketchDNN SketchError dumps loads read svg write",
+    "sketchdnn": """
+        Arc Circle CompleteRequest Conditions FormatError GenerateRequest Line OutputOptions Point Sketch SketchDNN
+        SketchError dumps loads read svg write
+    """,
     "sketchdnn.geometry": """
         Arc Bezier Box Chain Circle Constraint ConstraintType EXTERNAL EllipticArc Kind Line Loop
         MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch TAU Vec

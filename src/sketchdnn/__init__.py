@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sketchdnn.errors import FormatError, SketchError
     from sketchdnn.formats import dumps, loads, read, write
-    from sketchdnn.generation import SketchDNN
+    from sketchdnn.generation import CompleteRequest, Conditions, GenerateRequest, OutputOptions, SketchDNN
     from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
     from sketchdnn.render import svg
 
@@ -22,8 +22,12 @@ __version__ = "0.2.0"
 __all__ = [
     "Arc",
     "Circle",
+    "CompleteRequest",
+    "Conditions",
     "FormatError",
+    "GenerateRequest",
     "Line",
+    "OutputOptions",
     "Point",
     "Sketch",
     "SketchDNN",
@@ -39,7 +43,7 @@ _MODULE_OF = dict.fromkeys(("Arc", "Circle", "Line", "Point", "Sketch"), "geomet
     **dict.fromkeys(("dumps", "loads", "read", "write"), "formats"),
     "FormatError": "errors",
     "SketchError": "errors",
-    "SketchDNN": "generation",
+    **dict.fromkeys(("CompleteRequest", "Conditions", "GenerateRequest", "OutputOptions", "SketchDNN"), "generation"),
     "svg": "render",
 }
 

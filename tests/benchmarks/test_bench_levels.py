@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from support.judging import small_corpus, small_model
+from benchmarks.commands.app import app
+from support.evaluation_data import small_corpus, small_model
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app
 from benchmarks.samplers import score_levels
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import from_pretrained, load_preset, save_pretrained
-from sketchdnn.systems.sketchdnn import SketchDNN
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.training.corpus import to_device
 
 # A certain label as logits; as many sketches as go into one batch.
@@ -28,7 +28,7 @@ def test_what_is_known_comes_back_from_any_level(tmp_path: Path, monkeypatch: py
     """With a denoiser that says the very sketches which were noised."""
     corpus = small_corpus(tmp_path / "corpus")
     system = from_pretrained(small_model(tmp_path / "model"))
-    assert isinstance(system, SketchDNN)
+    assert isinstance(system, SketchDNNSystem)
     test = Dataset.open(corpus).split("test").compact
     numbers = torch.from_numpy(np.sort(np.random.default_rng(0).permutation(len(test))[:COUNT]))
     clean = to_device(test, "cpu").batch(numbers, torch.zeros_like(numbers), system.rows)

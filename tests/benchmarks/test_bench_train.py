@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.commands.app import app
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app
 from benchmarks.train import EAGER, OURS, TrainBench, TrainTiming, step_flops, time_train
 from benchmarks.train import _corpus as random_corpus
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.dit import DiTConfig
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 
 
 def test_both_ways_are_timed_and_written(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_both_ways_are_timed_and_written(tmp_path: Path) -> None:
 def test_the_arithmetic_is_that_of_the_layers() -> None:
     width, depth = 16, 2
     network = DiTConfig(width=width, depth=depth, heads=2, num_steps=10)
-    system = SketchDNN(SketchDNNConfig(network=network, form="paper", num_steps=10))
+    system = SketchDNNSystem(SketchDNNConfig(network=network, form="paper", num_steps=10))
     per_token = depth * 12 * width**2 + 2 * (21 * 4 * width + 4 * width * width)
     per_sketch = (2 * depth + 1) * 2 * width**2  # shift and scale of every norm, once for all tokens
     assert step_flops(system, random_corpus(4, "cpu"), 8) == 6 * 8 * (16 * per_token + per_sketch)

@@ -1,4 +1,4 @@
-"""`sketchdnn prepare` and `python -m benchmarks` as a user meets them."""
+"""The command `sketchdnn prepare`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,14 @@ def sketchdnn(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_a_corpus_from_nothing(tmp_path: Path) -> None:
+def test_procedural_corpus(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     done = sketchdnn("prepare", "--source", "procedural", "--count", 40, "--out", out)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""  # no bar where there is no terminal
     assert "of 40 found" in done.stdout
-    assert {path.name for path in out.iterdir()} >= {
-        "dataset.json",
-        "report.html",
-        "report.json",
-        "gallery.png",
-        "train",
-    }
+    files = {path.name for path in out.iterdir()}
+    assert files >= {"dataset.json", "report.html", "report.json", "gallery.png", "train"}
     assert "<svg" in (out / "report.html").read_text()
 
 
@@ -44,7 +39,7 @@ def test_a_corpus_from_nothing(tmp_path: Path) -> None:
         (["--source", "procedural", "--count", "5", "--preset", "authors"], "fewer constraints than primitives"),
     ],
 )
-def test_bad_input_is_one_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+def test_bad_input_is_an_error_of_one_line(tmp_path: Path, arguments: list[str], sentence: str) -> None:
     done = sketchdnn("prepare", *arguments, "--out", tmp_path / "out")
     assert done.returncode == 2
     assert sentence in done.stderr
@@ -52,15 +47,9 @@ def test_bad_input_is_one_sentence(tmp_path: Path, arguments: list[str], sentenc
     assert not list(tmp_path.iterdir())
 
 
-def test_a_path_that_is_no_utf8(tmp_path: Path) -> None:
+def test_path_that_is_no_utf8(tmp_path: Path) -> None:
     bad = Path(str(tmp_path) + "/caf\udce9.jsonl")
     bad.write_text("{")
     done = sketchdnn("prepare", bad, "--out", tmp_path / "out")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-
-
-def test_bench_says_what_is_wrong(tmp_path: Path) -> None:
-    done = sketchdnn("bench", "prepare", "--data", tmp_path / "no.npy", "--sequences", 10)
-    assert done.returncode == 2
-    assert "no.npy" in done.stderr

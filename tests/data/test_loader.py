@@ -1,9 +1,11 @@
-"""A corpus opened again: batches, and one sentence for everything that may be wrong with the folder."""
+"""Datasets: batches, and an error for each kind of damage."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +42,7 @@ def test_batches(prepared: Path) -> None:
     assert len(kind) == len(train)
 
 
-def test_arrays_are_mapped_and_cannot_be_written(prepared: Path) -> None:
+def test_arrays_are_mapped_read_only(prepared: Path) -> None:
     train = Dataset.open(prepared).split("train")
     assert isinstance(train.compact.params, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
@@ -48,7 +50,7 @@ def test_arrays_are_mapped_and_cannot_be_written(prepared: Path) -> None:
     assert Dataset.open(prepared).half_extent == 1
 
 
-def test_an_empty_split_is_a_split(tmp_path: Path) -> None:
+def test_empty_split(tmp_path: Path) -> None:
     prepare([], tmp_path / "out", parts=Procedural(3), workers=1)
     data = Dataset.open(tmp_path / "out")
     sizes = [len(data.split(name).tensors()[0]) for name in ("train", "validation", "test")]
@@ -73,41 +75,27 @@ def test_another_version(copy: Path) -> None:
         Dataset.open(copy)
 
 
-def test_no_such_split(prepared: Path) -> None:
-    with pytest.raises(FormatError, match="no split 'dev'"):
-        Dataset.open(prepared).split("dev")
-
-
-def test_a_missing_array(copy: Path) -> None:
-    (copy / "train" / "kind.npy").unlink()
-    with pytest.raises(FormatError, match="is missing"):
-        Dataset.open(copy).split("train")
-
-
-@pytest.mark.parametrize("keep", [0, 5, 100, 1000])
-def test_a_truncated_array(copy: Path, keep: int) -> None:
-    path = copy / "train" / "params.npy"
-    path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(FormatError, match="is damaged"):
-        Dataset.open(copy).split("train")
-
-
-def test_an_array_that_does_not_fit(copy: Path) -> None:
-    np.save(copy / "train" / "construction.npy", np.zeros((3, 16), bool))
-    with pytest.raises(FormatError, match="does not fit"):
-        Dataset.open(copy).split("train")
-
-
-def test_a_pickle_is_never_loaded(copy: Path) -> None:
-    np.save(copy / "train" / "kind.npy", np.array([{"a": 1}], object), allow_pickle=True)
-    with pytest.raises(FormatError, match="is damaged"):
-        Dataset.open(copy).split("train")
-
-
-def test_kinds_that_do_not_exist(copy: Path) -> None:
-    path = copy / "train" / "kind.npy"
-    kinds = np.load(path)
+def test_damaged_arrays_are_refused(copy: Path) -> None:
+    folder = copy / "train"
+    whole = {path: path.read_bytes() for path in folder.iterdir()}
+    kinds = np.load(folder / "kind.npy")
     kinds[0, 0] = 9
-    np.save(path, kinds)
-    with pytest.raises(FormatError, match="kinds that do not exist"):
-        Dataset.open(copy).split("train")
+
+    def truncate(size: int) -> None:
+        (folder / "params.npy").write_bytes(whole[folder / "params.npy"][:size])
+
+    damages: list[tuple[Callable[[], object], str]] = [
+        ((folder / "kind.npy").unlink, "is missing"),
+        *((partial(truncate, size), "is damaged") for size in (0, 5, 100, 1000)),
+        (lambda: np.save(folder / "construction.npy", np.zeros((3, 16), bool)), "does not fit"),
+        (lambda: np.save(folder / "kind.npy", np.array([{"a": 1}], object), allow_pickle=True), "is damaged"),
+        (lambda: np.save(folder / "kind.npy", kinds), "kinds that do not exist"),
+    ]
+    for damage, message in damages:
+        damage()
+        with pytest.raises(FormatError, match=message):
+            Dataset.open(copy).split("train")
+        for path, content in whole.items():
+            path.write_bytes(content)
+    with pytest.raises(FormatError, match="no split 'dev'"):
+        Dataset.open(copy).split("dev")

@@ -1,4 +1,4 @@
-"""The whole way from files to a corpus: the same whatever the order, the cores or the interruptions; nothing lost."""
+"""Preparation is independent of order, cores and interruptions; nothing is lost or overwritten."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Sketch], Path
     return sketches, folder / "out"
 
 
-def table_of(folder: Path, split: str) -> list[dict[str, Any]]:
+def parquet_rows(folder: Path, split: str) -> list[dict[str, Any]]:
     return pq.read_table(folder / "parquet" / split).to_pylist()
 
 
-def rows_of(folder: Path) -> list[dict[str, Any]]:
+def all_rows(folder: Path) -> list[dict[str, Any]]:
     there = [split for split in SPLITS if (folder / "parquet" / split).exists()]
-    return [row for split in there for row in table_of(folder, split)]
+    return [row for split in there for row in parquet_rows(folder, split)]
 
 
-def test_order_of_sketches_and_primitives_changes_no_byte(corpus: tuple[list[Sketch], Path], tmp_path: Path) -> None:
+def test_result_is_independent_of_order(corpus: tuple[list[Sketch], Path], tmp_path: Path) -> None:
     sketches, out = corpus
     prepare([written(shuffled(sketches, 1), tmp_path / "parts.jsonl")], tmp_path / "out", workers=1)
     assert contents(tmp_path / "out") == contents(out)
 
 
-def test_mirrored_training_sketches_are_left_out_of_test(tmp_path: Path) -> None:
+def test_mirrored_training_sketches_are_not_in_test(tmp_path: Path) -> None:
     """Mirror images in another family would fall into any split; those of a training sketch are not held out."""
     sketches = parts(120)
     mirrored = [_mirrored(sketch, f"mirrored {number}") for number, sketch in enumerate(sketches)]
@@ -74,14 +74,14 @@ def _mirrored(sketch: Sketch, group: str) -> Sketch:
     return replace(decode_compact(turned(rows, 4))[0].sketch, extra={"group": group})
 
 
-def test_cuts_and_cores_change_no_byte(
+def test_result_is_independent_of_tasks_and_cores(
     corpus: tuple[list[Sketch], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sketches, out = corpus
     for number, first in enumerate(range(0, len(sketches), 100)):
         written(sketches[first : first + 100], tmp_path / "in" / f"{number}.jsonl")
-    monkeypatch.setattr(sources_module, "BYTES_A_STRIPE", 20_000)
-    monkeypatch.setattr(sources_module, "RUN_OF_LINES", 7)
+    monkeypatch.setattr(sources_module, "BYTES_PER_STRIPE", 20_000)
+    monkeypatch.setattr(sources_module, "LINES_PER_RUN", 7)
     report = prepare([tmp_path / "in"], tmp_path / "out", workers=2)
     assert report["files"] == 3
     different = {"report.json", "report.html"}  # they count files
@@ -89,21 +89,21 @@ def test_cuts_and_cores_change_no_byte(
     assert {name for name in theirs if ours[name] != theirs[name]} == different
 
 
-def test_parts_of_a_split_follow_one_another(
+def test_shards_hold_the_corpus_in_order(
     corpus: tuple[list[Sketch], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sketches, out = corpus
-    monkeypatch.setattr(store_module, "PART_SIZE", 50)
+    monkeypatch.setattr(store_module, "SHARD_SIZE", 50)
     prepare([written(sketches, tmp_path / "parts.jsonl")], tmp_path / "out", workers=1)
     assert len(list((tmp_path / "out" / "parquet" / "train").glob("*.parquet"))) == 4
-    assert rows_of(tmp_path / "out") == rows_of(out)
+    assert all_rows(tmp_path / "out") == all_rows(out)
     for split in SPLITS:
         for name in store_module.ARRAYS:
             path = f"{split}/{name}.npy"
             assert (tmp_path / "out" / path).read_bytes() == (out / path).read_bytes()
 
 
-def test_everything_found_is_accounted_for(corpus: tuple[list[Sketch], Path]) -> None:
+def test_report_counts_add_up(corpus: tuple[list[Sketch], Path]) -> None:
     sketches, out = corpus
     report = json.loads((out / "report.json").read_text())
     assert report["found"] == len(sketches)
@@ -115,21 +115,19 @@ def test_everything_found_is_accounted_for(corpus: tuple[list[Sketch], Path]) ->
     assert sum(report["sizes_mm"].values()) == report["kept"]
 
 
-def test_groups_stay_together(corpus: tuple[list[Sketch], Path]) -> None:
+def test_groups_share_a_split(corpus: tuple[list[Sketch], Path]) -> None:
     _, out = corpus
-    groups = [{row["group"] for row in table_of(out, split)} for split in SPLITS]
+    groups = [{row["group"] for row in parquet_rows(out, split)} for split in SPLITS]
     assert all(groups)
-    assert not groups[0] & groups[1]
-    assert not groups[0] & groups[2]
-    assert not groups[1] & groups[2]
+    assert not any(a & b for a, b in combinations(groups, 2))
 
 
-def test_both_forms_hold_the_same_sketches_at_their_true_size(corpus: tuple[list[Sketch], Path]) -> None:
+def test_arrays_and_parquet_agree_at_true_size(corpus: tuple[list[Sketch], Path]) -> None:
     sketches, out = corpus
     by_id = {sketch.extra["id"]: sketch for sketch in sketches}
     for split in SPLITS:
         compact = Dataset.open(out).split(split).compact
-        rows = table_of(out, split)
+        rows = parquet_rows(out, split)
         assert len(rows) == len(compact)
         for index, row in enumerate(rows):
             count = len(row["kind"])
@@ -143,7 +141,7 @@ def test_both_forms_hold_the_same_sketches_at_their_true_size(corpus: tuple[list
             assert (*now.low, *now.high) == pytest.approx((*was.low, *was.high), abs=1e-4 * was.size)
 
 
-def test_splitting_by_sketch_and_the_papers_frame(tmp_path: Path) -> None:
+def test_paper_preset(tmp_path: Path) -> None:
     source = written(parts(150, per_group=150), tmp_path / "parts.jsonl")
     report = prepare([source], tmp_path / "out", PRESETS["paper"], workers=1)
     assert all(report["splits"].values())  # one group, and yet in every split
@@ -153,19 +151,19 @@ def test_splitting_by_sketch_and_the_papers_frame(tmp_path: Path) -> None:
         assert bounds(decoded.sketch).center == pytest.approx((0, 0), abs=1e-6)
 
 
-def test_a_sketch_without_a_name_is_named_by_what_it_is(tmp_path: Path) -> None:
+def test_sketch_without_id_is_named_by_content(tmp_path: Path) -> None:
     bare = [replace(sketch, extra={}) for sketch in parts(60)]
     names = []
     for seed in (1, 2):
         source = written(shuffled(bare, seed), tmp_path / f"{seed}" / "parts.jsonl")
         prepare([source], tmp_path / f"out{seed}", workers=1)
-        names.append([row["id"] for row in rows_of(tmp_path / f"out{seed}")])
+        names.append([row["id"] for row in all_rows(tmp_path / f"out{seed}")])
     assert names[0] == names[1]
     assert len(set(names[0])) == len(names[0])
     assert contents(tmp_path / "out1") == contents(tmp_path / "out2")
 
 
-def test_any_mix_of_formats(tmp_path: Path) -> None:
+def test_mixed_formats(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     sketches = parts(24)
     written(sketches[:8], folder / "some.jsonl")
@@ -183,16 +181,16 @@ def test_any_mix_of_formats(tmp_path: Path) -> None:
     assert set(report["licences"]) == {"procedural", "in"}
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\x93NUMPY\x01\x00v", b"\xfd7zXZ\x00junk"])
 @pytest.mark.parametrize("name", ["bad.jsonl.xz", "bad.npy", "bad.dxf"])
-def test_a_file_asked_for_by_name_must_be_readable(tmp_path: Path, name: str, content: bytes) -> None:
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(SketchError, match=name):
-        prepare([tmp_path / name], tmp_path / "out", workers=1)
-    assert [path.name for path in tmp_path.iterdir()] == [name]
+def test_explicit_file_must_be_readable(tmp_path: Path, name: str) -> None:
+    for content in (b"", b"{", b"\x93NUMPY\x01\x00v", b"\xfd7zXZ\x00junk"):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(SketchError, match=name):
+            prepare([tmp_path / name], tmp_path / "out", workers=1)
+        assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_in_a_folder_such_files_are_counted(tmp_path: Path) -> None:
+def test_unreadable_files_in_a_folder_are_counted(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     written(parts(12), folder / "good.jsonl")
     (folder / "cut.npy").write_bytes(b"\x93NUMPY\x01\x00v")
@@ -204,14 +202,14 @@ def test_in_a_folder_such_files_are_counted(tmp_path: Path) -> None:
     assert report["found"] == 12
 
 
-def test_a_worker_that_dies_leaves_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_worker_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real worker, ended by a real signal, once some work is done."""
 
     def end_a_worker(stage: str, done: int, total: int) -> None:
         if done == 1 and stage == "reading":
             os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
 
-    monkeypatch.setattr(sources_module, "BYTES_A_STRIPE", 500)  # many tasks
+    monkeypatch.setattr(sources_module, "BYTES_PER_STRIPE", 500)  # many tasks
     source = written(parts(120), tmp_path / "in" / "parts.jsonl")
     with pytest.raises(SketchError, match="run again to resume"):
         prepare([source], tmp_path / "out", workers=2, on_progress=end_a_worker)
@@ -223,7 +221,7 @@ def test_a_worker_that_dies_leaves_what_is_done(tmp_path: Path, monkeypatch: pyt
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
 
-def test_damaged_staging_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_staging_is_redone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -231,7 +229,7 @@ def test_damaged_staging_is_done_again(tmp_path: Path, monkeypatch: pytest.Monke
     some = Procedural(360)
     prepare([], tmp_path / "whole", parts=some, workers=1)
     with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["sketchdnn.data.prepare"], "write_corpus", stopped)
+        patch.setattr(sys.modules["sketchdnn.data.prepare"], "create_arrays", stopped)
         with pytest.raises(KeyboardInterrupt):
             prepare([], tmp_path / "out", parts=some, workers=1)
     records = sorted((tmp_path / "out.partial" / "chunks").glob("*.json"))
@@ -248,7 +246,7 @@ def test_damaged_staging_is_done_again(tmp_path: Path, monkeypatch: pytest.Monke
     assert contents(tmp_path / "out", without=()) == contents(tmp_path / "whole", without=())
 
 
-def test_replacement_that_was_killed_is_made_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_publication_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At any of its renames: no corpus is lost, nor a file of the user's."""
     out = tmp_path / "out"
     prepare([], out, parts=Procedural(30), workers=1)
@@ -273,38 +271,38 @@ def test_replacement_that_was_killed_is_made_good(tmp_path: Path, monkeypatch: p
         assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
-def test_a_full_disk_leaves_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise FormatError("chunk", "cannot be written (No space left on device)")
 
-    monkeypatch.setattr(sys.modules["sketchdnn.data.prepare"], "write_corpus", full)
+    monkeypatch.setattr(sys.modules["sketchdnn.data.prepare"], "create_arrays", full)
     with pytest.raises(FormatError, match="No space"):
         prepare([], tmp_path / "out", parts=Procedural(30), workers=1)
     assert list((tmp_path / "out.partial" / "chunks").glob("*.arrow"))
 
 
-def test_the_output_is_no_input_of_its_own(tmp_path: Path) -> None:
+def test_output_inside_the_input(tmp_path: Path) -> None:
     written(parts(12), tmp_path / "good.jsonl")
     first = prepare([tmp_path], tmp_path / "corpus", workers=1)
     assert prepare([tmp_path], tmp_path / "corpus", workers=1) == first
     assert prepare([tmp_path], tmp_path / "corpus", workers=1, force=True)["files"] == 1
 
 
-def test_an_output_may_have_any_name(tmp_path: Path) -> None:
+def test_output_name_may_be_no_utf8(tmp_path: Path) -> None:
     out = tmp_path / os.fsdecode(b"p\xff")
     assert prepare([], out, parts=Procedural(30), workers=1)["found"] == 30
     assert [path.name for path in tmp_path.iterdir()] == [out.name]
 
 
-def test_an_error_in_a_worker_is_the_same_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_workers_keep_their_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = written(parts(60), tmp_path / "whole.jsonl.xz").read_bytes()
     (tmp_path / "cut.jsonl.xz").write_bytes(whole[: len(whole) // 2])
-    monkeypatch.setattr(sources_module, "BYTES_A_STRIPE", 500)
+    monkeypatch.setattr(sources_module, "BYTES_PER_STRIPE", 500)
     with pytest.raises(SketchError, match=r"cut\.jsonl\.xz: is compressed, and damaged"):
         prepare([tmp_path / "cut.jsonl.xz"], tmp_path / "out", workers=2)
 
 
-def test_what_a_file_says_beside_the_geometry_is_not_trusted(tmp_path: Path) -> None:
+def test_metadata_is_not_trusted(tmp_path: Path) -> None:
     odd = [
         {"id": "\ud800", "group": ["a", {"b": 1}], "licence": 7, "source": "<script>alert(1)</script>"},
         {"id": "x" * 10**5, "dropped_entities": "many", "licence": None},
@@ -320,18 +318,18 @@ def test_what_a_file_says_beside_the_geometry_is_not_trusted(tmp_path: Path) -> 
     report = prepare([tmp_path / "odd.jsonl"], tmp_path / "out", config, workers=1)
     assert report["refused"] == {"an entity that is no primitive": 1}
     assert "<script" not in (tmp_path / "out" / "report.html").read_text()
-    assert max(len(row["id"]) for row in rows_of(tmp_path / "out")) == 1000
+    assert max(len(row["id"]) for row in all_rows(tmp_path / "out")) == 1000
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    prepare([], tmp_path / "out", parts=Procedural(30), workers=1, on_progress=lambda *step: told.append(step))
-    assert told[0] == ("reading", 0, 1)
-    assert told[-1][0] == "writing"
-    assert told[-1][1] == told[-1][2]
+def test_progress_is_reported(tmp_path: Path) -> None:
+    steps: list[tuple[str, int, int]] = []
+    prepare([], tmp_path / "out", parts=Procedural(30), workers=1, on_progress=lambda *step: steps.append(step))
+    assert steps[0] == ("reading", 0, 1)
+    assert steps[-1][0] == "writing"
+    assert steps[-1][1] == steps[-1][2]
 
 
-def test_nothing_left_is_a_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+def test_empty_corpus_is_an_error(tmp_path: Path) -> None:
     source = written([Sketch((Point((0, 0)),))] * 3, tmp_path / "dots.jsonl")
     with pytest.raises(SketchError, match="none of the 3 sketches found can be kept: 3 with fewer than 8 primitives"):
         prepare([source], tmp_path / "out", workers=1)
@@ -341,7 +339,7 @@ def test_nothing_left_is_a_sentence_and_leaves_nothing(tmp_path: Path) -> None:
         prepare([tmp_path / "empty"], tmp_path / "out", workers=1)
 
 
-def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+def test_existing_output_is_not_overwritten(tmp_path: Path) -> None:
     out = tmp_path / "out"
     some = Procedural(30)
     first = prepare([], out, parts=some, workers=1)
@@ -369,7 +367,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_killed_run_is_taken_up_and_ends_the_same(tmp_path: Path) -> None:
+def test_killed_run_is_resumed_with_the_same_result(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(RUN)
     subprocess.run([sys.executable, script, tmp_path / "whole", "1"], check=True)
@@ -418,7 +416,7 @@ def _wait_for_end(children: list[str]) -> None:
         time.sleep(0.02)
 
 
-def test_the_open_corpus_in_part(real_data: Path, tmp_path: Path) -> None:
+def test_part_of_the_open_corpus(real_data: Path, tmp_path: Path) -> None:
     some = open_sketches(real_data, 2500)
     results = []
     for seed in (1, 2):
@@ -429,7 +427,7 @@ def test_the_open_corpus_in_part(real_data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_open_corpus(real_data: Path, tmp_path: Path) -> None:
+def test_open_corpus(real_data: Path, tmp_path: Path) -> None:
     report = prepare([real_data / "open-sketches.jsonl.xz"], tmp_path / "out")
     assert report["found"] == 78_236
     assert 27_800 < report["kept"] < 28_116

@@ -1,4 +1,4 @@
-"""The built-in corpus: the same for everyone, varied, and made of parts that could be cut."""
+"""Procedural parts: reproducible, varied and extrudable; their outlines are closed and smooth."""
 
 from __future__ import annotations
 
@@ -7,12 +7,36 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.strategies import primitives
 
 from sketchdnn.data.procedural import FAMILIES, procedural
-from sketchdnn.data.procedural.dice import Dice
-from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, bounds, normalize
-from sketchdnn.geometry.intersections import overlaps
-from sketchdnn.geometry.profiles import profile
+from sketchdnn.data.procedural.shapes import (
+    DesignRng,
+    belt,
+    chamfered,
+    curved_slot,
+    mirrored,
+    outline,
+    rectangle,
+    rotated,
+    slot,
+)
+from sketchdnn.geometry import (
+    TAU,
+    Arc,
+    Circle,
+    Line,
+    Point,
+    Primitive,
+    Sketch,
+    Vec,
+    bounds,
+    normalize,
+    overlaps,
+    profile,
+)
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +48,8 @@ def ends(primitives: list[Primitive]) -> list[Vec]:
     return [end for p in primitives if isinstance(p, Line | Arc) for end in (p.start, p.end)]
 
 
-def eight_bits(sketch: Sketch) -> tuple[tuple[int, ...], ...]:
-    """The rows of a sketch on a grid of 256 levels, in an order of their own."""
+def quantized(sketch: Sketch) -> tuple[tuple[int, ...], ...]:
+    """The rows of a sketch on a grid of 256 levels, sorted."""
     rows = []
     for p in normalize(sketch)[0]:
         match p:
@@ -41,19 +65,19 @@ def eight_bits(sketch: Sketch) -> tuple[tuple[int, ...], ...]:
     return tuple(sorted(rows))
 
 
-def test_a_sketch_depends_on_seed_and_index_alone(corpus: list[Sketch]) -> None:
+def test_sketch_is_determined_by_seed_and_index(corpus: list[Sketch]) -> None:
     for index in (1999, 3, 742, 3):
         assert procedural(0, index) == corpus[index]
     assert sum(procedural(1, index) == corpus[index] for index in range(50)) == 0
 
 
-def test_every_family_appears(corpus: list[Sketch]) -> None:
+def test_all_families_occur(corpus: list[Sketch]) -> None:
     seen = Counter(sketch.extra["family"] for sketch in corpus)
     assert set(seen) == set(FAMILIES)
     assert min(seen.values()) >= 10
 
 
-def test_counts_are_those_the_paper_trains_on(corpus: list[Sketch]) -> None:
+def test_numbers_of_primitives(corpus: list[Sketch]) -> None:
     counts = np.array([len(sketch) for sketch in corpus])
     assert counts.min() >= 1
     assert counts.max() <= 16
@@ -61,41 +85,40 @@ def test_counts_are_those_the_paper_trains_on(corpus: list[Sketch]) -> None:
     assert len(set(counts.tolist())) >= 10
 
 
-def test_points_and_construction_are_as_common_as_in_real_sketches(corpus: list[Sketch]) -> None:
+def test_shares_of_kinds_and_construction(corpus: list[Sketch]) -> None:
     primitives = [p for sketch in corpus for p in sketch]
     assert 0.03 < np.mean([isinstance(p, Point) for p in primitives]) < 0.1
     assert 0.05 < np.mean([p.construction for p in primitives]) < 0.1
     assert all(np.mean([isinstance(p, kind) for p in primitives]) > 0.1 for kind in (Line, Circle, Arc))
 
 
-def test_lines_and_arcs_join_exactly_in_pairs(corpus: list[Sketch]) -> None:
+def test_ends_join_exactly_in_pairs(corpus: list[Sketch]) -> None:
     for sketch in corpus:
-        places = np.array(ends([p for p in sketch if not p.construction]) or [(0.0, 0.0), (0.0, 0.0)])
-        near = np.hypot(*(places[:, None] - places).transpose(2, 0, 1)) < 1e-9
+        points = np.array(ends([p for p in sketch if not p.construction]) or [(0.0, 0.0), (0.0, 0.0)])
+        near = np.hypot(*(points[:, None] - points).transpose(2, 0, 1)) < 1e-9
         assert (near.sum(axis=1) == 2).all(), sketch.extra["id"]
 
 
-def test_every_part_can_be_extruded_and_repeats_nothing(corpus: list[Sketch]) -> None:
+def test_parts_are_extrudable_without_overlaps(corpus: list[Sketch]) -> None:
     for sketch in corpus[:800]:
         assert profile(sketch).reasons == (), sketch.extra["id"]
         assert overlaps(sketch) == (), sketch.extra["id"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_part_of_a_family_is_sound(family: str) -> None:
+def test_every_family_is_extrudable(family: str) -> None:
     for seed in range(60):
-        part = FAMILIES[family](Dice(np.random.default_rng(seed)))
+        part = FAMILIES[family](DesignRng(np.random.default_rng(seed)))
         assert 1 <= len(part.solid) <= 16
         assert profile(part.solid).reasons == ()
         assert not any(p.construction for p in part.solid)
-        assert all(p.construction for p in part.aids)
 
 
-def test_there_are_few_duplicates_at_eight_bits(corpus: list[Sketch]) -> None:
-    assert len(corpus) - len({eight_bits(sketch) for sketch in corpus}) <= 10
+def test_duplicates_at_eight_bits_are_rare(corpus: list[Sketch]) -> None:
+    assert len(corpus) - len({quantized(sketch) for sketch in corpus}) <= 10
 
 
-def test_sizes_are_those_of_parts_in_millimeters(corpus: list[Sketch]) -> None:
+def test_sizes_in_millimeters(corpus: list[Sketch]) -> None:
     sizes = np.array([bounds(sketch).size for sketch in corpus])
     assert {sketch.units for sketch in corpus} == {"mm"}
     assert sizes.min() > 1
@@ -103,13 +126,13 @@ def test_sizes_are_those_of_parts_in_millimeters(corpus: list[Sketch]) -> None:
     assert sizes.max() / sizes.min() > 30
 
 
-def test_most_lines_follow_the_axes_and_some_do_not(corpus: list[Sketch]) -> None:
+def test_most_lines_are_axis_aligned(corpus: list[Sketch]) -> None:
     lines = [p for sketch in corpus for p in sketch if isinstance(p, Line)]
     along = [math.isclose(p.start[0], p.end[0]) or math.isclose(p.start[1], p.end[1]) for p in lines]
     assert 0.6 < np.mean(along) < 0.95
 
 
-def test_each_says_where_it_comes_from() -> None:
+def test_provenance() -> None:
     assert procedural(4, 12).extra == {
         "id": "procedural-4-12",
         "group": "procedural-4-12",
@@ -117,3 +140,96 @@ def test_each_says_where_it_comes_from() -> None:
         "licence": "CC0",
         "family": procedural(4, 12).extra["family"],
     }
+
+
+def tangents(p: Primitive) -> dict[Vec, Vec]:
+    """The tangent at both ends, up to its sign."""
+    if isinstance(p, Line):
+        direction = ((p.end[0] - p.start[0]) / p.length, (p.end[1] - p.start[1]) / p.length)
+        return {p.start: direction, p.end: direction}
+    assert isinstance(p, Arc)
+    return {end: ((end[1] - p.center[1]) / p.radius, (p.center[0] - end[0]) / p.radius) for end in (p.start, p.end)}
+
+
+def kinks(parts: list[Primitive]) -> int:
+    """The number of joints that are not smooth. Fails where pieces do not meet in pairs."""
+    count = 0
+    everything = [(i, end, direction) for i, p in enumerate(parts) for end, direction in tangents(p).items()]
+    for i, end, (x, y) in everything:
+        (other,) = [w for j, e, w in everything if (j, e) != (i, end) and math.dist(e, end) < 1e-9]
+        count += abs(x * other[1] - y * other[0]) > 1e-6
+    return count // 2
+
+
+def test_fillets_make_an_outline_smooth() -> None:
+    corners: list[Vec] = [(0, 0), (10, 0), (10, 4), (4, 4), (4, 9), (0, 9)]
+    assert kinks(outline(corners)) == 6
+    assert kinks(outline(corners, 1.0)) == 0
+    assert kinks(outline(corners, [1, 0, 1, 0, 1, 0])) == 3
+    # Five corners turn left and lose (1 − π/4)·r² each, the inner one gains as much.
+    assert profile(outline(corners, 1.0)).area == pytest.approx(60 - 4 * (1 - math.pi / 4))
+
+
+def test_fillets_may_use_up_a_side() -> None:
+    parts = outline(rectangle(10, 4), 2.0)
+    assert [type(p) for p in parts].count(Line) == 2
+    assert kinks(parts) == 0
+
+
+def test_chamfers() -> None:
+    parts = outline(chamfered(rectangle(10, 6), 1.0))
+    assert len(parts) == 8
+    assert profile(parts).area == pytest.approx(60 - 4 * 0.5)
+
+
+@given(st.floats(1, 20), st.floats(1, 20), st.floats(1.01, 4), st.floats(0, TAU))
+def test_belt_around_two_discs_is_smooth(a: float, b: float, far: float, angle: float) -> None:
+    span = far * (a + b)
+    other = (span * math.cos(angle), span * math.sin(angle))
+    parts = belt([((0.0, 0.0), a), (other, b)])
+    assert kinks(parts) == 0
+    arcs = [p for p in parts if isinstance(p, Arc)]
+    assert sum(arc.sweep for arc in arcs) == pytest.approx(TAU)
+    larger = max(arcs, key=lambda arc: arc.radius)
+    assert larger.sweep >= math.pi - 1e-9
+    assert profile(parts).is_extrudable
+
+
+def test_belt_around_three_discs_in_a_row() -> None:
+    parts = belt([((-30.0, 0.0), 5.0), ((0.0, 0.0), 12.0), ((30.0, 0.0), 5.0), ((0.0, 0.0), 12.0)])
+    assert kinks(parts) == 0
+    assert [p.radius for p in parts if isinstance(p, Arc)] == [5, 12, 5, 12]
+
+
+def test_areas_of_slots() -> None:
+    assert profile(slot((0, 0), (10, 0), 2)).area == pytest.approx(10 * 4 + math.pi * 4)
+    bent = curved_slot(20, 3, 0.5, 1.5)
+    assert kinks(bent) == 0
+    assert profile(bent).area == pytest.approx(20 * 1.5 * 6 + math.pi * 9)
+
+
+@given(primitives, st.floats(0, TAU))
+def test_rotation_and_mirroring_keep_lengths(p: Primitive, angle: float) -> None:
+    assert rotated(p, angle).length == pytest.approx(p.length)
+    assert mirrored(p).length == p.length
+    if isinstance(p, Point):
+        return
+    if not isinstance(p, Line | Arc):
+        assert mirrored(p).center == (-p.center[0], p.center[1])
+        return
+    there = sorted((-x, y) for x, y in (p.start, p.end))
+    for (x, y), (u, v) in zip(there, sorted((mirrored(p).start, mirrored(p).end)), strict=True):
+        assert math.dist((x, y), (u, v)) < 1e-9
+
+
+@given(primitives)
+def test_four_quarter_turns_are_the_identity(p: Primitive) -> None:
+    there = p
+    for _ in range(4):
+        there = rotated(there, TAU / 4)
+    match p, there:
+        case Arc(center, radius), Arc():
+            assert (there.center, there.radius) == (center, radius)
+            assert math.dist(there.start, p.start) < 1e-9
+        case _:
+            assert there == p

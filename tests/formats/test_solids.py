@@ -22,8 +22,8 @@ from support.outlines import backwards, d_shape, permuted, rectangle, slot, turn
 
 from sketchdnn.errors import FormatError, SketchError, UnsuitableSketchError
 from sketchdnn.formats import convert, read, write
-from sketchdnn.formats.solids import files
-from sketchdnn.formats.solids.regions import extrusion
+from sketchdnn.formats.solids import extrusion as solids
+from sketchdnn.formats.solids.extrusion import extrude
 from sketchdnn.formats.solids.scripts import build123d_script, cadquery_script
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, profile
 
@@ -66,13 +66,13 @@ def stl_volume(path: Path) -> float:
 
 class TestRegions:
     def test_an_island_is_a_region_and_a_hole_belongs_to_what_is_around_it(self) -> None:
-        what = extrusion(NESTED, 5.0, Path("x"))
+        what = extrude(NESTED, 5.0, Path("x"))
         assert [len(region.holes) for region in what.regions] == [1, 0, 1]
         assert what.area == pytest.approx(AREA)
 
     def test_a_sketch_is_measured_in_millimeters(self) -> None:
         inch = Sketch((Circle((0.0, 0.0), 1.0),), units="in")
-        assert extrusion(inch, 5.0, Path("x")).area == pytest.approx(math.pi * 25.4**2)
+        assert extrude(inch, 5.0, Path("x")).area == pytest.approx(math.pi * 25.4**2)
 
     @pytest.mark.parametrize(
         ("sketch", "words"),
@@ -122,8 +122,8 @@ class TestScripts:
             "primitives": {"0": {"x": "__import__"}},
         }
         for script in (cadquery_script, build123d_script):
-            clean = script(extrusion(NESTED, 5.0, Path("x")))
-            assert script(extrusion(replace(NESTED, extra=hostile), 5.0, Path("x"))) == clean
+            clean = script(extrude(NESTED, 5.0, Path("x")))
+            assert script(extrude(replace(NESTED, extra=hostile), 5.0, Path("x"))) == clean
             names = {node.id for node in ast.walk(ast.parse(clean)) if isinstance(node, ast.Name)}
             assert not names & {"os", "eval", "exec", "__import__", "open", "sketchdnn"}
             assert "sketchdnn" not in clean
@@ -144,7 +144,7 @@ class TestScripts:
 
     @pytest.mark.parametrize("value", [1e-9, 123456.789, 1 / 3, 1e11, 3])
     def test_numbers_are_literals(self, value: float) -> None:
-        code = cadquery_script(extrusion(Sketch((Circle((value, -value), value),)), 1.0, Path("x")))
+        code = cadquery_script(extrude(Sketch((Circle((value, -value), value),)), 1.0, Path("x")))
         (circle,) = re.findall(r"\.circle\((.*)\)", code)
         assert ast.literal_eval(circle) == pytest.approx(value, rel=1e-11)
 
@@ -231,16 +231,16 @@ class TestFiles:
         assert path.stat().st_size > 1000
 
     def test_build123d_builds_what_freecad_does(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        job = [python_with("build123d"), str(Path(files.__file__).with_name("build123d_job.py"))]
-        monkeypatch.setattr(files, "_builder", lambda path: job)
+        job = [python_with("build123d"), str(Path(solids.__file__).with_name("cad_job.py"))]
+        monkeypatch.setattr(solids, "_builder", lambda path: job)
         NESTED.save(tmp_path / "part.stl", height=3)
         assert stl_volume(tmp_path / "part.stl") == pytest.approx(3 * AREA, rel=2e-3)
 
     def test_without_a_cad_program_it_says_what_to_install(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(files.shutil, "which", lambda name: None)
-        monkeypatch.setattr(files, "find_spec", lambda name: None)
+        monkeypatch.setattr(solids.shutil, "which", lambda name: None)
+        monkeypatch.setattr(solids, "find_spec", lambda name: None)
         needed = r"part\.step: a \.step file needs FreeCAD or build123d; .*`pip install 'sketchdnn\[cad\]'`"
         with pytest.raises(FormatError, match=needed):
             NESTED.save(tmp_path / "part.step")
@@ -262,8 +262,8 @@ class TestFiles:
     ) -> None:
         head = "import json, os; job = json.load(open(os.environ['SKETCHDNN_JOB']))\n"
         head += "def report(said): json.dump(said, open(job['report'], 'w'))\n"
-        monkeypatch.setattr(files, "_builder", lambda path: [sys.executable, "-c", head + code])
-        monkeypatch.setattr(files, "LIMIT_SECONDS", 1 if "sleep" in code else 60)
+        monkeypatch.setattr(solids, "_builder", lambda path: [sys.executable, "-c", head + code])
+        monkeypatch.setattr(solids, "LIMIT_SECONDS", 1 if "sleep" in code else 60)
         with pytest.raises(FormatError, match=words):
             NESTED.save(tmp_path / "part.step")
         assert not list(tmp_path.iterdir())
@@ -271,7 +271,7 @@ class TestFiles:
     def test_data_goes_as_numbers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The job is JSON with nothing of the file's text in it."""
         code = f"import os, shutil; shutil.copy(os.environ['SKETCHDNN_JOB'], {str(tmp_path / 'job.json')!r})"
-        monkeypatch.setattr(files, "_builder", lambda path: [sys.executable, "-c", code])
+        monkeypatch.setattr(solids, "_builder", lambda path: [sys.executable, "-c", code])
         with pytest.raises(FormatError):
             replace(NESTED, extra={"name": "import os"}).save(tmp_path / "part.step")
         job = json.loads((tmp_path / "job.json").read_text())

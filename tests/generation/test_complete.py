@@ -27,7 +27,7 @@ from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Po
 from sketchdnn.representation import SketchBatch
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System, load_preset
-from sketchdnn.systems import sketchdnn as systems
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 
 PART = Sketch(
     (
@@ -45,7 +45,7 @@ PART = Sketch(
 
 
 @pytest.fixture(scope="module")
-def system() -> systems.SketchDNN:
+def system() -> SketchDNNSystem:
     return small_system(knows=False)
 
 
@@ -109,7 +109,7 @@ def test_scale_sets_the_finished_size(system: System) -> None:
     assert large > 1.5 * small
 
 
-class Echo(systems.SketchDNN):
+class Echo(SketchDNNSystem):
     """Draws the first known row again in every free row."""
 
     def sample(self, noise: Any, options: Any) -> SketchBatch:  # type: ignore[override]
@@ -121,7 +121,7 @@ class Echo(systems.SketchDNN):
         return batch
 
 
-def test_completion_that_only_repeats_the_part_is_refused(system: systems.SketchDNN) -> None:
+def test_completion_that_only_repeats_the_part_is_refused(system: SketchDNNSystem) -> None:
     echo = Echo(system.config)
     echo.load_state_dict(system.state_dict())
     with pytest.raises(SketchError, match="added nothing"):
@@ -134,7 +134,7 @@ def test_number_of_primitives_is_met_or_reported(system: System) -> None:
         assert (each.shortfall is None) == (len(each.sketch) == 9)
         if each.shortfall:
             assert each.attempts > 0
-            assert "9 primitives were asked for" in each.shortfall
+            assert "primitives, not 9" in each.shortfall
 
 
 def test_completion_closest_to_the_number_is_kept(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_completion_closest_to_the_number_is_kept(system: System, monkeypatch: p
     monkeypatch.setattr(sys.modules[complete_request.__module__], "decode_completions", decode)
     (each,) = complete(system, PART, 1, steps=2, primitives=9)
     assert (len(each.sketch), each.attempts) == (8, 4)
-    assert each.shortfall == "9 primitives were asked for, and it has 8"
+    assert each.shortfall == "it has 8 primitives, not 9"
     added = iter([1, 3])
     (each,) = complete(system, PART, 1, steps=2, primitives="9..12")
     assert (len(each.sketch), each.attempts, each.shortfall) == (9, 2, None)  # whichever number was chosen
@@ -194,7 +194,7 @@ def test_invalid_parts_are_refused() -> None:
             CompleteRequest(part=part)
 
 
-def test_invalid_requests_are_refused_at_once(system: systems.SketchDNN) -> None:
+def test_invalid_requests_are_refused_at_once(system: SketchDNNSystem) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"count": 0}, "at least 1"),
         ({"seed": -1}, "seed"),
@@ -214,7 +214,7 @@ def test_invalid_requests_are_refused_at_once(system: systems.SketchDNN) -> None
 def test_network_without_conditioning_repaints() -> None:
     torch.manual_seed(0)
     config = load_preset("authors").config
-    paper = systems.SketchDNN(replace(config, network=replace(config.network, width=16, depth=1, heads=2)))
+    paper = SketchDNNSystem(replace(config, network=replace(config.network, width=16, depth=1, heads=2)))
     with pytest.raises(SketchError, match="method repaint"):
         complete(paper, PART, 1)
     (each,) = complete(randomized(paper), PART, 1, method="repaint", steps=3, primitives=12)
@@ -223,7 +223,7 @@ def test_network_without_conditioning_repaints() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("method", ["conditional", "repaint"])
-def test_gpu_completes(system: systems.SketchDNN, method: str) -> None:
+def test_gpu_completes(system: SketchDNNSystem, method: str) -> None:
     results = complete(copy.deepcopy(system).to_device("cuda"), PART, 3, steps=4, method=method, primitives=12)
     assert all(each.sketch.primitives[: len(PART)] == PART.primitives for each in results)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.drawn_sets import pulled_square, square
+from support.sketch_sets import pulled_square, square
 from support.small_systems import small_system
 from support.strategies import sketches
 
@@ -27,7 +27,7 @@ from sketchdnn.generation.conditions import (
 )
 from sketchdnn.geometry import Circle, Kind, Line, Point, Primitive, Sketch, normalize
 from sketchdnn.representation import encode
-from sketchdnn.systems import known_of
+from sketchdnn.systems import build_training_index
 
 PLATE = Sketch((*square(), Circle((0, 0), 0.3), Line((-1, 0), (1, 0), True)))
 CLOSED = Conditions(closed=True)
@@ -92,7 +92,7 @@ def test_words_and_values_parse_to_the_same_conditions() -> None:
 def test_conditions_beyond_the_training_range_are_refused() -> None:
     system = small_system()
     low, high = trained_range(system)
-    assert (low, high) == system.known.primitives  # type: ignore[union-attr]
+    assert (low, high) == system.training_index.primitives  # type: ignore[union-attr]
     check_conditions(Conditions(primitives=(low, high)), system)
     check_conditions(Conditions(kinds={Kind.ARC: 1}, primitives=(low, high)), system)
     with pytest.raises(SketchError, match="20 primitives do not fit: a sketch of this model has 16 rows"):
@@ -192,7 +192,7 @@ def test_unique_compares_with_accepted_sketches() -> None:
 
 
 def test_novel_compares_with_the_training_index() -> None:
-    known = known_of(encode([PLATE]))
+    known = build_training_index(encode([PLATE]))
     checker = ConditionChecker(Conditions(novel=True), known)
     shortfall = checker.find_shortfall(PLATE.moved(50.0))
     assert shortfall is not None

@@ -10,7 +10,7 @@ import pytest
 import torch
 from support.generation import draw, randomized
 
-from benchmarks.api import are_alike, count_alike
+from benchmarks.api import agree, count_agreeing
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import Conditions
@@ -27,7 +27,7 @@ from sketchdnn.generation.engine import (
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.systems import System, from_pretrained, load_preset
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def engine_of(system: System, sampler: str = "ancestral", steps: int = 3, **opti
     return Engine(system, 0, SamplingOptions(sampler, steps), **options)
 
 
-def copy_as(kind: type[SketchDNN], system: System) -> SketchDNN:
+def copy_as(kind: type[SketchDNNSystem], system: System) -> SketchDNNSystem:
     """A system of another class with the same weights."""
     other = kind(system.config).eval()
     other.load_state_dict(system.state_dict())
@@ -64,7 +64,7 @@ def batch_rows(system: System, count: int, **options: Any) -> list[int]:
     """The number of rows of each batch of a request."""
     rows: list[int] = []
 
-    class Counting(SketchDNN):
+    class Counting(SketchDNNSystem):
         def sample(self, noise: Any, *options: Any) -> SketchBatch:
             batch = super().sample(noise, *options)
             rows.append(len(batch))
@@ -98,7 +98,7 @@ def test_conditions_choose_the_same_attempt_in_any_batch(system: System) -> None
         assert alone == together
 
 
-class RoundsOtherwise(SketchDNN):
+class RoundsOtherwise(SketchDNNSystem):
     """A processor on which batches of fewer than eight round otherwise."""
 
     def sample(self, *arguments: Any) -> SketchBatch:
@@ -114,7 +114,7 @@ def test_batch_size_that_rounds_otherwise_is_not_used(system: System) -> None:
 
 @pytest.mark.slow
 def test_thousand_sketches_are_alike_in_batches_of_one_and_sixteen() -> None:
-    assert count_alike(from_pretrained(), 1_000) >= 990
+    assert count_agreeing(from_pretrained(), 1_000) >= 990
 
 
 def test_steps_are_reported_with_their_samples(system: System) -> None:
@@ -124,7 +124,7 @@ def test_steps_are_reported_with_their_samples(system: System) -> None:
     assert reports == [(chunk, step) for chunk in (samples[:CPU_BATCH], samples[CPU_BATCH:]) for step in (1, 2, 3)]
 
 
-class SmallDevice(SketchDNN):
+class SmallDevice(SketchDNNSystem):
     """A device with memory for five sketches."""
 
     def sample(self, *arguments: Any) -> SketchBatch:
@@ -167,7 +167,7 @@ def test_precision_is_reduced_only_for_networks_with_float32_ends(
     for name in ("latent", "vitruvion", "sketchgen"):
         assert precision(load_preset("tiny", name).make()) == "bfloat16"
     network = DiTConfig(width=16, depth=1, heads=2, num_steps=10)
-    assert precision(SketchDNN(SketchDNNConfig(network=network, num_steps=10))) == "float32"
+    assert precision(SketchDNNSystem(SketchDNNConfig(network=network, num_steps=10))) == "float32"
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False, raising=False)
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False, raising=False)
     assert precision(system) == "float32"
@@ -183,4 +183,4 @@ def test_gpu_sketches_do_not_depend_on_the_request() -> None:
     gpu = from_pretrained(device="cuda")
     whole = [each.sketch for each in draw(gpu, 400, size=2.0)]
     parts = [each.sketch for first in range(0, 400, 50) for each in draw(gpu, 50, start_index=first, size=2.0)]
-    assert sum(are_alike(a, b) for a, b in zip(whole, parts, strict=True)) >= 0.99 * len(whole)
+    assert sum(agree(a, b) for a, b in zip(whole, parts, strict=True)) >= 0.99 * len(whole)

@@ -25,7 +25,7 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.layout import NONE, NUM_KINDS
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import SYSTEMS, load_preset
-from sketchdnn.systems import sketchdnn as systems
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 
 CORNERS = [(10, 10), (50, 10), (50, 20), (30, 20), (30, 40), (10, 40)]
 BRACKET = Sketch(
@@ -39,21 +39,21 @@ BRACKET = Sketch(
 
 
 @pytest.fixture(scope="module")
-def system() -> systems.SketchDNN:
+def system() -> SketchDNNSystem:
     return small_system(knows=False)
 
 
-def copy_as(kind: type[systems.SketchDNN], system: systems.SketchDNN) -> systems.SketchDNN:
+def copy_as(kind: type[SketchDNNSystem], system: SketchDNNSystem) -> SketchDNNSystem:
     other = kind(system.config).eval()
     other.load_state_dict(system.state_dict())
     return other
 
 
-def vary(system: systems.SketchDNN, count: int, **options: Any) -> list[GeneratedSketch]:
+def vary(system: SketchDNNSystem, count: int, **options: Any) -> list[GeneratedSketch]:
     return list(draw(system, count, init_sketch=BRACKET, **options))
 
 
-def test_sketch_does_not_depend_on_the_count_or_the_start_index(system: systems.SketchDNN) -> None:
+def test_sketch_does_not_depend_on_the_count_or_the_start_index(system: SketchDNNSystem) -> None:
     few, many = (list(draw(system, count, seed=3, steps=6)) for count in (3, 20))
     assert [each.index for each in many] == list(range(20))
     assert few == many[:3]  # to the bit
@@ -87,7 +87,7 @@ WIDE = (1.0, 1.3)
 
 
 @pytest.mark.parametrize("conditions", [Conditions(aspect=WIDE, best_of=3), Conditions(primitives=(9, 11))])
-def test_repeated_sketch_does_not_depend_on_the_request(system: systems.SketchDNN, conditions: Conditions) -> None:
+def test_repeated_sketch_does_not_depend_on_the_request(system: SketchDNNSystem, conditions: Conditions) -> None:
     """Attempts share batches with other sketches and with attempts ahead."""
     whole = list(draw(system, 20, seed=3, steps=4, conditions=conditions))
     assert max(each.attempts for each in whole) > 1
@@ -97,7 +97,7 @@ def test_repeated_sketch_does_not_depend_on_the_request(system: systems.SketchDN
         assert some == whole[first : first + count]
 
 
-def test_best_of_keeps_the_highest_score(system: systems.SketchDNN) -> None:
+def test_best_of_keeps_the_highest_score(system: SketchDNNSystem) -> None:
     plain = [each.sketch for each in draw(system, 4, steps=4)]
     best = list(draw(system, 4, steps=4, conditions=Conditions(best_of=6)))
     assert [each.attempts for each in best] == [6] * 4
@@ -106,7 +106,7 @@ def test_best_of_keeps_the_highest_score(system: systems.SketchDNN) -> None:
     assert [each.sketch for each in best] != plain
 
 
-def test_best_of_too_few_is_reported(system: systems.SketchDNN) -> None:
+def test_best_of_too_few_is_reported(system: SketchDNNSystem) -> None:
     """About half of the attempts pass, which is not thirty of fifty-three."""
     for each in draw(system, 2, steps=3, conditions=Conditions(aspect=(1.0, 1.2), best_of=30)):
         assert each.shortfall is None
@@ -114,7 +114,7 @@ def test_best_of_too_few_is_reported(system: systems.SketchDNN) -> None:
         assert "not of 30: no more of 53 attempts" in str(each.best_of_shortfall)
 
 
-def test_closest_attempt_is_kept_if_none_meets_the_conditions(system: systems.SketchDNN) -> None:
+def test_closest_attempt_is_kept_if_none_meets_the_conditions(system: SketchDNNSystem) -> None:
     flat = Conditions(aspect=(1e-4, 2e-4))
     for each, plain in zip(draw(system, 3, steps=3, conditions=flat), draw(system, 3, steps=3), strict=True):
         assert each.attempts == MAX_ATTEMPTS
@@ -125,7 +125,7 @@ def test_closest_attempt_is_kept_if_none_meets_the_conditions(system: systems.Sk
         assert shortfall.distance <= before.distance
 
 
-class Repeating(systems.SketchDNN):
+class Repeating(SketchDNNSystem):
     """Draws one and the same sketch in every other row."""
 
     def sample(self, *arguments: Any) -> SketchBatch:
@@ -135,7 +135,7 @@ class Repeating(systems.SketchDNN):
         return batch[same]
 
 
-def test_unique_sketches_differ(system: systems.SketchDNN) -> None:
+def test_unique_sketches_differ(system: SketchDNNSystem) -> None:
     repeating = copy_as(Repeating, system)
     plain, unique = (
         {sketch_key(each.sketch) for each in draw(repeating, 20, steps=4, conditions=conditions)}
@@ -144,13 +144,13 @@ def test_unique_sketches_differ(system: systems.SketchDNN) -> None:
     assert len(plain) < 20 == len(unique)
 
 
-def test_memory_does_not_grow_with_the_count(system: systems.SketchDNN) -> None:
+def test_memory_does_not_grow_with_the_count(system: SketchDNNSystem) -> None:
     """The first of a million sketches come at once."""
     sketches = draw(system, 1_000_000, steps=2)
     assert [next(sketches).index for _ in range(CPU_BATCH + 1)] == list(range(CPU_BATCH + 1))
 
 
-def test_sketch_has_the_requested_size(system: systems.SketchDNN) -> None:
+def test_sketch_has_the_requested_size(system: SketchDNNSystem) -> None:
     for size, units in ((100.0, "mm"), (4.0, "in")):
         for each in draw(system, 4, steps=4, size=size, units=units):
             assert each.sketch.units == units
@@ -158,7 +158,7 @@ def test_sketch_has_the_requested_size(system: systems.SketchDNN) -> None:
             assert bounds(each.sketch).center == pytest.approx((0, 0), abs=1e-6 * size)
 
 
-class EmptyAtFirst(systems.SketchDNN):
+class EmptyAtFirst(SketchDNNSystem):
     """Draws an empty sketch in the sixth place of the first batch."""
 
     calls = 0
@@ -172,21 +172,21 @@ class EmptyAtFirst(systems.SketchDNN):
         return batch
 
 
-def test_empty_sketch_is_drawn_again(system: systems.SketchDNN) -> None:
+def test_empty_sketch_is_drawn_again(system: SketchDNNSystem) -> None:
     drawn, plain = list(draw(copy_as(EmptyAtFirst, system), 8, steps=4)), list(draw(system, 8, steps=4))
     assert [each.attempts for each in drawn] == [1, 1, 1, 1, 1, 2, 1, 1]
     assert [each.sketch for each in drawn if each.attempts == 1] == [each.sketch for each in plain if each.index != 5]
     assert drawn[5].sketch != plain[5].sketch
 
 
-def test_progress_rises_to_the_count(system: systems.SketchDNN) -> None:
+def test_progress_rises_to_the_count(system: SketchDNNSystem) -> None:
     reports: list[float] = []
     list(draw(system, CPU_BATCH + 2, steps=3, conditions=Conditions(aspect=WIDE), on_progress=reports.append))
     assert reports == sorted(reports)
     assert reports[-1] == CPU_BATCH + 2
 
 
-def test_invalid_requests_are_refused(system: systems.SketchDNN) -> None:
+def test_invalid_requests_are_refused(system: SketchDNNSystem) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"count": 0}, "at least 1"),
         ({"seed": -1}, "seed"),
@@ -214,14 +214,14 @@ def test_invalid_requests_are_refused(system: systems.SketchDNN) -> None:
         stream(system, GenerateRequest(compile=True))  # at once, not when the first sketch is taken
 
 
-class Believing(systems.SketchDNN):
+class Believing(SketchDNNSystem):
     """Predicts its input."""
 
     def denoise(self, batch_t: SketchBatch, *_: Any, **__: Any) -> Prediction:
         return Prediction(20 * batch_t.construction, 20 * batch_t.kind, batch_t.params)
 
 
-def test_little_strength_gives_the_initial_sketch_back(system: systems.SketchDNN) -> None:
+def test_little_strength_gives_the_initial_sketch_back(system: SketchDNNSystem) -> None:
     for each in vary(copy_as(Believing, system), 3, strength=0.02, steps=50):
         assert [p.kind for p in each.sketch] == [p.kind for p in BRACKET]
         assert each.sketch.units == "in"
@@ -231,7 +231,7 @@ def test_little_strength_gives_the_initial_sketch_back(system: systems.SketchDNN
             assert max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) < 4.0
 
 
-def test_full_strength_is_ordinary_generation(system: systems.SketchDNN) -> None:
+def test_full_strength_is_ordinary_generation(system: SketchDNNSystem) -> None:
     def kinds(drawn: Sequence[GeneratedSketch]) -> list[list[tuple[object, bool]]]:
         return [[(p.kind, p.construction) for p in each.sketch] for each in drawn]
 
@@ -239,14 +239,14 @@ def test_full_strength_is_ordinary_generation(system: systems.SketchDNN) -> None
     assert kinds(vary(system, 4, seed=2, strength=1.0, steps=10)) == kinds(plain)
 
 
-def test_variation_does_not_depend_on_the_count_or_the_start_index(system: systems.SketchDNN) -> None:
+def test_variation_does_not_depend_on_the_count_or_the_start_index(system: SketchDNNSystem) -> None:
     few, many = (vary(system, count, seed=1, steps=8) for count in (2, 20))
     assert few == many[:2]
     assert len({each.sketch.primitives for each in many}) == 20
     assert vary(system, 2, seed=1, steps=8, start_index=18) == many[18:]
 
 
-def test_strength_is_the_fraction_of_steps(system: systems.SketchDNN) -> None:
+def test_strength_is_the_fraction_of_steps(system: SketchDNNSystem) -> None:
     """Of quadratically spaced steps, as many lie below the start."""
     for strength, start, steps in ((1.0, 50, 20), (0.5, 12, 10), (0.1, 1, 1)):
         assert noised_start(system, BRACKET, strength)[0].t == start
@@ -254,7 +254,7 @@ def test_strength_is_the_fraction_of_steps(system: systems.SketchDNN) -> None:
         assert len({frame.t for frame in each.trajectory}) == steps
 
 
-def test_restart_of_a_variation_shares_its_steps(system: systems.SketchDNN, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restart_of_a_variation_shares_its_steps(system: SketchDNNSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     times = list[int]()
     choose_batch_size(system, 1, CPU_BATCH)  # compares rounding now, so that only sampling is counted
     denoise = system.denoise
@@ -272,7 +272,7 @@ def test_restart_of_a_variation_shares_its_steps(system: systems.SketchDNN, monk
     assert sum(before <= after for before, after in pairwise(times)) == 1  # up once
 
 
-class Dwindling(systems.SketchDNN):
+class Dwindling(SketchDNNSystem):
     """Leaves one point, which has no extent."""
 
     def denoise(self, batch_t: SketchBatch, *_: Any, **__: Any) -> Prediction:
@@ -282,12 +282,12 @@ class Dwindling(systems.SketchDNN):
         return Prediction(batch_t.construction, kind, batch_t.params)
 
 
-def test_variation_without_extent_is_drawn_again(system: systems.SketchDNN) -> None:
+def test_variation_without_extent_is_drawn_again(system: SketchDNNSystem) -> None:
     with pytest.raises(SketchError, match="drew nothing"):
         vary(copy_as(Dwindling, system), 1, strength=0.9, steps=4, conditions=Conditions(unique=True))
 
 
-def test_variations_meet_conditions_by_rejection(system: systems.SketchDNN) -> None:
+def test_variations_meet_conditions_by_rejection(system: SketchDNNSystem) -> None:
     impossible = Conditions(aspect=(500.0, 501.0))
     (each,) = vary(copy_as(Believing, system), 1, strength=0.02, steps=4, conditions=impossible)
     assert "of its height, not 500 to 501" in str(each.shortfall)

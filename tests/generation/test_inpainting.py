@@ -10,6 +10,7 @@ from support.strategies import sketches
 
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.conditioning import drop_tiny, encode_sketches
+from sketchdnn.generation.engine import SampleId
 from sketchdnn.generation.inpainting import (
     COLLAPSED,
     DUPLICATE_TOLERANCE,
@@ -74,7 +75,9 @@ def test_every_other_frame_is_the_smallest_about_the_center() -> None:
 def test_part_lies_at_a_side_or_in_the_middle_of_a_larger_frame() -> None:
     part = Sketch((Line((0, 0), (10, 0)),))
     frames = [choose_frame(bounds(part), (2, 2), 1, 2, (0, choice, 0.5))[1] for choice in (0.1, 0.5, 0.9)]
-    assert [bounds(FramedPart(part, frame, 0).known).low[0] for frame in frames] == pytest.approx([-1, -0.5, 0])
+    assert [bounds(FramedPart(part, frame, SampleId(0)).known).low[0] for frame in frames] == pytest.approx(
+        [-1, -0.5, 0]
+    )
 
 
 @given(sketches(min_size=1), SCALE)
@@ -83,7 +86,7 @@ def test_frame_restores_a_part(part: Sketch, scale: float) -> None:
     if box.size < 1e-3:
         return
     frame = smallest_frame(part, scale)
-    restored = frame.restore(FramedPart(part, frame, 0).known)
+    restored = frame.restore(FramedPart(part, frame, SampleId(0)).known)
     for one, other in zip(restored, drop_tiny(part, frame.scale), strict=True):
         assert one.kind is other.kind
         assert one.length == pytest.approx(other.length, rel=1e-6, abs=1e-9 * box.size)
@@ -102,7 +105,7 @@ def test_scale_is_a_number_or_a_range_within_limits() -> None:
 def test_conditioning_holds_the_part_in_its_frame(form: RowForm) -> None:
     frame = smallest_frame(PART, 1.5)
     added = (Kind.CIRCLE, Kind.CIRCLE, Kind.ARC)
-    parts = [FramedPart(PART, frame, 0), FramedPart(PART, frame, 1, added)]
+    parts = [FramedPart(PART, frame, SampleId(0)), FramedPart(PART, frame, SampleId(1), added)]
     known = condition_on_parts(parts, form, "repaint")
     assert known.resamples == RESAMPLES
     assert known.kind.sum(dim=1).tolist() == [6, MAX_PRIMITIVES]
@@ -123,7 +126,7 @@ def test_duplicates_are_left_out() -> None:
     again = (Line((1, -1.004), (-1, -1)), Line((-0.5, 1), (0.5, 1)), Circle((0, 0), 0.5), Circle((0, 0.003), 0.5))
     frame = smallest_frame(square)
     rows = encode_sketches([Sketch(square.primitives + again)], RowForm())
-    (completed,) = decode_completions([FramedPart(square, frame, 0)], rows, "sweep")
+    (completed,) = decode_completions([FramedPart(square, frame, SampleId(0))], rows, "sweep")
     assert completed.sketch.primitives[2:] == pytest.approx((Circle((0, 0), 0.5),))
     assert (completed.num_added, completed.num_duplicates) == (1, 3)
     assert not overlaps(completed.sketch, DUPLICATE_TOLERANCE)
@@ -133,7 +136,7 @@ def test_duplicates_are_left_out() -> None:
 def test_primitives_that_collapse_in_the_coordinates_of_the_part_are_rejected() -> None:
     """Far from the origin numbers are 1.5e-5 apart."""
     part = Sketch((Line((1e11, 0), (1e11 + 10, 0)), Line((1e11 + 10, 0), (1e11 + 10, 10))))
-    framed = FramedPart(part, smallest_frame(part), 0)
+    framed = FramedPart(part, smallest_frame(part), SampleId(0))
     drawn = Sketch((*framed.known, Line((0.5, 0.5), (0.5 + 1e-7, 0.5)), Circle((0, 0), 0.5)))
     (completed,) = decode_completions([framed], encode_sketches([drawn], RowForm()), "sweep")
     assert completed.sketch.primitives[:2] == part.primitives

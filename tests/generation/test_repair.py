@@ -136,7 +136,7 @@ def test_completions_are_judged_after_repair(system: System, monkeypatch: pytest
     for each in complete(system, CompleteRequest(part=PART, count=2, steps=3, primitives=12)):
         assert each.sketch.primitives[:3] == PART.primitives
         assert (len(each.sketch), each.attempts) == (8, 4)
-        assert each.shortfall == "12 primitives were asked for, and it has 8"
+        assert each.shortfall == "it has 8 primitives, not 12"
         assert each.repair == REPORT
 
 

@@ -1,4 +1,4 @@
-"""Curves as lines and arcs: within the tolerance, joined end to end, ends exact."""
+"""Polylines, lines and arcs stay within the tolerance of their curves, with exact ends."""
 
 from __future__ import annotations
 
@@ -7,39 +7,96 @@ import random
 from collections.abc import Iterator
 from itertools import pairwise
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.strategies import arcs, circles, lines, points
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import TAU, Arc, Bezier, EllipticArc, Line, ParametricCurve, Vec, approximate, quadratic_bezier
+from sketchdnn.geometry import (
+    TAU,
+    Arc,
+    Bezier,
+    Circle,
+    EllipticArc,
+    Line,
+    ParametricCurve,
+    Point,
+    Vec,
+    approximate,
+    quadratic_bezier,
+    tessellate,
+)
+from sketchdnn.geometry.intersections import distance_to_curve
+
+TOLERANCES = st.floats(1e-5, 2.0)
+
+
+def worst(center: tuple[float, float], radius: float, polyline: np.ndarray) -> float:
+    """The largest distance of the middle of a chord from its circle."""
+    middles = (polyline[1:] + polyline[:-1]) / 2
+    return float(np.max(radius - np.hypot(*(middles - center).T)))
+
+
+@given(arcs, TOLERANCES)
+def test_polyline_of_an_arc_is_within_the_tolerance(arc: Arc, tolerance: float) -> None:
+    polyline = tessellate(arc, tolerance)
+    assert (tuple(polyline[0]), tuple(polyline[-1])) == (arc.start, arc.end)
+    np.testing.assert_allclose(np.hypot(*(polyline - arc.center).T), arc.radius)
+    assert worst(arc.center, arc.radius, polyline) <= tolerance * (1 + 1e-6) + 1e-12
+    length = sum(math.dist(a, b) for a, b in pairwise(polyline.tolist()))
+    assert length <= arc.length * (1 + 1e-9)  # it goes there directly, not the other way round
+    assert length >= arc.length * 0.9
+
+
+@given(circles, TOLERANCES)
+def test_polyline_of_a_circle_is_closed(circle: Circle, tolerance: float) -> None:
+    polyline = tessellate(circle, tolerance)
+    assert tuple(polyline[0]) == tuple(polyline[-1])
+    assert len(polyline) >= 5
+    assert worst(circle.center, circle.radius, polyline) <= max(tolerance * (1 + 1e-6), 1e-12)
+
+
+@given(circles, st.floats(1e-5, 1e-2))
+def test_polyline_has_no_needless_steps(circle: Circle, tolerance: float) -> None:
+    polyline = tessellate(circle, tolerance)
+    steps = len(polyline) - 1
+    fewer = steps - 1
+    assert fewer < 4 or circle.radius * (1 - math.cos(math.pi / fewer)) > tolerance * (1 - 1e-6)
+
+
+@given(lines, points, TOLERANCES)
+def test_lines_and_points_are_exact(line: Line, point: Point, tolerance: float) -> None:
+    assert tessellate(line, tolerance).tolist() == [list(line.start), list(line.end)]
+    assert tessellate(point, tolerance).tolist() == [list(point.at)]
+
+
+def test_invalid_tolerances_are_refused() -> None:
+    for tolerance in (0.0, -1.0, math.nan, math.inf):
+        for p in (Line((0, 0), (1, 0)), Circle((0, 0), 1)):
+            with pytest.raises(GeometryError, match="above zero"):
+                tessellate(p, tolerance)
+    for tolerance in (1e-300, 1e-13):
+        with pytest.raises(GeometryError, match="too fine"):
+            tessellate(Circle((0, 0), 1e3), tolerance)
 
 
 def some_curves(count: int) -> Iterator[ParametricCurve]:
     """Curves of all kinds with random coordinates, loops, cusps and a few that run back on themselves."""
-    dice = random.Random(0)
+    rng = random.Random(0)
 
-    def place() -> Vec:
-        return (round(dice.uniform(-100, 100), 3), round(dice.uniform(-100, 100), 3))
+    def random_point() -> Vec:
+        return (round(rng.uniform(-100, 100), 3), round(rng.uniform(-100, 100), 3))
 
     for _ in range(count):
-        yield Bezier((place(), place(), place(), place()))
-        yield quadratic_bezier(place(), place(), place())
-        yield EllipticArc(place(), place(), place(), dice.uniform(-7, 7), dice.uniform(0.1, TAU))
-        yield EllipticArc(place(), place(), place())
+        yield Bezier((random_point(), random_point(), random_point(), random_point()))
+        yield quadratic_bezier(random_point(), random_point(), random_point())
+        yield EllipticArc(random_point(), random_point(), random_point(), rng.uniform(-7, 7), rng.uniform(0.1, TAU))
+        yield EllipticArc(random_point(), random_point(), random_point())
     yield EllipticArc((0, 0), (0, 0), (0, 5), 0, 2)
     yield Bezier(((0, 0), (30, 30), (0, 30), (30, 0)))
     yield Bezier(((0, 0), (40, 40), (-40, 40), (0, 0)))
-
-
-def distance(place: Vec, shape: Line | Arc) -> float:
-    if isinstance(shape, Line):
-        (ax, ay), (bx, by) = shape.start, shape.end
-        dx, dy = bx - ax, by - ay
-        t = min(1.0, max(0.0, ((place[0] - ax) * dx + (place[1] - ay) * dy) / (dx * dx + dy * dy)))
-        return math.dist(place, (ax + t * dx, ay + t * dy))
-    angle = math.atan2(place[1] - shape.center[1], place[0] - shape.center[0])
-    if (angle - shape.start_angle) % TAU <= shape.sweep:
-        return abs(math.dist(place, shape.center) - shape.radius)
-    return min(math.dist(place, shape.start), math.dist(place, shape.end))
 
 
 @pytest.mark.parametrize("tolerance", [0.01, 1.0])
@@ -48,8 +105,8 @@ def test_approximation_stays_within_tolerance_and_keeps_ends(tolerance: float) -
         pieces = approximate(curve, tolerance)
         low, high = curve.breaks[0], curve.breaks[-1]
         for k in range(101):
-            place = curve.at(low + (high - low) * k / 100)[0]
-            assert min(distance(place, piece) for piece in pieces) <= tolerance, curve
+            point = curve.at(low + (high - low) * k / 100)[0]
+            assert min(distance_to_curve(piece, point) for piece in pieces) <= tolerance, curve
         ends = [{piece.start, piece.end} for piece in pieces]
         for wanted, found in ((curve.ends[0], ends[0]), (curve.ends[1], ends[-1])):
             assert min(math.dist(wanted, end) for end in found) < 1e-10

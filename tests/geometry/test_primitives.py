@@ -1,23 +1,56 @@
-"""Primitives refuse to be impossible, and say why."""
+"""Primitives refuse invalid numbers, and every notation of an arc gives the same arc."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
 from support.strategies import arcs, primitives
 
 from sketchdnn.errors import GeometryError, SketchError
-from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive
+from sketchdnn.geometry import (
+    TAU,
+    Arc,
+    Circle,
+    Kind,
+    Line,
+    Point,
+    Primitive,
+    arc_from_angles,
+    arc_from_bulge,
+    arc_from_points,
+    arc_from_signed_radius,
+    arc_from_sweep,
+    bulge,
+    signed_radius,
+)
 
-NAN, INF = math.nan, math.inf
+# Minor and major arcs, semicircles and their neighbors, and sweeps close to zero and to a full turn.
+SWEEPS = st.one_of(
+    st.floats(1e-3, TAU - 1e-3),
+    st.sampled_from([math.pi / 2, math.pi, 3 * math.pi / 2]),
+    st.floats(-1e-2, 1e-2).map(lambda d: math.pi + d),
+    st.floats(1e-5, 1e-2),
+    st.floats(1e-5, 1e-2).map(lambda d: TAU - d),
+)
+NEAR = st.floats(-5, 5)
+ARCS = st.builds(Arc, st.tuples(NEAR, NEAR), st.floats(0.1, 5), st.floats(-10, 10), SWEEPS, st.booleans())
+SEMICIRCLE = Arc((0.3, -4.1), 1.7, 0.777, math.pi)
+SWEEP_FORMS: dict[str, Callable[[Arc], Arc]] = {
+    "angles": lambda a: arc_from_angles(a.center, a.radius, a.start_angle, a.end_angle, construction=a.construction),
+    "sweep": lambda a: arc_from_sweep(a.start, a.end, a.sweep, construction=a.construction),
+    "clockwise sweep": lambda a: arc_from_sweep(a.end, a.start, -a.sweep, construction=a.construction),
+    "bulge": lambda a: arc_from_bulge(a.start, a.end, bulge(a), construction=a.construction),
+    "negative bulge": lambda a: arc_from_bulge(a.end, a.start, -bulge(a), construction=a.construction),
+}
 
 
-@pytest.mark.parametrize("bad", [NAN, INF, -INF, 1e300, -1e300])
 @pytest.mark.parametrize(
     ("make", "slots"),
     [
@@ -28,41 +61,29 @@ NAN, INF = math.nan, math.inf
         (lambda a, b, *_: Point((a, b)), 2),
     ],
 )
-def test_numbers_that_are_none_are_refused(make: Any, slots: int, bad: float) -> None:
+def test_invalid_numbers_are_refused(make: Any, slots: int) -> None:
     good = [0.5, 1.5, 2.5, 3.5]
-    make(*good)
     for slot in range(slots):
         if make(*good) == make(*good[:slot], 0.25, *good[slot + 1 :]):
             continue  # this kind does not use that number
-        with pytest.raises(GeometryError, match=r"not a number|is beyond|above zero|between 0 and 2π"):
-            make(*good[:slot], bad, *good[slot + 1 :])
+        for bad in (math.nan, math.inf, -math.inf, 1e300, -1e300):
+            with pytest.raises(GeometryError, match=r"not a number|is beyond|above zero|between 0 and 2π"):
+                make(*good[:slot], bad, *good[slot + 1 :])
 
 
-@pytest.mark.parametrize("radius", [0.0, -0.0, -1.0])
-def test_no_radius_no_circle(radius: float) -> None:
-    with pytest.raises(GeometryError, match="a circle's radius must be above zero"):
-        Circle((0, 0), radius)
-    with pytest.raises(GeometryError, match="an arc's radius must be above zero"):
-        Arc((0, 0), radius, 0, 1)
-
-
-def test_a_line_of_no_length_is_refused() -> None:
+def test_degenerate_primitives_are_refused() -> None:
+    for radius in (0.0, -0.0, -1.0):
+        with pytest.raises(GeometryError, match="a circle's radius must be above zero"):
+            Circle((0, 0), radius)
+        with pytest.raises(GeometryError, match="an arc's radius must be above zero"):
+            Arc((0, 0), radius, 0, 1)
+    for sweep in (0.0, TAU, -1.0, 7.0, -0.0):
+        with pytest.raises(GeometryError, match="sweep lies between 0 and 2π"):
+            Arc((0, 0), 1, 0, sweep)
     with pytest.raises(GeometryError, match="two different ends"):
         Line((1, 2), (1, 2))
-
-
-@pytest.mark.parametrize("sweep", [0.0, TAU, -1.0, 7.0, -0.0])
-def test_an_arc_turns_neither_nothing_nor_all_the_way(sweep: float) -> None:
-    with pytest.raises(GeometryError, match="sweep lies between 0 and 2π"):
-        Arc((0, 0), 1, 0, sweep)
-
-
-def test_an_arc_too_small_to_have_two_ends_is_refused() -> None:
     with pytest.raises(GeometryError, match="two different ends"):
         Arc((1e6, 1e6), 1e-3, 0, 1e-9)
-
-
-def test_what_is_wrong_is_a_value_error_for_people() -> None:
     assert issubclass(GeometryError, SketchError)
     assert issubclass(SketchError, ValueError)
 
@@ -77,26 +98,141 @@ def test_primitives_are_values(p: Primitive) -> None:
 
 
 @given(arcs)
-def test_an_arc_keeps_its_radius_and_runs_counter_clockwise(arc: Arc) -> None:
+def test_arc_keeps_its_radius_and_runs_counter_clockwise(arc: Arc) -> None:
     for fraction in (0, 0.25, 0.5, 0.75, 1):
         assert math.dist(arc.at(fraction), arc.center) == pytest.approx(arc.radius)
     assert (arc.start, arc.mid, arc.end) == (arc.at(0), arc.at(0.5), arc.at(1))
     # A hundred small chords add up to the arc's length, each of them turning left about the center.
-    places = [arc.at(k / 100) for k in range(101)]
-    assert sum(map(math.dist, places, places[1:])) == pytest.approx(arc.length, rel=1e-3)
+    points = [arc.at(k / 100) for k in range(101)]
+    assert sum(map(math.dist, points, points[1:])) == pytest.approx(arc.length, rel=1e-3)
     cx, cy = arc.center
-    for (ax, ay), (bx, by) in pairwise(places):
+    for (ax, ay), (bx, by) in pairwise(points):
         assert (ax - cx) * (by - cy) - (ay - cy) * (bx - cx) > 0
 
 
-def test_lengths() -> None:
-    assert Line((0, 0), (3, 4)).length == 5
-    assert Circle((7, 7), 2).length == pytest.approx(4 * math.pi)
-    assert Point((1, 1)).length == 0
-
-
-def test_kinds_have_the_order_of_the_papers_columns() -> None:
+def test_lengths_and_kinds() -> None:
+    items = (Line((0, 0), (3, 4)), Circle((7, 7), 2), Arc((0, 0), 1, 0, 1), Point((1, 1)))
+    assert [p.length for p in items] == pytest.approx([5, 4 * math.pi, 1, 0])
+    assert [p.kind for p in items] == list(Kind)
     assert [kind.label for kind in Kind] == ["line", "circle", "arc", "point"]
-    assert [p.kind for p in (Line((0, 0), (1, 0)), Circle((0, 0), 1), Arc((0, 0), 1, 0, 1), Point((0, 0)))] == list(
-        Kind
-    )
+
+
+def deviation(a: Arc, b: Arc) -> float:
+    """The distance of two arcs, at their ends and in between."""
+    return max(math.dist(a.at(k / 8), b.at(k / 8)) for k in range(9))
+
+
+def conditioning(a: Arc) -> float:
+    """The deviation that rounding of the ends by one part in 1e16 causes."""
+    reach = a.radius + max(map(abs, a.center))
+    return 1e-9 + 1e-15 * reach * a.radius / math.dist(a.start, a.end)
+
+
+@pytest.mark.parametrize("form", SWEEP_FORMS)
+@given(arc=ARCS)
+@example(arc=SEMICIRCLE)
+def test_forms_with_a_sweep_round_trip(form: str, arc: Arc) -> None:
+    back = SWEEP_FORMS[form](arc)
+    assert deviation(arc, back) <= conditioning(arc)
+    assert back.construction == arc.construction
+
+
+@given(ARCS)
+@example(SEMICIRCLE)
+def test_signed_radius_round_trips(arc: Arc) -> None:
+    # Near a semicircle, one part in 1e16 of the radius is 1e-8 of it in height.
+    assume(arc.sweep == math.pi or abs(arc.sweep - math.pi) > 1e-5)
+    back = arc_from_signed_radius(arc.start, arc.end, signed_radius(arc), construction=arc.construction)
+    assert deviation(arc, back) <= conditioning(arc) + 1e-15 * 10 / max(abs(arc.sweep - math.pi), 1e-5)
+    assert (back.radius, back.construction) == (arc.radius, arc.construction)
+
+
+@given(st.floats(-1e-5, 1e-5), ARCS)
+def test_signed_radius_is_accurate_to_1e_7_at_a_semicircle(off: float, arc: Arc) -> None:
+    arc = dataclasses.replace(arc, sweep=math.pi + off)
+    back = arc_from_signed_radius(arc.start, arc.end, signed_radius(arc))
+    assert deviation(arc, back) <= 2e-7 * (arc.radius + max(map(abs, arc.center)))
+
+
+@given(ARCS)
+@example(SEMICIRCLE)
+def test_three_points_round_trip(arc: Arc) -> None:
+    assume(1e-3 < arc.sweep < TAU - 1e-4)  # flatter arcs are ill-conditioned
+    for points in ((arc.start, arc.mid, arc.end), (arc.end, arc.at(0.3), arc.start)):
+        back = arc_from_points(*points, construction=arc.construction)
+        assert deviation(arc, back) <= 1e-9
+        assert back.construction == arc.construction
+
+
+@given(ARCS)
+def test_sign_of_radius_separates_major_from_minor(arc: Arc) -> None:
+    kappa = signed_radius(arc)
+    assert (kappa < 0) == (arc.sweep > math.pi)
+    assume(abs(arc.sweep - math.pi) > 1e-3)
+    other = arc_from_signed_radius(arc.start, arc.end, -kappa)
+    assert other.sweep == pytest.approx(TAU - arc.sweep)
+    assert math.dist(other.start, arc.start) < 1e-6
+    assert math.dist(other.end, arc.end) < 1e-6
+
+
+@given(st.tuples(NEAR, NEAR), st.floats(0.1, 5), st.floats(-20, 20), st.floats(-20, 20))
+def test_full_turns_in_angles_do_not_matter(center: tuple[float, float], r: float, a: float, b: float) -> None:
+    assume(1e-3 < (b - a) % TAU < TAU - 1e-3)
+    plain, turned = arc_from_angles(center, r, a, b), arc_from_angles(center, r, a - 4 * TAU, b + 3 * TAU)
+    assert deviation(plain, turned) < 1e-9
+
+
+def test_semicircle_survives_rounding_of_its_radius() -> None:
+    for off in (0.0, 1e3, -1e5):
+        start, end = (off + 0.1, off + 0.7), (off - 1.3, off + 0.2)
+        for ulps in (-2, -1, 0, 1, 2):
+            radius = math.dist(start, end) / 2 * (1 + ulps * 2.3e-16)
+            for sign in (1, -1):
+                sweep = arc_from_signed_radius(start, end, sign * radius).sweep
+                assert sweep == pytest.approx(math.pi, abs=1e-3 if off else 1e-7)
+
+
+def test_radius_below_half_the_chord_is_refused() -> None:
+    with pytest.raises(GeometryError, match=r"no arc of radius 0\.99 joins ends 2\.0 apart"):
+        arc_from_signed_radius((0, 0), (2, 0), -0.99)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 0.0, 1e300])
+def test_invalid_scalars_of_arcs_are_refused(bad: float) -> None:
+    for make in (arc_from_sweep, arc_from_signed_radius):
+        with pytest.raises(GeometryError):
+            make((0, 0), (1, 0), bad)
+    if bad != 1e300:  # beyond 1e16 a bulge is a full turn, and refused as that
+        with pytest.raises(GeometryError):
+            arc_from_bulge((0, 0), (1, 0), bad)
+    with pytest.raises(GeometryError):
+        arc_from_angles((0, 0), 1, 0, bad if bad != 1e300 else TAU)
+
+
+def test_extreme_sweeps_are_refused_or_valid() -> None:
+    for sweep in (5e-324, 1e-300, 1e-13, TAU, math.nextafter(TAU, 0), math.nextafter(TAU, 10)):
+        for start, end, signed in (((0, 0), (1, 0), sweep), ((1e6, 0), (1e6, 1e-9), -sweep)):
+            try:
+                arc = arc_from_sweep(start, end, signed)
+            except GeometryError:
+                continue
+            assert 0 < arc.sweep < TAU
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e300])
+def test_invalid_points_of_arcs_are_refused(bad: float) -> None:
+    for make in (
+        lambda: arc_from_points((bad, 0), (0, 1), (1, 0)),
+        lambda: arc_from_points((0, 0), (0, bad), (1, 0)),
+        lambda: arc_from_sweep((0, bad), (1, 0), 1.0),
+        lambda: arc_from_bulge((0, 0), (bad, 0), 0.5),
+        lambda: arc_from_signed_radius((0, 0), (bad, 0), 3.0),
+    ):
+        with pytest.raises(GeometryError):
+            make()
+
+
+def test_three_points_on_a_line_are_refused() -> None:
+    for points in (((0, 0), (1, 1), (2, 2)), ((0, 0), (0, 0), (1, 0)), ((0, 0), (1, 0), (0, 0))):
+        with pytest.raises(GeometryError, match="on one line"):
+            arc_from_points(*points)

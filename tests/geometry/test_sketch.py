@@ -1,4 +1,4 @@
-"""A sketch holds together: constraints refer to what is there, and moving it moves all of it."""
+"""Sketches and constraints are consistent values; moving, scaling and converting units keeps them so."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from sketchdnn.geometry import (
     Ref,
     Sketch,
 )
+from sketchdnn.geometry.constraints import LENGTHS, OUTSIDE
 
 PLATE = Sketch(
     (Line((0, 0), (4, 0)), Circle((1, 1), 0.5), Arc((2, 2), 1, 0, 2), Point((3, 3))),
@@ -41,17 +42,47 @@ PLATE = Sketch(
 )
 
 
-def test_constraints_refer_to_primitives_that_are_there() -> None:
+def test_ref_has_a_primitive_unless_it_is_outside() -> None:
+    for part in Part:
+        wrong, right = (0, None) if part in OUTSIDE else (None, 3)
+        assert Ref(right, part).primitive == right
+        with pytest.raises(GeometryError, match="cannot mean"):
+            Ref(wrong, part)
+    with pytest.raises(GeometryError, match="start at 0"):
+        Ref(-1, Part.START)
+
+
+def test_invalid_constraints_are_refused() -> None:
+    for value in (math.nan, math.inf, -math.inf):
+        with pytest.raises(GeometryError, match="has the value"):
+            Constraint(ConstraintType.DISTANCE, (EXTERNAL,), value)
+    with pytest.raises(GeometryError, match="refers to nothing"):
+        Constraint(ConstraintType.HORIZONTAL, ())
+    assert Constraint(ConstraintType.OTHER, (EXTERNAL,), name="Projected").name == "Projected"
+    with pytest.raises(GeometryError, match="needs the name"):
+        Constraint(ConstraintType.OTHER, (EXTERNAL,))
+
+
+def test_constraints_and_sketches_are_values() -> None:
+    a, b = (Constraint(ConstraintType.RADIUS, (Ref(0),), 2.5, extra={"label": ["d1"]}) for _ in range(2))
+    assert a == b
+    assert len({a, b}) == 1  # hashable, whatever is in extra
+    assert PLATE.moved() == PLATE
+    assert len({PLATE, PLATE.moved()}) == 1
+    assert (list(PLATE), len(PLATE)) == (list(PLATE.primitives), 4)
+
+
+def test_angles_are_no_lengths() -> None:
+    assert ConstraintType.ANGLE not in LENGTHS
+    assert {ConstraintType.DISTANCE, ConstraintType.RADIUS, ConstraintType.DIAMETER, ConstraintType.LENGTH} <= LENGTHS
+
+
+def test_constraints_refer_to_existing_parts() -> None:
     with pytest.raises(GeometryError, match="refers to primitive 1, not there"):
         Sketch((Point((0, 0)),), (Constraint(ConstraintType.FIX, (Ref(1),)),))
-
-
-@pytest.mark.parametrize(
-    ("index", "part"), [(0, Part.CENTER), (1, Part.START), (2, Part.POINT), (3, Part.END), (0, Part.POINT)]
-)
-def test_constraints_refer_to_parts_that_the_kind_has(index: int, part: Part) -> None:
-    with pytest.raises(GeometryError, match=f"refers to the {part} of an? "):
-        Sketch(PLATE.primitives, (Constraint(ConstraintType.FIX, (Ref(index, part),)),))
+    for index, part in ((0, Part.CENTER), (1, Part.START), (2, Part.POINT), (3, Part.END), (0, Part.POINT)):
+        with pytest.raises(GeometryError, match=f"refers to the {part} of an? "):
+            Sketch(PLATE.primitives, (Constraint(ConstraintType.FIX, (Ref(index, part),)),))
 
 
 def test_moving_scales_lengths_and_keeps_angles() -> None:
@@ -60,64 +91,49 @@ def test_moving_scales_lengths_and_keeps_angles() -> None:
     assert moved.primitives[0] == Line((10, -1), (22, -1))
     assert moved.primitives[2].sweep == PLATE.primitives[2].sweep  # type: ignore[union-attr]
     assert (moved.units, moved.extra) == (PLATE.units, PLATE.extra)
+    for scale in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(GeometryError):
+            PLATE.moved(scale)
 
 
 @given(sketches(), st.floats(0.01, 100), st.tuples(st.floats(-50, 50), st.floats(-50, 50)))
-def test_moving_there_and_back_changes_nothing(sketch: Sketch, scale: float, by: tuple[float, float]) -> None:
+def test_moving_can_be_undone(sketch: Sketch, scale: float, by: tuple[float, float]) -> None:
     there = sketch.moved(scale, by)
     assert_same(sketch, there.moved(1 / scale, (-by[0] / scale, -by[1] / scale)), 1e-9)
     assert [p.length for p in there] == pytest.approx([scale * p.length for p in sketch])
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
-def test_a_sketch_is_not_scaled_to_nothing(scale: float) -> None:
-    with pytest.raises(GeometryError):
-        PLATE.moved(scale)
-
-
-@pytest.mark.parametrize("units", sorted(MM_PER_UNIT))
-def test_units_change_the_numbers_and_not_the_size(units: str) -> None:
-    measured = PLATE.in_units(units)
-    assert measured.units == units
-    assert measured.primitives[0].length * MM_PER_UNIT[units] == pytest.approx(4.0)
-    assert measured.constraints[0].value == pytest.approx(measured.primitives[0].length)
-    assert_same(PLATE, measured.in_units("mm"), 1e-12)
-
-
-def test_a_sketch_without_units_takes_the_first_it_is_given() -> None:
+def test_units_change_numbers_and_keep_the_size() -> None:
+    for units, millimeters in MM_PER_UNIT.items():
+        converted = PLATE.in_units(units)
+        assert converted.units == units
+        assert converted.primitives[0].length * millimeters == pytest.approx(4.0)
+        assert converted.constraints[0].value == pytest.approx(converted.primitives[0].length)
+        assert_same(PLATE, converted.in_units("mm"), 1e-12)
     bare = Sketch((Line((0, 0), (2, 0)),))
-    assert bare.in_units("in").primitives == bare.primitives
-    assert bare.in_units("in").units == "in"
+    assert (bare.in_units("in").primitives, bare.in_units("in").units) == (bare.primitives, "in")
 
 
 def test_unknown_units_are_refused() -> None:
-    with pytest.raises(GeometryError, match="'furlong' is no known unit"):
-        Sketch((), units="furlong")
-    with pytest.raises(GeometryError, match="'furlong' is no known unit"):
-        PLATE.in_units("furlong")
-
-
-def test_sketches_are_values() -> None:
-    assert PLATE.moved() == PLATE
-    assert len({PLATE, PLATE.moved()}) == 1
-    assert list(PLATE) == list(PLATE.primitives)
-    assert len(PLATE) == 4
+    for make in (lambda: Sketch((), units="furlong"), lambda: PLATE.in_units("furlong")):
+        with pytest.raises(GeometryError, match="'furlong' is no known unit"):
+            make()
 
 
 @pytest.mark.parametrize("name", ["part.json", "part.svg", "part.dxf", "part.FCStd"])
-def test_a_sketch_saves_itself(tmp_path: Path, name: str) -> None:
+def test_save_writes_the_format_of_the_suffix(tmp_path: Path, name: str) -> None:
     sketch = Sketch((Line((0, 0), (80, 0)), Circle((40, 20), 5)), units="mm")
     sketch.save(tmp_path / name)
     assert_same(sketch, read(tmp_path / name).sketches[0].in_units("mm"), tolerance=1e-4)
 
 
-def test_a_sketch_saves_itself_in_a_format_by_name(tmp_path: Path) -> None:
+def test_save_writes_a_format_by_name(tmp_path: Path) -> None:
     Sketch((Circle((0, 0), 5),)).save(str(tmp_path / "part"), format="svg")
     assert "<circle" in (tmp_path / "part").read_text()
     with pytest.raises(SketchError, match="must end in"):
         Sketch((Circle((0, 0), 5),)).save(tmp_path / "part.obj")
 
 
-def test_a_notebook_shows_a_sketch_as_a_picture() -> None:
+def test_notebooks_show_a_picture() -> None:
     assert "<circle" in Sketch((Circle((0, 0), 5),))._repr_svg_()
     assert "empty" in Sketch(())._repr_svg_()

@@ -22,13 +22,13 @@ BAR = Sketch((Line((0, 0), (1, 0)),))
 
 
 @given(st.lists(sketches(max_size=4), min_size=1, max_size=7), st.integers(1, 9))
-def test_svg_and_png_agree_on_their_size(items: list[Sketch], columns: int) -> None:
+def test_svg_and_png_have_one_size(items: list[Sketch], columns: int) -> None:
     root = ET.fromstring(gallery_svg(items, columns=columns, cell=60))
     assert gallery_png(items, columns=columns, cell=60).size == (int(root.attrib["width"]), int(root.attrib["height"]))
     assert len(root.findall(f"{SVG}g")) == len(items)
 
 
-def test_cards_do_not_overlap_and_fill_rows_first() -> None:
+def test_cards_fill_rows() -> None:
     root = ET.fromstring(gallery_svg([DISC] * 5, columns=3, cell=100))
     corners = [tuple(map(int, re.findall(r"\d+", g.attrib["transform"]))) for g in root.findall(f"{SVG}g")]
     xs = sorted({x for x, _ in corners})
@@ -38,7 +38,7 @@ def test_cards_do_not_overlap_and_fill_rows_first() -> None:
     assert min(np.diff(ys)) > 100
 
 
-def test_a_card_shows_the_same_picture_as_the_sketch_alone() -> None:
+def test_card_shows_the_picture_of_the_sketch() -> None:
     root = ET.fromstring(gallery_svg([BAR, DISC], columns=2, cell=100))
     x, y = (int(n) for n in re.findall(r"\d+", root.findall(f"{SVG}g")[1].attrib["transform"]))
     card = gallery_png([BAR, DISC], columns=2, cell=100).crop((x + 4, y + 4, x + 96, y + 96))
@@ -46,7 +46,7 @@ def test_a_card_shows_the_same_picture_as_the_sketch_alone() -> None:
 
 
 @given(st.text(max_size=60))
-def test_any_caption_can_be_written(caption: str) -> None:
+def test_hostile_captions_are_escaped(caption: str) -> None:
     hostile = f"<script>&\"'{caption}]]>"
     ET.fromstring(gallery_svg([DISC], captions=[hostile]))
     gallery_png([DISC], captions=[hostile], cell=60)
@@ -54,7 +54,7 @@ def test_any_caption_can_be_written(caption: str) -> None:
     assert "<script" not in page
 
 
-def test_a_long_caption_is_cut_and_a_short_one_is_not() -> None:
+def test_long_captions_are_cut() -> None:
     texts = ET.fromstring(gallery_svg([DISC, DISC], captions=["washer 12", "w" * 500])).iter(f"{SVG}text")
     short, long = [element.text or "" for element in texts]
     assert short == "washer 12"
@@ -62,20 +62,20 @@ def test_a_long_caption_is_cut_and_a_short_one_is_not() -> None:
     assert long.endswith("…")
 
 
-def test_captions_that_do_not_match_are_refused() -> None:
+def test_number_of_captions_is_checked() -> None:
     for draw in (gallery_svg, gallery_png, gallery_html):
         with pytest.raises(ValueError, match="1 captions for 2 sketches"):
             draw([DISC, DISC], captions=["one"])
 
 
 @pytest.mark.parametrize("items", [[], [Sketch(())]])
-def test_nothing_to_show_is_a_card_that_says_so(items: list[Sketch]) -> None:
+def test_empty_gallery(items: list[Sketch]) -> None:
     assert "empty sketch" in gallery_svg(items)
     assert "empty sketch" in gallery_html(items)
     assert gallery_png(items).size[0] > 100
 
 
-def test_a_gallery_too_large_for_memory_is_refused_in_a_sentence() -> None:
+def test_too_large_gallery_is_refused() -> None:
     with pytest.raises(SketchError, match="SVG or HTML"):
         gallery_png([DISC] * 100_000)
 
@@ -102,7 +102,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_is_whole_and_needs_nothing_else() -> None:
+def test_page_is_complete_and_self_contained() -> None:
     page = Tags()
     text = gallery_html([DISC, BAR, DISC], title="Parts", columns=2)
     page.feed(text)

@@ -26,7 +26,7 @@ def elements(text: str) -> list[ET.Element]:
 
 
 @given(sketches(max_size=30), st.floats(-6, 6))
-def test_each_primitive_is_one_element_with_finite_numbers(sketch: Sketch, magnitude: float) -> None:
+def test_one_element_per_primitive(sketch: Sketch, magnitude: float) -> None:
     text = svg(sketch.moved(10**magnitude), 300)
     tags = sorted(e.tag.removeprefix(SVG) for e in elements(text))
     names = {Kind.LINE: "line", Kind.CIRCLE: "circle", Kind.POINT: "circle", Kind.ARC: "path"}
@@ -37,7 +37,7 @@ def test_each_primitive_is_one_element_with_finite_numbers(sketch: Sketch, magni
 
 
 @given(arcs)
-def test_an_arc_runs_through_its_own_start_middle_and_end(arc: Arc) -> None:
+def test_arc_path(arc: Arc) -> None:
     """Rebuilt from the path alone: the arcs between its stops have the stated radius and lie where the arc does."""
     sketch = Sketch((arc,))
     view = frame(sketch, 400, 400, Style())
@@ -58,24 +58,24 @@ def test_an_arc_runs_through_its_own_start_middle_and_end(arc: Arc) -> None:
         assert math.dist(middle, view.to_pixel(arc.at((k + 0.5) / len(steps)))) < 0.05
 
 
-def test_construction_is_dashed_and_nothing_else() -> None:
+def test_only_construction_is_dashed() -> None:
     text = svg(Sketch((Line((0, 0), (5, 0), construction=True), Line((0, 0), (0, 5)), Circle((1, 1), 1))))
     dashed = ["stroke-dasharray" in e.attrib for e in elements(text)]
     assert dashed == [True, False, False]
 
 
-def test_a_construction_point_is_hollow() -> None:
+def test_hollow_construction_point() -> None:
     full, hollow = elements(svg(Sketch((Point((0, 0)), Point((1, 0), construction=True)))))
     assert full.attrib["fill"] in Style().palette
     assert hollow.attrib["fill"] == Style().background
     assert hollow.attrib["stroke"] in Style().palette
 
 
-def test_an_empty_sketch_says_so() -> None:
+def test_text_of_an_empty_sketch() -> None:
     root = ET.fromstring(svg(Sketch(())))
     assert [e.text for e in root.iter(f"{SVG}text")] == ["empty sketch"]
 
 
-def test_a_circle_too_small_to_see_still_leaves_a_dot() -> None:
+def test_tiny_circle_is_a_dot() -> None:
     tiny, _ = elements(svg(Sketch((Circle((0, 0), 1e-9), Line((0, 0), (1, 1))))))
     assert float(tiny.attrib["r"]) > 0

@@ -1,4 +1,4 @@
-"""Corpora for tests: built-in parts written to files, the open corpus, and the bytes of what comes out."""
+"""Corpora for tests: procedural parts written to files, the open corpus, and the bytes of results."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from sketchdnn.geometry import Line, Sketch
 
 
 def parts(count: int, *, per_group: int = 3, twins: int = 0) -> list[Sketch]:
-    """Built-in parts in groups, some of them again under other names, scaled and moved."""
-    found = []
+    """Procedural parts in groups, some of them again under other names, scaled and moved."""
+    sketches = []
     for index in range(count):
         sketch = procedural(5, index)
         extra = {**sketch.extra, "group": f"model {index // per_group}", "licence": "CC0"}
-        found.append(replace(sketch, extra=extra))
+        sketches.append(replace(sketch, extra=extra))
     again = [
         replace(sketch.moved(3.0, (7.0, -2.0)), extra={**sketch.extra, "id": f"twin of {sketch.extra['id']}"})
-        for sketch in found[:twins]
+        for sketch in sketches[:twins]
     ]
-    return found + again
+    return sketches + again
 
 
 def shuffled(sketches: list[Sketch], seed: int) -> list[Sketch]:
     """The same sketches in another order, their primitives too, and half of their lines turned round."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     mixed = []
     for sketch in sketches:
         primitives = [
-            replace(p, start=p.end, end=p.start) if isinstance(p, Line) and dice.random() < 0.5 else p for p in sketch
+            replace(p, start=p.end, end=p.start) if isinstance(p, Line) and rng.random() < 0.5 else p for p in sketch
         ]
-        dice.shuffle(primitives)
+        rng.shuffle(primitives)
         mixed.append(replace(sketch, primitives=tuple(primitives)))
-    dice.shuffle(mixed)
+    rng.shuffle(mixed)
     return mixed
 
 
@@ -47,7 +47,7 @@ def written(sketches: list[Sketch], path: Path) -> Path:
 
 
 def contents(folder: Path, *, without: tuple[str, ...] = ("inputs.json",)) -> dict[str, bytes]:
-    """Every file of a corpus. What it was made from is left out: that may differ."""
+    """The bytes of every file of a corpus, without the list of its inputs."""
     return {
         file.relative_to(folder).as_posix(): file.read_bytes()
         for file in sorted(folder.rglob("*"))

@@ -6,14 +6,14 @@ import torch
 
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import build_training_index
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
-from support.drawn_sets import parts
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
+from support.sketch_sets import parts
 
 
-def small_system(seed: int = 0, *, knows: bool = True) -> SketchDNN:
+def small_system(seed: int = 0, *, knows: bool = True) -> SketchDNNSystem:
     """Moved off its start, so that what it draws depends on all it is shown."""
     torch.manual_seed(seed)
-    system = SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=2, heads=2), num_steps=50))
+    system = SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=2, heads=2), num_steps=50))
     for weight in system.parameters():
         torch.nn.init.normal_(weight, std=0.1)
     if knows:

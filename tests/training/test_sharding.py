@@ -27,7 +27,7 @@ from sketchdnn.cli.app import app
 from sketchdnn.data import Dataset, PrepareConfig, prepare
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import from_pretrained
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.training.checkpoint import found
 from sketchdnn.training.config import TrainConfig
 from sketchdnn.training.corpus import to_device
@@ -201,7 +201,7 @@ class _Watch(TorchDispatchMode):
 
 def test_a_process_keeps_its_part_and_no_more(first_of_four: Ranks, folder: Path) -> None:
     corpus = to_device(Dataset.open(folder / "corpus").split("train").compact, "cpu")
-    system = SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=DEPTH, heads=1)))
+    system = SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=DEPTH, heads=1)))
     whole = sum(weight.numel() for weight in system.parameters())
     run = Run(system, corpus, TrainConfig(batch_size=8, steps=9, clip=1.0), first_of_four)
     run.advance()

@@ -22,7 +22,7 @@ from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import load_preset
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.training.checkpoint import RunError, found
 from sketchdnn.training.config import TrainConfig, config_from
 from sketchdnn.training.corpus import Corpus, to_device
@@ -32,9 +32,9 @@ from sketchdnn.training.run import Report, Run
 from sketchdnn.training.step import time_edges
 
 
-def _system() -> SketchDNN:
+def _system() -> SketchDNNSystem:
     torch.manual_seed(0)
-    return SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=1)))
+    return SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=1)))
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_a_checkpoint_of_another_configuration_is_refused(
 
 def test_a_checkpoint_of_another_network_or_corpus_is_refused(corpus: Corpus, tmp_path: Path) -> None:
     train(_system(), corpus, _config(2), tmp_path)
-    wider = SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=64, depth=1, heads=1)))
+    wider = SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=64, depth=1, heads=1)))
     with pytest.raises(RunError, match=r"system\.network\.width = 32, not 64"):
         train(wider, corpus, _config(4), tmp_path, resume=True)
     fewer = Corpus(corpus.kind[:-1], corpus.construction[:-1], corpus.params[:-1])
@@ -195,7 +195,7 @@ def test_memory_that_runs_out_is_said(corpus: Corpus, tmp_path: Path) -> None:
 def test_validation_and_previews_are_written(corpus: Corpus, tmp_path: Path) -> None:
     torch.manual_seed(0)
     network = SetDenoiserConfig(width=32, depth=1, heads=1)
-    system = SketchDNN(SketchDNNConfig(network=network, num_steps=100))
+    system = SketchDNNSystem(SketchDNNConfig(network=network, num_steps=100))
     config = _config(4, validate_every=2, preview_every=4)
     train(system, corpus, config, tmp_path, validation=corpus)
     header, first, second = (row.split(",") for row in (tmp_path / "validation.csv").read_text().split())
@@ -264,7 +264,7 @@ def test_the_paper_and_its_authors_train_plainly(name: str, corpus: Corpus) -> N
     assert (config.weight_decay, config.clip, config.ema, config.spread) == (0, 0, 0, False)
     assert config.times == {"paper": "uniform", "authors": "authors"}[name]
     small = replace(preset.config, network=DiTConfig(width=16, depth=1, heads=1))
-    run = Run(SketchDNN(small), corpus, config)
+    run = Run(SketchDNNSystem(small), corpus, config)
     run.advance()
     assert run.model is run.system
     assert run.wrong_step() is None

@@ -103,31 +103,28 @@ def generate(
     Several processes share the work: torchrun --nproc-per-node 8 -m sketchdnn generate …
     """
     # Imported here: torch takes seconds to load, and --help should not.
-    from sketchdnn.generation import Conditions, GenerateRequest, OutputOptions, SketchDNN
+    from sketchdnn.generation import GenerateRequest, OutputOptions, SketchDNN
     from sketchdnn.generation.manifest import process_share
     from sketchdnn.generation.repair import available_cores
 
-    conditions = Conditions.parse(
-        primitives=primitives,
-        kinds=kinds,
-        count_construction=count_construction,
-        construction=construction,
-        aspect=aspect,
-        closed=closed,
-        unique=unique,
-        novel=novel,
-        best_of=best_of,
-    )
     with process_share() as share:
         console = drawing.stderr(quiet=not share.is_first)
-        request = GenerateRequest(
+        request = GenerateRequest.parse(
             count=count,
             seed=seed,
             start_index=start_index,
             steps=steps,
             sampler=sampler,
             size=size,
-            conditions=conditions,
+            primitives=primitives,
+            kinds=kinds,
+            count_construction=count_construction,
+            construction=construction,
+            aspect=aspect,
+            closed=closed,
+            unique=unique,
+            novel=novel,
+            best_of=best_of,
             init_sketch=None if init_sketch is None else drawing.read_one_sketch(init_sketch, console),
             strength=strength,
             repair=repair,

@@ -22,7 +22,7 @@ from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
 
 from .conditioning import choose_added_kinds, drop_tiny
-from .conditions import format_range, score_sketch, trained_range
+from .conditions import Conditions, find_shortfall, format_range, score_sketch, trained_range
 from .engine import SampleId, device_of, max_batch_size
 from .generate import STEPS, GeneratedSketch, OnProgress, ProgressReporter, check_seed_and_count
 from .inpainting import (
@@ -142,19 +142,19 @@ def complete(
     """
     check_method(system, request.method)
     options = system.resolve(SamplingOptions(request.sampler, request.steps))
-    limits = request.resolve_primitives()
-    if limits is not None:
+    conditions = Conditions(primitives=request.resolve_primitives())
+    if conditions.primitives is not None:
         least, most = trained_range(system)
         least, most = max(least, len(request.part) + 1), min(most, MAX_PRIMITIVES)
-        if not least <= limits[0] <= limits[1] <= most:
+        if not least <= conditions.primitives[0] <= conditions.primitives[1] <= most:
             raise SketchError(
                 f"with {len(request.part)} given, this model can be asked for {least} to {most} primitives in all, "
-                f"not {format_range(limits, '..')}"
+                f"not {format_range(conditions.primitives, '..')}"
             )
     if request.repair and not request.part.constraints:
         # Repair constrains only what it may move: without this, corners of the part would come apart.
         request = replace(request, part=replace(request.part, constraints=infer(request.part, _EXACT)))
-    return _Completer(system, request, options, limits).run(on_progress)
+    return _Completer(system, request, options, conditions).run(on_progress)
 
 
 def frame_part(
@@ -163,13 +163,14 @@ def frame_part(
     """The scales and the framed parts of one completion, each with noise of its own, numbered from `first`."""
     box = bounds(part)
     trials = range(first, first + num_frames)
-    noise_ids = [SampleId(index, trial).noise_id for trial in trials]
-    choices = uniform(seed, torch.tensor(noise_ids), _FRAME_NOISE, (NUM_CHOICES,)).tolist()
+    samples = [SampleId(index, trial) for trial in trials]
+    noise_ids = torch.tensor([sample.noise_id for sample in samples])
+    choices = uniform(seed, noise_ids, _FRAME_NOISE, (NUM_CHOICES,)).tolist()
     frames = [
         choose_frame(box, scales, trial % num_frames, num_frames, numbers)
         for trial, numbers in zip(trials, choices, strict=True)
     ]
-    parts = [FramedPart(part, frame, noise_id) for (_, frame), noise_id in zip(frames, noise_ids, strict=True)]
+    parts = [FramedPart(part, frame, sample) for (_, frame), sample in zip(frames, samples, strict=True)]
     return [scale for scale, _ in frames], parts
 
 
@@ -199,7 +200,7 @@ class _Completer:
     system: System
     request: CompleteRequest
     options: SamplingOptions
-    limits: tuple[int, int] | None  # of the number of primitives
+    conditions: Conditions  # on the number of primitives
 
     def run(self, on_progress: OnProgress) -> Iterator[GeneratedSketch]:
         """As many completions at a time as share a batch."""
@@ -215,7 +216,7 @@ class _Completer:
                     break
                 reporter.start_batch(indices.stop - len(waiting), len(waiting))
                 for result in self._attempt(waiting, attempt, reporter.report):
-                    best[result.index] = max(best.get(result.index, result), result, key=self._rank_result)
+                    best[result.index] = max(best.get(result.index, result), result, key=self._rank)
                 best |= {index: replace(best[index], attempts=attempt + 1) for index in waiting if index in best}
             if len(best) < len(indices):
                 raise SketchError(
@@ -228,85 +229,70 @@ class _Completer:
 
     def _attempt(self, indices: Sequence[int], attempt: int, on_progress: OnProgress) -> Iterator[GeneratedSketch]:
         """The best of the frames of each completion; none where no frame added anything."""
+        request, num_given = self.request, len(self.request.part)
         plans = [self._plan(index, attempt) for index in indices]
         parts = [part for _, parts in plans for part in parts]
         batch = sample_completions(
             self.system,
             parts,
-            seed=self.request.seed,
-            method=self.request.method,
+            seed=request.seed,
+            method=request.method,
             options=self.options,
-            max_batch=max_batch_size(device_of(self.system)),
             on_progress=on_progress,
         )
         completed = list(decode_completions(parts, batch, self.system.rows.arc_scalar))
         reports: list[RepairReport | None] = [None] * len(completed)
-        if self.request.repair:
-            num_given = len(self.request.part)
-            results = repair_sketches([each.sketch for each in completed], num_given, workers=self.request.workers)
+        if request.repair:
+            results = repair_sketches([each.sketch for each in completed], num_given, workers=request.workers)
+            reports = [report for _, report in results]
             completed = [
                 replace(each, sketch=sketch, num_added=len(sketch) - num_given)
                 for each, (sketch, _) in zip(completed, results, strict=True)
             ]
-            reports = [report for _, report in results]
-        for place, (index, (scales, _)) in enumerate(zip(indices, plans, strict=True)):
-            trials = range(place * len(scales), (place + 1) * len(scales))
-            chosen = max(
-                trials, key=lambda trial: self._rank(completed[trial].sketch, score_completion(completed[trial]))
-            )
-            if completed[chosen].num_added:
-                yield self._result(index, completed[chosen], scales[chosen - trials.start], reports[chosen])
+        scales = [scale for scales, _ in plans for scale in scales]
+        candidates = [
+            self._candidate(part.sample.index, each, scale, report)
+            for part, each, scale, report in zip(parts, completed, scales, reports, strict=True)
+        ]
+        for first in range(0, len(candidates), request.num_frames):
+            chosen = max(candidates[first : first + request.num_frames], key=self._rank)
+            if len(chosen.sketch) > num_given:
+                yield chosen
 
     def _plan(self, index: int, attempt: int) -> tuple[list[float], list[FramedPart]]:
-        request = self.request
+        request, count = self.request, self.request.num_frames
+        first = attempt * count
         scales, parts = frame_part(
-            request.part,
-            request.resolve_scales(),
-            seed=request.seed,
-            index=index,
-            num_frames=request.num_frames,
-            first=attempt * request.num_frames,
+            request.part, request.resolve_scales(), seed=request.seed, index=index, num_frames=count, first=first
         )
-        if self.limits is None:
+        if self.conditions.primitives is None:
             return scales, parts
-        low, high = self.limits
+        low, high = self.conditions.primitives
         chance = float(uniform(request.seed, torch.tensor([index]), _COUNT_NOISE, (1,)))
         primitives = low + int(chance * (high - low + 1))
-        noise_ids = torch.tensor([part.noise_id for part in parts])
+        noise_ids = torch.tensor([part.sample.noise_id for part in parts])
         chances = uniform(request.seed, noise_ids, _KIND_NOISE, (1,))[:, 0].double().numpy()
         kinds = choose_added_kinds(request.part, primitives, chances, self.system.training_index)
         return scales, [replace(part, added_kinds=each) for part, each in zip(parts, kinds, strict=True)]
 
-    def _off(self, primitives: int) -> int:
-        """Distance of a number of primitives from the range asked for."""
-        low, high = self.limits or (primitives, primitives)
-        return max(low - primitives, primitives - high, 0)
-
-    def _rank(self, sketch: Sketch, score: float) -> tuple[float, float]:
-        """The number of primitives counts first, then the score."""
-        return -self._off(len(sketch)), score
-
-    def _rank_result(self, result: GeneratedSketch) -> tuple[float, float]:
-        return self._rank(result.sketch, result.score or 0.0)
-
-    def _result(
+    def _candidate(
         self, index: int, completed: CompletedPart, scale: float, report: RepairReport | None
     ) -> GeneratedSketch:
-        sketch = completed.sketch
-        shortfall = None
-        if self.limits is not None and self._off(len(sketch)):
-            limits = format_range(self.limits, "..")
-            shortfall = f"{limits} primitives were asked for, and it has {len(sketch)}"
-        name = f"seed {self.request.seed}, completion {index}"
+        sketch, shortfall = completed.sketch, find_shortfall(self.conditions, completed.sketch)
         return GeneratedSketch(
             index,
-            replace(sketch, extra={**sketch.extra, "id": name}),
+            replace(sketch, extra={**sketch.extra, "id": f"seed {self.request.seed}, completion {index}"}),
             rejected=completed.rejected,
             repaired=completed.repaired,
-            shortfall=shortfall,
+            shortfall=shortfall.sentence if shortfall else None,
             score=score_completion(completed),
             repair=report,
             num_given=len(self.request.part),
             scale=scale,
             num_duplicates=completed.num_duplicates,
         )
+
+    def _rank(self, candidate: GeneratedSketch) -> tuple[float, float]:
+        """The number of primitives counts first, then the score."""
+        shortfall = find_shortfall(self.conditions, candidate.sketch)
+        return -shortfall.distance if shortfall else 0.0, candidate.score or 0.0

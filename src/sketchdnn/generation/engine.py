@@ -25,7 +25,7 @@ from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.set_denoiser import SetDenoiser
-from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation import SketchBatch, from_flat
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.representation.prediction import Prediction
@@ -86,22 +86,27 @@ class Engine:
         self.max_batch = self.max_batch or max_batch_size(device_of(self.system))
 
     def draw(self, samples: Sequence[SampleId], on_step: OnStep | None = None) -> list[Decoded]:
-        """The decoded samples, in order. If the device runs out of memory, batches are halved from then on."""
-        decoded: list[Decoded] = []
-        while len(decoded) < len(samples):
-            chunk = samples[len(decoded) : len(decoded) + self.max_batch]
+        """The decoded samples, in order."""
+        return decode(self.sample(samples, on_step), self.system.rows.arc_scalar)
+
+    def sample(self, samples: Sequence[SampleId], on_step: OnStep | None = None) -> SketchBatch:
+        """The rows of samples, in order. If the device runs out of memory, batches are halved from then on."""
+        batches: list[Tensor] = []
+        first = 0
+        while first < len(samples):
+            chunk = samples[first : first + self.max_batch]
             try:
-                batch = self._sample(chunk, on_step)
+                batches.append(self._sample_batch(chunk, on_step)[: len(chunk)].flat())
             except torch.OutOfMemoryError as error:
                 if self.max_batch == 1:
                     raise SketchError("this device has no memory for even one sketch; use --device cpu") from error
                 self.max_batch = -(-self.max_batch // 2)
                 torch.cuda.empty_cache()
                 continue
-            decoded += decode(batch[: len(chunk)], self.system.rows.arc_scalar)
-        return decoded
+            first += len(chunk)
+        return from_flat(torch.cat(batches))
 
-    def _sample(self, samples: Sequence[SampleId], on_step: OnStep | None) -> SketchBatch:
+    def _sample_batch(self, samples: Sequence[SampleId], on_step: OnStep | None) -> SketchBatch:
         ids = [sample.noise_id for sample in samples]
         ids += [ids[-1]] * (choose_batch_size(self.system, len(ids), self.max_batch) - len(ids))
         noise_ids = torch.tensor(ids, device=device_of(self.system))

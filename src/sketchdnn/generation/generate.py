@@ -13,7 +13,7 @@ quadratically, so a strength s means the noise of step s²·T: at 0.3 a sketch i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -76,6 +76,7 @@ class GenerateRequest:
     """
 
     stem: ClassVar[str] = "sketch"
+    style: ClassVar[Style | None] = None  # of pictures
 
     count: int = 1
     seed: int = 0
@@ -107,6 +108,12 @@ class GenerateRequest:
         if not 1e-6 <= size <= 1e9:
             raise SketchError(f"a sketch cannot be {size} large")
 
+    @classmethod
+    def parse(cls, **options: Any) -> GenerateRequest:
+        """A request from its own options and those of `Conditions.parse`, side by side."""
+        names = {each.name for each in fields(Conditions)} & options.keys()
+        return cls(conditions=Conditions.parse(**{name: options.pop(name) for name in names}), **options)
+
     @property
     def indices(self) -> range:
         """The indices of the sketches."""
@@ -123,11 +130,6 @@ class GenerateRequest:
         if isinstance(self.size, str):
             return parse_length(self.size, "size", self.units)
         return SIZE if self.size is None else self.size, self.units
-
-    @property
-    def style(self) -> Style | None:
-        """The style of pictures: the usual one."""
-        return None
 
     def to_json(self, system: System, source: Path | None = None) -> dict[str, Any]:
         """The entries of a manifest. `source` is the file of the initial sketch."""
@@ -257,16 +259,6 @@ class ProgressReporter:
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
-    """A decoded sample, repaired and placed; no sketch if it is empty or has no extent."""
-
-    sketch: Sketch | None
-    decoded: Decoded
-    trajectory: tuple[TrajectoryFrame, ...] = ()
-    repair: RepairReport | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Postprocess:
     """Repairs decoded samples and places them: at `size` about the origin, or where the initial sketch was."""
 
@@ -276,18 +268,28 @@ class Postprocess:
     repair: bool = False
     workers: int = 1
 
-    def __call__(self, samples: Sequence[Decoded], names: Sequence[str]) -> list[_Attempt]:
-        """One attempt for each sample, whose sketch has that name."""
-        placed = [self._place(each.sketch, name) for each, name in zip(samples, names, strict=True)]
-        attempts = [_Attempt(sketch, each) for sketch, each in zip(placed, samples, strict=True)]
-        if not self.repair:
-            return attempts
-        usable = [number for number, sketch in enumerate(placed) if sketch is not None]
-        # Repair comes before scaling, so that the result has exactly the size.
-        results = repair_sketches([samples[number].sketch for number in usable], workers=self.workers)
-        for number, (sketch, report) in zip(usable, results, strict=True):
-            attempts[number] = _Attempt(self._place(sketch, names[number]), samples[number], repair=report)
-        return attempts
+    def __call__(self, samples: Sequence[Decoded], names: Mapping[int, str]) -> list[GeneratedSketch | None]:
+        """One candidate for each sample, of these indices and names; None if it is empty or has no extent."""
+        placed = [self._place(each.sketch, name) for each, name in zip(samples, names.values(), strict=True)]
+        reports: list[RepairReport | None] = [None] * len(samples)
+        if self.repair:
+            usable = [number for number, sketch in enumerate(placed) if sketch is not None]
+            # Repair comes before scaling, so that the result has exactly the size.
+            results = repair_sketches([samples[number].sketch for number in usable], workers=self.workers)
+            for number, (sketch, report) in zip(usable, results, strict=True):
+                placed[number], reports[number] = self._place(sketch, list(names.values())[number]), report
+        return [
+            None
+            if sketch is None
+            else GeneratedSketch(
+                index,
+                sketch,
+                rejected=tuple(issue.reason for issue in decoded.rejects),
+                repaired=tuple(issue.reason for issue in decoded.repairs),
+                repair=report,
+            )
+            for index, sketch, decoded, report in zip(names, placed, samples, reports, strict=True)
+        ]
 
     def _place(self, sketch: Sketch, name: str) -> Sketch | None:
         try:
@@ -301,29 +303,28 @@ class Postprocess:
 
 @dataclass(slots=True)
 class _Search:
-    """The attempts at one sketch, in order, and why each fails the conditions."""
+    """The attempts at one sketch, in order, and why each fails the conditions. None is an empty sketch."""
 
-    index: int
-    attempts: list[_Attempt] = field(default_factory=list)
+    attempts: list[GeneratedSketch | None] = field(default_factory=list)
     shortfalls: dict[int, Shortfall | None] = field(default_factory=dict)
 
     def choose(self, checker: ConditionChecker) -> GeneratedSketch | None:
         """The attempt to keep; None if more are needed."""
         conditions = checker.conditions
-        passing: list[int] = []
+        passing: dict[int, GeneratedSketch] = {}
         for number, attempt in enumerate(self.attempts):
-            if attempt.sketch is None:
+            if attempt is None:
                 continue
             # A failed attempt stays so. One that passed may by now repeat a sketch that was accepted.
             if number not in self.shortfalls or (conditions.unique and self.shortfalls[number] is None):
                 self.shortfalls[number] = checker.find_shortfall(attempt.sketch)
             if self.shortfalls[number] is None:
-                passing.append(number)
+                passing[number] = attempt
                 if len(passing) == conditions.best_of:
-                    return self._result(passing, number + 1, conditions.best_of)
+                    return self._choose_of(passing, number + 1, conditions.best_of)
         if len(self.attempts) < _max_attempts(conditions):
             return None
-        return self._result(passing, len(self.attempts), conditions.best_of)
+        return self._choose_of(passing, len(self.attempts), conditions.best_of)
 
     def useful_attempts(self, best_of: int) -> int:
         """How many attempts to sample at once: those needed at least, or as many as there were so far.
@@ -331,41 +332,30 @@ class _Search:
         None while the search waits for the sketches before it, as `unique` demands.
         """
         passing = sum(each is None for each in self.shortfalls.values())
-        unchecked = sum(attempt.sketch is not None for attempt in self.attempts) - len(self.shortfalls)
+        unchecked = sum(attempt is not None for attempt in self.attempts) - len(self.shortfalls)
         needed = best_of - passing - unchecked
         return max(needed, len(self.attempts)) if needed > 0 else 0
 
-    def _result(self, passing: Sequence[int], checked: int, best_of: int) -> GeneratedSketch:
+    def _choose_of(self, passing: Mapping[int, GeneratedSketch], checked: int, best_of: int) -> GeneratedSketch:
         """The passing attempt of the highest score, else the one closest to the conditions."""
-        scores = {number: score_sketch(self._sketch(number)) for number in passing} if best_of > 1 else {}
         if passing:
-            chosen = max(passing, key=lambda number: (scores.get(number, 0.0), -number))
-        elif self.shortfalls:
-            chosen = min(self.shortfalls, key=lambda number: (_distance(self.shortfalls[number]), number))
-        else:
+            scored = list(passing.values())
+            if best_of > 1:
+                scored = [replace(attempt, score=score_sketch(attempt.sketch)) for attempt in scored]
+            chosen = max(scored, key=lambda attempt: attempt.score or 0.0)  # the first of the best
+            if len(passing) < best_of:
+                few = f"it is the best of {len(passing)}, not of {best_of}"
+                few += f": no more of {checked} attempts met the conditions"
+                chosen = replace(chosen, best_of_shortfall=few)
+            return replace(chosen, attempts=checked)
+        failing = [
+            (shortfall.distance, number, replace(attempt, attempts=checked, shortfall=shortfall.sentence))
+            for number, attempt in enumerate(self.attempts)
+            if attempt is not None and (shortfall := self.shortfalls[number]) is not None
+        ]
+        if not failing:
             raise SketchError(f"the model drew nothing in {checked} attempts; use more steps or another model")
-        attempt, shortfall, few = self.attempts[chosen], self.shortfalls[chosen], None
-        if 0 < len(passing) < best_of:
-            few = (
-                f"it is the best of {len(passing)}, not of {best_of}: no more of {checked} attempts met the conditions"
-            )
-        return GeneratedSketch(
-            self.index,
-            self._sketch(chosen),
-            attempts=checked,
-            rejected=tuple(issue.reason for issue in attempt.decoded.rejects),
-            repaired=tuple(issue.reason for issue in attempt.decoded.repairs),
-            shortfall=shortfall.sentence if shortfall else None,
-            score=scores.get(chosen),
-            best_of_shortfall=few,
-            trajectory=attempt.trajectory,
-            repair=attempt.repair,
-        )
-
-    def _sketch(self, number: int) -> Sketch:
-        sketch = self.attempts[number].sketch
-        assert sketch is not None  # noqa: S101 - only such are checked
-        return sketch
+        return min(failing, key=lambda each: each[:2])[2]
 
 
 def _search_all(
@@ -388,7 +378,7 @@ def _search_all(
     for begin in range(0, request.count, window := engine.max_batch):
         indices = request.indices[begin : begin + window]
         results: dict[int, GeneratedSketch] = {}
-        searches = {index: _Search(index) for index in indices}
+        searches = {index: _Search() for index in indices}
         while searches:
             samples = _next_samples(searches, window, conditions, free_rows=pads_batches(engine.system))
             reporter.start_batch(begin + len(results), len(searches) * yield_per_batch)
@@ -396,10 +386,11 @@ def _search_all(
             # Later attempts are postprocessed only where the earlier ones fail.
             for _, same_attempt in groupby(decoded, key=lambda pair: pair[0].attempt):
                 open_samples = [pair for pair in same_attempt if pair[0].index in searches]
-                names = [f"seed {engine.seed}, sketch {sample.index}" for sample, _ in open_samples]
+                names = {sample.index: f"seed {engine.seed}, sketch {sample.index}" for sample, _ in open_samples}
                 attempts = postprocess([each for _, each in open_samples], names)
                 for (sample, _), attempt in zip(open_samples, attempts, strict=True):
-                    searches[sample.index].attempts.append(replace(attempt, trajectory=recorder.pop(sample)))
+                    frames = recorder.pop(sample)
+                    searches[sample.index].attempts.append(attempt and replace(attempt, trajectory=frames))
                 results |= _take_finished(searches, checker)
             recorder.frames.clear()
         reporter.start_batch(begin + len(indices), 0.0)
@@ -437,7 +428,3 @@ def _next_samples(
 
 def _max_attempts(conditions: Conditions) -> int:
     return MAX_ATTEMPTS + conditions.best_of - 1
-
-
-def _distance(shortfall: Shortfall | None) -> float:
-    return shortfall.distance if shortfall else 0.0

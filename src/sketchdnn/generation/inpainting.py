@@ -14,21 +14,22 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 from torch.nn.functional import one_hot
 
 from sketchdnn.diffusion.conditioning import Conditioning, ConditioningMethod
-from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.sampling import SamplingOptions
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import Box, Kind, Placement, Primitive, Sketch, bounds, overlaps
 from sketchdnn.geometry.intersections import Extent
-from sketchdnn.representation import SketchBatch, from_flat, layout
+from sketchdnn.representation import SketchBatch, layout
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import RowForm, System
 
 from .conditioning import drop_tiny, encode_sketches
-from .engine import choose_batch_size, device_of, fast_inference
+from .engine import Engine, SampleId
 
 # Resamples and jump of each method.
 RESAMPLES, JUMP = 4, 5
@@ -54,7 +55,7 @@ class FramedPart:
 
     part: Sketch
     frame: Placement
-    noise_id: int
+    sample: SampleId
     added_kinds: tuple[Kind, ...] | None = None
 
     @property
@@ -137,26 +138,22 @@ def sample_completions(
     seed: int,
     method: ConditioningMethod,
     options: SamplingOptions,
-    max_batch: int,
+    max_batch: int = 0,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> SketchBatch:
     """The sampled rows of every part, on the CPU. `on_progress` is called with the fraction that is done."""
-    device = device_of(system)
-    results: list[SketchBatch] = []
-    starts = range(0, len(parts), max_batch)
-    for first in starts:
-        chunk = parts[first : first + max_batch]
-        padded = [*chunk, *[chunk[-1]] * (choose_batch_size(system, len(chunk), max_batch) - len(chunk))]
-        noise_ids = torch.tensor([part.noise_id for part in padded], device=device)
-        with torch.inference_mode(), fast_inference(system):
-            batch_options = replace(
-                options,
-                conditioning=condition_on_parts(padded, system.rows, method, device),
-                on_step=lambda progress: on_progress((len(results) + progress.number / progress.total) / len(starts)),
-            )
-            batch = system.sample(seeded_noise(seed, noise_ids), batch_options)
-        results.append(batch[: len(chunk)].to("cpu"))
-    return from_flat(torch.cat([batch.flat() for batch in results]))
+    place = {part.sample: number for number, part in enumerate(parts)}
+    by_noise = {part.sample.noise_id: part for part in parts}
+
+    def conditioning_for(noise_ids: Int[Tensor, " batch"]) -> Conditioning:
+        framed = [by_noise[number] for number in noise_ids.tolist()]
+        return condition_on_parts(framed, system.rows, method, noise_ids.device)
+
+    def on_step(samples: Sequence[SampleId], progress: Progress) -> None:
+        on_progress((place[samples[0]] + len(samples) * progress.number / progress.total) / len(parts))
+
+    engine = Engine(system, seed, options, conditioning_for, max_batch)
+    return engine.sample([part.sample for part in parts], on_step).to("cpu")
 
 
 def condition_on_parts(

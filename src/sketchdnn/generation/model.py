@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,15 @@ from typing import Any
 from huggingface_hub import ModelHubMixin
 
 from sketchdnn.errors import SketchError, display_path
-from sketchdnn.geometry import Kind, Sketch
+from sketchdnn.geometry import Sketch
 from sketchdnn.systems import System, from_pretrained, save_pretrained
 from sketchdnn.systems.devices import find_device
 from sketchdnn.systems.pretrained import DEFAULT_MODEL, model_hash
 
 from .complete import CompleteRequest, complete
-from .conditions import Conditions, Range
 from .engine import device_of, precision
 from .files import OutputOptions, OutputSummary, check_not_replaced, write_sketches
-from .generate import STEPS, UNITS, GeneratedSketch, GenerateRequest, OnProgress, stream
+from .generate import GeneratedSketch, GenerateRequest, OnProgress, stream
 
 
 class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["cad", "sketch", "diffusion"]):
@@ -56,36 +55,15 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         self.system.to_device(find_device(device))
         return self
 
-    def generate(
-        self,
-        count: int = 1,
-        *,
-        seed: int = 0,
-        start_index: int = 0,
-        steps: int = STEPS,
-        sampler: str | None = None,
-        size: float | str | None = None,
-        units: str = UNITS,
-        primitives: int | tuple[int, int] | str | None = None,
-        kinds: Mapping[str, int] | Mapping[Kind, int] | str | None = None,
-        count_construction: bool = False,
-        construction: Range | str | None = None,
-        aspect: Range | str | None = None,
-        closed: bool = False,
-        unique: bool = False,
-        novel: bool = False,
-        best_of: int = 1,
-        init_sketch: Sketch | None = None,
-        strength: float | None = None,
-        repair: bool = True,
-        callback: OnProgress = lambda done: None,
-    ) -> list[Sketch]:
-        """Generate sketches. Options are those of the command line and of `GenerateRequest` and `Conditions`.
+    def generate(self, count: int = 1, *, callback: OnProgress = lambda done: None, **options: Any) -> list[Sketch]:
+        """Generate sketches. Options are the fields of `GenerateRequest` and `Conditions`, as on the command line.
 
         A sketch that fails a condition in all attempts is the closest one; `stream` tells which.
 
         Args:
             count: Number of sketches.
+            callback: Called with the number of sketches' worth of work that is done, a float.
+            options: As follows.
             seed: Selects the sketches. Sketch i of a seed is the same whatever the count.
             start_index: Index of the first sketch.
             steps: Number of denoising steps.
@@ -104,32 +82,8 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             init_sketch: Sketch to vary, in its place and at its size.
             strength: How much to change `init_sketch`, above 0 to 1; 0.3 by default.
             repair: Join near ends, remove duplicates, and add the constraints that hold.
-            callback: Called with the number of sketches' worth of work that is done, a float.
         """
-        conditions = Conditions.parse(
-            primitives=primitives,
-            kinds=kinds,
-            count_construction=count_construction,
-            construction=construction,
-            aspect=aspect,
-            closed=closed,
-            unique=unique,
-            novel=novel,
-            best_of=best_of,
-        )
-        request = GenerateRequest(
-            count=count,
-            seed=seed,
-            start_index=start_index,
-            steps=steps,
-            sampler=sampler,
-            size=size,
-            units=units,
-            conditions=conditions,
-            init_sketch=init_sketch,
-            strength=strength,
-            repair=repair,
-        )
+        request = GenerateRequest.parse(count=count, **options)
         return [generated.sketch for generated in self.stream(request, callback)]
 
     def stream(self, request: GenerateRequest, callback: OnProgress = lambda done: None) -> Iterator[GeneratedSketch]:

@@ -23,7 +23,7 @@ from .baselines.multinomial.system import SketchDNNCat
 from .baselines.tokens.sketchgen import SketchGen
 from .baselines.tokens.vitruvion import Vitruvion
 from .config import ConfigError, config_from_dict
-from .sketchdnn import SketchDNN, SketchDNNPos
+from .sketchdnn import SketchDNNPos, SketchDNNSystem
 from .system import System
 
 SYSTEM_ENTRY_POINTS = "sketchdnn.systems"
@@ -34,7 +34,8 @@ _DEFAULT_PRESET, _DEFAULT_SYSTEM, _TINY = "ours-base", "sketchdnn", "tiny"
 AnySystem = TypeVar("AnySystem", bound=System)
 
 SYSTEMS: dict[str, type[System]] = {
-    system.name: system for system in (SketchDNN, SketchDNNPos, SketchDNNCat, LatentDiffusion, Vitruvion, SketchGen)
+    system.name: system
+    for system in (SketchDNNSystem, SketchDNNPos, SketchDNNCat, LatentDiffusion, Vitruvion, SketchGen)
 }
 
 

@@ -41,7 +41,7 @@ class SketchDNNConfig(RowDenoiserConfig):
     reverse_logits: ReverseLogits | None = None
 
 
-class SketchDNN(RowDenoiser[JointProcess]):
+class SketchDNNSystem(RowDenoiser[JointProcess]):
     """A denoiser of the joint process."""
 
     name: ClassVar[str] = "sketchdnn"
@@ -82,7 +82,7 @@ class SketchDNN(RowDenoiser[JointProcess]):
         return elbo(self.denoise, self.process, x0, noise, steps, bins=bins, last_variance=last_variance)
 
 
-class SketchDNNPos(SketchDNN):
+class SketchDNNPos(SketchDNNSystem):
     """The ablation SketchDNN (Pos.): each row has a learned position, and all else is the same."""
 
     name: ClassVar[str] = "sketchdnn-pos"

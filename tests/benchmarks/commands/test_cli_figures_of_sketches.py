@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from benchmarks.commands.app import app, main
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app, main
 from sketchdnn.data.procedural import procedural
 from sketchdnn.formats import write
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import save_pretrained
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 
 runner = CliRunner()
 
@@ -21,7 +21,7 @@ runner = CliRunner()
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Untrained and small, but it draws."""
     torch.manual_seed(0)
-    system = SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2), num_steps=20))
+    system = SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2), num_steps=20))
     for weight in system.parameters():
         torch.nn.init.normal_(weight, std=0.1)
     folder = tmp_path_factory.mktemp("model")

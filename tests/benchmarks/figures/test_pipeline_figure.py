@@ -10,19 +10,21 @@ from benchmarks.figures import watch, write_pipeline
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import normalize
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.systems.sketchdnn import SketchDNN, SketchDNNConfig
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 
 
 @pytest.fixture(scope="module")
-def system() -> SketchDNN:
+def system() -> SketchDNNSystem:
     torch.manual_seed(0)
-    made = SketchDNN(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2), num_steps=100))
+    made = SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2), num_steps=100))
     for weight in made.parameters():
         torch.nn.init.normal_(weight, std=0.1)
     return made.eval()
 
 
-def test_one_walk_is_seen_from_noise_to_the_sketch_that_generate_draws_so(system: SketchDNN, tmp_path: Path) -> None:
+def test_one_walk_is_seen_from_noise_to_the_sketch_that_generate_draws_so(
+    system: SketchDNNSystem, tmp_path: Path
+) -> None:
     heard: list[float] = []
     walk = watch(system, count=2, seed=5, steps=20, shares=(1.0, 0.2), on_progress=heard.append)
     steps = [glimpse.t for glimpse in walk.glimpses]
@@ -43,6 +45,6 @@ def test_one_walk_is_seen_from_noise_to_the_sketch_that_generate_draws_so(system
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
-def test_too_many_sketches_are_refused(system: SketchDNN) -> None:
+def test_too_many_sketches_are_refused(system: SketchDNNSystem) -> None:
     with pytest.raises(SketchError, match="1 to 16"):
         watch(system, count=17)

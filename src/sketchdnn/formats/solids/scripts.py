@@ -1,6 +1,6 @@
-"""A script that rebuilds and extrudes a profile with CadQuery or build123d, for people to read and go on from.
+"""Scripts that rebuild and extrude a profile with CadQuery or build123d, for people to read and extend.
 
-Only numbers of the sketch get into the code, and only as literals: no name, id or other text of a file does.
+The code holds only numbers of the sketch, as literals: no name, id or other text of a file.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from sketchdnn.formats.polylines import Vertices, arc_midpoint
 from sketchdnn.geometry import Circle, Sketch, Vec
 from sketchdnn.io import atomic_write
 
-from .regions import HEIGHT, Extrusion, Outline, extrusion, losses
+from .extrusion import DEFAULT_HEIGHT, Extrusion, Outline, extrude, solid_losses
 
 _CADQUERY = '''\
-"""{what}. Written for CadQuery 2."""
+"""{title}. Written for CadQuery 2."""
 
 import sys
 
@@ -36,7 +36,7 @@ elif __name__ == "__main__":
 '''
 
 _BUILD123D = '''\
-"""{what}. Written for build123d."""
+"""{title}. Written for build123d."""
 
 import sys
 
@@ -54,103 +54,97 @@ if __name__ == "__main__":
 '''
 
 
-def cadquery_script(what: Extrusion) -> str:
-    """A chain of calls for each region, the outline first, then its holes."""
+def cadquery_script(extrusion: Extrusion) -> str:
+    """A CadQuery script: a chain of calls for each region, the outline first, then its holes."""
     blocks = []
-    for number, region in enumerate(what.regions, start=1):
-        calls = [call for outline in (region.outer, *region.holes) for call in _chained(outline)]
+    for number, region in enumerate(extrusion.regions, start=1):
+        calls = [call for outline in (region.outer, *region.holes) for call in _calls(outline)]
         lines = "\n    ".join(['cq.Workplane("XY")', *calls, ".extrude(HEIGHT)"])
         blocks.append(f"region_{number} = (\n    {lines}\n)\n")
     rest = [f"part = part.union(region_{number})" for number in range(2, len(blocks) + 1)]
-    return _filled(_CADQUERY, what, blocks, ["part = region_1", *rest])
+    return _fill(_CADQUERY, extrusion, blocks, ["part = region_1", *rest])
 
 
-def build123d_script(what: Extrusion) -> str:
-    """A face for each outline and hole, in build123d's algebra."""
+def build123d_script(extrusion: Extrusion) -> str:
+    """A build123d script in algebra mode: a face for each outline and hole."""
     blocks = []
-    for number, region in enumerate(what.regions, start=1):
+    for number, region in enumerate(extrusion.regions, start=1):
         names = [f"outline_{number}", *(f"hole_{number}_{k + 1}" for k in range(len(region.holes)))]
         faces = [_face(outline) for outline in (region.outer, *region.holes)]
         lines = [f"{name} = {face}" for name, face in zip(names, faces, strict=True)]
         blocks.append("\n".join([*lines, f"region_{number} = {' - '.join(names)}", ""]))
     extrudes = [f"extrude(region_{number}, HEIGHT, dir=(0, 0, 1))" for number in range(1, len(blocks) + 1)]
-    return _filled(_BUILD123D, what, blocks, ["part = " + extrudes[0], *(f"part += {one}" for one in extrudes[1:])])
+    return _fill(
+        _BUILD123D, extrusion, blocks, ["part = " + extrudes[0], *(f"part += {call}" for call in extrudes[1:])]
+    )
 
 
 def _writer(script: Callable[[Extrusion], str], name: str) -> Callable[..., Losses]:
-    def write(sketches: Iterable[Sketch], path: Path, *, height: float = HEIGHT) -> Losses:
+    def write(sketches: Iterable[Sketch], path: Path, *, height: float = DEFAULT_HEIGHT) -> Losses:
         sketch = single_sketch(sketches, path)
-        code = script(extrusion(sketch, height, path))
+        code = script(extrude(sketch, height, path))
         with atomic_write(path) as temporary:
             temporary.write_text(code, encoding="ascii")
-        return losses(sketch, name)
+        return solid_losses(sketch, name)
 
     return write
 
 
-def _filled(template: str, what: Extrusion, blocks: list[str], part: list[str]) -> str:
-    count = len(what.regions)
+def _fill(template: str, extrusion: Extrusion, blocks: list[str], part: list[str]) -> str:
+    count = len(extrusion.regions)
     title = f"A profile of {count} {'region' if count == 1 else 'regions'}, extruded, in millimeters"
-    return template.format(what=title, height=_number(what.height), regions="\n".join(blocks), part="\n".join(part))
+    return template.format(
+        title=title, height=_number(extrusion.height), regions="\n".join(blocks), part="\n".join(part)
+    )
 
 
-def _chained(outline: Outline) -> Iterator[str]:
+def _calls(outline: Outline) -> Iterator[str]:
     if isinstance(outline, Circle):
-        yield f".moveTo{_place(outline.center)}"
+        yield f".moveTo{_point(outline.center)}"
         yield f".circle({_number(outline.radius)})"
         return
-    yield f".moveTo{_place(outline[0].at)}"
-    for start, middle, end in _ways(outline):
+    yield f".moveTo{_point(outline[0].at)}"
+    for start, middle, end in _edges(outline):
         if middle is not None:
-            yield f".threePointArc({_place(middle)}, {_place(end)})"
-        elif start != outline[-1].at:  # closing draws the last way, if it is straight
-            yield f".lineTo{_place(end)}"
+            yield f".threePointArc({_point(middle)}, {_point(end)})"
+        elif start != outline[-1].at:  # close() draws the last edge, if it is straight
+            yield f".lineTo{_point(end)}"
     yield ".close()"
 
 
 def _face(outline: Outline) -> str:
     if isinstance(outline, Circle):
-        return f"Pos{_place(outline.center)} * Circle({_number(outline.radius)})"
-    ways = [
-        f"Line({_place(start)}, {_place(end)})"
+        return f"Pos{_point(outline.center)} * Circle({_number(outline.radius)})"
+    edges = [
+        f"Line({_point(start)}, {_point(end)})"
         if middle is None
-        else f"ThreePointArc({_place(start)}, {_place(middle)}, {_place(end)})"
-        for start, middle, end in _ways(outline)
+        else f"ThreePointArc({_point(start)}, {_point(middle)}, {_point(end)})"
+        for start, middle, end in _edges(outline)
     ]
-    return "make_face(\n    [\n        " + ",\n        ".join(ways) + ",\n    ]\n)"
+    return "make_face(\n    [\n        " + ",\n        ".join(edges) + ",\n    ]\n)"
 
 
-def _ways(wire: Vertices) -> Iterator[tuple[Vec, Vec | None, Vec]]:
-    for corner, following in zip(wire, wire[1:] + wire[:1], strict=True):
-        yield corner.at, arc_midpoint(corner, following.at), following.at
+def _edges(vertices: Vertices) -> Iterator[tuple[Vec, Vec | None, Vec]]:
+    for vertex, following in zip(vertices, vertices[1:] + vertices[:1], strict=True):
+        yield vertex.at, arc_midpoint(vertex, following.at), following.at
 
 
-def _place(place: Vec) -> str:
-    return f"({_number(place[0])}, {_number(place[1])})"
+def _point(point: Vec) -> str:
+    return f"({_number(point[0])}, {_number(point[1])})"
 
 
 def _number(number: float) -> str:
-    """A literal of twelve digits, and nothing but a literal."""
+    """A literal of twelve digits."""
     return repr(float(f"{float(number):.12g}") + 0.0)
 
 
 def _recognizes(path: Path, head: bytes) -> bool:
-    return False  # a script is code, and code is not read
+    return False  # a script is code, which is not read
 
 
-CADQUERY = Format(
-    "cadquery",
-    (".py", ".cadquery.py"),
-    False,
-    _recognizes,
-    write=_writer(cadquery_script, "cadquery"),
-    options=("height",),
-)
-BUILD123D = Format(
-    "build123d",
-    (".build123d.py",),
-    False,
-    _recognizes,
-    write=_writer(build123d_script, "build123d"),
-    options=("height",),
-)
+def _format(name: str, suffixes: tuple[str, ...], script: Callable[[Extrusion], str]) -> Format:
+    return Format(name, suffixes, False, _recognizes, write=_writer(script, name), options=("height",), is_text=True)
+
+
+CADQUERY = _format("cadquery", (".py", ".cadquery.py"), cadquery_script)
+BUILD123D = _format("build123d", (".build123d.py",), build123d_script)

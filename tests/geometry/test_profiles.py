@@ -1,0 +1,378 @@
+"""Profiles of drawn and random shapes: loops, areas, nesting, and the reasons against an extrusion."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.outlines import backwards, d_shape, drawn_area, permuted, polygon, rectangle, slot, turned
+from support.strategies import sketches
+
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Profile, Sketch, profile
+
+PI = math.pi
+
+
+# name, primitives, area of the material, perimeter of all loops, depth of each loop
+KNOWN: dict[str, tuple[list[Primitive], float, float, list[int]]] = {
+    "square": (rectangle(0, 0, 2, 2), 4, 8, [0]),
+    "square with a round hole": ([*rectangle(0, 0, 4, 4), Circle((2, 2), 1)], 16 - PI, 16 + TAU, [0, 1]),
+    "slot": (slot(4, 1), 8 + PI, 8 + TAU, [0]),
+    "annulus": ([Circle((0, 0), 3), Circle((0, 0), 2)], 5 * PI, 10 * PI, [0, 1]),
+    "half disc": (d_shape(2, PI), 2 * PI, 2 * PI + 4, [0]),
+    "disc less a segment": (d_shape(1, 3 * PI / 2), 3 * PI / 4 + 0.5, 3 * PI / 2 + math.sqrt(2), [0]),
+    "segment": (d_shape(1, PI / 2), PI / 4 - 0.5, PI / 2 + math.sqrt(2), [0]),
+    "island in a hole": (
+        [*rectangle(0, 0, 10, 10), *rectangle(1, 1, 8, 8), Circle((5, 5), 2)],
+        36 + 4 * PI,
+        72 + 4 * PI,
+        [0, 1, 2],
+    ),
+    "plate with two holes, one a slot": (
+        [*rectangle(-6, -3, 12, 6), *slot(2, 1), Circle((4, 0), 1)],
+        72 - (4 + PI) - PI,
+        36 + 4 + 2 * PI + 2 * PI,
+        [0, 1, 1],
+    ),
+    "two plates side by side": ([*rectangle(0, 0, 1, 1), *rectangle(2, 0, 1, 1)], 2, 8, [0, 0]),
+    "bite out of a square": (
+        [Line((0, 0), (4, 0)), Line((4, 0), (4, 4)), Line((4, 4), (0, 4)), Arc((0, 2), 2, -PI / 2, PI)],
+        16 - 2 * PI,
+        12 + 2 * PI,
+        [0],
+    ),
+    "hole in the mouth of a C, not in its material": (
+        [
+            *polygon((0, 0), (10, 0), (10, 2), (2, 2), (2, 8), (10, 8), (10, 10), (0, 10)),
+            Circle((6, 5), 2),
+        ],
+        100 - 48 + 4 * PI,
+        10 * 2 + 8 * 2 + 2 * 2 + 6 + 10 + 4 * PI,
+        [0, 0],
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_shapes(name: str, seed: int) -> None:
+    """In any position, size, orientation, order and direction."""
+    items, area, perimeter, depths = KNOWN[name]
+    rng = random.Random(seed)
+    order = list(range(len(items)))
+    scale = 1.0
+    if seed:
+        rng.shuffle(order)
+        scale = 10 ** rng.uniform(-4, 4)
+        angle, by = rng.uniform(0, 6), (scale * rng.uniform(-9, 9), scale * rng.uniform(-9, 9))
+        items = [turned(p, angle, mirrored=seed == 2, scale=scale, by=by) for p in items]
+        items = [backwards(p) if rng.random() < 0.5 else p for p in permuted(items, order)]
+    found = profile(items)
+    assert found.is_extrudable
+    assert found.reasons == ()
+    assert found.area == pytest.approx(area * scale**2, rel=1e-9)
+    assert sum(loop.perimeter for loop in found.loops) == pytest.approx(perimeter * scale, rel=1e-9)
+    assert sorted(loop.depth for loop in found.loops) == depths
+    assert len(found.holes) == sum(depth % 2 for depth in depths)
+    assert sorted(e.primitive for loop in found.loops for e in loop.edges) == list(range(len(items)))
+    for loop in found.loops:
+        assert (loop.area < 0) == loop.is_hole
+        assert drawn_area(items, loop) == pytest.approx(loop.area, rel=1e-4)
+        assert (loop.parent is None) == (loop.depth == 0)
+        if loop.parent is not None:
+            assert found.loops[loop.parent].depth == loop.depth - 1
+
+
+def test_points_and_construction_are_ignored() -> None:
+    plate = [*rectangle(0, 0, 4, 4), Circle((2, 2), 1)]
+    noise = [
+        Point((1, 1)),
+        Point((0, 0)),
+        Line((-5, 2), (9, 2), construction=True),
+        Circle((2, 2), 1, construction=True),
+        Arc((0, 0), 1, 0, 1, construction=True),
+    ]
+    found = profile([*noise, *plate])
+    assert found.is_extrudable
+    assert found.area == profile(plate).area
+    assert min(e.primitive for loop in found.loops for e in loop.edges) == len(noise)
+
+
+def test_empty_profile_is_not_extrudable() -> None:
+    for items in ([], [Point((0, 0))], [Line((0, 0), (1, 0), construction=True)]):
+        found = profile(items)
+        assert found.reasons == ("Nothing closes to a loop.",)
+        assert (found.loops, found.chains) == ((), ())
+
+
+def test_open_chain() -> None:
+    found = profile([*rectangle(0, 0, 4, 4)[:3], Circle((9, 9), 1)])
+    assert not found.is_extrudable
+    (chain,) = found.chains
+    assert [e.primitive for e in chain.edges] == [0, 1, 2]
+    assert all(e.forward for e in chain.edges)
+    assert (chain.start, chain.end, chain.length) == ((0, 0), (0, 4), 12)
+    assert len(found.loops) == 1
+    assert found.reasons == ("1 chain left open, such as primitives 0, 1 and 2.",)
+
+
+def test_gap_closes_within_the_tolerance_only() -> None:
+    for gap, closes in ((0.5e-4, True), (2e-4, False)):
+        items = [*rectangle(0, 0, 1, 1)[:3], Line((0, 1), (0, gap))]
+        assert profile(items).is_extrudable == closes
+        assert profile(items, tolerance=1e-3).is_extrudable
+        assert not profile(items, tolerance=1e-6).is_extrudable
+
+
+def test_self_intersection() -> None:
+    found = profile(polygon((0, 0), (2, 2), (2, 0), (0, 2)))
+    assert not found.is_extrudable
+    (loop,) = found.loops
+    (meeting,) = loop.self_intersections
+    assert meeting.crosses
+    assert meeting.at == pytest.approx((1, 1))
+    assert (meeting.first, meeting.second) == (0, 2)
+    assert found.reasons == ("Curves cross in 1 place, such as primitives 0 and 2.",)
+
+
+def test_branch_between_two_loops() -> None:
+    found = profile(polygon((0, 0), (1, 1), (2, 2), (2, 0), (1, 1), (0, 2)))
+    assert [loop.area for loop in found.loops] == [1, 1]
+    assert [branch.at for branch in found.branches] == [(1, 1)]
+    assert not found.is_extrudable
+
+
+def test_branch_with_an_open_end() -> None:
+    found = profile([*rectangle(0, 0, 2, 2), Line((2, 2), (4, 4))])
+    assert [sorted(e.primitive for e in loop.edges) for loop in found.loops] == [[0, 1, 2, 3]]
+    assert [[e.primitive for e in chain.edges] for chain in found.chains] == [[4]]
+    (branch,) = found.branches
+    assert (branch.at, branch.primitives) == ((2, 2), (1, 2, 4))
+    assert len(found.reasons) == 2
+    assert "More than two ends meet in 1 place, such as those of primitives 1, 2 and 4." in found.reasons
+
+
+def test_curve_between_two_regions_is_in_both() -> None:
+    rooms = [*polygon((0, 0), (2, 0), (5, 0), (5, 4), (2, 4), (0, 4)), Line((2, 0), (2, 4))]
+    found = profile(rooms)
+    assert sorted(loop.area for loop in found.loops) == [8, 12]
+    assert Counter(e.primitive for loop in found.loops for e in loop.edges)[6] == 2
+    assert [loop.depth for loop in found.loops] == [0, 0]
+    assert not found.is_extrudable
+
+
+def test_loops_with_a_shared_corner_are_nested() -> None:
+    found = profile([*rectangle(0, 0, 4, 4), *rectangle(0, 0, 1, 1)])
+    # The short sides lie along the long ones: that is an overlap besides the branch.
+    assert [o.extent for o in found.overlaps] == ["contained", "contained"]
+    found = profile([*rectangle(0, 0, 4, 4), *polygon((0, 0), (2, 1), (1, 2))])
+    assert [loop.depth for loop in found.loops] == [0, 1]
+    assert found.area == pytest.approx(16 - 1.5)
+    assert len(found.branches) == 1
+
+
+@pytest.mark.parametrize("tilt", [-1e-5, 0, 1e-5])
+def test_tangent_curves_at_a_branch_are_ordered_by_curvature(tilt: float) -> None:
+    """Even where rounding has tilted the middle one across a neighbor."""
+    tip = (2, tilt)
+    items = [Line((0, 0), tip), Arc((0, 1), 1, -PI / 2, PI / 2), Arc((0, -1), 1, 0, PI / 2)]
+    items += [Line((1, 1), tip), Line((1, -1), tip)]
+    for angle in (0, 1, 2, 4):
+        found = profile([turned(p, angle) for p in items])
+        assert [loop.area for loop in found.loops] == pytest.approx([1.5 - PI / 4] * 2, abs=1e-4)
+        assert [len(loop.edges) for loop in found.loops] == [3, 3]
+        assert len(found.branches) == 2
+
+
+def test_bridge_between_two_loops_is_open() -> None:
+    found = profile([*rectangle(0, 0, 1, 1), Line((1, 1), (3, 3)), *rectangle(3, 3, 1, 1)])
+    assert len(found.loops) == 2
+    assert [[e.primitive for e in chain.edges] for chain in found.chains] == [[4]]
+
+
+def test_crossing_loops_are_not_nested() -> None:
+    found = profile([*rectangle(0, 0, 4, 4), Circle((4, 2), 1)])
+    assert [loop.depth for loop in found.loops] == [0, 0]
+    assert [m.crosses for m in found.meetings] == [True, True]
+    assert not any(loop.self_intersections for loop in found.loops)
+    assert found.reasons == ("Curves cross in 2 places, such as primitives 1 and 4.",)
+
+
+def test_crossing_loops_in_one_box_are_not_nested() -> None:
+    corner = polygon((0, 0), (6, 0), (6, 2), (2, 2), (2, 6), (0, 6))
+    found = profile([*corner, Circle((2.5, 2.5), 1)])
+    assert [loop.depth for loop in found.loops] == [0, 0]
+
+
+@pytest.mark.parametrize(("x", "depth"), [(0, 1), (-2, 0)])
+def test_loop_with_a_shared_side_is_nested(x: float, depth: int) -> None:
+    """Whichever side comes first: the shared one cannot decide."""
+    pocket = rectangle(x, 1, 2, 2)
+    for first in range(4):
+        for quarters in range(4):
+            items = [*rectangle(0, 0, 4, 4), *pocket[first:], *pocket[:first]]
+            found = profile([turned(p, quarters * PI / 2) for p in items])
+            assert [loop.depth for loop in found.loops] == [0, depth]
+            assert len(found.overlaps) == 1
+
+
+def test_touching_hole_is_reported() -> None:
+    found = profile([*rectangle(0, 0, 4, 4), Circle((3, 2), 1)])
+    assert [loop.depth for loop in found.loops] == [0, 1]
+    assert found.reasons == ("Curves touch in 1 place, such as primitives 1 and 4.",)
+
+
+def test_corner_on_a_side_is_reported() -> None:
+    found = profile([*rectangle(0, 0, 4, 4), *polygon((4, 2), (6, 1), (6, 3))])
+    assert not found.is_extrudable
+    assert {m.crosses for m in found.meetings} == {False}
+    assert [loop.depth for loop in found.loops] == [0, 0]
+
+
+def test_duplicates_are_ignored_and_reported() -> None:
+    square = rectangle(0, 0, 4, 4)
+    found = profile([*square, backwards(square[2]), Circle((2, 2), 1), Circle((2, 2), 1)])
+    assert found.ignored == (4, 6)
+    assert found.area == pytest.approx(16 - PI)
+    assert found.branches == ()
+    assert found.reasons == ("2 pairs of curves overlap, such as primitives 2 and 4.",)
+
+
+def test_short_line_is_ignored() -> None:
+    found = profile([*polygon((0, 0), (4, 0), (4, 4), (0, 4), (0, 1e-5))])
+    assert found.is_extrudable
+    assert found.ignored == (4,)
+
+
+def test_almost_full_arc_is_a_loop() -> None:
+    found = profile([Arc((3, 1), 2, 0.5, TAU - 1e-6)])
+    assert found.is_extrudable
+    assert found.area == pytest.approx(4 * PI)
+    assert profile([Arc((3, 1), 2, 0.5, TAU - 1e-2)]).reasons[0] == "Nothing closes to a loop."
+
+
+def test_areas_are_exact_for_flat_arcs_and_far_from_the_origin() -> None:
+    for radius in (1e2, 1e4, 1e6):
+        sweep = 2 * math.asin(1 / radius)  # a chord of length 2
+        arc = Arc((0, 0), radius, 0, sweep)
+        # A flat segment is two thirds of its chord times its height.
+        height = 2 * radius * math.sin(sweep / 4) ** 2
+        found = profile([arc, Line(arc.end, arc.start)], 1e-9)
+        assert found.area == pytest.approx(2 / 3 * 2 * height, rel=5e-5)
+    found = profile([turned(p, by=(1e7, -1e7)) for p in slot(4, 1)])
+    assert found.area == pytest.approx(8 + PI, rel=1e-7)
+
+
+def test_tolerance_is_a_share_of_the_size() -> None:
+    for tolerance in (0.0, 1.0, -1.0, math.nan):
+        with pytest.raises(GeometryError, match="share of the size"):
+            profile(rectangle(0, 0, 1, 1), tolerance)
+
+
+def test_holes_centered_on_the_chords_of_arcs_are_nested() -> None:
+    """The center of each eye of a link is on the chord of an end's arc, up to rounding."""
+    link = [*slot(95, 26.5), Circle((47.5, 0), 10.5), Circle((-47.5, 0), 10.5)]
+    for angle in (0.0, 0.3, PI / 2):
+        found = profile([turned(p, angle) for p in link])
+        assert sorted(loop.depth for loop in found.loops) == [0, 1, 1]
+
+
+PI = math.pi
+
+
+@given(sketches(max_size=10), st.randoms(use_true_random=False), st.integers(0, 3), st.booleans())
+def test_every_curve_is_used_once(sketch: Sketch, rng: random.Random, quarters: int, mirrored: bool) -> None:
+    """Quarter turns only: others change the box, and so the tolerance."""
+    found = profile(sketch)
+    curves = {i for i, p in enumerate(sketch) if not isinstance(p, Point) and not p.construction}
+    assert used_primitives(found) == curves
+    order = list(range(len(sketch)))
+    rng.shuffle(order)
+    shuffled = permuted(sketch.primitives, order)
+    assert_alike(found, profile(shuffled))
+    moved = [turned(backwards(p), quarters * PI / 2, mirrored=mirrored, scale=2, by=(3, 4)) for p in shuffled]
+    assert_alike(found, profile(moved), 2)
+
+
+GRID = st.tuples(st.integers(0, 3), st.integers(0, 3)).map(lambda p: (float(p[0]), float(p[1])))
+GRID_LINES = st.tuples(GRID, GRID).filter(lambda t: t[0] != t[1]).map(lambda t: Line(*t))
+GRID_ARCS = st.builds(
+    Arc, GRID, st.sampled_from([1.0, 2.0]), st.sampled_from([0, PI / 2, PI]), st.sampled_from([PI / 2, PI])
+)
+GRID_CIRCLES = st.builds(Circle, GRID, st.sampled_from([0.5, 1.0]))
+
+
+@given(
+    st.lists(st.one_of(GRID_LINES, GRID_LINES, GRID_ARCS, GRID_CIRCLES), min_size=1, max_size=14),
+    st.randoms(use_true_random=False),
+    st.floats(0.1, 6),
+)
+def test_tangles_on_a_grid_are_independent_of_order(items: list[Primitive], rng: random.Random, angle: float) -> None:
+    """Corners, overlaps, branches and crossings that random points never have."""
+    found = profile(items)
+    assert used_primitives(found) == set(range(len(items)))
+    for loop in found.loops:
+        assert abs(drawn_area(items, loop)) == pytest.approx(abs(loop.area), abs=1e-4)
+    order = list(range(len(items)))
+    rng.shuffle(order)
+    assert defect_counts(profile([turned(p, angle) for p in permuted(items, order)])) == defect_counts(found)
+
+
+def used_primitives(found: Profile) -> set[int]:
+    """The curves of loops, chains and `ignored`; those of a chain and ignored ones are in nothing else."""
+    in_loops = {e.primitive for loop in found.loops for e in loop.edges}
+    in_chains = [e.primitive for chain in found.chains for e in chain.edges]
+    assert len(in_chains) == len(set(in_chains))
+    assert not in_loops & set(in_chains)
+    assert not (in_loops | set(in_chains)) & set(found.ignored)
+    return in_loops | set(in_chains) | set(found.ignored)
+
+
+def assert_alike(a: Profile, b: Profile, scale: float = 1.0) -> None:
+    """Equal in all that does not depend on order, direction, position and rotation; b is drawn at `scale`."""
+    assert defect_counts(a) == defect_counts(b)
+    assert sorted(loop.depth for loop in a.loops) == sorted(loop.depth for loop in b.loops)
+    assert sorted(len(loop.edges) for loop in a.loops) == sorted(len(loop.edges) for loop in b.loops)
+    areas = [sorted(loop.area for loop in found.loops) for found in (a, b)]
+    assert areas[1] == pytest.approx([area * scale**2 for area in areas[0]], rel=1e-6, abs=1e-6)
+    lengths = [sorted(chain.length for chain in found.chains) for found in (a, b)]
+    assert lengths[1] == pytest.approx([length * scale for length in lengths[0]], rel=1e-6)
+
+
+def defect_counts(found: Profile) -> dict[str, object]:
+    """The number of defects of each kind."""
+    return {
+        "branches": sorted(len(branch.primitives) for branch in found.branches),
+        "crossings": sum(m.crosses for m in found.meetings),
+        "touches": sum(not m.crosses for m in found.meetings),
+        "overlaps": len(found.overlaps),
+        "ignored": len(found.ignored),
+        "extrudable": found.is_extrudable,
+    }
+
+
+def test_thousands_of_curves() -> None:
+    rng = random.Random(5)
+
+    def anywhere() -> tuple[float, float]:
+        return (rng.random(), rng.random())
+
+    plate = [*rectangle(-1, -1, 40, 40), *(Circle((i, j), 0.3) for i in range(31) for j in range(31))]
+    assert len(profile(plate).holes) == 961
+    tangle = profile([Line(anywhere(), anywhere()) for _ in range(1000)])
+    assert not tangle.is_complete
+    assert tangle.reasons[-1] == "So many curves come close to each other that not all were compared."
+    assert len(profile([Line((0, 0), (math.cos(k), math.sin(k))) for k in range(500)]).chains) == 500
+    gear = [(r * math.cos(k / 500 * TAU), r * math.sin(k / 500 * TAU)) for k in range(500) for r in (9.5, 10)]
+    assert profile(polygon(*gear)).is_extrudable
+
+
+@pytest.mark.slow
+def test_hundred_thousand_curves() -> None:
+    plate = [*rectangle(-1, -1, 400, 400), *(Circle((i, j), 0.3) for i in range(316) for j in range(316))]
+    assert len(profile(plate).holes) == 316 * 316

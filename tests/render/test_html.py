@@ -1,0 +1,53 @@
+"""Web pages and charts: complete, escaped and self-contained."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from sketchdnn.geometry import Circle, Sketch
+from sketchdnn.render.figures import bar_chart, column_chart
+from sketchdnn.render.html import Card, Section, Table, Thumbnails, gallery_page, render_page, report_page
+
+HOSTILE = "<script>\x1b & $\\frac 日本"
+
+
+def test_report_is_escaped() -> None:
+    table = Table((HOSTILE, "n"), [(HOSTILE, "1")], caption=HOSTILE)
+    thumbnails = Thumbnails([Sketch((Circle((0, 0), 1),))], [HOSTILE], HOSTILE)
+    chart = bar_chart({HOSTILE: 3, "x" * 99: 1}, total=4, parts={HOSTILE: 1})
+    section = Section(HOSTILE, [HOSTILE], [table], [chart, column_chart({"8": 12_345, "9": 0}, HOSTILE)], [thumbnails])
+    page = report_page(
+        HOSTILE, [section], lead=[HOSTILE], tiles={HOSTILE: HOSTILE}, warnings=[HOSTILE], command=HOSTILE
+    )
+    assert "<script" not in page
+    assert "\x1b" not in page
+    assert "url(" not in page
+    assert page.count("<svg") == 3
+    assert page.count("&lt;script&gt;") > 10
+    assert page.rstrip().endswith("</html>")
+
+
+def test_charts_are_svg_with_texts() -> None:
+    chart = bar_chart({"kept": 30, "refused": 10}, total=40)
+    texts = {element.text for element in ET.fromstring(chart).iter("{http://www.w3.org/2000/svg}text")}
+    assert {"kept", "refused", "30 · 75 %", "10 · 25 %"} <= texts
+    assert chart == bar_chart({"kept": 30, "refused": 10}, total=40)
+    assert not re.search(r'\bid="', chart)  # ids of several charts would clash
+    assert "12k" in column_chart({"8": 12_345}, "primitives")
+
+
+def test_gallery_page_shows_all_parts_of_a_card() -> None:
+    card = Card("<svg/>", "Title", "label", "tip", ["a line"], "a <warning>", {"DXF": "a&b.dxf"}, "card-1")
+    page = gallery_page("Gallery", [card], lead=["first", ""], legend="<svg/>")
+    for part in ("<svg/>", "<b>Title</b>", "label", 'title="tip"', "a line", "a &lt;warning&gt;", 'id="card-1"'):
+        assert part in page
+    assert '<a href="a&amp;b.dxf">DXF</a>' in page
+    assert page.count("<header>") == 1
+
+
+def test_unknown_values_of_a_template_are_errors() -> None:
+    with pytest.raises(Exception, match="'title' is undefined"):
+        render_page("gallery.html", lead=[], cards=[])
