@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from support.commands import refused  # noqa: F401 - a fixture
-from support.judging import small_model
+from support.evaluation_data import small_model
 from support.strategies import assert_same
 from typer.testing import CliRunner, Result
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from support.random_batches import clean_batch, normal_batch
-from support.toys import random_noise
+from support.toys import every_step, random_noise
 
 from benchmarks.oracles import entropy, oracle
 from sketchdnn.diffusion import multinomial
@@ -20,7 +20,6 @@ from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import Denoiser
 from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence
 from sketchdnn.diffusion.schedule import cosine
-from sketchdnn.diffusion.timesteps import every_step
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction

@@ -6,12 +6,12 @@ import math
 
 import pytest
 import torch
+from support.toys import every_step
 from torch import Tensor
 
 from sketchdnn.diffusion.gaussian import like, root
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.sampling import step_sequence
-from sketchdnn.diffusion.timesteps import every_step
 from sketchdnn.diffusion.vectors import VECTOR_SAMPLERS, vector_bound, walk_back
 
 PROCESS = our_process(400)

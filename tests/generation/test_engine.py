@@ -10,7 +10,7 @@ import pytest
 import torch
 from support.generation import copy_as, draw, randomized
 
-from benchmarks.api import are_alike, count_alike
+from benchmarks.api import agree, count_agreeing
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import Conditions
@@ -97,7 +97,7 @@ def test_batch_size_that_rounds_otherwise_is_not_used(system: System) -> None:
 
 @pytest.mark.slow
 def test_thousand_sketches_are_alike_in_batches_of_one_and_sixteen() -> None:
-    assert count_alike(from_pretrained(), 1_000) >= 990
+    assert count_agreeing(from_pretrained(), 1_000) >= 990
 
 
 def test_steps_are_reported_with_their_samples(system: System) -> None:
@@ -162,4 +162,4 @@ def test_gpu_sketches_do_not_depend_on_the_request() -> None:
     gpu = from_pretrained(device="cuda")
     whole = [each.sketch for each in draw(gpu, 400, size=2.0)]
     parts = [each.sketch for first in range(0, 400, 50) for each in draw(gpu, 50, start_index=first, size=2.0)]
-    assert sum(are_alike(a, b) for a, b in zip(whole, parts, strict=True)) >= 0.99 * len(whole)
+    assert sum(agree(a, b) for a, b in zip(whole, parts, strict=True)) >= 0.99 * len(whole)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import torch
 from support.random_batches import clean_batch, normal_batch
+from support.toys import every_step
 
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.timesteps import every_step
 from sketchdnn.networks.latent_denoiser import LatentDenoiserConfig
 from sketchdnn.networks.vae import VAEConfig
 from sketchdnn.systems.latent import LatentConfig, LatentDiffusion, Stage

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.judging import small_corpus
+from support.evaluation_data import small_corpus
 
 from benchmarks.commands.app import main
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from support.judging import sample_file, small_corpus, small_model
+from support.evaluation_data import sample_file, small_corpus, small_model
 from typer.testing import CliRunner
 
 from benchmarks.commands.app import app
