@@ -16,7 +16,7 @@ from sketchdnn.data import PrepareConfig, prepare
 from sketchdnn.systems import from_pretrained, load_preset
 from sketchdnn.systems.row_denoiser import RowDenoiser
 from sketchdnn.training.config import TrainConfig
-from sketchdnn.training.start import Request, _system
+from sketchdnn.training.start import TrainRequest, _make_system
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,8 @@ def test_its_first_loss_is_the_deaf_ones_and_its_second_its_own(folder: Path) ->
 def test_it_begins_by_saying_what_the_deaf_one_says(folder: Path) -> None:
     begins = folder / "deaf" / "model"
     preset = load_preset(folder / "hearing.toml")
-    request = Request(preset, TrainConfig(steps=1), folder / "corpus", folder / "x", init_from=begins)
-    hearing, deaf = _system(request), from_pretrained(begins)
+    request = TrainRequest(preset, TrainConfig(steps=1), folder / "corpus", folder / "x", init_from=begins)
+    hearing, deaf = _make_system(request), from_pretrained(begins)
     assert isinstance(hearing, RowDenoiser)
     assert isinstance(deaf, RowDenoiser)
     x, t = clean_batch(3), torch.tensor([5, 500, 1500])
