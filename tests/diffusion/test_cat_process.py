@@ -15,11 +15,10 @@ from sketchdnn.diffusion import multinomial
 from sketchdnn.diffusion.cat_likelihood import cat_elbo
 from sketchdnn.diffusion.cat_process import CatProcess, expected_posterior
 from sketchdnn.diffusion.cat_sampler import sample_multinomial
-from sketchdnn.diffusion.conditioning import condition_on_rows
+from sketchdnn.diffusion.gaussian import cosine
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import Denoiser
-from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence
-from sketchdnn.diffusion.schedule import cosine
+from sketchdnn.diffusion.sampling import SamplingOptions, condition_on_rows, step_sequence
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction

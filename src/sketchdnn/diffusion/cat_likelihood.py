@@ -13,11 +13,11 @@ from sketchdnn.representation.batch import SketchBatch
 
 from . import multinomial
 from .cat_process import CatProcess, told_flag
+from .gaussian import Level
 from .likelihood import Bins, Elbo, Parts, bound, kl_of_steps, kl_to_noise, predict_double
 from .multinomial import Probabilities
 from .noise import NoiseSource
 from .process import Denoiser
-from .schedule import Level
 from .timesteps import StepDraws
 
 

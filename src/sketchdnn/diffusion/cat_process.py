@@ -17,10 +17,9 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
 from . import gaussian, gaussian_softmax, multinomial
-from .checks import check_shape
+from .gaussian import Level, Schedule
 from .multinomial import Probabilities
-from .process import Noise, Superposition, superpose
-from .schedule import Level, Schedule
+from .process import Noise, Superposition, check_shape, superpose
 
 # What stands for y_0 in the reverse step: the prediction (Hoogeboom 2021), or each label in turn, by its chance.
 Reverse = Literal["predicted", "expected"]

@@ -13,10 +13,9 @@ from sketchdnn.representation.prediction import Prediction
 
 from . import gaussian_softmax
 from .cat_process import CatProcess, told_flag
-from .conditioning import Conditioning
 from .noise import NoiseSource
 from .process import Denoiser, Noise, begin_trajectory
-from .sampling import Progress, SamplingOptions, Start, predict
+from .sampling import Conditioning, Progress, SamplingOptions, Start, predict
 
 
 def sample_multinomial(

@@ -11,8 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from . import gaussian
-from .gaussian import like
-from .schedule import Level
+from .gaussian import Level, like
 
 Probabilities = Float[Tensor, "*rows cat"]
 

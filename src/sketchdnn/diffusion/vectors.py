@@ -14,11 +14,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from . import gaussian
-from .checks import check_steps
+from .gaussian import Level, Schedule
 from .likelihood import kl_of_steps, kl_to_noise
+from .process import check_steps
 from .samplers import ddim_weights, posterior_weights, solver_weights
 from .sampling import WeightRule, Weights
-from .schedule import Level, Schedule
 from .timesteps import StepDraws
 
 Vectors = Float[Tensor, "batch *shape"]

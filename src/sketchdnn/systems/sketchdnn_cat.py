@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from sketchdnn.diffusion.cat_likelihood import cat_elbo
 from sketchdnn.diffusion.cat_process import CatProcess, Reverse
 from sketchdnn.diffusion.cat_sampler import sample_multinomial
+from sketchdnn.diffusion.gaussian import authors_cosine, cosine
 from sketchdnn.diffusion.likelihood import Bins, Elbo
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.sampling import SamplingOptions
-from sketchdnn.diffusion.schedule import authors_cosine, cosine
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation.batch import SketchBatch
 
