@@ -21,12 +21,12 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from sketchdnn.errors import SketchError, quoted
 
 from .aliases import PRESETS, SETTING_VALUES, SETTINGS
-from .latent import LatentDiffusion
+from .baselines.latent.system import LatentDiffusion
+from .baselines.multinomial.system import SketchDNNCat
+from .baselines.tokens.sketchgen import SketchGen
+from .baselines.tokens.vitruvion import Vitruvion
 from .sketchdnn import SketchDNNPos, SketchDNNSystem
-from .sketchdnn_cat import SketchDNNCat
-from .sketchgen import SketchGen
 from .system import System
-from .vitruvion import Vitruvion
 
 # Where a setting may be one of several dataclasses, this key names one, without "Config".
 TYPE = "type"
