@@ -11,6 +11,7 @@ from support.random_batches import clean_batch, normal_batch
 from support.toys import every_step, random_noise
 
 from benchmarks.oracles import entropy, oracle
+from sketchdnn.diffusion.gaussian import cosine
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import Denoiser
 from sketchdnn.diffusion.sampling import SamplingOptions, condition_on_rows, step_sequence

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sketchdnn.diffusion.gaussian import authors_cosine, cosine
 from sketchdnn.diffusion.likelihood import Bins, Elbo
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.sampling import SamplingOptions
