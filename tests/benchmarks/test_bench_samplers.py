@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.commands.app import app
 from support.evaluation_data import FakeExtractor, small_corpus, small_model
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app
 from benchmarks.samplers import WAYS, score_samplers
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError

@@ -17,7 +17,7 @@ from sketchdnn.io import atomic_write, load_json
 from sketchdnn.render.html import Section, Table, Thumbnails
 from sketchdnn.representation import Compact
 from sketchdnn.systems.aliases import current_sampler, rename_report_keys
-from sketchdnn.systems.autoregressive import TokenSystem
+from sketchdnn.systems.baselines.tokens.system import TokenSystem
 from sketchdnn.systems.registry import SYSTEMS
 
 from .plots import Curve, Panel, make_galleries, plot_distributions, plot_panels, write_sheet

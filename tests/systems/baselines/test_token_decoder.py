@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sketchdnn.networks.token_decoder import Cache, TokenDecoder, TokenDecoderConfig
+from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoder, TokenDecoderConfig
 
 SIZES = {"values_in": 12, "places_in": 5, "positions": 20, "values_out": 11}
 

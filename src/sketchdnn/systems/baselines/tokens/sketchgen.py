@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from sketchdnn.networks.token_decoder import TokenDecoderConfig
 from sketchdnn.representation.settings import check_settings, within
-from sketchdnn.representation.syntax import ArcTokens
-from sketchdnn.representation.tokens import Order
+from sketchdnn.systems.baselines.tokens.decoder import TokenDecoderConfig
+from sketchdnn.systems.baselines.tokens.syntax import ArcTokens
+from sketchdnn.systems.baselines.tokens.tokens import Order
 
-from .autoregressive import TokenSystem
+from .system import TokenSystem
 
 
 @dataclass(frozen=True, slots=True)

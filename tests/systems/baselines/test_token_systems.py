@@ -12,23 +12,22 @@ import torch
 from support.random_batches import clean_batch, normal_batch
 from torch import Tensor
 
-from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.likelihood import Bins
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, condition_on_rows
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Kind
-from sketchdnn.networks.token_decoder import Cache, TokenDecoderConfig
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
-from sketchdnn.representation.syntax import LEVELS, NUM_VALUES, START, STOP
-from sketchdnn.representation.tokens import quantize, tokenize
 from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained
-from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem, choose
+from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoderConfig
+from sketchdnn.systems.baselines.tokens.sketchgen import SketchGen, SketchGenConfig
+from sketchdnn.systems.baselines.tokens.syntax import LEVELS, NUM_VALUES, START, STOP
+from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem, choose
+from sketchdnn.systems.baselines.tokens.tokens import quantize, tokenize
+from sketchdnn.systems.baselines.tokens.vitruvion import Vitruvion, VitruvionConfig
 from sketchdnn.systems.registry import config_of
-from sketchdnn.systems.sketchgen import SketchGen, SketchGenConfig
 from sketchdnn.systems.system import sample_condition_mask
-from sketchdnn.systems.vitruvion import Vitruvion, VitruvionConfig
 
 SMALL = TokenDecoderConfig(width=32, depth=2, heads=2)
 CONFIGS = {
@@ -160,7 +159,7 @@ def test_illegal_tokens_are_never_drawn(system: TokenSystem, monkeypatch: pytest
         seen.update(value.tolist())
         return value
 
-    monkeypatch.setattr("sketchdnn.systems.autoregressive.choose", watched)
+    monkeypatch.setattr("sketchdnn.systems.baselines.tokens.system.choose", watched)
     system.sample(noise_of(*range(24)))
     assert len(seen) > NUM_VALUES // 2
     assert bool(legal_of.any(dim=1).all())

@@ -17,13 +17,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sketchdnn.networks.attention import attend
+from sketchdnn.networks.set_denoiser import fourier, hidden_width
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, from_flat
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.representation.settings import check_network, within
-
-from .attention import attend
-from .set_denoiser import fourier, hidden_width
 
 Latents = Float[Tensor, "batch token channel"]
 

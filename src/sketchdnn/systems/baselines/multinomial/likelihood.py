@@ -8,17 +8,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from sketchdnn.diffusion.gaussian import Level
+from sketchdnn.diffusion.likelihood import Bins, Elbo, Parts, bound, kl_of_steps, kl_to_noise, predict_double
+from sketchdnn.diffusion.noise import NoiseSource
+from sketchdnn.diffusion.process import Denoiser
+from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 
-from . import multinomial
-from .cat_process import CatProcess, told_flag
-from .likelihood import Bins, Elbo, Parts, bound, kl_of_steps, kl_to_noise, predict_double
-from .multinomial import Probabilities
-from .noise import NoiseSource
-from .process import Denoiser
-from .schedule import Level
-from .timesteps import StepDraws
+from . import transitions as multinomial
+from .process import CatProcess, told_flag
+from .transitions import Probabilities
 
 
 def cat_elbo(

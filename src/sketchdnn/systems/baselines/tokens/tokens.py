@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from sketchdnn.geometry import Kind
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch, relevant
 
-from . import layout
-from .batch import SketchBatch, relevant
 from .syntax import FIRST_FLAG, FIRST_KIND, HIGH, KIND_PLACE, LEVEL_BITS, LEVELS, LOW, MIDDLE, STEP, STOP, Syntax
 
 # From left to right by their first point (then by what follows it), so that one set is one sequence; or as rows lie.

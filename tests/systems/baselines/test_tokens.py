@@ -15,8 +15,17 @@ from sketchdnn.geometry import Arc, Kind, Sketch, normalize
 from sketchdnn.representation import Compact, decode, encode, layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.codec import expand
-from sketchdnn.representation.syntax import KIND_PLACE, LEVELS, NUM_VALUES, STEP, STOP, ArcTokens, Syntax, make_syntax
-from sketchdnn.representation.tokens import Order, Tokens, dequantize, quantize, tokenize, untokenize
+from sketchdnn.systems.baselines.tokens.syntax import (
+    KIND_PLACE,
+    LEVELS,
+    NUM_VALUES,
+    STEP,
+    STOP,
+    ArcTokens,
+    Syntax,
+    make_syntax,
+)
+from sketchdnn.systems.baselines.tokens.tokens import Order, Tokens, dequantize, quantize, tokenize, untokenize
 
 SYNTAX = {arcs: make_syntax(arcs) for arcs in ("sweep", "points")}
 HALF = STEP / 2 * (1 + 1e-5)

@@ -22,16 +22,21 @@ from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise, our_process
 from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions
 from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
-from sketchdnn.diffusion.vectors import VECTOR_SAMPLERS, OnVectorStep, VectorNoise, vector_bound, walk_back
 from sketchdnn.errors import SketchError
-from sketchdnn.networks.latent_denoiser import LatentDenoiser, LatentDenoiserConfig
-from sketchdnn.networks.vae import VAE, Latents, VAEConfig
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.representation.settings import check_settings, within
-
-from .system import DEFAULT_OPTIONS, ConditionMask, RowForm, System
+from sketchdnn.systems.baselines.latent.denoiser import LatentDenoiser, LatentDenoiserConfig
+from sketchdnn.systems.baselines.latent.process import (
+    VECTOR_SAMPLERS,
+    OnVectorStep,
+    VectorNoise,
+    vector_bound,
+    walk_back,
+)
+from sketchdnn.systems.baselines.latent.vae import VAE, Latents, VAEConfig
+from sketchdnn.systems.system import DEFAULT_OPTIONS, ConditionMask, RowForm, System
 
 Stage = Literal["both", "vae", "diffusion"]
 

@@ -10,9 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from . import gaussian
-from .gaussian import like
-from .schedule import Level
+from sketchdnn.diffusion import gaussian
+from sketchdnn.diffusion.gaussian import Level, like
 
 Probabilities = Float[Tensor, "*rows cat"]
 

@@ -23,11 +23,11 @@ from sketchdnn.diffusion.process import Noise
 from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.errors import SketchError
-from sketchdnn.networks.token_decoder import Cache, TokenDecoder, TokenDecoderConfig
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
-from sketchdnn.representation.syntax import (
+from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoder, TokenDecoderConfig
+from sketchdnn.systems.baselines.tokens.syntax import (
     FIRST_FLAG,
     FIRST_KIND,
     HIGH,
@@ -40,9 +40,8 @@ from sketchdnn.representation.syntax import (
     ArcTokens,
     make_syntax,
 )
-from sketchdnn.representation.tokens import Order, Tokens, rows_of, tokenize
-
-from .system import DEFAULT_OPTIONS, ConditionMask, RowForm, System
+from sketchdnn.systems.baselines.tokens.tokens import Order, Tokens, rows_of, tokenize
+from sketchdnn.systems.system import DEFAULT_OPTIONS, ConditionMask, RowForm, System
 
 # The cells in which the levels lie.
 TOKEN_GRID = Bins(bits=LEVEL_BITS, low=LOW, high=HIGH)

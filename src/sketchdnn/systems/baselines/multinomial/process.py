@@ -13,14 +13,14 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from sketchdnn.diffusion import gaussian, gaussian_softmax
+from sketchdnn.diffusion.gaussian import Level, Schedule
+from sketchdnn.diffusion.process import Noise, Superposition, check_shape, superpose
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-from . import gaussian, gaussian_softmax, multinomial
-from .checks import check_shape
-from .multinomial import Probabilities
-from .process import Noise, Superposition, superpose
-from .schedule import Level, Schedule
+from . import transitions as multinomial
+from .transitions import Probabilities
 
 # What stands for y_0 in the reverse step: the prediction (Hoogeboom 2021), or each label in turn, by its chance.
 Reverse = Literal["predicted", "expected"]

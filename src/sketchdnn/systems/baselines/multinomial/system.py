@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sketchdnn.diffusion.cat_likelihood import cat_elbo
-from sketchdnn.diffusion.cat_process import CatProcess, Reverse
-from sketchdnn.diffusion.cat_sampler import sample_multinomial
+from sketchdnn.diffusion.gaussian import authors_cosine, cosine
 from sketchdnn.diffusion.likelihood import Bins, Elbo
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.sampling import SamplingOptions
-from sketchdnn.diffusion.schedule import authors_cosine, cosine
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation.batch import SketchBatch
-
-from .row_denoiser import RowDenoiser, RowDenoiserConfig
-from .system import DEFAULT_OPTIONS
+from sketchdnn.systems.baselines.multinomial.likelihood import cat_elbo
+from sketchdnn.systems.baselines.multinomial.process import CatProcess, Reverse
+from sketchdnn.systems.baselines.multinomial.sampler import sample_multinomial
+from sketchdnn.systems.row_denoiser import RowDenoiser, RowDenoiserConfig
+from sketchdnn.systems.system import DEFAULT_OPTIONS
 
 
 @dataclass(frozen=True, slots=True)

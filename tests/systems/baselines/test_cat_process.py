@@ -11,18 +11,17 @@ from support.random_batches import clean_batch, normal_batch
 from support.toys import every_step, random_noise
 
 from benchmarks.oracles import entropy, oracle
-from sketchdnn.diffusion import multinomial
-from sketchdnn.diffusion.cat_likelihood import cat_elbo
-from sketchdnn.diffusion.cat_process import CatProcess, expected_posterior
-from sketchdnn.diffusion.cat_sampler import sample_multinomial
-from sketchdnn.diffusion.conditioning import condition_on_rows
+from sketchdnn.diffusion.gaussian import cosine
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import Denoiser
-from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence
-from sketchdnn.diffusion.schedule import cosine
+from sketchdnn.diffusion.sampling import SamplingOptions, condition_on_rows, step_sequence
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
+from sketchdnn.systems.baselines.multinomial import transitions as multinomial
+from sketchdnn.systems.baselines.multinomial.likelihood import cat_elbo
+from sketchdnn.systems.baselines.multinomial.process import CatProcess, expected_posterior
+from sketchdnn.systems.baselines.multinomial.sampler import sample_multinomial
 
 PROCESS = CatProcess(cosine(200), cosine(200), "expected", "expected")
 MARGINAL = (0.55, 0.25, 0.12, 0.06, 0.02)

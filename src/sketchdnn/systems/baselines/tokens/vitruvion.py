@@ -4,10 +4,9 @@ As its paper has it: a primitive is its kind, its construction flag and its coor
 ends, circles by center and radius, arcs by start, middle and end, points by their place; a stop token; the embeddings
 of value, coordinate and position (the number of the primitive) are summed; nucleus sampling.
 
-Departs from it: primitives come from left to right, not in the order in which they were drawn, which a corpus need not
-keep; the model of constraints, and images or primers as context, are left out; levels are 1/30 apart with 0 in the
-middle of one (`representation.syntax`); lines begin at their smaller end, as in all our systems; tokens that would
-break the syntax are ruled out when drawing.
+Departs from it: primitives are sorted from left to right, because a corpus need not keep the drawing order; no model
+of constraints, and no images or primers as context; levels are 1/30 apart and 0 is the middle of one (`syntax.py`);
+lines start at their smaller end, as in all systems here; tokens that break the syntax are masked during sampling.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from sketchdnn.networks.token_decoder import TokenDecoderConfig
 from sketchdnn.representation.settings import check_settings, within
-from sketchdnn.representation.syntax import ArcTokens
-from sketchdnn.representation.tokens import Order
+from sketchdnn.systems.baselines.tokens.decoder import TokenDecoderConfig
+from sketchdnn.systems.baselines.tokens.syntax import ArcTokens
+from sketchdnn.systems.baselines.tokens.tokens import Order
 
-from .autoregressive import TokenSystem
+from .system import TokenSystem
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from sketchdnn.diffusion.noise import uniform
-from sketchdnn.representation.syntax import NUM_VALUES, STOP
-from sketchdnn.systems.autoregressive import choose
+from sketchdnn.systems.baselines.tokens.syntax import NUM_VALUES, STOP
+from sketchdnn.systems.baselines.tokens.system import choose
 
 
 def test_values_are_chosen_as_often_as_their_chances_say() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sketchdnn.diffusion import authors_cosine, cosine, linear, log_linear_snr
-from sketchdnn.diffusion import multinomial as m
+from sketchdnn.systems.baselines.multinomial import transitions as m
 
 SCHEDULES = [cosine, authors_cosine, linear, log_linear_snr]
 DOUBLE = torch.float64

@@ -8,15 +8,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from sketchdnn.diffusion import gaussian_softmax
+from sketchdnn.diffusion.noise import NoiseSource
+from sketchdnn.diffusion.process import Denoiser, Noise, begin_trajectory
+from sketchdnn.diffusion.sampling import Conditioning, Progress, SamplingOptions, Start, predict
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-from . import gaussian_softmax
-from .cat_process import CatProcess, told_flag
-from .conditioning import Conditioning
-from .noise import NoiseSource
-from .process import Denoiser, Noise, begin_trajectory
-from .sampling import Progress, SamplingOptions, Start, predict
+from .process import CatProcess, told_flag
 
 
 def sample_multinomial(

@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sketchdnn.networks.set_denoiser import Block, hidden_width, waves
 from sketchdnn.representation.settings import check_network, within
 
-from .set_denoiser import Block, hidden_width, waves
 from .vae import Latents
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from sketchdnn.diffusion.gaussian import like, root
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.sampling import step_sequence
-from sketchdnn.diffusion.vectors import VECTOR_SAMPLERS, vector_bound, walk_back
+from sketchdnn.systems.baselines.latent.process import VECTOR_SAMPLERS, vector_bound, walk_back
 
 PROCESS = our_process(400)
 SCHEDULE = PROCESS.params

@@ -20,8 +20,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sketchdnn.geometry import Kind
-
-from . import layout
+from sketchdnn.representation import layout
 
 # How an arc is told: by its ends and its sweep, as in our rows, or by start, middle and end, as Vitruvion does.
 ArcTokens = Literal["sweep", "points"]

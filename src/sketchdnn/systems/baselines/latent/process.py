@@ -13,13 +13,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from . import gaussian
-from .checks import check_steps
-from .likelihood import kl_of_steps, kl_to_noise
-from .samplers import ddim_weights, posterior_weights, solver_weights
-from .sampling import WeightRule, Weights
-from .schedule import Level, Schedule
-from .timesteps import StepDraws
+from sketchdnn.diffusion import gaussian
+from sketchdnn.diffusion.gaussian import Level, Schedule
+from sketchdnn.diffusion.likelihood import kl_of_steps, kl_to_noise
+from sketchdnn.diffusion.process import check_steps
+from sketchdnn.diffusion.samplers import ddim_weights, posterior_weights, solver_weights
+from sketchdnn.diffusion.sampling import WeightRule, Weights
+from sketchdnn.diffusion.timesteps import StepDraws
 
 Vectors = Float[Tensor, "batch *shape"]
 VectorDenoiser = Callable[[Vectors, Int[Tensor, " batch"]], Vectors]
