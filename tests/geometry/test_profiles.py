@@ -47,10 +47,7 @@ KNOWN: dict[str, tuple[list[Primitive], float, float, list[int]]] = {
         [0],
     ),
     "hole in the mouth of a C, not in its material": (
-        [
-            *polygon((0, 0), (10, 0), (10, 2), (2, 2), (2, 8), (10, 8), (10, 10), (0, 10)),
-            Circle((6, 5), 2),
-        ],
+        [*polygon((0, 0), (10, 0), (10, 2), (2, 2), (2, 8), (10, 8), (10, 10), (0, 10)), Circle((6, 5), 2)],
         100 - 48 + 4 * PI,
         10 * 2 + 8 * 2 + 2 * 2 + 6 + 10 + 4 * PI,
         [0, 0],

@@ -274,11 +274,7 @@ _SYMBOLS: Mapping[Type, Strokes] = {
     Type.COINCIDENT: (Point((0, 0)),),
     Type.POINT_ON_CURVE: (Circle((0, 0), 0.8),),
     Type.CONCENTRIC: (Circle((0, 0), 0.5), Circle((0, 0), 1.0)),
-    Type.HORIZONTAL: (
-        *_path((-0.6, -0.8), (-0.6, 0.8)),
-        *_path((0.6, -0.8), (0.6, 0.8)),
-        *_path((-0.6, 0), (0.6, 0)),
-    ),
+    Type.HORIZONTAL: (*_path((-0.6, -0.8), (-0.6, 0.8)), *_path((0.6, -0.8), (0.6, 0.8)), *_path((-0.6, 0), (0.6, 0))),
     Type.VERTICAL: _path((-0.65, 0.8), (0, -0.8), (0.65, 0.8)),
     Type.PARALLEL: (*_path((-0.7, -0.75), (-0.1, 0.75)), *_path((0.1, -0.75), (0.7, 0.75))),
     Type.PERPENDICULAR: (

@@ -117,10 +117,7 @@ def gallery_svg(
     look = grid.style
     width, height = grid.size
     below, more = legend(grid.sketches, statuses, width, grid.legend_style) if statuses else ([], 0.0)
-    parts = [
-        vector.svg_start(width, height + more),
-        f'<rect width="100%" height="100%" fill="{PAGE_COLOR}"/>',
-    ]
+    parts = [vector.svg_start(width, height + more), f'<rect width="100%" height="100%" fill="{PAGE_COLOR}"/>']
     for card in grid.cells():
         border = f'rx="{_INSET}" fill="{look.background}" stroke="{BORDER_COLOR}"'
         parts += [

@@ -246,13 +246,7 @@ def polygon(rng: DesignRng) -> PartDesign:
     solid.append(Circle(ORIGIN, bore))
     return PartDesign(
         solid,
-        [
-            *[
-                Circle(ORIGIN, radius),
-                Circle(ORIGIN, inner),
-            ],
-            *center_lines(2 * radius, 2 * radius),
-        ],
+        [*[Circle(ORIGIN, radius), Circle(ORIGIN, inner)], *center_lines(2 * radius, 2 * radius)],
         [ORIGIN, *corners],
     )
 
@@ -364,11 +358,7 @@ def retaining_ring(rng: DesignRng) -> PartDesign:
     solid = curved_slot(pitch, radius, start, sweep) + holes(ends, rng.length(0.3 * radius, 0.6 * radius))
     return PartDesign(
         solid,
-        [
-            Circle(ORIGIN, pitch),
-            *(Line(ORIGIN, end) for end in ends),
-            Line((0.0, -1.15 * pitch), (0.0, 1.15 * pitch)),
-        ],
+        [Circle(ORIGIN, pitch), *(Line(ORIGIN, end) for end in ends), Line((0.0, -1.15 * pitch), (0.0, 1.15 * pitch))],
         [ORIGIN, *ends],
     )
 

@@ -24,10 +24,7 @@ def l_bracket(rng: DesignRng) -> PartDesign:
         solid += holes(points, rng.length(0.12 * thick, 0.3 * thick))
     return PartDesign(
         solid,
-        [
-            Line((0.0, thick / 2), (width, thick / 2)),
-            Line((thick / 2, 0.0), (thick / 2, height)),
-        ],
+        [Line((0.0, thick / 2), (width, thick / 2)), Line((thick / 2, 0.0), (thick / 2, height))],
         [ORIGIN, corners[3], *points],
     )
 
@@ -158,14 +155,7 @@ def gusset(rng: DesignRng) -> PartDesign:
     points = [(width - 1.1 * tip, 0.5 * tip), (0.5 * tip, height - 1.1 * tip)]
     if rng.chance(0.5):
         solid += holes(points, rng.length(0.12 * tip, 0.3 * tip))
-    return PartDesign(
-        solid,
-        [
-            Line(ORIGIN, (inner, inner)),
-            Circle((inner, inner), inner),
-        ],
-        [ORIGIN, (inner, inner)],
-    )
+    return PartDesign(solid, [Line(ORIGIN, (inner, inner)), Circle((inner, inner), inner)], [ORIGIN, (inner, inner)])
 
 
 def stepped_shaft(rng: DesignRng) -> PartDesign:
