@@ -86,7 +86,7 @@ class Circle:
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """Part of a circle, counter-clockwise from `start_angle` through `sweep`, which lies strictly between 0 and 2π."""
+    """Part of a circle, counter-clockwise from `start_angle` through `sweep`, strictly between 0 and 2π."""
 
     kind: ClassVar[Kind] = Kind.ARC
     center: Vec

@@ -64,14 +64,14 @@ def constraint_marks(sketch: Sketch) -> list[Mark]:
     lines = [p for p in sketch if isinstance(p, Line)]
     for number, constraint in enumerate(sketch.constraints):
         rule = _RULES.get(constraint.type)
-        found = list(rule(_Subject.of(constraint, number, sketch, lines))) if rule else []
-        for mark in found:
+        candidates = list(rule(_Subject.of(constraint, number, sketch, lines))) if rule else []
+        for mark in candidates:
             # Several constraints of one kind at one point share a mark.
             key = (mark.kind, mark.beside, mark.text)
             if (known := marks.get(key)) is not None:
                 mark = replace(known, numbers=(*known.numbers, *mark.numbers), ties=(*known.ties, *mark.ties))
             marks[key] = mark
-        if not found and constraint.type in _GROUPED:
+        if not candidates and constraint.type in _GROUPED:
             groups[constraint.type].append((number, _whole_curves(constraint, sketch)))
     grouped = (mark for kind, members in groups.items() for mark in _group_marks(kind, members, sketch))
     return [*marks.values(), *grouped]
@@ -214,8 +214,8 @@ def _group_marks(kind: Type, members: list[tuple[int, list[int]]], sketch: Sketc
     rows, columns = zip(*links, strict=True)
     graph = coo_array(([1] * len(links), (rows, columns)), shape=(len(index), len(index)))
     count, labels = connected_components(graph, directed=False)
-    for label, (i, those) in zip(labels, numbers.items(), strict=True):
-        yield Mark(kind, sketch.primitives[i], tuple(those), text=str(label + 1) if count > 1 else "")
+    for label, (i, constraint_numbers) in zip(labels, numbers.items(), strict=True):
+        yield Mark(kind, sketch.primitives[i], tuple(constraint_numbers), text=str(label + 1) if count > 1 else "")
 
 
 def _whole_curves(constraint: Constraint, sketch: Sketch) -> list[int]:

@@ -198,8 +198,8 @@ def flange(rng: DesignRng) -> PartDesign:
     outer = rng.length(25, 80)
     pitch = rng.length(0.62 * outer, 0.84 * outer)
     count = rng.integer(3, 8)
-    room = min(outer - pitch, pitch * math.sin(math.pi / count))
-    radius = rng.length(0.25 * room, 0.65 * room)
+    clearance = min(outer - pitch, pitch * math.sin(math.pi / count))
+    radius = rng.length(0.25 * clearance, 0.65 * clearance)
     bore = rng.length(0.25 * pitch, 0.9 * (pitch - radius))
     centers = around(count, pitch, rng.choice(0.0, TAU / 4, math.pi / count))
     solid: list[Primitive] = [Circle(ORIGIN, outer), Circle(ORIGIN, bore), *holes(centers, radius)]

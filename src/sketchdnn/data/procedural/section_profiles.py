@@ -1,4 +1,4 @@
-"""Outlines that are extruded or turned: brackets, beams, shafts, teeth. Each function draws one part of its family."""
+"""Outlines that are extruded or turned: brackets, beams, shafts, teeth. Each function designs a part of its family."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def gusset(rng: DesignRng) -> PartDesign:
 
 
 def stepped_shaft(rng: DesignRng) -> PartDesign:
-    """Half of a turned part, solid or with a bore; then its axis is drawn as construction."""
+    """Half of a turned part, solid or with a bore; with a bore, the axis is construction."""
     lengths = [rng.length(8, 40) for _ in range(rng.integer(3, 6))]
     stops = list(accumulate(lengths, initial=0.0))
     bore = rng.choice(0.0, rng.length(2, 10))
