@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.freecad_judge import ask_freecad
-from support.shaky import PLATE, shaken
+from support.noisy_sketches import PLATE, add_noise
 from typer.testing import CliRunner, Result
 
 from sketchdnn.cli.app import app, main
@@ -20,7 +20,7 @@ from sketchdnn.formats import read, write
 from sketchdnn.geometry import Circle, Constraint, ConstraintType, Line, Ref, Sketch, bounds, profile
 
 T = ConstraintType
-ROUGH = shaken(PLATE, 0.1)
+ROUGH = add_noise(PLATE, 0.1)
 
 
 def run(*arguments: object) -> Result:
@@ -154,7 +154,9 @@ def test_nothing_moves_further_than_the_tolerance(folder: Path) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_many_in_their_order_one_or_more_at_a_time(folder: Path, workers: int) -> None:
-    sketches = [replace(shaken(Sketch(PLATE.primitives[:6]), 0.1, k), extra={"id": f"part-{k:03d}"}) for k in range(90)]
+    sketches = [
+        replace(add_noise(Sketch(PLATE.primitives[:6]), 0.1, k), extra={"id": f"part-{k:03d}"}) for k in range(90)
+    ]
     write(sketches, folder / "many.jsonl")
     said = constrained("many.jsonl", "--out", "done.jsonl", "--workers", workers, "--no-repair")
     done = read(folder / "done.jsonl").sketches
@@ -193,10 +195,10 @@ def test_a_thousand_primitives_take_bounded_time_and_come_back(folder: Path, how
 
 
 def test_what_cannot_be_solved_comes_back_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sketchdnn.constraints import constrain as room
+    from sketchdnn.constraints import constrain as module
 
-    real = room.solve
-    monkeypatch.setattr(room, "solve", lambda *a, **k: replace(real(*a, **k), warning="no solution was found"))
+    real = module.solve
+    monkeypatch.setattr(module, "solve", lambda *a, **k: replace(real(*a, **k), warning="no solution was found"))
     said = constrained("rough.json", "--out", "part.json", "--no-repair")
     assert "warning no solution was found" in said
     assert read(folder / "part.json").sketches[0] == read(folder / "rough.json").sketches[0]
@@ -260,7 +262,7 @@ def test_all_that_was_inferred_may_be_kept(folder: Path) -> None:
 
 def test_dimensions_leave_nothing_free_and_stay_true(folder: Path) -> None:
     said = constrained("rough.json", "--out", "part.json", "--dimensions")
-    assert "degrees of freedom 0 everything is settled" in said
+    assert "degrees of freedom 0 fully constrained" in said
     (part,) = read(folder / "part.json")
     lengths = [c for c in part.constraints if c.type is T.LENGTH]
     assert lengths
@@ -290,7 +292,7 @@ def test_as_a_program_it_starts_and_speaks_on_stderr(folder: Path) -> None:
 
 
 def test_freecad_opens_and_solves_what_comes_out(folder: Path, freecadcmd: str) -> None:
-    drawn = [ROUGH, *(shaken(PLATE, 0.05 * k, seed=k) for k in range(1, 4))]
+    drawn = [ROUGH, *(add_noise(PLATE, 0.05 * k, seed=k) for k in range(1, 4))]
     write([replace(s, extra={"id": f"part-{k}"}) for k, s in enumerate(drawn)], folder / "some.jsonl")
     constrained("some.jsonl", "--out", "repaired.FCStd")
     constrained("some.jsonl", "--out", "solved.FCStd", "--no-repair")

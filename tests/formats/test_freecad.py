@@ -1,7 +1,8 @@
-"""FreeCAD documents: sketches come back with their constraints, and real ones are read as FreeCAD means them."""
+"""FreeCAD documents: written sketches are read back, and real ones are read as FreeCAD means them."""
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections import Counter
 from dataclasses import replace
@@ -12,13 +13,15 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.freecad_document import document, line, read
-from support.strategies import assert_same, sketches
+from support.freecad_document import constrain, document, geometry, line, read
+from support.freecad_forms import all_forms
+from support.strategies import assert_same, numbers, sketches
 
 from sketchdnn.formats import sketchgraphs
 from sketchdnn.formats.freecad import FORMAT
-from sketchdnn.formats.freecad.selection import say
-from sketchdnn.geometry import EXTERNAL, Circle, Constraint, ConstraintType, Kind, Line, Part, Point, Ref, Sketch
+from sketchdnn.formats.freecad.notes import read_notes, write_notes
+from sketchdnn.formats.freecad.selection import REDUNDANT, select_relations
+from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Kind, Line, Part, Point, Ref, Sketch
 from sketchdnn.geometry.constraints import LENGTHS, PARTS_OF_KIND
 
 T = ConstraintType
@@ -50,7 +53,7 @@ def constrained(draw: st.DrawFn) -> Sketch:
 
 
 @given(written=st.lists(constrained(), min_size=1, max_size=3))
-def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, written: list[Sketch]) -> None:
+def test_write_then_read_is_identity(tmp_path_factory: pytest.TempPathFactory, written: list[Sketch]) -> None:
     """Geometry, construction, and every constraint just as it was, whatever FreeCAD can make of it."""
     path = tmp_path_factory.mktemp("freecad") / "a.FCStd"
     for sketch, back in zip(written, round_trip(path, *written), strict=True):
@@ -59,7 +62,7 @@ def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, writt
         assert back.units == "mm"
 
 
-def test_real_sketches_come_back_with_their_constraints(real_data: Path, tmp_path: Path) -> None:
+def test_real_sketches_survive_with_their_constraints(real_data: Path, tmp_path: Path) -> None:
     found = sketchgraphs.FORMAT.read(real_data / "sketchgraphs/sg_subset.npy")
     real = [s.in_units("mm") for s in islice(found, 0, 1600, 8) if isinstance(s, Sketch)]
     assert sum(len(s.constraints) for s in real) > 1000
@@ -69,7 +72,7 @@ def test_real_sketches_come_back_with_their_constraints(real_data: Path, tmp_pat
         assert {**sketch.extra, "name": sketch.extra["id"]} == back.extra
 
 
-def test_sizes_are_millimeters(tmp_path: Path) -> None:
+def test_lengths_are_written_in_millimeters(tmp_path: Path) -> None:
     inches = Sketch(
         (Line((0, 0), (1, 0)),), (Constraint(T.LENGTH, (Ref(0),), 1.0), Constraint(T.ANGLE, (Ref(0),), 0.0)), "in"
     )
@@ -78,7 +81,7 @@ def test_sizes_are_millimeters(tmp_path: Path) -> None:
     assert [c.value for c in back.constraints] == [25.4, 0]
 
 
-def test_a_label_may_be_anything(tmp_path: Path) -> None:
+def test_any_label_is_written(tmp_path: Path) -> None:
     names = ["<\"&'>", "Grundriß\n2", "nul \0 and \ud800", "", 7]
     written = [Sketch((Point((0, 0)),), extra={"name": name}) for name in names]
     FORMAT.write(written, tmp_path / "a.FCStd")
@@ -92,7 +95,7 @@ def test_every_sketch_of_a_document_is_read(tmp_path: Path) -> None:
     assert [s.extra["name"] for s in read(path)] == ["hole 1", "hole 2", "hole 3"]
 
 
-def test_objects_that_are_no_sketch_are_passed_over(tmp_path: Path) -> None:
+def test_other_objects_are_skipped(tmp_path: Path) -> None:
     path = document(tmp_path / "a.FCStd", line(0, 0, 1, 0), types="PartDesign::Pad")
     assert not len(read(path))
     assert read(path).skipped == Counter({"a document without a sketch": 1})
@@ -113,7 +116,7 @@ def without_notes(path: Path) -> Path:
     return bare
 
 
-def test_freecads_own_constraints_need_no_notes(real_data: Path, tmp_path: Path) -> None:
+def test_constraints_survive_without_notes(real_data: Path, tmp_path: Path) -> None:
     """Real documents, read, written and read without our notes: what FreeCAD itself can say is all there."""
     kept = 0
     for path in sorted((real_data / "freecad").glob("*.FCStd")):
@@ -121,10 +124,10 @@ def test_freecads_own_constraints_need_no_notes(real_data: Path, tmp_path: Path)
         FORMAT.write(real, tmp_path / path.name)
         for sketch, bare in zip(real, read(without_notes(tmp_path / path.name)), strict=True):
             assert_same(sketch, bare, 1e-9)
-            sayable = [s.constraint for s in say(sketch) if not s.note]
+            written = [s.constraint for s in select_relations(sketch) if not s.note]
             there = [c for c in bare.constraints if c.extra.get("active") is not False]
-            assert list(map(_gist, there)) == list(map(_gist, sayable))
-            kept += len(sayable)
+            assert list(map(_gist, there)) == list(map(_gist, written))
+            kept += len(written)
     assert kept > 1500
 
 
@@ -147,3 +150,207 @@ def test_all_real_documents_are_read(real_data: Path) -> None:
     assert sum(sketch.extra.get("dropped_entities", 0) for reading in readings for sketch in reading) == 4
     constraints = sum(len(sketch.constraints) for reading in readings for sketch in reading)
     assert constraints + 31 == 1714  # as many as there are in the files
+
+
+def test_construction_flags_of_old_and_new_files(tmp_path: Path) -> None:
+    point = '<GeomPoint X="1" Y="2" Z="0"/>'
+    shapes = [
+        line(0, 0, 1, 0, flags="10"),
+        line(0, 0, 1, 0, flags="01"),
+        line(0, 0, 1, 0, flags=None, construction=True),
+        line(0, 0, 1, 0, flags=None, construction=False),
+        line(0, 0, 1, 0).replace('internalGeometryType="0"', 'internalGeometryType="2"'),
+        geometry("Point", point, flags="0"),
+        geometry("Point", point, construction=False),  # never part of a profile before there were flags
+    ]
+    (sketch,) = read(document(tmp_path / "a.FCStd", "".join(shapes)))
+    assert [p.construction for p in sketch] == [True, False, True, False, True, False, True]
+    assert sketch.extra["name"] == "Plate & co"
+    assert sketch.units == "mm"
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.4, -3.0])
+@pytest.mark.parametrize(("start", "end"), [(0.5, 2.0), (5.0, 7.5), (2.0, 1.0), (-1.0, 1.0)])
+def test_arc_in_a_plane_that_faces_down(tmp_path: Path, turn: float, start: float, end: float) -> None:
+    """Both arcs are the same set of places: a plane facing down is turned over about the y axis."""
+
+    def arc(normal: int) -> str:
+        plane = f'CenterX="1" CenterY="2" NormalX="0" NormalY="0" NormalZ="{normal}" AngleXU="{turn}"'
+        return geometry("ArcOfCircle", f'<ArcOfCircle {plane} Radius="3" StartAngle="{start}" EndAngle="{end}"/>')
+
+    (sketch,) = read(document(tmp_path / "a.FCStd", arc(1) + arc(-1)))
+    up, down = sketch
+    assert isinstance(up, Arc)
+    assert isinstance(down, Arc)
+    for fraction in (0, 0.3, 1):
+        angle = turn + start + fraction * ((end - start) % math.tau)
+        assert up.at(fraction) == pytest.approx((1 + 3 * math.cos(angle), 2 + 3 * math.sin(angle)))
+        assert down.at(1 - fraction) == pytest.approx((1 - 3 * math.cos(angle), 2 + 3 * math.sin(angle)))
+
+
+def test_unreadable_elements_are_counted(tmp_path: Path) -> None:
+    shapes = [
+        geometry("Ellipse", '<Ellipse CenterX="0"/>'),
+        line(0, 0, 5, 0),
+        line("nan", 0, 5, 0),  # type: ignore[arg-type]
+        line(1, 1, 1, 1),
+        geometry("Circle", '<Circle CenterX="0" CenterY="0" NormalX="1" NormalY="0" NormalZ="0" Radius="1"/>'),
+        geometry("Circle", "<Square/>"),
+        line(0, 0, 0, 5),
+    ]
+    rules = [
+        constrain(12, (0, 0), (1, 0)),
+        constrain(1, (1, 1), (6, 1)),
+        constrain(1, (1, 3), (6, 1)),
+        constrain(1, (1, 1), (99, 1)),
+        constrain(99, (1, 0)),
+        constrain(6, (1, 0), value="inf"),  # type: ignore[arg-type]
+        constrain(2),
+        constrain(20, (1, 0), (6, 0), ElementIds="1 6 1 6", ElementPositions="0 0 1 1"),
+    ]
+    reading = read(document(tmp_path / "a.FCStd", "".join(shapes), "".join(rules)))
+    (sketch,) = reading
+    assert [numbers(p) for p in sketch] == [[0, 0, 5, 0], [0, 0, 0, 5]]
+    assert sketch.constraints == (Constraint(T.COINCIDENT, (Ref(0, Part.START), Ref(1, Part.START))),)
+    assert reading.skipped == Counter(
+        {
+            "GeomEllipse cannot be a primitive": 1,
+            "GeomLineSegment with impossible numbers": 2,
+            "GeomCircle with impossible numbers": 2,
+            "a constraint on geometry that was left out": 2,
+            "a constraint on a part that its geometry does not have": 1,
+            "a constraint of a kind or with numbers that we do not know": 4,
+        }
+    )
+
+
+X, O = Ref(None, Part.X_AXIS), Ref(None, Part.ORIGIN)  # noqa: E741
+L0, L1, C2, A3, P4 = (Ref(i) for i in range(5))
+START, END, CENTER = Part.START, Part.END, Part.CENTER
+
+
+@pytest.mark.parametrize(
+    ("xml", "meaning"),
+    [
+        (constrain(1, (0, 2), (1, 1)), Constraint(T.COINCIDENT, (Ref(0, END), Ref(1, START)))),
+        (constrain(1, (4, 1), (-1, 1)), Constraint(T.COINCIDENT, (Ref(4, Part.POINT), O))),
+        (constrain(1, (4, 1), (-3, 2)), Constraint(T.COINCIDENT, (Ref(4, Part.POINT), EXTERNAL))),
+        (constrain(2, (0, 0)), Constraint(T.HORIZONTAL, (L0,))),
+        (constrain(3, (0, 1), (2, 3)), Constraint(T.VERTICAL, (Ref(0, START), Ref(2, CENTER)))),
+        (constrain(4, (0, 0), (-1, 0)), Constraint(T.PARALLEL, (L0, X))),
+        (constrain(5, (0, 0), (2, 0)), Constraint(T.TANGENT, (L0, C2))),
+        (constrain(5, (0, 0), (1, 0)), Constraint(T.COLLINEAR, (L0, L1))),
+        (
+            constrain(5, (0, 2), (3, 1), value=1.5),
+            Constraint(T.TANGENT, (Ref(0, END), Ref(3, START)), extra={"offset": 1.5}),
+        ),
+        (constrain(6, (0, 0), value=4), Constraint(T.LENGTH, (L0,), 4)),
+        (constrain(6, (0, 1), (1, 0), value=4), Constraint(T.DISTANCE, (Ref(0, START), L1), 4)),
+        (constrain(7, (0, 0), value=-4), Constraint(T.HORIZONTAL_DISTANCE, (Ref(0, START), Ref(0, END)), -4)),
+        (constrain(8, (0, 2), value=4), Constraint(T.VERTICAL_DISTANCE, (O, Ref(0, END)), 4)),
+        (constrain(9, (0, 0), value=1), Constraint(T.ANGLE, (L0,), 1)),
+        (constrain(9, (-1, 1), (0, 2), value=1), Constraint(T.ANGLE, (X, Ref(0, END)), 1)),
+        (constrain(10, (0, 0), (1, 0)), Constraint(T.PERPENDICULAR, (L0, L1))),
+        (
+            constrain(11, (3, 0), value=2, IsDriving="0").replace('Name=""', 'Name="size"'),
+            Constraint(T.RADIUS, (A3,), 2, extra={"label": "size", "driving": False}),
+        ),
+        (constrain(12, (2, 0), (3, 0), IsActive="0"), Constraint(T.EQUAL, (C2, A3), extra={"active": False})),
+        (constrain(13, (3, 2), (0, 0)), Constraint(T.POINT_ON_CURVE, (Ref(3, END), L0))),
+        (
+            constrain(14, (0, 1), (0, 2), (4, 1)),
+            Constraint(T.SYMMETRIC, (Ref(0, START), Ref(0, END), Ref(4, Part.POINT))),
+        ),
+        (constrain(15, (4, 1), (2, 0)), Constraint(T.OTHER, (Ref(4, Part.POINT), C2), name="InternalAlignment")),
+        (
+            constrain(16, (0, 2), (1, 1), (2, 0), value=1.3),
+            Constraint(T.OTHER, (Ref(0, END), Ref(1, START), C2), 1.3, name="SnellsLaw"),
+        ),
+        (constrain(17, (0, 0)), Constraint(T.FIX, (L0,))),
+        (constrain(18, (2, 0), value=6), Constraint(T.DIAMETER, (C2,), 6)),
+        (constrain(19, (2, 0), value=1), Constraint(T.OTHER, (C2,), 1, name="Weight")),
+    ],
+)
+def test_each_relation_is_read_and_written(tmp_path: Path, xml: str, meaning: Constraint) -> None:
+    """Each of FreeCAD's constraints in our words; and what we then write is read as the same again."""
+    plane = 'CenterX="1" CenterY="2" NormalX="0" NormalY="0" NormalZ="1"'
+    shapes = [
+        line(0, 0, 4, 1),
+        line(4, 1, 5, 5),
+        geometry("Circle", f'<Circle {plane} Radius="3"/>', flags="0"),
+        geometry("ArcOfCircle", f'<ArcOfCircle {plane} Radius="2" StartAngle="0" EndAngle="1"/>', flags="0"),
+        geometry("Point", '<GeomPoint X="1" Y="2" Z="0"/>', flags="0"),
+    ]
+    reading = read(document(tmp_path / "a.FCStd", "".join(shapes), xml))
+    assert reading.sketches[0].constraints == (meaning,)
+    FORMAT.write(reading, tmp_path / "b.FCStd")
+    (back,) = read(tmp_path / "b.FCStd")
+    assert back.constraints == (meaning,)
+
+
+def edited(path: Path, old: str, new: str) -> Path:
+    """The document after someone changed a thing in it."""
+    with zipfile.ZipFile(path) as archive:
+        xml = archive.read("Document.xml").decode()
+    assert old in xml
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("Document.xml", xml.replace(old, new, 1))
+    return path
+
+
+MIDDLE = Constraint(T.MIDPOINT, (Ref(1, Part.POINT), Ref(0)))
+LENGTH = Constraint(T.DISTANCE, (Ref(0, Part.START), Ref(0, Part.END)), 4.0, extra={"mine": 1})
+FAR = Constraint(T.PARALLEL, (Ref(0), EXTERNAL))
+NOTED = Sketch((Line((0, 0), (4, 0)), Point((2, 0))), (MIDDLE, LENGTH, FAR), "mm")
+
+
+def test_edited_relations_override_notes(tmp_path: Path) -> None:
+    path = tmp_path / "a.FCStd"
+    FORMAT.write([NOTED], path)
+    (as_it_was,) = read(path)
+    assert as_it_was.constraints == NOTED.constraints
+    (longer,) = read(edited(path, 'Value="4.0"', 'Value="5.0"'))
+    assert longer.constraints == (MIDDLE, FAR, Constraint(T.DISTANCE, LENGTH.refs, 5.0))
+
+
+def test_notes_on_other_primitives_are_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "a.FCStd"
+    FORMAT.write([NOTED], path)
+    (sketch,) = read(edited(path, "&quot;LP&quot;", "&quot;LC&quot;"))
+    assert [c.type for c in sketch.constraints] == [T.SYMMETRIC, T.DISTANCE]
+
+
+@pytest.mark.parametrize(
+    "note", ["", "{", "7", "[]", "{}", '{"primitives": "LP"}', "[" * 10_000, '{"primitives": 1e999}']
+)
+def test_damaged_notes_are_ignored(tmp_path: Path, note: str) -> None:
+    selected = select_relations(NOTED)
+    relations = [relation for s in selected for relation in s.relations]
+    head, *rest = write_notes(NOTED, selected)
+    assert read_notes([head, *rest], NOTED.primitives, relations).relations == ()
+    for notes in ([], [note], [note, *rest], [head, note], [head, rest[0].replace("[0,", '["x",')]):
+        assert read_notes(notes, NOTED.primitives, relations).relations == tuple(relations)
+
+
+def test_redundant_constraint_is_noted_in_the_file(tmp_path: Path) -> None:
+    level = Constraint(T.HORIZONTAL, (Ref(0),))
+    FORMAT.write([Sketch((Line((0, 0), (1, 0)),), (level, level))], tmp_path / "a.FCStd")
+    (twice,) = read(tmp_path / "a.FCStd")
+    assert twice.constraints == (level, level)
+    with zipfile.ZipFile(tmp_path / "a.FCStd") as archive:
+        root = ET.fromstring(archive.read("Document.xml"))
+    assert [c.get("IsActive") for c in root.iter("Constrain")] == ["1", "0"]
+    notes = [s.get("value", "") for s in root.iterfind(".//Property[@name='SketchDNN']/StringList/String")]
+    assert [REDUNDANT in note for note in notes] == [False, False, True]
+
+
+@pytest.mark.parametrize("sketches", [[], [Sketch(())], [Sketch((Point((1, 1)),))], all_forms()])
+def test_documents_are_reproducible_and_show_every_object(tmp_path: Path, sketches: list[Sketch]) -> None:
+    for name in ("a.FCStd", "b.FCStd"):
+        FORMAT.write(sketches, tmp_path / name)
+    assert (tmp_path / "a.FCStd").read_bytes() == (tmp_path / "b.FCStd").read_bytes()
+    with zipfile.ZipFile(tmp_path / "a.FCStd") as archive:
+        assert archive.namelist() == ["Document.xml", "GuiDocument.xml"]
+        view = archive.read("GuiDocument.xml").decode()
+    assert view.count("<ViewProvider name=") == view.count('<Bool value="true"/>') == len(sketches)
+    assert view.count("<Camera ") == 1

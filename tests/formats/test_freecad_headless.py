@@ -1,25 +1,32 @@
-"""FreeCAD itself opens what we write and solves it, and reads real documents as we do. It is started twice."""
+"""FreeCAD opens, solves and shows what we write, and reads real documents as we do."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import subprocess
+import sys
 import zipfile
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sketchdnn.formats.freecad.relation import Code
 from support.freecad_forms import all_forms
 from support.freecad_judge import ask_freecad
+from support.freecad_window import look
+from support.outlines import rectangle, slot
 from support.strategies import assert_same, numbers
 
+from benchmarks.freecad import ask_freecad as ask_script
+from sketchdnn.constraints import infer
 from sketchdnn.formats import collect, dxf, freecad, sketchgraphs
-from sketchdnn.formats.freecad.selection import HOLDS, say
-from sketchdnn.geometry import Constraint, ConstraintType, Kind, Point, Sketch, bounds
+from sketchdnn.formats.freecad.selection import HOLDS, select_relations
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Kind, Line, Point, Ref, Sketch, bounds
 
 KINDS = {"LineSegment": Kind.LINE, "Circle": Kind.CIRCLE, "ArcOfCircle": Kind.ARC, "Point": Kind.POINT}
 FORMS = all_forms()
@@ -72,33 +79,29 @@ def assert_found(sketch: Sketch, found: Findings) -> None:
     size = bounds(sketch).size
     for p, there in zip(sketch, found["numbers"], strict=True):
         assert there == pytest.approx(numbers(p), abs=2 * HOLDS * size)
-    said = Counter(code_name(relation.code) for s in say(sketch) for relation in s.relations)
-    assert found["constraints"] == said
+    names = (r.type.name.title().replace("_", "") for s in select_relations(sketch) for r in s.relations)
+    assert found["constraints"] == Counter(names)
 
 
-def code_name(code: Code) -> str:
-    return code.name.title().replace("_", "")
-
-
-def test_every_form_is_opened_and_solved(findings: Findings, folder: Path) -> None:
+def test_every_form_is_solved(findings: Findings, folder: Path) -> None:
     for sketch, found in zip(FORMS, findings["documents"][str(folder / "forms.FCStd")], strict=True):
-        assert [s.note for s in say(sketch)] == [""] * len(sketch.constraints), sketch.extra
+        assert [s.note for s in select_relations(sketch)] == [""] * len(sketch.constraints), sketch.extra
         assert_found(sketch, found)
         assert found["solve"] == 0, sketch.extra
         assert found["solved"] == [pytest.approx(numbers(p), abs=1e-9) for p in sketch], sketch.extra
 
 
-def test_freecad_keeps_what_our_equations_say(findings: Findings, folder: Path) -> None:
+def test_constraints_hold_after_freecad_moves_a_sketch(findings: Findings, folder: Path) -> None:
     """After FreeCAD has pulled at a sketch it keeps the same constraint, by our own measure, elsewhere."""
     moved = 0
     for sketch, now in zip(FORMS, reread(folder / "forms-moved.FCStd"), strict=True):
         assert now.constraints == sketch.constraints
-        assert [s.note for s in say(now)] == [""] * len(sketch.constraints), (sketch.extra, now.primitives)
+        assert [s.note for s in select_relations(now)] == [""] * len(sketch.constraints), (sketch.extra, now.primitives)
         moved += numbers(sketch.primitives[0]) != pytest.approx(numbers(now.primitives[0]), abs=1e-3)
     assert moved >= 0.8 * len(FORMS)  # some have nowhere to go
 
 
-def test_real_sketches_are_opened_and_solved(findings: Findings, folder: Path, real_data: Path) -> None:
+def test_real_sketches_are_solved(findings: Findings, folder: Path, real_data: Path) -> None:
     real = real_sketches(real_data)
     assert len(real) == REAL_SKETCHES
     assert {p.kind for sketch in real for p in sketch} == set(Kind)
@@ -109,13 +112,13 @@ def test_real_sketches_are_opened_and_solved(findings: Findings, folder: Path, r
         assert len(found["notes"]) == 1 + len(sketch.constraints)
 
 
-def test_what_freecad_saves_is_read_as_it_was(findings: Findings, folder: Path, real_data: Path) -> None:
+def test_saved_documents_are_read_unchanged(findings: Findings, folder: Path, real_data: Path) -> None:
     for sketch, saved in zip(real_sketches(real_data), reread(folder / "real-solved.FCStd"), strict=True):
         assert_same(sketch, saved, 2 * HOLDS)
         assert saved.constraints == sketch.constraints
 
 
-def test_freecad_imports_our_drawings(findings: Findings, folder: Path, real_data: Path) -> None:
+def test_freecad_imports_our_dxf_files(findings: Findings, folder: Path, real_data: Path) -> None:
     for number, sketch in enumerate(real_sketches(real_data)):
         found = findings["drawings"][str(folder / f"{number}.dxf")]
         size = bounds(sketch).size
@@ -128,7 +131,7 @@ def test_freecad_imports_our_drawings(findings: Findings, folder: Path, real_dat
         assert found["points"] == [pytest.approx(p.at, abs=1e-6 * size) for p in sketch if isinstance(p, Point)]
 
 
-def test_real_documents_are_read_as_freecad_reads_them(freecadcmd: str, real_data: Path, tmp_path: Path) -> None:
+def test_real_documents_are_read_as_by_freecad(freecadcmd: str, real_data: Path, tmp_path: Path) -> None:
     """Geometry, places, construction, kinds of constraints: of every document that FreeCAD 0.20 is not too old for."""
     files = [path for path in sorted((real_data / "freecad").glob("*.FCStd")) if _version(path) <= (0, 20)]
     assert len(files) >= 15
@@ -172,7 +175,7 @@ def _freecad_name(constraint: Constraint) -> str:
 
 
 @pytest.mark.slow
-def test_all_of_sketchgraphs_is_solved(freecadcmd: str, real_data: Path, tmp_path: Path) -> None:
+def test_all_sketchgraphs_sketches_are_solved(freecadcmd: str, real_data: Path, tmp_path: Path) -> None:
     found = sketchgraphs.FORMAT.read(real_data / "sketchgraphs/sg_subset.npy")
     sketches = [s for s in found if isinstance(s, Sketch)]
     documents = [tmp_path / f"{start}.FCStd" for start in range(0, len(sketches), 500)]
@@ -181,3 +184,71 @@ def test_all_of_sketchgraphs_is_solved(freecadcmd: str, real_data: Path, tmp_pat
     findings = ask_freecad(freecadcmd, tmp_path, documents, [], solve=True)["documents"]
     solved = Counter(found["solve"] for path in documents for found in findings[str(path)])
     assert solved == {0: len(sketches)}
+
+
+PLATE = Sketch(
+    (
+        *rectangle(5, 5, 60, 40),
+        *slot(10.0, 2.0),
+        Circle((20.0, 20.0), 3.0),
+        Line((0.0, 25.0), (80.0, 25.0), construction=True),
+        Line((70.0, 3.0), (81.0, 14.0)),
+        Point((7.0, 9.0)),
+    ),
+    units="mm",
+)
+_LOOK = """
+def look(document, task):
+    return [{"solve": s.solve(), "full": bool(s.FullyConstrained)} for s in document.Objects]
+"""
+
+
+def test_dimensions_fully_constrain_a_sketch(freecadcmd: str, real_data: Path, tmp_path: Path) -> None:
+    related = replace(PLATE, constraints=infer(PLATE))
+    angle = Constraint(ConstraintType.ANGLE, (Ref(10),), math.pi / 4)
+    held = replace(related, constraints=(*related.constraints, angle))
+    paths = [tmp_path / f"{name}.FCStd" for name in ("plain", "full", "real")]
+    for path, dimensions in zip(paths, (False, True), strict=False):
+        freecad.FORMAT.write([PLATE, related, held], path, dimensions=dimensions)
+    freecad.FORMAT.write(real_sketches(real_data), paths[2], dimensions=True)
+    plain, full, real = ask_script(freecadcmd, _LOOK, [{"document": str(path)} for path in paths])
+    assert plain == [{"solve": 0, "full": False}] * 3
+    assert full == [{"solve": 0, "full": True}] * 3
+    assert len(real) == REAL_SKETCHES
+    assert all(sketch["solve"] == 0 for sketch in real)
+    assert sum(sketch["full"] for sketch in real) >= 0.97 * len(real)
+
+
+SIDES = Line((0, 0), (40, 0)), Line((40, 0), (40, 30)), Line((40, 30), (0, 0))
+FAR_AWAY = Sketch(tuple(Line((x, y), (x + 1, y + 1)) for x, y in ((9000, 9000), (9001, 9000))), units="m")
+SHOWN = {
+    "plain": [Sketch((*SIDES, Circle((28, 10), 5), Arc((0, 0), 20, 0.1, 1.2)), units="mm")],
+    "small": [Sketch((Circle((0, 0), 1e-3),), units="mm")],
+    "far": [FAR_AWAY],
+    "many": list(all_forms()),
+    "with_an_empty_one": [Sketch(SIDES), Sketch(())],
+}
+
+
+@pytest.mark.usefixtures("freecad_window")
+def test_documents_are_visible_and_fitted(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.FCStd" for name in SHOWN]
+    for path, sketches in zip(paths, SHOWN.values(), strict=True):
+        freecad.FORMAT.write(sketches, path)
+    (tmp_path / "views").mkdir()
+    for path, found in zip(paths, look(paths, tmp_path / "views"), strict=True):
+        assert found["visible"] == [True] * len(SHOWN[path.stem]), path.stem
+        assert 0.002 < found["lit"] < 0.5, path.stem  # a drawing, neither nothing nor a speck
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("freecad_window")
+def test_generated_documents_are_visible(tmp_path: Path) -> None:
+    """60 of them: minutes on a CPU."""
+    command = [sys.executable, "-m", "sketchdnn", "generate", "--count", "60", "--seed", "0", "--format", "fcstd"]
+    subprocess.run([*command, "--out", str(tmp_path / "out")], check=True)
+    paths = sorted((tmp_path / "out").rglob("*.FCStd"))
+    assert len(paths) == 60
+    (tmp_path / "views").mkdir()
+    found = look(paths, tmp_path / "views", patience=1800)
+    assert sum(one["lit"] > 0 and all(one["visible"]) for one in found) == 60

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.shaky import MEANT, PLATE, related
+from support.noisy_sketches import MEANT, PLATE, arbitrarily_constrained
 
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 from sketchdnn.render import Style, frame, gallery_html, gallery_png, gallery_svg, png, svg
@@ -26,7 +26,7 @@ def place_all(sketch: Sketch, size: float = 400) -> list[PlacedMark]:
     return arrange_marks(constraint_marks(sketch), sketch, frame(sketch, size, size, Style()), 6)
 
 
-@given(related())
+@given(arbitrarily_constrained())
 def test_marks_are_finite_and_refer_to_constraints(sketch: Sketch) -> None:
     for item in place_all(sketch):
         assert all(0 <= n < len(sketch.constraints) for n in item.mark.numbers)
@@ -102,7 +102,7 @@ def test_tangency_is_marked_at_the_tangent_point(other: Line | Circle | Arc, whe
 
 
 @settings(max_examples=20)
-@given(related(), st.floats(-6, 6))
+@given(arbitrarily_constrained(), st.floats(-6, 6))
 def test_layout_is_independent_of_scale(sketch: Sketch, magnitude: float) -> None:
     """What is drawn twice as large looks the same: the picture fits it."""
     before, after = place_all(sketch), place_all(sketch.moved(2.0 ** round(magnitude)))
@@ -117,7 +117,7 @@ STATUS = ConstraintStatus(("fixed", "partly", "free", "over", *["partly"] * 6), 
 
 
 @settings(max_examples=40)
-@given(related())
+@given(arbitrarily_constrained())
 def test_svg_is_well_formed(sketch: Sketch) -> None:
     text = svg(sketch, 300, status=ConstraintStatus(("free",) * len(sketch)))
     for element in ET.fromstring(text).iter():

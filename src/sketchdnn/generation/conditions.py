@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -32,6 +32,11 @@ CLOSE_TOLERANCE = 0.01
 MIN_OUTLINE_RATIO = 0.5
 
 Range = tuple[float, float]
+_RANGES: Mapping[str, tuple[Callable[[str, str, str], Range], str]] = {
+    "primitives": (parse_int_range, "8..16"),
+    "construction": (parse_range, "0.1..0.3"),
+    "aspect": (parse_range, "0.5..2"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,31 +81,21 @@ class Conditions:
             raise SketchError(f"the best is chosen of at least 1 sketch, not {self.best_of}")
 
     @classmethod
-    def parse(
-        cls,
-        *,
-        primitives: int | tuple[int, int] | str | None = None,
-        kinds: Mapping[str, int] | Mapping[Kind, int] | str | None = None,
-        construction: Range | str | None = None,
-        aspect: Range | str | None = None,
-        **flags: Any,
-    ) -> Conditions:
-        """Conditions from values or from the words of the command line.
+    def parse(cls, **options: Any) -> Conditions:
+        """Conditions from values or from words: 12, (8, 16) or "8..16"; {"line": 8} or "line=8"; "0.1..0.3".
 
-        >>> Conditions.parse(primitives="8..16") == Conditions.parse(primitives=(8, 16))
+        >>> Conditions.parse(primitives="8..16", aspect="2") == Conditions(primitives=(8, 16), aspect=(2.0, 2.0))
         True
         """
-        if isinstance(primitives, str):
-            primitives = parse_int_range(primitives, "primitives", "8..16")
-        return cls(
-            primitives=(primitives, primitives) if isinstance(primitives, int) else primitives,
-            kinds=None if kinds is None else parse_kind_counts(kinds, "kinds"),
-            construction=parse_range(construction, "construction", "0.1..0.3")
-            if isinstance(construction, str)
-            else construction,
-            aspect=parse_range(aspect, "aspect", "0.5..2") if isinstance(aspect, str) else aspect,
-            **flags,
-        )
+        for name, (parse, example) in _RANGES.items():
+            value = options.get(name)
+            if isinstance(value, str):
+                options[name] = parse(value, name, example)
+            elif isinstance(value, int):
+                options[name] = (value, value)
+        if options.get("kinds") is not None:
+            options["kinds"] = parse_kind_counts(options["kinds"], "kinds")
+        return cls(**options)
 
     @property
     def is_restrictive(self) -> bool:
@@ -212,19 +207,17 @@ def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterat
     [Shortfall(sentence='curves cross or touch in 2 places', distance=2.0)]
     """
     outlines = profile(sketch, tolerance)
-    chains, branches, meetings, pairs = map(
-        len, (outlines.chains, outlines.branches, outlines.meetings, outlines.overlaps)
-    )
-    if chains:
+    if chains := len(outlines.chains):
         yield Shortfall(f"{chains} {'chain is' if chains == 1 else 'chains are'} left open", float(chains))
     elif not outlines.loops:
         yield Shortfall("nothing in it closes", float(max(len(sketch), 1)))
-    if branches:
-        yield Shortfall(f"more than two ends meet in {_format_count(branches, 'place')}", float(branches))
-    if meetings:
-        yield Shortfall(f"curves cross or touch in {_format_count(meetings, 'place')}", float(meetings))
-    if pairs:
-        yield Shortfall(f"{_format_count(pairs, 'pair')} of curves overlap", float(pairs))
+    for count, noun, sentence in (
+        (len(outlines.branches), "place", "more than two ends meet in {}"),
+        (len(outlines.meetings), "place", "curves cross or touch in {}"),
+        (len(outlines.overlaps), "pair", "{} of curves overlap"),
+    ):
+        if count:
+            yield Shortfall(sentence.format(_format_count(count, noun)), float(count))
     if not outlines.is_complete:
         sentence = "so many curves come close to each other that not all could be looked at"
         yield Shortfall(sentence, float(len(sketch)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from io import BytesIO
@@ -154,8 +154,16 @@ class _Writer:
         ):
             log = EntryLog(folder, share.rank)
             try:
-                for generated in self._after_removal(self._timed(sketches)):
-                    self._write_sketch(generated, staging, log)
+                stream = iter(sketches)
+                generated = self._draw(stream)
+                # Once the first sketch is there, and before any process writes.
+                if share.is_first:
+                    self.summary.removed = remove_earlier_run(folder, self.options.stem, force=self.options.force)
+                share.wait()
+                while generated is not None:
+                    with self._timed("writing"):
+                        self._write_sketch(generated, staging, log)
+                    generated = self._draw(stream)
                 log.close()
                 share.wait()
                 if share.is_first:
@@ -227,30 +235,17 @@ class _Writer:
             _write_bytes(folder / name, content)
         flush_to_disk(folder)
 
-    def _after_removal(self, sketches: Iterator[GeneratedSketch]) -> Iterator[GeneratedSketch]:
-        """The sketches. When the first one is there, and before any process writes, an earlier run is removed."""
-        first, options = next(sketches, None), self.options
-        if options.share.is_first:
-            self.summary.removed = remove_earlier_run(options.folder, options.stem, force=options.force)
-        options.share.wait()
-        if first is not None:
-            yield first
-            yield from sketches
+    def _draw(self, sketches: Iterator[GeneratedSketch]) -> GeneratedSketch | None:
+        with self._timed("drawing"):
+            return next(sketches, None)
 
-    def _timed(self, sketches: Iterable[GeneratedSketch]) -> Iterator[GeneratedSketch]:
-        """The sketches. The time to generate and the time to write each are recorded."""
-        seconds, stream = self.summary.seconds, iter(sketches)
-        while True:
-            start = time.perf_counter()
-            try:
-                generated = next(stream)
-            except StopIteration:
-                return
-            finally:
-                seconds["drawing"] += time.perf_counter() - start
-            start = time.perf_counter()
-            yield generated
-            seconds["writing"] += time.perf_counter() - start
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.summary.seconds[name] += time.perf_counter() - start
 
 
 def _to_entry(generated: GeneratedSketch, hashes: Mapping[str, str | None], seed: object) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A part drawn by an unsteady hand: what was meant, and the same with every place a little off; and odd constraints."""
+"""A plate as designed and with noise, and sketches with arbitrary constraints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from sketchdnn.geometry import (
-    EXTERNAL,
     Arc,
     Circle,
     Constraint,
@@ -22,8 +21,7 @@ from sketchdnn.geometry import (
     Sketch,
     Vec,
 )
-from sketchdnn.geometry.constraints import PARTS_OF_KIND
-from support.strategies import sketches
+from support.strategies import constraints_on, sketches
 
 T = ConstraintType
 
@@ -61,43 +59,46 @@ MEANT = (
 )
 
 
-def shaken(sketch: Sketch, by: float, seed: int = 0) -> Sketch:
-    """Every place off by up to so much, independently of every other."""
-    hand = random.Random(seed)
+def add_noise(sketch: Sketch, noise: float, seed: int = 0) -> Sketch:
+    """Every point off by up to `noise`, independently of every other."""
+    rng = random.Random(seed)
 
     def off(p: Vec) -> Vec:
-        return (p[0] + hand.uniform(-by, by), p[1] + hand.uniform(-by, by))
+        return (p[0] + rng.uniform(-noise, noise), p[1] + rng.uniform(-noise, noise))
 
-    def shake(p: Primitive) -> Primitive:
+    def shift(p: Primitive) -> Primitive:
         match p:
             case Line(start, end):
                 return replace(p, start=off(start), end=off(end))
             case Circle(center, radius):
-                return replace(p, center=off(center), radius=radius + hand.uniform(-by, by) / 2)
+                return replace(p, center=off(center), radius=radius + rng.uniform(-noise, noise) / 2)
             case Arc(center, radius, start_angle, sweep):
-                turn = by / radius / 2
+                turn = noise / radius / 2
                 return replace(
                     p,
                     center=off(center),
-                    radius=radius + hand.uniform(-by, by) / 2,
-                    start_angle=start_angle + hand.uniform(-turn, turn),
-                    sweep=sweep + hand.uniform(-turn, turn),
+                    radius=radius + rng.uniform(-noise, noise) / 2,
+                    start_angle=start_angle + rng.uniform(-turn, turn),
+                    sweep=sweep + rng.uniform(-turn, turn),
                 )
             case Point(at):
                 return replace(p, at=off(at))
 
-    return replace(sketch, primitives=tuple(shake(p) for p in sketch))
+    return replace(sketch, primitives=tuple(shift(p) for p in sketch))
 
 
 @st.composite
-def related(draw: st.DrawFn) -> Sketch:
+def arbitrarily_constrained(draw: st.DrawFn) -> Sketch:
     """Sketches with constraints that mostly make no sense: files may hold anything."""
     sketch = draw(sketches(min_size=1, max_size=8))
-    outside = st.sampled_from([EXTERNAL, Ref(None, Part.ORIGIN), Ref(None, Part.X_AXIS)])
-    inside = st.sampled_from(
-        [Ref(i, part) for i, p in enumerate(sketch) for part in sorted(PARTS_OF_KIND[p.kind], key=str)]
-    )
-    kinds = st.sampled_from([t for t in T if t is not T.OTHER])
-    refs = st.lists(st.one_of(inside, inside, outside), min_size=1, max_size=3).map(tuple)
-    constraint = st.builds(Constraint, kinds, refs, st.none() | st.floats(-1e6, 1e6))
-    return Sketch(sketch.primitives, tuple(draw(st.lists(constraint, max_size=12))))
+    return Sketch(sketch.primitives, tuple(draw(st.lists(constraints_on(sketch), max_size=12))))
+
+
+def constraint(kind: ConstraintType, *refs: Ref | int, value: float | None = None) -> Constraint:
+    """A constraint; a number refers to a whole primitive."""
+    return Constraint(kind, tuple(ref if isinstance(ref, Ref) else Ref(ref) for ref in refs), value)
+
+
+# The constraints of a rectangle of four lines.
+CLOSED = [constraint(T.COINCIDENT, Ref(i, Part.END), Ref((i + 1) % 4, Part.START)) for i in range(4)]
+LEVEL = [constraint((T.HORIZONTAL, T.VERTICAL)[i % 2], i) for i in range(4)]

@@ -1,0 +1,414 @@
+"""What a repair does, case by case; the closing of profiles; and its budget."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+
+from sketchdnn.constraints import ActionKind, RepairedSketch, infer, repair, repair_all, solve
+from sketchdnn.constraints.equation_set import constraint_residuals
+from sketchdnn.constraints.repair.budget import Budget, attempt_cost, infer_cost, solve_cost
+from sketchdnn.constraints.repair.quality import EXACT, ClosedProfile, close_profile
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import (
+    Arc,
+    Circle,
+    Constraint,
+    ConstraintType,
+    Kind,
+    Line,
+    Part,
+    Point,
+    Primitive,
+    Ref,
+    Sketch,
+    Vec,
+    profile,
+)
+
+T = ConstraintType
+CORNERS = [(0.0, 0.0), (40.0, 0.0), (40.0, 30.0), (0.0, 30.0)]
+
+
+def outline(corners: Sequence[Vec] = CORNERS) -> list[Primitive]:
+    return [Line(a, b) for a, b in zip(corners, [*corners[1:], corners[0]], strict=True)]
+
+
+def add_noise(primitives: Sequence[Primitive], by: float, seed: int = 0) -> list[Primitive]:
+    """Every end of a line off by up to `by`, independently."""
+    rng = random.Random(seed)
+
+    def near(at: Vec) -> Vec:
+        return (at[0] + rng.uniform(-by, by), at[1] + rng.uniform(-by, by))
+
+    return [Line(near(p.start), near(p.end), p.construction) if isinstance(p, Line) else p for p in primitives]
+
+
+def kinds(result: RepairedSketch) -> set[ActionKind]:
+    return {action.kind for action in result.actions}
+
+
+def assert_holds(result: RepairedSketch) -> None:
+    """All its constraints hold, none is too many, and nothing went further than it may."""
+    solution = solve(result.sketch)
+    assert solution.residual <= 1e-9
+    assert not solution.conflicting
+    assert not solution.redundant
+    assert result.displacement <= 0.01
+
+
+def test_noisy_rectangle_becomes_exact() -> None:
+    sketch = Sketch(tuple(add_noise(outline(), 0.15)), units="mm")
+    result = repair(sketch)
+    assert kinds(result) >= {ActionKind.SNAP, ActionKind.SQUARE}
+    assert profile(result.sketch, 1e-9).is_extrudable
+    assert result.sketch.units == "mm"
+    assert result.dof == 4
+    assert result.sources == ((0,), (1,), (2,), (3,))
+    assert 0 < result.displacement < 0.01
+    assert result.warning is None
+    assert_holds(result)
+
+
+def test_exact_sketch_is_unchanged() -> None:
+    sketch = Sketch((*outline(), Circle((10, 10), 4), Point((10, 10))))
+    result = repair(sketch)
+    assert result.sketch.primitives == sketch.primitives
+    assert not result.actions
+    assert result.displacement == 0.0
+    assert_holds(result)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        Line((40, 0.05), (0, -0.05)),  # the other way round, and not quite there
+        Line((10, 0), (30, 0.02)),
+    ],
+)
+def test_duplicate_line_is_dropped_or_merged(again: Line) -> None:
+    result = repair(Sketch((*outline(), again)))
+    assert result.sources == ((0, 4), (1,), (2,), (3,))
+    assert profile(result.sketch, 1e-9).is_extrudable
+    assert kinds(result) & {ActionKind.DROP, ActionKind.MERGE}
+
+
+def test_overlapping_lines_are_merged() -> None:
+    parts = outline()
+    sketch = Sketch((Line((0, 0), (25, 0)), Line((15, 0.05), (40, 0)), *parts[1:]))
+    result = repair(sketch)
+    assert ActionKind.MERGE in kinds(result)
+    assert len(result.sketch) == 4
+    assert profile(result.sketch, 1e-9).is_extrudable
+
+
+def test_adjacent_lines_are_not_merged() -> None:
+    result = repair(Sketch((Line((0, 0), (20, 0)), Line((20, 0), (40, 0)), *outline()[1:])))
+    assert len(result.sketch) == 5
+
+
+def test_overlapping_arcs_are_merged() -> None:
+    sketch = Sketch((Arc((0, 0), 10, 0.0, 2.0), Arc((0.02, 0), 10, 1.5, 1.6), Line((-20, -10), (20, -10))))
+    result = repair(sketch, close=False)
+    arcs = [p for p in result.sketch if isinstance(p, Arc)]
+    assert len(arcs) == 1
+    assert arcs[0].sweep == pytest.approx(3.1, abs=0.02)
+
+
+def test_arcs_all_around_become_a_circle() -> None:
+    result = repair(Sketch((Arc((0, 0), 10, 0.0, 4.0), Arc((0, 0), 10, 3.5, 3.5), Line((-20, -15), (20, -15)))))
+    assert [type(p) for p in result.sketch] == [Circle, Line]
+
+
+def test_slivers_are_dropped() -> None:
+    result = repair(Sketch((*outline(), Line((20, 20), (20.1, 20)), Circle((10, 10), 0.05))))
+    assert len(result.sketch) == 4
+    assert [action.kind for action in result.actions].count(ActionKind.DROP) == 2
+    assert profile(result.sketch, 1e-9).is_extrudable
+
+
+@pytest.mark.parametrize(("end", "kind"), [(29.8, ActionKind.EXTEND), (30.2, ActionKind.TRIM)])
+def test_ends_are_extended_or_trimmed_to_curves(end: float, kind: ActionKind) -> None:
+    result = repair(Sketch((*outline(), Line((20, 10), (20, end)))), close=False)
+    assert kind in kinds(result)
+    line = result.sketch.primitives[4]
+    top = result.sketch.primitives[2]
+    assert isinstance(line, Line)
+    assert isinstance(top, Line)
+    assert line.end[1] == pytest.approx(top.start[1], abs=1e-6)
+
+
+def test_fillet_becomes_tangent() -> None:
+    sketch = Sketch(
+        (Line((0, 0), (30, 0)), Arc((30.1, 10), 10, -1.55, 1.52), Line((40, 10.1), (40, 30)), Line((40, 30), (0, 0)))
+    )
+    result = repair(sketch)
+    assert ActionKind.TANGENT in kinds(result)
+    assert {c.type for c in result.sketch.constraints} >= {T.TANGENT}
+    assert profile(result.sketch, 1e-9).is_extrudable
+    assert_holds(result)
+
+
+def test_open_outline_is_closed_and_open_curve_becomes_construction() -> None:
+    result = repair(Sketch(tuple(add_noise(outline()[:3], 0.1))))
+    assert ActionKind.CLOSE in kinds(result)
+    assert result.sources[3] == ()
+    assert profile(result.sketch, 1e-9).is_extrudable
+    stray = repair(Sketch((*outline(), Line((5, 5), (15, 12)))))
+    assert ActionKind.CONSTRUCTION in kinds(stray)
+    assert stray.sketch.primitives[4] == Line((5, 5), (15, 12), construction=True)
+    assert not repair(Sketch(tuple(outline()[:3])), close=False).actions
+
+
+def test_kept_primitives_stay_and_others_move_to_them() -> None:
+    sketch = Sketch(tuple(add_noise(outline(), 0.15)))
+    for keep in ([0], [0, 2], range(4)):
+        result = repair(sketch, keep=keep)
+        for i in keep:
+            assert result.sketch.primitives[i] == sketch.primitives[i]
+        assert result.dof == solve(result.sketch).dof  # as of any other sketch: kept is not fixed
+    first = repair(sketch, keep=[0]).sketch
+    assert profile(first, 1e-9).is_extrudable
+
+
+def test_kept_arc_may_miss_its_neighbors_by_rounding() -> None:
+    """Angles of five digits: the arc's ends meet the lines but for rounding, wherever the sketch is laid down."""
+    corner = Arc((35.0, 5.0), 5.0, -1.5707963, 1.5707963)
+    given = (Line((0, 0), corner.start), corner, Line(corner.end, (40, 30)))
+    held = tuple(infer(Sketch(given), 1e-9))
+    assert T.COINCIDENT in {c.type for c in held}
+    for scale, by in ((1.0, (0.0, 0.0)), (0.0137, (3.3, -1.7)), (712.3, (0.1, 9.0))):
+        part = Sketch((*given, *add_noise(outline()[2:], 0.15)), held).moved(scale, by)
+        result = repair(part, keep=range(3))
+        assert result.warning is None
+        assert result.sketch.primitives[:3] == part.primitives[:3]
+        assert profile(result.sketch, 1e-9).is_extrudable
+        assert max(by or 0 for by in constraint_residuals(result.sketch, result.sketch.constraints)) < 1e-9
+
+
+def test_lines_of_one_bit_are_handled() -> None:
+    """Ends that are one bit apart, or apart only near zero, as in real SketchGraphs sketches."""
+    bits = [31.5, math.nextafter(31.5, 32), math.nextafter(math.nextafter(31.5, 32), 32)]
+    narrow = outline([(10.0, 0.0), (40.0, 0.0), (40.0, 30.0), (10.0, 30.0)])
+    scaled = Sketch((Line((bits[0], 9), (bits[1], 9)), Line((bits[1], 12), (bits[2], 12)), *narrow))
+    ends = Line((1e-17, 15), (5e-17, 15)), Line((40.0, 15), (math.nextafter(40, 41), 15))
+    shifted = Sketch((*ends, *outline()))  # symmetric, so that it is compared with its mirror image
+    for sketch in (scaled, shifted):
+        free, kept = repair(sketch), repair(sketch, keep=range(2))
+        assert (free.warning, kept.warning) == (None, None)
+        assert free.sketch.primitives == sketch.primitives[2:]
+        dropped = [action.primitives for action in free.actions if action.kind is ActionKind.DROP]
+        assert sorted(dropped) == [(0,), (1,)]
+        assert kept.sketch.primitives == sketch.primitives
+
+
+def test_copy_of_a_kept_line_is_dropped() -> None:
+    kept = Line((0, 0), (40, 0.01))
+    result = repair(Sketch((Line((0, 0.05), (40, 0)), *outline()[1:], kept)), keep=[4])
+    assert kept in result.sketch.primitives
+    assert len(result.sketch) == 4
+
+
+def test_given_constraints_take_part() -> None:
+    given = Constraint(T.EQUAL, (Ref(0), Ref(1)), extra={"label": "mine"})
+    square = [(0.0, 0.0), (40.0, 0.0), (40.0, 39.7), (0.0, 39.7)]
+    result = repair(Sketch(tuple(add_noise(outline(square), 0.02)), (given,)))
+    assert given in result.sketch.constraints
+    assert next(c for c in result.sketch.constraints if c == given).extra == {"label": "mine"}
+    first, second = result.sketch.primitives[:2]
+    assert first.length == pytest.approx(second.length, abs=1e-6)
+
+
+def test_given_values_are_restored_exactly() -> None:
+    given = (
+        Constraint(T.RADIUS, (Ref(4),), 6.0),
+        Constraint(T.LENGTH, (Ref(0),), 40.1),
+        Constraint(T.ANGLE, (Ref(0), Ref(1)), math.pi / 2),
+    )
+    for scale in (1.0, 0.3, 7.7):
+        sketch = Sketch((*add_noise(outline(), 0.1), Circle((20, 15), 5.95)), given).moved(scale)
+        assert set(sketch.constraints) <= set(repair(sketch).sketch.constraints)
+
+
+def test_conflicting_constraints_are_named() -> None:
+    given = (
+        Constraint(T.HORIZONTAL, (Ref(0),)),
+        Constraint(T.EQUAL, (Ref(0), Ref(2))),
+        Constraint(T.PARALLEL, (Ref(0), Ref(1))),
+    )
+    result = repair(Sketch(tuple(outline()), given))
+    assert "parallel (0, 1)" in str(result.warning)
+    assert {given[0], given[1]} <= set(result.sketch.constraints)
+    assert given[2] not in result.sketch.constraints
+
+
+def test_constraints_of_dropped_primitives_are_dropped() -> None:
+    sketch = Sketch(
+        (*outline(), Line((20, 20), (20.1, 20))),
+        (Constraint(T.HORIZONTAL, (Ref(4),)), Constraint(T.VERTICAL, (Ref(1),))),
+    )
+    result = repair(sketch)
+    assert len(result.sketch) == 4
+    assert all(ref.primitive in (None, 0, 1, 2, 3) for c in result.sketch.constraints for ref in c.refs)
+
+
+@pytest.mark.parametrize(
+    "primitives",
+    [
+        (),
+        (Point((3, 4)),),
+        (Point((3, 4)), Point((3, 4))),
+        (Circle((0, 0), 5), Circle((0, 0), 5)),
+        (Line((0, 0), (1e-12, 0)), Line((0, 0), (1, 0))),
+        (Line((1e9, 1e9), (1e9 + 1, 1e9)),),
+    ],
+)
+def test_degenerate_sketches_are_handled(primitives: tuple[Primitive, ...]) -> None:
+    result = repair(Sketch(primitives))
+    assert len(result.sketch) == len(result.sources) <= len(primitives)
+
+
+def test_bad_arguments_are_refused() -> None:
+    sketch = Sketch(tuple(outline()))
+    with pytest.raises(GeometryError, match="share of the size"):
+        repair(sketch, 0.5)
+    with pytest.raises(GeometryError, match="no primitive 9"):
+        repair(sketch, keep=[9])
+
+
+def test_failure_of_the_solver_leaves_the_sketch_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise GeometryError("no solution")
+
+    monkeypatch.setattr("sketchdnn.constraints.repair.infer_solve.solve", fail)
+    sketch = Sketch(tuple(add_noise(outline(), 0.15)))
+    result = repair(sketch)
+    assert result.sketch == sketch
+    assert result.warning
+
+
+def test_every_action_is_a_sentence() -> None:
+    sketch = Sketch(
+        (*add_noise(outline()[:3], 0.1), Line((5, 5), (15, 12)), Line((20, 20), (20.1, 20)), Circle((9, 20), 2))
+    )
+    for action in repair(sketch).actions:
+        assert str(action)[0].isupper()
+        assert str(action).endswith(".")
+
+
+def test_repair_all_keeps_the_order() -> None:
+    sketches = [Sketch(tuple(add_noise(outline(), 0.15, seed))) for seed in range(40)]
+    one, two = list(repair_all(sketches, workers=1)), list(repair_all(iter(sketches), workers=2))
+    assert [result.sketch for result in one] == [result.sketch for result in two]
+    assert len(one) == 40
+
+
+def squares(count: int) -> Sketch:
+    """Many small squares, each a little open."""
+    side = math.ceil(math.sqrt(count))
+    found: list[Primitive] = []
+    for k in range(count):
+        x, y = 10.0 * (k % side), 10.0 * (k // side)
+        found += add_noise(outline([(x, y), (x + 6, y), (x + 6, y + 6), (x, y + 6)]), 0.02, k)
+    return Sketch(tuple(found))
+
+
+def test_large_drawing_is_repaired_in_pieces() -> None:
+    result = repair(squares(50))
+    assert result.warning == "it is so large that its 50 pieces were repaired one by one"
+    assert profile(result.sketch, 1e-6).is_extrudable
+    assert result.dof == 150
+    assert repair(result.sketch).sketch.primitives == result.sketch.primitives
+
+
+@pytest.mark.slow
+def test_thousand_primitives_are_repaired() -> None:
+    assert profile(repair(squares(250)).sketch, 1e-6).is_extrudable
+    rng = random.Random(0)
+    ends = [((rng.random(), rng.random()), (rng.random(), rng.random())) for _ in range(1000)]
+    assert repair(Sketch(tuple(Line(a, b) for a, b in ends))).warning
+
+
+def test_closing_line_may_add_as_many_constraints_as_were_lost() -> None:
+    center = Ref(0, Part.CENTER)
+    lost = (
+        Constraint(T.COINCIDENT, (center, center)),
+        Constraint(T.OTHER, (center, center), name="Pierce"),
+    )
+    result = repair(Sketch((Arc((0, 0), 1, 0, 4),), constraints=lost))
+    assert [p.kind for p in result.sketch] == [Kind.ARC, Kind.LINE]
+
+
+def closed(primitives: list[Primitive], tolerance: float = 1e-3) -> ClosedProfile:
+    return close_profile(primitives, (), profile(primitives, EXACT), tolerance, ())
+
+
+def path(*corners: Vec) -> list[Primitive]:
+    return [Line(a, b) for a, b in pairwise(corners)]
+
+
+UNIT_SQUARE = path((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))
+
+
+@pytest.mark.parametrize(("scale", "depth", "closes"), [(1, 1, True), (8, 1, True), (1, 0.99, False), (8, 0.99, False)])
+def test_closing_line_is_at_most_half_of_its_chain(scale: float, depth: float, closes: bool) -> None:
+    result = closed(path((0, depth * scale), (0, 0), (2 * scale, 0), (2 * scale, depth * scale)))
+    assert result.profile.is_extrudable == closes
+    assert len(result.primitives) == (4 if closes else 3)
+
+
+@pytest.mark.parametrize(("gap", "closes"), [(0.25, False), (0.26, True), (0.1, False)])
+def test_gaps_within_the_tolerance_are_not_closed_by_lines(gap: float, closes: bool) -> None:
+    sides = path((0, gap), (0, 1), (1, 1), (1, 0), (0, 0))
+    assert closed(sides, tolerance=0.25).profile.is_extrudable == closes
+
+
+def test_two_halves_are_joined_by_the_shortest_lines() -> None:
+    left, right = path((1, 0), (0, 0), (0, 1), (1, 1)), path((1.5, 0), (3, 0), (3, 1), (1.5, 1))
+    result = closed([*left, *right])
+    assert result.profile.is_extrudable
+    added = {frozenset((p.start, p.end)) for p in result.primitives[6:] if isinstance(p, Line)}
+    assert added == {frozenset({(1, y), (1.5, y)}) for y in (0, 1)}
+
+
+@pytest.mark.parametrize("reverse", [True, False])
+def test_each_end_is_joined_once(reverse: bool) -> None:
+    """The end of another curve is near one of the open ends, but farther than the other open end is."""
+    outline, other = path((0, 1), (0, 0), (1, 0), (1, 1)), path((-1.1, 1.2), (-1.1, 3.6))
+    result = closed([*other, *outline] if reverse else [*outline, *other])
+    assert result.profile.is_extrudable
+    assert len(result.primitives) == 5
+    assert [action.kind for action in result.actions].count(ActionKind.CONSTRUCTION) == 1
+
+
+@pytest.mark.parametrize(("length", "changes"), [(4.0, True), (4.01, False), (40.0, False)])
+def test_open_curves_up_to_half_of_the_profile_become_construction(length: float, changes: bool) -> None:
+    result = closed([*UNIT_SQUARE, Line((5, 0), (5 + length, 0))])
+    assert result.profile.is_extrudable == changes
+    assert [p.construction for p in result.primitives] == [False] * 4 + [changes]
+    large = path((0, 0), (100, 0), (100, 100), (0, 100), (0, 0))  # the share counts, not the units
+    assert closed([*large, Line((200, 0), (300, 0))]).profile.is_extrudable
+
+
+def test_budget_is_spent_and_stops_a_repair(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = Budget()
+    assert budget.spend(budget.left / 2)
+    assert budget.spend(budget.left)
+    assert budget.is_spent
+    assert not budget.spend(0.0)
+    monkeypatch.setattr("sketchdnn.constraints.repair.budget._TOTAL", 0.0)
+    sketch = Sketch(tuple(add_noise(outline(), 0.15)))
+    result = repair(sketch)
+    assert result.sketch == sketch
+    assert "broken off" in str(result.warning)
+
+
+def test_only_large_drawings_are_expensive() -> None:
+    lines = tuple(outline())
+    level, parallel = [Constraint(T.HORIZONTAL, (Ref(0),))], [Constraint(T.PARALLEL, (Ref(0), Ref(1)))] * 900
+    assert attempt_cost(lines) + infer_cost(lines) + solve_cost(lines, level) < 1e-4
+    assert attempt_cost(lines * 300) + solve_cost(lines * 300, parallel) > 1

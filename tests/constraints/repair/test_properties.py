@@ -1,0 +1,194 @@
+"""Properties of a repair: valid, idempotent, independent of orientation, size and order; and real sketches."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.real_sketches import spread
+from support.strategies import assert_same, constraints_on, numbers, sketches
+
+from sketchdnn.constraints import RepairedSketch, repair
+from sketchdnn.constraints.repair.symmetry import TURNS, Turn
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_sweep, bounds, profile
+
+TOLERANCE = 0.01
+
+
+def jittered(sketch: Sketch, seed: int, share: float) -> Sketch:
+    """Ends on a coarse grid, each off by a little noise, so that they nearly meet, as in generated sketches."""
+    rng = random.Random(seed)
+    step, off = bounds(sketch).size / 5, share * bounds(sketch).size
+
+    def near(x: float) -> float:
+        return round(x / step) * step + rng.uniform(-off, off)
+
+    def one(p: Primitive) -> Primitive | None:
+        match p:
+            case Line((x0, y0), (x1, y1)):
+                start, end = (near(x0), near(y0)), (near(x1), near(y1))
+                return Line(start, end, p.construction) if math.dist(start, end) > 4 * off else None
+            case _:
+                return p
+
+    return Sketch(tuple(q for p in sketch if (q := one(p)) is not None))
+
+
+def with_image(sketch: Sketch, turn: Turn, again: bool) -> Sketch:
+    """A drawing and its image after a turn: several repairs are equally good, and none may be preferred."""
+    twice = [*sketch, *(turn.primitive(p) for p in sketch)]
+    return Sketch(tuple([*twice, *twice[:2]] if again else twice))
+
+
+drawings = st.one_of(
+    sketches(),
+    st.builds(with_image, sketches(max_size=5), st.sampled_from(TURNS[1:]), st.booleans()),
+    st.builds(jittered, sketches(min_size=4, max_size=12), st.integers(0, 10_000), st.sampled_from([1e-4, 2e-3, 6e-3])),
+).filter(lambda sketch: len(sketch) > 0 and bounds(sketch).size > 1e-2)
+
+
+@given(drawings, st.floats(-6, 4))
+def test_result_is_valid_and_near(sketch: Sketch, magnitude: float) -> None:
+    sketch = sketch.moved(10**magnitude)
+    result = repair(sketch)
+    assert 0 < len(result.sketch) == len(result.sources)
+    assert result.displacement <= TOLERANCE
+    assert {i for source in result.sources for i in source} <= set(range(len(sketch)))
+    assert abs(bounds(result.sketch).size / bounds(sketch).size - 1) < 5 * TOLERANCE
+
+
+@given(drawings)
+def test_repair_is_idempotent(sketch: Sketch) -> None:
+    once = repair(sketch)
+    twice = repair(once.sketch)
+    assert_same(once.sketch, twice.sketch)
+    assert not twice.actions
+
+
+@given(drawings, st.sampled_from(TURNS[1:]))
+def test_orientation_does_not_matter(sketch: Sketch, turn: Turn) -> None:
+    turned = Sketch(tuple(turn.primitive(p) for p in sketch))
+    result, again = repair(sketch), repair(turned)
+    assert again.sources == result.sources
+    turned_after = Sketch(tuple(turn.primitive(p) for p in result.sketch))
+    assert_same(canonical(turned_after, result.sources), canonical(again.sketch, again.sources))
+
+
+@given(drawings, st.floats(-6, 4))
+def test_size_does_not_matter(sketch: Sketch, magnitude: float) -> None:
+    scale = 10**magnitude
+    result, again = repair(sketch), repair(sketch.moved(scale))
+    assert again.sources == result.sources
+    assert_same(canonical(result.sketch, result.sources), canonical(again.sketch.moved(1 / scale), again.sources))
+
+
+@given(drawings, st.randoms(use_true_random=False))
+def test_order_does_not_matter(sketch: Sketch, rng: random.Random) -> None:
+    order = list(range(len(sketch)))
+    rng.shuffle(order)
+    result = repair(sketch)
+    again = repair(Sketch(tuple(sketch.primitives[i] for i in order)))
+    here, there = _by_source(result, range(len(sketch))), _by_source(again, order)
+    assert here.keys() == there.keys()
+    for source, p in here.items():
+        worst = max(abs(x - y) for x, y in zip(numbers(p), numbers(there[source]), strict=True))
+        assert worst <= 1e-6 * bounds(sketch).size
+
+
+def canonical(sketch: Sketch, sources: Sequence[tuple[int, ...]]) -> Sketch:
+    """A sketch in which merged and added lines run one way, and added ones are in one order."""
+    size = bounds(sketch).size
+
+    def near(at: Vec) -> tuple[int, int]:
+        return (round(1e4 * at[0] / size), round(1e4 * at[1] / size))
+
+    def one_way(p: Primitive) -> Primitive:
+        return Line(*sorted((p.start, p.end), key=near), p.construction) if isinstance(p, Line) else p
+
+    both = list(zip(sketch, sources, strict=True))
+    own = [p if len(source) == 1 else one_way(p) for p, source in both if source]
+    added = [one_way(p) for p, source in both if not source]
+    return Sketch((*own, *sorted(added, key=lambda p: near(p.start) + near(p.end) if isinstance(p, Line) else ())))
+
+
+def _by_source(result: RepairedSketch, order: Sequence[int]) -> dict[frozenset[int], Primitive]:
+    """Primitives by their sources, without added ones."""
+    ordered = canonical(result.sketch, result.sources)
+    sources = [source for source in result.sources if source]
+    return {frozenset(order[i] for i in source): p for source, p in zip(sources, ordered, strict=False)}
+
+
+@given(st.data())
+def test_arbitrary_constraints_are_handled(data: st.DataObject) -> None:
+    bare = data.draw(sketches(max_size=6))
+    given = tuple(data.draw(st.lists(constraints_on(bare), max_size=6)))
+    result = repair(Sketch(bare.primitives, given))
+    assert len(result.sketch) > 0
+    assert result.displacement <= TOLERANCE
+    twice = repair(result.sketch)
+    assert_same(result.sketch, twice.sketch)
+    assert not twice.actions
+
+
+@given(drawings, st.data())
+def test_kept_primitives_never_change(sketch: Sketch, data: st.DataObject) -> None:
+    keep = data.draw(st.sets(st.integers(0, len(sketch) - 1)))
+    result = repair(sketch, keep=keep)
+    for i in keep:
+        now = next(p for p, source in zip(result.sketch, result.sources, strict=True) if i in source)
+        assert now == sketch.primitives[i]
+
+
+@pytest.fixture(scope="module")
+def real_profiles(real_data: Path) -> list[Sketch]:
+    """Real sketches of 4 to 16 primitives that can be extruded."""
+    items = [Sketch(tuple(p)) for some in spread(real_data, 400).values() for p in some if 4 <= len(p) <= 16]
+    return [sketch for sketch in items if bounds(sketch).size > 0 and profile(sketch).is_extrudable][:60]
+
+
+def add_noise(sketch: Sketch, share: float, rng: random.Random) -> Sketch | None:
+    """Every end, center and radius off by up to a share of the size, independently; None where an arc is impossible."""
+    off = share * bounds(sketch).size
+
+    def near(at: Vec) -> Vec:
+        return (at[0] + rng.uniform(-off, off), at[1] + rng.uniform(-off, off))
+
+    def shift(p: Primitive) -> Primitive:
+        match p:
+            case Line(start, end):
+                return Line(near(start), near(end), p.construction)
+            case Arc():
+                return arc_from_sweep(near(p.start), near(p.end), p.sweep, construction=p.construction)
+            case Circle(center, radius):
+                return Circle(near(center), radius + rng.uniform(-off, off), p.construction)
+            case Point(at):
+                return Point(near(at), p.construction)
+
+    try:
+        return Sketch(tuple(shift(p) for p in sketch))
+    except GeometryError:
+        return None
+
+
+def test_exact_real_sketches_are_hardly_changed(real_profiles: list[Sketch]) -> None:
+    results = [repair(sketch) for sketch in real_profiles]
+    assert np.quantile([result.displacement for result in results], 0.9) < 1e-4
+    assert np.mean([len(r.sketch) == len(sketch) for r, sketch in zip(results, real_profiles, strict=True)]) > 0.95
+    assert np.mean([profile(result.sketch).is_extrudable for result in results]) > 0.98
+
+
+def test_noisy_real_sketches_close_again(real_profiles: list[Sketch]) -> None:
+    rng = random.Random(0)
+    rough = [sketch for part in real_profiles if (sketch := add_noise(part, 0.002, rng)) is not None]
+    assert np.mean([profile(sketch).is_extrudable for sketch in rough]) < 0.3
+    results = [repair(sketch) for sketch in rough]
+    assert np.mean([profile(result.sketch, 1e-6).is_extrudable for result in results]) > 0.9
+    assert max(result.displacement for result in results) <= 0.01
+    assert np.median([result.displacement for result in results]) < 0.005
