@@ -103,6 +103,10 @@ class _Subject:
     def mark(self, beside: Primitive, kind: Type | None = None, **details: Any) -> Mark:
         return Mark(kind or self.constraint.type, beside, (self.number,), **details)
 
+    def at_first_point(self, kind: Type | None = None, *, pinned: bool = False) -> Iterator[Mark]:
+        if self.points:
+            yield self.mark(Point(self.points[0]), kind, pinned=pinned)
+
     def between(self, a: Vec, b: Vec, text: str = "") -> Iterator[Mark]:
         """Beside the line that joins two points, if there is one, or between them."""
         near, angle = _SAME_ENDS * math.dist(a, b), _direction(a, b)
@@ -117,9 +121,7 @@ class _Subject:
 
 
 def _mark_point(subject: _Subject) -> Iterator[Mark]:
-    if subject.points:
-        kind = Type.POINT_ON_CURVE if subject.curves else None
-        yield subject.mark(Point(subject.points[0]), kind, pinned=True)
+    yield from subject.at_first_point(Type.POINT_ON_CURVE if subject.curves else None, pinned=True)
 
 
 def _mark_center(subject: _Subject) -> Iterator[Mark]:
@@ -137,15 +139,15 @@ def _mark_alignment(subject: _Subject) -> Iterator[Mark]:
 def _mark_right_angle(subject: _Subject) -> Iterator[Mark]:
     if len(subject.curves) == 2 and (corner := _corner(subject.curves[0], subject.curves[1])):
         yield subject.mark(Point(corner[0]), pinned=True, corner=corner[1])
-    elif subject.points:
-        yield subject.mark(Point(subject.points[0]))
+    else:
+        yield from subject.at_first_point()
 
 
 def _mark_tangency(subject: _Subject) -> Iterator[Mark]:
     if len(subject.curves) == 2 and (at := _tangent_point(subject.curves[0], subject.curves[1])):
         yield subject.mark(Point(at))
-    elif subject.points:
-        yield subject.mark(Point(subject.points[0]))
+    else:
+        yield from subject.at_first_point()
 
 
 def _mark_midpoint(subject: _Subject) -> Iterator[Mark]:
@@ -153,8 +155,8 @@ def _mark_midpoint(subject: _Subject) -> Iterator[Mark]:
         a, b, c = subject.points
         middle, *ends = min(((a, b, c), (b, a, c), (c, a, b)), key=lambda three: _off_middle(*three))
         yield subject.mark(Point(middle), ties=((ends[0], ends[1]),))
-    elif subject.points:
-        yield subject.mark(Point(subject.points[0]))
+    else:
+        yield from subject.at_first_point()
 
 
 def _off_middle(middle: Vec, a: Vec, b: Vec) -> float:
