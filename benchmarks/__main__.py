@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
-from benchmarks.commands.app import main
+import typer
 
-main()
+from benchmarks.commands import figures, quality, reproduce, speed
+from sketchdnn.cli.app import run
+
+app = typer.Typer(
+    name="benchmarks",
+    help="Measure speed and quality, draw the figures, reproduce the paper's tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for module in (speed, quality, figures, reproduce):
+    module.register(app)
+
+
+def main() -> None:
+    """Run the command line; errors of the user are one sentence and exit code 2."""
+    run(app, "python -m benchmarks")
+
+
+if __name__ == "__main__":
+    main()

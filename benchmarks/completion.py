@@ -1,11 +1,11 @@
-"""Half of a real sketch given back to the model: does what it adds close the profile, and is it what was taken away?"""
+"""Completion of half-hidden sketches: does the added half close the profile, and is it the hidden half?"""
 
 from __future__ import annotations
 
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -15,7 +15,6 @@ import numpy as np
 from rich.table import Table
 from torch import Tensor
 
-from benchmarks.samples import packed, unpacked
 from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion.conditioning import ConditioningMethod
 from sketchdnn.diffusion.sampling import SamplingOptions
@@ -23,16 +22,10 @@ from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimates import Estimate, clustered_share, share_estimate
 from sketchdnn.evaluation.samples import normalize_split
 from sketchdnn.evaluation.validity import LOOSE_TOLERANCE, is_closed
+from sketchdnn.generation import inpainting
 from sketchdnn.generation.complete import frame_part, score_completion
 from sketchdnn.generation.engine import device_of
-from sketchdnn.generation.inpainting import (
-    SCALES,
-    CompletedPart,
-    FramedPart,
-    check_method,
-    decode_completions,
-    sample_completions,
-)
+from sketchdnn.generation.inpainting import SCALES, CompletedPart, FramedPart, check_method, decode_completions
 from sketchdnn.geometry import Arc, Circle, Line, Placement, Point, Primitive, Sketch, profile
 from sketchdnn.io import atomic_write
 from sketchdnn.render import Style
@@ -41,167 +34,68 @@ from sketchdnn.render.raster import draw_text, picture
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.systems import System
 
-from .samples import fingerprint, kept_draws, weights_fingerprint
+from .results import OnStage, ignore_stage, markdown_table, percent, rich_table
+from .samples import cached_samples, pack, rows_hash, unpack, weights_hash
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 METHODS: tuple[ConditioningMethod, ...] = ("conditional", "repaint")
 FRAMES = ("known", "unknown")
-# Walks in one batch: all a large device needs to be busy, and none waits for a smaller one.
-CHUNK = 4_000
-CPU_CHUNK = 16
-OnStage = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class CompletionTask:
-    """What is to be completed, and how: the cases of a corpus, and the walks for each frame, case by case."""
-
-    cases: tuple[Case, ...]
-    mark: str
-    best_of: int
-    steps: int
-    seed: int
-    walks: Mapping[str, Sequence[FramedPart]]
-
-    def facts(self, system: System) -> dict[str, str]:
-        """By which draws that were kept are known."""
-        facts = {"cases": self.mark, "best_of": self.best_of, "steps": self.steps, "seed": self.seed}
-        return {
-            "completion": json.dumps(facts | {"model": weights_fingerprint(system), "sampler": system.default_sampler})
-        }
-
-
-def plan_completion(
-    data: Path, *, sketches: int = 500, best_of: int = 8, steps: int = 50, seed: int = 0
-) -> CompletionTask:
-    """Hide half of the primitives of test sketches, and choose frames for what is left."""
-    corpus = Dataset.open(data)
-    test = normalize_split(corpus.split("test").compact, is_normalized=corpus.half_extent == 1)
-    cases, mark = half_hidden(test, sketches, seed)
-    walks = {frame: _walks(cases, frame, best_of, seed) for frame in FRAMES}
-    return CompletionTask(tuple(cases), mark, best_of, steps, seed, walks)
-
-
-def draw_completions(
-    system: System, task: CompletionTask, kept: Path | None = None, on_stage: OnStage = lambda stage: None
-) -> tuple[Mapping[str, Tensor], float | None]:
-    """Walk all walks both ways, or take what was kept of them; and the seconds that it took, if it did."""
-    check_method(system, "conditional")
-    size = CPU_CHUNK if device_of(system).type == "cpu" else CHUNK
-    seconds: list[float] = []
-
-    def draw() -> Mapping[str, Tensor]:
-        start = time.perf_counter()
-        tensors: dict[str, Tensor] = {}
-        for method, frame in product(METHODS, FRAMES):
-            on_stage(f"drawing: {method}, frame {frame}")
-            walks = task.walks[frame]
-            options = SamplingOptions(system.default_sampler, task.steps)
-            batch = sample_completions(
-                system, walks, seed=task.seed, method=method, options=options, max_batch=min(size, len(walks))
-            )
-            tensors |= {f"{method}.{frame}.{name}": tensor for name, tensor in packed(batch).items()}
-        seconds.append(time.perf_counter() - start)
-        return tensors
-
-    drawn = kept_draws(kept, task.facts(system), draw)
-    return drawn, seconds[0] if seconds else None
-
-
-def judge_completions(
-    task: CompletionTask,
-    drawn: Mapping[str, Tensor],
-    seconds: float | None,
-    system: System,
-    on_stage: OnStage = lambda stage: None,
-) -> CompletionBench:
-    """What came of each of this system's draws, held against the real sketches."""
-    scores = []
-    for method, frame in product(METHODS, FRAMES):
-        on_stage(f"judging: {method}, frame {frame}")
-        batch = unpacked({name: drawn[f"{method}.{frame}.{name}"] for name in ("kind", "construction", "params")})
-        outcomes = list(decode_completions(task.walks[frame], batch, system.rows.arc_scalar))
-        groups = [outcomes[i : i + task.best_of] for i in range(0, len(outcomes), task.best_of)]
-        scores.append(judged(method, frame, task.cases, groups))
-    return CompletionBench(
-        task.cases,
-        task.best_of,
-        system.default_sampler,
-        task.steps,
-        seconds,
-        _share([closes(case.truth) for case in task.cases]),
-        _share([closes(case.part) for case in task.cases]),
-        tuple(scores),
-    )
-
-
-def judged(
-    method: str, frame: str, cases: Sequence[Case], groups: Sequence[Sequence[CompletedPart]]
-) -> CompletionScore:
-    """The best of each group by score, and the first, held against what was hidden."""
-    best = [max(group, key=score_completion) for group in groups]
-    first = [group[0] for group in groups]
-    of = np.array([len(case.hidden) for case in cases])
-
-    def back(chosen: Sequence[CompletedPart]) -> Estimate:
-        pairs = zip(cases, chosen, strict=True)
-        found = [recovered(case.hidden, one.sketch.primitives[len(case.part) :]) for case, one in pairs]
-        return clustered_share(np.array(found), of)
-
-    unchanged = [
-        one.sketch.primitives[: len(case.part)] == case.part.primitives
-        for case, group in zip(cases, groups, strict=True)
-        for one in group
-    ]
-    return CompletionScore(
-        method,
-        frame,
-        _share([closes(one.sketch) for one in best]),
-        _share([closes(one.sketch) for one in first]),
-        back(best),
-        back(first),
-        _share(unchanged),
-        tuple(one.sketch for one in best),
-    )
-
-
-def closes(sketch: Sketch) -> bool:
-    """Whether every curve that is not construction is part of a loop, ends 0.02 apart counting as joined."""
-    return is_closed(profile(sketch, LOOSE_TOLERANCE))
-
-
-def _walks(cases: Sequence[Case], frame: str, best_of: int, seed: int) -> list[FramedPart]:
-    """The walks of each case in turn: in the frame of the real sketch, or in frames that `complete` would try."""
-    walks = []
-    for number, case in enumerate(cases):
-        tried = frame_part(case.part, SCALES, seed=seed, index=number, num_frames=best_of)[1]
-        if frame == "known":
-            tried = [FramedPart(case.part, Placement((0.0, 0.0), 1.0), walk.sample) for walk in tried]
-        walks += tried
-    return walks
-
-
-def _share(hits: Sequence[bool]) -> Estimate:
-    return share_estimate(sum(hits), len(hits))
-
-
+GPU_BATCH, CPU_BATCH = 4_000, 16
+# A primitive is recovered if every end, midpoint, center and radius is within this, where the larger side is 2.
+RECOVERY_TOLERANCE = 0.05
 COLUMNS = (
     "method",
     "frame",
     "closes, best of {best_of}",
-    "closes, one draw",
+    "closes, one sample",
     "recovered, best of {best_of}",
-    "recovered, one draw",
+    "recovered, one sample",
     "given unchanged",
 )
+GIVEN_COLOR, ADDED_COLOR, HIDDEN_COLOR = "#1a1a1a", "#0072b2", "#c9ced4"
+# The figure shows the first sketches of the benchmark.
+FIGURE_SKETCHES = 8
+CELL, GAP, HEADER = 190, 10, 30
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A real sketch, normalized, in two halves: the given part and the hidden primitives."""
+
+    part: Sketch
+    hidden: tuple[Primitive, ...]
+
+    @property
+    def original(self) -> Sketch:
+        return Sketch(self.part.primitives + self.hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionTask:
+    """The cases, and for each frame `best_of` framed parts per case. `cases_hash` identifies the cases."""
+
+    cases: tuple[Case, ...]
+    cases_hash: str
+    best_of: int
+    steps: int
+    seed: int
+    framed_parts: Mapping[str, Sequence[FramedPart]]
+
+    def identity(self, system: System) -> dict[str, str]:
+        """What stored samples depend on."""
+        settings = {"cases": self.cases_hash, "best_of": self.best_of, "steps": self.steps, "seed": self.seed}
+        return {"completion": json.dumps(settings | {"model": weights_hash(system), "sampler": system.default_sampler})}
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionScore:
-    """One method, with the frame known or not: shares of sketches that close, of hidden primitives that came back, and
-    of walks that left every given primitive as it was. `chosen` are the best completions, case by case."""
+    """One method in known or unknown frames.
+
+    Shares of sketches that close, of hidden primitives that are recovered, and of samples that keep every given
+    primitive. `best` holds the best completion of each case.
+    """
 
     method: str
     frame: str
@@ -210,7 +104,7 @@ class CompletionScore:
     recovers: Estimate
     recovers_once: Estimate
     unchanged: Estimate
-    chosen: tuple[Sketch, ...]
+    best: tuple[Sketch, ...]
 
     def row(self) -> tuple[str, ...]:
         shares = (self.closes, self.closes_once, self.recovers, self.recovers_once)
@@ -218,128 +112,198 @@ class CompletionScore:
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionBench:
-    """All four, on the same cases, beside what the real sketches and their halves alone do."""
+class CompletionBenchmark:
+    """Both methods and both frames on the same cases, and how many of the original and of the given halves close."""
 
     cases: tuple[Case, ...]
     best_of: int
     sampler: str
     steps: int
-    seconds: float | None  # of drawing; none if it was done before
-    truth_closes: Estimate
+    seconds: float | None  # of sampling; None if the samples were stored
+    original_closes: Estimate
     part_closes: Estimate
     scores: tuple[CompletionScore, ...]
+    figure: str = "completion.png"
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(column.format(best_of=self.best_of) for column in COLUMNS)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The table: the four, then the real sketches whole and halved."""
-        beside = [("the real rest", self.truth_closes), ("nothing added", self.part_closes)]
+        """One row of cells per score, then the original sketches and the given halves."""
+        controls = [("the real rest", self.original_closes), ("nothing added", self.part_closes)]
         return [
             *(score.row() for score in self.scores),
-            *((name, "–", "–", percent(closes), "–", "–", "–") for name, closes in beside),
+            *((name, "–", "–", percent(closes), "–", "–", "–") for name, closes in controls),
         ]
 
     def table(self) -> Table:
-        table = Table(*self.columns, title=f"Completing {len(self.cases):,} half-hidden sketches")
-        for row in self.rows():
-            table.add_row(*(cell.partition(" (")[0] for cell in row))  # intervals are for the page
-        return table
+        return rich_table(f"Completing {len(self.cases):,} half-hidden sketches", self.columns, self.rows())
 
-    def markdown(self, command: str, figure: str) -> str:
-        lines = [f"| {' | '.join(row)} |" for row in (self.columns, ("---",) * len(self.columns), *self.rows())]
-        seconds = "" if self.seconds is None else f" All walks took {self.seconds:,.0f} s."
-        return _COMPLETION_PAGE.format(
+    def sentences(self) -> Iterator[str]:
+        return iter(())
+
+    def markdown(self, command: str) -> str:
+        return _PAGE.format(
             command=command,
             cases=len(self.cases),
             sampler=self.sampler,
             steps=self.steps,
-            rows="\n".join(lines),
-            figure=figure,
-            near=NEAR,
+            table=markdown_table(self.columns, self.rows()),
+            figure=self.figure,
+            tolerance=RECOVERY_TOLERANCE,
             within=2 * LOOSE_TOLERANCE,
             best_of=self.best_of,
             low=SCALES[0],
             high=SCALES[1],
-            seconds=seconds,
+            seconds="" if self.seconds is None else f" Sampling took {self.seconds:,.0f} s.",
         )
 
 
-def percent(estimate: Estimate) -> str:
-    """A share with its 95 % interval."""
-    return f"{estimate.value:.1%} ({100 * estimate.low:.1f}–{100 * estimate.high:.1f})"
+def plan_completion(
+    data: Path, *, sketches: int = 500, best_of: int = 8, steps: int = 50, seed: int = 0
+) -> CompletionTask:
+    """Hide half of the primitives of test sketches, and choose frames for the other half."""
+    corpus = Dataset.open(data)
+    test = normalize_split(corpus.split("test").compact, is_normalized=corpus.half_extent == 1)
+    cases, cases_hash = hide_halves(test, sketches, seed)
+    framed_parts = {frame: _frame_parts(cases, frame, best_of, seed) for frame in FRAMES}
+    return CompletionTask(tuple(cases), cases_hash, best_of, steps, seed, framed_parts)
 
 
-_COMPLETION_PAGE = """# Completion: half of a sketch, finished
+def hide_halves(test: Compact, count: int, seed: int) -> tuple[list[Case], str]:
+    """A random sample of a split with a random half of the primitives hidden, and the hash of the sample.
 
-    {command}
-
-{cases:,} sketches of the test split, each without half of its primitives (by lot, the larger half stays), {steps}
-{sampler} steps.{seconds} In brackets, 95 % intervals, by sketch.
-
-{rows}
-
-- **method**: `conditional` shows the network the given rows as they are, which it was trained for; `repaint` noises
-  them like the rest and walks each stretch four times, which works with any network (Lugmayr et al. 2022).
-- **frame**: `known` lays the part where it lies in the real sketch's own box. `unknown` tries what `sketchdnn complete`
-  tries: every other walk is in a frame of {low:g} times the part's size about its middle, the others in frames of up to
-  {high:g} times, around it or to a side.
-- **best of {best_of}**: the one that `sketchdnn complete` would keep, by its score and by how well it fills its frame;
-  nothing of the real sketch is used to choose, and nothing is repaired. **one draw** is the first of them.
-- **closes**: every curve that is not construction is part of a loop, ends within {within:g} (larger side 2) counting as
-  joined. **recovered**: hidden primitives that an added one of the same kind and flag matches within {near:g} in every
-  end, middle, center and radius, each added one counting once. There are many good ways to finish half a sketch, so
-  100 % is not to be had.
-- **given unchanged**: walks after which every given primitive is equal to what was given, to the bit.
-
-![Given in black, added in blue, what was hidden in light gray]({figure})
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A real sketch, normalized, in two halves: what the model is given, and what it is not."""
-
-    part: Sketch
-    hidden: tuple[Primitive, ...]
-
-    @property
-    def truth(self) -> Sketch:
-        return Sketch(self.part.primitives + self.hidden)
-
-
-def half_hidden(test: Compact, count: int, seed: int) -> tuple[list[Case], str]:
-    """Some sketches of a split by lot, each without the half of its primitives, by lot too; and a mark of them all.
-
-    What is given is the larger half, and has an extent.
+    The given part is the larger half and has an extent.
     """
     if len(test) < count:
         raise SketchError(f"{count:,} sketches are to be completed, and the test split has {len(test):,}")
-    dice = np.random.default_rng(seed)
-    chosen = test[np.sort(dice.permutation(len(test))[:count])]
+    rng = np.random.default_rng(seed)
+    sample = test[np.sort(rng.permutation(len(test))[:count])]
     cases = []
-    for decoded in decode_compact(chosen):
-        items = decoded.sketch.primitives
+    for decoded in decode_compact(sample):
+        primitives = decoded.sketch.primitives
         while True:
-            order = dice.permutation(len(items))
-            shown = set(order[: len(items) - len(items) // 2].tolist())
-            part = Sketch(tuple(item for i, item in enumerate(items) if i in shown))
-            if any(item.length > 0 for item in part):
+            order = rng.permutation(len(primitives))
+            given = set(order[: len(primitives) - len(primitives) // 2].tolist())
+            part = Sketch(tuple(primitive for i, primitive in enumerate(primitives) if i in given))
+            if any(primitive.length > 0 for primitive in part):
                 break
-        cases.append(Case(part, tuple(item for i, item in enumerate(items) if i not in shown)))
-    return cases, fingerprint(chosen)
+        cases.append(Case(part, tuple(primitive for i, primitive in enumerate(primitives) if i not in given)))
+    return cases, rows_hash(sample)
 
 
-# With a larger side of 2, every end, middle, center and radius must be as near as this.
-NEAR = 0.05
+def _frame_parts(cases: Sequence[Case], frame: str, best_of: int, seed: int) -> list[FramedPart]:
+    """The parts of each case in the frame of the original sketch, or in the frames that `complete` would try."""
+    framed: list[FramedPart] = []
+    for number, case in enumerate(cases):
+        parts = frame_part(case.part, SCALES, seed=seed, index=number, num_frames=best_of)[1]
+        if frame == "known":
+            parts = [FramedPart(case.part, Placement((0.0, 0.0), 1.0), part.sample) for part in parts]
+        framed += parts
+    return framed
 
 
-def recovered(hidden: Sequence[Primitive], added: Sequence[Primitive], near: float = NEAR) -> int:
-    """How many of the hidden ones can be paired with an added one each.
+def sample_completions(
+    system: System, task: CompletionTask, cache: Path | None = None, on_stage: OnStage = ignore_stage
+) -> tuple[Mapping[str, Tensor], float | None]:
+    """Packed samples of both methods in both frames, and the seconds of sampling; None if they were stored."""
+    check_method(system, "conditional")
+    max_batch = CPU_BATCH if device_of(system).type == "cpu" else GPU_BATCH
+    seconds: list[float] = []
 
-    >>> recovered([Line((0, 0), (1, 0))], [Line((1, 0.04), (0, 0)), Line((0, 0), (1, 0))])
+    def sample() -> Mapping[str, Tensor]:
+        start = time.perf_counter()
+        tensors: dict[str, Tensor] = {}
+        for method, frame in product(METHODS, FRAMES):
+            on_stage(f"sampling: {method}, frame {frame}")
+            parts = task.framed_parts[frame]
+            options = SamplingOptions(system.default_sampler, task.steps)
+            batch = inpainting.sample_completions(
+                system, parts, seed=task.seed, method=method, options=options, max_batch=min(max_batch, len(parts))
+            )
+            tensors |= {f"{method}.{frame}.{name}": tensor for name, tensor in pack(batch).items()}
+        seconds.append(time.perf_counter() - start)
+        return tensors
+
+    samples = cached_samples(cache, task.identity(system), sample)
+    return samples, seconds[0] if seconds else None
+
+
+def score_completions(
+    task: CompletionTask,
+    samples: Mapping[str, Tensor],
+    seconds: float | None,
+    system: System,
+    on_stage: OnStage = ignore_stage,
+) -> CompletionBenchmark:
+    """Compare the samples with the original sketches."""
+    scores = []
+    for method, frame in product(METHODS, FRAMES):
+        on_stage(f"scoring: {method}, frame {frame}")
+        batch = unpack(samples, f"{method}.{frame}")
+        completions = list(decode_completions(task.framed_parts[frame], batch, system.rows.arc_scalar))
+        groups = [completions[i : i + task.best_of] for i in range(0, len(completions), task.best_of)]
+        scores.append(score_method(method, frame, task.cases, groups))
+    return CompletionBenchmark(
+        task.cases,
+        task.best_of,
+        system.default_sampler,
+        task.steps,
+        seconds,
+        _share([closes(case.original) for case in task.cases]),
+        _share([closes(case.part) for case in task.cases]),
+        tuple(scores),
+    )
+
+
+def score_method(
+    method: str, frame: str, cases: Sequence[Case], groups: Sequence[Sequence[CompletedPart]]
+) -> CompletionScore:
+    """Score the best completion of each case, and the first."""
+    best = [max(group, key=score_completion) for group in groups]
+    first = [group[0] for group in groups]
+    num_hidden = np.array([len(case.hidden) for case in cases])
+
+    def recovered_share(completions: Sequence[CompletedPart]) -> Estimate:
+        counts = [
+            count_recovered(case.hidden, completion.sketch.primitives[len(case.part) :])
+            for case, completion in zip(cases, completions, strict=True)
+        ]
+        return clustered_share(np.array(counts), num_hidden)
+
+    unchanged = [
+        completion.sketch.primitives[: len(case.part)] == case.part.primitives
+        for case, group in zip(cases, groups, strict=True)
+        for completion in group
+    ]
+    return CompletionScore(
+        method,
+        frame,
+        _share([closes(completion.sketch) for completion in best]),
+        _share([closes(completion.sketch) for completion in first]),
+        recovered_share(best),
+        recovered_share(first),
+        _share(unchanged),
+        tuple(completion.sketch for completion in best),
+    )
+
+
+def closes(sketch: Sketch) -> bool:
+    """Whether every curve that is not construction is part of a loop; ends within 0.02 count as joined."""
+    return is_closed(profile(sketch, LOOSE_TOLERANCE))
+
+
+def _share(hits: Sequence[bool]) -> Estimate:
+    return share_estimate(sum(hits), len(hits))
+
+
+def count_recovered(
+    hidden: Sequence[Primitive], added: Sequence[Primitive], tolerance: float = RECOVERY_TOLERANCE
+) -> int:
+    """The largest number of hidden primitives that can be paired with an added primitive each.
+
+    >>> count_recovered([Line((0, 0), (1, 0))], [Line((1, 0.04), (0, 0)), Line((0, 0), (1, 0))])
     1
     """
     from scipy.sparse import csr_array
@@ -347,71 +311,95 @@ def recovered(hidden: Sequence[Primitive], added: Sequence[Primitive], near: flo
 
     if not hidden or not added:
         return 0
-    alike = np.array([[apart(a, b) <= near for b in added] for a in hidden], np.int8)
-    return int((maximum_bipartite_matching(csr_array(alike), perm_type="column") >= 0).sum())
+    matches = np.array([[primitive_distance(a, b) <= tolerance for b in added] for a in hidden], np.int8)
+    return int((maximum_bipartite_matching(csr_array(matches), perm_type="column") >= 0).sum())
 
 
-def apart(a: Primitive, b: Primitive) -> float:
-    """How far the furthest of what defines one is from its counterpart; infinite for another kind or flag."""
+def primitive_distance(a: Primitive, b: Primitive) -> float:
+    """The largest distance between corresponding defining points and radii; infinite for another kind or flag."""
     if a.construction != b.construction:
         return math.inf
     match a, b:
         case Line(), Line():
-            return min(_furthest((a.start, b.start), (a.end, b.end)), _furthest((a.start, b.end), (a.end, b.start)))
+            return min(
+                _largest_distance((a.start, b.start), (a.end, b.end)),
+                _largest_distance((a.start, b.end), (a.end, b.start)),
+            )
         case Circle(), Circle():
             return max(math.dist(a.center, b.center), abs(a.radius - b.radius))
         case Arc(), Arc():
-            return _furthest((a.start, b.start), (a.mid, b.mid), (a.end, b.end))
+            return _largest_distance((a.start, b.start), (a.mid, b.mid), (a.end, b.end))
         case Point(), Point():
             return math.dist(a.at, b.at)
         case _:
             return math.inf
 
 
-def _furthest(*pairs: tuple[tuple[float, float], tuple[float, float]]) -> float:
+def _largest_distance(*pairs: tuple[tuple[float, float], tuple[float, float]]) -> float:
     return max(math.dist(p, q) for p, q in pairs)
 
 
-GIVEN, ADDED, HIDDEN = "#1a1a1a", "#0072b2", "#c9ced4"
-# Sketches shown: the first of the measurement, not the finest.
-SHOWN = 8
-CELL, GAP, HEADER = 190, 10, 30
-
-
-def completion_figure(bench: CompletionBench) -> Image:
-    """A row a setting and a column a sketch; the first row shows the halves."""
+def completion_figure(benchmark: CompletionBenchmark) -> Image:
+    """A row per method and frame, a column per sketch; the first row shows the halves."""
     from PIL import Image, ImageDraw
 
-    cases = bench.cases[:SHOWN]
+    cases = benchmark.cases[:FIGURE_SKETCHES]
     titles = ["given, and what was hidden"]
-    lines: list[list[tuple[Primitive, ...]]] = [[() for _ in cases]]
-    for score in bench.scores:
-        titles.append(f"{score.method}, frame {score.frame}, best of {bench.best_of}")
-        pairs = zip(cases, score.chosen, strict=False)
-        lines.append([sketch.primitives[len(case.part) :] for case, sketch in pairs])
+    rows: list[list[tuple[Primitive, ...]]] = [[() for _ in cases]]
+    for score in benchmark.scores:
+        titles.append(f"{score.method}, frame {score.frame}, best of {benchmark.best_of}")
+        pairs = zip(cases, score.best, strict=False)
+        rows.append([sketch.primitives[len(case.part) :] for case, sketch in pairs])
     width = len(cases) * (CELL + GAP) + GAP
-    height = len(lines) * (CELL + HEADER) + GAP
+    height = len(rows) * (CELL + HEADER) + GAP
     page = Image.new("RGB", (width, height), "#ffffff")
     pen = ImageDraw.Draw(page)
     style = Style().sized(CELL).times(1.2)
-    for row, (title, added) in enumerate(zip(titles, lines, strict=True)):
+    for row, (title, added) in enumerate(zip(titles, rows, strict=True)):
         top = row * (CELL + HEADER) + HEADER
-        # Words are centered on their place, so what is to begin at the margin is put half its length further.
+        # Text is centered on its position; titles start at the margin.
         draw_text(page, title, GAP + pen.textlength(title, font_size=style.text_size) / 2, top - HEADER / 2, style)
-        for column, (case, some) in enumerate(zip(cases, added, strict=True)):
+        for column, (case, primitives) in enumerate(zip(cases, added, strict=True)):
             left = GAP + column * (CELL + GAP)
-            page.paste(_cell(case, some, style), (left, top))
+            page.paste(_draw_case(case, primitives, style), (left, top))
             pen.rectangle((left, top, left + CELL - 1, top + CELL - 1), outline=BORDER_COLOR)
     return page
 
 
-def write_figure(bench: CompletionBench, path: Path) -> None:
-    """The figure as a PNG, whole or not at all."""
+def write_figure(benchmark: CompletionBenchmark, path: Path) -> None:
+    """Write the figure as a PNG, atomically."""
     with atomic_write(path) as temporary:
-        completion_figure(bench).save(temporary, format="png", optimize=True)
+        completion_figure(benchmark).save(temporary, format="png", optimize=True)
 
 
-def _cell(case: Case, added: Sequence[Primitive], style: Style) -> Image:
-    parts = (case.hidden, case.part.primitives, tuple(added))
-    palette = tuple(color for part, color in zip(parts, (HIDDEN, GIVEN, ADDED), strict=True) for _ in part)
-    return picture(Sketch(tuple(item for part in parts for item in part)), CELL, CELL, replace(style, palette=palette))
+def _draw_case(case: Case, added: Sequence[Primitive], style: Style) -> Image:
+    groups = {HIDDEN_COLOR: case.hidden, GIVEN_COLOR: case.part.primitives, ADDED_COLOR: tuple(added)}
+    palette = tuple(color for color, primitives in groups.items() for _ in primitives)
+    sketch = Sketch(tuple(primitive for primitives in groups.values() for primitive in primitives))
+    return picture(sketch, CELL, CELL, replace(style, palette=palette))
+
+
+_PAGE = """# Completion of half-hidden sketches
+
+    {command}
+
+{cases:,} sketches of the test split, each without a random half of its primitives (the larger half is given), {steps}
+{sampler} steps.{seconds} In brackets, 95 % intervals, by sketch.
+
+{table}
+
+- **method**: `conditional` gives the network the known rows without noise, as in training; `repaint` noises them like
+  the others and resamples each stretch four times, which works with any network (Lugmayr et al. 2022).
+- **frame**: `known` places the part as in the original sketch. `unknown` uses the frames of `sketchdnn complete`: every
+  other sample has a frame of {low:g} times the part's size around its center, the others have frames of up to {high:g}
+  times, around it or to a side.
+- **best of {best_of}**: the completion that `sketchdnn complete` would choose, by its score and by how well it fills
+  its frame, without repair and without the original sketch. **one sample** is the first of them.
+- **closes**: every curve that is not construction is part of a loop; ends within {within:g} (larger side 2) count as
+  joined. **recovered**: hidden primitives that an added primitive of the same kind and flag matches within
+  {tolerance:g} in every end, midpoint, center and radius; each added primitive counts once. There are many good ways to
+  complete half a sketch, so 100 % cannot be reached.
+- **given unchanged**: samples whose given primitives are equal to the bit.
+
+![Given in black, added in blue, hidden in light gray]({figure})
+"""

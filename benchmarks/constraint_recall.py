@@ -22,15 +22,39 @@ from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Sketch, bounds
 from sketchdnn.geometry.constraints import LENGTHS
 
-TRUE, RIGHT = 1e-6, 1e-4
-# An equation of which a larger share is new to others does not follow from them.
-NEW = 1e-5
+# Tolerances as shares of the size: a designer's constraint holds, an inferred one is right.
+HOLDS, RIGHT = 1e-6, 1e-4
+# An equation of which at most this share is new to others follows from them.
+DEPENDENT = 1e-5
 ON_CURVE = "on or along"
+# Dimensions, and constraints that only the file's program can evaluate, are not inferred.
+_NOT_INFERRED = LENGTHS | {ConstraintType.ANGLE, ConstraintType.FIX, ConstraintType.OTHER}
+
+
+@dataclass(frozen=True, slots=True)
+class JitteredSketch:
+    """A clean sketch, the jittered sketch, and the mean displacement of its points and radii."""
+
+    clean: Sketch
+    sketch: Sketch
+    displacement: float
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """Constraints inferred in a jittered sketch, and the solved sketch; None if solving failed.
+
+    `conflicting` are inferred constraints that the solver left out.
+    """
+
+    constraints: tuple[Constraint, ...]
+    solved: Sketch | None
+    conflicting: tuple[Constraint, ...] = ()
 
 
 @dataclass
-class Score:
-    """Counts by kind, and per sketch what solving left and moved; lengths are shares of the size."""
+class RecallScore:
+    """Counts by type of constraint, and residuals and displacements by sketch, as shares of the size."""
 
     true: Counter[str] = field(default_factory=Counter)
     recalled: Counter[str] = field(default_factory=Counter)
@@ -42,97 +66,76 @@ class Score:
     sketches: int = 0
     failed: int = 0
 
-    def recall(self, kind: str) -> float:
-        return self.recalled[kind] / max(self.true[kind], 1)
+    def recall(self, name: str) -> float:
+        return self.recalled[name] / max(self.true[name], 1)
 
-    def precision(self, kind: str | None = None) -> float:
-        """Of one kind, or of all."""
-        if kind is not None:
-            return self.right[kind] / max(self.inferred[kind], 1)
+    def precision(self, name: str | None = None) -> float:
+        """The precision of one type of constraint, or of all."""
+        if name is not None:
+            return self.right[name] / max(self.inferred[name], 1)
         return sum(self.right.values()) / max(sum(self.inferred.values()), 1)
 
+    def add(self, jittered: JitteredSketch, inference: Inference) -> None:
+        """Add one sketch."""
+        clean, solved = jittered.clean, inference.solved
+        self.sketches += 1
+        if solved is None:
+            self.failed += 1
+        else:
+            kept = [constraint for constraint in inference.constraints if constraint not in inference.conflicting]
+            self.residuals.append(max((r or 0.0 for r in constraint_residuals(solved, kept)), default=0.0))
+            self.displacements.append(float(displacements(jittered.sketch, solved).mean()))
+            self.jitters.append(jittered.displacement)
+        true = clean.constraints
+        implied = implied_constraints(solved, inference.constraints, true) if solved else [False] * len(true)
+        for constraint, residual, is_implied in zip(true, constraint_residuals(clean, true), implied, strict=True):
+            if residual is not None and residual <= HOLDS:
+                self.true[constraint_name(constraint)] += 1
+                self.recalled[constraint_name(constraint)] += is_implied
+        residuals = constraint_residuals(clean, inference.constraints)
+        for constraint, residual in zip(inference.constraints, residuals, strict=True):
+            if residual is not None:
+                self.inferred[str(constraint.type)] += 1
+                self.right[str(constraint.type)] += residual <= RIGHT
 
-@dataclass(frozen=True, slots=True)
-class Shaken:
-    """A sketch as it was, as it lies now, and how far its places and radii moved in the mean."""
 
-    clean: Sketch
-    sketch: Sketch
-    moved: float
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What was found in a shaken sketch, and the sketch that it was solved to; none where that failed.
-
-    `left_out` are the constraints found that the solver refused, since they contradict others.
-    """
-
-    found: tuple[Constraint, ...]
-    solved: Sketch | None
-    left_out: tuple[Constraint, ...] = ()
-
-
-def measure(sketches: Sequence[Sketch], jitter: float, tolerance: float, seed: int = 0) -> Score:
-    """Shake each sketch, infer and solve, and compare with the sketch as it was."""
-    score = Score()
-    for one in shake_all(sketches, jitter, seed):
-        count(score, one, judge(one, tolerance))
+def measure_recall(sketches: Sequence[Sketch], jitter: float, tolerance: float, seed: int = 0) -> RecallScore:
+    """Jitter each sketch, infer and solve its constraints, and compare them with the clean sketch."""
+    score = RecallScore()
+    for jittered in jitter_sketches(sketches, jitter, seed):
+        score.add(jittered, infer_and_solve(jittered, tolerance))
     return score
 
 
-def judge(shaken: Shaken, tolerance: float) -> Judged:
-    """What we make of a shaken sketch."""
+def infer_and_solve(jittered: JitteredSketch, tolerance: float) -> Inference:
+    """Our own inference on a jittered sketch."""
     try:
-        constraints = infer(shaken.sketch, tolerance)
-    except GeometryError:  # it is too large
-        return Judged((), None)
-    solution = solve(shaken.sketch, constraints)
-    return Judged(constraints, solution.sketch if solution.warning is None else None, solution.conflicting)
+        constraints = infer(jittered.sketch, tolerance)
+    except GeometryError:  # the sketch is too large
+        return Inference((), None)
+    solution = solve(jittered.sketch, constraints)
+    return Inference(constraints, solution.sketch if solution.warning is None else None, solution.conflicting)
 
 
-def count(score: Score, shaken: Shaken, judged: Judged) -> None:
-    """Add one sketch to a score."""
-    clean = shaken.clean
-    score.sketches += 1
-    if judged.solved is None:
-        score.failed += 1
-    else:
-        kept = [constraint for constraint in judged.found if constraint not in judged.left_out]
-        score.residuals.append(max((miss or 0.0 for miss in constraint_residuals(judged.solved, kept)), default=0.0))
-        score.displacements.append(float(moves(shaken.sketch, judged.solved).mean()))
-        score.jitters.append(shaken.moved)
-    wanted = clean.constraints  # which nothing implies, where nothing could be solved
-    implied = follows(judged.solved, judged.found, wanted) if judged.solved else [False] * len(wanted)
-    for constraint, was, is_implied in zip(wanted, constraint_residuals(clean, wanted), implied, strict=True):
-        if was is not None and was <= TRUE:
-            score.true[kind_of(constraint)] += 1
-            score.recalled[kind_of(constraint)] += is_implied
-    for constraint, miss in zip(judged.found, constraint_residuals(clean, judged.found), strict=True):
-        if miss is not None:
-            score.inferred[str(constraint.type)] += 1
-            score.right[str(constraint.type)] += miss <= RIGHT
-
-
-def follows(
-    sketch: Sketch, given: Sequence[Constraint], wanted: Sequence[Constraint], holds: float = 1e-6
+def implied_constraints(
+    sketch: Sketch, given: Sequence[Constraint], candidates: Sequence[Constraint], holds: float = HOLDS
 ) -> list[bool]:
-    """Whether each wanted constraint holds, and still does after any move that the given ones allow."""
+    """Whether each candidate holds, and still holds after any motion that the given constraints allow."""
     variables = Variables(sketch.primitives)
     variable_map = VariableMerging(variables).variable_map()
-    drawn = np.zeros(variable_map.num_free)
-    known = arc_equations(variables) + [e for own in unmerged_equations(given, variables) for e in own]
-    span = row_space(build(known, variable_map).evaluate(drawn)[1], 1e-9)
+    values = np.zeros(variable_map.num_free)
+    equations_given = arc_equations(variables) + [e for own in unmerged_equations(given, variables) for e in own]
+    span = row_space(build(equations_given, variable_map).evaluate(values)[1], 1e-9)
     implied = []
-    for equations in unmerged_equations(wanted, variables):
-        residuals, rows = build(equations, variable_map).evaluate(drawn)
-        dependent = row_lengths(outside(rows, span)) <= NEW * row_lengths(rows)
+    for equations in unmerged_equations(candidates, variables):
+        residuals, rows = build(equations, variable_map).evaluate(values)
+        dependent = row_lengths(outside(rows, span)) <= DEPENDENT * row_lengths(rows)
         implied.append(bool(equations) and bool((np.abs(residuals) <= holds).all() and dependent.all()))
     return implied
 
 
-def moves(before: Sketch, after: Sketch) -> Floats:
-    """The move of each point of a sketch, and the change of each radius, as shares of the size before."""
+def displacements(before: Sketch, after: Sketch) -> Floats:
+    """The displacement of each point of a sketch, and the change of each radius, as shares of the size before."""
     was, now = Variables(before.primitives), Variables(after.primitives)
     points = slice(0, 2 * was.num_points)
     f = was.f.copy()
@@ -142,89 +145,91 @@ def moves(before: Sketch, after: Sketch) -> Floats:
     return np.abs(was.moves(f))
 
 
-def shake_all(sketches: Sequence[Sketch], jitter: float, seed: int = 0) -> list[Shaken]:
-    """All sketches, shaken; without those of which an arc would turn inside out."""
+def jitter_sketches(sketches: Sequence[Sketch], jitter: float, seed: int = 0) -> list[JitteredSketch]:
+    """All sketches, jittered, without those of which an arc would turn inside out."""
     rng = np.random.default_rng(seed)
-    shaken = []
+    jittered = []
     for clean in sketches:
         try:
-            shaken.append(Shaken(clean, *shake(clean, jitter, rng)))
+            jittered.append(JitteredSketch(clean, *jitter_sketch(clean, jitter, rng)))
         except GeometryError:
             continue
-    return shaken
+    return jittered
 
 
-def shake(sketch: Sketch, jitter: float, rng: np.random.Generator) -> tuple[Sketch, float]:
-    """Every number (coordinates of ends and centers, radii, lengths along an arc) moves by up to ±jitter of the size;
-    also how far places and radii moved in the mean.
+def jitter_sketch(sketch: Sketch, jitter: float, rng: np.random.Generator) -> tuple[Sketch, float]:
+    """Move coordinates of ends and centers, radii and lengths along arcs by up to ±jitter of the size.
+
+    Returns:
+        The jittered sketch without constraints, and the mean displacement of its points and radii.
     """
-    most = jitter * bounds(sketch).size
+    limit = jitter * bounds(sketch).size
 
-    def off(*numbers: float) -> list[float]:
-        return [number + float(rng.uniform(-most, most)) for number in numbers]
+    def shift(*values: float) -> list[float]:
+        return [value + float(rng.uniform(-limit, limit)) for value in values]
 
-    def one(p: Primitive) -> Primitive:
+    def jitter_primitive(p: Primitive) -> Primitive:
         match p:
             case Line():
-                a, b, c, d = off(*p.start, *p.end)
+                a, b, c, d = shift(*p.start, *p.end)
                 return replace(p, start=(a, b), end=(c, d))
             case Point():
-                a, b = off(*p.at)
+                a, b = shift(*p.at)
                 return replace(p, at=(a, b))
             case Circle():
-                a, b, radius = off(*p.center, p.radius)
+                a, b, radius = shift(*p.center, p.radius)
                 return replace(p, center=(a, b), radius=radius)
             case Arc():
-                a, b, radius, begin, end = off(*p.center, p.radius, p.start_angle * p.radius, p.end_angle * p.radius)
-                sweep = (end - begin) / p.radius
-                return replace(p, center=(a, b), radius=radius, start_angle=begin / p.radius, sweep=sweep)
+                a, b, radius, start, end = shift(*p.center, p.radius, p.start_angle * p.radius, p.end_angle * p.radius)
+                sweep = (end - start) / p.radius
+                return replace(p, center=(a, b), radius=radius, start_angle=start / p.radius, sweep=sweep)
 
-    shaken = replace(sketch, primitives=tuple(one(p) for p in sketch), constraints=())
-    return shaken, float(moves(sketch, shaken).mean())
+    jittered = replace(sketch, primitives=tuple(jitter_primitive(p) for p in sketch), constraints=())
+    return jittered, float(displacements(sketch, jittered).mean())
 
 
-def kind_of(constraint: Constraint) -> str:
-    """SketchGraphs says coincident for a place on a curve too."""
+def constraint_name(constraint: Constraint) -> str:
+    """The type of a constraint; SketchGraphs' coincident of a point and a curve has a name of its own."""
     if str(constraint.type) == "coincident" and any(ref.part is Part.WHOLE for ref in constraint.refs):
         return ON_CURVE
     return str(constraint.type)
 
 
-# What is not inferred: dimensions, and what only the file's program knows.
-_NOT_INFERRED = LENGTHS | {ConstraintType.ANGLE, ConstraintType.FIX, ConstraintType.OTHER}
-
-
 @dataclass(frozen=True, slots=True)
-class Authored:
-    """How many constraints hold in the files, and how many of them follow from what was inferred."""
+class FileRecall:
+    """Constraints that hold in files, and how many of them `constrain` implies.
 
-    repairing: bool
-    origin: bool
-    inside: int
-    found_inside: int
-    outside: int
-    found_outside: int
-
-
-def measure_authored(sketches: Sequence[Sketch]) -> list[Authored]:
-    """Forget the constraints of sketches and infer them again, in four ways.
-
-    A sketch in which a repair drops or merges something does not count: its references have changed.
+    `internal` constraints are between primitives, `external` ones on the origin or an axis.
     """
-    return [_measure(sketches, repairing, origin) for repairing in (True, False) for origin in (False, True)]
+
+    with_repair: bool
+    origin: bool
+    internal: int
+    inferred_internal: int
+    external: int
+    inferred_external: int
 
 
-def _measure(sketches: Sequence[Sketch], repairing: bool, origin: bool) -> Authored:
-    true, found = [0, 0], [0, 0]
+def measure_file_recall(sketches: Sequence[Sketch]) -> list[FileRecall]:
+    """Remove the constraints of sketches and infer them again, with and without repair and the origin.
+
+    A sketch in which a repair drops or merges primitives does not count: its references have changed.
+    """
+    return [_measure_files(sketches, with_repair, origin) for with_repair in (True, False) for origin in (False, True)]
+
+
+def _measure_files(sketches: Sequence[Sketch], with_repair: bool, origin: bool) -> FileRecall:
+    true, inferred = [0, 0], [0, 0]
     for sketch in sketches:
-        wanted = [c for c in sketch.constraints if c.type not in _NOT_INFERRED]
-        done = constrain(replace(sketch, constraints=()), ConstrainOptions(repair=repairing, origin=origin)).sketch
-        if len(done) != len(sketch):
+        candidates = [c for c in sketch.constraints if c.type not in _NOT_INFERRED]
+        result = constrain(replace(sketch, constraints=()), ConstrainOptions(repair=with_repair, origin=origin)).sketch
+        if len(result) != len(sketch):
             continue
-        implied = follows(done, done.constraints, wanted)
-        for c, missed, is_implied in zip(wanted, constraint_residuals(sketch, wanted), implied, strict=True):
-            if missed is not None and missed <= TRUE:
-                is_outside = any(ref.primitive is None for ref in c.refs)
-                true[is_outside] += 1
-                found[is_outside] += is_implied
-    return Authored(repairing, origin, true[0], found[0], true[1], found[1])
+        implied = implied_constraints(result, result.constraints, candidates)
+        residuals = constraint_residuals(sketch, candidates)
+        for constraint, residual, is_implied in zip(candidates, residuals, implied, strict=True):
+            if residual is not None and residual <= HOLDS:
+                is_external = any(ref.primitive is None for ref in constraint.refs)
+                true[is_external] += 1
+                inferred[is_external] += is_implied
+    return FileRecall(with_repair, origin, true[0], inferred[0], true[1], inferred[1])

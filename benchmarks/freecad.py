@@ -1,7 +1,7 @@
-"""FreeCAD as a judge: sketches go in as documents, what it makes of them comes back as plain data.
+"""Scripts run in FreeCAD, and how many sketches it opens, solves and pads to a solid.
 
-It exits with 0 whatever happens and runs a script twice, so only what a script has written counts, a line a document.
-A document that it dies of is one without an answer, and the next process goes on behind it.
+FreeCAD always exits with 0 and runs a script twice, so only the lines that a script writes count, one per document.
+A document that crashes FreeCAD has no answer; the next process continues with the document after it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,15 +26,14 @@ from sketchdnn.evaluation.estimates import Estimate, share_estimate
 from sketchdnn.formats import write
 from sketchdnn.geometry import Sketch, bounds, profile
 
-from .completion import percent
+from .results import OnStage, ignore_stage, markdown_table, percent, rich_table
 
 Answer = dict[str, Any]
-OnDone = Callable[[int], None]
 
 # Seconds for one process.
-_PATIENCE = 1800
+_TIMEOUT = 1800
 
-_FRAME = """
+_SCRIPT = """
 import json, os
 import FreeCAD, Part, Sketcher
 
@@ -47,7 +46,7 @@ def main():
         for task in job["tasks"]:
             document = FreeCAD.openDocument(task["document"])
             try:
-                answer = look(document, task)
+                answer = evaluate(document, task)
             except Exception as error:
                 answer = {{"error": str(error)}}
             FreeCAD.closeDocument(document.Name)
@@ -60,39 +59,41 @@ if not os.path.exists(job["answers"]):
 
 
 def find_freecad() -> str:
-    """Its command-line program."""
+    """The path of FreeCAD's command-line program."""
     program = shutil.which("freecadcmd") or shutil.which("FreeCADCmd")
     if program is None:
-        raise SketchError("FreeCAD is to judge, and there is no freecadcmd on the PATH; install FreeCAD")
+        raise SketchError("this benchmark runs FreeCAD, and there is no freecadcmd on the PATH; install FreeCAD")
     return program
 
 
-def ask_freecad(
-    program: str, look: str, tasks: Sequence[Answer], on_done: OnDone = lambda done: None
-) -> list[Answer | None]:
-    """What `look(document, task)`, given as a script, says of each task's `document`; none where FreeCAD died of it."""
+def run_in_freecad(program: str, script: str, tasks: Sequence[Answer]) -> list[Answer | None]:
+    """The answers of a script for each task; None where FreeCAD crashed.
+
+    Args:
+        program: FreeCAD's command-line program.
+        script: Python code that defines `evaluate(document, task)`, which returns a dictionary.
+        tasks: Each has the path of a document under `document`, and other values for the script.
+    """
     answers: list[Answer | None] = []
     while len(answers) < len(tasks):
-        fresh = _ask_once(program, look, tasks[len(answers) :])
-        answers.extend(fresh)
+        answers.extend(_run_once(program, script, tasks[len(answers) :]))
         if len(answers) < len(tasks):
             answers.append(None)
-        on_done(len(answers))
     return answers
 
 
-def _ask_once(program: str, look: str, tasks: Sequence[Answer]) -> list[Answer | None]:
+def _run_once(program: str, script: str, tasks: Sequence[Answer]) -> list[Answer | None]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         answers = folder / "answers.jsonl"
         (folder / "job.json").write_text(json.dumps({"tasks": list(tasks), "answers": str(answers)}))
-        (folder / "script.py").write_text(_FRAME.format(body=look))
+        (folder / "script.py").write_text(_SCRIPT.format(body=script))
         subprocess.run(  # noqa: S603 - our own script, and a program that the user has installed
             [program, str(folder / "script.py")],
             env={**os.environ, "SKETCHDNN_JOB": str(folder / "job.json"), "HOME": name},
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT,
             check=False,
         )
         lines = answers.read_text().splitlines() if answers.exists() else []
@@ -102,7 +103,7 @@ def _ask_once(program: str, look: str, tasks: Sequence[Answer]) -> list[Answer |
 GENERATED, REAL = "generated", "real"
 RAW, JOINED, REPAIRED = "raw", "repaired, nothing added", "repaired"
 GOAL = 0.9
-# The larger side of every sketch, in millimeters, and how high it is padded.
+# The larger side of every sketch and the height of its pad, in millimeters.
 _SIZE, _HEIGHT = 100.0, 10.0
 COLUMNS = (
     "sketches",
@@ -111,13 +112,12 @@ COLUMNS = (
     "solve",
     "no conflict",
     "pad to a solid",
-    "as meant",
+    "right volume",
     "face and extrusion",
     "constraints",
 )
-OnStage = Callable[[str], None]
 
-_LOOK = """
+_PAD_SCRIPT = """
 def pad(document, sketch, height):
     body = document.addObject("PartDesign::Body", "Body")
     body.addObject(sketch)
@@ -140,7 +140,7 @@ def volume(make, *args):
     except Exception:
         return 0.0
 
-def look(document, task):
+def evaluate(document, task):
     sketch = document.Objects[0]
     solved = sketch.solve()
     document.recompute()
@@ -160,21 +160,21 @@ def look(document, task):
 
 
 @dataclass(frozen=True, slots=True)
-class Solids:
-    """One set of sketches in FreeCAD: how many of them open, solve, are without conflict, and become solids."""
+class SolidCounts:
+    """One set of sketches in FreeCAD: how many open, solve, have no conflict, and become solids."""
 
     sketches: str
-    how: str
+    treatment: str
     count: int
     opened: int
     solved: int
-    clean: int
+    without_conflict: int
     pads: int
     extrudes: int
-    as_meant: int
+    right_volume: int
     constraints: int
-    switched_off: int
-    faults: Counter[str] = field(default_factory=Counter)  # of those that do not pad
+    inactive: int
+    faults: Counter[str] = field(default_factory=Counter)  # of sketches that do not pad
 
     @property
     def share(self) -> Estimate:
@@ -183,137 +183,141 @@ class Solids:
     def row(self) -> tuple[str, ...]:
         return (
             self.sketches,
-            self.how,
-            *(f"{each:,} of {self.count:,}" for each in (self.opened, self.solved, self.clean)),
+            self.treatment,
+            *(f"{number:,} of {self.count:,}" for number in (self.opened, self.solved, self.without_conflict)),
             percent(self.share),
-            f"{self.as_meant:,} of {self.pads:,}",
+            f"{self.right_volume:,} of {self.pads:,}",
             percent(share_estimate(self.extrudes, self.count)),
-            f"{self.constraints:,}, {self.switched_off:,} switched off",
+            f"{self.constraints:,}, {self.inactive:,} inactive",
         )
 
 
 @dataclass(frozen=True, slots=True)
-class SolidBench:
-    """All sets of a run, and what was done to repair them."""
+class SolidBenchmark:
+    """All sets of a run, and the repair actions by set."""
 
-    sets: tuple[Solids, ...]
+    sets: tuple[SolidCounts, ...]
     actions: dict[str, Counter[str]]
 
     def table(self) -> Table:
-        table = Table(*COLUMNS, title="Sketches in FreeCAD")
-        for each in self.sets:
-            table.add_row(*(cell.partition(" (")[0] for cell in each.row()))  # intervals are for the page
-        return table
+        return rich_table("Sketches in FreeCAD", COLUMNS, (counts.row() for counts in self.sets))
 
-    def ratio(self, how: str = REPAIRED) -> float:
-        """The share of generated sketches that pad, as a share of that of real ones."""
-        share = {each.sketches: each.share.value for each in self.sets if each.how == how}
+    def ratio(self, treatment: str = REPAIRED) -> float:
+        """The share of generated sketches that pad, relative to that of real sketches."""
+        share = {counts.sketches: counts.share.value for counts in self.sets if counts.treatment == treatment}
         return share[GENERATED] / max(share[REAL], 1e-9)
 
     def sentences(self) -> Iterator[str]:
         """Each goal, and whether it is met."""
-        whole = all(each.count == each.opened == each.solved == each.clean for each in self.sets)
-        yield f"Every document opens, `solve()` returns 0 and nothing conflicts: {'met' if whole else 'missed'}."
+        all_open = all(s.count == s.opened == s.solved == s.without_conflict for s in self.sets)
+        yield f"Every document opens, `solve()` returns 0 and nothing conflicts: {'met' if all_open else 'missed'}."
         is_met = "met" if self.ratio() >= GOAL else "missed"
-        yield f"Repaired, generated sketches pad at least {_whole(GOAL)} as often as real ones: {is_met}."
-        for how in (REPAIRED, JOINED):
-            yield f"Generated as a share of real, {how}: {_whole(self.ratio(how))}."
+        yield f"Repaired, generated sketches pad at least {_percent(GOAL)} as often as real ones: {is_met}."
+        for treatment in (REPAIRED, JOINED):
+            yield f"Generated as a share of real, {treatment}: {_percent(self.ratio(treatment))}."
 
     def markdown(self, command: str) -> str:
-        lines = [f"| {' | '.join(row)} |" for row in (COLUMNS, ("---",) * len(COLUMNS), *(s.row() for s in self.sets))]
         actions = "\n".join(
             f"- {name}: {', '.join(f'{count:,} × {kind}' for kind, count in counter.most_common()) or 'none'}."
             for name, counter in self.actions.items()
         )
         faults = "\n".join(
-            f"- {each.sketches}: {', '.join(f'{count:,} × {fault}' for fault, count in each.faults.most_common())}."
-            for each in self.sets
-            if each.how == REPAIRED and each.faults
+            f"- {counts.sketches}: {', '.join(f'{count:,} × {fault}' for fault, count in counts.faults.most_common())}."
+            for counts in self.sets
+            if counts.treatment == REPAIRED and counts.faults
         )
         goals = "\n".join(f"- {sentence}" for sentence in self.sentences())
         return _PAGE.format(
-            command=command, rows="\n".join(lines), actions=actions, faults=faults, goals=goals, size=_SIZE
+            command=command,
+            table=markdown_table(COLUMNS, (counts.row() for counts in self.sets)),
+            actions=actions,
+            faults=faults,
+            goals=goals,
+            size=_SIZE,
         )
 
 
 def measure_solids(
-    generated: Sequence[Sketch], real: Sequence[Sketch], on_stage: OnStage = lambda stage: None
-) -> SolidBench:
-    """Have FreeCAD judge generated and real sketches, raw and repaired."""
+    generated: Sequence[Sketch], real: Sequence[Sketch], on_stage: OnStage = ignore_stage
+) -> SolidBenchmark:
+    """Count the solids that FreeCAD makes of generated and real sketches, raw and repaired."""
     program = find_freecad()
     sets = []
     actions: dict[str, Counter[str]] = {}
     for name, sketches in ((GENERATED, generated), (REAL, real)):
-        for how in (RAW, JOINED, REPAIRED):
-            on_stage(f"{name}, {how}")
-            done = [_repaired(sketch, how) for sketch in sketches]
-            if how == REPAIRED:
-                actions[name] = Counter(kind for _, kinds in done for kind in kinds)
-            sets.append(judge_solids(program, name, how, [sketch for sketch, _ in done]))
-    return SolidBench(tuple(sets), actions)
+        for treatment in (RAW, JOINED, REPAIRED):
+            on_stage(f"{name}, {treatment}")
+            treated = [_treat(sketch, treatment) for sketch in sketches]
+            if treatment == REPAIRED:
+                actions[name] = Counter(kind for _, kinds in treated for kind in kinds)
+            sets.append(count_solids(program, name, treatment, [sketch for sketch, _ in treated]))
+    return SolidBenchmark(tuple(sets), actions)
 
 
-def _repaired(sketch: Sketch, how: str) -> tuple[Sketch, list[str]]:
-    sized = replace(sketch.moved(_SIZE / bounds(sketch).size), units="mm", extra={})
-    if how == RAW:
-        return replace(sized, constraints=()), []
-    done = repair(replace(sized, constraints=()), close=how == REPAIRED)
-    return done.sketch, [str(action.kind) for action in done.actions]
+def _treat(sketch: Sketch, treatment: str) -> tuple[Sketch, list[str]]:
+    """The sketch in millimeters after its treatment, and the kinds of repair actions."""
+    scaled = replace(sketch.moved(_SIZE / bounds(sketch).size), units="mm", extra={})
+    if treatment == RAW:
+        return replace(scaled, constraints=()), []
+    result = repair(replace(scaled, constraints=()), close=treatment == REPAIRED)
+    return result.sketch, [str(action.kind) for action in result.actions]
 
 
-def judge_solids(program: str, name: str, how: str, sketches: Sequence[Sketch]) -> Solids:
-    """What FreeCAD says of a set of sketches, in millimeters."""
+def count_solids(program: str, name: str, treatment: str, sketches: Sequence[Sketch]) -> SolidCounts:
+    """Open, solve and pad a set of sketches, in millimeters, with FreeCAD."""
     with tempfile.TemporaryDirectory() as folder:
         tasks: list[Answer] = []
         for number, sketch in enumerate(sketches):
             document = Path(folder) / f"{number}.FCStd"
             write(sketch, document)
             tasks.append({"document": str(document), "height": _HEIGHT})
-        answers = ask_freecad(program, _LOOK, tasks)
-    fine = [
+        answers = run_in_freecad(program, _PAD_SCRIPT, tasks)
+    complete = [
         (answer, sketch)
         for answer, sketch in zip(answers, sketches, strict=True)
         if answer is not None and answer.get("geometry") == len(sketch)
     ]
-    told = [answer for answer, _ in fine]
-    return Solids(
+    opened = [answer for answer, _ in complete]
+    return SolidCounts(
         name,
-        how,
+        treatment,
         len(sketches),
-        opened=len(told),
-        solved=sum(answer["solve"] == 0 for answer in told),
-        clean=sum(answer["solve"] == 0 and answer["valid"] for answer in told),
-        pads=sum(answer["pads"] > 0 for answer in told),
-        extrudes=sum(answer["extrudes"] > 0 for answer in told),
-        as_meant=sum(answer["pads"] > 0 and _is_meant(sketch, answer["pads"]) for answer, sketch in fine),
-        constraints=sum(answer["constraints"] for answer in told),
-        switched_off=sum(answer["constraints"] - answer["active"] for answer in told),
-        faults=Counter(fault for answer, sketch in fine if not answer["pads"] for fault in _faults(sketch)),
+        opened=len(opened),
+        solved=sum(answer["solve"] == 0 for answer in opened),
+        without_conflict=sum(answer["solve"] == 0 and answer["valid"] for answer in opened),
+        pads=sum(answer["pads"] > 0 for answer in opened),
+        extrudes=sum(answer["extrudes"] > 0 for answer in opened),
+        right_volume=sum(
+            answer["pads"] > 0 and _has_profile_volume(sketch, answer["pads"]) for answer, sketch in complete
+        ),
+        constraints=sum(answer["constraints"] for answer in opened),
+        inactive=sum(answer["constraints"] - answer["active"] for answer in opened),
+        faults=Counter(fault for answer, sketch in complete if not answer["pads"] for fault in _faults(sketch)),
     )
 
 
 def _faults(sketch: Sketch) -> list[str]:
-    """What of a sketch's profile keeps it from being padded."""
-    found = profile(sketch)
+    """The faults of a sketch's profile that prevent a pad."""
+    curves = profile(sketch)
     faults = {
-        "nothing that closes": not found.loops,
-        "an open chain": bool(found.chains),
-        "a branch": bool(found.branches),
-        "a crossing": any(meeting.crosses for meeting in found.meetings),
-        "a touch": any(not meeting.crosses for meeting in found.meetings),
-        "an overlap": bool(found.overlaps),
+        "no closed loop": not curves.loops,
+        "an open chain": bool(curves.chains),
+        "a branch": bool(curves.branches),
+        "a crossing": any(meeting.crosses for meeting in curves.meetings),
+        "a touch": any(not meeting.crosses for meeting in curves.meetings),
+        "an overlap": bool(curves.overlaps),
     }
     return [fault for fault, is_there in faults.items() if is_there] or [
-        "several outlines" if len(found.outer) > 1 else "nothing that we see"
+        "several outlines" if len(curves.outer) > 1 else "no visible fault"
     ]
 
 
-def _whole(share: float) -> str:
+def _percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %")
 
 
-def _is_meant(sketch: Sketch, volume: float) -> bool:
-    """Whether a solid has the volume of the profile as we see it."""
+def _has_profile_volume(sketch: Sketch, volume: float) -> bool:
+    """Whether a solid has the volume of our profile of the sketch."""
     return math.isclose(volume, profile(sketch).area * _HEIGHT, rel_tol=1e-6)
 
 
@@ -324,22 +328,22 @@ _PAGE = """# Sketches that become solids
 Each sketch is written as a FreeCAD document, {size:g} mm large, and opened by FreeCAD without a window. In brackets,
 95 % intervals.
 
-{rows}
+{table}
 
-- **open**: the document opens, with every primitive in it. **solve**: the Sketcher's `solve()` returns 0, which it does
-  not where constraints conflict or are redundant. **no conflict**: nor is there an error after recomputing.
-- **pad to a solid**: a PartDesign Pad of the sketch is a valid solid with a volume. **as meant**: of those, the ones
-  with the volume of the profile as `geometry.profile` sees it, to 1e-6. **face and extrusion**: what Part extrudes of a
-  face made of its wires is valid; unlike a pad, it may be several solids.
-- **raw** has no constraints. **repaired** is what `constraints.repair` makes of it and all the constraints it finds;
-  **nothing added** is without its last step, which adds a line where an outline is open and makes strays construction.
-- **switched off**: constraints that are in the document but that FreeCAD would call redundant.
+- **open**: the document opens, with every primitive. **solve**: the Sketcher's `solve()` returns 0: constraints neither
+  conflict nor are redundant. **no conflict**: there is no error after recomputing either.
+- **pad to a solid**: a PartDesign Pad of the sketch is a valid solid with a volume. **right volume**: of those, the
+  ones with the volume of `geometry.profile`, to 1e-6. **face and extrusion**: Part's extrusion of a face of the wires
+  is valid; unlike a pad, it may be several solids.
+- **raw** has no constraints. **repaired** is the result of `constraints.repair` with all inferred constraints;
+  **nothing added** is without its last step, which adds a line to an open outline and makes stray curves construction.
+- **inactive**: constraints that are in the document, and that FreeCAD would call redundant.
 
-What repair did:
+Repair actions:
 
 {actions}
 
-What the profiles have that do not pad, repaired; some have several of these:
+Faults of the repaired profiles that do not pad; some have several:
 
 {faults}
 

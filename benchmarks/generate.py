@@ -1,14 +1,14 @@
-"""How fast sketches are drawn: the bundled model as it is used, and the paper's network with all of its steps.
+"""Speed of sampling: the bundled model, the paper's network with all of its steps, and one reverse step.
 
-Each is timed beside the plain eager float32 loop that one writes first, at a batch of its own. What a loop takes is
-proportional to its steps, so the long ones may be timed on a few of them.
+Each is timed beside a plain eager float32 loop of the same network, at its own batch size. The time of a loop is
+proportional to its steps, so long ones may be timed on a few steps.
 """
 
 from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -27,26 +27,34 @@ from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import System, from_pretrained, load_preset
 from sketchdnn.systems.devices import find_device
 
+from .results import (
+    OnStage,
+    best_seconds,
+    check_device,
+    device_name,
+    ignore_stage,
+    markdown_table,
+    rich_table,
+    synchronize,
+)
+
 AS_USED, EAGER = "as used", "eager float32"
 BUNDLED, PAPER = "the bundled model", "the paper's network, untrained"
-_NOTE = (
-    "After a warm-up, without writing files. The bundled model as used is all that `sketchdnn generate --no-repair` "
-    "does before it writes: every sketch is drawn, decoded, placed and checked ([repair](repair.md) takes some 20 ms "
-    "of a core more for each). The other rows are the sampler alone. On a GPU the paper's network is timed in "
-    "bfloat16, where `generate` would keep it in float32. What was timed on fewer steps or sketches says so, and is "
-    "scaled in proportion."
-)
-# Compiled at first, run once more as it is, then recorded as a graph: the first step of a walk as well as the others.
-_WARM_UPS = 3
-_COLUMNS = ("what", "way", "sampler", "sketches", "steps", "seconds", "sketches/s", "of eager")
+# The share of the network's forward time that a reverse step may take.
+MAX_STEP_SHARE = 0.03
+# The network's time on a CPU is proportional to the batch; 4096 sketches would take minutes.
+CPU_NETWORK_BATCH = 32
+# Three runs compile a GPU model, run it once, and record its CUDA graph.
+_GPU_WARM_UPS = 3
+_COLUMNS = ("what", "mode", "sampler", "sketches", "steps", "seconds", "sketches/s", "of eager")
 
 
 @dataclass(frozen=True, slots=True)
 class GenerateTiming:
-    """Seconds for `count` sketches in `steps` of a sampler; timed on fewer of both, if `timed` says so."""
+    """Seconds for `count` sketches in `steps` steps. `timed` names what was measured if it was scaled."""
 
     what: str
-    way: str
+    mode: str
     sampler: str
     count: int
     steps: int
@@ -59,37 +67,35 @@ class GenerateTiming:
 
 
 @dataclass(frozen=True, slots=True)
-class GenerateBench:
+class GenerateBenchmark:
     """All timings of a run."""
 
     device: str
     timings: tuple[GenerateTiming, ...]
 
     def rows(self) -> Iterator[tuple[str, ...]]:
-        """As words, one row a timing."""
+        """One row of cells per timing."""
         for timing in self.timings:
-            plain = next((t for t in self.timings if (t.what, t.way) == (timing.what, EAGER)), None)
+            eager = next((t for t in self.timings if (t.what, t.mode) == (timing.what, EAGER)), None)
             yield (
                 timing.what,
-                timing.way + (f" ({timing.timed})" if timing.timed else ""),
+                timing.mode + (f", {timing.timed}" if timing.timed else ""),
                 timing.sampler,
                 f"{timing.count:,}",
                 f"{timing.steps:,}",
                 f"{timing.seconds:.4g}",
                 f"{timing.sketches_per_second:.4g}",
-                f"{plain.seconds / timing.seconds:.1f}×" if plain else "",
+                f"{eager.seconds / timing.seconds:.1f}×" if eager else "",
             )
 
     def table(self) -> Table:
-        table = Table(*_COLUMNS, title=f"Drawing sketches, {self.device}")
-        for row in self.rows():
-            table.add_row(*row)
-        return table
+        return rich_table(f"Sampling, {self.device}", _COLUMNS, self.rows())
+
+    def sentences(self) -> Iterator[str]:
+        return iter(())
 
     def markdown(self, command: str) -> str:
-        lines = [f"# Drawing speed\n\n`{command}` on {self.device}. {_NOTE}\n", f"| {' | '.join(_COLUMNS)} |"]
-        lines += [f"|{'---|' * len(_COLUMNS)}", *(f"| {' | '.join(row)} |" for row in self.rows()), ""]
-        return "\n".join(lines)
+        return _PAGE.format(command=command, device=self.device, table=markdown_table(_COLUMNS, self.rows()))
 
 
 def time_generate(
@@ -101,114 +107,111 @@ def time_generate(
     paper: bool = False,
     paper_steps: int = 100,
     batch: int | None = None,
-    on_stage: Callable[[str], None] = lambda _: None,
-) -> GenerateBench:
-    """Draw `count` sketches with the bundled model and, if wanted, with the paper's network in its 2000 steps.
+    on_stage: OnStage = ignore_stage,
+) -> GenerateBenchmark:
+    """Time the generation of sketches.
 
-    The paper's network is timed on `paper_steps` of them and on one `batch`, which is the device's usual unless told;
-    so are the eager loops, on as many sketches.
+    Args:
+        device: Where to run.
+        count: Sketches to generate.
+        model: A pretrained model.
+        steps: Denoising steps of the model.
+        paper: Also time the paper's network with its 2000 steps.
+        paper_steps: Steps of the paper's network that are timed.
+        batch: Sketches that the eager loops and the paper's network are timed on. Default: the device's batch size.
+        on_stage: Called with the name of each stage.
     """
     if count < 1 or paper_steps < 1 or (batch is not None and batch < 1):
-        raise SketchError("the numbers of sketches and steps to time are at least 1")
+        raise SketchError("the numbers of sketches and steps to time must be at least 1")
     device = find_device(device)
     on_stage("loading")
     system = from_pretrained(model, device)
     batch = min(batch or max_batch_size(torch.device(device)), count)
     timings = [
-        _as_used(system, count, steps, device, on_stage),
-        _loop(system, BUNDLED, EAGER, count, steps, steps, batch, device, on_stage),
+        _time_as_used(system, count, steps, device, on_stage),
+        _time_loop(system, BUNDLED, EAGER, count, steps, steps, batch, device, on_stage),
     ]
     if paper:
         del system
-        _empty(device)
+        _free_memory(device)
         torch.manual_seed(0)
         system = load_preset("paper").make().eval().to_device(device)
         total = system.max_steps or paper_steps
-        few = min(paper_steps, total)
-        timings += [_loop(system, PAPER, way, count, total, few, batch, device, on_stage) for way in (AS_USED, EAGER)]
-    name = torch.cuda.get_device_name(device) if device != "cpu" else f"CPU, {torch.get_num_threads()} threads"
-    return GenerateBench(name, tuple(timings))
+        timed_steps = min(paper_steps, total)
+        timings += [
+            _time_loop(system, PAPER, mode, count, total, timed_steps, batch, device, on_stage)
+            for mode in (AS_USED, EAGER)
+        ]
+    return GenerateBenchmark(device_name(device), tuple(timings))
 
 
-def _as_used(system: System, count: int, steps: int, device: str, on_stage: Callable[[str], None]) -> GenerateTiming:
-    """All sketches, drawn as `sketchdnn generate` does; compiled on a GPU, on whose account the warm-up goes."""
+def _time_as_used(system: System, count: int, steps: int, device: str, on_stage: OnStage) -> GenerateTiming:
+    """Time `stream`, which `sketchdnn generate` uses; compiled on a GPU. The warm-up is not timed."""
     on_stage(f"{BUNDLED}, warming up")
     if device != "cpu":
         system = compile_denoiser(system)
-        _finish(device)
-    for _ in range(_WARM_UPS if device != "cpu" else 1):
+        synchronize(device)
+    for _ in range(_GPU_WARM_UPS if device != "cpu" else 1):
         warm_up = min(count, max_batch_size(torch.device(device)))
-        _count(stream(system, GenerateRequest(count=warm_up, steps=min(steps, 5), seed=1, repair=False)))
+        _exhaust(stream(system, GenerateRequest(count=warm_up, steps=min(steps, 5), seed=1, repair=False)))
     on_stage(f"{BUNDLED}, {AS_USED}")
-    begun = time.perf_counter()
-    _count(stream(system, GenerateRequest(count=count, steps=steps, repair=False)))
-    _finish(device)
-    return GenerateTiming(BUNDLED, AS_USED, system.default_sampler, count, steps, time.perf_counter() - begun)
+    start = time.perf_counter()
+    _exhaust(stream(system, GenerateRequest(count=count, steps=steps, repair=False)))
+    synchronize(device)
+    return GenerateTiming(BUNDLED, AS_USED, system.default_sampler, count, steps, time.perf_counter() - start)
 
 
-def _loop(
+def _time_loop(
     system: System,
     what: str,
-    way: str,
+    mode: str,
     count: int,
     steps: int,
     timed_steps: int,
     batch: int,
     device: str,
-    on_stage: Callable[[str], None],
+    on_stage: OnStage,
 ) -> GenerateTiming:
-    """One batch through the sampler alone, compiled and narrow or plain, and scaled to all."""
-    on_stage(f"{what}, {way}")
+    """Time one batch through the sampler alone and scale it to `count` sketches and `steps` steps."""
+    on_stage(f"{what}, {mode}")
     numbers = torch.arange(batch, device=device)
-    chosen = system
-    narrow: AbstractContextManager[object] = nullcontext()
-    if way == AS_USED:
-        chosen = compile_denoiser(system) if device != "cpu" else system
-        narrow = torch.autocast("cuda", torch.bfloat16) if device != "cpu" else fast_inference(system)
+    sampled = system
+    precision: AbstractContextManager[object] = nullcontext()
+    if mode == AS_USED:
+        sampled = compile_denoiser(system) if device != "cpu" else system
+        precision = torch.autocast("cuda", torch.bfloat16) if device != "cpu" else fast_inference(system)
 
-    def run(number: int) -> None:
-        chosen.sample(seeded_noise(0, numbers), SamplingOptions(steps=number))
-        _finish(device)
+    def run(num_steps: int) -> None:
+        sampled.sample(seeded_noise(0, numbers), SamplingOptions(steps=num_steps))
+        synchronize(device)
 
-    with torch.no_grad(), narrow:
-        for _ in range(_WARM_UPS if device != "cpu" else 1):
+    with torch.no_grad(), precision:
+        for _ in range(_GPU_WARM_UPS if device != "cpu" else 1):
             run(min(timed_steps, 5))
-        begun = time.perf_counter()
+        start = time.perf_counter()
         run(timed_steps)
-        seconds = time.perf_counter() - begun
-    _empty(device)
+        seconds = time.perf_counter() - start
+    _free_memory(device)
     scale = count / batch * steps / timed_steps
     parts = [f"{batch:,} sketches"] * (batch < count) + [f"{timed_steps:,} steps"] * (timed_steps < steps)
     timed = "timed on " + ", ".join(parts) if parts else ""
-    return GenerateTiming(what, way, system.default_sampler, count, steps, seconds * scale, timed)
+    return GenerateTiming(what, mode, system.default_sampler, count, steps, seconds * scale, timed)
 
 
-def _count(drawings: Iterator[object]) -> int:
-    """Draw them all, and forget each."""
-    return sum(1 for _ in drawings)
+def _exhaust(drawings: Iterator[object]) -> None:
+    for _ in drawings:
+        pass
 
 
-def _finish(device: str) -> None:
-    """Work on a GPU is only queued: wait for it."""
-    if device != "cpu":
-        torch.cuda.synchronize(device)
-
-
-def _empty(device: str) -> None:
+def _free_memory(device: str) -> None:
     gc.collect()
     if device != "cpu":
         torch.cuda.empty_cache()
 
 
-# The share of the network's forward time that a joint step may take.
-ALLOWED = 0.03
-# A CPU would take minutes for 4096 sketches; the network's time is proportional to their number there.
-CPU_NETWORK_BATCH = 32
-
-
 @dataclass(frozen=True, slots=True)
 class StepTiming:
-    """Seconds, each the best of several runs. `network` is for `network_batch` sketches, the rest for `batch`."""
+    """Seconds, each the shortest of several rounds. `network` is for `network_batch` sketches, others for `batch`."""
 
     device: str
     batch: int
@@ -220,24 +223,41 @@ class StepTiming:
 
     @property
     def network_scaled(self) -> float:
-        """The network's time for `batch` sketches, in proportion if it was timed on fewer."""
+        """The network's time for `batch` sketches."""
         return self.network * self.batch / self.network_batch
 
     @property
     def ratio(self) -> float:
-        """The joint step as a share of the network's forward."""
+        """The reverse step as a share of the network's forward pass."""
         return self.step / self.network_scaled
 
-    def table(self) -> Table:
-        """As a person reads it."""
-        title = f"One reverse step, {self.batch} × {self.rows} rows, {self.device}"
-        table = Table("", "milliseconds", "share of the network", title=title)
+    @property
+    def is_allowed(self) -> bool:
+        return self.ratio < MAX_STEP_SHARE
+
+    def rows_of_cells(self) -> Iterator[tuple[str, str, str]]:
+        """One row of cells per timing."""
         name = "network forward, 512 wide, 32 deep"
         if self.network_batch != self.batch:
-            name += f"\n(timed on {self.network_batch} sketches, times {self.batch / self.network_batch:g})"
+            name += f", timed on {self.network_batch} sketches, times {self.batch / self.network_batch:g}"
         for what, seconds in ((name, self.network_scaled), ("joint step", self.step), ("noise", self.noise)):
-            table.add_row(what, f"{seconds * 1e3:.2f}", f"{seconds / self.network_scaled:.2%}")
-        return table
+            yield what, f"{seconds * 1e3:.2f}", f"{seconds / self.network_scaled:.2%}"
+
+    def table(self) -> Table:
+        title = f"One reverse step, {self.batch} × {self.rows} rows, {self.device}"
+        return rich_table(title, _STEP_COLUMNS, self.rows_of_cells())
+
+    def sentences(self) -> Iterator[str]:
+        yield f"The step takes {self.ratio:.2%} of the network's time; {MAX_STEP_SHARE:.0%} is allowed."
+
+    def markdown(self, command: str) -> str:
+        head = (
+            f"# One reverse step\n\n`{command}` on {self.device}: {self.batch} × {self.rows} rows, the best of several."
+        )
+        return "\n\n".join([head, markdown_table(_STEP_COLUMNS, self.rows_of_cells()), *self.sentences()]) + "\n"
+
+
+_STEP_COLUMNS = ("", "milliseconds", "share of the network")
 
 
 def time_step(
@@ -248,65 +268,45 @@ def time_step(
     repeats: int = 5,
     config: DiTConfig | None = None,
 ) -> StepTiming:
-    """Time a full joint reverse step, its noise, and the paper-size network on the same device; best of `repeats`.
+    """Time a joint reverse step, its noise, and a network of the paper's size on the same device.
 
-    The network runs as it is used: bfloat16 on a GPU, float32 on a CPU. The step is float32 on both.
+    The network runs in bfloat16 on a GPU and in float32 on a CPU. The step is float32 on both.
     """
     if batch < 1 or rows < 1 or repeats < 1 or (network_batch is not None and network_batch < 1):
-        raise SketchError("the numbers of sketches, rows and repeats to time are at least 1")
-    if device.partition(":")[0] not in ("cpu", "cuda"):
-        raise SketchError(f"the device to time on is cpu or cuda, not {device}")
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise SketchError("no CUDA device is available here; time the step with --device cpu")
+        raise SketchError("the numbers of sketches, rows and repeats to time must be at least 1")
+    check_device(device)
     network_batch = network_batch or (min(batch, CPU_NETWORK_BATCH) if device == "cpu" else batch)
     process = our_process().to(device)
     source = seeded_noise(0, torch.arange(batch, device=device), rows)
     s, t = process.num_steps // 2 - 1, process.num_steps // 2
-    noisy, noise = _noisy(process, source(0), t), source(1)
+    noisy, noise = _diffuse_noise(process, source(0), t), source(1)
     prediction = Prediction(noise.construction, noise.kind, noise.params)
-    network = _network(device, config)
-    shown, steps = noisy[:network_batch], torch.full((network_batch,), t, device=device)
+    with torch.device(device):
+        network = DiT(config).eval()
+    inputs, steps = noisy[:network_batch], torch.full((network_batch,), t, device=device)
     autocast = torch.autocast(device.partition(":")[0], torch.bfloat16, enabled=device != "cpu")
     with torch.inference_mode(), autocast:
-        forward = best(lambda: network(shown, steps), device, repeats, inner=1)
+        forward = best_seconds(lambda: network(inputs, steps), device, repeats, inner=1)
     with torch.inference_mode():
-        step = best(lambda: process.step_back(process.clean(prediction), noisy, s, t, noise), device, repeats, inner=10)
-        drawn = best(lambda: source(1), device, repeats, inner=10)
-    return StepTiming(_describe(device), batch, rows, network_batch, forward, step, drawn)
+        step = best_seconds(
+            lambda: process.step_back(process.clean(prediction), noisy, s, t, noise), device, repeats, inner=10
+        )
+        noise_seconds = best_seconds(lambda: source(1), device, repeats, inner=10)
+    return StepTiming(device_name(device), batch, rows, network_batch, forward, step, noise_seconds)
 
 
-def best(run: Callable[[], object], device: str, repeats: int, inner: int) -> float:
-    """The least seconds that one run took, over `repeats` rounds of `inner` runs; one round before them warms up."""
-    shortest = float("inf")
-    for number in range(repeats + 1):
-        _finish_step(device)
-        start = time.perf_counter()
-        for _ in range(inner):
-            run()
-        _finish_step(device)
-        if number:
-            shortest = min(shortest, (time.perf_counter() - start) / inner)
-    return shortest
-
-
-def _finish_step(device: str) -> None:
-    """Work on a GPU is only queued: wait for it."""
-    if device.startswith("cuda"):
-        torch.cuda.synchronize(device)
-
-
-def _noisy(process: JointProcess, noise: SketchBatch, t: int) -> SketchBatch:
-    """Rows as a sampler would hold them: any point of the simplex will do."""
+def _diffuse_noise(process: JointProcess, noise: SketchBatch, t: int) -> SketchBatch:
+    """A batch at step t whose clean rows are arbitrary points of the simplex."""
     clean = SketchBatch(noise.construction.softmax(dim=-1), noise.kind.softmax(dim=-1), noise.params)
     return process.diffuse(clean, t, noise)
 
 
-def _network(device: str, config: DiTConfig | None) -> DiT:
-    with torch.device(device):
-        return DiT(config).eval()
+_PAGE = """# Sampling speed
 
+`{command}` on {device}. After a warm-up, without writing files. The bundled model as used is everything that
+`sketchdnn generate --no-repair` does before it writes: sample, decode, place and check ([repair](repair.md) adds some
+20 ms of a core per sketch). The other rows are the sampler alone. On a GPU the paper's network is timed in bfloat16,
+where `generate` would keep float32. Rows that were timed on fewer steps or sketches say so and are scaled.
 
-def _describe(device: str) -> str:
-    if device.startswith("cuda"):
-        return str(torch.cuda.get_device_name(device))
-    return f"CPU, {torch.get_num_threads()} threads"
+{table}
+"""

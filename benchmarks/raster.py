@@ -1,8 +1,7 @@
-"""How fast sketches become pictures for a score, beside a matplotlib loop as the authors draw them, in one run."""
+"""Speed of drawing sketches as pictures for a score, beside a matplotlib loop like the authors'."""
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,84 +20,91 @@ from sketchdnn.evaluation.raster import SIZE, STROKE, rasterize
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, normalize
 from sketchdnn.representation import Compact, decode_compact, encode
 
-from .generate import best
+from .results import (
+    OnStage,
+    best_seconds,
+    check_device,
+    device_name,
+    ignore_stage,
+    markdown_table,
+    processor_name,
+    rich_table,
+)
 
-# The authors' own loop, measured elsewhere on one core; and what was asked for, as pictures a second.
+# Pictures per second: of the authors' own loop on one core, measured elsewhere, and the goals.
 AUTHORS_RATE = 32
-WANTED = {"cpu": 30 * AUTHORS_RATE, "cuda": 20_000}
-FEWEST, MOST = 8, 16
-# Pictures drawn at a time, as an evaluation does; all at once would fill the memory with pictures.
+GOALS = {"cpu": 30 * AUTHORS_RATE, "cuda": 20_000}
+MIN_PRIMITIVES, MAX_PRIMITIVES = 8, 16
+# Pictures per batch, as in an evaluation; all at once would not fit in memory.
 BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class RasterTiming:
-    """What was measured: seconds for `count` pictures by us, and for `plotted` of the same sketches by matplotlib."""
+    """Seconds for `count` pictures, and for `matplotlib_count` of the same sketches by matplotlib."""
 
     device: str
-    kind: str
+    device_type: str
     data: str
-    primitives: float  # a sketch, on average
+    primitives: float  # mean per sketch
     count: int
     seconds: float
-    plotted: int
-    plot_seconds: float
+    matplotlib_count: int
+    matplotlib_seconds: float
 
     @property
     def rate(self) -> float:
         return self.count / self.seconds
 
     @property
-    def plot_rate(self) -> float:
-        return self.plotted / self.plot_seconds
+    def matplotlib_rate(self) -> float:
+        return self.matplotlib_count / self.matplotlib_seconds
 
     @property
     def ratio(self) -> float:
-        return self.rate / self.plot_rate
+        return self.rate / self.matplotlib_rate
 
     def rows(self) -> list[tuple[str, str]]:
-        """What a person wants to know, in order."""
-        plotted = f"{self.plot_rate:,.1f} pictures/s ({self.plotted:,} of 640 × 480 in {self.plot_seconds:,.1f} s)"
-        minutes = self.count / self.plot_rate / 60
+        """The names and values of the table."""
+        size = f"{self.matplotlib_count:,} of 640 × 480 in {self.matplotlib_seconds:,.1f} s"
+        matplotlib = f"{self.matplotlib_rate:,.1f} pictures/s; {size}"
+        minutes = self.count / self.matplotlib_rate / 60
         return [
             ("device", self.device),
             ("sketches", f"{self.count:,} of {self.data}, {self.primitives:.1f} primitives on average"),
-            ("rasterize", f"**{self.rate:,.0f} pictures/s** ({self.count:,} of {SIZE}² in {self.seconds:,.2f} s)"),
-            ("matplotlib, one core, same run", f"{plotted}; all would take {minutes:,.0f} minutes"),
+            ("rasterize", f"**{self.rate:,.0f} pictures/s**; {self.count:,} of {SIZE}² in {self.seconds:,.2f} s"),
+            (
+                "matplotlib, one core, same run",
+                f"{matplotlib}; all would take {minutes:,.0f} minutes",
+            ),
             ("ratio", f"**{self.ratio:,.0f} ×**"),
             ("authors' own loop", f"{AUTHORS_RATE} pictures/s a core, measured elsewhere"),
-            ("wanted", f"{WANTED[self.kind]:,} pictures/s"),
+            ("goal", f"{GOALS[self.device_type]:,} pictures/s"),
         ]
 
     def table(self) -> Table:
-        """The rows for a terminal."""
-        table = Table("", "", title="Drawing sketches for a score", show_header=False)
-        for name, value in self.rows():
-            table.add_row(name, value.replace("**", ""))
-        return table
+        return rich_table("Drawing sketches for a score", ("", ""), self.rows(), show_header=False)
+
+    def sentences(self) -> Iterator[str]:
+        return iter(())
 
     def markdown(self, command: str) -> str:
-        """The rows as a page."""
-        lines = [f"| {name} | {value} |" for name, value in self.rows()]
-        return _PAGE.format(command=command, rows="\n".join(lines), size=SIZE, stroke=STROKE)
+        return _PAGE.format(command=command, table=markdown_table(("", ""), self.rows()), size=SIZE, stroke=STROKE)
 
 
 def time_raster(
     device: str = "cpu",
     count: int = 10_000,
-    plotted: int = 100,
+    matplotlib_count: int = 100,
     data: Path | None = None,
     repeats: int = 3,
-    on_stage: Callable[[str], None] = lambda stage: None,
+    on_stage: OnStage = ignore_stage,
 ) -> RasterTiming:
-    """Draw `count` sketches of the built-in corpus, or of a prepared one's test split over and over, both ways."""
-    kind = device.partition(":")[0]
-    if kind not in WANTED:
-        raise SketchError(f"the device to draw on is cpu or cuda, not {device}")
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise SketchError("no CUDA device is available here; draw with --device cpu")
-    on_stage("looking for sketches")
-    sketches, name = _sketches(data, count)
+    """Draw `count` sketches of the built-in corpus, or of a test split repeated, and some of them with matplotlib."""
+    check_device(device)
+    device_type = device.partition(":")[0]
+    on_stage("loading sketches")
+    sketches, name = _load_sketches(data, count)
     batches = [sketches[start : start + BATCH] for start in range(0, count, BATCH)]
 
     def draw() -> None:
@@ -106,21 +112,30 @@ def time_raster(
             rasterize(batch, device=device)
 
     on_stage(f"drawing {count:,} of them")
-    with _one_thread():
+    with _single_thread():
         seconds = (
-            min(_processor_seconds(draw) for _ in range(repeats)) if kind == "cpu" else best(draw, device, repeats, 1)
+            min(_processor_seconds(draw) for _ in range(repeats))
+            if device_type == "cpu"
+            else best_seconds(draw, device, repeats, 1)
         )
-        on_stage(f"drawing {plotted:,} with matplotlib")
-        some = [decoded.sketch for decoded in decode_compact(sketches[:plotted])]
-        plot(some[:2])  # imports, fonts
-        plot_seconds = _processor_seconds(lambda: plot(some))
+        on_stage(f"drawing {matplotlib_count:,} with matplotlib")
+        plotted = [decoded.sketch for decoded in decode_compact(sketches[:matplotlib_count])]
+        plot(plotted[:2])  # warm-up: imports, fonts
+        matplotlib_seconds = _processor_seconds(lambda: plot(plotted))
     return RasterTiming(
-        _device_name(device), kind, name, float(sketches.counts.mean()), count, seconds, len(some), plot_seconds
+        _device_words(device),
+        device_type,
+        name,
+        float(sketches.counts.mean()),
+        count,
+        seconds,
+        len(plotted),
+        matplotlib_seconds,
     )
 
 
 def plot(sketches: Sequence[Sketch]) -> list[NDArray[np.uint8]]:
-    """A figure of 640 × 480 for each sketch and a plot call for each primitive, as arrays of pixels."""
+    """Pixels of a 640 × 480 figure per sketch, with one plot call per primitive."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -137,9 +152,9 @@ def plot(sketches: Sequence[Sketch]) -> list[NDArray[np.uint8]]:
                 case Line((x1, y1), (x2, y2)):
                     axes.plot([x1, x2], [y1, y2], color="black", linestyle=style)
                 case Circle(center, radius):
-                    axes.plot(*_around(center, radius, 0.0, TAU), color="black", linestyle=style)
+                    axes.plot(*_arc_points(center, radius, 0.0, TAU), color="black", linestyle=style)
                 case Arc(center, radius, start_angle, sweep):
-                    axes.plot(*_around(center, radius, start_angle, sweep), color="black", linestyle=style)
+                    axes.plot(*_arc_points(center, radius, start_angle, sweep), color="black", linestyle=style)
                 case Point((x, y)):
                     axes.plot([x], [y], color="black", marker="o")
         canvas.draw()  # type: ignore[no-untyped-call]
@@ -148,41 +163,41 @@ def plot(sketches: Sequence[Sketch]) -> list[NDArray[np.uint8]]:
     return pictures
 
 
-def _around(center: tuple[float, float], radius: float, start: float, sweep: float) -> NDArray[np.float64]:
+def _arc_points(center: tuple[float, float], radius: float, start: float, sweep: float) -> NDArray[np.float64]:
     angles = start + np.linspace(0, sweep, 100)
     return np.stack([center[0] + radius * np.cos(angles), center[1] + radius * np.sin(angles)])
 
 
-def _sketches(data: Path | None, count: int) -> tuple[Compact, str]:
-    """As many as asked for, of 8 to 16 primitives each, and what they are."""
+def _load_sketches(data: Path | None, count: int) -> tuple[Compact, str]:
+    """`count` sketches of 8 to 16 primitives, and a description of them."""
     if data is None:
-        found: list[Sketch] = []
+        parts: list[Sketch] = []
         index = 0
-        while len(found) < min(count, BATCH):
+        while len(parts) < min(count, BATCH):
             sketch = procedural(0, index)
             index += 1
-            if FEWEST <= len(sketch) <= MOST:
-                found.append(normalize(sketch)[0])
-        compact, name = encode(found), f"the built-in corpus ({len(found):,} different)"
+            if MIN_PRIMITIVES <= len(sketch) <= MAX_PRIMITIVES:
+                parts.append(normalize(sketch)[0])
+        compact, name = encode(parts), f"the built-in corpus, {len(parts):,} different"
     else:
         compact = Dataset.open(data).split("test").compact
         counts = compact.counts
-        compact = compact[(counts >= FEWEST) & (counts <= MOST)]
-        name = f"a test split ({len(compact):,} different)"
+        compact = compact[(counts >= MIN_PRIMITIVES) & (counts <= MAX_PRIMITIVES)]
+        name = f"a test split, {len(compact):,} different"
         if not len(compact):
-            raise SketchError(f"the test split of {data} has no sketch of {FEWEST} to {MOST} primitives")
+            raise SketchError(f"the test split of {data} has no sketch of 8 to 16 primitives")
     return compact[np.arange(count) % len(compact)], name
 
 
 def _processor_seconds(run: Callable[[], object]) -> float:
-    """What one thread needs of a core: unlike the clock, it leaves out what others do on the machine meanwhile."""
+    """Processor time of one run, which other work on the machine does not change."""
     start = time.process_time()
     run()
     return time.process_time() - start
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _single_thread() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -191,30 +206,22 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _device_name(device: str) -> str:
+def _device_words(device: str) -> str:
     if device != "cpu":
-        return f"{torch.cuda.get_device_name(device)} (matplotlib beside it on one CPU core)"
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return f"one core of {names[0] if names else platform.machine()}"
+        return f"{device_name(device)}; matplotlib beside it on one CPU core"
+    return f"one core of {processor_name()}"
 
 
-_PAGE = """# Drawing sketches for a score: how fast
+_PAGE = """# Speed of drawing sketches for a score
 
     {command}
 
-| | |
-|---|---|
-{rows}
+{table}
 
-**What is timed.** `evaluation.raster.rasterize`: from compact rows to gray pictures of {size} × {size} with a stroke of
-{stroke} pixels, in batches of a thousand; the best of several rounds. Its definition is exact distances
-(`sketchdnn/evaluation/raster.py`); tests hold every pixel to it. Work on a CPU is one thread's, in seconds of its
-processor, so that a busy machine does not count; on a GPU it is in seconds by the clock.
+**Measured.** `evaluation.raster.rasterize`: from compact rows to gray pictures of {size} × {size} with a stroke of
+{stroke} pixels, in batches of a thousand; the best of several rounds. Tests compare every pixel with exact distances
+(`sketchdnn/evaluation/raster.py`). Times on a CPU are seconds of one core's processor time; on a GPU, of the clock.
 
-**Beside it**, a loop as the authors draw: a matplotlib figure of 640 × 480 for each sketch, a plot call for each
-primitive, rendered to an array. A few sketches of the same set, and the time for all in proportion.
+**Beside it**, a loop like the authors': a matplotlib figure of 640 × 480 per sketch, a plot call per primitive,
+rendered to an array. It draws some sketches of the same set; the time for all is in proportion.
 """

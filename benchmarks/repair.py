@@ -1,4 +1,4 @@
-"""What repair does to sketches as a model drew them: ends that meet, profiles that close, and how far things move."""
+"""Effect and speed of repair on raw sketches: ends that meet, profiles that close, and displacements."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
@@ -19,20 +19,20 @@ from sketchdnn.generation.repair import available_cores
 from sketchdnn.geometry import Arc, Line, Point, Primitive, Sketch, Vec, bounds, profile
 from sketchdnn.geometry.intersections import distance_to_curve
 
-from .completion import percent
+from .results import OnStage, ignore_stage, markdown_table, percent, rich_table
 
+# An end is exact if another primitive is within this share of the size.
 EXACT = 1e-6
 GOAL = 0.98
-# So few are not worth processes.
-_FEW = 100
-OnStage = Callable[[str], None]
+# Fewer sketches are repaired in one process.
+_MIN_PARALLEL = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
-    """Ends of lines and arcs: all, and those with an end or curve of another primitive close enough to snap to.
+class EndCounts:
+    """Ends of lines and arcs: all, and those close enough to another primitive to snap to it.
 
-    `exact` ends lie on another primitive to 1e-6 of the size; `gone` ones are of what was dropped or merged.
+    `exact` ends lie on another primitive to 1e-6 of the size; `gone` ends belong to dropped or merged primitives.
     """
 
     before: int
@@ -43,34 +43,34 @@ class Ends:
     close_exact: int
     close_gone: int
 
-    def __add__(self, other: Ends) -> Ends:
-        return Ends(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+    def __add__(self, other: EndCounts) -> EndCounts:
+        return EndCounts(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
     @property
     def share(self) -> Estimate:
-        """Of the ends that were close to something and are still there, those that are exact now."""
+        """Of the ends that were close to another primitive and remain, the share that is exact after repair."""
         return share_estimate(self.close_exact, self.close - self.close_gone)
 
 
 @dataclass(frozen=True, slots=True)
-class RepairBench:
-    """What happened to all sketches."""
+class RepairBenchmark:
+    """The effect on all sketches, and the times."""
 
     count: int
-    ends: Ends
-    closed: tuple[int, int]
+    ends: EndCounts
+    extrudable: tuple[int, int]  # before and after
     displacements: tuple[float, ...]
     unrepaired: int
     actions: Counter[str]
     sketches_with: Counter[str]
-    median: float  # seconds of one core for a sketch
-    many: int
+    median: float  # processor seconds per sketch
+    throughput_count: int
     workers: int
     seconds: float
-    busy: float  # seconds of all cores together, whatever else they had to do
+    processor_seconds: float  # of all cores
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
-        ends, (closed, closed_now) = self.ends, self.closed
+        ends, (before, after) = self.ends, self.extrudable
         yield (
             "ends close to another, exact",
             "",
@@ -83,19 +83,17 @@ class RepairBench:
         )
         yield (
             "profiles that can be extruded",
-            f"{percent(share_estimate(closed, self.count))}",
-            f"{percent(share_estimate(closed_now, self.count))}",
+            f"{percent(share_estimate(before, self.count))}",
+            f"{percent(share_estimate(after, self.count))}",
         )
-        moved = np.array(self.displacements)
-        cells = [f"{each:.3%}".replace("%", " %") for each in (np.median(moved), np.quantile(moved, 0.95), moved.max())]
-        yield "largest move of a sketch: median, 95 of 100, all", "", ", ".join(cells)
-        yield "sketches left as they were, with a warning", "", f"{self.unrepaired:,}"
+        displacements = np.array(self.displacements)
+        quantiles = np.quantile(displacements, (0.5, 0.95, 1.0))
+        cells = [f"{quantile:.3%}".replace("%", " %") for quantile in quantiles]
+        yield "largest displacement in a sketch: median, 95th percentile, maximum", "", ", ".join(cells)
+        yield "sketches not repaired, with a warning", "", f"{self.unrepaired:,}"
 
     def table(self) -> Table:
-        table = Table("", "raw", "repaired", title=f"Repair of {self.count:,} raw sketches")
-        for row in self.rows():
-            table.add_row(*row)
-        return table
+        return rich_table(f"Repair of {self.count:,} raw sketches", ("", "raw", "repaired"), self.rows())
 
     def sentences(self) -> Iterator[str]:
         """Each goal, and whether it is met."""
@@ -105,145 +103,140 @@ class RepairBench:
         yield f"Nothing moves by more than the tolerance: {bound}."
 
     def markdown(self, command: str) -> str:
-        header = ("", "raw", "repaired")
-        lines = [f"| {' | '.join(row)} |" for row in (header, ("---",) * 3, *self.rows())]
-        actions = [
-            f"| {kind} | {number:,} | {self.sketches_with[kind]:,} |" for kind, number in self.actions.most_common()
-        ]
+        actions = [(kind, f"{count:,}", f"{self.sketches_with[kind]:,}") for kind, count in self.actions.most_common()]
         return _PAGE.format(
             command=command,
             count=self.count,
             tolerance=f"{REPAIR_TOLERANCE:.1%}".replace("%", " %"),
-            rows="\n".join(lines),
-            actions="\n".join(["| action | times | sketches |", "| --- | --- | --- |", *actions]),
+            table=markdown_table(("", "raw", "repaired"), self.rows()),
+            actions=markdown_table(("action", "times", "sketches"), actions),
             gone=self.ends.close_gone,
-            many=self.many,
+            throughput_count=self.throughput_count,
             workers=self.workers,
             s="" if self.workers == 1 else "s",
             seconds=self.seconds,
             median=1e3 * self.median,
-            busy=self.busy,
-            least=self.busy / self.workers,
-            speed=self.many / self.seconds,
+            processor_seconds=self.processor_seconds,
+            least=self.processor_seconds / self.workers,
+            speed=self.throughput_count / self.seconds,
             goals="\n".join(f"- {sentence}" for sentence in self.sentences()),
         )
 
 
 def measure_repair(
-    sketches: Sequence[Sketch], *, many: int = 10_000, on_stage: OnStage = lambda stage: None
-) -> RepairBench:
-    """Repair sketches one by one and look; then many, these over and over, on all cores."""
-    ends = Ends(0, 0, 0, 0, 0, 0, 0)
-    closed = closed_now = unrepaired = 0
+    sketches: Sequence[Sketch], *, throughput_count: int = 10_000, on_stage: OnStage = ignore_stage
+) -> RepairBenchmark:
+    """Repair sketches one by one and measure them; then repair `throughput_count`, these repeated, on all cores."""
+    ends = EndCounts(0, 0, 0, 0, 0, 0, 0)
+    extrudable_before = extrudable_after = unrepaired = 0
     displacements = []
     seconds = []
     actions: Counter[str] = Counter()
     sketches_with: Counter[str] = Counter()
     for number, sketch in enumerate(sketches):
         on_stage(f"repairing: {number:,} of {len(sketches):,}")
-        begin = time.process_time()
-        done = repair(sketch)
-        seconds.append(time.process_time() - begin)
-        ends += count_ends(sketch, done)
-        closed += profile(sketch).is_extrudable
-        closed_now += profile(done.sketch).is_extrudable
-        displacements.append(done.displacement)
-        unrepaired += done.warning is not None and not done.actions
-        kinds = [str(action.kind) for action in done.actions]
+        start = time.process_time()
+        result = repair(sketch)
+        seconds.append(time.process_time() - start)
+        ends += count_ends(sketch, result)
+        extrudable_before += profile(sketch).is_extrudable
+        extrudable_after += profile(result.sketch).is_extrudable
+        displacements.append(result.displacement)
+        unrepaired += result.warning is not None and not result.actions
+        kinds = [str(action.kind) for action in result.actions]
         actions.update(kinds)
         sketches_with.update(set(kinds))
-    workers = available_cores() if many > _FEW else 1
-    start, busy = time.perf_counter(), _busy()
-    for number, _ in enumerate(repair_all(islice(cycle(sketches), many), workers=workers)):
-        on_stage(f"repairing on all cores: {number:,} of {many:,}")
-    return RepairBench(
+    workers = available_cores() if throughput_count > _MIN_PARALLEL else 1
+    start, processor_start = time.perf_counter(), _processor_seconds()
+    for number, _ in enumerate(repair_all(islice(cycle(sketches), throughput_count), workers=workers)):
+        on_stage(f"repairing on all cores: {number:,} of {throughput_count:,}")
+    return RepairBenchmark(
         len(sketches),
         ends,
-        (closed, closed_now),
+        (extrudable_before, extrudable_after),
         tuple(displacements),
         unrepaired,
         actions,
         sketches_with,
         float(np.median(seconds)),
-        many,
+        throughput_count,
         workers,
         time.perf_counter() - start,
-        _busy() - busy,
+        _processor_seconds() - processor_start,
     )
 
 
-def _busy() -> float:
-    """Processor time of this process and of those it has started and ended."""
+def _processor_seconds() -> float:
+    """Processor time of this process and its ended child processes."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
-def count_ends(sketch: Sketch, done: RepairedSketch) -> Ends:
-    """Which ends were close to another primitive, and which are on one now.
+def count_ends(sketch: Sketch, result: RepairedSketch) -> EndCounts:
+    """Count the ends that were close to another primitive, and those that lie on one after repair.
 
-    An end's other primitives are those that did not become one with its own.
+    Primitives that were merged with that of an end do not count as others.
     """
     size = bounds(sketch).size
-    became: dict[int, set[int]] = {}
-    for number, sources in enumerate(done.sources):
+    targets: dict[int, set[int]] = {}  # the repaired primitives that each primitive became
+    for number, sources in enumerate(result.sources):
         for source in sources:
-            became.setdefault(source, set()).add(number)
-    now = {
-        (number, place): _off(done.sketch, {number}, place) / size <= EXACT
-        for number, p in enumerate(done.sketch)
-        for place in _ends(p)
+            targets.setdefault(source, set()).add(number)
+    is_exact = {
+        (number, end): _distance_to_others(result.sketch, {number}, end) / size <= EXACT
+        for number, primitive in enumerate(result.sketch)
+        for end in _ends(primitive)
     }
     before = exact_before = close = close_exact = close_gone = 0
-    for i, p in enumerate(sketch):
-        mine = became.get(i, set())
-        one = {j for j in range(len(sketch)) if j == i or mine & became.get(j, set())}
-        for place in _ends(p):
+    for i, primitive in enumerate(sketch):
+        own = targets.get(i, set())
+        merged = {j for j in range(len(sketch)) if j == i or own & targets.get(j, set())}
+        for end in _ends(primitive):
             before += 1
-            exact_before += _off(sketch, {i}, place) / size <= EXACT
-            if _off(sketch, one, place) / size > REPAIR_TOLERANCE:
+            exact_before += _distance_to_others(sketch, {i}, end) / size <= EXACT
+            if _distance_to_others(sketch, merged, end) / size > REPAIR_TOLERANCE:
                 continue
             close += 1
-            candidates = [end for end in now if end[0] in mine]
-            nearest = min(candidates, key=lambda end: math.dist(end[1], place), default=None)
-            if nearest is None or math.dist(nearest[1], place) / size > 2 * REPAIR_TOLERANCE:
+            candidates = [key for key in is_exact if key[0] in own]
+            nearest = min(candidates, key=lambda key: math.dist(key[1], end), default=None)
+            if nearest is None or math.dist(nearest[1], end) / size > 2 * REPAIR_TOLERANCE:
                 close_gone += 1
             else:
-                close_exact += now[nearest]
-    return Ends(before, exact_before, len(now), sum(now.values()), close, close_exact, close_gone)
+                close_exact += is_exact[nearest]
+    return EndCounts(before, exact_before, len(is_exact), sum(is_exact.values()), close, close_exact, close_gone)
 
 
-def _ends(p: Primitive) -> tuple[Vec, ...]:
-    return (p.start, p.end) if isinstance(p, Line | Arc) else ()
+def _ends(primitive: Primitive) -> tuple[Vec, ...]:
+    return (primitive.start, primitive.end) if isinstance(primitive, Line | Arc) else ()
 
 
-def _off(sketch: Sketch, without: set[int], place: Vec) -> float:
-    """How far a place is from the nearest curve, but for some."""
-    others = (p for j, p in enumerate(sketch) if j not in without and not isinstance(p, Point))
-    return min((distance_to_curve(p, place) for p in others), default=math.inf)
+def _distance_to_others(sketch: Sketch, excluded: set[int], point: Vec) -> float:
+    """The distance from a point to the nearest curve that is not excluded."""
+    others = (p for j, p in enumerate(sketch) if j not in excluded and not isinstance(p, Point))
+    return min((distance_to_curve(p, point) for p in others), default=math.inf)
 
 
-_PAGE = """# Repair of what the model draws
+_PAGE = """# Repair of raw sketches
 
     {command}
 
-{count:,} sketches as a model drew them, repaired with a tolerance of {tolerance} of the size. In brackets,
-95 % intervals.
+{count:,} raw sketches of a model, repaired with a tolerance of {tolerance} of the size. In brackets, 95 % intervals.
 
-{rows}
+{table}
 
-- **ends close to another**: ends of lines and arcs that had an end or curve of another primitive within the tolerance,
-  and are still there ({gone:,} went with what was dropped or merged). **exact**: such an end or curve is within 1e-6 of
-  the size. Primitives that became one with an end's own do not count as another.
-- **all ends**: whether they had anything close by or not; real sketches have open ends too.
+- **ends close to another**: ends of lines and arcs that had an end or curve of another primitive within the tolerance
+  and remain ({gone:,} belong to dropped or merged primitives). **exact**: such an end or curve is within 1e-6 of the
+  size. Primitives that were merged with that of an end do not count as others.
+- **all ends**: with or without another primitive nearby; real sketches have open ends too.
 - **profiles that can be extruded**: sketches whose curves all close to loops that do not cross, touch or overlap.
 
-What was done:
+Repair actions:
 
 {actions}
 
-One sketch takes a median of {median:.0f} ms of one core. {many:,} sketches, these over and over, on {workers} core{s}:
-{seconds:,.0f} s, {speed:,.0f} sketches a second. The cores were busy with it for {busy:,.0f} s together: without other
-work it would take {least:,.0f} s.
+One sketch takes a median of {median:.0f} ms of one core. {throughput_count:,} sketches, these repeated, on {workers}
+core{s}: {seconds:,.0f} s, {speed:,.0f} sketches per second. All cores together took {processor_seconds:,.0f} s:
+on an idle machine it would take {least:,.0f} s.
 
 {goals}
 """

@@ -1,9 +1,14 @@
-"""Which sampler in how many steps: quality against time, which is what the default of `generate` is chosen by."""
+"""Quality of sampling: of every sampler against its time, and from every noise level.
+
+`score_samplers` gives the table that the default of `generate` is chosen by. `score_noise_levels` noises real sketches
+to a level and denoises them. With a perfect network as many would close as in the data, at every level; the level where
+they no longer do is one where the network has something to learn.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -39,8 +44,10 @@ from sketchdnn.systems import System
 from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.training.corpus import to_device
 
-# What is compared unless told otherwise.
-WAYS: tuple[tuple[str, int], ...] = (
+from .results import OnStage, device_name, ignore_stage, markdown_table, percent, rich_table
+
+# The samplers and steps that are compared by default.
+SETTINGS: tuple[tuple[str, int], ...] = (
     ("restart", 30),
     ("restart", 50),
     ("restart", 100),
@@ -63,15 +70,20 @@ WAYS: tuple[tuple[str, int], ...] = (
     ("authors", 100),
 )
 _COLUMNS = ("sampler", "steps", "seconds", "FID", "KID × 1000", "ends within 0.02", "median gap", "largest share off")
-_PAGE = """`{command}` on {device}: {count:,} sketches of seed 0 for each row, judged by as many training sketches. The
-floor, other training sketches in place of drawn ones, is FID {floor:.2f}. Seconds are those of drawing and decoding,
-after a first run to warm up. The last column names the kind, or construction, whose share of all primitives is furthest
-from the training split's, relative to it."""
+_PAGE = """# Samplers and steps
+
+`{command}` on {device}: {count:,} sketches of seed 0 per row, scored against as many training sketches. The floor,
+other training sketches in place of generated ones, is FID {floor:.2f}. Seconds are of sampling and decoding, after a
+warm-up. The last column names the kind, or construction, whose share of all primitives differs most from the training
+split's, relative to it.
+
+{table}
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SamplerScore:
-    """One way of drawing. `share_off` names the kind whose share is furthest from the data's, relative to it."""
+    """A sampler with its steps. `share_off` names the kind whose share differs most from the data's."""
 
     sampler: str
     steps: int
@@ -96,8 +108,8 @@ class SamplerScore:
 
 
 @dataclass(frozen=True, slots=True)
-class SamplerBench:
-    """All ways of a run, drawn from the same noise and judged by the same sketches."""
+class SamplerBenchmark:
+    """All samplers of a run, from the same noise and scored against the same sketches."""
 
     device: str
     count: int
@@ -105,60 +117,48 @@ class SamplerBench:
     scores: tuple[SamplerScore, ...]
 
     def table(self) -> Table:
-        table = Table(*_COLUMNS, title=f"Drawing {self.count:,} sketches, {self.device}")
-        for score in self.scores:
-            table.add_row(*score.row())
-        return table
+        rows = (score.row() for score in self.scores)
+        return rich_table(f"Sampling {self.count:,} sketches, {self.device}", _COLUMNS, rows)
+
+    def sentences(self) -> Iterator[str]:
+        return iter(())
 
     def markdown(self, command: str) -> str:
-        lines = [
-            "# Samplers and steps",
-            _PAGE.format(command=command, device=self.device, count=self.count, floor=self.floor),
-            "",
-            f"| {' | '.join(_COLUMNS)} |",
-            f"|{'---|' * len(_COLUMNS)}",
-            *(f"| {' | '.join(score.row())} |" for score in self.scores),
-            "",
-        ]
-        return "\n".join(lines)
+        table = markdown_table(_COLUMNS, (score.row() for score in self.scores))
+        return _PAGE.format(command=command, device=self.device, count=self.count, floor=self.floor, table=table)
 
 
 def score_samplers(
     system: System,
     dataset: Dataset,
     extractor: Extractor,
-    ways: Sequence[tuple[str, int]] = WAYS,
+    settings: Sequence[tuple[str, int]] = SETTINGS,
     count: int = 10_000,
-    on_stage: Callable[[str], None] = lambda stage: None,
-) -> SamplerBench:
-    """Draw with each, and score. The system is on the extractor's device."""
+    on_stage: OnStage = ignore_stage,
+) -> SamplerBenchmark:
+    """Sample with each sampler and score the sketches.
+
+    Args:
+        system: The model, on the device of the extractor.
+        dataset: The corpus; its training split must hold twice `count` sketches.
+        extractor: The features of FID.
+        settings: Samplers and their steps.
+        count: Sketches per sampler.
+        on_stage: Called with the name of each stage.
+    """
     train = dataset.split("train").compact
     if len(train) < 2 * count:
         raise SketchError(f"{count:,} sketches need a training split of twice as many; this one has {len(train):,}")
     order = np.random.default_rng(0).permutation(len(train))
     on_stage("features of training sketches")
-    near, far = (sketch_features(_sorted(train, order[start : start + count]), extractor) for start in (0, count))
-    floor = frechet_distance(near, far)
+    reference, others = (
+        sketch_features(train[np.sort(order[start : start + count])], extractor) for start in (0, count)
+    )
+    floor = frechet_distance(reference, others)
     on_stage("warming up")
     generate_samples(system, "", GenerateRequest(count=count, seed=1, steps=2, repair=False))
-    scores = tuple(_scored(system, train, near, extractor, count, ways, on_stage))
-    device = extractor.device
-    threads = torch.get_num_threads()
-    on_cpu = f"{threads} CPU thread{'s' if threads > 1 else ''}"
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else on_cpu
-    return SamplerBench(name, count, floor, scores)
-
-
-def _scored(
-    system: System,
-    train: Compact,
-    near: torch.Tensor,
-    extractor: Extractor,
-    count: int,
-    ways: Sequence[tuple[str, int]],
-    on_stage: Callable[[str], None],
-) -> Iterator[SamplerScore]:
-    for sampler, steps in ways:
+    scores = []
+    for sampler, steps in settings:
         on_stage(f"{sampler}, {steps} steps")
         start = time.perf_counter()
         request = GenerateRequest(count=count, seed=0, steps=steps, sampler=sampler, repair=False)
@@ -166,40 +166,39 @@ def _scored(
         seconds = time.perf_counter() - start
         features = sketch_features(samples.compact, extractor)
         ends = measure_gaps(samples.compact)
-        yield SamplerScore(
-            sampler,
-            steps,
-            seconds,
-            frechet_distance(near, features),
-            kernel_distance(near, features).value,
-            ends.within_loose.value,
-            ends.median.value,
-            _furthest(samples.compact, train),
+        scores.append(
+            SamplerScore(
+                sampler,
+                steps,
+                seconds,
+                frechet_distance(reference, features),
+                kernel_distance(reference, features).value,
+                ends.within_loose.value,
+                ends.median.value,
+                _largest_deviation(samples.compact, train),
+            )
         )
+    return SamplerBenchmark(device_name(extractor.device), count, floor, tuple(scores))
 
 
-def _furthest(ours: Compact, real: Compact) -> str:
-    both = [
-        one
+def _largest_deviation(samples: Compact, real: Compact) -> str:
+    shares = [
+        deviation
         for measure in (kind_distribution, construction_distribution)
-        for one in deviations(measure(ours), measure(real))
+        for deviation in deviations(measure(samples), measure(real))
     ]
-    worst = max(both, key=lambda one: abs(one.relative))
+    worst = max(shares, key=lambda deviation: abs(deviation.relative))
     return f"{worst.name} {worst.relative:+.0%}"
 
 
-def _sorted(compact: Compact, index: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Compact:
-    return compact[np.sort(index)]
-
-
-# σ, the noise of a coordinate beside what is left of it; the size of a sketch is 2. The last is nothing but noise.
-LEVELS = (0.03, 0.1, 0.25, 0.5, 0.8, 1.2, 2.0, 4.0, float("inf"))
-_LEVEL_COLUMNS = ("σ", "evaluations", "closed", "ends within 0.02", "as many primitives as before")
+# σ of the noise of a coordinate relative to the signal, where the size of a sketch is 2. The last is pure noise.
+NOISE_LEVELS = (0.03, 0.1, 0.25, 0.5, 0.8, 1.2, 2.0, 4.0, float("inf"))
+_LEVEL_COLUMNS = ("σ", "evaluations", "closed", "ends within 0.02", "same number of primitives")
 
 
 @dataclass(frozen=True, slots=True)
 class LevelScore:
-    """Sketches drawn again from one level; those of no noise are the real ones themselves."""
+    """Sketches denoised from one level. σ = 0 stands for the real sketches."""
 
     sigma: float
     evaluations: int
@@ -209,12 +208,12 @@ class LevelScore:
 
     def row(self) -> tuple[str, ...]:
         sigma = "real sketches" if self.sigma == 0 else "noise alone" if self.sigma == np.inf else f"{self.sigma:.3f}"
-        return (sigma, f"{self.evaluations}", *map(_percent, (self.closed, self.within, self.same_count)))
+        return (sigma, f"{self.evaluations}", *map(percent, (self.closed, self.within, self.same_count)))
 
 
 @dataclass(frozen=True, slots=True)
-class LevelBench:
-    """All levels of a run: the same sketches, the same noise."""
+class NoiseLevelBenchmark:
+    """All levels of a run, from the same sketches and the same noise."""
 
     count: int
     sampler: str
@@ -222,101 +221,98 @@ class LevelBench:
     scores: tuple[LevelScore, ...]
 
     def table(self) -> Table:
-        table = Table(*_LEVEL_COLUMNS, title=f"{self.count:,} test sketches, noised and drawn again, {self.sampler}")
-        for score in self.scores:
-            table.add_row(*(cell.partition(" (")[0] for cell in score.row()))
-        return table
+        title = f"{self.count:,} test sketches, noised and denoised, {self.sampler}"
+        return rich_table(title, _LEVEL_COLUMNS, (score.row() for score in self.scores))
+
+    def sentences(self) -> Iterator[str]:
+        return iter(())
 
     def markdown(self, command: str) -> str:
-        rows = [_LEVEL_COLUMNS, ("---",) * len(_LEVEL_COLUMNS), *(score.row() for score in self.scores)]
-        lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-        falls = ((a.closed.value - b.closed.value, a.row()[0], b.row()[0]) for a, b in pairwise(self.scores))
-        lost, below, above = max(falls)
+        drops = ((a.closed.value - b.closed.value, a.row()[0], b.row()[0]) for a, b in pairwise(self.scores))
+        lost, below, above = max(drops)
         return _LEVEL_PAGE.format(
             command=command,
             count=self.count,
             sampler=self.sampler,
             steps=self.steps,
-            rows=lines,
+            table=markdown_table(_LEVEL_COLUMNS, (score.row() for score in self.scores)),
             lost=100 * lost,
             below=below,
             above=above,
         )
 
 
-def score_levels(
+def score_noise_levels(
     system: System,
     data: Path,
     *,
     count: int = 500,
     steps: int = STEPS,
-    levels: Sequence[float] = LEVELS,
+    levels: Sequence[float] = NOISE_LEVELS,
     seed: int = 0,
-    on_stage: Callable[[str], None] = lambda stage: None,
-) -> LevelBench:
-    """Noise some test sketches to each level, by the steps of a whole walk that lie below it, and draw them again."""
+    on_stage: OnStage = ignore_stage,
+) -> NoiseLevelBenchmark:
+    """Noise test sketches to each level and denoise them with those of `steps` timesteps that lie below it."""
     if not isinstance(system, SketchDNNSystem):
-        raise SketchError("only a sketchdnn can go on from a noisy sketch whose noise is known; this model is another")
+        raise SketchError("noise levels need a model of the system sketchdnn; this model is of another system")
     options = system.resolve(SamplingOptions(steps=steps))
-    test = Dataset.open(data).split("test").compact  # as the model learnt them, in whatever frame
+    test = Dataset.open(data).split("test").compact  # in the frame of training
     if len(test) < count:
         raise SketchError(f"{count:,} sketches need a test split of as many; this one has {len(test):,}")
-    some = test[np.sort(np.random.default_rng(seed).permutation(len(test))[:count])]
-    real = [one.sketch for one in decode_compact(some)]
-    walk, sampler = options.timesteps(system.max_steps), single_pass(options.sampler_name)
+    compact = test[np.sort(np.random.default_rng(seed).permutation(len(test))[:count])]
+    real = [decoded.sketch for decoded in decode_compact(compact)]
+    timesteps, sampler = options.timesteps(system.max_steps), single_pass(options.sampler_name)
     schedule = system.process.params.to("cpu")
     sigma = (schedule.var / schedule.alpha_bar.clamp(min=1e-300)).sqrt()
-    scores = [_score(0.0, 0, real, real)]
+    scores = [_score_level(0.0, 0, real, real)]
     for level in sorted(levels):
-        begin = max((t for t in walk if sigma[t] <= level or np.isinf(level)), default=0)
+        begin = max((t for t in timesteps if sigma[t] <= level or np.isinf(level)), default=0)
         if begin == 0:
-            raise SketchError(f"a walk of {steps} steps has none with so little noise as {level:g}; take more steps")
+            raise SketchError(f"none of {steps} steps has noise as low as {level:g}; use more steps")
         on_stage(f"σ = {level:g}")
-        below = [t for t in walk if t <= begin]
-        drawn = _drawn_again(system, some, None if np.isinf(level) else begin, below, seed, sampler)
-        scores.append(_score(np.inf if np.isinf(level) else float(sigma[begin]), len(below) - 1, real, drawn))
-    return LevelBench(count, sampler, steps, tuple(scores))
+        below = [t for t in timesteps if t <= begin]
+        sketches = _denoise(system, compact, None if np.isinf(level) else begin, below, seed, sampler)
+        scores.append(_score_level(np.inf if np.isinf(level) else float(sigma[begin]), len(below) - 1, real, sketches))
+    return NoiseLevelBenchmark(count, sampler, steps, tuple(scores))
 
 
-def _drawn_again(
-    system: SketchDNNSystem, some: Compact, begin: int | None, steps: Sequence[int], seed: int, sampler: str
+def _denoise(
+    system: SketchDNNSystem, compact: Compact, begin: int | None, steps: Sequence[int], seed: int, sampler: str
 ) -> list[Sketch]:
     device = device_of(system)
-    rows, chunk, drawn = to_device(some, device), max_batch_size(device), []
-    for first in range(0, len(rows), chunk):
-        numbers = torch.arange(first, min(first + chunk, len(rows)), device=device)
+    rows, batch_size = to_device(compact, device), max_batch_size(device)
+    sketches: list[Sketch] = []
+    for first in range(0, len(rows), batch_size):
+        numbers = torch.arange(first, min(first + batch_size, len(rows)), device=device)
         clean = rows.batch(numbers, torch.zeros_like(numbers), system.rows)
         start = None if begin is None else Start(begin, clean)
         with torch.inference_mode(), fast_inference(system):
             batch = system.sample(seeded_noise(seed, numbers), SamplingOptions(sampler, steps, start=start))
-        drawn += [one.sketch for one in decode(batch.to("cpu"), system.rows.arc_scalar)]
-    return drawn
+        sketches += [decoded.sketch for decoded in decode(batch.to("cpu"), system.rows.arc_scalar)]
+    return sketches
 
 
-def _score(sigma: float, evaluations: int, real: Sequence[Sketch], drawn: Sequence[Sketch]) -> LevelScore:
-    """Closed is a matter of all of them; one of which nothing is left has no ends."""
-    kept, compact, *_ = normalize_sketches(drawn)
+def _score_level(sigma: float, evaluations: int, real: Sequence[Sketch], sketches: Sequence[Sketch]) -> LevelScore:
+    """Shares of all sketches; empty ones count as open and have no ends."""
+    kept, compact, *_ = normalize_sketches(sketches)
     closed = sum(is_closed(profile(sketch, LOOSE_TOLERANCE)) for sketch in kept)
-    same = sum(len(a) == len(b) for a, b in zip(real, drawn, strict=True))
+    same = sum(len(a) == len(b) for a, b in zip(real, sketches, strict=True))
     ends = measure_gaps(compact).within_loose
-    return LevelScore(sigma, evaluations, share_estimate(closed, len(drawn)), ends, share_estimate(same, len(drawn)))
-
-
-def _percent(share: Estimate) -> str:
-    return f"{100 * share.value:.1f} % ({100 * share.low:.1f}–{100 * share.high:.1f})"
+    count = len(sketches)
+    return LevelScore(sigma, evaluations, share_estimate(closed, count), ends, share_estimate(same, count))
 
 
 _LEVEL_PAGE = """# Where profiles fail to close
 
     {command}
 
-{count:,} sketches of the test split, noised to a level and drawn again from there with the last of {steps} `{sampler}`
-steps. σ is the noise of a coordinate where the sketch's larger side is 2. In brackets, 95 % intervals.
+{count:,} sketches of the test split, noised to a level and denoised with the last of {steps} `{sampler}` steps. σ is
+the noise of a coordinate where the sketch's larger side is 2. In brackets, 95 % intervals.
 
-{rows}
+{table}
 
-- **closed**: there is a loop and every curve is part of one, ends within 0.02 counting as met.
-- With a perfect network every row would have the first row's share of closed sketches. Most of it is lost between
+- **closed**: there is a loop and every curve is part of one; ends within 0.02 count as joined.
+- With a perfect network every row would have the first row's share of closed sketches. The largest drop is between
   {below} and {above}: {lost:.1f} points.
-- With much noise a sketch becomes another one, which is no fault: the last column tells from where on.
+- With much noise a sketch becomes another one, which is not an error. The last column shows where this begins.
 """

@@ -1,4 +1,4 @@
-"""What a device drew, kept in a file: time on it is dear, and judging needs none of it."""
+"""Samples to be measured: stored in a file, generated, read, or taken from a corpus."""
 
 from __future__ import annotations
 
@@ -22,36 +22,61 @@ from sketchdnn.representation import Compact, SketchBatch, decode_compact, layou
 from sketchdnn.systems import System, from_pretrained
 
 
-def kept_draws(
-    path: Path | None, facts: Mapping[str, str], draw: Callable[[], Mapping[str, Tensor]]
+def cached_samples(
+    path: Path | None, identity: Mapping[str, str], sample: Callable[[], Mapping[str, Tensor]]
 ) -> Mapping[str, Tensor]:
-    """The tensors of a file that was drawn for the same facts; else drawn now, and kept if a file is named."""
+    """Tensors from a file, or sampled now and stored in it.
+
+    Args:
+        path: The file. Without one, nothing is stored.
+        identity: What the samples depend on. A file with another identity is refused.
+        sample: Returns the tensors.
+
+    Raises:
+        FormatError: The file cannot be read or has another identity.
+    """
     from safetensors import SafetensorError, safe_open
     from safetensors.torch import save_file
 
     if path is None:
-        return draw()
+        return sample()
     if path.exists():
         try:
             with safe_open(path, "pt") as file:
-                if file.metadata() != dict(facts):
-                    raise FormatError(path, "was drawn for something else; name another file")
+                if file.metadata() != dict(identity):
+                    raise FormatError(path, "holds samples of other settings; name another file")
                 return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
         except (OSError, SafetensorError) as error:
             raise FormatError(path, f"cannot be read ({error})") from error
-    drawn = draw()
+    samples = sample()
     with atomic_write(path) as temporary:
-        save_file({name: tensor.contiguous() for name, tensor in drawn.items()}, temporary, metadata=dict(facts))
-    return drawn
+        save_file({name: tensor.contiguous() for name, tensor in samples.items()}, temporary, metadata=dict(identity))
+    return samples
 
 
-def fingerprint(compact: Compact) -> str:
-    """By which rows are known."""
+def pack(batch: SketchBatch) -> dict[str, Tensor]:
+    """A sampled batch as small tensors: the labels that decoding reads, and every parameter."""
+    kind, construction = (part.argmax(dim=-1).to(torch.uint8) for part in (batch.kind, batch.construction))
+    return {"kind": kind.cpu(), "construction": construction.cpu(), "params": batch.params.float().cpu()}
+
+
+def unpack(tensors: Mapping[str, Tensor], name: str) -> SketchBatch:
+    """The batch that `pack` made, from tensors whose keys start with `name.`."""
+    kind, construction, params = (tensors[f"{name}.{part}"] for part in ("kind", "construction", "params"))
+    return SketchBatch(
+        one_hot(construction.long(), layout.NUM_CONSTRUCTION).float(),
+        one_hot(kind.long(), layout.NUM_KINDS).float(),
+        params,
+    )
+
+
+def rows_hash(compact: Compact) -> str:
+    """The SHA-256 of encoded sketches."""
     return _hash((compact.kind, compact.construction, compact.params))
 
 
-def weights_fingerprint(system: System) -> str:
-    """By which a model is known, wherever it is."""
+def weights_hash(system: System) -> str:
+    """The SHA-256 of a model's weights."""
     return _hash(weight.cpu().numpy() for weight in system.state_dict().values())
 
 
@@ -62,38 +87,23 @@ def _hash(arrays: Iterable[NDArray[np.generic]]) -> str:
     return digest.hexdigest()
 
 
-def drawn_sketches(count: int, *, model: str = "ours", seed: int = 0, samples: Path | None = None) -> list[Sketch]:
-    """Draw so many, without repair, or take the first of a file or folder that holds them."""
+def raw_sketches(count: int, *, model: str = "ours", seed: int = 0, samples: Path | None = None) -> list[Sketch]:
+    """Sketches without repair: generated now, or the first of a file or folder."""
     if samples is None:
         request = GenerateRequest(count=count, seed=seed, repair=False)
-        found = [drawing.sketch for drawing in stream(from_pretrained(model), request)]
+        candidates = [drawing.sketch for drawing in stream(from_pretrained(model), request)]
     else:
-        found = list(read(samples).sketches)
-    sketches = [sketch for sketch in found if sketch is not None and len(sketch) and bounds(sketch).size > 0][:count]
+        candidates = list(read(samples).sketches)
+    sketches = [sketch for sketch in candidates if len(sketch) and bounds(sketch).size > 0][:count]
     if len(sketches) < count and samples is not None:
         raise SketchError(f"{count:,} sketches are to be measured, and {samples} holds {len(sketches):,}")
     return sketches
 
 
 def real_sketches(data: Path, count: int, seed: int = 0) -> list[Sketch]:
-    """So many of a corpus' test split, by lot."""
+    """A random sample of a corpus' test split."""
     test = Dataset.open(data).split("test").compact
     if len(test) < count:
         raise SketchError(f"{count:,} real sketches are to be measured, and the test split has {len(test):,}")
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(test))[:count])
-    return [decoded.sketch for decoded in decode_compact(test[chosen])]
-
-
-def packed(batch: SketchBatch) -> dict[str, Tensor]:
-    """The tensors of a batch."""
-    kind, construction = (part.argmax(dim=-1).to(torch.uint8) for part in (batch.kind, batch.construction))
-    return {"kind": kind.cpu(), "construction": construction.cpu(), "params": batch.params.float().cpu()}
-
-
-def unpacked(tensors: Mapping[str, Tensor]) -> SketchBatch:
-    """The batch of `packed` tensors."""
-    return SketchBatch(
-        one_hot(tensors["construction"].long(), layout.NUM_CONSTRUCTION).float(),
-        one_hot(tensors["kind"].long(), layout.NUM_KINDS).float(),
-        tensors["params"],
-    )
+    index = np.sort(np.random.default_rng(seed).permutation(len(test))[:count])
+    return [decoded.sketch for decoded in decode_compact(test[index])]

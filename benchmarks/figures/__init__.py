@@ -1,42 +1,50 @@
-"""The paper's figures and ours, each as numbers first and then as a drawing of them."""
+"""The paper's figures and ours: functions that compute, and functions that write."""
 
+from benchmarks.failures import Failures, find_failures, write_failures
 from sketchdnn.evaluation.comparison import Source, random_sample, write_comparison_figure
 
-from .failures import Failures, find_failures, write_failures
 from .labels import (
-    Clouds,
-    Measured,
+    LabelSamples,
+    LogitsBias,
     Survival,
-    label_clouds,
     label_survival,
     measure_bias,
+    sample_labels,
     write_bias,
     write_schedule,
     write_simplex,
 )
-from .sketches import Denoising, choose, watch, write_guess, write_mixed_guess, write_pipeline, write_teaser
+from .sketches import (
+    Denoising,
+    record_denoising,
+    sample_source,
+    write_mixed_turing_test,
+    write_pipeline,
+    write_teaser,
+    write_turing_test,
+)
 
 __all__ = [
-    "Clouds",
     "Denoising",
     "Failures",
-    "Measured",
+    "LabelSamples",
+    "LogitsBias",
     "Source",
     "Survival",
-    "choose",
     "find_failures",
-    "label_clouds",
     "label_survival",
     "measure_bias",
     "random_sample",
-    "watch",
+    "record_denoising",
+    "sample_labels",
+    "sample_source",
     "write_bias",
     "write_comparison_figure",
     "write_failures",
-    "write_guess",
-    "write_mixed_guess",
+    "write_mixed_turing_test",
     "write_pipeline",
     "write_schedule",
     "write_simplex",
     "write_teaser",
+    "write_turing_test",
 ]

@@ -1,4 +1,6 @@
-"""The paper's figure 2: how long a label survives under the raw and under the augmented schedule."""
+"""Figures of labels: their survival under a schedule (the paper's figure 2), their distribution on the simplex, and
+the bias of the reverse mean.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,8 @@ class Survival:
     kept_augmented: Float[Tensor, " steps"]
 
     @property
-    def asked(self) -> Float[Tensor, " steps"]:
-        """What the augmentation aims at: ᾱ + (1 − ᾱ)/D, the survival under multinomial diffusion."""
+    def target(self) -> Float[Tensor, " steps"]:
+        """The target of the augmentation: ᾱ + (1 − ᾱ)/D, the survival under multinomial diffusion."""
         return self.alpha_bar + (1 - self.alpha_bar) / self.num_categories
 
 
@@ -57,7 +59,7 @@ def label_survival(
     augmented = augment(raw, num_categories, label_smoothing)
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(samples, num_categories, generator=generator, dtype=torch.float64)
-    # The label stays while √ᾱ·height + √(1 − ᾱ)·(its noise − the largest other noise) > 0: one number a sample decides.
+    # The label stays while √ᾱ·height + √(1 − ᾱ)·(its noise − the largest other noise) > 0.
     lead = (noise[:, 0] - noise[:, 1:].amax(dim=1)).sort().values
     low = (1 - label_smoothing) / num_categories
     height = math.log((label_smoothing + low) / low)
@@ -70,37 +72,37 @@ def label_survival(
 
 
 def write_schedule(folder: Path, survival: Survival) -> list[Path]:
-    """PNG, SVG and CSV of the figure."""
+    """Write PNG, SVG and CSV of the figure."""
     with plot_style() as plt:
         figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.3), sharey=True, constrained_layout=True)
-        _panel(axes[0], survival.alpha_bar, survival.kept_raw, survival.asked, "Raw: ᾱ of the cosine schedule")
-        _panel(axes[1], survival.b_bar, survival.kept_augmented, survival.asked, "Augmented: b̄")
+        _draw_survival(axes[0], survival.alpha_bar, survival.kept_raw, survival.target, "Raw: ᾱ of the cosine schedule")
+        _draw_survival(axes[1], survival.b_bar, survival.kept_augmented, survival.target, "Augmented: b̄")
         axes[0].set_ylabel("level or probability")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
         paths = save_figure(figure, folder, "schedule")
-    header = ("t", "alpha_bar", "kept_raw", "b_bar", "kept_augmented", "asked")
-    columns = (survival.alpha_bar, survival.kept_raw, survival.b_bar, survival.kept_augmented, survival.asked)
+    header = ("t", "alpha_bar", "kept_raw", "b_bar", "kept_augmented", "target")
+    columns = (survival.alpha_bar, survival.kept_raw, survival.b_bar, survival.kept_augmented, survival.target)
     rows: list[tuple[object, ...]] = [
         (t, *(f"{value:.6f}" for value in row)) for t, row in enumerate(torch.stack(columns, dim=1).tolist())
     ]
     return [*paths, save_csv(folder, "schedule", header, rows)]
 
 
-def _panel(axes: Any, level: Tensor, kept: Tensor, asked: Tensor, title: str) -> None:
+def _draw_survival(axes: Any, level: Tensor, kept: Tensor, target: Tensor, title: str) -> None:
     t = range(len(level))
-    axes.plot(t, asked, color=GRAY, linewidth=1.1, linestyle=(0, (4, 3)), label="what is asked for: ᾱ + (1 − ᾱ)/D")
+    axes.plot(t, target, color=GRAY, linewidth=1.1, linestyle=(0, (4, 3)), label="target: ᾱ + (1 − ᾱ)/D")
     axes.plot(t, level, color=ORANGE, label="schedule")
     axes.plot(t, kept, color=BLUE, label="P(label unchanged)")
     axes.set(title=title, xlabel="t", xlim=(0, len(level) - 1), ylim=(0, 1.02))
 
 
-# Where the three labels lie, the first at the top.
+# The corners of the triangle, the first at the top.
 CORNERS = torch.tensor([[0.5, math.sqrt(3) / 2], [0.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
 SHARES_OF_T = (0.0005, 0.05, 0.15, 0.35, 0.6, 0.8, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Clouds:
+class LabelSamples:
     """Samples y_t of one label at several t, under one schedule."""
 
     name: str
@@ -108,41 +110,41 @@ class Clouds:
     samples: Float[Tensor, "step sample 3"]
 
 
-def label_clouds(
+def sample_labels(
     *, num_steps: int = 2000, label_smoothing: float = 0.99, samples: int = 700, seed: int = 0
-) -> tuple[Clouds, Clouds]:
+) -> tuple[LabelSamples, LabelSamples]:
     """The first of three labels, noised by the raw and by the augmented schedule with the same noise."""
     steps = tuple(max(1, round(share * num_steps)) for share in SHARES_OF_T)
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(samples, 1, 3, generator=generator, dtype=torch.float64)
     y0 = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64).expand(samples, 1, 3)
 
-    def clouds(name: str, schedule: Schedule) -> Clouds:
-        drawn = [gaussian_softmax.diffuse(y0, noise, schedule.at(t), label_smoothing)[:, 0] for t in steps]
-        return Clouds(name, steps, torch.stack(drawn))
+    def diffuse(name: str, schedule: Schedule) -> LabelSamples:
+        noisy = [gaussian_softmax.diffuse(y0, noise, schedule.at(t), label_smoothing)[:, 0] for t in steps]
+        return LabelSamples(name, steps, torch.stack(noisy))
 
     raw = cosine(num_steps)
-    return clouds("raw cosine", raw), clouds("augmented", augment(raw, 3, label_smoothing))
+    return diffuse("raw cosine", raw), diffuse("augmented", augment(raw, 3, label_smoothing))
 
 
-def write_simplex(folder: Path, rows: tuple[Clouds, ...]) -> list[Path]:
-    """PNG and SVG: a row of triangles for each schedule, points colored by the label they would be read as."""
+def write_simplex(folder: Path, rows: tuple[LabelSamples, ...]) -> list[Path]:
+    """Write PNG and SVG: a row of triangles per schedule, points colored by their argmax."""
     with plot_style() as plt:
         columns = len(rows[0].steps)
         figure, axes = plt.subplots(
             len(rows), columns, figsize=(1.5 * columns, 1.75 * len(rows)), squeeze=False, constrained_layout=True
         )
-        for clouds, row in zip(rows, axes, strict=True):
-            for step, samples, panel in zip(clouds.steps, clouds.samples, row, strict=True):
-                _triangle(panel, samples)
+        for label, row in zip(rows, axes, strict=True):
+            for step, samples, panel in zip(label.steps, label.samples, row, strict=True):
+                _draw_triangle(panel, samples)
                 kept = float((samples.argmax(dim=-1) == 0).double().mean())
                 panel.set_title(f"t = {step}", fontsize=8.5, fontweight="normal", loc="center", pad=2)
                 panel.text(0.5, -0.1, f"{kept:.0%} kept", ha="center", va="top", fontsize=7.5, color=GRAY)
-            row[0].text(-0.16, 0.45, clouds.name, rotation=90, ha="right", va="center", fontsize=9, fontweight="bold")
+            row[0].text(-0.16, 0.45, label.name, rotation=90, ha="right", va="center", fontsize=9, fontweight="bold")
         return save_figure(figure, folder, "simplex")
 
 
-def _triangle(panel: Any, samples: Float[Tensor, "sample 3"]) -> None:
+def _draw_triangle(panel: Any, samples: Float[Tensor, "sample 3"]) -> None:
     colors = [(ORANGE, BLUE, GREEN)[label] for label in samples.argmax(dim=-1).tolist()]
     x, y = (samples @ CORNERS).T
     outline = torch.cat([CORNERS, CORNERS[:1]])
@@ -162,10 +164,10 @@ _COLORS: dict[ReverseLogits, str] = {"log": ORANGE, "2log": GREEN, "expected": B
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """One form of logits: the shares of labels it draws, and the bound on the nats of a label."""
+class LogitsBias:
+    """One choice of reverse logits: the shares of sampled labels, and the bound on the nats of a label."""
 
-    form: ReverseLogits
+    logits: ReverseLogits
     shares: tuple[float, ...]
     nats: Estimate
     labels: int
@@ -179,12 +181,21 @@ def measure_bias(
     draws: int = 32,
     seed: int = 0,
     on_step: Callable[[], None] | None = None,
-) -> list[Measured]:
-    """Draw `samples` sketches of 16 independent labels by each form, through every step, and bound their likelihood."""
+) -> list[LogitsBias]:
+    """Sample sketches of 16 independent labels with a perfect denoiser and every choice of reverse logits.
+
+    Args:
+        num_steps: T; every step is taken.
+        label_smoothing: k.
+        samples: Sketches per choice.
+        draws: Monte Carlo draws of the bound.
+        seed: Seed of all random numbers.
+        on_step: Called after each step.
+    """
     target = RowTarget(SHARES)
-    measured = []
-    for form in REVERSE_LOGITS:
-        process = replace(our_process(num_steps, label_smoothing), reverse_logits=form)
+    biases = []
+    for logits in REVERSE_LOGITS:
+        process = replace(our_process(num_steps, label_smoothing), reverse_logits=logits)
         denoise = target.denoiser(process)
         noise = seeded_noise(seed, torch.arange(samples))
         options = SamplingOptions(on_step=(lambda _: on_step()) if on_step else None)
@@ -196,55 +207,55 @@ def measure_bias(
         exact = seeded_noise(seed + 1, torch.arange(samples), dtype=torch.float64)
         bound = elbo(denoise, process, x0, exact, steps)
         nats = estimate((bound.prior.kind + bound.diffusion.kind + bound.reconstruction.kind) / layout.MAX_PRIMITIVES)
-        measured.append(Measured(form, tuple((counts / counts.sum()).tolist()), nats, int(counts.sum())))
-    return measured
+        biases.append(LogitsBias(logits, tuple((counts / counts.sum()).tolist()), nats, int(counts.sum())))
+    return biases
 
 
-def write_bias(folder: Path, measured: list[Measured]) -> list[Path]:
-    """PNG, SVG and CSV of the comparison."""
+def write_bias(folder: Path, biases: list[LogitsBias]) -> list[Path]:
+    """Write PNG, SVG and CSV of the comparison."""
     with plot_style() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.1), width_ratios=(1.7, 1), constrained_layout=True)
-        _draw_shares(left, measured)
-        _draw_bounds(right, measured)
+        _draw_shares(left, biases)
+        _draw_bounds(right, biases)
         paths = save_figure(figure, folder, "bias")
     header = ("logits", "bound_nats", "standard_error", "labels", *(f"share_{i}" for i in range(len(SHARES))))
     rows: list[tuple[object, ...]] = [("target", f"{entropy(SHARES):.4f}", "", "", *SHARES)]
     rows += [
         (
-            m.form,
-            f"{m.nats.mean:.4f}",
-            f"{m.nats.standard_error:.4f}",
-            m.labels,
-            *(f"{share:.4f}" for share in m.shares),
+            bias.logits,
+            f"{bias.nats.mean:.4f}",
+            f"{bias.nats.standard_error:.4f}",
+            bias.labels,
+            *(f"{share:.4f}" for share in bias.shares),
         )
-        for m in measured
+        for bias in biases
     ]
     return [*paths, save_csv(folder, "bias", header, rows)]
 
 
-def _draw_shares(axes: Any, measured: list[Measured]) -> None:
-    width = 0.8 / len(measured)
-    for i, one in enumerate(measured):
-        places = [label + (i - (len(measured) - 1) / 2) * width for label in range(len(SHARES))]
-        axes.bar(places, one.shares, width * 0.9, color=_COLORS[one.form], label=NAMES[one.form])
+def _draw_shares(axes: Any, biases: list[LogitsBias]) -> None:
+    width = 0.8 / len(biases)
+    for i, bias in enumerate(biases):
+        positions = [label + (i - (len(biases) - 1) / 2) * width for label in range(len(SHARES))]
+        axes.bar(positions, bias.shares, width * 0.9, color=_COLORS[bias.logits], label=NAMES[bias.logits])
     for label, share in enumerate(SHARES):
         axes.hlines(share, label - 0.44, label + 0.44, color=INK, linewidth=1.2, label=None if label else "target")
     axes.set(title="Labels drawn by a perfect denoiser", ylabel="share", xlabel="label", xticks=range(len(SHARES)))
     axes.legend(fontsize=8)
 
 
-def _draw_bounds(axes: Any, measured: list[Measured]) -> None:
+def _draw_bounds(axes: Any, biases: list[LogitsBias]) -> None:
     target = entropy(SHARES)
-    for place, one in enumerate(reversed(measured)):
-        axes.hlines(place, target, one.nats.mean, color=_COLORS[one.form], linewidth=2.5)
-        axes.plot(one.nats.mean, place, "o", color=_COLORS[one.form], markersize=8)
-        axes.text(one.nats.mean * 1.22, place, f"{one.nats.mean:.3g}", va="center", fontsize=8.5)
+    for y, bias in enumerate(reversed(biases)):
+        axes.hlines(y, target, bias.nats.mean, color=_COLORS[bias.logits], linewidth=2.5)
+        axes.plot(bias.nats.mean, y, "o", color=_COLORS[bias.logits], markersize=8)
+        axes.text(bias.nats.mean * 1.22, y, f"{bias.nats.mean:.3g}", va="center", fontsize=8.5)
     axes.axvline(target, color=INK, linewidth=1.2)
-    axes.text(target * 1.1, len(measured) - 0.5, f"entropy {target:.3f}", va="center", fontsize=8.5)
+    axes.text(target * 1.1, len(biases) - 0.5, f"entropy {target:.3f}", va="center", fontsize=8.5)
     axes.set(title="Bound on −log p of a label", xlabel="nats", xscale="log", xlim=(0.9, 200))
     axes.set_xticks([1, 10, 100], ["1", "10", "100"])
-    axes.set_ylim(-0.6, len(measured) - 0.2)
-    axes.set_yticks(range(len(measured)), [one.form for one in reversed(measured)])
+    axes.set_ylim(-0.6, len(biases) - 0.2)
+    axes.set_yticks(range(len(biases)), [bias.logits for bias in reversed(biases)])
     axes.tick_params(axis="y", length=0)
 
 

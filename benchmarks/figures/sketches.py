@@ -1,4 +1,13 @@
-"""The paper's figure 1: sketches of the model, every primitive in a color of its own, construction dashed."""
+"""Figures of sketches: the teaser (the paper's figure 1), the pipeline (figure 3), and the Turing test.
+
+The pipeline shows rows of X_t as superpositions: every kind of primitive at once, each as opaque as it is likely, solid
+and dashed likewise. Below it is the network's prediction of the clean sketch. The next X is a weighted sum of the two,
+new noise and, in some samplers, the previous prediction.
+
+The Turing test shows real and generated sketches for people to tell apart. Both get the same treatment: single
+precision, one frame, one style, and a random order of primitives, since colors follow the order and a corpus is sorted.
+The machine's own randomness decides which sheet is real: neither the seed nor another run reveals it.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +54,7 @@ TEASER_SIDE, TEASER_GAP = 92.0, 8.0
 
 
 def write_teaser(folder: Path, sketches: Sequence[Sketch], *, columns: int = 8) -> list[Path]:
-    """PNG and SVG of a grid of sketches, in the order they come."""
+    """Write PNG and SVG of a grid of sketches, in their order."""
     if not sketches:
         raise SketchError("a figure needs at least one sketch")
     columns = min(columns, len(sketches))
@@ -60,15 +69,14 @@ def write_teaser(folder: Path, sketches: Sequence[Sketch], *, columns: int = 8) 
         return save_figure(figure, folder, "teaser")
 
 
-# Sketches lie within ±1; noise strays further, and is cut off.
-HALF = 1.5
-
+# Half the side of a panel of noise. Sketches lie within ±1; noise beyond this is cut off.
+HALF_EXTENT = 1.5
 SIDE, GAP, BETWEEN, MARGIN, HEAD, EDGE = 64.0, 6.0, 20.0, 24.0, 16.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Glimpse:
-    """X_t and the prediction made of it, for all sketches of the walk."""
+class DenoisingFrame:
+    """X_t and the prediction from it, for all sketches."""
 
     t: int
     noisy: SketchBatch
@@ -77,80 +85,80 @@ class Glimpse:
 
 @dataclass(frozen=True, slots=True)
 class Denoising:
-    """A few moments of a walk from noise, and where it ended."""
+    """Some frames of a sampling trajectory, and its result."""
 
-    glimpses: tuple[Glimpse, ...]
+    frames: tuple[DenoisingFrame, ...]
     sketches: tuple[Sketch, ...]
-    rows: tuple[tuple[int, ...], ...]  # which row each primitive of each sketch came from
+    rows: tuple[tuple[int, ...], ...]  # the row of each primitive of each sketch
     arc_scalar: layout.ArcScalar
 
 
-def watch(
+def record_denoising(
     system: System,
     *,
     count: int = 3,
     seed: int = 0,
     steps: int = STEPS,
-    shares: Sequence[float] = STRIP_FRACTIONS,
+    fractions: Sequence[float] = STRIP_FRACTIONS,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> Denoising:
-    """Draw sketches 0..count−1 of a seed in one walk of the system's own sampler, and look on at some shares of T."""
+    """Sample sketches 0..count−1 of a seed in one pass of the default sampler; keep frames at fractions of T."""
     if not 1 <= count <= CPU_BATCH:
         raise SketchError(f"the figure shows 1 to {CPU_BATCH} sketches, not {count}")
     if system.max_steps is None:
-        raise SketchError(f"a '{system.name}' takes no noise away: there is nothing to show on the way")
+        raise SketchError(f"the system '{system.name}' has no denoising steps to show")
     noise = seeded_noise(seed, torch.arange(CPU_BATCH, device=next(system.parameters()).device))
     state = LogitBatch.from_noise(noise(0)).batch()
-    seen: list[Glimpse] = []
+    frames: list[DenoisingFrame] = []
 
-    def look(progress: Progress) -> None:
+    def record(progress: Progress) -> None:
         nonlocal state
-        said = progress.prediction
-        seen.append(Glimpse(progress.t, state[:count], SketchBatch(said.construction, said.kind, said.params)[:count]))
+        output = progress.prediction
+        predicted = SketchBatch(output.construction, output.kind, output.params)
+        frames.append(DenoisingFrame(progress.t, state[:count], predicted[:count]))
         state = progress.batch
         on_progress(progress.number / progress.total)
 
     with torch.no_grad(), fast_inference(system):
-        options = SamplingOptions(single_pass(system.default_sampler), steps, on_step=look)
+        options = SamplingOptions(single_pass(system.default_sampler), steps, on_step=record)
         last = system.sample(noise, options)
-    wanted = [share * system.max_steps for share in shares]
+    timesteps = [fraction * system.max_steps for fraction in fractions]
     kinds = last.kind[:count].argmax(dim=-1).tolist()
-    ends = decode(last[:count], system.rows.arc_scalar)
+    decoded = decode(last[:count], system.rows.arc_scalar)
     return Denoising(
-        tuple(seen[index] for index in nearest_indices([glimpse.t for glimpse in seen], wanted)),
-        tuple(end.sketch for end in ends),
-        tuple(map(primitive_rows, kinds, ends)),
+        tuple(frames[index] for index in nearest_indices([frame.t for frame in frames], timesteps)),
+        tuple(result.sketch for result in decoded),
+        tuple(map(primitive_rows, kinds, decoded)),
         system.rows.arc_scalar,
     )
 
 
-def write_pipeline(folder: Path, walk: Denoising) -> list[Path]:
-    """PNG and SVG: two strips a sketch, what is there and what is predicted, and the sketch that comes out."""
-    pitch, columns, count = SIDE + GAP, len(walk.glimpses), len(walk.sketches)
+def write_pipeline(folder: Path, denoising: Denoising) -> list[Path]:
+    """Write PNG and SVG: for each sketch a strip of X_t, a strip of predictions, and the result."""
+    pitch, columns, count = SIDE + GAP, len(denoising.frames), len(denoising.sketches)
     large = 2 * pitch - GAP
     width = MARGIN + columns * pitch + BETWEEN + large + EDGE
     height = HEAD + count * (2 * pitch + BETWEEN) - BETWEEN
     with sheet(width, height) as (figure, axes):
-        heads = [f"t = {glimpse.t:,}" for glimpse in walk.glimpses]
-        for column, words in enumerate(heads):
-            _write(axes, MARGIN + (column + 0.5) * pitch - GAP / 2, height - HEAD / 2, words)
+        for column, frame in enumerate(denoising.frames):
+            _write_label(axes, MARGIN + (column + 0.5) * pitch - GAP / 2, height - HEAD / 2, f"t = {frame.t:,}")
         right = width - EDGE
-        _write(axes, right - large / 2, height - HEAD / 2, "t = 0: the sketch")
-        for number, sketch in enumerate(walk.sketches):
+        _write_label(axes, right - large / 2, height - HEAD / 2, "t = 0: the sketch")
+        for number, sketch in enumerate(denoising.sketches):
             top = height - HEAD - number * (2 * pitch + BETWEEN)
-            for words, y in (("$X_t$", top - SIDE / 2), (r"$\hat{X}_0$", top - pitch - SIDE / 2)):
-                _write(axes, MARGIN / 2 - 3, y, words, fontsize=11, color=INK)
-            for column, glimpse in enumerate(walk.glimpses):
+            for label, y in (("$X_t$", top - SIDE / 2), (r"$\hat{X}_0$", top - pitch - SIDE / 2)):
+                _write_label(axes, MARGIN / 2 - 3, y, label, fontsize=11, color=INK)
+            for column, frame in enumerate(denoising.frames):
                 x = MARGIN + column * pitch + SIDE / 2
-                for batch, y in ((glimpse.noisy, top - SIDE / 2), (glimpse.predicted, top - pitch - SIDE / 2)):
+                for batch, y in ((frame.noisy, top - SIDE / 2), (frame.predicted, top - pitch - SIDE / 2)):
                     _draw_superposed(
-                        axes, batch[number : number + 1], panel_of_square(x, y, SIDE, HALF), walk.arc_scalar
+                        axes, batch[number : number + 1], panel_of_square(x, y, SIDE, HALF_EXTENT), denoising.arc_scalar
                     )
             middle = top - pitch + GAP / 2
-            _arrow(axes, right - large - BETWEEN - GAP + 3, right - large - 3, middle)
+            _draw_arrow(axes, right - large - BETWEEN - GAP + 3, right - large - 3, middle)
             panel = panel_of_sketch(sketch, right - large / 2, middle, large)
             draw_border(axes, panel, color=GRAY)
-            colors = tuple(PALETTE[row % len(PALETTE)] for row in walk.rows[number]) or PALETTE
+            colors = tuple(PALETTE[row % len(PALETTE)] for row in denoising.rows[number]) or PALETTE
             draw_sketch(axes, sketch, panel, replace(Style().sized(large), palette=colors))
         return save_figure(figure, folder, "pipeline")
 
@@ -162,33 +170,33 @@ def _draw_superposed(axes: Any, rows: SketchBatch, panel: Panel, arc_scalar: lay
         draw_stroke(axes, stroke, panel, clip=border)
 
 
-def _write(axes: Any, x: float, y: float, words: str, **look: Any) -> None:
-    axes.text(x, y, words, ha="center", va="center", **{"fontsize": 7.5, "color": "#555555", **look})
+def _write_label(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
+    axes.text(x, y, text, ha="center", va="center", **{"fontsize": 7.5, "color": "#555555", **style})
 
 
-def _arrow(axes: Any, x0: float, x1: float, y: float) -> None:
+def _draw_arrow(axes: Any, x0: float, x1: float, y: float) -> None:
     axes.annotate("", (x1, y), (x0, y), arrowprops={"arrowstyle": "-|>", "color": GRAY, "linewidth": 1.0, "shrinkA": 0})
 
 
 SHEET_CELL, SHEET_COLUMNS, MIXED_COLUMNS = 240, 8, 16
 # Empty lines between the question and the answer, so that no preview shows it.
-_SPACE = 80
-_CHANCE = SystemRandom()
+_ANSWER_OFFSET = 80
+_SYSTEM_RNG = SystemRandom()
 
 
-def choose(source: Source, count: int, seed: int) -> Source:
-    """So many of its sketches, by lot; those of no extent make no picture and take no part."""
+def sample_source(source: Source, count: int, seed: int) -> Source:
+    """A random sample of the sketches of a source that have an extent."""
     sketches = normalize_sketches(source.sketches)[0]
     if len(sketches) < count:
-        raise SketchError(f"{source.name}: a sheet of {count} needs more than the {len(sketches)} sketches there are")
+        raise SketchError(f"{source.name}: a sheet of {count} needs more sketches than the {len(sketches)} there are")
     return Source(source.name, random_sample(sketches, count, seed))
 
 
-def write_guess(folder: Path, one: Source, other: Source, *, chance: Random = _CHANCE) -> list[Path]:
-    """Two sheets, `a` and `b`, as PNG and SVG, and in `answer.txt` which is which."""
-    sides = dict(zip("ab", chance.sample(_alike(one, other, chance), 2), strict=True))
+def write_turing_test(folder: Path, real: Source, generated: Source, *, rng: Random = _SYSTEM_RNG) -> list[Path]:
+    """Write two sheets, `a` and `b`, as PNG and SVG, and the answer in `answer.txt`."""
+    sides = dict(zip("ab", rng.sample(_anonymize(real, generated, rng), 2), strict=True))
     answer = folder / "answer.txt"
-    _forget(answer)
+    _remove_answer(answer)
     written: list[Path] = []
     for name, source in sides.items():
         written += _write_sheet(folder / name, source.sketches, SHEET_COLUMNS)
@@ -196,63 +204,68 @@ def write_guess(folder: Path, one: Source, other: Source, *, chance: Random = _C
     return [*written, answer]
 
 
-def write_mixed_guess(folder: Path, one: Source, other: Source, *, chance: Random = _CHANCE) -> list[Path]:
-    """One sheet of numbered cells, `mixed` as PNG and SVG, and in `mixed_answer.txt` which cells are whose."""
-    cells = [(source.name, sketch) for source in _alike(one, other, chance) for sketch in source.sketches]
-    chance.shuffle(cells)
+def write_mixed_turing_test(folder: Path, real: Source, generated: Source, *, rng: Random = _SYSTEM_RNG) -> list[Path]:
+    """Write one sheet of numbered cells, `mixed`, as PNG and SVG, and the answer in `mixed_answer.txt`."""
+    cells = [(source.name, sketch) for source in _anonymize(real, generated, rng) for sketch in source.sketches]
+    rng.shuffle(cells)
     answer = folder / "mixed_answer.txt"
-    _forget(answer)
+    _remove_answer(answer)
     captions = [str(number) for number in range(1, len(cells) + 1)]
     written = _write_sheet(folder / "mixed", [sketch for _, sketch in cells], MIXED_COLUMNS, captions)
     lines = []
-    for name in (one.name, other.name):
-        numbers = [caption for caption, (whose, _) in zip(captions, cells, strict=True) if whose == name]
+    for name in (real.name, generated.name):
+        numbers = [caption for caption, (source, _) in zip(captions, cells, strict=True) if source == name]
         lines.append(f"{name}: {' '.join(numbers)}")
-    _write_answer(answer, "Which cells are whose? There are as many of one as of the other.", lines)
+    _write_answer(answer, "Which cells are real? There are as many real as generated ones.", lines)
     return [*written, answer]
 
 
-def _alike(one: Source, other: Source, chance: Random) -> list[Source]:
-    """Nothing left but geometry: no names, no constraints, no more digits than the other has, no order."""
-    alike = []
-    for source in (one, other):
+def _anonymize(real: Source, generated: Source, rng: Random) -> list[Source]:
+    """Keep the geometry alone, in single precision and in a random order of primitives."""
+    anonymous = []
+    for source in (real, generated):
         plain = [decoded.sketch for decoded in decode_compact(normalize_sketches(source.sketches)[1])]
-        mixed = [Sketch(tuple(chance.sample(sketch.primitives, len(sketch)))) for sketch in plain]
-        alike.append(Source(source.name, mixed))
-    counts = [len(source.sketches) for source in alike]
+        shuffled = [Sketch(tuple(rng.sample(sketch.primitives, len(sketch)))) for sketch in plain]
+        anonymous.append(Source(source.name, shuffled))
+    counts = [len(source.sketches) for source in anonymous]
     if not counts[0] == counts[1] > 0:
         raise SketchError(
-            f"a guess needs as many sketches of one as of the other: there are {counts[0]} ({one.name}) "
-            f"and {counts[1]} ({other.name})"
+            f"the test needs as many real as generated sketches: there are {counts[0]} ({real.name}) "
+            f"and {counts[1]} ({generated.name})"
         )
-    return alike
+    return anonymous
 
 
 def _write_sheet(
     path: Path, cells: Sequence[Sketch], columns: int, captions: Sequence[str] | None = None
 ) -> list[Path]:
-    """PNG and SVG of one size, whoever drew the sketches, and with nothing in them but the picture."""
+    """Write PNG and SVG of one size and without metadata."""
     from sketchdnn.render import Style, gallery_png, gallery_svg
 
-    # A little bolder than elsewhere: a sheet is looked at whole, smaller than it is.
-    look: dict[str, Any] = {"columns": columns, "captions": captions, "cell": SHEET_CELL, "style": Style().times(1.25)}
+    # Bolder strokes than elsewhere, since a sheet is often shown reduced.
+    options: dict[str, Any] = {
+        "columns": columns,
+        "captions": captions,
+        "cell": SHEET_CELL,
+        "style": Style().times(1.25),
+    }
     paths = [path.with_suffix(".png"), path.with_suffix(".svg")]
     with atomic_write(paths[0]) as temporary:
-        gallery_png(cells, **look).save(temporary, format="png", optimize=True)
+        gallery_png(cells, **options).save(temporary, format="png", optimize=True)
     with atomic_write(paths[1]) as temporary:
-        temporary.write_text(gallery_svg(cells, **look), encoding="utf-8")
+        temporary.write_text(gallery_svg(cells, **options), encoding="utf-8")
     return paths
 
 
-def _forget(answer: Path) -> None:
-    """An earlier answer goes first: should this run be stopped, there is none, rather than a wrong one."""
-    with suppress(OSError):  # what cannot be removed cannot be replaced either, which is said then
+def _remove_answer(answer: Path) -> None:
+    """Remove an earlier answer, so that an interrupted run does not leave a wrong one."""
+    with suppress(OSError):  # if it cannot be removed, writing the new one fails with a message
         answer.unlink()
 
 
 def _write_answer(path: Path, question: str, lines: Sequence[str]) -> None:
     with atomic_write(path) as temporary:
-        text = [question, "Guess first: the answer is at the end of this file.", *[""] * _SPACE, *lines]
+        text = [question, "Guess first: the answer is at the end of this file.", *[""] * _ANSWER_OFFSET, *lines]
         temporary.write_text("\n".join(text) + "\n", encoding="utf-8")
 
 

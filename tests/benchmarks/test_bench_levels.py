@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from support.judging import small_corpus, small_model
+from benchmarks.commands.app import app
+from support.evaluation_data import small_corpus, small_model
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app
 from benchmarks.samplers import score_levels
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError

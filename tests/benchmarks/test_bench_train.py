@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.commands.app import app
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app
 from benchmarks.train import EAGER, OURS, TrainBench, TrainTiming, step_flops, time_train
 from benchmarks.train import _corpus as random_corpus
 from sketchdnn.errors import SketchError

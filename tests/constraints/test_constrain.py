@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from support.noisy_sketches import PLATE, add_noise, arbitrarily_constrained
 
-from benchmarks.constraint_speed import chain, grid
+from benchmarks.constraint_speed import line_chain, rectangle_grid
 from sketchdnn.constraints import Freedom, solve
 from sketchdnn.constraints import constrain as module
 from sketchdnn.constraints.constrain import ConstrainOptions, ConstrainResult, constrain
@@ -149,7 +149,11 @@ def types_of(result: ConstrainResult) -> Counter[str]:
 
 @pytest.mark.parametrize("options", BOTH, ids=["repair", "infer"])
 def test_large_sketches_get_level_constraints(options: ConstrainOptions) -> None:
-    for sketch, meeting, level in ((grid(1200), 1200, 1200), (chain(1200), 1199, 1200), (polygon(1200), 1200, 4)):
+    for sketch, meeting, level in (
+        (rectangle_grid(1200), 1200, 1200),
+        (line_chain(1200), 1199, 1200),
+        (polygon(1200), 1200, 4),
+    ):
         result = constrain(sketch, options)
         types = types_of(result)
         assert result.warning is None
@@ -163,7 +167,7 @@ def test_large_sketches_get_level_constraints(options: ConstrainOptions) -> None
 
 def test_short_lines_of_a_large_sketch_are_not_dropped() -> None:
     """A line of 6 mm is less than half the tolerance in a chain this long, and as large as its neighbors."""
-    drawn = chain(4000)
+    drawn = line_chain(4000)
     assert len(constrain(drawn).sketch) == len(drawn)
 
 

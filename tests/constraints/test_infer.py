@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.outlines import turned
 from support.strategies import assert_same
 
-from benchmarks.constraint_recall import measure, shake
+from benchmarks.constraint_recall import jitter_sketch, measure_recall
 from sketchdnn.constraints import infer, solve
 from sketchdnn.constraints.equation_set import constraint_residuals
 from sketchdnn.constraints.infer import skipped_message
@@ -45,7 +45,7 @@ def types_of(sketch: Sketch) -> Counter[str]:
 
 
 def test_constraints_of_a_noisy_plate() -> None:
-    noisy, _ = shake(PLATE, 0.002, np.random.default_rng(3))
+    noisy, _ = jitter_sketch(PLATE, 0.002, np.random.default_rng(3))
     constraints = infer(noisy, 0.002)
     types = Counter(str(c.type) for c in constraints)
     assert (types["coincident"], types["concentric"], types["tangent"]) == (6, 1, 4)
@@ -122,7 +122,7 @@ def test_short_line_is_parallel_up_to_a_sine(sine: float, is_parallel: bool) -> 
 
 @given(seed=st.integers(0, 2**32))
 def test_orientation_size_and_order_do_not_matter(seed: int) -> None:
-    noisy, _ = shake(PLATE, 0.003, np.random.default_rng(seed))
+    noisy, _ = jitter_sketch(PLATE, 0.003, np.random.default_rng(seed))
     solved = solve(noisy, infer(noisy)).sketch
     for how in ({"angle": QUARTER}, {"mirrored": True}, {"scale": 1e6}, {"scale": 1e-6}, {}):
         there, again = (Sketch(tuple(turned(p, **how) for p in s)) for s in (solved, noisy))  # type: ignore[arg-type]
@@ -172,7 +172,7 @@ def test_designers_constraints_are_recalled(real_data: Path, jitter: float, reca
     """The thresholds of inference were chosen by the file's first 300 sketches, so it is measured on later ones."""
     items = sketchgraphs.FORMAT.read(real_data / "sketchgraphs" / "sg_subset.npy")
     designed = [item for item in islice(items, 300, 800) if isinstance(item, Sketch) and len(item) >= 4]
-    score = measure(designed, jitter, tolerance=jitter)
+    score = measure_recall(designed, jitter, tolerance=jitter)
     types = [
         "coincident",
         "horizontal",

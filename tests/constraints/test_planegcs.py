@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.strategies import assert_same
 
-from benchmarks.constraint_recall import shake, shake_all
+from benchmarks.constraint_recall import jitter_sketch, jitter_sketches
 from sketchdnn.constraints import infer, planegcs, solve
 from sketchdnn.constraints.equation_set import constraint_residuals
 from sketchdnn.constraints.variables import Variables
@@ -84,7 +84,7 @@ def test_solvers_agree_on_a_rounded_plate() -> None:
         )
     )
     for seed in range(10):
-        shaken, _ = shake(plate, 0.003, np.random.default_rng(seed))
+        shaken, _ = jitter_sketch(plate, 0.003, np.random.default_rng(seed))
         constraints = infer(shaken)
         ours, theirs = solve(shaken, constraints), solve(shaken, constraints, backend="planegcs")
         assert (ours.dof, ours.warning) == (theirs.dof, theirs.warning)
@@ -105,7 +105,7 @@ def test_solvers_agree_on_real_sketches(real_data: Path) -> None:
     found = sketchgraphs.FORMAT.read(real_data / "sketchgraphs" / "sg_subset.npy")
     sketches = [item for item in islice(found, 300, 450) if isinstance(item, Sketch) and len(item) >= 4]
     same = total = 0
-    for one in shake_all(sketches, 0.005):
+    for one in jitter_sketches(sketches, 0.005):
         constraints = infer(one.sketch)
         ours, theirs = solve(one.sketch, constraints), solve(one.sketch, constraints, backend="planegcs")
         if ours.warning or ours.conflicting:

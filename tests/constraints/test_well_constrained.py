@@ -14,7 +14,7 @@ from support.noisy_sketches import PLATE, add_noise
 from support.outlines import rectangle, slot
 from support.strategies import numbers, sketches
 
-from benchmarks.freecad import ask_freecad
+from benchmarks.freecad import run_in_freecad
 from sketchdnn.constraints import Freedom, infer, solve
 from sketchdnn.constraints.constrain import ConstrainOptions, ConstrainResult, constrain
 from sketchdnn.constraints.equation_set import constraint_residuals, unmerged_equations
@@ -96,7 +96,7 @@ def test_redundant_constraints_of_the_file_stay() -> None:
 
 
 _LOOK = """
-def look(document, task):
+def evaluate(document, task):
     sketch = document.Objects[0]
     return {"solve": sketch.solve(), "off": [str(c) for c in sketch.Constraints if not c.IsActive]}
 """
@@ -110,7 +110,7 @@ def test_freecad_finds_nothing_redundant_or_conflicting(real_data: Path, freecad
             path = Path(name) / f"{number}.FCStd"
             write(replace(result.moved(100 / bounds(result).size), units="mm", extra={}), path)
             tasks.append({"document": str(path)})
-        assert all(answer == {"solve": 0, "off": []} for answer in ask_freecad(freecadcmd, _LOOK, tasks))
+        assert all(answer == {"solve": 0, "off": []} for answer in run_in_freecad(freecadcmd, _LOOK, tasks))
 
 
 @settings(max_examples=60)

@@ -8,20 +8,18 @@ from typing import Any
 
 import pytest
 import torch
-from support.generation import draw, randomized
+from support.generation import copy_as, draw, randomized
 
-from benchmarks.api import are_alike, count_alike
+from benchmarks.api import agree, count_agreeing
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import Conditions
 from sketchdnn.generation.engine import (
     CPU_BATCH,
-    GPU_BATCH,
     Engine,
     SampleId,
     choose_batch_size,
     compile_denoiser,
-    max_batch_size,
     precision,
 )
 from sketchdnn.networks.dit import DiTConfig
@@ -37,13 +35,6 @@ def system() -> System:
 
 def engine_of(system: System, sampler: str = "ancestral", steps: int = 3, **options: Any) -> Engine:
     return Engine(system, 0, SamplingOptions(sampler, steps), **options)
-
-
-def copy_as(kind: type[SketchDNNSystem], system: System) -> SketchDNNSystem:
-    """A system of another class with the same weights."""
-    other = kind(system.config).eval()
-    other.load_state_dict(system.state_dict())
-    return other
 
 
 @pytest.mark.parametrize("bundled", [False, True])
@@ -90,14 +81,6 @@ def test_attempts_ahead_double_with_every_failure(system: System) -> None:
     assert batch_rows(system, 1, steps=2, conditions=Conditions(best_of=4)) == [4]
 
 
-def test_conditions_choose_the_same_attempt_in_any_batch(system: System) -> None:
-    for conditions in (Conditions(aspect=(0.9, 1.2)), Conditions(aspect=(0.9, 1.2), best_of=2)):
-        together = list(draw(system, 8, steps=3, conditions=conditions))
-        assert max(each.attempts for each in together) > 2
-        alone = [next(draw(system, 1, start_index=index, steps=3, conditions=conditions)) for index in range(8)]
-        assert alone == together
-
-
 class RoundsOtherwise(SketchDNNSystem):
     """A processor on which batches of fewer than eight round otherwise."""
 
@@ -114,7 +97,7 @@ def test_batch_size_that_rounds_otherwise_is_not_used(system: System) -> None:
 
 @pytest.mark.slow
 def test_thousand_sketches_are_alike_in_batches_of_one_and_sixteen() -> None:
-    assert count_alike(from_pretrained(), 1_000) >= 990
+    assert count_agreeing(from_pretrained(), 1_000) >= 990
 
 
 def test_steps_are_reported_with_their_samples(system: System) -> None:
@@ -173,14 +156,10 @@ def test_precision_is_reduced_only_for_networks_with_float32_ends(
     assert precision(system) == "float32"
 
 
-def test_largest_batch_depends_on_the_device() -> None:
-    assert max_batch_size(torch.device("cpu")) == CPU_BATCH < GPU_BATCH == max_batch_size(torch.device("cuda"))
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_gpu_sketches_do_not_depend_on_the_request() -> None:
     """Kinds are equal and coordinates agree to 1e-3 of the size for 99 of 100 sketches."""
     gpu = from_pretrained(device="cuda")
     whole = [each.sketch for each in draw(gpu, 400, size=2.0)]
     parts = [each.sketch for first in range(0, 400, 50) for each in draw(gpu, 50, start_index=first, size=2.0)]
-    assert sum(are_alike(a, b) for a, b in zip(whole, parts, strict=True)) >= 0.99 * len(whole)
+    assert sum(agree(a, b) for a, b in zip(whole, parts, strict=True)) >= 0.99 * len(whole)

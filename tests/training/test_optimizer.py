@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from benchmarks.reproduction.part import _settings
 from support.corpora import parts, written
 from torch import distributed, nn
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from benchmarks.reproduction.plan import Planned, named_systems
+from benchmarks.reproduction.runner import _settings
 from sketchdnn.cli import main
 from sketchdnn.data import Dataset, PrepareConfig, prepare
 from sketchdnn.systems import SYSTEMS, System, load_preset

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral
 
-import torch
 from jaxtyping import Int
 from torch import Tensor
 
@@ -61,8 +60,8 @@ def check_smoothing(label_smoothing: float) -> None:
         raise ValueError(f"label_smoothing must lie strictly between 0 and 1, not {label_smoothing}")
 
 
-def check_simplex(probabilities: Tensor, name: str, *, positive: bool = False) -> None:
-    """Points of the simplex along the last axis; with `positive`, none on its border, where logits are infinite."""
+def check_simplex(probabilities: Tensor, name: str) -> None:
+    """Points of the simplex along the last axis."""
     if not probabilities.is_floating_point():
         raise ValueError(f"{name} must hold floating-point probabilities, not {probabilities.dtype}")
     # Written so that a NaN, which compares false, is refused too.
@@ -70,17 +69,6 @@ def check_simplex(probabilities: Tensor, name: str, *, positive: bool = False) -
         raise ValueError(f"{name} must hold probabilities, but one is negative or not a number")
     if not bool(((probabilities.sum(dim=-1) - 1).abs() <= SIMPLEX_TOLERANCE).all()):
         raise ValueError(f"{name} must sum to one along its last axis")
-    if positive and bool((probabilities < torch.finfo(probabilities.dtype).tiny).any()):
-        raise ValueError(f"{name} must have no probability that is zero or too small for its logarithm to be finite")
-
-
-def check_batch(batch: SketchBatch, name: str = "batch", *, positive: bool = False) -> None:
-    """Three tensors of the same rows, labels on the simplex, parameters finite. Noisy labels are `positive`."""
-    check_shape(batch, name)
-    check_simplex(batch.construction, f"{name}.construction", positive=positive)
-    check_simplex(batch.kind, f"{name}.kind", positive=positive)
-    if not bool(batch.params.isfinite().all()):
-        raise ValueError(f"{name}.params must be finite")
 
 
 def check_shape(batch: SketchBatch, name: str = "batch", like: SketchBatch | None = None) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import entry_points
 from itertools import pairwise
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
@@ -56,6 +56,7 @@ class Start(NamedTuple):
     batch: SketchBatch
 
 
+@runtime_checkable
 class Sampler(Protocol):
     """A function from noise to sketches. Parameters of its own are keywords with defaults."""
 

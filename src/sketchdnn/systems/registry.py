@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 from sketchdnn.errors import quoted
 
 from .aliases import PRESETS
+from .baselines.latent.system import LatentDiffusion
+from .baselines.multinomial.system import SketchDNNCat
+from .baselines.tokens.sketchgen import SketchGen
+from .baselines.tokens.vitruvion import Vitruvion
 from .config import ConfigError, config_from_dict
-from .latent import LatentDiffusion
 from .sketchdnn import SketchDNNPos, SketchDNNSystem
-from .sketchdnn_cat import SketchDNNCat
-from .sketchgen import SketchGen
 from .system import System
-from .vitruvion import Vitruvion
 
 SYSTEM_ENTRY_POINTS = "sketchdnn.systems"
 _SECTIONS = ("system", "training")

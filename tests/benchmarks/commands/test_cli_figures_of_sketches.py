@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from benchmarks.commands.app import app, main
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app, main
 from sketchdnn.data.procedural import procedural
 from sketchdnn.formats import write
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig

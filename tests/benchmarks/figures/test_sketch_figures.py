@@ -6,6 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from benchmarks.figures.failures import crossings, drawn_twice, open_ends
 
 from benchmarks.figures import (
     Source,
@@ -15,7 +16,6 @@ from benchmarks.figures import (
     write_failures,
     write_teaser,
 )
-from benchmarks.figures.failures import crossings, drawn_twice, open_ends
 from benchmarks.figures.sketches import panel_of_square
 from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError

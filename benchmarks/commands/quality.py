@@ -1,0 +1,284 @@
+"""`python -m benchmarks samplers`, `noise-levels`, `conditions`, `completion`, `failures`, `constraints`,
+`constraint-speed`, `repair` and `solids`: how good results are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sketchdnn.cli.progress import stages
+from sketchdnn.errors import SketchError
+
+from . import (
+    Corpus,
+    Device,
+    Inception,
+    Model,
+    Page,
+    RawSamples,
+    SampleCache,
+    SampleOnly,
+    Seed,
+    SketchGraphsFile,
+    Steps,
+    check_files,
+    command_line,
+    show,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    examples: dict[Callable[..., None], str] = {
+        samplers: "samplers --data prepared --device cuda --out docs/results/samplers.md",
+        noise_levels: "noise-levels --data prepared --out docs/results/noise_levels.md",
+        conditions: "conditions --device cuda --out docs/results/conditions.md",
+        completion: "completion --data prepared --device cuda --out docs/results/completion.md",
+        failures: "failures --device cuda --out docs/results/failures.md",
+        constraints: "constraints --data sg_subset.npy --out docs/results/constraints.md",
+        constraint_speed: "constraint-speed --files parts/ --out docs/results/constraint_speed.md",
+        repair: "repair --out docs/results/repair.md",
+        solids: "solids --data prepared --out docs/results/solids.md",
+    }
+    for command, example in examples.items():
+        app.command(epilog=f"Example: python -m benchmarks {example}")(command)
+
+
+def samplers(
+    context: typer.Context,
+    data: Corpus,
+    model: Model = "ours",
+    device: Device = "auto",
+    count: Annotated[int, typer.Option(min=6, help="Sketches to generate with each sampler.")] = 10_000,
+    sampler: Annotated[
+        list[str] | None, typer.Option(help="A sampler and its steps, as ddim:50; may be repeated.", show_default="all")
+    ] = None,
+    inception: Inception = None,
+    out: Page = None,
+) -> None:
+    """Quality against time for every sampler. The default of `generate` is chosen by this table."""
+    from benchmarks.results import check_output_file
+    from benchmarks.samplers import SETTINGS, score_samplers
+    from sketchdnn.data.loader import Dataset
+    from sketchdnn.evaluation.features import find_inception, load_inception
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
+
+    settings = [_parse_sampler(text) for text in sampler] if sampler else SETTINGS
+    check_output_file(out)
+    device = find_device(device)
+    dataset = Dataset.open(data)
+    system = from_pretrained(model, device)
+    extractor = load_inception(find_inception(inception), device)
+    with stages() as on_stage:
+        result = score_samplers(system, dataset, extractor, settings, count, on_stage)
+    show(result, out, command_line(context, device=device))
+
+
+def _parse_sampler(text: str) -> tuple[str, int]:
+    sampler, _, steps = text.partition(":")
+    if not steps.isdigit() or int(steps) < 1:
+        raise SketchError(f"--sampler takes a sampler and its steps, such as ddim:50, not '{text}'")
+    return sampler, int(steps)
+
+
+def noise_levels(
+    context: typer.Context,
+    data: Corpus,
+    count: Annotated[int, typer.Option(min=1, help="Test sketches to noise and denoise.")] = 500,
+    steps: Steps = 50,
+    model: Model = "ours",
+    device: Device = "auto",
+    out: Page = None,
+) -> None:
+    """Noise real sketches to several levels and denoise them: at which level do profiles fail to close?"""
+    from benchmarks.results import check_output_file
+    from benchmarks.samplers import score_noise_levels
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
+
+    check_output_file(out)
+    device = find_device(device)
+    system = from_pretrained(model, device)
+    with stages() as on_stage:
+        result = score_noise_levels(system, data, count=count, steps=steps, on_stage=on_stage)
+    show(result, out, command_line(context, device=device))
+
+
+def conditions(
+    context: typer.Context,
+    model: Model = "ours",
+    device: Device = "auto",
+    requests: Annotated[int, typer.Option(min=1, help="Requests of each type.")] = 500,
+    steps: Steps = 50,
+    seed: Seed = 0,
+    out: Page = None,
+) -> None:
+    """Request numbers of primitives, kinds and closed profiles, and count how often they are met."""
+    from benchmarks.conditions import measure_conditions
+    from benchmarks.results import check_output_file
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
+
+    check_output_file(out)
+    device = find_device(device)
+    system = from_pretrained(model, device)
+    with stages() as on_stage:
+        result = measure_conditions(system, requests, seed=seed, steps=steps, on_stage=on_stage)
+    show(result, out, command_line(context, device=device))
+
+
+def completion(
+    context: typer.Context,
+    data: Corpus,
+    sketches: Annotated[int, typer.Option(min=1, help="Test sketches to hide half of.")] = 500,
+    best_of: Annotated[int, typer.Option(min=1, help="Completions of each, of which the best counts.")] = 8,
+    steps: Steps = 50,
+    model: Model = "ours",
+    device: Device = "auto",
+    cache: SampleCache = None,
+    sample_only: SampleOnly = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the result as Markdown, and a figure.", show_default=False)
+    ] = None,
+) -> None:
+    """Hide half of the primitives of test sketches and complete them, by both methods, in known and unknown frames."""
+    from benchmarks.completion import plan_completion, sample_completions, score_completions, write_figure
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
+
+    device = find_device(device)
+    check_files(out, cache, sample_only)
+    task = plan_completion(data, sketches=sketches, best_of=best_of, steps=steps)
+    system = from_pretrained(model, device)
+    with stages() as on_stage:
+        samples, seconds = sample_completions(system, task, cache, on_stage)
+        if sample_only:
+            return
+        result = score_completions(task, samples, seconds, system, on_stage)
+    if out is not None:
+        result = replace(result, figure=out.with_suffix(".png").name)
+        write_figure(result, out.with_suffix(".png"))
+    show(result, out, command_line(context, device=device))
+
+
+def failures(
+    context: typer.Context,
+    count: Annotated[int, typer.Option(min=1, help="Sketches to generate with each sampler.")] = 10_000,
+    steps: Steps = 50,
+    weight: Annotated[
+        list[float] | None,
+        typer.Option(help="A weight of the prediction; may be repeated.", show_default="1, 1.25, 1.5 and 2"),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="A prepared corpus; its test split is counted too.", show_default=False)
+    ] = None,
+    model: Model = "ours",
+    device: Device = "auto",
+    cache: SampleCache = None,
+    sample_only: SampleOnly = False,
+    out: Page = None,
+) -> None:
+    """Count the paper's failure cases: of a model, raw and repaired, and of the authors' sampler with weights."""
+    from benchmarks.failures import WEIGHTS, count_failures, sample_for_failures
+    from sketchdnn.generation.repair import available_cores
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
+
+    device = find_device(device)
+    check_files(out, cache, sample_only)
+    if weight and not min(weight) > 0:
+        raise SketchError(f"the weight of a prediction must be above zero, not {min(weight):g}")
+    system = from_pretrained(model, device)
+    with stages() as on_stage:
+        samples, seconds = sample_for_failures(
+            system, count=count, steps=steps, weights=weight or WEIGHTS, cache=cache, on_stage=on_stage
+        )
+        if sample_only:
+            return
+        result = count_failures(samples, seconds, steps, system, data, on_stage, workers=available_cores())
+    show(result, out, command_line(context, device=device))
+
+
+def constraints(
+    context: typer.Context,
+    data: SketchGraphsFile,
+    count: Annotated[int, typer.Option(min=1, help="Sketches to jitter.")] = 1000,
+    timed: Annotated[int, typer.Option(min=1, help="Sketches of 16 primitives to time.")] = 100,
+    freecad: Annotated[bool, typer.Option(help="Also FreeCAD's autoconstraint on the same sketches.")] = True,
+    out: Page = None,
+) -> None:
+    """Jitter real sketches and infer their constraints again, beside FreeCAD's own autoconstraint."""
+    from benchmarks.constraints import measure_constraints
+    from benchmarks.results import check_output_file
+
+    check_output_file(out)
+    with stages() as on_stage:
+        result = measure_constraints(data, count=count, timed=timed, freecad=freecad, on_stage=on_stage)
+    show(result, out, command_line(context))
+
+
+def constraint_speed(
+    context: typer.Context,
+    files: Annotated[
+        Path | None, typer.Option(help="FreeCAD files whose constraints are inferred again.", show_default=False)
+    ] = None,
+    out: Page = None,
+) -> None:
+    """Time `constrain` on drawings of up to 4,000 lines, and count how many constraints of real files it infers."""
+    from benchmarks.constraint_speed import measure_constraint_speed
+    from benchmarks.results import check_output_file
+
+    check_output_file(out)
+    with stages() as on_stage:
+        result = measure_constraint_speed(files, on_stage=on_stage)
+    show(result, out, command_line(context))
+
+
+def repair(
+    context: typer.Context,
+    count: Annotated[int, typer.Option(min=1, help="Raw sketches to repair and measure.")] = 200,
+    throughput_count: Annotated[int, typer.Option(min=1, help="Sketches to repair on all cores.")] = 10_000,
+    model: Model = "ours",
+    seed: Seed = 0,
+    samples: RawSamples = None,
+    out: Page = None,
+) -> None:
+    """Repair raw sketches of a model: which ends meet, which profiles close, how far points move, how long it takes."""
+    from benchmarks.repair import measure_repair
+    from benchmarks.results import check_output_file
+    from benchmarks.samples import raw_sketches
+
+    check_output_file(out)
+    with stages("generating") as on_stage:
+        sketches = raw_sketches(count, model=model, seed=seed, samples=samples)
+        result = measure_repair(sketches, throughput_count=throughput_count, on_stage=on_stage)
+    show(result, out, command_line(context))
+
+
+def solids(
+    context: typer.Context,
+    data: Corpus,
+    count: Annotated[int, typer.Option(min=1, help="Sketches of each set.")] = 200,
+    model: Model = "ours",
+    seed: Seed = 0,
+    samples: RawSamples = None,
+    out: Page = None,
+) -> None:
+    """Open, solve and pad generated and real sketches in FreeCAD, raw and repaired."""
+    from benchmarks.freecad import find_freecad, measure_solids
+    from benchmarks.results import check_output_file
+    from benchmarks.samples import raw_sketches, real_sketches
+
+    check_output_file(out)
+    find_freecad()
+    real = real_sketches(data, count)
+    with stages("generating") as on_stage:
+        generated = raw_sketches(count, model=model, seed=seed, samples=samples)
+        result = measure_solids(generated, real, on_stage)
+    show(result, out, command_line(context))

@@ -1,0 +1,175 @@
+"""`python -m benchmarks prepare`, `train`, `generate`, `step-overhead`, `api` and `raster`: how fast things are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sketchdnn.cli.progress import stages
+
+from . import Device, Model, Page, Repeats, SketchGraphsFile, Steps, command_line, show
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    examples: dict[Callable[..., None], str] = {
+        prepare: "prepare --sequences 1000000 --data sg_subset.npy",
+        train: "train --device cuda --out docs/results/training_speed.md",
+        generate: "generate --device cuda --paper --out docs/results/generate.md",
+        step_overhead: "step-overhead --device cuda --batch 4096",
+        api: "api --out docs/results/api.md",
+        raster: "raster --device cuda --data prepared --out docs/results/raster.md",
+    }
+    for command, example in examples.items():
+        app.command(epilog=f"Example: python -m benchmarks {example}")(command)
+
+
+def prepare(
+    context: typer.Context,
+    data: SketchGraphsFile,
+    sequences: Annotated[int, typer.Option(min=1, help="Distinct sequences to prepare.")] = 1_000_000,
+    reference: Annotated[int, typer.Option(min=1, help="Sequences that the references prepare.")] = 50_000,
+    out: Page = None,
+) -> None:
+    """Prepare a corpus on all cores, against one-process versions of the authors' steps."""
+    from benchmarks.prepare import time_prepare
+    from benchmarks.results import check_output_file
+
+    check_output_file(out)
+    with stages() as on_stage:
+        result = time_prepare(data, sequences, min(reference, sequences), on_stage)
+    show(result, out, command_line(context))
+
+
+def train(
+    context: typer.Context,
+    device: Device = "auto",
+    preset: Annotated[
+        list[str] | None,
+        typer.Option(help="A preset to time; may be repeated.", show_default="paper and ours-base; tiny"),
+    ] = None,
+    batch: Annotated[
+        list[int] | None, typer.Option(min=1, help="Sketches per step; may be repeated.", show_default="2048 to 16384")
+    ] = None,
+    eager_batch: Annotated[
+        list[int] | None, typer.Option(min=1, help="… of the eager loop.", show_default="128 to 4096")
+    ] = None,
+    repeats: Repeats = 3,
+    out: Page = None,
+) -> None:
+    """Train at several batch sizes, against an eager float32 loop and the device's fastest matrix product."""
+    from benchmarks.results import check_output_file
+    from benchmarks.train import time_train
+    from sketchdnn.systems.devices import find_device
+
+    check_output_file(out)
+    device = find_device(device)
+    on_cpu = device == "cpu"
+    presets = preset or (["tiny"] if on_cpu else ["paper", "ours-base"])
+    batches = batch or ([32] if on_cpu else [2048, 4096, 8192, 16384])
+    eager = eager_batch or (batches if on_cpu else [128, 512, 1024, 2048, 4096])
+    with stages() as on_stage:
+        result = time_train(presets, batches, eager, device, repeats, on_stage=on_stage)
+    show(result, out, command_line(context, device=device, preset=presets, batch=batches, eager_batch=eager))
+
+
+def generate(
+    context: typer.Context,
+    device: Device = "auto",
+    count: Annotated[
+        int | None, typer.Option(min=1, help="Sketches to generate.", show_default="10,000; 16 on a CPU")
+    ] = None,
+    steps: Steps = 50,
+    paper: Annotated[bool, typer.Option("--paper", help="Also the paper's network with its 2000 steps.")] = False,
+    paper_steps: Annotated[
+        int | None, typer.Option(min=1, help="… of which this many are timed.", show_default="100; 2 on a CPU")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, help="Sketches that the loops are timed on.", show_default="a batch")
+    ] = None,
+    out: Page = None,
+) -> None:
+    """Generate sketches without writing them, against an eager float32 loop of the same network."""
+    from benchmarks.generate import time_generate
+    from benchmarks.results import check_output_file
+    from sketchdnn.systems.devices import find_device
+
+    check_output_file(out)
+    device = find_device(device)
+    count = count or (16 if device == "cpu" else 10_000)
+    timed = paper_steps or (2 if device == "cpu" else 100)
+    with stages() as on_stage:
+        result = time_generate(
+            device, count, steps=steps, paper=paper, paper_steps=timed, batch=batch, on_stage=on_stage
+        )
+    show(result, out, command_line(context, device=device, count=count, paper_steps=timed if paper else None))
+
+
+def step_overhead(
+    context: typer.Context,
+    device: Device = "auto",
+    batch: Annotated[int, typer.Option(min=1, help="Sketches in the step.")] = 4096,
+    rows: Annotated[int, typer.Option(min=1, help="Rows of a sketch.")] = 16,
+    network_batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Sketches to time the network on, then scaled; 32 on a CPU.", show_default=False),
+    ] = None,
+    repeats: Repeats = 5,
+    out: Page = None,
+) -> None:
+    """Time one reverse diffusion step against the forward pass of the network; exit code 1 if it takes too long."""
+    from benchmarks.generate import time_step
+    from benchmarks.results import check_output_file
+    from sketchdnn.systems.devices import find_device
+
+    check_output_file(out)
+    device = find_device(device)
+    result = time_step(device, batch, rows, network_batch, repeats)
+    show(result, out, command_line(context, device=device))
+    raise typer.Exit(0 if result.is_allowed else 1)
+
+
+def api(
+    context: typer.Context,
+    model: Model = "ours",
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds, of which the fastest counts.")] = 5,
+    compare: Annotated[
+        int, typer.Option(min=0, help="Also compare this many sketches, generated one by one and in batches.")
+    ] = 0,
+    out: Page = None,
+) -> None:
+    """Generate 1 and 16 sketches on two cores, alone and beside a busy process; exit code 1 if it takes too long."""
+    from benchmarks.api import time_api
+    from benchmarks.results import check_output_file
+
+    check_output_file(out)
+    with stages() as on_stage:
+        result = time_api(model, rounds=rounds, compare=compare, on_stage=on_stage)
+    show(result, out, command_line(context, compare=compare or None))
+    raise typer.Exit(0 if result.is_allowed else 1)
+
+
+def raster(
+    context: typer.Context,
+    device: Device = "auto",
+    count: Annotated[int, typer.Option(min=1, help="Pictures to draw.")] = 10_000,
+    matplotlib_count: Annotated[int, typer.Option(min=1, help="Pictures to draw with matplotlib.")] = 100,
+    data: Annotated[
+        Path | None, typer.Option(help="A prepared corpus; its test split is drawn.", show_default="built-in parts")
+    ] = None,
+    repeats: Repeats = 3,
+    out: Page = None,
+) -> None:
+    """Draw sketches as pictures for a score, against a matplotlib loop like the authors'."""
+    from benchmarks.raster import time_raster
+    from benchmarks.results import check_output_file
+    from sketchdnn.systems.devices import find_device
+
+    check_output_file(out)
+    device = find_device(device)
+    with stages() as on_stage:
+        result = time_raster(device, count, matplotlib_count, data, repeats, on_stage)
+    show(result, out, command_line(context, device=device))
