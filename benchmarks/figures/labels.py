@@ -16,13 +16,13 @@ from torch import Tensor
 
 from benchmarks.oracles import Estimate, RowTarget, entropy, estimate
 from sketchdnn.diffusion import gaussian_softmax
+from sketchdnn.diffusion.gaussian import Level, Schedule, augment, cosine
 from sketchdnn.diffusion.gaussian_softmax import REVERSE_LOGITS, ReverseLogits
 from sketchdnn.diffusion.likelihood import elbo
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.samplers import sample_ancestral
 from sketchdnn.diffusion.sampling import SamplingOptions
-from sketchdnn.diffusion.schedule import Level, Schedule, augment, cosine
 from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.io import atomic_write
 from sketchdnn.render.figures import BLUE, GRAY, GREEN, INK, ORANGE, plot_style, save_figure
