@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.judging import small_model
+from support.evaluation_data import small_model
 
 from benchmarks.api import API, BUSY, CLI, CORES, IDLE, TORCH_FIRST, ApiBench, ApiTiming, count_alike, time_api
 from sketchdnn.systems import from_pretrained

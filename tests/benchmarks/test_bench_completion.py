@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from benchmarks.commands.app import app
 from support.corpora import parts, written
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app
 from benchmarks.completion import (
     ADDED,
     GIVEN,

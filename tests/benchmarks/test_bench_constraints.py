@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.commands.app import app
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app
 from benchmarks.constraint_recall import Score, count, measure_authored, shake_all
 from benchmarks.constraint_speed import page, time_large
 from benchmarks.constraints import KINDS, OURS, autoconstrained, measure_constraints

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from benchmarks.commands.app import app
 from support.corpora import parts, written
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app
 from benchmarks.failures import OURS, REAL, REPAIRED, count_failures, draw_failures, failures
 from sketchdnn.data import PRESETS, prepare
 from sketchdnn.errors import SketchError

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.commands.app import app
 from typer.testing import CliRunner
 
 from benchmarks import generate as room
-from benchmarks.commands.app import app
 from benchmarks.generate import AS_USED, EAGER, GenerateBench, GenerateTiming, time_generate
 from sketchdnn.errors import SketchError
 from sketchdnn.systems import System, load_preset

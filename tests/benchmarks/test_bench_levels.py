@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.commands.app import app
-from support.judging import small_corpus, small_model
+from support.evaluation_data import small_corpus, small_model
 from typer.testing import CliRunner
 
 from benchmarks.samplers import score_levels

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.commands.app import app
 from support.corpora import parts, written
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app
 from benchmarks.raster import RasterTiming, plot, time_raster
 from sketchdnn.data import PRESETS, prepare
 from sketchdnn.errors import SketchError

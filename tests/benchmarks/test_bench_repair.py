@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.commands.app import app
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app
 from benchmarks.repair import Ends, RepairBench, count_ends, measure_repair
 from benchmarks.samples import drawn_sketches
 from sketchdnn.constraints import RepairedSketch, repair

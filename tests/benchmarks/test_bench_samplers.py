@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.judging import StandIn, small_corpus, small_model
+from benchmarks.commands.app import app
+from support.evaluation_data import FakeExtractor, small_corpus, small_model
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app
 from benchmarks.samplers import WAYS, score_samplers
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
@@ -20,7 +20,7 @@ def test_every_way_is_scored_by_the_same_sketches(tmp_path: Path) -> None:
     dataset = Dataset.open(small_corpus(tmp_path / "corpus"))
     system = from_pretrained(small_model(tmp_path / "model"))
     ways = (("ancestral", 2), ("ddim", 3), ("ancestral", 2))
-    bench = score_samplers(system, dataset, StandIn(), ways, count=20)
+    bench = score_samplers(system, dataset, FakeExtractor(), ways, count=20)
     first, other, again = bench.scores
     assert (first.fid, first.kid, first.within) == (again.fid, again.kid, again.within)
     assert other.fid != first.fid
@@ -40,7 +40,7 @@ def test_a_corpus_too_small_is_refused(tmp_path: Path) -> None:
     dataset = Dataset.open(small_corpus(tmp_path / "corpus"))
     system = from_pretrained(small_model(tmp_path / "model"))
     with pytest.raises(SketchError, match="twice as many"):
-        score_samplers(system, dataset, StandIn(), count=10_000)
+        score_samplers(system, dataset, FakeExtractor(), count=10_000)
 
 
 def test_a_way_that_is_none_is_refused(tmp_path: Path) -> None:

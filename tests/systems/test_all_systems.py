@@ -19,7 +19,7 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import SYSTEMS, ConfigError, System, from_pretrained, load_preset, save_pretrained
-from sketchdnn.systems.latent import LatentDiffusion
+from sketchdnn.systems.baselines.latent.system import LatentDiffusion
 from sketchdnn.training.checkpoint import RunError
 from sketchdnn.training.config import TrainConfig, config_from
 from sketchdnn.training.corpus import Corpus, to_device

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import save_file
-from support.drawn_sets import parts, shuffled
+from support.sketch_sets import parts, shuffled
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Kind

@@ -9,9 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from support.judging import small_corpus
-
 from benchmarks.commands.app import main
+from support.evaluation_data import small_corpus
 
 
 @pytest.fixture(scope="module")

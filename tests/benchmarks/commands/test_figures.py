@@ -5,9 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
 from benchmarks.commands.app import app, main
+from typer.testing import CliRunner
 
 runner = CliRunner()
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from support.judging import sample_file, small_corpus, small_model
+from benchmarks.commands.app import app
+from support.evaluation_data import sample_file, small_corpus, small_model
 from typer.testing import CliRunner
 
-from benchmarks.commands.app import app
 from benchmarks.figures import Source, choose, write_guess, write_mixed_guess
 from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError

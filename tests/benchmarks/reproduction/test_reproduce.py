@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.judging import SMALL, StandIn, small_corpus
+from support.evaluation_data import SMALL, FakeExtractor, small_corpus
 from torch import Tensor
 
 from benchmarks.reproduction import SIX, Budget, Request, StoppedError, prepared, reproduce
@@ -53,7 +53,7 @@ def asked(folder: Path, name: str = "tables", **changes: Any) -> Request:
 
 
 def carry_out(request: Request, **changes: Any) -> list[Path]:
-    return reproduce(prepared(request, extractor=lambda device: StandIn()), **changes)
+    return reproduce(prepared(request, extractor=lambda device: FakeExtractor()), **changes)
 
 
 def no_training(report: Report) -> None:
@@ -206,7 +206,7 @@ def test_every_system_is_drawn_from_with_one_sampler(parts: dict[str, str], fold
 def test_the_authors_form_is_drawn_from_with_their_sampler(folder: Path) -> None:
     """Their schedule ends with noise: `ancestral` would leave it on every coordinate."""
     names = ["sketchdnn:form=authors", "sketchdnn:form=paper"]
-    plan = prepared(asked(folder, "forms", systems=names), extractor=lambda device: StandIn()).plan
+    plan = prepared(asked(folder, "forms", systems=names), extractor=lambda device: FakeExtractor()).plan
     assert {part.named.name: part.sampler for part in plan.parts} == dict(
         zip(names, ("authors", "ancestral"), strict=True)
     )
@@ -243,7 +243,7 @@ def test_a_folder_of_something_else_is_refused(
 ) -> None:
     before = stamps(folder / "tables")
     with pytest.raises(SketchError) as refused:
-        prepared(asked(folder, **changes), extractor=lambda device: StandIn())
+        prepared(asked(folder, **changes), extractor=lambda device: FakeExtractor())
     assert words in str(refused.value)
     assert "name another --out" in str(refused.value)
     assert stamps(folder / "tables") == before
@@ -255,7 +255,7 @@ def test_another_corpus_is_refused(parts: dict[str, str], folder: Path, tmp_path
     config = replace(PRESETS["ours"], fractions=(0.6, 0.1, 0.3))
     prepare([], tmp_path / "corpus", config, parts=Procedural(100, 5), workers=1)
     with pytest.raises(SketchError, match="another corpus"):
-        prepared(asked(folder, data=tmp_path / "corpus"), extractor=lambda device: StandIn())
+        prepared(asked(folder, data=tmp_path / "corpus"), extractor=lambda device: FakeExtractor())
 
 
 def test_a_stopped_training_goes_on_where_it_was(folder: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_stopped_training_goes_on_where_it_was(folder: Path) -> None:
 
 
 @dataclass(frozen=True)
-class PowerCut(StandIn):
+class PowerCut(FakeExtractor):
     """Ends the work in the middle of judging."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -289,7 +289,7 @@ def test_what_was_trained_is_not_trained_again(folder: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         reproduce(prepared(request, extractor=lambda device: PowerCut()))
     assert not (folder / "cut" / "reproduction.md").exists()
-    done = prepared(request, extractor=lambda device: StandIn()).plan.parts[0].done
+    done = prepared(request, extractor=lambda device: FakeExtractor()).plan.parts[0].done
     assert done == ("trained",)
     carry_out(request, on_report=no_training)
     assert (folder / "cut" / "reproduction.md").exists()
