@@ -12,7 +12,7 @@ from scipy import stats
 
 from sketchdnn.diffusion import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
 from sketchdnn.diffusion import gaussian as g
-from sketchdnn.diffusion.schedule import Level
+from sketchdnn.diffusion.gaussian import Level
 
 RAW = {
     "cosine": cosine,

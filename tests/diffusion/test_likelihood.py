@@ -9,10 +9,10 @@ from support.toys import ARC_COLUMNS, ONLY_ARCS, every_step, process_of, random_
 from torch.distributions import Normal, kl_divergence
 
 from benchmarks.oracles import Estimate, RowTarget, entropy, estimate, oracle
+from sketchdnn.diffusion.gaussian import Schedule, authors_cosine, cosine, linear, log_linear_snr
 from sketchdnn.diffusion.gaussian_softmax import GaussianSoftmax
 from sketchdnn.diffusion.likelihood import Bins, Elbo, authors_estimate, diffusion, elbo, prior
 from sketchdnn.diffusion.process import JointProcess, Superposition, authors_process, our_process, paper_process
-from sketchdnn.diffusion.schedule import Schedule, authors_cosine, cosine, linear, log_linear_snr
 from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant

@@ -10,9 +10,16 @@ from support.random_batches import clean_batch, normal_batch, random_prediction
 from support.toys import centered
 
 from sketchdnn.diffusion import GaussianSoftmax, JointProcess, authors_process, cosine, our_process, paper_process
-from sketchdnn.diffusion.checks import check_pair, check_shape, check_simplex, check_step, check_steps
 from sketchdnn.diffusion.gaussian_softmax import smooth
-from sketchdnn.diffusion.process import LogitBatch, superpose
+from sketchdnn.diffusion.process import (
+    LogitBatch,
+    check_pair,
+    check_shape,
+    check_simplex,
+    check_step,
+    check_steps,
+    superpose,
+)
 from sketchdnn.geometry import Kind
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.layout import NONE, NUM_PARAMS, PARAMS_OF_KIND

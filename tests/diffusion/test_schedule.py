@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sketchdnn.diffusion import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
-from sketchdnn.diffusion.gaussian import posterior_weights, preconditioning, root, transition
+from sketchdnn.diffusion.gaussian import Level, posterior_weights, preconditioning, root, transition
 from sketchdnn.diffusion.samplers import ddim_weights, solver_weights
-from sketchdnn.diffusion.schedule import Level
 
 SCHEDULES = {"cosine": cosine, "authors": authors_cosine, "linear": linear, "log-linear": log_linear_snr}
 

@@ -12,10 +12,9 @@ import torch
 from support.random_batches import clean_batch, normal_batch
 from torch import Tensor
 
-from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.likelihood import Bins
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, condition_on_rows
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
