@@ -232,12 +232,7 @@ class _Completer:
         plans = [self._plan(index, attempt) for index in indices]
         parts = [part for _, parts in plans for part in parts]
         batch = sample_completions(
-            self.system,
-            parts,
-            seed=request.seed,
-            method=request.method,
-            options=self.options,
-            on_progress=on_progress,
+            self.system, parts, seed=request.seed, method=request.method, options=self.options, on_progress=on_progress
         )
         completed = list(decode_completions(parts, batch, self.system.rows.arc_scalar))
         reports: list[RepairReport | None] = [None] * len(completed)
