@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import torch
 
 from sketchdnn.constraints import infer
-from sketchdnn.diffusion.conditioning import ConditioningMethod
 from sketchdnn.diffusion.noise import uniform
-from sketchdnn.diffusion.sampling import SamplingOptions
+from sketchdnn.diffusion.sampling import ConditioningMethod, SamplingOptions
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Sketch, bounds
 from sketchdnn.geometry.quantities import parse_int_range, parse_range
@@ -233,12 +232,7 @@ class _Completer:
         plans = [self._plan(index, attempt) for index in indices]
         parts = [part for _, parts in plans for part in parts]
         batch = sample_completions(
-            self.system,
-            parts,
-            seed=request.seed,
-            method=request.method,
-            options=self.options,
-            on_progress=on_progress,
+            self.system, parts, seed=request.seed, method=request.method, options=self.options, on_progress=on_progress
         )
         completed = list(decode_completions(parts, batch, self.system.rows.arc_scalar))
         reports: list[RepairReport | None] = [None] * len(completed)
