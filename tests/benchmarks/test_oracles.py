@@ -8,9 +8,9 @@ from support.toys import process_of, random_noise
 from torch.distributions import Normal
 
 from benchmarks.oracles import RowTarget, entropy, oracle
+from sketchdnn.diffusion.gaussian import cosine
 from sketchdnn.diffusion.gaussian_softmax import GaussianSoftmax
 from sketchdnn.diffusion.process import Superposition
-from sketchdnn.diffusion.schedule import cosine
 from sketchdnn.representation import layout
 
 TARGET = RowTarget((0.4, 0.2, 0.15, 0.1, 0.15), construction=0.3, std=0.4)

@@ -122,7 +122,7 @@ def test_sigterm_saves_and_says_so(preset: Path, corpus: Path, tmp_path: Path) -
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
-    assert "go on with --resume" in said
+    assert "continue with --resume" in said
     assert len(list_checkpoints(tmp_path / "checkpoints")) == 1
 
 

@@ -10,11 +10,10 @@ from support.denoisers import SAMPLERS, TARGET, run, sketches, zero
 from support.toys import process_of, random_noise
 
 from benchmarks.oracles import oracle
-from sketchdnn.diffusion.conditioning import Conditioning, condition_on_rows
+from sketchdnn.diffusion.gaussian import log_linear_snr
 from sketchdnn.diffusion.process import authors_process, our_process
 from sketchdnn.diffusion.samplers import sample_ancestral, sample_ddim
-from sketchdnn.diffusion.sampling import Progress, step_sequence
-from sketchdnn.diffusion.schedule import log_linear_snr
+from sketchdnn.diffusion.sampling import Conditioning, Progress, condition_on_rows, step_sequence
 from sketchdnn.representation.batch import SketchBatch, from_flat, relevant
 from sketchdnn.representation.prediction import Prediction
 

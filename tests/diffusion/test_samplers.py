@@ -14,6 +14,7 @@ from support.random_batches import clean_batch, random_prediction
 from support.toys import ONLY_ARCS, impulses, process_of, random_noise
 
 from benchmarks.oracles import RowTarget, oracle
+from sketchdnn.diffusion.gaussian import cosine, linear, log_linear_snr
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.process import Denoiser, JointProcess, authors_process, our_process, paper_process
 from sketchdnn.diffusion.samplers import (
@@ -30,7 +31,6 @@ from sketchdnn.diffusion.samplers import (
     sample_restart,
 )
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, step_sequence
-from sketchdnn.diffusion.schedule import cosine, linear, log_linear_snr
 from sketchdnn.diffusion.timesteps import step_as_noisy_as
 from sketchdnn.errors import SketchError
 from sketchdnn.representation.batch import SketchBatch

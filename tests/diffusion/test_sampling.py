@@ -14,11 +14,18 @@ from support.random_batches import clean_batch
 from support.toys import random_noise
 
 from sketchdnn.diffusion import sampling
-from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.samplers import sample_ancestral, sample_ddim, sample_restart, single_pass
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, find_sampler, register_sampler, step_sequence
+from sketchdnn.diffusion.sampling import (
+    Progress,
+    SamplingOptions,
+    Start,
+    condition_on_rows,
+    find_sampler,
+    register_sampler,
+    step_sequence,
+)
 from sketchdnn.errors import SketchError
 
 PROCESS = our_process(100)

@@ -12,8 +12,8 @@ from support.toys import process_of
 
 from benchmarks.oracles import RowTarget, oracle
 from sketchdnn.data.procedural import procedural
+from sketchdnn.diffusion.gaussian import log_linear_snr
 from sketchdnn.diffusion.likelihood import Bins
-from sketchdnn.diffusion.schedule import log_linear_snr
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.likelihood import Bits, Bound, Likelihoods, clean_batch, measure_likelihood
 from sketchdnn.geometry import Kind, normalize

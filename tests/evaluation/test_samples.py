@@ -83,12 +83,7 @@ def test_losses_are_counted(tmp_path: Path) -> None:
         Sketch((Point((1, 2)),)),
         Sketch(tuple(Circle((i, 0), 1 + i) for i in range(MAX_SAMPLE_PRIMITIVES + 1))),
         Sketch(
-            (
-                Line((0, 0), (1, 0)),
-                Line((0.5, 0.5), (0.5 + 1e-12, 0.5)),
-                Circle((0, 0), 1e-30),
-                Circle((3, 0), 1e-30),
-            )
+            (Line((0, 0), (1, 0)), Line((0.5, 0.5), (0.5 + 1e-12, 0.5)), Circle((0, 0), 1e-30), Circle((3, 0), 1e-30))
         ),
     ]
     path = tmp_path / "odd.jsonl"

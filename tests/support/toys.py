@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from sketchdnn.diffusion.gaussian import Schedule, augment
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import JointProcess, Process
-from sketchdnn.diffusion.schedule import Schedule, augment
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch

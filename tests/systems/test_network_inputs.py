@@ -11,17 +11,17 @@ import torch
 from support.random_batches import clean_batch, normal_batch, random_prediction
 from support.random_systems import random_system
 
-from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.gaussian import like
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, step_sequence
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, condition_on_rows, step_sequence
 from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import SYSTEMS, config_to_dict, from_pretrained, save_pretrained
-from sketchdnn.systems.network_inputs import (
+from sketchdnn.systems.row_denoiser import (
+    RowDenoiser,
     interleave_null,
     noisy_proximity,
     null_prediction,
@@ -30,7 +30,6 @@ from sketchdnn.systems.network_inputs import (
     previous_step,
     roll_noise,
 )
-from sketchdnn.systems.row_denoiser import RowDenoiser
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.system import ConditionMask, sample_condition_mask
 

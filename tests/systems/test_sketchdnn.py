@@ -14,10 +14,16 @@ from support.generation import draw
 from support.random_batches import clean_batch, normal_batch
 from support.small_systems import small_system
 
-from sketchdnn.diffusion.conditioning import Conditioning, condition_on_rows
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.samplers import sample_ddim
-from sketchdnn.diffusion.sampling import SAMPLERS, Progress, SamplingOptions, register_sampler
+from sketchdnn.diffusion.sampling import (
+    SAMPLERS,
+    Conditioning,
+    Progress,
+    SamplingOptions,
+    condition_on_rows,
+    register_sampler,
+)
 from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.conditioning import encode_sketches

@@ -41,7 +41,7 @@ def corpus() -> Corpus:
 
 def told(**settings: Any) -> RowDenoiser[Any]:
     preset = load_preset("tiny")
-    config = replace(preset.config, network=replace(preset.config.network, aside=True), **settings)
+    config = replace(preset.config, network=replace(preset.config.network, auxiliary=True), **settings)
     torch.manual_seed(0)
     system = type(preset.make())(config)
     assert isinstance(system, RowDenoiser)
@@ -67,27 +67,27 @@ def shown(config: TrainConfig, monkeypatch: pytest.MonkeyPatch) -> tuple[torch.T
 
 def test_those_of_fewer_primitives_are_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     _, given = shown(TrainConfig(steps=1, augment=False, min_primitives=8), monkeypatch)
-    assert given.aside is not None
-    assert given.aside.tolist() == [number % 3 == 0 for number in range(COUNT)]
-    assert shown(TrainConfig(steps=1), monkeypatch)[1].aside is None
+    assert given.auxiliary is not None
+    assert given.auxiliary.tolist() == [number % 3 == 0 for number in range(COUNT)]
+    assert shown(TrainConfig(steps=1), monkeypatch)[1].auxiliary is None
 
 
 def test_as_many_primitives_as_asked_for_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every third sketch has four primitives."""
     for fewest, aside in ((4, False), (5, True)):
         _, given = shown(TrainConfig(steps=1, augment=False, min_primitives=fewest), monkeypatch)
-        assert given.aside is not None
-        assert given.aside[::3].tolist() == [aside] * (COUNT // 3)
-        assert not given.aside[1::3].any()
+        assert given.auxiliary is not None
+        assert given.auxiliary[::3].tolist() == [aside] * (COUNT // 3)
+        assert not given.auxiliary[1::3].any()
 
 
 def test_those_that_are_varied_are_aside_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, _ = shown(TrainConfig(steps=1, augment=False), monkeypatch)
     varied, given = shown(TrainConfig(steps=1, augment=False, affine_augmentation=0.5), monkeypatch)
-    assert given.aside is not None
-    assert 4 <= int(given.aside.sum()) <= COUNT - 4
+    assert given.auxiliary is not None
+    assert 4 <= int(given.auxiliary.sum()) <= COUNT - 4
     same = (plain == varied).flatten(1).all(dim=1)
-    assert torch.equal(same, ~given.aside)
+    assert torch.equal(same, ~given.auxiliary)
 
 
 @pytest.mark.parametrize("number", range(COUNT))

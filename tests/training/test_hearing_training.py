@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     prepare([written(parts(60), folder / "parts.jsonl")], folder / "corpus", PrepareConfig(), workers=1)
     tiny = (files("sketchdnn") / "presets" / "tiny.toml").read_text()
     # Training knows nothing of the superposition: it may be another.
-    other = tiny.replace("[system.network]", 'superposition = "max"\n[system.network]\nhears = true')
+    other = tiny.replace("[system.network]", 'superposition = "max"\n[system.network]\nself_conditioning = true')
     (folder / "hearing.toml").write_text(other)
     _train(folder, "tiny", "deaf", "--steps", "4", "--learning-rate", "1e-2")
     return folder
@@ -52,8 +52,8 @@ def test_its_first_loss_is_the_deaf_ones_and_its_second_its_own(folder: Path) ->
     assert hearing[2:] != deaf[2:]
     model = from_pretrained(folder / "on-hearing" / "model")
     assert isinstance(model, RowDenoiser)
-    assert model.hears
-    assert model.get_parameter("network.heard.weight").abs().max() > 0
+    assert model.self_conditioning
+    assert model.get_parameter("network.embed_previous.weight").abs().max() > 0
 
 
 def test_it_begins_by_saying_what_the_deaf_one_says(folder: Path) -> None:
@@ -67,7 +67,7 @@ def test_it_begins_by_saying_what_the_deaf_one_says(folder: Path) -> None:
     plain = deaf.denoise(x, t)
     assert plain.kind_logits.abs().max() > 0
     for before in (None, random_prediction(3)):
-        said = hearing.eval().denoise(x, t, before=before)
+        said = hearing.eval().denoise(x, t, prev_x0=before)
         assert torch.equal(said.params, plain.params)
         assert torch.equal(said.kind_logits, plain.kind_logits)
 

@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def corpus(folder: Path) -> Corpus:
-    return to_device(Dataset.open(folder / "corpus").split_parameters("train").compact, "cpu")
+    return to_device(Dataset.open(folder / "corpus").split("train").compact, "cpu")
 
 
 def _fresh(name: str = "sketchdnn", preset: str = "tiny") -> System:
@@ -242,4 +242,4 @@ def test_split_weights_are_refused(
 
     _preset(folder, "muon")
     monkeypatch.setattr(start, "process_group", believed)
-    assert "--fsdp splits them; train without it" in _fails(folder, tmp_path, monkeypatch, capsys, "--fsdp")
+    assert "--fsdp shards them; train without --fsdp" in _fails(folder, tmp_path, monkeypatch, capsys, "--fsdp")

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 
 from sketchdnn.data.procedural import procedural
-from sketchdnn.diffusion.schedule import cosine
+from sketchdnn.diffusion.gaussian import cosine
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import normalize
 from sketchdnn.networks.dit import DiTConfig
@@ -264,7 +264,7 @@ def test_the_paper_and_its_authors_train_plainly(name: str, corpus: Corpus) -> N
     preset = load_preset(name)
     config = parse_train_config(preset.training, steps=1, batch_size=2)
     assert [config.rate(step, step / 1000) for step in (0, 10, 999)] == [1e-4] * 3
-    assert (config.weight_decay, config.clip, config.ema, config.spread) == (0, 0, 0, False)
+    assert (config.weight_decay, config.clip, config.ema, config.stratified) == (0, 0, 0, False)
     assert config.timestep_sampling == {"paper": "uniform", "authors": "authors"}[name]
     small = replace(preset.config, network=DiTConfig(width=16, depth=1, heads=1))
     run = Run(SketchDNNSystem(small), corpus, config)

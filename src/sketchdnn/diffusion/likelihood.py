@@ -23,11 +23,9 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction
 
-from .checks import check_shape, check_simplex, check_step
-from .gaussian import squared_norm_perp
+from .gaussian import Level, augment, squared_norm_perp
 from .noise import NoiseSource
-from .process import Denoiser, JointProcess, LogitBatch, Noise, Process
-from .schedule import Level, augment
+from .process import Denoiser, JointProcess, LogitBatch, Noise, Process, check_shape, check_simplex, check_step
 from .timesteps import StepDraws
 
 AnyProcess = TypeVar("AnyProcess", bound=Process)
@@ -59,7 +57,7 @@ class Bins:
         return 1 << self.bits
 
     def index(self, params: Float[Tensor, "*rows 14"]) -> Int[Tensor, "*rows 14"]:
-        """The cell that each number falls into; what lies outside falls into the outermost."""
+        """The cell of each number; numbers outside the range are in the outermost cells."""
         low, width = self._ends(params)
         return ((params.double() - low) / width).floor().clamp(0, self.levels - 1).long()
 
@@ -187,7 +185,7 @@ def prior(process: JointProcess, x0: SketchBatch) -> Parts:
 def diffusion(denoise: Denoiser, process: JointProcess, x0: SketchBatch, noise: NoiseSource, steps: StepDraws) -> Parts:
     """Σ over t = r+1..T of KL(q(x_{t−1} | x_t, x_0) ‖ the sampler's step) = ½(SNR_{t−1} − SNR_t)·‖x_0 − x̂_0‖².
 
-    x̂_0 is what enters the sampler's reverse mean: superposed parameters, and logits in the process's own form.
+    x̂_0 is the input of the sampler's reverse mean: superposed parameters, and logits by `process.reverse_logits`.
     """
     target = _target(process, x0)
 
@@ -312,7 +310,7 @@ def _target(process: JointProcess, x0: SketchBatch) -> LogitBatch:
 
 
 def predict_double(denoise: Denoiser, batch_t: SketchBatch, t: Tensor) -> Prediction:
-    """The prediction at X_t, in float64: what follows subtracts numbers that nearly agree."""
+    """The prediction at X_t, in float64: later steps subtract numbers that nearly agree."""
     output = denoise(batch_t, t)
     parts = SketchBatch(output.construction_logits, output.kind_logits, output.params)
     check_shape(parts, "the output of denoise", like=batch_t)

@@ -17,9 +17,8 @@ from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction
 
 from . import gaussian
-from .checks import check_shape
-from .gaussian import like
-from .schedule import Level
+from .gaussian import Level, like
+from .process import check_shape
 
 # λ and the last step it holds for.
 MSE_BOOST = 16.0

@@ -20,9 +20,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from sketchdnn.diffusion.conditioning import Conditioning
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
+from sketchdnn.diffusion.sampling import Conditioning, Progress, SamplingOptions, Start
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.set_denoiser import SetDenoiser
 from sketchdnn.representation import SketchBatch, from_flat

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from benchmarks.figures import label_survival, write_schedule
+from sketchdnn.diffusion.gaussian import Schedule, augment, cosine
 from sketchdnn.diffusion.gaussian_softmax import GaussianSoftmax
-from sketchdnn.diffusion.schedule import Schedule, augment, cosine
 
 
 def read(folder: Path) -> dict[str, torch.Tensor]:

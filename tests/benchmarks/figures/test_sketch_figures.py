@@ -16,10 +16,11 @@ from benchmarks.figures import (
     write_failures,
     write_teaser,
 )
+from benchmarks.figures.sketches import panel_of_square
 from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
-from sketchdnn.render.figures import panel_of_sketch, panel_of_square, polyline
+from sketchdnn.render.figures import panel_of_sketch, polyline
 
 CORNERS = [(-1.0, -0.5), (1.0, -0.5), (1.0, 0.5), (-1.0, 0.5)]
 PLATE = [Line(a, b) for a, b in zip(CORNERS, CORNERS[1:] + CORNERS[:1], strict=True)]

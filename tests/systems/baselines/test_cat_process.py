@@ -11,11 +11,10 @@ from support.random_batches import clean_batch, normal_batch
 from support.toys import every_step, random_noise
 
 from benchmarks.oracles import entropy, oracle
-from sketchdnn.diffusion.conditioning import condition_on_rows
+from sketchdnn.diffusion.gaussian import cosine
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import Denoiser
-from sketchdnn.diffusion.sampling import SamplingOptions, step_sequence
-from sketchdnn.diffusion.schedule import cosine
+from sketchdnn.diffusion.sampling import SamplingOptions, condition_on_rows, step_sequence
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction

@@ -12,10 +12,9 @@ import torch
 from support.random_batches import clean_batch, normal_batch
 from torch import Tensor
 
-from sketchdnn.diffusion.conditioning import condition_on_rows
 from sketchdnn.diffusion.likelihood import Bins
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, condition_on_rows
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
@@ -27,7 +26,7 @@ from sketchdnn.systems.baselines.tokens.syntax import LEVELS, NUM_VALUES, START,
 from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem, choose
 from sketchdnn.systems.baselines.tokens.tokens import quantize, tokenize
 from sketchdnn.systems.baselines.tokens.vitruvion import Vitruvion, VitruvionConfig
-from sketchdnn.systems.registry import config_of
+from sketchdnn.systems.registry import config_from_dict
 from sketchdnn.systems.system import sample_condition_mask
 
 SMALL = TokenDecoderConfig(width=32, depth=2, heads=2)
@@ -242,7 +241,7 @@ def test_a_system_is_told_what_it_cannot_do(system: TokenSystem) -> None:
         system.sample(noise_of(0), SamplingOptions(conditioning=given))
     for wrong in ({"top_p": 0.0}, {"top_p": 1.5}, {"temperature": -1.0}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):
-            config_of(system.name, wrong, "here")
+            config_from_dict(system.config_class, wrong, "here")
 
 
 def test_progress_is_heard_and_ends(system: TokenSystem) -> None:

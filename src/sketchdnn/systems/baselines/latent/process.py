@@ -14,11 +14,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sketchdnn.diffusion import gaussian
-from sketchdnn.diffusion.checks import check_steps
+from sketchdnn.diffusion.gaussian import Level, Schedule
 from sketchdnn.diffusion.likelihood import kl_of_steps, kl_to_noise
+from sketchdnn.diffusion.process import check_steps
 from sketchdnn.diffusion.samplers import ddim_weights, posterior_weights, solver_weights
 from sketchdnn.diffusion.sampling import WeightRule, Weights
-from sketchdnn.diffusion.schedule import Level, Schedule
 from sketchdnn.diffusion.timesteps import StepDraws
 
 Vectors = Float[Tensor, "batch *shape"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from sketchdnn.diffusion.gaussian import Level
 from sketchdnn.diffusion.likelihood import Bins, Elbo, Parts, bound, kl_of_steps, kl_to_noise, predict_double
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Denoiser
-from sketchdnn.diffusion.schedule import Level
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch

@@ -14,9 +14,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from sketchdnn.diffusion import gaussian, gaussian_softmax
-from sketchdnn.diffusion.checks import check_shape
-from sketchdnn.diffusion.process import Noise, Superposition, superpose
-from sketchdnn.diffusion.schedule import Level, Schedule
+from sketchdnn.diffusion.gaussian import Level, Schedule
+from sketchdnn.diffusion.process import Noise, Superposition, check_shape, superpose
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from sketchdnn.diffusion import gaussian_softmax
-from sketchdnn.diffusion.conditioning import Conditioning
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Denoiser, Noise, begin_trajectory
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, predict
+from sketchdnn.diffusion.sampling import Conditioning, Progress, SamplingOptions, Start, predict
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 

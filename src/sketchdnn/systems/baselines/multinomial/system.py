@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sketchdnn.diffusion.gaussian import authors_cosine, cosine
 from sketchdnn.diffusion.likelihood import Bins, Elbo
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.sampling import SamplingOptions
-from sketchdnn.diffusion.schedule import authors_cosine, cosine
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.systems.baselines.multinomial.likelihood import cat_elbo

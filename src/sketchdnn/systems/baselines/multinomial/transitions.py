@@ -11,8 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sketchdnn.diffusion import gaussian
-from sketchdnn.diffusion.gaussian import like
-from sketchdnn.diffusion.schedule import Level
+from sketchdnn.diffusion.gaussian import Level, like
 
 Probabilities = Float[Tensor, "*rows cat"]
 
