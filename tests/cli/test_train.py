@@ -215,3 +215,53 @@ def test_bad_input_ends_with_exit_code_2(preset: Path, tmp_path: Path) -> None:
     assert result.returncode == 2
     assert result.stderr.startswith("sketchdnn: ")
     assert "Traceback" not in result.stderr
+
+
+def test_any_setting_can_be_overridden(preset: Path, corpus: Path, tmp_path: Path) -> None:
+    overrides = ["--set", "system.network.width=16", "--set", "training.learning_rate=3e-4", "--set", "training.ema=0"]
+    arguments = _arguments(preset, corpus, tmp_path / "run", "--steps", "1", *overrides)
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert from_pretrained(tmp_path / "run" / "model").config.network.width == 16
+    (checkpoint,) = list_checkpoints(tmp_path / "run" / "checkpoints")
+    training = json.loads((checkpoint / "state.json").read_text())["identity"]["training"]
+    assert (training["learning_rate"], training["ema"]) == (3e-4, 0)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("width=16", "write it as training.learning_rate=3e-4"),
+        ("training.learning_rate", "write it as training.learning_rate=3e-4"),
+        ("training.speed=1", "'speed' is no setting"),
+        ("training.learning_rate=fast", "must be a number"),
+        ("system.name.x=1", "'name' is a setting, not a section"),
+        ("other.x=1", "'other' is no section"),
+    ],
+)
+def test_wrong_overrides_are_refused(preset: Path, corpus: Path, tmp_path: Path, override: str, message: str) -> None:
+    arguments = _arguments(preset, corpus, tmp_path / "run", "--steps", "1", "--set", override)
+    result = CliRunner().invoke(app, arguments)
+    assert message in str(result.exception)
+    assert not (tmp_path / "run").exists()
+
+
+def test_unknown_and_missing_loggers_are_refused(
+    preset: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    for logger, message in (("paper", "use tensorboard or wandb"), ("wandb", "pip install wandb")):
+        arguments = _arguments(preset, corpus, tmp_path / logger, "--steps", "1", "--logger", logger)
+        assert message in str(CliRunner().invoke(app, arguments).exception)
+
+
+def test_loggers_get_reports_and_validation(preset: Path, corpus: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    arguments = _arguments(preset, corpus, tmp_path / "run", "--steps", "4", "--log-every", "2")
+    arguments += ["--validate-every", "4", "--logger", "tensorboard"]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
+    events.Reload()
+    assert [event.step for event in events.Scalars("train/loss")] == [2, 4]
+    assert "validation/t5" in events.Tags()["scalars"]

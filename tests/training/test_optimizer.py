@@ -169,7 +169,7 @@ def test_weights_that_do_not_learn_stay(corpus: Corpus) -> None:
 
 def test_a_loss_that_is_no_number_stops(corpus: Corpus, tmp_path: Path) -> None:
     spoilt = Corpus(corpus.kind, corpus.construction, torch.full_like(corpus.params, math.nan))
-    with pytest.raises(RunError, match="the loss of step 0 is no finite number"):
+    with pytest.raises(RunError, match="the loss of step 0 is not finite"):
         train(_fresh(), spoilt, _config(), tmp_path)
 
 

@@ -176,7 +176,7 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(corpus: Corpus, tmp_path:
     params = corpus.params.clone()
     spoilt = int(DataOrder(len(corpus), 8, 0, "cpu").indices(4)[3])
     params[spoilt, 0, 0] = math.nan
-    with pytest.raises(RunError, match=r"no finite number; its batch is saved in .*failed"):
+    with pytest.raises(RunError, match=r"not finite; its batch is saved in .*failed"):
         train(_system(), Corpus(corpus.kind, corpus.construction, params), _config(20), tmp_path, resume=True)
     (folder,) = (tmp_path / "failed").iterdir()
     facts, batch = json.loads((folder / "facts.json").read_text()), load_file(folder / "batch.safetensors")

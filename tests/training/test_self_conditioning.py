@@ -1,4 +1,4 @@
-"""A network that hears what it said starts where a deaf one ended, and learns from there."""
+"""Self-conditioning is zero-initialized: training continues from the weights of a plain network."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sketchdnn.training.start import TrainRequest, _make_system
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With a corpus, a preset that hears, and the model of a short run of one that does not."""
-    folder = tmp_path_factory.mktemp("hearing")
+    folder = tmp_path_factory.mktemp("self_conditioning")
     prepare([written(parts(60), folder / "parts.jsonl")], folder / "corpus", PrepareConfig(), workers=1)
     tiny = (files("sketchdnn") / "presets" / "tiny.toml").read_text()
     # Training knows nothing of the superposition: it may be another.
     other = tiny.replace("[system.network]", 'superposition = "max"\n[system.network]\nself_conditioning = true')
-    (folder / "hearing.toml").write_text(other)
-    _train(folder, "tiny", "deaf", "--steps", "4", "--learning-rate", "1e-2")
+    (folder / "conditioned.toml").write_text(other)
+    _train(folder, "tiny", "plain", "--steps", "4", "--learning-rate", "1e-2")
     return folder
 
 
@@ -43,38 +43,38 @@ def _losses(out: Path) -> list[str]:
     return [row.split(",")[2] for row in (out / "log.csv").read_text().split()[1:]]
 
 
-def test_its_first_loss_is_the_deaf_ones_and_its_second_its_own(folder: Path) -> None:
-    more = ("--init-from", str(folder / "deaf" / "model"), "--steps", "4", "--learning-rate", "1e-2")
-    _train(folder, "tiny", "on-deaf", *more)
-    _train(folder, str(folder / "hearing.toml"), "on-hearing", *more)
-    deaf, hearing = _losses(folder / "on-deaf"), _losses(folder / "on-hearing")
-    assert hearing[0] == deaf[0]
-    assert hearing[2:] != deaf[2:]
-    model = from_pretrained(folder / "on-hearing" / "model")
+def test_first_loss_equals_that_of_the_plain_network(folder: Path) -> None:
+    more = ("--init-from", str(folder / "plain" / "model"), "--steps", "4", "--learning-rate", "1e-2")
+    _train(folder, "tiny", "on-plain", *more)
+    _train(folder, str(folder / "conditioned.toml"), "on-conditioned", *more)
+    plain, conditioned = _losses(folder / "on-plain"), _losses(folder / "on-conditioned")
+    assert conditioned[0] == plain[0]
+    assert conditioned[2:] != plain[2:]
+    model = from_pretrained(folder / "on-conditioned" / "model")
     assert isinstance(model, RowDenoiser)
     assert model.self_conditioning
     assert model.get_parameter("network.embed_previous.weight").abs().max() > 0
 
 
-def test_it_begins_by_saying_what_the_deaf_one_says(folder: Path) -> None:
-    begins = folder / "deaf" / "model"
-    preset = load_preset(folder / "hearing.toml")
+def test_initial_output_equals_the_plain_network(folder: Path) -> None:
+    begins = folder / "plain" / "model"
+    preset = load_preset(folder / "conditioned.toml")
     request = TrainRequest(preset, TrainConfig(steps=1), folder / "corpus", folder / "x", init_from=begins)
-    hearing, deaf = _make_system(request), from_pretrained(begins)
-    assert isinstance(hearing, RowDenoiser)
-    assert isinstance(deaf, RowDenoiser)
+    conditioned, plain = _make_system(request), from_pretrained(begins)
+    assert isinstance(conditioned, RowDenoiser)
+    assert isinstance(plain, RowDenoiser)
     x, t = clean_batch(3), torch.tensor([5, 500, 1500])
-    plain = deaf.denoise(x, t)
-    assert plain.kind_logits.abs().max() > 0
+    expected = plain.denoise(x, t)
+    assert expected.kind_logits.abs().max() > 0
     for before in (None, random_prediction(3)):
-        said = hearing.eval().denoise(x, t, prev_x0=before)
-        assert torch.equal(said.params, plain.params)
-        assert torch.equal(said.kind_logits, plain.kind_logits)
+        output = conditioned.eval().denoise(x, t, previous=before)
+        assert torch.equal(output.params, expected.params)
+        assert torch.equal(output.kind_logits, expected.kind_logits)
 
 
-def test_a_deaf_one_does_not_start_from_one_that_hears(folder: Path) -> None:
-    _train(folder, str(folder / "hearing.toml"), "heard", "--steps", "1")
-    more = ["--init-from", str(folder / "heard" / "model"), "--steps", "1", "--device", "cpu"]
+def test_plain_network_cannot_start_from_self_conditioning(folder: Path) -> None:
+    _train(folder, str(folder / "conditioned.toml"), "conditioned", "--steps", "1")
+    more = ["--init-from", str(folder / "conditioned" / "model"), "--steps", "1", "--device", "cpu"]
     where = ["train", "--preset", "tiny", "--data", str(folder / "corpus"), "--out", str(folder / "y")]
     result = CliRunner().invoke(app, [*where, *more])
     assert result.exit_code != 0
