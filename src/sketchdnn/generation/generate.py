@@ -134,13 +134,10 @@ class GenerateRequest:
     def to_json(self, system: System, source: Path | None = None) -> dict[str, Any]:
         """The entries of a manifest. `source` is the file of the initial sketch."""
         content: dict[str, Any] = {
-            "seed": self.seed,
-            "start_index": self.start_index,
-            "count": self.count,
+            **{name: getattr(self, name) for name in ("seed", "start_index", "count", "repair")},
             "sampler": system.resolve(SamplingOptions(self.sampler)).sampler_name,
             "steps": self.steps if system.max_steps is not None else None,
             "conditions": self.conditions.to_json(),
-            "repair": self.repair,
         }
         if self.init_sketch is not None:
             strength = STRENGTH if self.strength is None else self.strength
