@@ -98,7 +98,7 @@ def test_long_reason_of_hostile_document_is_cut() -> None:
         assert reason.isprintable()
 
 
-def test_help_on_an_ascii_terminal(tmp_path: Path) -> None:
+def test_help_on_ascii_terminal(tmp_path: Path) -> None:
     for arguments in (["--help"], ["convert", "--help"]):
         told = program(*arguments, cwd=tmp_path, PYTHONIOENCODING="ascii", LANG="C", LC_ALL="C")
         assert told.returncode == 0
@@ -107,7 +107,7 @@ def test_help_on_an_ascii_terminal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00garbage", b"[core\nno = equals"])
-def test_settings_of_ezdxf_in_the_working_folder_are_not_read(tmp_path: Path, content: bytes) -> None:
+def test_settings_of_ezdxf_in_working_folder_are_not_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "ezdxf.ini").write_bytes(content)
     write(PART, tmp_path / "a.json")
     for arguments in (["convert", "a.json", "a.dxf"], ["convert", "a.dxf", "b.json"]):
