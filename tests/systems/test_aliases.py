@@ -12,7 +12,7 @@ import torch
 from safetensors.numpy import load_file as load_arrays
 from safetensors.numpy import save_file as save_arrays
 from safetensors.torch import load_file, save_file
-from support.drawn_sets import parts
+from support.sketch_sets import parts
 
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import SAMPLERS, SamplingOptions

@@ -127,25 +127,6 @@ def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:
         from_pretrained("nonsense")
 
 
-def test_hub_is_used_only_with_its_prefix(
-    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def fetch(name: str, **_: object) -> str:
-        asked.append(name)
-        raise ConnectionError("no network")
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
-    save_pretrained(system, tmp_path / "owner" / "model")
-    monkeypatch.chdir(tmp_path)
-    from_pretrained("owner/model")
-    assert not asked
-    with pytest.raises(PretrainedError, match="cannot be fetched"):
-        from_pretrained("hub:owner/other")
-    assert asked == ["owner/other"]
-
-
 def test_bundled_model_is_small_and_complete() -> None:
     assert "ours" in bundled_names()
     system = from_pretrained()

@@ -47,12 +47,6 @@ Json = dict[str, Any]
 # Real files reach a few MiB; JSON may need 20 bytes of memory for one of its own.
 LARGEST_FILE = 32 * 2**20
 
-_LABELS = {
-    ("BTMSketchPoint", ""): EntityType.POINT,
-    ("BTMSketchCurveSegment", "BTCurveGeometryLine"): EntityType.LINE,
-    ("BTMSketchCurveSegment", "BTCurveGeometryCircle"): EntityType.ARC,
-    ("BTMSketchCurve", "BTCurveGeometryCircle"): EntityType.CIRCLE,
-}
 _GEOMETRY_LABELS = {
     "BTCurveGeometryEllipse": EntityType.ELLIPSE,
     "BTCurveGeometrySpline": EntityType.SPLINE,
@@ -70,7 +64,10 @@ _GEOMETRY = {
     Kind.LINE: ("BTMSketchCurveSegment-155", "BTCurveGeometryLine-117"),
     Kind.ARC: ("BTMSketchCurveSegment-155", "BTCurveGeometryCircle-115"),
     Kind.CIRCLE: ("BTMSketchCurve-4", "BTCurveGeometryCircle-115"),
+    Kind.POINT: ("BTMSketchPoint-158", ""),
 }
+# Types without their versions.
+_LABELS = {tuple(name.split("-")[0] for name in names): EntityType[kind.name] for kind, names in _GEOMETRY.items()}
 _ENTITY_FIELDS = ("startParam", "endParam", "isConstruction")  # the others belong to the geometry
 _ENUMS = {
     "direction": "DimensionDirection",
@@ -297,9 +294,9 @@ def _entity(index: int, primitive: Primitive) -> Json:
     _, fields = primitive_to_entity(primitive)
     own = {key: fields.pop(key) for key in _ENTITY_FIELDS if key in fields}
     entity: Json = {"entityId": _id(Ref(index))}
-    if primitive.kind is Kind.POINT:
-        return {"btType": "BTMSketchPoint-158", **entity, **own, "isUserPoint": True, **fields}
     type_, curve = _GEOMETRY[primitive.kind]
+    if primitive.kind is Kind.POINT:
+        return {"btType": type_, **entity, **own, "isUserPoint": True, **fields}
     own_parts = PARTS_OF_KIND[primitive.kind]
     parts = {key: _id(Ref(index, part)) for key, part in _PART_IDS.items() if part in own_parts}
     return {"btType": type_, **entity, **parts, **own, "geometry": {"btType": curve, **fields}}
