@@ -42,7 +42,6 @@ class SketchBatch:
     Clean rows have one-hot `construction` and `kind`, and zeros in the parameters of other kinds; noisy rows have points
     of the simplex and noisy parameters.
 
-
     >>> from sketchdnn.geometry import Circle, Line
     >>> batch = SketchBatch.from_sketches([Sketch((Line((-1, 0), (1, 0)), Circle((0, 0), 0.5)))])
     >>> len(batch), batch.kind.shape
