@@ -48,3 +48,10 @@ def test_numbers_have_limits(name: str, allowed: tuple[float, ...], refused: tup
     for value in refused:
         with pytest.raises(SketchError, match=name.replace("_", ".")):
             TrainConfig(steps=1, **{name: value})
+
+
+def test_budgets_have_limits() -> None:
+    for name, allowed, refused in (("minutes", 1e7, 1e7 + 1), ("epochs", 1e9, 1e9 + 1), ("steps", 10**12, 10**12 + 1)):
+        assert getattr(TrainConfig(**{name: allowed}), name) == allowed  # type: ignore[arg-type]
+        with pytest.raises(SketchError, match=name):
+            TrainConfig(**{name: refused})  # type: ignore[arg-type]

@@ -123,6 +123,31 @@ def test_a_checkpoint_of_another_network_or_corpus_is_refused(corpus: Corpus, tm
         train(_system(), fewer, _config(4), tmp_path, resume=True)
 
 
+@pytest.mark.parametrize("facts", ["[]", '{"identity": []}'])
+def test_checkpoint_without_identity_is_refused(corpus: Corpus, tmp_path: Path, facts: str) -> None:
+    train(_system(), corpus, _config(2), tmp_path)
+    (list_checkpoints(tmp_path / "checkpoints")[-1] / "state.json").write_text(facts)
+    with pytest.raises(RunError, match="it does not say how it was made"):
+        train(_system(), corpus, _config(4), tmp_path, resume=True)
+
+
+def test_random_numbers_of_the_network_depend_on_seed_and_step(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two processes, no two steps share a seed."""
+    seeds: list[int] = []
+    run = Run(_system(), corpus, _config(3, seed=7))
+    monkeypatch.setattr(torch, "manual_seed", seeds.append)
+    while not run.done:
+        run.advance()
+    assert seeds == [7, 8, 9]
+    run.ranks, run.step = replace(run.ranks, rank=1, world=2), 4
+    run._loss_terms()
+    assert seeds[-1] == 7 + 4 * 2 + 1
+
+
+def test_largest_seed_has_an_order() -> None:
+    assert sorted(DataOrder(10, 10, 2**63 - 1, "cpu").indices(3).tolist()) == list(range(10))
+
+
 def test_a_damaged_checkpoint_is_said(corpus: Corpus, tmp_path: Path) -> None:
     train(_system(), corpus, _config(2), tmp_path)
     path = list_checkpoints(tmp_path / "checkpoints")[-1] / "state.safetensors"
@@ -250,6 +275,15 @@ def test_times_are_those_of_the_preset() -> None:
         for times in ("low_noise", "mid_noise")
     )
     assert low < 0.6 < 0.75 < matching
+
+
+def test_low_noise_timesteps_are_uniform_above_the_data_scale() -> None:
+    """From σ = 1 on only the uniform half of the distribution is left."""
+    schedule = cosine(2000)
+    sigma = (schedule.var / schedule.alpha_bar).sqrt()[1:]
+    density = timestep_cdf(2000, "low_noise").diff(prepend=torch.zeros(1))
+    assert torch.allclose(density[sigma > 1.01], torch.full((), 0.5 / 2000, dtype=torch.float64))
+    assert bool((density[(sigma > 0.01) & (sigma < 0.99)] > 0.51 / 2000).all())
 
 
 @pytest.mark.parametrize("budget", [{}, {"steps": 1, "minutes": 1.0}, {"minutes": 0.0}])

@@ -55,8 +55,8 @@ class Outcome:
     model: System
     step: int
     finished: bool
-    signal: int | None = None
-    writes: bool = True  # whether this is the first process
+    signal: int | None
+    writes: bool  # whether this is the first process
 
 
 @dataclass(slots=True)
