@@ -39,8 +39,8 @@ ROUNDING = 1e-6
 class SketchBatch:
     """Composite rows, the paper's superposition: every row contains the parameters of every kind.
 
-    Clean rows have one-hot `construction` and `kind`, and zeros in the parameters of other kinds; noisy rows have points
-    of the simplex and noisy parameters.
+    Clean rows have one-hot `construction` and `kind`, and zeros in the parameters of other kinds. Noisy rows have
+    points of the simplex and noisy parameters.
 
     >>> from sketchdnn.geometry import Circle, Line
     >>> batch = SketchBatch.from_sketches([Sketch((Line((-1, 0), (1, 0)), Circle((0, 0), 0.5)))])

@@ -1,14 +1,14 @@
 """Hashes of sketches, by which two sketches are compared. Numpy only.
 
-`row_codes` (for duplicates in a corpus): a length v in a box of ±half_extent becomes round(127·v/half_extent + ¼), which
-has 255 levels; the sweep of an arc becomes round(127·(sweep/π − 1) + ¼). The quarter of a cell moves the borders between
+`row_codes` (for duplicates in a corpus): a length v in a box of ±half_extent becomes round(127·v/half_extent + ¼), one
+of 255 levels; the sweep of an arc becomes round(127·(sweep/π − 1) + ¼). The quarter of a cell moves the borders of
 levels away from common values (0, ±1, halves, thirds, tenths).
 
 `symmetric_keys` (for novelty and uniqueness): two sketches are equal on a grid of L levels if one of the eight
 symmetries of the square maps every number of one into the cell of the other. The order of primitives and the direction
 of lines do not matter. Cells are 2/L wide and centered on 0, so that the symmetries map the grid onto itself and common
-values lie in the middle of a cell. The two outermost cells are half as wide. A length v is in cell round(v·L/2), a sweep
-by sweep/π − 1 likewise.
+values lie in the middle of a cell. The two outermost cells are half as wide. A length v is in cell round(v·L/2); a
+sweep likewise, by sweep/π − 1.
 """
 
 from __future__ import annotations
