@@ -16,8 +16,7 @@ from rich.table import Table
 from torch import Tensor
 
 from sketchdnn.data.loader import Dataset
-from sketchdnn.diffusion.conditioning import ConditioningMethod
-from sketchdnn.diffusion.sampling import SamplingOptions
+from sketchdnn.diffusion.sampling import ConditioningMethod, SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimates import Estimate, clustered_share, share_estimate
 from sketchdnn.evaluation.samples import normalize_split

@@ -13,8 +13,7 @@ from rich.table import Table
 from torch import Tensor
 
 from sketchdnn.data.procedural import procedural
-from sketchdnn.diffusion.conditioning import Conditioning, condition_on_rows
-from sketchdnn.diffusion.sampling import SamplingOptions
+from sketchdnn.diffusion.sampling import Conditioning, SamplingOptions, condition_on_rows
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.conditioning import choose_conditioning, encode_sketches
 from sketchdnn.generation.conditions import CLOSE_TOLERANCE, MAX_ATTEMPTS, Conditions, find_shortfall, trained_range

@@ -10,10 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from sketchdnn.diffusion.checks import check_simplex
-from sketchdnn.diffusion.gaussian import like, root
-from sketchdnn.diffusion.process import Denoiser, JointProcess
-from sketchdnn.diffusion.schedule import Level
+from sketchdnn.diffusion.gaussian import Level, like, root
+from sketchdnn.diffusion.process import Denoiser, JointProcess, check_simplex
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction

@@ -43,8 +43,8 @@ ANYWHERE = "*"
 EQUIVALENT = (
     ("diffusion/noise.py", "(count + 3) // 4 -> (count + 3) * 4", "only computes numbers that are then cut off"),
     ("diffusion/samplers.py", "(clean, 1.0).log()) / 2 | 1.0 -> 2.0", "the next line replaces what comes of it"),
-    ("evaluation/gaps.py", "CHUNK // max(1, 4 * prims ** 2) ->", "only how many sketches are looked at together"),
-    ("evaluation/shapes.py", "prims ** 2 -> prims * 2", "only how many sketches are looked at together"),
+    ("evaluation/curves.py", "CHUNK // max(1, pairs) ->", "only the number of sketches in a chunk"),
+    ("evaluation/curves.py", "prims ** 2 ->", "only the number of sketches in a chunk"),
     ("training/run.py", "dynamic=False) if compiles else objective | False", "only what torch.compile assumes"),
 )
 

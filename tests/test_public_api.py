@@ -19,8 +19,8 @@ PUBLIC = {
     "sketchdnn.geometry": """
         Arc Bezier Box Chain Circle Constraint ConstraintType EXTERNAL EllipticArc Kind Line Loop
         MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch TAU Vec
-        approximate arc_from_angles arc_from_bulge arc_from_points arc_from_signed_radius arc_from_sweep bounds bulge
-        normalize overlaps profile quadratic_bezier signed_radius tessellate
+        approximate arc_from_angles arc_from_bulge arc_from_sweep bounds bulge
+        normalize overlaps profile quadratic_bezier tessellate
     """,
     "sketchdnn.formats": """
         Conversion DEFAULT_READ_OPTIONS FORMATS Format Losses Note ReadItem ReadOptions ReadResult Skipped collect

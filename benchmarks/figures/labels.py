@@ -16,15 +16,16 @@ from torch import Tensor
 
 from benchmarks.oracles import Estimate, RowTarget, entropy, estimate
 from sketchdnn.diffusion import gaussian_softmax
+from sketchdnn.diffusion.gaussian import Level, Schedule, augment, cosine
 from sketchdnn.diffusion.gaussian_softmax import REVERSE_LOGITS, ReverseLogits
 from sketchdnn.diffusion.likelihood import elbo
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.samplers import sample_ancestral
 from sketchdnn.diffusion.sampling import SamplingOptions
-from sketchdnn.diffusion.schedule import Level, Schedule, augment, cosine
 from sketchdnn.diffusion.timesteps import draw_steps
-from sketchdnn.render.figures import BLUE, GRAY, GREEN, INK, ORANGE, plot_style, save_csv, save_figure
+from sketchdnn.io import atomic_write
+from sketchdnn.render.figures import BLUE, GRAY, GREEN, INK, ORANGE, plot_style, save_figure
 from sketchdnn.representation import layout
 
 
@@ -256,3 +257,12 @@ def _draw_bounds(axes: Any, biases: list[LogitsBias]) -> None:
     axes.set_ylim(-0.6, len(biases) - 0.2)
     axes.set_yticks(range(len(biases)), [bias.logits for bias in reversed(biases)])
     axes.tick_params(axis="y", length=0)
+
+
+def save_csv(folder: Path, name: str, header: tuple[str, ...], rows: list[tuple[object, ...]]) -> Path:
+    """Write the numbers of a figure as CSV."""
+    path = folder / f"{name}.csv"
+    with atomic_write(path) as temporary:
+        lines = [",".join(map(str, row)) for row in [header, *rows]]
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path

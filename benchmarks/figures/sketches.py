@@ -33,16 +33,14 @@ from sketchdnn.generation.generate import STEPS
 from sketchdnn.generation.trajectory import STRIP_FRACTIONS, nearest_indices, primitive_rows, superposed_primitives
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write
-from sketchdnn.render import PALETTE, Style
+from sketchdnn.render import PALETTE, Frame, Style
 from sketchdnn.render.figures import (
     GRAY,
     INK,
     Panel,
-    draw_border,
     draw_sketch,
     draw_stroke,
     panel_of_sketch,
-    panel_of_square,
     save_figure,
     sheet,
 )
@@ -269,3 +267,17 @@ def _write_answer(path: Path, question: str, lines: Sequence[str]) -> None:
     with atomic_write(path) as temporary:
         text = [question, "Guess first: the answer is at the end of this file.", *[""] * _ANSWER_OFFSET, *lines]
         temporary.write_text("\n".join(text) + "\n", encoding="utf-8")
+
+
+def panel_of_square(x: float, y: float, side: float, half: float) -> Panel:
+    """A panel that shows the plane from −half to half."""
+    return Panel(x, y, side, Frame(side, side, (0.0, 0.0), side / (2 * half)))
+
+
+def draw_border(axes: Any, panel: Panel, *, color: str = "#d5d8dc", width: float = 0.6) -> Any:
+    """Draw a thin border and return its patch."""
+    from matplotlib.patches import Rectangle
+
+    border = Rectangle(panel.corner, panel.side, panel.side, facecolor="none", edgecolor=color, linewidth=width)
+    axes.add_patch(border)
+    return border

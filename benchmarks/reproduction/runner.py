@@ -34,7 +34,7 @@ from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write, exclusive_run, load_json, remove_abandoned
 from sketchdnn.systems import System, config_to_dict, from_pretrained, save_pretrained
 from sketchdnn.systems.aliases import current_settings, rename_report_keys
-from sketchdnn.systems.autoregressive import TOKEN_GRID, TokenSystem
+from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem
 from sketchdnn.systems.devices import find_device
 from sketchdnn.training.loop import OnReport
 from sketchdnn.training.start import MODEL, start

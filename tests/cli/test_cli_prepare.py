@@ -30,7 +30,7 @@ def test_procedural_corpus(tmp_path: Path) -> None:
     [
         (["missing.npy"], "missing.npy: cannot be read (No such file or directory)"),
         ([], "nothing to prepare"),
-        (["--source", "thin air"], "'thin air' is not known"),
+        (["--source", "thin air"], "'thin air' is unknown"),
         (["--source", "procedural", "--preset", "best"], "'best' is no preset"),
         (
             ["--source", "procedural", "--min-primitives", "12", "--max-primitives", "9"],

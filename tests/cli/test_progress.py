@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a line a minute elsewhere, nothing for short work."""
+"""Progress: a bar on a terminal, a line a minute elsewhere, nothing for short work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sketchdnn.cli.progress import progress
 
 
 class Clock:
-    """Time as a test sets it."""
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -24,7 +24,7 @@ def lines(console: Console) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
-def test_work_without_a_terminal_prints_at_most_a_line_a_minute() -> None:
+def test_lines_are_printed_once_a_minute_without_a_terminal() -> None:
     console, clock = Console(file=io.StringIO(), width=30), Clock()
     with progress(console, "drawing", total=1000, clock=clock) as bar:
         for second in range(600):
@@ -36,7 +36,7 @@ def test_work_without_a_terminal_prints_at_most_a_line_a_minute() -> None:
     assert printed[-1] == "drawing: 540 of 1,000, 54 %, 9 min so far, about 8 min left"
 
 
-def test_short_work_is_quiet_and_a_note_is_always_printed() -> None:
+def test_short_work_prints_notes_only() -> None:
     console, clock = Console(file=io.StringIO()), Clock()
     with progress(console, "training", total=1.0, clock=clock) as bar:
         clock.now += 59
@@ -46,7 +46,7 @@ def test_short_work_is_quiet_and_a_note_is_always_printed() -> None:
     assert lines(console) == ["validation at step 10: loss 0.5000"]
 
 
-def test_time_left_counts_from_where_work_was_resumed_and_where_a_stage_began() -> None:
+def test_time_left_is_measured_from_the_start_of_a_stage() -> None:
     console, clock = Console(file=io.StringIO()), Clock()
     with progress(console, "training", total=1.0, clock=clock) as bar:
         bar.update(0.5)
@@ -61,7 +61,7 @@ def test_time_left_counts_from_where_work_was_resumed_and_where_a_stage_began() 
     ]
 
 
-def test_work_of_unknown_size_is_counted() -> None:
+def test_work_of_unknown_total_is_counted() -> None:
     console, clock = Console(file=io.StringIO()), Clock()
     with progress(console, "sketches read", clock=clock) as bar:
         for _ in range(1200):

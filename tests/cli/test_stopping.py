@@ -1,4 +1,4 @@
-"""Commands that are stopped, and commands that meet one another in a folder: real processes and real signals."""
+"""Commands that are interrupted, and commands that write to one folder: real processes and real signals."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from sketchdnn.io import exclusive_run
 SKETCH = Sketch((Line((0, 0), (80, 0)), Circle((40, 20), 5)), units="mm")
 
 
-def started(*arguments: object, ignored: tuple[int, ...] = ()) -> subprocess.Popen[str]:
-    """A command that heeds all signals but those: whoever runs the tests may have some ignored."""
+def start(*arguments: object, ignored: tuple[int, ...] = ()) -> subprocess.Popen[str]:
+    """A command with default signals, those ignored aside: whoever runs the tests may ignore some."""
 
-    def heed() -> None:
+    def set_signals() -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
 
     command = [sys.executable, "-m", "sketchdnn", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=set_signals)
 
 
 def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
@@ -56,20 +56,20 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("target", ["all.jsonl", "folder/"])
-def test_signals_leave_nothing(many: Path, tmp_path: Path, number: signal.Signals, target: str) -> None:
-    with started("convert", many, f"{tmp_path}/{target}") as process:
+def test_signals_leave_no_files(many: Path, tmp_path: Path, number: signal.Signals, target: str) -> None:
+    with start("convert", many, f"{tmp_path}/{target}") as process:
         wait_for(partial(names, tmp_path), process)
         process.send_signal(number)
-        said = process.communicate()
+        output = process.communicate()
     assert process.returncode == 128 + number
     assert not names(tmp_path)
-    assert "Traceback" not in "".join(said)
+    assert "Traceback" not in "".join(output)
 
 
 def test_ignored_hangup_stays_ignored(tmp_path: Path) -> None:
-    """As `nohup` asks for."""
+    """As under `nohup`."""
     source = written([SKETCH] * 4000, tmp_path / "in" / "some.jsonl")
-    with started("convert", source, tmp_path / "out" / "all.jsonl", ignored=(signal.SIGHUP,)) as process:
+    with start("convert", source, tmp_path / "out" / "all.jsonl", ignored=(signal.SIGHUP,)) as process:
         wait_for((tmp_path / "out").exists, process)
         process.send_signal(signal.SIGHUP)
         process.communicate()
@@ -77,22 +77,22 @@ def test_ignored_hangup_stays_ignored(tmp_path: Path) -> None:
     assert names(tmp_path / "out") == ["all.jsonl"]
 
 
-def test_second_prepare_is_refused_and_the_first_can_be_stopped(tmp_path: Path) -> None:
+def test_second_prepare_is_refused_while_the_first_runs(tmp_path: Path) -> None:
     out, staging = tmp_path / "out", tmp_path / "out.partial"
-    with started("prepare", "--source", "procedural", "--count", 9000, "--out", out, "--workers", 1) as process:
+    with start("prepare", "--source", "procedural", "--count", 9000, "--out", out, "--workers", 1) as process:
         wait_for(lambda: (staging / "chunks").exists(), process)
-        with started("prepare", "--source", "procedural", "--count", 50, "--out", out) as second:
-            said = second.communicate()[1]
+        with start("prepare", "--source", "procedural", "--count", 50, "--out", out) as second:
+            output = second.communicate()[1]
         assert second.returncode == 2
-        assert f"out: is in use by another run (process {process.pid}); wait until it ends" in said
-        assert len(said.splitlines()) == 1
+        assert f"out: is in use by another run (process {process.pid}); wait until it ends" in output
+        assert len(output.splitlines()) == 1
         process.send_signal(signal.SIGTERM)
-        said = process.communicate()[1]
+        output = process.communicate()[1]
     assert process.returncode == 128 + signal.SIGTERM
-    assert "Traceback" not in said
-    assert names(tmp_path) == ["out.partial"]  # to be taken up
+    assert "Traceback" not in output
+    assert names(tmp_path) == ["out.partial"]  # to be resumed
     assert not list(staging.rglob(".*"))
-    with started("prepare", "--source", "procedural", "--count", 50, "--out", out, "--workers", 1) as process:
+    with start("prepare", "--source", "procedural", "--count", 50, "--out", out, "--workers", 1) as process:
         process.communicate()
     assert process.returncode == 0
     assert names(tmp_path) == ["out"]
@@ -113,7 +113,7 @@ def test_folder_in_use_is_refused(tmp_path: Path, command: list[str]) -> None:
     assert not names(tmp_path)
 
 
-def test_forced_prepare_removes_only_what_it_wrote(tmp_path: Path) -> None:
+def test_forced_prepare_keeps_other_files(tmp_path: Path) -> None:
     sources = [written(parts(count), tmp_path / f"{count}.jsonl") for count in (30, 40)]
     out = tmp_path / "out"
     run = ["prepare", "--workers", "1", "--out", str(out)]

@@ -213,11 +213,7 @@ def test_a_sketch_that_nothing_can_be_inferred_from_is_still_drawn(
     ],
 )
 def test_bad_input_is_a_sentence(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    arguments: list[str],
-    reason: str,
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], arguments: list[str], reason: str
 ) -> None:
     (folder / "hollow.json").write_text("")
     (folder / "broken.json").write_text("{")

@@ -12,6 +12,7 @@ from scipy import stats
 
 from sketchdnn.diffusion import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
 from sketchdnn.diffusion import gaussian as g
+from sketchdnn.diffusion.gaussian import Level
 
 RAW = {
     "cosine": cosine,
@@ -160,4 +161,50 @@ def test_the_norm_of_the_density_is_blind_to_shifts(values: list[float], shift: 
     written = (v**2).sum() - v.sum() ** 2 / size  # as the paper writes it
     torch.testing.assert_close(g.squared_norm_perp(v), written, rtol=1e-9, atol=1e-8)
     torch.testing.assert_close(g.squared_norm_perp(v + shift), g.squared_norm_perp(v), rtol=1e-9, atol=1e-8)
-    torch.testing.assert_close(g.centered(v + shift).softmax(-1), v.softmax(-1), rtol=1e-9, atol=1e-12)
+
+
+def target(x0: torch.Tensor, x_t: torch.Tensor, level: Level, data_std: float) -> torch.Tensor:
+    """The network output that gives x_0 exactly."""
+    c = g.preconditioning(level, data_std)
+    return (x0 - g.like(c.skip, x_t) * x_t) / g.like(c.out, x_t)
+
+
+@pytest.mark.parametrize("make", [cosine, authors_cosine, log_linear_snr])
+@pytest.mark.parametrize("data_std", [0.1, 0.5, 1.0, 3.0])
+def test_input_and_target_have_unit_variance_at_every_level(make, data_std: float) -> None:
+    """For data of that spread; the target is uncorrelated with the input, so skip takes all of a linear estimate."""
+    schedule = make(100)
+    generator = torch.Generator().manual_seed(0)
+    x0 = data_std * torch.randn(20_000, generator=generator, dtype=torch.float64)
+    for t in (1, 5, 50, 95, 100):
+        level = schedule.at(t)
+        x_t = g.diffuse(x0, torch.randn(x0.shape, generator=generator, dtype=torch.float64), level)
+        scaled, wanted = g.scale_input(x_t, level, data_std), target(x0, x_t, level, data_std)
+        assert scaled.std().item() == pytest.approx(1, abs=0.03)
+        assert wanted.std().item() == pytest.approx(1, abs=0.03)
+        assert torch.corrcoef(torch.stack([scaled, wanted]))[0, 1].abs() < 0.03
+        torch.testing.assert_close(g.denoised(x_t, wanted, level, data_std), x0)
+
+
+def test_preconditioning_at_the_ends() -> None:
+    """A clean state is its own prediction, whatever the output; pure noise leaves all to the network."""
+    schedule = cosine(10)
+    x, output = torch.randn(5), torch.randn(5)
+    torch.testing.assert_close(g.denoised(x, output, schedule.at(0), 0.5), x)
+    torch.testing.assert_close(g.denoised(x, output, schedule.at(10), 0.5), 0.5 * output)
+    assert torch.equal(g.scale_input(x, schedule.at(10), 0.5), x)
+
+
+def test_preconditioning_with_a_level_for_each_sample() -> None:
+    schedule = cosine(10)
+    x, output = torch.randn(2, 3, 4, 5)
+    t = torch.tensor([1, 5, 10])
+    whole = g.denoised(x, output, schedule.at(t), 0.4)
+    for i in range(3):
+        torch.testing.assert_close(whole[i], g.denoised(x[i], output[i], schedule.at(int(t[i])), 0.4))
+
+
+@pytest.mark.parametrize("data_std", [0.0, -1.0, float("nan")])
+def test_impossible_data_std_is_refused(data_std: float) -> None:
+    with pytest.raises(ValueError, match="data_std"):
+        g.preconditioning(cosine(10).at(1), data_std)

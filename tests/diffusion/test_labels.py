@@ -9,10 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from support.toys import centered
 from torch.nn.functional import one_hot
 
-from sketchdnn.diffusion import augment, authors_cosine, cosine, labels, linear, log_linear_snr
-from sketchdnn.diffusion.gaussian import centered
+from sketchdnn.diffusion import augment, authors_cosine, cosine, linear, log_linear_snr
+from sketchdnn.diffusion import gaussian_softmax as labels
 
 SCHEDULES = {
     "cosine": lambda d, k: augment(cosine(200), d, k),
@@ -152,3 +153,25 @@ def test_no_nan_in_float32_states_or_their_gradients(num_categories: int, k: flo
         torch.testing.assert_close(y_s.sum(-1), torch.ones(2000, 1))
         (gradient,) = torch.autograd.grad((y_s**2).sum(), logits, retain_graph=True)
         assert gradient.isfinite().all()
+
+
+@given(st.lists(st.floats(0.01, 1.0), min_size=2, max_size=6), st.integers(0, 10))
+def test_drawn_labels_have_the_chances_of_the_prediction(weights: list[float], seed: int) -> None:
+    chances = torch.tensor(weights, dtype=torch.float64)
+    chances = chances / chances.sum()
+    noise = torch.randn(20_000, len(weights), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    drawn = labels.draw_label(chances.expand_as(noise), noise)
+    assert torch.equal(drawn.sum(-1), torch.ones(20_000, dtype=torch.float64))
+    deviation = (drawn.mean(0) - chances) / (chances * (1 - chances) / 20_000).sqrt()
+    assert deviation.abs().max() < 5
+
+
+def test_a_label_of_no_chance_is_never_drawn() -> None:
+    noise = torch.randn(1000, 3, generator=torch.Generator().manual_seed(0))
+    assert (labels.draw_label(torch.tensor([0.0, 1.0, 0.0]).expand_as(noise), noise)[:, 1] == 1).all()
+
+
+def test_noise_beyond_all_quantiles_leaves_the_likelier_label() -> None:
+    for noise in (-40.0, 40.0):
+        drawn = labels.draw_label(torch.tensor([0.2, 0.5, 0.3]), torch.full((3,), noise))
+        assert drawn.tolist() == [0, 1, 0]

@@ -2,19 +2,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import get_args
 
 import pytest
 import torch
-from support.toys import ARC_COLUMNS, ONLY_ARCS, process_of, random_noise
+from support.toys import ARC_COLUMNS, ONLY_ARCS, every_step, process_of, random_noise
 from torch.distributions import Normal, kl_divergence
 
-from benchmarks.oracles import RowTarget, entropy, oracle
+from benchmarks.oracles import Estimate, RowTarget, entropy, estimate, oracle
+from sketchdnn.diffusion.gaussian import Schedule, authors_cosine, cosine, linear, log_linear_snr
 from sketchdnn.diffusion.gaussian_softmax import GaussianSoftmax
-from sketchdnn.diffusion.likelihood import Bins, Elbo, Estimate, authors_estimate, diffusion, elbo, estimate, prior
+from sketchdnn.diffusion.likelihood import Bins, Elbo, authors_estimate, diffusion, elbo, prior
 from sketchdnn.diffusion.process import JointProcess, Superposition, authors_process, our_process, paper_process
-from sketchdnn.diffusion.schedule import Schedule, authors_cosine, cosine, linear, log_linear_snr
-from sketchdnn.diffusion.timesteps import StepDraws, Times, draw_steps, every_step, step_as_noisy_as
+from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction
@@ -28,11 +27,9 @@ def sketches(target: RowTarget, batch: int, seed: int = 0) -> SketchBatch:
     return target.sample(batch, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def bound(
-    target: RowTarget, process: JointProcess, batch: int, draws: int, seed=0, read_at=1, times="importance", **options
-) -> Elbo:
+def bound(target: RowTarget, process: JointProcess, batch: int, draws: int, seed=0, read_at=1, **options) -> Elbo:
     """The bound for sketches of a target whose exact denoiser is the network."""
-    steps = draw_steps(process, batch, draws, torch.Generator().manual_seed(seed + 1), read_at=read_at, times=times)
+    steps = draw_steps(process, batch, draws, torch.Generator().manual_seed(seed + 1), read_at=read_at)
     noise = random_noise(seed + 2, batch, dtype=torch.float64)
     return elbo(target.denoiser(process), process, sketches(target, batch, seed), noise, steps, **options)
 
@@ -109,7 +106,7 @@ def test_a_step_costs_the_divergence_of_its_two_posteriors(form) -> None:
     parts = diffusion(lambda batch_t, t: said, process, x0, lambda _: noise, one)
 
     x_t, clean = process.diffuse(x0, t, noise), process.clean(said)
-    logits = {"construction": clean.construction_logits, "kind": clean.kind_logits}
+    logits = {"construction": clean.construction, "kind": clean.kind}
     for i in range(6):
         at_s, at_t = process.levels(int(t[i]) - 1), process.levels(int(t[i]))
         for name, guessed in logits.items():
@@ -222,11 +219,6 @@ def test_the_table_of_grids_in_the_docs(bits: int, exact: float, at_1: float, of
     for gap, said in zip(gaps, (at_1, *of_cosine, *of_log_linear), strict=True):
         assert gap.standard_error < 0.1
         assert abs(gap.mean - said) < 3 * gap.standard_error
-
-
-def test_importance_spares_most_of_the_noise_on_the_papers_schedule() -> None:
-    errors = [estimate(bound(MIXED, our_process(2000), 300, 8, times=t).nats).standard_error for t in get_args(Times)]
-    assert errors[0] > 8 * errors[1]
 
 
 @pytest.mark.parametrize("schedule", [cosine(500), log_linear_snr(500)], ids=lambda s: s.name)

@@ -9,21 +9,19 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.toys import random_noise
+from support.toys import every_step, random_noise
 
-from benchmarks.oracles import RowTarget, oracle
+from benchmarks.oracles import RowTarget, estimate, oracle
 from sketchdnn.diffusion.likelihood import (
     Bins,
     elbo,
-    estimate,
     log_arrangements,
     log_factorial,
     log_normal_between,
     num_primitives,
-    report_bits,
 )
 from sketchdnn.diffusion.process import our_process
-from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, every_step, step_as_noisy_as
+from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.representation.batch import SketchBatch
 
 
@@ -74,14 +72,13 @@ def test_grids_that_are_none_are_refused(options) -> None:
         Bins(**options)
 
 
-@pytest.mark.parametrize("times", ["uniform", "importance"])
 @pytest.mark.parametrize("read_at", [1, 5])
-def test_drawn_steps_estimate_any_sum_without_bias(times, read_at: int) -> None:
+def test_drawn_steps_estimate_any_sum_without_bias(read_at: int) -> None:
     process, terms = our_process(50), torch.rand(51, dtype=torch.float64) ** 4
     generator = torch.Generator().manual_seed(0)
     sums = []
     for _ in range(400):
-        draws = draw_steps(process, 3, 2, generator, times=times, read_at=read_at)
+        draws = draw_steps(process, 3, 2, generator, read_at=read_at)
         assert int(draws.t.min()) > read_at
         sums.append((terms[draws.t] * draws.count).mean(0))
     for sample in torch.stack(sums).unbind(dim=1):  # each sample on its own, not only their mean
@@ -89,12 +86,6 @@ def test_drawn_steps_estimate_any_sum_without_bias(times, read_at: int) -> None:
         assert abs(found.mean - float(terms[read_at + 1 :].sum())) < 4 * found.standard_error
     exact = every_step(process, 3, read_at=read_at)
     torch.testing.assert_close((terms[exact.t] * exact.count).mean(0), terms[read_at + 1 :].sum().expand(3))
-
-
-def test_draws_are_spread_evenly() -> None:
-    process = our_process(101)
-    t = draw_steps(process, 20, 5, torch.Generator().manual_seed(0), times="uniform").t
-    assert sorted(t.flatten().tolist()) == list(range(2, 102))  # as many draws as steps: each exactly once
 
 
 def test_the_step_as_noisy_as_asked() -> None:
@@ -109,32 +100,9 @@ def test_draws_that_make_no_sense_are_refused() -> None:
     generator = torch.Generator()
     with pytest.raises(ValueError, match="draws"):
         draw_steps(our_process(5), 2, 0, generator)
-    with pytest.raises(ValueError, match="times"):
-        draw_steps(our_process(5), 2, 1, generator, times="seldom")  # type: ignore[arg-type]
     for read_at in (0, 5):
         with pytest.raises(ValueError, match="read_at"):
             draw_steps(our_process(5), 2, 1, generator, read_at=read_at)
-        with pytest.raises(ValueError, match="read_at"):
-            every_step(our_process(5), 2, read_at=read_at)
-
-
-def test_bits_per_primitive_name_what_they_divide_by() -> None:
-    report = report_bits(torch.tensor([64.0, 96.0]) * math.log(2), torch.tensor([8, 12]))
-    assert report.per_sketch.mean == pytest.approx(80)
-    assert report.per_sketch.standard_error == pytest.approx(16)
-    assert report.per_row == pytest.approx(5)  # sixteen rows, empty or not
-    assert report.per_primitive == pytest.approx(8)  # ten primitives on average
-    assert report.mean_primitives == 10
-
-
-def test_summaries_of_nothing_are_refused() -> None:
-    with pytest.raises(ValueError, match="values"):
-        estimate(torch.tensor([1.0]))
-    with pytest.raises(ValueError, match="num_primitives"):
-        report_bits(torch.tensor([1.0, 2.0]), torch.tensor([0, 0]))
-    with pytest.raises(ValueError, match="at least 1, not 0"):
-        report_bits(torch.tensor([1.0, 2.0]), torch.tensor([1, 1]), rows=0)
-    assert report_bits(torch.tensor([1.0, 2.0]), torch.tensor([1, 1]), rows=1).rows == 1
 
 
 @settings(max_examples=20)

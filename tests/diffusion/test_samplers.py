@@ -1,275 +1,510 @@
+"""Samplers: exactness with oracles, invariances, variance and label frequencies at few steps, restart."""
+
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
-from hypothesis import given as with_any
-from hypothesis import strategies as st
-from support.toys import process_of, random_noise
+from support.denoisers import SAMPLERS, run, same, sketches, wobbly
+from support.random_batches import clean_batch, random_prediction
+from support.toys import ONLY_ARCS, impulses, process_of, random_noise
 
 from benchmarks.oracles import RowTarget, oracle
-from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.process import JointProcess, authors_process, our_process, paper_process
+from sketchdnn.diffusion.gaussian import cosine, linear, log_linear_snr
+from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
+from sketchdnn.diffusion.process import Denoiser, JointProcess, authors_process, our_process, paper_process
 from sketchdnn.diffusion.samplers import (
+    corrector_weight,
     ddim_weights,
     extrapolation,
     posterior_weights,
+    predictor_weights,
     sample_ancestral,
     sample_authors,
     sample_ddim,
     sample_dpm_solver_pp,
     sample_predictor_corrector,
+    sample_restart,
 )
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions, step_sequence
-from sketchdnn.diffusion.schedule import cosine, linear, log_linear_snr
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, step_sequence
+from sketchdnn.diffusion.timesteps import step_as_noisy_as
+from sketchdnn.errors import SketchError
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.prediction import Prediction
 
-SAMPLERS = [sample_ancestral, sample_authors, sample_ddim, sample_dpm_solver_pp, sample_predictor_corrector]
-TARGET = RowTarget((0.3, 0.2, 0.2, 0.1, 0.2), construction=0.3, std=0.5)
-
-
-def sketches(batch: int, seed: int = 0) -> SketchBatch:
-    return TARGET.sample(batch, generator=torch.Generator().manual_seed(seed), dtype=torch.float32)
-
-
-def wobbly(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
-    """A denoiser of no sense that looks at every number of a row, and at nothing else."""
-    level = (t / 100).cos()[:, None, None]
-    mixed = batch_t.params * 0.8 + batch_t.kind.sum(-1, keepdim=True) * level
-    return Prediction(2 * batch_t.construction + level, 3 * batch_t.kind - level, mixed)
-
-
-def same(a: SketchBatch, b: SketchBatch) -> bool:
-    return torch.equal(a.flat(), b.flat())
+FREQUENCIES = RowTarget((0.55, 0.25, 0.12, 0.06, 0.02), construction=0.1, std=0.4)
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize(
-    "process", [paper_process(100), our_process(100), authors_process(100)], ids=lambda p: p.params.name
-)
-@pytest.mark.parametrize("count", [1, 2, 10, 100])
-def test_an_oracle_gets_its_sketch_back(sampler, process: JointProcess, count: int) -> None:
-    x0 = sketches(5)
-    result = sampler(oracle(x0), process, random_noise(1, 5), SamplingOptions(steps=step_sequence(100, count)))
-    assert torch.equal(result.kind.argmax(-1), x0.kind.argmax(-1))
-    assert torch.equal(result.construction.argmax(-1), x0.construction.argmax(-1))
+@pytest.mark.parametrize("make_process", [paper_process, our_process, authors_process])
+def test_oracle_returns_its_sketch(sampler, make_process) -> None:
+    x0, process = sketches(5), make_process(100)
     # The authors' schedule ends at ᾱ = 0.9999, not at 1: only their last-step rule makes up for that.
     tolerance = 0.06 if process.params.var[0] > 0 and sampler is not sample_authors else 0.0
-    torch.testing.assert_close(result.params, x0.params, atol=tolerance, rtol=0)
+    for count in (1, 2, 10, 100):
+        result = run(sampler, oracle(x0), process, random_noise(1, 5), steps=step_sequence(100, count))
+        assert torch.equal(result.kind.argmax(-1), x0.kind.argmax(-1))
+        assert torch.equal(result.construction.argmax(-1), x0.construction.argmax(-1))
+        torch.testing.assert_close(result.params, x0.params, atol=tolerance, rtol=0)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_a_sample_does_not_depend_on_its_batch(sampler) -> None:
-    process = our_process(40)
-    together = sampler(wobbly, process, seeded_noise(7, torch.arange(7)), SamplingOptions())
-    for i in range(7):
-        assert same(
-            sampler(wobbly, process, seeded_noise(7, torch.tensor([i])), SamplingOptions()), together[i : i + 1]
-        )
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_rows_may_come_in_any_order(sampler) -> None:
-    process, source = our_process(30), seeded_noise(3, torch.arange(4))
+@pytest.mark.parametrize("sampler", [*SAMPLERS, sample_restart])
+def test_sample_is_independent_of_its_batch_and_equivariant_in_rows(sampler) -> None:
+    process, source = our_process(30), seeded_noise(7, torch.arange(4))
+    together = run(sampler, wobbly, process, source)
+    for i in range(4):
+        assert same(run(sampler, wobbly, process, seeded_noise(7, torch.tensor([i]))), together[i : i + 1])
     order = torch.stack([torch.randperm(16, generator=torch.Generator().manual_seed(i)) for i in range(4)])
-    straight = sampler(wobbly, process, source, SamplingOptions())
-    assert same(
-        sampler(wobbly, process, lambda draw: source(draw).permuted(order), SamplingOptions()), straight.permuted(order)
-    )
+    permuted = run(sampler, wobbly, process, lambda draw: source(draw).permuted(order))
+    assert same(permuted, together.permuted(order))
 
 
-def test_ddim_with_all_its_noise_is_ancestral() -> None:
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_every_step_is_reported_and_finite(sampler) -> None:
+    steps: list[Progress] = []
+    result = run(sampler, wobbly, our_process(25), random_noise(0, 2), steps=(25, 17, 8, 3, 0), on_step=steps.append)
+    assert [(p.number, p.total, p.t, p.s) for p in steps] == [(1, 4, 25, 17), (2, 4, 17, 8), (3, 4, 8, 3), (4, 4, 3, 0)]
+    assert same(steps[-1].batch, result)
+    # Also on the flat stretches of the authors' schedule.
+    run(sampler, wobbly, authors_process(100), random_noise(0, 2), on_step=steps.append)
+    assert all(p.batch.flat().isfinite().all() for p in steps)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_noise_determines_the_device_and_no_draw_is_used_twice(sampler) -> None:
+    """The meta device stands in for any other: mixing it with the CPU is an error too."""
+    draws: list[int] = []
+    source = random_noise(0, 2)
+
+    def noise(number: int) -> SketchBatch:
+        draws.append(number)
+        return source(number).to("meta")
+
+    result = run(sampler, wobbly, our_process(10), noise)
+    assert result.params.device.type == "meta"
+    assert draws[0] == 0
+    assert len(draws) == len(set(draws))
+
+
+def test_ddim_with_full_noise_is_ancestral() -> None:
     process, steps = our_process(50), step_sequence(50, 20)
-    noises = [random_noise(2, 6, dtype=torch.float64) for _ in range(2)]
-    a = sample_ancestral(wobbly, process, noises[0], SamplingOptions(steps=steps))
-    b = sample_ddim(wobbly, process, noises[1], SamplingOptions(steps=steps), eta=1.0)
+    noise = [random_noise(2, 6, dtype=torch.float64) for _ in range(2)]
+    a = run(sample_ancestral, wobbly, process, noise[0], steps=steps, labels="mean")
+    b = run(sample_ddim, wobbly, process, noise[1], steps=steps, eta=1.0)
     torch.testing.assert_close(a.flat(), b.flat(), atol=1e-10, rtol=1e-10)
-
-
-@pytest.mark.parametrize("schedule", [cosine(50), linear(50), log_linear_snr(50)], ids=lambda s: s.name)
-def test_full_noise_weights_are_the_posterior(schedule) -> None:
-    for s, t in [(0, 1), (0, 50), (49, 50), (10, 40)]:
-        for ours, theirs in zip(
-            ddim_weights(schedule.at(s), schedule.at(t), 1.0),
-            posterior_weights(schedule.at(s), schedule.at(t), schedule.at(t)),
-            strict=True,
-        ):
-            torch.testing.assert_close(ours, theirs, atol=1e-14, rtol=1e-9)
+    for schedule in (cosine(50), linear(50), log_linear_snr(50)):
+        for s, t in [(0, 1), (0, 50), (49, 50), (10, 40)]:
+            levels = schedule.at(s), schedule.at(t)
+            full, posterior = ddim_weights(*levels, 1.0), posterior_weights(*levels, schedule.at(t))
+            for ours, theirs in zip(full, posterior, strict=True):
+                torch.testing.assert_close(ours, theirs, atol=1e-14, rtol=1e-9)
 
 
 def test_ancestral_takes_the_steps_of_the_process() -> None:
-    """The walk is in logits; the process, on the simplex, arrives at the same places."""
-    process, steps = paper_process(40), step_sequence(40, 10)
-    seen: list[Progress] = []
-    sample_ancestral(
-        wobbly, process, random_noise(5, 3, dtype=torch.float64), SamplingOptions(steps=steps, on_step=seen.append)
-    )
-    fresh = random_noise(5, 3, dtype=torch.float64)
+    """The state is in logits; the process, on the simplex, arrives at the same values."""
+    process = paper_process(40)
+    steps: list[Progress] = []
+    noise, fresh = (random_noise(5, 3, dtype=torch.float64) for _ in range(2))
+    run(sample_ancestral, wobbly, process, noise, steps=step_sequence(40, 10), on_step=steps.append)
     start = fresh(0)
     batch = SketchBatch(start.construction.softmax(-1), start.kind.softmax(-1), start.params)
-    for progress in seen:
-        clean = process.clean(wobbly(batch, torch.full((3,), progress.t)))
-        batch = process.step_back(clean, batch, progress.s, progress.t, fresh(progress.number))
-        torch.testing.assert_close(progress.batch.flat(), batch.flat(), atol=1e-9, rtol=1e-9)
+    for step in steps:
+        clean = process.clean(wobbly(batch, torch.full((3,), step.t)))
+        batch = process.step_back(clean, batch, step.s, step.t, fresh(step.number))
+        torch.testing.assert_close(step.batch.flat(), batch.flat(), atol=1e-9, rtol=1e-9)
 
 
-def test_the_second_order_falls_back_to_the_first_at_infinite_log_snr() -> None:
-    process = our_process(60)
-    first_and_last = (60, 30, 0)  # one step from λ = −∞, one to λ = ∞
-    a = sample_dpm_solver_pp(wobbly, process, random_noise(4, 3), SamplingOptions(steps=first_and_last))
-    assert same(a, sample_ddim(wobbly, process, random_noise(4, 3), SamplingOptions(steps=first_and_last)))
-    schedule = process.params
-    assert extrapolation(schedule.at(0), schedule.at(20), schedule.at(40)) == 0
-    assert extrapolation(schedule.at(20), schedule.at(40), schedule.at(60)) == 0
-    assert extrapolation(schedule.at(20), schedule.at(40), schedule.at(50)) > 0
+def test_solver_is_first_order_at_infinite_log_snr() -> None:
+    process, steps = our_process(60), (60, 30, 0)  # one step from λ = −∞, one to λ = ∞
+    a, b = (run(f, wobbly, process, random_noise(4, 3), steps=steps) for f in (sample_dpm_solver_pp, sample_ddim))
+    assert same(a, b)
+    at = process.params.at
+    assert extrapolation(at(0), at(20), at(40)) == 0
+    assert extrapolation(at(20), at(40), at(60)) == 0
+    assert extrapolation(at(20), at(40), at(50)) > 0
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_flat_stretches_of_a_schedule_do_no_harm(sampler) -> None:
-    result = sampler(wobbly, authors_process(300), random_noise(0, 3), SamplingOptions())
-    assert result.flat().isfinite().all()
-
-
-def test_a_prediction_weight_of_one_is_the_papers_mean() -> None:
-    process = paper_process(30)
-    seen: list[list[Progress]] = [[], []]
-    sample_ancestral(wobbly, process, random_noise(0, 3), SamplingOptions(on_step=seen[0].append))
-    weighted = sample_authors(
-        wobbly, our_process(30), random_noise(0, 3), SamplingOptions(on_step=seen[1].append), prediction_weight=1.0
-    )
-    for a, b in zip(seen[0][:-1], seen[1][:-1], strict=True):
-        assert same(a.batch, b.batch)
-    last = seen[1][-1].prediction
-    torch.testing.assert_close(weighted.kind, last.kind)
-    torch.testing.assert_close(weighted.construction, last.construction)
-
-
-def test_more_weight_on_the_prediction_makes_majorities_larger() -> None:
-    target = RowTarget((0.55, 0.25, 0.12, 0.06, 0.02))
-    process = our_process(2000)
-    shares = []
-    for weight in (1.0, 1.5, 2.0):
-        drawn = sample_authors(
-            target.denoiser(process),
-            process,
-            random_noise(0, 120),
-            SamplingOptions(steps=step_sequence(2000, 200)),
-            prediction_weight=weight,
-        )
-        shares.append(float((drawn.kind.argmax(-1) == 0).float().mean()))
-    assert shares[0] < shares[1] < shares[2]
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_every_step_is_reported(sampler) -> None:
-    seen: list[Progress] = []
-    steps = (25, 17, 8, 3, 0)
-    result = sampler(wobbly, our_process(25), random_noise(0, 2), SamplingOptions(steps=steps, on_step=seen.append))
-    assert [(p.t, p.s) for p in seen] == list(pairwise(steps))
-    assert [(p.number, p.total) for p in seen] == [(i, 4) for i in (1, 2, 3, 4)]
-    assert same(seen[-1].batch, result)
-    assert all(p.batch.flat().isfinite().all() for p in seen)
-
-
-def test_labels_end_on_the_simplex_and_nothing_asks_for_gradients() -> None:
-    weight = torch.ones((), requires_grad=True)
-
-    def network(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
-        said = wobbly(batch_t, t)
-        return Prediction(said.construction_logits * weight, said.kind_logits * weight, said.params * weight)
-
-    result = sample_ancestral(network, our_process(10), random_noise(0, 2), SamplingOptions())
-    assert not result.params.requires_grad
-    for label in (result.kind, result.construction):
-        assert (label > 0).all()
-        torch.testing.assert_close(label.sum(-1), torch.ones(2, 16))
-
-
-def test_a_network_of_low_precision_does_not_lower_that_of_the_walk() -> None:
-    def coarse(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
-        said = wobbly(batch_t, t)
-        return Prediction(said.construction_logits.bfloat16(), said.kind_logits.bfloat16(), said.params.bfloat16())
-
-    seen: list[Progress] = []
-    process = replace(our_process(10), superposition="none")
-    result = sample_ancestral(coarse, process, random_noise(0, 2), SamplingOptions(on_step=seen.append))
-    assert result.params.dtype == torch.float32
-    assert torch.equal(result.params.bfloat16().float(), result.params)  # the last step is the prediction
-    assert not torch.equal(seen[-2].batch.params.bfloat16().float(), seen[-2].batch.params)
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_the_noise_says_on_which_device_to_walk(sampler) -> None:
-    """The device of no numbers stands in for any other: mixing it with the CPU is an error too."""
-    source = random_noise(0, 2)
-    result = sampler(wobbly, our_process(10), lambda draw: source(draw).to("meta"), SamplingOptions())
-    assert result.params.device.type == "meta"
-    assert result.kind.shape == (2, 16, 5)
-
-
-@with_any(st.integers(1, 3000), st.data(), st.sampled_from(["uniform", "quadratic"]))
-def test_step_sequences_fall_from_the_top_to_zero(num_steps: int, data: st.DataObject, spacing) -> None:
-    count = data.draw(st.integers(1, num_steps))
-    steps = step_sequence(num_steps, count, spacing)
-    assert len(steps) == count + 1
-    assert steps[0] == num_steps
-    assert steps[-1] == 0
-    assert all(a > b for a, b in pairwise(steps))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        ({"steps": (11, 5, 0)}, "steps"),
-        ({"steps": (10, 5, 5, 0)}, "steps"),
-        ({"steps": (10, 5, 7, 0)}, "steps"),
-        ({"steps": (10, 5, -1)}, "steps"),
-        ({"steps": (9, 0)}, "steps"),
-        ({"steps": (10, 1)}, "steps"),
-        ({"steps": ()}, "steps"),
-        ({"eta": 1.5}, "eta"),
-        ({"eta": float("nan")}, "eta"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_by_name(arguments, named: str) -> None:
-    with pytest.raises(ValueError, match=named):
-        sample_ddim(wobbly, our_process(10), random_noise(0, 2), SamplingOptions(), **arguments)
-
-
-def test_wrong_shapes_and_counts_are_refused_by_name() -> None:
-    def narrow(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
-        said = wobbly(batch_t, t)
-        return Prediction(said.construction_logits, said.kind_logits, said.params[..., :13])
-
-    process = our_process(10)
-    with pytest.raises(ValueError, match="denoise"):
-        sample_ancestral(narrow, process, random_noise(0, 2), SamplingOptions())
-    noise = random_noise(0, 2)(0)
-    with pytest.raises(ValueError, match="noise"):
-        sample_ancestral(
-            wobbly, process, lambda _: SketchBatch(noise.kind, noise.kind, noise.params), SamplingOptions()
-        )
-    for weight in (0.0, -1.0, float("nan")):
-        with pytest.raises(ValueError, match="prediction_weight"):
-            sample_authors(wobbly, process, random_noise(0, 2), SamplingOptions(), prediction_weight=weight)
-    for count in (0, 11):
-        with pytest.raises(ValueError, match="count"):
-            step_sequence(10, count)
-    with pytest.raises(ValueError, match="spacing"):
-        step_sequence(10, 5, "cubic")  # type: ignore[arg-type]
-
-
-def test_the_weights_of_a_step_need_no_look_at_a_tensor() -> None:
-    """Traced whole, with steps as tensors: any branch on a value would break the graph."""
+def test_weights_need_no_value_of_a_tensor() -> None:
+    """Traced whole, with steps as tensors: a branch on a value would break the graph."""
     process = process_of(cosine(20))
 
-    def weights(s: torch.Tensor, t: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
-        levels = [process.params.at(step) for step in (s, t, before)]
+    def weights(*steps: torch.Tensor) -> torch.Tensor:
+        levels = [process.params.at(step) for step in steps]
         return extrapolation(*levels) + ddim_weights(levels[0], levels[1], 0.5).x_t
 
     steps = [torch.tensor(i) for i in (3, 7, 12)]
     traced = torch.compile(weights, backend="eager", fullgraph=True)
     torch.testing.assert_close(traced(*steps), weights(*steps))
+
+
+def test_authors_weight_of_one_is_the_papers_mean() -> None:
+    seen: list[list[Progress]] = [[], []]
+    run(sample_ancestral, wobbly, paper_process(30), random_noise(0, 3), on_step=seen[0].append)
+    noise = random_noise(0, 3)
+    result = run(sample_authors, wobbly, our_process(30), noise, on_step=seen[1].append, prediction_weight=1.0)
+    for a, b in zip(seen[0][:-1], seen[1][:-1], strict=True):
+        assert same(a.batch, b.batch)
+    torch.testing.assert_close(result.kind, seen[1][-1].prediction.kind)
+    torch.testing.assert_close(result.construction, seen[1][-1].prediction.construction)
+
+
+def test_larger_authors_weight_makes_majorities_larger() -> None:
+    process = our_process(2000)
+    denoise, steps = RowTarget(FREQUENCIES.kind).denoiser(process), step_sequence(2000, 200)
+    shares = []
+    for weight in (1.0, 1.5, 2.0):
+        batch = run(sample_authors, denoise, process, random_noise(0, 120), steps=steps, prediction_weight=weight)
+        shares.append(float((batch.kind.argmax(-1) == 0).float().mean()))
+    assert shares[0] < shares[1] < shares[2]
+
+
+def test_result_is_on_the_simplex_without_gradients_in_the_precision_of_the_noise() -> None:
+    weight = torch.ones((), requires_grad=True)
+
+    def coarse(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
+        parts = wobbly(batch_t, t)
+        logits = (parts.construction_logits * weight, parts.kind_logits * weight)
+        return Prediction(*(part.bfloat16() for part in (*logits, parts.params * weight)))
+
+    steps: list[Progress] = []
+    process = replace(our_process(10), superposition="none")
+    result = run(sample_ancestral, coarse, process, random_noise(0, 2), on_step=steps.append)
+    assert not result.params.requires_grad
+    assert result.params.dtype == torch.float32
+    assert torch.equal(result.params.bfloat16().float(), result.params)  # the last step is the prediction
+    assert not torch.equal(steps[-2].batch.params.bfloat16().float(), steps[-2].batch.params)
+    for label in (result.kind, result.construction):
+        assert (label > 0).all()
+        torch.testing.assert_close(label.sum(-1), torch.ones(2, 16))
+
+
+@pytest.mark.parametrize(
+    ("sampler", "options"),
+    [
+        (sample_ddim, {"eta": 1.5}),
+        (sample_ddim, {"eta": float("nan")}),
+        (sample_predictor_corrector, {"eta": 1.5}),
+        (sample_predictor_corrector, {"order": 3}),
+        (sample_authors, {"prediction_weight": 0.0}),
+        (sample_authors, {"prediction_weight": float("nan")}),
+    ],
+)
+def test_impossible_options_are_refused_by_name(sampler, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        run(sampler, wobbly, our_process(10), random_noise(0, 2), **options)
+
+
+def test_wrong_shapes_are_refused_by_name() -> None:
+    def narrow(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
+        output = wobbly(batch_t, t)
+        return Prediction(output.construction_logits, output.kind_logits, output.params[..., :13])
+
+    with pytest.raises(ValueError, match="denoise"):
+        run(sample_ancestral, narrow, our_process(10), random_noise(0, 2))
+    noise = random_noise(0, 2)(0)
+    with pytest.raises(ValueError, match="noise"):
+        run(sample_ddim, wobbly, our_process(10), lambda _: SketchBatch(noise.kind, noise.kind, noise.params))
+
+
+# Variance of Gaussian targets, computed exactly with impulses as noise.
+
+
+def relative_errors(sampler, process: JointProcess, stds: tuple[float, ...], steps, **options) -> list[float]:
+    """(sampled variance)/(true variance at level 0) − 1 for Gaussian targets, exactly: see `impulses`."""
+    denoisers = [RowTarget(ONLY_ARCS, std=std).denoiser(process) for std in stds]
+    source = impulses(len(steps))
+
+    def repeated(draw: int) -> SketchBatch:
+        one = source(draw)
+        return SketchBatch(*(part.repeat(len(stds), 1, 1) for part in (one.construction, one.kind, one.params)))
+
+    batch = run(sampler, concatenated(denoisers), process, repeated, steps=steps, **options)
+    level = process.params.at(0)
+    true = [float(level.alpha_bar * std**2 + level.var) for std in stds]
+    return [float((part**2).sum()) / var - 1 for part, var in zip(batch.params.chunk(len(stds)), true, strict=True)]
+
+
+def concatenated(denoisers: list[Denoiser]) -> Denoiser:
+    """Each denoiser for its share of the batch."""
+
+    def denoise(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
+        size = len(batch_t) // len(denoisers)
+        outputs = [d(batch_t[i * size : (i + 1) * size], t[:size]) for i, d in enumerate(denoisers)]
+        parts = [(p.construction_logits, p.kind_logits, p.params) for p in outputs]
+        return Prediction(*(torch.cat(part) for part in zip(*parts, strict=True)))
+
+    return denoise
+
+
+@pytest.mark.parametrize(
+    ("sampler", "documented"),
+    [
+        (sample_ancestral, {2000: (-0.247, -0.409), 160: (-2.9, -4.5), 40: (-10.5, -15.0), 10: (-32, -39.6)}),
+        (sample_ddim, {2000: (-0.125, -0.163), 160: (-1.54, -1.98), 40: (-6.0, -7.6), 10: (-22, -27.1)}),
+        (
+            sample_dpm_solver_pp,
+            {2000: (-0.0017, -0.0053), 160: (-0.028, 0.0079), 40: (-0.186, 0.332), 10: (-4.72, -9.63)},
+        ),
+    ],
+)
+def test_variance_lost_by_few_steps_is_as_documented(sampler, documented: dict[int, tuple[float, float]]) -> None:
+    """The percentages of docs/equations.md."""
+    for count, percent in documented.items():
+        errors = relative_errors(sampler, paper_process(2000), (1.0, 0.5), step_sequence(2000, count))
+        assert [100 * e for e in errors] == pytest.approx(percent, rel=0.02)
+
+
+def test_variance_of_a_completion_in_a_hundred_steps_is_as_documented() -> None:
+    """That of the second of two numbers of correlation 0.9, given the first: the 7.6 % of docs/equations.md."""
+    std, steps = math.sqrt(1 - 0.9**2), range(100, -1, -1)
+    (error,) = relative_errors(sample_ancestral, our_process(100), (std,), steps, labels="mean")
+    assert 100 * error == pytest.approx(-7.6, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "options", "order"),
+    [
+        (sample_ancestral, {"labels": "mean"}, 1),
+        (sample_ddim, {}, 1),
+        (sample_ddim, {"eta": 0.5}, 1),
+        (sample_dpm_solver_pp, {}, 2),
+    ],
+)
+def test_convergence_has_the_order_of_the_sampler(sampler, options, order: int) -> None:
+    process = process_of(log_linear_snr(640))  # log SNR is finite at both ends, so no step is of first order alone
+    errors = [relative_errors(sampler, process, (1.0, 0.5), step_sequence(640, n), **options) for n in (40, 80, 160)]
+    for coarse, fine in pairwise(errors):
+        for a, b in zip(coarse, fine, strict=True):
+            assert math.log2(abs(a / b)) == pytest.approx(order, abs=0.12)
+
+
+def test_second_order_is_better_on_the_papers_schedule() -> None:
+    process = process_of(cosine(2000))
+    for count in (10, 50, 100):
+        steps = step_sequence(2000, count)
+        second, first = (relative_errors(f, process, (1.0, 0.5), steps) for f in (sample_dpm_solver_pp, sample_ddim))
+        for a, b in zip(second, first, strict=True):
+            assert abs(a) < abs(b) / 2.5
+
+
+# Frequencies of labels.
+
+
+def kind_frequencies(
+    sampler, process: JointProcess, target: RowTarget, batch: int, count: int, **options
+) -> torch.Tensor:
+    noise = random_noise(11, batch, dtype=torch.float64)
+    steps = step_sequence(process.num_steps, count)
+    kind = run(sampler, target.denoiser(process), process, noise, steps=steps, **options).kind.argmax(-1).flatten()
+    return torch.bincount(kind, minlength=5) / kind.numel()
+
+
+def test_expected_logits_are_unbiased_and_the_logit_of_the_expectation_is_not() -> None:
+    target, process = RowTarget(FREQUENCIES.kind), our_process(2000)
+    unbiased = kind_frequencies(sample_ancestral, process, target, 1000, 400, labels="mean")
+    assert (unbiased - torch.tensor(target.kind)).abs().max() < 0.02
+    flat, sharp = (
+        kind_frequencies(sample_ancestral, replace(process, reverse_logits=form), target, 300, 200)
+        for form in ("log", "2log")
+    )
+    assert flat[0] < 0.55 - 0.05  # towards uniform
+    assert flat[2] > 0.12 + 0.02
+    assert sharp[4] < 0.02 / 2  # the rare label nearly disappears
+
+
+def test_drawn_labels_keep_their_frequencies_in_few_steps() -> None:
+    process, expected = process_of(cosine(500), superposition="expected"), torch.tensor(FREQUENCIES.kind)
+
+    def off(sampler, count: int, **options) -> float:
+        return (
+            float((kind_frequencies(sampler, process, FREQUENCIES, 1500, count, **options) - expected).abs().sum()) / 2
+        )
+
+    for count in (5, 12):
+        drawn = off(sample_ancestral, count, labels="drawn")
+        assert drawn < 0.012
+        assert off(sample_ancestral, count, labels="mean") > 2 * drawn
+    assert off(sample_predictor_corrector, 12, labels="drawn") < 0.012
+
+
+def test_ancestral_draws_labels_where_logits_are_expected() -> None:
+    prediction = random_prediction(4)
+    for form, default in (("expected", "drawn"), ("log", "mean")):
+        process = replace(our_process(50), reverse_logits=form)
+        results = {
+            labels: run(sample_ancestral, lambda *_: prediction, process, seeded_noise(0, torch.arange(4)), **options)
+            for labels, options in {"default": {}, "drawn": {"labels": "drawn"}, "mean": {"labels": "mean"}}.items()
+        }
+        assert same(results["default"], results[default])
+        assert not same(results["drawn"], results["mean"])
+
+
+# Predictor-corrector.
+
+FINE = log_linear_snr(4000, 6.0, -6.0)
+
+
+@pytest.mark.parametrize("eta", [0.0, 1.0])  # between them, eta is another process for every step length
+@pytest.mark.parametrize("order", [1, 2])
+def test_linear_prediction_is_integrated_exactly(eta: float, order: int) -> None:
+    """One long corrected step arrives where thousands of plain ones do, without their noise."""
+    t, s = 3000, 1000
+
+    def predict(step: int) -> float:
+        level = FINE.at(step)
+        return 0.3 + 0.35 * float((level.alpha_bar / level.var).log())
+
+    x = fine = torch.tensor(1.0, dtype=torch.float64)
+    for high, low in pairwise(range(t, s - 1, -1)):
+        weights = ddim_weights(FINE.at(low), FINE.at(high), eta)
+        fine = weights.x_t * fine + weights.x0 * predict(high)
+    weights = predictor_weights(FINE.at(s), FINE.at(t), FINE.at(3500), eta, order)
+    predicted = weights.x_t * x + weights.x0 * predict(t) + weights.previous * predict(3500)
+    correction = corrector_weight(FINE.at(s), FINE.at(t), eta) * (predict(s) - predict(t))
+    corrected = predicted + correction + weights.previous * (predict(t) - predict(3500))
+    torch.testing.assert_close(corrected, fine, atol=2e-3, rtol=0)
+    if order == 2:  # the line through the last two was exact already
+        torch.testing.assert_close(predicted, corrected, atol=1e-9, rtol=0)
+
+
+def test_corrector_weight_is_half_in_short_steps_and_zero_at_the_ends() -> None:
+    levels = FINE.at(1999), FINE.at(2000)
+    half = corrector_weight(*levels, 1.0) / ddim_weights(*levels, 1.0).x0
+    torch.testing.assert_close(half, torch.tensor(0.5).double(), rtol=2e-3, atol=0)
+    at = cosine(100).at
+    assert corrector_weight(at(0), at(30), 1.0) == 0
+    assert corrector_weight(at(60), at(100), 1.0) == 0
+    assert corrector_weight(at(30), at(60), 1.0) > 0
+    assert corrector_weight(at(30), at(30), 1.0) == 0  # a flat stretch
+
+
+def test_corrected_coordinates_have_more_of_the_true_variance() -> None:
+    target, process = RowTarget(ONLY_ARCS, std=0.5), our_process(2000)
+
+    def missing(sampler, count: int, **options) -> float:
+        noise = random_noise(0, 800, dtype=torch.float64)
+        batch = run(sampler, target.denoiser(process), process, noise, steps=count, **options)
+        return 0.5 - float(batch.params[..., 7:12].std())
+
+    for count, order in ((12, 1), (25, 1), (25, 2), (50, 2)):  # second order overshoots in long steps
+        plain = missing(sample_ancestral, count, labels="mean")
+        assert plain > 0.015  # too narrow, even in 50 steps
+        assert abs(missing(sample_predictor_corrector, count, order=order)) < 0.75 * plain
+
+
+@pytest.mark.parametrize("labels", ["drawn", "mean"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_predictor_corrector_evaluates_once_a_step(labels: str, order: int) -> None:
+    x0, evaluated = sketches(3), list[int]()
+
+    def denoise(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
+        evaluated.append(int(t[0]))
+        return oracle(x0)(batch_t, t)
+
+    steps = step_sequence(200, 20, power=2)
+    options = {"labels": labels, "order": order}
+    batch = run(sample_predictor_corrector, denoise, our_process(200), random_noise(0, 3), steps=steps, **options)
+    assert tuple(evaluated) == steps[:-1]
+    torch.testing.assert_close(batch.params, x0.params)
+
+
+# Restart, with scripted passes.
+
+PROCESS = our_process(100)
+RESTART_AT = step_as_noisy_as(PROCESS, 0.6)
+CLOSED, LOOSE, OTHER = 0, 1, 2
+
+
+def scripted_rows(*names: int) -> SketchBatch:
+    """A circle, a line with loose ends, or another circle, in the first row of a sketch."""
+    batch = clean_batch(len(names), seed=3)
+    kind = torch.zeros_like(batch.kind)
+    kind[..., 4] = 1
+    params = torch.zeros_like(batch.params)
+    for i, name in enumerate(names):
+        kind[i, 0] = torch.eye(5)[0 if name == LOOSE else 1]
+        params[i, 0] = 0
+        if name == LOOSE:
+            params[i, 0, :4] = torch.tensor([-1.0, 0.0, 1.0, 0.0])
+        else:
+            params[i, 0, 4:7] = torch.tensor([0.0, 0.0, 1.0 if name == CLOSED else 0.5])
+    return SketchBatch(torch.eye(2)[torch.zeros(len(names), 16, dtype=torch.long)], kind, params)
+
+
+class Passes:
+    """Stands in for `sample_predictor_corrector`: returns given results and records its arguments."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *results: SketchBatch) -> None:
+        self.results, self.options, self.noise = list(results), list[SamplingOptions](), list[torch.Tensor]()
+        monkeypatch.setattr("sketchdnn.diffusion.samplers.sample_predictor_corrector", self)
+
+    def __call__(
+        self, denoise: Denoiser, process: JointProcess, noise: NoiseSource, options: SamplingOptions
+    ) -> SketchBatch:
+        result = self.results[len(self.options)]
+        self.options.append(options)
+        count = options.steps
+        assert isinstance(count, int)
+        self.noise += [noise(number).params for number in range(count + 1)]
+        top = options.first_step(process.num_steps)
+        for number in range(1, count + 1):
+            s, batch = (0, result) if number == count else (top - number, clean_batch(2, seed=number))
+            if options.on_step is not None:
+                options.on_step(Progress(number, count, top - number + 1, s, batch, random_prediction(2)))
+        return result
+
+    def run(self, **options: Any) -> SketchBatch:
+        return run(sample_restart, wobbly, PROCESS, seeded_noise(0, torch.arange(2)), **{"steps": 50, **options})
+
+
+def test_restart_replaces_only_sketches_with_a_loose_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = Passes(monkeypatch, scripted_rows(CLOSED, LOOSE), scripted_rows(OTHER, OTHER))
+    assert same(passes.run(), scripted_rows(CLOSED, OTHER))
+    first, second = passes.options
+    assert (first.steps, second.steps) == (36, 14)
+    assert first.start is None
+    assert second.start is not None
+    assert same(second.start.batch, passes.results[0].settled())
+    assert second.start.t == RESTART_AT
+    assert all(not torch.equal(one, other) for i, one in enumerate(passes.noise) for other in passes.noise[:i])
+
+
+def test_restart_needs_enough_steps_for_a_second_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    for steps, expected in ((1, [1]), (12, [12]), (14, [10, 4]), (None, [72, 28])):
+        passes = Passes(monkeypatch, scripted_rows(CLOSED, CLOSED), scripted_rows(OTHER, OTHER))
+        assert same(passes.run(steps=steps), passes.results[0])
+        assert [options.steps for options in passes.options] == expected
+
+
+@pytest.mark.parametrize("t", [20, RESTART_AT, RESTART_AT + 1, 90])
+def test_restart_is_no_noisier_than_the_start(monkeypatch: pytest.MonkeyPatch, t: int) -> None:
+    passes, start = (
+        Passes(monkeypatch, scripted_rows(CLOSED, LOOSE), scripted_rows(OTHER, OTHER)),
+        Start(t, clean_batch(2)),
+    )
+    passes.run(steps=15, start=start)
+    first, second = (options.start for options in passes.options)
+    assert first is start
+    assert second is not None
+    assert second is start if t <= RESTART_AT else second.t == RESTART_AT
+
+
+def test_restart_reports_both_passes_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes, steps = Passes(monkeypatch, scripted_rows(CLOSED, LOOSE), scripted_rows(OTHER, OTHER)), list[Progress]()
+    end = passes.run(on_step=steps.append)
+    assert [(step.number, step.total) for step in steps] == [(number, 50) for number in range(1, 51)]
+    assert all(step.active is None for step in steps[:36])
+    for step in steps[36:]:
+        assert step.active is not None
+        assert step.active.tolist() == [False, True]
+        assert torch.equal(step.batch.flat()[0], end.flat()[0])
+    assert same(steps[-1].batch, end)
+
+
+def test_restart_takes_a_number_of_steps() -> None:
+    with pytest.raises(SketchError, match="pass their number"):
+        run(sample_restart, wobbly, PROCESS, random_noise(0, 2), steps=[100, 50, 0])

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sketchdnn.diffusion import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
-from sketchdnn.diffusion.gaussian import coefficients, posterior_weights, root, transition
+from sketchdnn.diffusion.gaussian import Level, posterior_weights, preconditioning, root, transition
 from sketchdnn.diffusion.samplers import ddim_weights, solver_weights
-from sketchdnn.diffusion.schedule import Level
 
 SCHEDULES = {"cosine": cosine, "authors": authors_cosine, "linear": linear, "log-linear": log_linear_snr}
 
@@ -133,7 +132,7 @@ def test_no_coefficient_and_no_gradient_is_nan_or_infinite_in_float32(
             *transition(at_s, at_t),
             *(root(x) for x in transition(at_s, at_t)),
             *posterior_weights(at_s, at_t),
-            *coefficients(everywhere, 0.4),
+            *preconditioning(everywhere, 0.4),
             *(x for w in (ddim_weights(at_s, at_t, eta) for eta in (0.0, 0.5, 1.0)) for x in (w.x_t, w.x0, w.std)),
             *solver_weights(at_s, at_t, at_before),
         ]

@@ -1,4 +1,4 @@
-"""The shapes in the signatures are true: everything runs with them checked, and a wrong shape is caught.
+"""The shapes in the signatures hold: everything runs with them checked, and a wrong shape is caught.
 
 In a process of its own, since checking must be switched on before the modules are imported.
 """
@@ -12,12 +12,14 @@ from pathlib import Path
 CHECKED = """
 from jaxtyping import TypeCheckError, install_import_hook
 
-rooms = ["sketchdnn.diffusion", "sketchdnn.networks", "sketchdnn.representation"]
-with install_import_hook(rooms, "beartype.beartype"):
+packages = ["sketchdnn.diffusion", "sketchdnn.networks", "sketchdnn.representation"]
+with install_import_hook(packages, "beartype.beartype"):
     import torch
     from support.random_batches import clean_batch, normal_batch, random_prediction
+    from support.toys import random_noise
+    from benchmarks.oracles import RowTarget, oracle
     from sketchdnn import diffusion
-    from sketchdnn.diffusion import multinomial, precondition, times
+    from sketchdnn.diffusion import gaussian, likelihood, timesteps
     from sketchdnn.networks import DiT, DiTConfig
     from sketchdnn.representation.batch import SketchBatch
 
@@ -29,17 +31,27 @@ for process in (diffusion.paper_process(10), diffusion.authors_process(10), diff
     process.step_forward(process.diffuse(x0, s, noise), s, t, noise)
     process.step_back(process.clean(network(x_t, t)), x_t, s, t, noise)
     process.step_back(process.clean(prediction), x_t, 3, 7, noise)
-    precondition.target(x0.params, x_t.params, process.params.at(t), 0.5)
+    gaussian.denoised(x0.params, x_t.params, process.params.at(t), 0.5)
     diffusion.our_loss(prediction, x0, process.params.at(t), 0.5).total
 diffusion.paper_loss(prediction, x0, t).total
 diffusion.authors_loss(prediction, x0, t).per_sample
-raw = diffusion.cosine(10)
-probs = multinomial.posterior_probs(x0.kind, x0.kind, raw.at(s), raw.at(t))
-multinomial.kl(probs, multinomial.draw(probs, multinomial.gumbel_from_normal(noise.kind)))
-times.draw_times(times.stratified(torch.rand(4)), times.logit_normal_times(10))
+timesteps.steps_at(torch.rand(4), timesteps.uniform_weights(10))
 diffusion.seeded_noise(0, torch.arange(3))(1)
 gs = diffusion.GaussianSoftmax(torch.zeros(2, 3), 1.0)
 gs.log_prob(gs.sample()), gs.argmax_probs(), torch.distributions.kl_divergence(gs, gs)
+
+process, target = diffusion.our_process(12), RowTarget((0.3, 0.2, 0.2, 0.1, 0.2), 0.3, 0.5)
+x0 = target.sample(4, generator=torch.Generator().manual_seed(0), dtype=torch.float32)
+known = diffusion.condition_on_rows(x0, torch.rand(4, 16) < 0.5, resamples=2)
+for sampler in diffusion.SAMPLERS.values():
+    options = diffusion.SamplingOptions(conditioning=known, on_step=lambda progress: None)
+    sampler(target.denoiser(process), process, random_noise(0, 4), options)
+steps = diffusion.draw_steps(process, 4, 3, torch.Generator())
+for grid in (None, diffusion.Bins(6)):
+    bound = diffusion.elbo(oracle(x0), process, x0, random_noise(0, 4), steps, bins=grid)
+    bound.nats, bound.bits
+likelihood.authors_estimate(target.denoiser(process), process, x0, random_noise(0, 4), steps).total
+likelihood.log_arrangements(x0, grid), likelihood.log_factorial(likelihood.num_primitives(x0))
 
 try:
     SketchBatch(x0.construction, x0.kind, x0.params[..., :13])
@@ -51,7 +63,12 @@ except TypeCheckError:
 def test_shapes_hold_and_wrong_ones_are_caught() -> None:
     tests = Path(__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, "-c", CHECKED], cwd=tests, capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, "-c", "import sys; sys.path.insert(0, '..')\n" + CHECKED],
+        cwd=tests,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "caught"

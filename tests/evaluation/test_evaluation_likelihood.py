@@ -1,3 +1,5 @@
+"""Bounds on the likelihood agree with known probabilities, and every system gives the figures it can."""
+
 from __future__ import annotations
 
 import math
@@ -10,25 +12,25 @@ from support.toys import process_of
 
 from benchmarks.oracles import RowTarget, oracle
 from sketchdnn.data.procedural import procedural
+from sketchdnn.diffusion.gaussian import log_linear_snr
 from sketchdnn.diffusion.likelihood import Bins
-from sketchdnn.diffusion.schedule import log_linear_snr
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.likelihood import Bits, Likelihoods, clean_batch, measure_likelihood
+from sketchdnn.evaluation.likelihood import Bits, Bound, Likelihoods, clean_batch, measure_likelihood
 from sketchdnn.geometry import Kind, normalize
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import Compact, encode, layout
 from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.systems import RowForm
+from sketchdnn.systems import SYSTEMS, RowForm, load_preset
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 
-# Without arcs and circles, of which a Gaussian would draw impossible ones; rows of these are as they stand.
+# Without arcs and circles, since Gaussian parameters of these may be invalid.
 TARGET = RowTarget((0.5, 0.0, 0.0, 0.3, 0.2), construction=0.3, std=0.4)
 SETTINGS = SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2), num_steps=200, canonical_lines=False)
 
 
-class Perfect(SketchDNNSystem):
-    """Knows the distribution of `TARGET`, and nothing of the sketch."""
+class ExactSystem(SketchDNNSystem):
+    """Has the exact denoiser of `TARGET`."""
 
     def __init__(self) -> None:
         super().__init__(SETTINGS)
@@ -38,8 +40,8 @@ class Perfect(SketchDNNSystem):
         return TARGET.denoiser(self.process)(batch_t.to(torch.float64), t)
 
 
-class Knowing(SketchDNNSystem):
-    """Knows the very sketches that it is asked about."""
+class OracleSystem(SketchDNNSystem):
+    """Predicts the true sketches."""
 
     truth: SketchBatch
 
@@ -52,8 +54,8 @@ def parts(count: int, first: int = 0) -> Compact:
     return encode(sketches, canonical_lines=True)
 
 
-def rows_of_target(count: int, seed: int = 0) -> Compact:
-    """Rows of the target, but no sketch without a primitive."""
+def target_rows(count: int, seed: int = 0) -> Compact:
+    """Samples of `TARGET` as compact rows."""
     drawn = TARGET.sample(count, generator=torch.Generator().manual_seed(seed), dtype=torch.float32)
     kind = drawn.kind.argmax(-1)
     params = torch.zeros(count, layout.MAX_PRIMITIVES, layout.MAX_KIND_PARAMS)
@@ -70,9 +72,9 @@ def untrained() -> SketchDNNSystem:
     return SketchDNNSystem(replace(SETTINGS, canonical_lines=True)).eval()
 
 
-def test_at_the_truth_only_the_reading_off_costs_anything() -> None:
+def test_oracle_pays_for_the_reconstruction_only() -> None:
     count = 12
-    system, compact = Knowing(SETTINGS), parts(count)
+    system, compact = OracleSystem(SETTINGS), parts(count)
     system.truth = clean_batch(compact, system.rows)
     found = measure_likelihood(system, compact, draws=3, batch=count)
     for bound in (found.density, found.grid):
@@ -80,15 +82,15 @@ def test_at_the_truth_only_the_reading_off_costs_anything() -> None:
         assert abs(bound.terms["prior"].value) < 1e-9
         assert abs(bound.parts["kind"].value) < 1e-5
     assert abs(found.authors.per_sketch.value) < 1e-9
-    # One that knows the cell of each parameter, and draws it with noise narrower than that, needs hardly a bit for it.
+    # The cell of each parameter is known, and the noise is narrower than a cell.
     used = sum(len(layout.PARAM_NAMES[Kind(k)]) for k in compact.kind[compact.kind != layout.NONE])
     assert 0 < found.grid.bits.per_sketch.value < 2 * used / count
 
 
-def test_on_the_grid_a_perfect_denoiser_comes_close_to_the_entropy() -> None:
-    """The bound of the whole function against probabilities that are known exactly, sketch by sketch."""
-    compact, grid = rows_of_target(300), Bins(6)
-    found = measure_likelihood(Perfect(), compact, draws=8, batch=300, grid=grid).grid.bits.per_sketch
+def test_exact_denoiser_is_close_to_the_entropy_on_the_grid() -> None:
+    """The bound against exactly known probabilities."""
+    compact, grid = target_rows(300), Bins(6)
+    found = measure_likelihood(ExactSystem(), compact, draws=8, batch=300, grid=grid).grid.bits.per_sketch
     x0 = clean_batch(compact, RowForm(canonical_lines=False))
     kind, flag = x0.kind.argmax(-1), x0.construction.argmax(-1)
     of_kind = torch.tensor(TARGET.kind, dtype=torch.float64).log()[kind]
@@ -101,7 +103,6 @@ def test_on_the_grid_a_perfect_denoiser_comes_close_to_the_entropy() -> None:
 
 
 def test_two_seeds_agree_within_their_intervals(untrained: SketchDNNSystem) -> None:
-    """Of other noise, other steps and other sketches, all procedural."""
     first = measure_likelihood(untrained, parts(60), draws=4, seed=1)
     second = measure_likelihood(untrained, parts(60, first=60), draws=4, seed=2)
     for a, b in zip(figures(first), figures(second), strict=True):
@@ -110,9 +111,9 @@ def test_two_seeds_agree_within_their_intervals(untrained: SketchDNNSystem) -> N
             assert abs(x.value - y.value) < math.hypot(x.high - x.value, y.high - y.value)
 
 
-def test_more_draws_narrow_the_interval_to_what_the_sketches_leave() -> None:
-    """Sketches of one distribution, perfect denoiser: with a single draw most of the spread is that of t."""
-    system, compact = Perfect(), rows_of_target(200)
+def test_more_draws_narrow_the_interval() -> None:
+    """With an exact denoiser and a single draw, most of the spread is that of t."""
+    system, compact = ExactSystem(), target_rows(200)
     widths = []
     for draws in (1, 4, 16):
         interval = measure_likelihood(system, compact, draws=draws).grid.bits.per_sketch
@@ -120,7 +121,7 @@ def test_more_draws_narrow_the_interval_to_what_the_sketches_leave() -> None:
     assert widths[0] > 1.3 * widths[1] > 1.3 * widths[2]
 
 
-def test_terms_and_parts_add_up_and_the_divisors_are_what_they_say(untrained: SketchDNNSystem) -> None:
+def test_terms_and_parts_add_up_and_divisors_are_correct(untrained: SketchDNNSystem) -> None:
     compact = parts(20)
     found = measure_likelihood(untrained, compact, draws=2)
     for bound in (found.density, found.grid):
@@ -134,7 +135,7 @@ def test_terms_and_parts_add_up_and_the_divisors_are_what_they_say(untrained: Sk
     number = int(same.counts[0])
     assert alike.mean_primitives == number
     assert alike.grid.bits.per_primitive.value == pytest.approx(alike.grid.bits.per_sketch.value / number)
-    # Of sketches of unlike sizes: all bits over all primitives, not the mean of each sketch's own ratio.
+    # For sketches of different sizes: all bits over all primitives, not the mean of ratios.
     for bits in figures(found):
         assert bits.per_primitive.value == pytest.approx(bits.per_sketch.value / found.mean_primitives)
         assert bits.per_primitive.low < bits.per_primitive.value < bits.per_primitive.high
@@ -142,57 +143,96 @@ def test_terms_and_parts_add_up_and_the_divisors_are_what_they_say(untrained: Sk
     assert alike.grid.bits.per_sketch.value - alike.grid_set.per_sketch.value == pytest.approx(distinct)
 
 
-def test_neither_batches_nor_the_way_that_lines_run_matter(untrained: SketchDNNSystem) -> None:
+def test_batches_and_line_directions_do_not_matter(untrained: SketchDNNSystem) -> None:
     compact = parts(10)
     turned = Compact(compact.kind, compact.construction, compact.params.copy())
     lines = turned.kind == Kind.LINE
     turned.params[lines] = turned.params[lines][:, [2, 3, 0, 1, 4]]
-    heard: list[float] = []
-    one = measure_likelihood(untrained, compact, draws=3, on_progress=heard.append)
+    progress: list[float] = []
+    one = measure_likelihood(untrained, compact, draws=3, on_progress=progress.append)
     other = measure_likelihood(untrained, turned, draws=3, batch=4)
     for a, b in zip(figures(one), figures(other), strict=True):
         assert a.per_sketch.value == pytest.approx(b.per_sketch.value, rel=1e-4)
-    assert heard == sorted(heard)
-    assert heard[-1] == 1
-    assert len(heard) > 6
+    assert progress == sorted(progress)
+    assert progress[-1] == 1
+    assert len(progress) > 6
 
 
-@pytest.mark.parametrize("form", ["paper", "authors"])
-def test_every_form_of_rows_has_a_likelihood(form) -> None:
+@pytest.mark.parametrize("variant", ["paper", "authors"])
+def test_variants_of_the_paper_have_a_likelihood(variant: str) -> None:
     torch.manual_seed(0)
     network = DiTConfig(width=32, depth=1, heads=2, num_steps=50)
     rows = {"arc_scalar": "signed_radius", "canonical_lines": False}
-    rows |= {"none_construction": "zero" if form == "authors" else "one_hot"}
-    system = SketchDNNSystem(SketchDNNConfig(network=network, form=form, num_steps=50, **rows)).eval()
+    rows |= {"none_construction": "zero" if variant == "authors" else "one_hot"}
+    system = SketchDNNSystem(SketchDNNConfig(network=network, variant=variant, num_steps=50, **rows)).eval()
     found = measure_likelihood(system, parts(6), draws=2)
     for bits in figures(found):
         assert math.isfinite(bits.per_sketch.value)
         assert bits.per_sketch.low < bits.per_sketch.value < bits.per_sketch.high
 
 
-def test_a_finer_grid_takes_about_a_bit_more_a_parameter(untrained: SketchDNNSystem) -> None:
+def test_finer_grid_costs_about_one_bit_per_parameter(untrained: SketchDNNSystem) -> None:
     compact = parts(16)
     coarse, fine = (measure_likelihood(untrained, compact, draws=2, grid=Bins(bits)) for bits in (8, 9))
     assert (coarse.grid_levels, fine.grid_levels) == (256, 512)
     used = sum(len(layout.PARAM_NAMES[Kind(k)]) for k in compact.kind[compact.kind != layout.NONE]) / 16
-    # An untrained network is lost on either grid alike but for the width of a cell.
+    # For an untrained network the grids differ by the cell width only.
     gained = fine.grid.terms["reconstruction"].value - coarse.grid.terms["reconstruction"].value
     assert 0 < gained < 2 * used
 
 
-@pytest.mark.parametrize(
-    ("spoil", "says"),
-    [
-        (lambda c: c[:1], "two sketches"),
-        (lambda c: Compact(c.kind, c.construction, np.full_like(c.params, np.nan)), "finite"),
-        (lambda c: Compact(np.full_like(c.kind, layout.NONE), c.construction, c.params * 0), "without a primitive"),
-        (lambda c: Compact(c.kind[:, :9], c.construction[:, :9], c.params[:, :9]), "16 rows"),
-    ],
-)
-def test_what_has_no_likelihood_is_refused_in_a_sentence(untrained: SketchDNNSystem, spoil, says: str) -> None:
-    with pytest.raises(SketchError, match=says):
-        measure_likelihood(untrained, spoil(parts(4)))
+def test_sketches_without_a_likelihood_are_refused(untrained: SketchDNNSystem) -> None:
+    compact = parts(4)
+    kind, construction, params = compact.kind, compact.construction, compact.params
+    for invalid, message in (
+        (compact[:1], "two sketches"),
+        (Compact(kind, construction, np.full_like(params, np.nan)), "finite"),
+        (Compact(np.full_like(kind, layout.NONE), construction, params * 0), "without a primitive"),
+        (Compact(kind[:, :9], construction[:, :9], params[:, :9]), "16 rows"),
+    ):
+        with pytest.raises(SketchError, match=message):
+            measure_likelihood(untrained, invalid)
+    with pytest.raises(SketchError, match="at least 1"):
+        measure_likelihood(untrained, compact, draws=0)
 
 
 def figures(found: Likelihoods) -> tuple[Bits, ...]:
     return (found.authors, found.density.bits, found.grid.bits, found.grid_set)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_system_gives_the_figures_it_can(name: str) -> None:
+    torch.manual_seed(0)
+    system = load_preset("tiny", name).make().eval()
+    progress: list[float] = []
+    result = measure_likelihood(system, parts(6), draws=2, batch=4, on_progress=progress.append)
+    assert progress[-1] == 1
+    if system.max_steps is None:
+        assert result.tokens is not None
+        assert result.tokens.per_sketch.value > 0
+        assert (result.density, result.authors, result.reconstruction_step, result.draws) == (None, None, None, 0)
+        return
+    assert result.tokens is None
+    assert (result.authors is not None) == name.removesuffix("-pos").endswith("sketchdnn")
+    for bound in (result.density, result.grid):
+        assert isinstance(bound, Bound)
+        for decomposition in (bound.terms, bound.parts):
+            total = sum(part.value for part in decomposition.values())
+            assert total == pytest.approx(bound.bits.per_sketch.value, rel=1e-6)
+    assert result.grid is not None
+    assert result.grid_set is not None
+    # The order is subtracted for systems that do not depend on it.
+    gain = result.grid.bits.per_sketch.value - result.grid_set.per_sketch.value
+    assert (gain > 1) == (not system.ordered)
+
+
+@pytest.mark.parametrize("name", [name for name in SYSTEMS if name != "vitruvion"])
+def test_batch_size_does_not_change_the_figures(name: str) -> None:
+    torch.manual_seed(0)
+    system = load_preset("tiny", name).make().eval()
+    whole, batched = (measure_likelihood(system, parts(6), draws=2, batch=batch, grid=Bins(bits=6)) for batch in (6, 2))
+    for key in ("grid_set", "tokens"):
+        one, other = getattr(whole, key), getattr(batched, key)
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert one.per_sketch.value == pytest.approx(other.per_sketch.value, rel=1e-4)

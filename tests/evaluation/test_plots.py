@@ -1,87 +1,84 @@
-"""Plots show what they are given: nothing overlaps or leaves its panel, and a larger value stands higher."""
+"""Plots show their values; sheets are random and galleries are ordered by gap."""
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
-from itertools import pairwise
+from pathlib import Path
 
-import pytest
+import numpy as np
+from PIL import Image
+from support.evaluation_data import procedural_sketches
+from support.sketch_sets import pulled_square, rows, square
 
-from sketchdnn.evaluation.plots import Curve, Panel, _ticks, paired_columns, panels
-
-
-def found(svg: str, kind: str) -> list[dict[str, str]]:
-    """Attributes of every element of a class, with its words."""
-    words = {"words": ""}
-    return [
-        {**words, **e.attrib, "words": "".join(e.itertext())}
-        for e in ET.fromstring(svg).iter()
-        if kind in e.attrib.get("class", "").split()
-    ]
-
-
-def number(element: dict[str, str], name: str) -> float:
-    return float(element[name])
-
-
-@pytest.mark.parametrize("count", [1, 2, 16, 60])
-def test_columns_stand_side_by_side_within_the_plot(count: int) -> None:
-    first = {f"n{i}": (i + 1) / count for i in range(count)}
-    svg = paired_columns(first, dict.fromkeys(first, 0.5), ("ours", "theirs"), "size", width=600)
-    columns = [*found(svg, "mine")[1:], *found(svg, "theirs")[1:]]  # but for the key
-    assert len(columns) == 2 * count
-    spans = sorted((number(c, "x"), number(c, "x") + number(c, "width")) for c in columns)
-    assert spans[0][0] >= 0
-    assert spans[-1][1] <= 600
-    assert all(end <= begin + 0.2 for (_, end), (begin, _) in pairwise(spans))
-    assert all(0.3 * 600 / count < end - begin <= 28 or end - begin == 28 for begin, end in spans)
+from sketchdnn.evaluation.curves import largest_gaps
+from sketchdnn.evaluation.plots import (
+    GALLERY_SIZE,
+    Curve,
+    Panel,
+    make_galleries,
+    plot_distributions,
+    plot_panels,
+    select_galleries,
+    write_sheet,
+)
+from sketchdnn.evaluation.scores import jitter_ends
+from sketchdnn.geometry import Circle, normalize
+from sketchdnn.representation import encode
 
 
-def test_larger_shares_are_taller_and_stand_on_the_axis() -> None:
-    svg = paired_columns({"a": 0.1, "b": 0.4}, {"a": 0.2}, ("ours", "theirs"), "kind of thing")
-    (axis,) = found(svg, "axis")
-    heights = {}
-    for kind in ("mine", "theirs"):
-        for column in found(svg, kind)[1:]:
-            assert number(column, "y") + number(column, "height") == pytest.approx(number(axis, "y1"), abs=0.11)
-            heights[kind, column["words"]] = number(column, "height")
-    tallest = heights["mine", "b: 40.0 %"]
-    assert heights["mine", "a: 10.0 %"] == pytest.approx(tallest / 4, abs=0.1)
-    assert heights["theirs", "a: 20.0 %"] == pytest.approx(tallest / 2, abs=0.1)
-    assert heights["theirs", "b: 0.0 %"] == 0.5  # a trace
-    names = {e["words"]: number(e, "y") for e in found(svg, "small")}
-    assert number(axis, "y1") < names["a"] == names["b"] < names["kind of thing"]
+def texts(svg: str) -> list[str]:
+    return ["".join(element.itertext()) for element in ET.fromstring(svg).iter() if element.tag.endswith("text")]
 
 
-@pytest.mark.parametrize("values", [(1.0, 2.0, 8.0), (-3.0, 0.0, 4.0), (0.0, 0.0, 0.0), (-5.0, -2.0, -1.0)])
-def test_dots_lie_in_their_panel_over_their_names(values: tuple[float, ...]) -> None:
-    one = Panel("FID", [Curve("jitter", ["1", "2", "3"], values), Curve("drop", ["x"], [values[1]])], values[1], "ours")
-    svg = panels([one, one])
-    axes = found(svg, "axis")
-    assert len(axes) == 2
-    for axis, dots, labels in ((axes[0], found(svg, "dot")[:4], found(svg, "tiny")[:4]),
-                               (axes[1], found(svg, "dot")[4:], found(svg, "tiny")[4:])):  # fmt: skip
-        left, right, bottom = (number(axis, name) for name in ("x1", "x2", "y1"))
-        xs = [number(dot, "cx") for dot in dots]
-        assert left < xs[0] < xs[1] < xs[2] < xs[3] < right
-        assert xs[0] - left == pytest.approx(right - xs[3], abs=0.2)
-        assert xs == [number(label, "x") for label in labels]
-        ys = [number(dot, "cy") for dot in dots]
-        assert all(31 < y <= bottom for y in ys), "below the top, which the title needs"
-        assert ys[:3] == sorted(ys[:3], reverse=True)
-        assert (ys[2] < 45) or values[2] <= 0, "the largest nearly reaches the top"
-    level = found(svg, "level")[0]
-    assert number(level, "y1") == number(level, "y2") == number(found(svg, "dot")[1], "cy")
+def test_distributions_are_labeled_with_percentages() -> None:
+    for count in (1, 2, 60):
+        first = {f"n{i}": (i + 1) / count for i in range(count)}
+        labels = texts(plot_distributions(first, dict.fromkeys(first, 0.5), ("_ours", "$a$ <b>"), "size"))
+        assert {"_ours", "$a$ <b>", "size", *first} <= set(labels)
+        assert labels.count("50") >= count
+    assert {"40", "10", "20", "0"} <= set(texts(plot_distributions({"a": 0.1, "b": 0.4}, {"a": 0.2}, ("x", "y"), "")))
 
 
-@pytest.mark.parametrize(("low", "high"), [(0, 47), (0, 1), (-3, 4), (-200, -50), (0.3, 9.9), (0, 8.1e5)])
-def test_ticks_are_a_handful_of_round_numbers(low: float, high: float) -> None:
-    ticks = _ticks(low, high)
-    assert 2 <= len(ticks) <= 7
-    assert low <= ticks[0] < ticks[-1] <= high
-    step = ticks[1] - ticks[0]
-    assert f"{step:.6e}"[:8] in ("1.000000", "2.000000", "5.000000")
-    assert [b - a for a, b in pairwise(ticks)] == pytest.approx([step] * (len(ticks) - 1))
-    # No room for another at either end.
-    assert ticks[0] - step < low
-    assert ticks[-1] + step > high
+def test_panels_show_curves_and_level() -> None:
+    curves = [Curve("jitter", ["1", "2", "3"], (-3.0, 0.0, 4.0)), Curve("drop", ["x"], [1.0])]
+    svg = plot_panels(
+        [Panel("FID", curves, 2.0, "a name that is much longer than forty characters"), Panel("KID", curves)]
+    )
+    labels = texts(svg)
+    assert labels.count("jitter") == labels.count("drop") == 2
+    assert labels.count("x") == 2
+    assert {"FID", "KID"} <= set(labels)
+    assert [label for label in labels if label.endswith("…")] == ["a name that is much longer than forty c…"]
+    assert len(re.findall(r"stroke-dasharray", svg)) == 2  # the level, and its key
+    assert plot_panels([Panel("FID", curves)]) == plot_panels([Panel("FID", curves)])
+
+
+def test_galleries_are_ordered_by_gap() -> None:
+    gaps = np.random.default_rng(0).permutation(np.linspace(0, 0.2, 90))
+    compact = rows(*(pulled_square(float(gap)) for gap in gaps))
+    selection = select_galleries(compact)
+    best, typical, worst = (largest_gaps(compact[np.array(selection[name])]) for name in ("best", "typical", "worst"))
+    assert len(best) == len(typical) == len(worst) == GALLERY_SIZE == 16
+    assert best.max() < typical.min()
+    assert typical.max() < worst.min()
+    assert typical.min() <= np.median(largest_gaps(compact)) <= typical.max()
+    assert make_galleries(compact, selection)[0].captions[0] == "gap 0"
+
+
+def test_galleries_of_few_sketches_are_disjoint() -> None:
+    compact = jitter_ends(encode([normalize(sketch)[0] for sketch in procedural_sketches(7)]), 0.02, 0)
+    indices = [index for gallery in select_galleries(compact).values() for index in gallery]
+    assert len(indices) == len(set(indices))
+
+
+def test_sheet_shows_64_random_sketches(tmp_path: Path) -> None:
+    compact = rows(*[square()] * 100, *[[Circle((0, 0), 1)]] * 100)
+    for name, part in {"many": compact, "again": compact, "first": compact[:64], "few": compact[:3]}.items():
+        write_sheet(part, tmp_path / f"{name}.png")
+    assert (tmp_path / "many.png").read_bytes() == (tmp_path / "again.png").read_bytes()
+    many, first, few = (Image.open(tmp_path / f"{name}.png") for name in ("many", "first", "few"))
+    with many, first, few:
+        assert many.size == first.size
+        assert many.tobytes() != first.tobytes()  # a file sorted by kind shows both
+        assert few.height < many.height / 4

@@ -1,4 +1,4 @@
-"""The protocol: one name for all that a score depends on."""
+"""Sizes follow the settings and the data; the protocol identifies everything that a score depends on."""
 
 from __future__ import annotations
 
@@ -7,82 +7,115 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.judging import small_corpus
+from support.evaluation_data import small_corpus
 
 from sketchdnn.data import Dataset
 from sketchdnn.errors import SketchError
-from sketchdnn.evaluation.protocol import Protocol, data_hash, refuse_incomparable
-
-PROTOCOL = Protocol(
-    version=1,
-    size=299,
-    stroke=1.75,
-    margin=0.05,
-    point_radius=1.5,
-    construction_ink=0.5,
-    extractor="abc",
-    data="def",
-    against_test=2000,
-    against_train=10000,
-    validity=2000,
-    seed=0,
-    likelihood_sketches=2888,
-    likelihood_draws=16,
-    fast=False,
-    samples=10000,
-    sampler="ancestral",
-    steps=50,
-    sample_seed=0,
+from sketchdnn.evaluation.protocol import (
+    FAST,
+    MIN_SKETCHES,
+    Protocol,
+    Settings,
+    Sizes,
+    available_sizes,
+    data_hash,
+    make_settings,
+    refuse_incomparable,
+    size_warnings,
 )
-OF_THE_SYSTEM = {"samples", "sampler", "steps", "sample_seed"}
+
+RASTER = {"size": 299, "stroke": 1.75, "margin": 0.05, "point_radius": 1.5, "construction_ink": 0.5}
+SIZES = {"against_test": 2000, "against_train": 10000, "validity": 2000, "seed": 0, "fast": False}
+LIKELIHOOD = {"likelihood_sketches": 2888, "likelihood_draws": 16}
+SAMPLING = {"samples": 10000, "sampler": "ancestral", "steps": 50, "sample_seed": 0}
+PROTOCOL = Protocol(version=1, extractor="abc", data="def", **RASTER, **SIZES, **LIKELIHOOD, **SAMPLING)
 
 
-def changed(name: str) -> Protocol:
-    value = getattr(PROTOCOL, name)
-    return replace(PROTOCOL, **{name: not value if isinstance(value, bool) else value + type(value)(1)})
+def test_both_sides_of_a_comparison_shrink_together() -> None:
+    for samples, test, train, expected in (
+        (10_000, 2_888, 22_400, Sizes(2_000, 10_000)),
+        (10_000, 2_888, 15_000, Sizes(2_000, 7_500)),
+        (10_000, 500, 22_400, Sizes(500, 10_000)),
+        (300, 2_888, 22_400, Sizes(300, 300)),
+        (10_000, 50, 10, Sizes(10, 0)),
+    ):
+        assert available_sizes(Settings(), samples, test, train) == expected
+    assert available_sizes(FAST, 500, 2_888, 22_400) == Sizes(500, 0)
+    for samples, test, train in ((5, 99, 99), (99, 5, 99), (99, 99, 0)):
+        with pytest.raises(SketchError, match=f"at least {MIN_SKETCHES}"):
+            available_sizes(Settings(), samples, test, train)
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Protocol)])
-def test_every_field_changes_the_name_and_all_but_the_drawing_forbid_comparison(name: str) -> None:
-    other = changed(name)
-    assert other.id != PROTOCOL.id
-    assert bool(PROTOCOL.differences(other)) == (name not in OF_THE_SYSTEM)
+def test_default_settings_measure_everything_but_repair() -> None:
+    full = make_settings()
+    assert (full.likelihood, full.corruption, full.fast, full.repaired) == (True, True, False, False)
+    assert full.likelihood_sketches is None  # the whole split
+    assert not FAST.corruption
+    assert make_settings(fast=True, repaired=True, count=None) == replace(FAST, repaired=True)
 
 
-def test_the_name_is_short_readable_and_stays() -> None:
-    assert PROTOCOL.id.startswith("299px-2000t-10000-")
-    assert len(PROTOCOL.id) < 40
-    assert replace(PROTOCOL).id == PROTOCOL.id
+def test_invalid_settings_are_refused() -> None:
+    with pytest.raises(SketchError, match="'train' is no reference split; use test or validation"):
+        Settings(split="train")
+    with pytest.raises(SketchError, match="at least 6, not 5"):
+        Settings(count=5)
+
+
+def test_warnings_about_sizes() -> None:
+    full = " ".join(size_warnings(Settings(), Sizes(2_000, 10_000), 10_000))
+    assert "2,048" in full  # 2,000 are fewer than that
+    assert "cut" not in full
+    enough = Settings(against_test=2_048)
+    assert size_warnings(enough, Sizes(2_048, 10_000), 10_000) == []
+    cut = " ".join(size_warnings(enough, Sizes(2_048, 3_000), 3_000))
+    assert "10,000 sketches were to be compared with the training split" in cut
+    assert "fast form" in " ".join(size_warnings(FAST, Sizes(500, 0), 500))
+
+
+def test_every_field_changes_the_id_and_most_prevent_comparison() -> None:
+    for field in fields(Protocol):
+        value = getattr(PROTOCOL, field.name)
+        changed = not value if isinstance(value, bool) else value + type(value)(1)
+        other = replace(PROTOCOL, **{field.name: changed})
+        assert other.id != PROTOCOL.id
+        assert bool(PROTOCOL.differences(other)) == (field.name not in SAMPLING)
+
+
+def test_id_is_short_readable_and_stable() -> None:
+    assert PROTOCOL.id == "299px-2000t-10000-4ea704d7"
     assert replace(PROTOCOL, fast=True).id.startswith("fast-")
 
 
-def test_json_and_back() -> None:
+def test_json_round_trip() -> None:
     assert Protocol.from_json(PROTOCOL.to_json()) == PROTOCOL
-    with pytest.raises(SketchError, match="not the one it is named by"):
-        Protocol.from_json({**PROTOCOL.to_json(), "size": 64})
-    with pytest.raises(SketchError, match="another version"):
-        Protocol.from_json({"id": "x"})
+    for values, message in (
+        ({**PROTOCOL.to_json(), "size": 64}, "does not match its id"),
+        ({"id": "x"}, "another version"),
+        (3, "not an object"),
+    ):
+        with pytest.raises(SketchError, match=message):
+            Protocol.from_json(values)
 
 
-def test_a_refusal_names_both_and_what_differs() -> None:
+def test_refusal_names_both_systems_and_the_differences() -> None:
     with pytest.raises(SketchError, match=r"one and two .* corpus \(def and xyz\).*seed") as refused:
         refuse_incomparable({"one": PROTOCOL, "two": replace(PROTOCOL, data="xyz", seed=3)})
     assert "\n" not in str(refused.value)
     refuse_incomparable({"one": PROTOCOL, "two": replace(PROTOCOL, steps=2000, sampler="ddim")})
 
 
-def test_sketches_from_a_file_have_no_likelihood_to_disagree_in() -> None:
+def test_samples_from_a_file_need_no_likelihood_settings() -> None:
     file = replace(PROTOCOL, likelihood_sketches=0, likelihood_draws=0)
     assert not PROTOCOL.differences(file)
     assert PROTOCOL.differences(replace(PROTOCOL, likelihood_draws=4))
 
 
-def test_the_hash_of_a_corpus_follows_its_rows(tmp_path: Path) -> None:
+def test_data_hash_follows_the_rows(tmp_path: Path) -> None:
     folder = small_corpus(tmp_path / "corpus")
     before = data_hash(Dataset.open(folder))
     assert before == data_hash(Dataset.open(folder))
     rows = np.load(folder / "test" / "params.npy")
-    for change, is_another in ((1e-9, False), (1e-5, True)):  # what machines differ in, and more than that
+    for change, is_another in ((1e-9, False), (1e-5, True)):  # within and beyond differences of machines
         changed = rows.copy()
         changed[rows == 0] -= change
         np.save(folder / "test" / "params.npy", changed)

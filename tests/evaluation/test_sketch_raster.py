@@ -1,8 +1,9 @@
-"""Pictures for scores: every pixel as its exact distance says, whatever the curve, and the same on every device."""
+"""Every pixel agrees with the definition by exact distances, for any curve and on every device."""
 
 from __future__ import annotations
 
 import math
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -20,19 +21,19 @@ from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Sketch, arc_
 from sketchdnn.representation import Compact, encode, layout
 
 
-def definition(compact: Compact, size: int, stroke: float, *, construction: bool = True) -> NDArray[np.float64]:
-    """The gray of all pixels, one primitive after another, in float64 and by angles: slow and plain."""
+def definition(compact: Compact, size: int, stroke: float) -> NDArray[np.float64]:
+    """The gray of all pixels, one primitive after another, in float64 and by angles."""
     half, scale = size / 2, size * (1 - 2 * MARGIN) / 2
     column, row = np.meshgrid(np.arange(size) + 0.5, np.arange(size) + 0.5)
     x, y = (column - half) / scale, (half - row) / scale
     ink = np.zeros((len(compact), size, size))
-    for picture, kinds, flags, rows in zip(ink, compact.kind, compact.construction, compact.params, strict=True):
+    for image, kinds, flags, rows in zip(ink, compact.kind, compact.construction, compact.params, strict=True):
         for kind, flag, params in zip(kinds, flags, rows.astype(np.float64), strict=True):
-            if kind == layout.NONE or (flag and not construction):
+            if kind == layout.NONE:
                 continue
             reach = 0.5 + (POINT_RADIUS * stroke if kind == Kind.POINT else stroke / 2)
             shade = np.clip(reach - scale * distance(kind, params, x, y), 0, 1)
-            np.maximum(picture, shade * (CONSTRUCTION_INK if flag else 1), out=picture)
+            np.maximum(image, shade * (CONSTRUCTION_INK if flag else 1), out=image)
     return 255 * (1 - ink)
 
 
@@ -59,30 +60,28 @@ def distance(
 
 
 def rows(*items: Line | Circle | Arc | Point) -> Compact:
-    """One picture for each."""
+    """One sketch for each primitive."""
     return encode([Sketch((item,)) for item in items], max_primitives=1)
 
 
 def raw(kind: Kind, *params: float) -> Compact:
-    """A single row, even one that no `Sketch` would hold."""
+    """A single row, even one that is not a valid primitive."""
     numbers = np.zeros((1, 1, layout.MAX_KIND_PARAMS), np.float32)
     numbers[0, 0, : len(params)] = params
     return Compact(np.full((1, 1), kind, np.uint8), np.zeros((1, 1), bool), numbers)
 
 
-def assert_as_defined(compact: Compact, size: int = SIZE, stroke: float = STROKE, *, construction: bool = True) -> None:
-    drawn = rasterize(compact, size=size, stroke=stroke, construction=construction).numpy()
-    wanted = definition(compact, size, stroke, construction=construction)
-    assert drawn.dtype == np.uint8
+def assert_as_defined(compact: Compact, size: int = SIZE, stroke: float = STROKE) -> None:
+    image = rasterize(compact, size=size, stroke=stroke).numpy()
+    assert image.dtype == np.uint8
     # Half a level for rounding, and a little for a ten-thousandth of a pixel and float32.
-    assert np.abs(drawn - wanted).max(initial=0) <= 0.6
+    assert np.abs(image - definition(compact, size, stroke)).max(initial=0) <= 0.6
 
 
-@given(st.lists(sketches(max_size=6), min_size=1, max_size=3), st.booleans())
+@given(st.lists(sketches(max_size=6), min_size=1, max_size=3))
 @settings(max_examples=40)
-def test_random_sketches_are_drawn_as_defined(items: list[Sketch], construction: bool) -> None:
-    normal = [normalize(sketch)[0] for sketch in items]
-    assert_as_defined(encode(normal), 160, construction=construction)
+def test_random_sketches_agree_with_the_definition(items: list[Sketch]) -> None:
+    assert_as_defined(encode([normalize(sketch)[0] for sketch in items]), 160)
 
 
 number = st.floats(-1.625, 1.625, width=32)
@@ -102,16 +101,16 @@ any_row = st.one_of(
 
 @given(st.lists(any_row, min_size=1, max_size=4), st.integers(1, 90), st.floats(0.3, 6))
 @settings(max_examples=150)
-def test_any_rows_are_drawn_as_defined(items: list[tuple[float, ...]], size: int, stroke: float) -> None:
-    """In and out of the frame, of any size of picture and width of stroke."""
+def test_any_rows_agree_with_the_definition(items: list[tuple[float, ...]], size: int, stroke: float) -> None:
+    """Inside and outside the frame, for any image size and stroke width."""
     for kind, *params in items:
         assert_as_defined(raw(Kind(int(kind)), *params), size, min(stroke, size * 0.9))
 
 
 @given(st.floats(-6, 0), st.floats(-5, -0.01), number, number, st.floats(0, TAU))
 @settings(max_examples=60)
-def test_small_things_are_drawn_as_defined(power: float, bend: float, x: float, y: float, turn: float) -> None:
-    """Down to a millionth of the frame: circles, lines and arcs that are a pixel or less."""
+def test_tiny_curves_agree_with_the_definition(power: float, bend: float, x: float, y: float, turn: float) -> None:
+    """Circles, lines and arcs of a pixel or less, down to a millionth of the frame."""
     small, dx, dy = 10**power, math.cos(turn) * 10**power, math.sin(turn) * 10**power
     assert_as_defined(raw(Kind.CIRCLE, x, y, small), 64)
     assert_as_defined(raw(Kind.LINE, x, y, x + dx, y + dy), 64)
@@ -121,76 +120,68 @@ def test_small_things_are_drawn_as_defined(power: float, bend: float, x: float, 
 
 @given(st.floats(-9, -1), st.floats(0, TAU), st.floats(0.05, 1.4))
 @settings(max_examples=40)
-def test_nearly_straight_arcs_are_drawn_as_defined(power: float, turn: float, half: float) -> None:
-    """Radii of up to a thousand million frames."""
+def test_nearly_straight_arcs_agree_with_the_definition(power: float, turn: float, half: float) -> None:
+    """Radii of up to 10⁹ frames."""
     x, y = half * math.cos(turn), half * math.sin(turn)
     assert_as_defined(raw(Kind.ARC, x, y, -x, -y, 10**power), 96)
 
 
-@pytest.mark.parametrize(
-    "radius", [0, 1e-4, 0.001, 0.004, 0.008, 0.0102, 0.0103, 0.011, 0.02, 0.0247, 0.1, 0.5, 1, 1.5, 40]
-)
-@pytest.mark.parametrize("stroke", [0.2, 1.0, 1.75, 1.828, 1.83, 2.5, 12.0])
-def test_circles_of_all_sizes_have_no_gaps(radius: float, stroke: float) -> None:
+def test_circles_of_all_sizes_have_no_gaps() -> None:
     """Also where a window is just long enough: 2√2·R a little below and above a whole number."""
-    for x, y in ((0.0, 0.0), (0.003, -0.002), (0.9, 1.05), (-1.1, 0.2)):
-        assert_as_defined(raw(Kind.CIRCLE, x, y, radius), 130, stroke)
+    radii = (0, 1e-4, 0.001, 0.004, 0.008, 0.0102, 0.0103, 0.011, 0.02, 0.0247, 0.1, 0.5, 1, 1.5, 40)
+    for radius, stroke in product(radii, (0.2, 1.0, 1.75, 1.828, 1.83, 2.5, 12.0)):
+        for x, y in ((0.0, 0.0), (0.003, -0.002), (0.9, 1.05), (-1.1, 0.2)):
+            assert_as_defined(raw(Kind.CIRCLE, x, y, radius), 130, stroke)
 
 
-@pytest.mark.parametrize("size", [1, 3, 6, 11])
-def test_strokes_wider_than_the_picture_are_drawn_as_defined(size: int) -> None:
-    for x in np.linspace(-1.7, 1.7, 9):
+def test_strokes_wider_than_the_image() -> None:
+    for size, x in product((1, 3, 6, 11), np.linspace(-1.7, 1.7, 9)):
         assert_as_defined(raw(Kind.CIRCLE, x, 0.14, 0.006), size, 0.9 * size)
         assert_as_defined(raw(Kind.LINE, x, 1.13, 1.5, x / 2), size, 0.9 * size)
         assert_as_defined(raw(Kind.ARC, x, -0.97, -0.83, x, 3.14), size, 0.9 * size)
 
 
-def test_built_in_parts_are_drawn_as_defined() -> None:
+def test_procedural_and_real_sketches_agree_with_the_definition(real_data: Path) -> None:
     assert_as_defined(encode([normalize(part)[0] for part in parts(12)]))
+    real = [normalize(sketch)[0] for sketch in open_sketches(real_data, 60)]
+    assert_as_defined(encode(real, max_primitives=max(map(len, real))))
 
 
-def test_real_sketches_are_drawn_as_defined(real_data: Path) -> None:
-    found = [normalize(s)[0] for s in open_sketches(real_data, 60)]
-    assert_as_defined(encode(found, max_primitives=max(map(len, found))))
-
-
-def test_the_sketch_fills_the_frame_but_for_the_margin() -> None:
-    picture = rasterize(rows(Circle((0, 0), 1)))[0]
-    inked = (picture < 255).nonzero()
+def test_sketch_fills_the_frame_except_for_the_margin() -> None:
+    image = rasterize(rows(Circle((0, 0), 1)))[0]
+    inked = (image < 255).nonzero()
     edge = SIZE * MARGIN
     assert inked.min() == math.floor(edge - STROKE / 2)
     assert inked.max() == SIZE - 1 - math.floor(edge - STROKE / 2)
 
 
-def test_y_runs_up_and_arcs_counter_clockwise() -> None:
-    """A quarter from the right to the top is in the upper right."""
-    picture = rasterize(rows(Arc((0, 0), 1, 0.1, math.pi / 2 - 0.2)), size=100)[0] < 255
-    assert picture[:50, 50:].any()
-    assert picture.sum() == picture[:50, 50:].sum()
+def test_y_points_up_and_arcs_run_counter_clockwise() -> None:
+    """A quarter circle from the right to the top is in the upper right."""
+    image = rasterize(rows(Arc((0, 0), 1, 0.1, math.pi / 2 - 0.2)), size=100)[0] < 255
+    assert image[:50, 50:].any()
+    assert image.sum() == image[:50, 50:].sum()
 
 
-@pytest.mark.parametrize("item", [Line((-1, -0.3), (1, 0.8)), Circle((0.1, 0), 0.8), Arc((0, 0), 0.9, 1.0, 4.0)])
-def test_the_ink_is_length_times_stroke(item: Line | Circle | Arc) -> None:
-    length = item.length * SIZE * (1 - 2 * MARGIN) / 2
-    caps = 0 if isinstance(item, Circle) else STROKE
-    ink = 1 - rasterize(rows(item)).double() / 255
-    assert float(ink.sum()) == pytest.approx((length + caps * math.pi / 4) * STROKE, rel=0.01)
+def test_ink_is_length_times_stroke() -> None:
+    for item in (Line((-1, -0.3), (1, 0.8)), Circle((0.1, 0), 0.8), Arc((0, 0), 0.9, 1.0, 4.0)):
+        length = item.length * SIZE * (1 - 2 * MARGIN) / 2
+        caps = 0 if isinstance(item, Circle) else STROKE
+        ink = 1 - rasterize(rows(item)).double() / 255
+        assert float(ink.sum()) == pytest.approx((length + caps * math.pi / 4) * STROKE, rel=0.01)
 
 
-def test_construction_is_half_as_dark_or_absent() -> None:
-    solid, dashed = Sketch((Line((-1, 0), (1, 0)),)), Sketch((Line((-1, 0), (1, 0), construction=True),))
-    ink = 255 - rasterize(encode([solid, dashed])).double()
+def test_construction_has_half_the_ink() -> None:
+    ink = 255 - rasterize(rows(Line((-1, 0), (1, 0)), Line((-1, 0), (1, 0), construction=True))).double()
     assert float(ink[1].sum()) == pytest.approx(CONSTRUCTION_INK * float(ink[0].sum()), rel=0.005)
-    assert bool((rasterize(encode([dashed]), construction=False) == 255).all())
 
 
-def test_a_solid_line_stays_solid_under_construction() -> None:
+def test_line_under_construction_keeps_its_ink() -> None:
     both = Sketch((Line((-1, 0), (1, 0)), Line((-1, 0), (1, 0), construction=True)))
     alone = Sketch(both.primitives[:1])
     assert torch.equal(*rasterize(encode([both, alone])))
 
 
-def test_order_and_company_do_not_matter() -> None:
+def test_order_of_primitives_and_batch_do_not_matter() -> None:
     compact = encode([normalize(part)[0] for part in parts(80)])
     together = rasterize(compact)
     shuffled = np.argsort(np.random.default_rng(0).random(compact.kind.shape), axis=1)
@@ -198,13 +189,13 @@ def test_order_and_company_do_not_matter() -> None:
     assert torch.equal(torch.cat([rasterize(compact[i : i + 1]) for i in range(80)]), together)
 
 
-def test_lines_without_length_are_dots() -> None:
+def test_lines_of_length_zero_are_dots() -> None:
     dot = rasterize(raw(Kind.LINE, 0.3, 0.2, 0.3, 0.2))
     assert 0 < (255 - dot.long()).sum() < 255 * 10
     assert torch.equal(dot, rasterize(raw(Kind.ARC, 0.3, 0.2, 0.3, 0.2, 2.0)))
 
 
-def test_what_lies_far_outside_is_not_drawn() -> None:
+def test_curves_far_outside_leave_no_ink() -> None:
     for compact in (
         raw(Kind.CIRCLE, 1e30, 0, 1),
         raw(Kind.LINE, 1e30, 3, -1e30, 3),
@@ -215,63 +206,46 @@ def test_what_lies_far_outside_is_not_drawn() -> None:
         assert bool((rasterize(compact) == 255).all())
 
 
-def test_a_line_through_the_frame_is_drawn_however_long() -> None:
+def test_long_line_through_the_frame() -> None:
     assert_as_defined(raw(Kind.LINE, -2000, -1500, 2000, 1500), 100)
 
 
-def test_empty_sketches_are_blank() -> None:
-    pictures = rasterize(encode([Sketch(()), Sketch((Circle((0, 0), 1),))]))
-    assert bool((pictures[0] == 255).all())
-    assert bool((pictures[1] == 0).any())
+def test_empty_sketch_is_blank() -> None:
+    images = rasterize(encode([Sketch(()), Sketch((Circle((0, 0), 1),))]))
+    assert bool((images[0] == 255).all())
+    assert bool((images[1] == 0).any())
     assert rasterize(encode([])).shape == (0, SIZE, SIZE)
 
 
-def test_mapped_arrays_can_be_drawn() -> None:
+def test_read_only_arrays_can_be_drawn() -> None:
     compact = encode([Sketch((Circle((0, 0), 1),))])
     for array in (compact.kind, compact.construction, compact.params):
         array.flags.writeable = False
     assert bool((rasterize(compact) == 0).any())
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_numbers_that_are_none_are_refused(value: float) -> None:
-    compact = encode([Sketch((Circle((0, 0), 1),))] * 5)
-    compact.params[[1, 3], 0, 0] = value
-    with pytest.raises(SketchError, match="2 of 5 sketches hold a number that is not finite"):
-        rasterize(compact)
+def test_invalid_sketches_are_refused() -> None:
+    for value in (math.nan, math.inf, -math.inf):
+        compact = encode([Sketch((Circle((0, 0), 1),))] * 5)
+        compact.params[[1, 3], 0, 0] = value
+        with pytest.raises(SketchError, match="2 of 5 sketches hold a number that is not finite"):
+            rasterize(compact)
+    circle = raw(Kind.CIRCLE, 0, 0, -0.1)
+    for compact in (circle, *(raw(Kind.ARC, 0, 0, 1, 0, sweep) for sweep in (0, 6.2831855, -1))):
+        with pytest.raises(SketchError, match="1 of 1 sketches hold an arc or circle that cannot exist"):
+            rasterize(compact)
 
 
-@pytest.mark.parametrize(
-    "compact",
-    [
-        raw(Kind.CIRCLE, 0, 0, -0.1),
-        raw(Kind.ARC, 0, 0, 1, 0, 0),
-        raw(Kind.ARC, 0, 0, 1, 0, 6.2831855),
-        raw(Kind.ARC, 0, 0, 1, 0, -1),
-    ],
-)
-def test_what_cannot_exist_is_refused(compact: Compact) -> None:
-    with pytest.raises(SketchError, match="1 of 1 sketches hold an arc or circle that cannot exist"):
-        rasterize(compact)
+def test_invalid_sizes_are_refused() -> None:
+    for size, stroke in ((0, 1.0), (10, 0.0), (10, math.nan), (10, 10.0)):
+        with pytest.raises(SketchError, match="cannot be drawn with a stroke"):
+            rasterize(encode([]), size=size, stroke=stroke)
 
 
-@pytest.mark.parametrize(("size", "stroke"), [(0, 1.0), (10, 0.0), (10, math.nan), (10, 10.0)])
-def test_impossible_pictures_are_refused(size: int, stroke: float) -> None:
-    with pytest.raises(SketchError, match="cannot be drawn with a stroke"):
-        rasterize(encode([]), size=size, stroke=stroke)
-
-
-def test_a_gpu_draws_the_same(cuda: str) -> None:
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_gpu_draws_the_same_images() -> None:
     compact = encode([normalize(part)[0] for part in parts(300)])
-    here, there = rasterize(compact), rasterize(compact, device=cuda).cpu()
-    assert int((here.int() - there.int()).abs().max()) <= 1
-    for item in (raw(Kind.ARC, -1, 0, 1, 0.1, 1e-5), raw(Kind.CIRCLE, 0.2, 0.1, 1e-3), raw(Kind.LINE, -9, 2, 8, -3)):
-        here, there = rasterize(item), rasterize(item, device=cuda).cpu()
+    items = (raw(Kind.ARC, -1, 0, 1, 0.1, 1e-5), raw(Kind.CIRCLE, 0.2, 0.1, 1e-3), raw(Kind.LINE, -9, 2, 8, -3))
+    for each in (compact, *items):
+        here, there = rasterize(each), rasterize(each, device="cuda").cpu()
         assert int((here.int() - there.int()).abs().max()) <= 1
-
-
-@pytest.fixture
-def cuda() -> str:
-    if not torch.cuda.is_available():
-        pytest.skip("no CUDA device is here")
-    return "cuda"

@@ -1,4 +1,4 @@
-"""DXF: what is drawn comes back as primitives, and what cannot is counted."""
+"""DXF: entities, blocks, layers and line types as primitives, and the counts of what is skipped."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from support.dxf_drawing import NO_FLATTENING, drawn, only, read
 from support.strategies import assert_same, numbers, sketches
 
 from sketchdnn.errors import FormatError
+from sketchdnn.formats import ReadOptions, ReadResult, scan
+from sketchdnn.formats import read as read_any
 from sketchdnn.formats.dxf import FORMAT
-from sketchdnn.geometry import MM_PER_UNIT, Circle, Line, Point, Sketch, arc_from_bulge
+from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Kind, Line, Sketch, arc_from_bulge, profile
 
 
 @settings(max_examples=30)
@@ -36,21 +38,6 @@ def test_what_is_written_is_read_and_passes_the_official_audit(
     assert not auditor.fixes
 
 
-def test_real_sketches_come_back(real_data: Path, tmp_path: Path) -> None:
-    from itertools import islice
-
-    from sketchdnn.formats.json_files import CORPUS
-
-    found = CORPUS.read(real_data / "open-sketches.jsonl.xz")
-    real = [item for item in islice(found, 0, 4_000, 100) if isinstance(item, Sketch)]
-    assert len(real) >= 20
-    for sketch in real:
-        path = tmp_path / "a.dxf"
-        FORMAT.write([sketch], path)
-        assert_same(sketch, only(read(path)))
-        assert not ezdxf.readfile(path).audit().errors
-
-
 def test_construction_is_on_a_dashed_layer_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "a.dxf"
     FORMAT.write([Sketch((Line((0, 0), (1, 0)), Line((0, 0), (0, 1), True)))], path)
@@ -58,14 +45,6 @@ def test_construction_is_on_a_dashed_layer_of_its_own(tmp_path: Path) -> None:
     solid, dashed = document.modelspace()
     assert solid.dxf.layer == "0"
     assert document.layers.get(dashed.dxf.layer).dxf.linetype == "DASHED"
-
-
-def test_a_file_holds_one_sketch(tmp_path: Path) -> None:
-    sketch = Sketch((Point((0, 0)),))
-    for wrong in ([], [sketch, sketch]):
-        with pytest.raises(FormatError, match="one sketch"):
-            FORMAT.write(wrong, tmp_path / "a.dxf")
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("version", ["R12", "R2000", "R2018"])
@@ -223,3 +202,259 @@ def _entities_in_text(path: Path) -> Counter[str]:
     start = tags.index(("2", "ENTITIES"))
     end = tags.index(("0", "ENDSEC"), start)
     return Counter(value for code, value in tags[start:end] if code == "0")
+
+
+def test_what_is_mirrored_by_its_own_plane(tmp_path: Path) -> None:
+    """AutoCAD mirrors an entity by turning its plane over; ezdxf knows where its ends are then."""
+    down = {"extrusion": (0, 0, -1)}
+    expected: list[Any] = []
+
+    def draw(document: Any, space: Any) -> None:
+        expected.append(space.add_arc((1, 2), 3, 20, 100, dxfattribs=down))
+        space.add_circle((1, 2), 3, dxfattribs=down)
+        expected.append(space.add_lwpolyline([(0, 0, 0.4), (2, 1, 0)], format="xyb", dxfattribs=down))
+
+    arc, circle, bent = only(drawn(tmp_path / "a.dxf", draw))
+    ends = {tuple(round(c, 9) for c in (p.x, p.y)) for p in (expected[0].start_point, expected[0].end_point)}
+    assert {tuple(round(c, 9) for c in end) for end in (arc.start, arc.end)} == ends
+    assert arc.sweep == pytest.approx(math.radians(80))
+    assert numbers(circle) == pytest.approx([-1, 2, 3])
+    assert bent.mid == pytest.approx(
+        (-arc_from_bulge((0, 0), (2, 1), 0.4).mid[0], arc_from_bulge((0, 0), (2, 1), 0.4).mid[1])
+    )
+
+
+angle = st.floats(-360, 360)
+scale = st.floats(0.1, 10).flatmap(lambda s: st.sampled_from([(s, s), (s, -s), (-s, s), (-s, -s)]))
+
+
+@settings(max_examples=30)
+@given(outer=st.tuples(scale, angle), inner=st.tuples(scale, angle), flipped=st.booleans())
+def test_blocks_in_blocks_are_what_ezdxf_makes_of_them(
+    tmp_path_factory: pytest.TempPathFactory, outer: Any, inner: Any, flipped: bool
+) -> None:
+    """Scaled, turned, mirrored and nested: the same as after ezdxf has exploded it all."""
+
+    def place(space: Any, name: str, how: Any, extrusion: tuple[int, int, int]) -> Any:
+        (x, y), rotation = how
+        attributes = {"xscale": x, "yscale": y, "rotation": rotation, "extrusion": extrusion}
+        return space.add_blockref(name, (3, 4), dxfattribs=attributes)
+
+    def draw(document: Any, space: Any) -> None:
+        part = document.blocks.new("part", base_point=(1, 1))
+        part.add_line((0, 0), (2, 1))
+        part.add_arc((1, 0), 2, 30, 200)
+        part.add_circle((2, 2), 0.5)
+        part.add_point((1, 3))
+        part.add_lwpolyline([(0, 0, 0.3), (1, 0, 0), (1, 1, -0.7), (0, 1, 0)], format="xyb", close=True)
+        whole = document.blocks.new("whole")
+        place(whole, "part", inner, (0, 0, 1))
+        insert = place(space, "whole", outer, (0, 0, -1 if flipped else 1))
+        if is_exploded:
+            for entity in list(insert.explode()):
+                if entity.dxftype() == "INSERT":
+                    entity.explode()
+
+    folder = tmp_path_factory.mktemp("dxf")
+    is_exploded = False
+    ours = only(drawn(folder / "a.dxf", draw))
+    is_exploded = True
+    theirs = only(drawn(folder / "b.dxf", draw))
+    assert Counter(p.kind for p in ours) == {Kind.LINE: 3, Kind.ARC: 3, Kind.CIRCLE: 1, Kind.POINT: 1}
+    for p, q in zip(sorted(ours, key=_order), sorted(theirs, key=_order), strict=True):
+        assert sorted(numbers(p)) == pytest.approx(sorted(numbers(q)), abs=1e-9)
+
+
+def _order(primitive: Any) -> tuple[Any, ...]:
+    """The same for a line whichever way round it is."""
+    xs = numbers(primitive)
+    return primitive.kind, round(sum(xs[0::2]), 6), round(sum(xs[1::2]), 6)
+
+
+def test_a_grid_of_inserts(tmp_path: Path) -> None:
+    def draw(document: Any, space: Any) -> None:
+        document.blocks.new("dot").add_point((0, 0))
+        grid = {"row_count": 2, "column_count": 3, "row_spacing": 10, "column_spacing": 5, "xscale": 7, "rotation": 90}
+        space.add_blockref("dot", (100, 0), dxfattribs=grid)
+
+    places = {(round(p.at[0], 9), round(p.at[1], 9)) for p in only(drawn(tmp_path / "a.dxf", draw))}
+    assert places == {(100 - 10 * row, 5 * column) for row in range(2) for column in range(3)}
+
+
+def test_what_is_stretched_or_tilted_is_counted(tmp_path: Path) -> None:
+    def draw(document: Any, space: Any) -> None:
+        block = document.blocks.new("part")
+        block.add_circle((0, 0), 1)
+        block.add_lwpolyline([(0, 0, 1), (1, 0, 0)], format="xyb")
+        block.add_line((0, 0), (1, 1))
+        space.add_blockref("part", (0, 0), dxfattribs={"xscale": 2, "yscale": 3})
+        space.add_circle((0, 0), 1, dxfattribs={"extrusion": (1, 0, 1)})
+        space.add_line((0, 0, 0), (1, 1, 1))
+        space.add_line((0, 0, 0), (0, 0, 1))
+        space.add_line((2, 2, 7), (3, 3, 7))  # as high as you like, as long as it is level
+
+    reading = drawn(tmp_path / "a.dxf", draw, options=NO_FLATTENING)
+    assert [numbers(p) for p in only(reading)] == [[0, 0, 2, 3], [2, 2, 3, 3]]
+    assert reading.skipped == Counter(
+        {
+            "CIRCLE that is no circle": 1,
+            "LWPOLYLINE that is no circle": 1,
+            "CIRCLE out of the plane": 1,
+            "LINE out of the plane": 2,
+        }
+    )
+
+
+def test_a_block_takes_the_layer_of_its_insert(tmp_path: Path) -> None:
+    def draw(document: Any, space: Any) -> None:
+        block = document.blocks.new("part")
+        block.add_line((0, 0), (1, 0))
+        block.add_line((0, 0), (0, 1), {"layer": "walls"})
+        space.add_blockref("part", (0, 0), dxfattribs={"layer": "Construction"})
+        space.add_blockref("part", (0, 0))
+
+    assert [p.construction for p in only(drawn(tmp_path / "a.dxf", draw))] == [True, False, False, False]
+
+
+MM = 4  # $INSUNITS
+
+
+def test_hidden_entities_are_left_out_and_counted(tmp_path: Path) -> None:
+    def draw(document: Any, space: Any) -> None:
+        document.layers.add("OFF").off()
+        document.layers.add("FROZEN").freeze()
+        part = document.blocks.new("part")
+        part.add_line((0, 0), (1, 0))
+        part.add_line((0, 0), (0, 1), {"layer": "SHOWN"})
+        space.add_line((0, 0), (5, 0))
+        space.add_line((0, 0), (5, 5), {"layer": "off"})
+        space.add_circle((0, 0), 5, {"layer": "FROZEN"})
+        space.add_point((9, 9), {"invisible": 1})
+        space.add_blockref("part", (0, 0), {"layer": "FROZEN"})
+        space.add_blockref("part", (10, 0), {"layer": "OFF"})  # only what is on layer 0 of the block is off with it
+
+    reading = drawn(tmp_path / "a.dxf", draw)
+    assert [(p.start, p.end) for p in only(reading) if isinstance(p, Line)] == [((0, 0), (5, 0)), ((10, 0), (10, 1))]
+    assert reading.skipped == Counter(
+        {
+            "LINE on a layer that is off": 2,
+            "CIRCLE on a layer that is frozen": 1,
+            "INSERT on a layer that is frozen": 1,
+            "POINT that is invisible": 1,
+        }
+    )
+    assert only(reading).extra == {}  # nothing that is drawn is missing
+
+
+def test_dashed_line_types_are_construction(tmp_path: Path) -> None:
+    def draw(document: Any, space: Any) -> None:
+        for name in ("CENTER", "HIDDEN2", "Strichlinie"):
+            document.linetypes.add(name, pattern=[1.0, 0.75, -0.25])
+        document.layers.add("AXES", linetype="CENTER")
+        block = document.blocks.new("part")
+        block.add_line((0, 0), (1, 0), {"linetype": "BYBLOCK"})
+        for x, style in enumerate(({}, {"layer": "AXES"}, {"linetype": "HIDDEN2"}, {"linetype": "strichlinie"})):
+            space.add_line((x, 0), (x, 1), style)
+        space.add_line((0, 9), (1, 9), {"layer": "AXES", "linetype": "CONTINUOUS"})
+        space.add_blockref("part", (0, 5), {"linetype": "CENTER"})
+
+    reading = drawn(tmp_path / "a.dxf", draw)
+    assert [p.construction for p in only(reading)] == [False, True, True, True, False, True]
+    assert reading.notes["LINE of a dashed line type read as construction"] == 4
+
+
+def test_own_construction_layer_reads_back_without_a_note(tmp_path: Path) -> None:
+    sketch = Sketch((Line((0, 0), (1, 0)), Line((0, 0), (0, 1), True)), units="mm")
+    FORMAT.write([sketch], tmp_path / "a.dxf")
+    reading = read(tmp_path / "a.dxf")
+    assert only(reading) == sketch
+    assert not reading.skipped
+    assert not reading.notes
+
+
+def test_missing_units_are_said_and_can_be_named(tmp_path: Path) -> None:
+    FORMAT.write([Sketch((Line((0, 0), (1, 0)),))], tmp_path / "a.dxf")
+    reading = read_any(tmp_path / "a.dxf")
+    assert (only(reading).units, [note.split(",")[0] for note in reading.notes]) == (None, ["a drawing without units"])
+    inches = read_any(tmp_path / "a.dxf", ReadOptions(assume_units="in"))
+    assert (only(inches).units, inches.notes) == ("in", Counter())
+    assert only(inches).primitives == only(reading).primitives
+    FORMAT.write([Sketch((Line((0, 0), (1, 0)),), units="cm")], tmp_path / "b.dxf")
+    assert only(read_any(tmp_path / "b.dxf", ReadOptions(assume_units="in"))).units == "cm"
+
+
+def test_splines_and_ellipses_close_the_outline(tmp_path: Path) -> None:
+    def draw(document: Any, space: Any) -> None:
+        document.units = MM
+        space.add_line((0, 0), (40, 0))
+        space.add_ellipse((40, 10), (0, -10), 0.5, start_param=0, end_param=math.pi)
+        space.add_open_spline([(40, 20), (30, 35), (10, 5), (0, 20)])
+        space.add_line((0, 20), (0, 0))
+
+    reading = drawn(tmp_path / "a.dxf", draw)
+    sketch = only(reading)
+    found = profile(sketch)
+    assert len(found.loops) == 1
+    assert not found.chains
+    assert not reading.skipped
+    assert reading.notes == {
+        "ELLIPSE read as lines and arcs within 0.01 mm": 1,
+        "SPLINE read as lines and arcs within 0.01 mm": 1,
+    }
+    ends = [end for p in sketch if isinstance(p, Line | Arc) for end in (p.start, p.end)]
+    assert all(sum(math.dist(a, b) < 1e-12 * 40 for b in ends) == 2 for a in ends)
+    coarse = drawn(tmp_path / "a.dxf", draw, options=ReadOptions(flatten=0.2))
+    assert len(only(coarse)) < len(sketch)
+
+
+def test_real_curves_are_followed_within_the_tolerance(real_data: Path) -> None:
+    path = next((real_data / "dxf").glob("*_BASE.dxf"))
+    reading: ReadResult = read(path)
+    pieces = [p for p in only(reading) if isinstance(p, Line | Arc)]
+    curves = ezdxf.readfile(path).modelspace().query("SPLINE ELLIPSE")
+    assert len(curves) == 175
+    for curve in list(curves)[::10]:
+        for place in curve.flattening(0.1):
+            assert min(_distance((place.x, place.y), p) for p in pieces) <= 0.0101
+
+
+def _distance(place: tuple[float, float], p: Line | Arc) -> float:
+    if isinstance(p, Line):
+        (ax, ay), (bx, by) = p.start, p.end
+        dx, dy = bx - ax, by - ay
+        t = min(1.0, max(0.0, ((place[0] - ax) * dx + (place[1] - ay) * dy) / (dx * dx + dy * dy)))
+        return math.dist(place, (ax + t * dx, ay + t * dy))
+    angle = math.atan2(place[1] - p.center[1], place[0] - p.center[0])
+    if (angle - p.start_angle) % math.tau <= p.sweep:
+        return abs(math.dist(place, p.center) - p.radius)
+    return min(math.dist(place, p.start), math.dist(place, p.end))
+
+
+@pytest.mark.parametrize("damage", ["knots", "weights", "degree", "tilted"])
+def test_impossible_splines_are_counted(tmp_path: Path, damage: str) -> None:
+    def draw(document: Any, space: Any) -> None:
+        space.add_line((0, 0), (1, 0))
+        spline = space.add_open_spline([(0, 0, 0), (1, 2, 0), (2, 2, 5 * (damage == "tilted")), (3, 0, 0)])
+        if damage == "knots":
+            spline.knots = [0.0] * 8
+        if damage == "weights":
+            spline.weights = [0.0] * 4
+        if damage == "degree":
+            spline.dxf.degree = 1000
+
+    reading = drawn(tmp_path / "a.dxf", draw)
+    assert len(only(reading)) == 1
+    assert reading.skipped.total() == 1
+
+
+def test_work_on_curves_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sketchdnn.formats import flattening
+
+    monkeypatch.setattr(flattening, "MAX_EVALUATIONS", 500)
+    document = ezdxf.new(units=MM)
+    document.modelspace().add_line((0, 0), (1, 0))
+    for _ in range(20):
+        document.modelspace().add_ellipse((0, 0), (50, 0), 0.4)
+    document.saveas(tmp_path / "a.dxf")
+    (reason,) = [item.reason for item in scan(tmp_path / "a.dxf") if hasattr(item, "reason")]
+    assert reason.startswith("ELLIPSE left out: more curves than are approximated in one drawing")

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import resource
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import ezdxf
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import collect
@@ -72,11 +69,6 @@ def test_drawing_without_end_mark_is_read_if_its_sections_are_closed(tmp_path: P
         assert any("EOF" in note for note in reading.notes)
     before_entities = whole[: whole.index(b"ENTITIES")].rindex(b"ENDSEC") + len(b"ENDSEC\n")
     refused(file(tmp_path / "b.dxf", whole[:before_entities]), "cut off")
-
-
-def test_a_missing_or_forbidden_file(tmp_path: Path) -> None:
-    refused(tmp_path / "nowhere.dxf", "cannot be read")
-    refused(tmp_path, "cannot be read")
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-1e400", "1e300", "abc"])
@@ -148,7 +140,7 @@ def test_a_small_file_that_unfolds_to_a_vast_one_is_refused(tmp_path: Path, dept
     document.modelspace().add_blockref(f"B{depth}", (0, 0))
     document.saveas(tmp_path / "a.dxf")
     began = time.process_time()
-    refused(tmp_path / "a.dxf", f"unfolds to more than {MAX_ENTITIES:,}")
+    refused(tmp_path / "a.dxf", f"expands to more than {MAX_ENTITIES:,}")
     assert time.process_time() - began < 10
 
 
@@ -158,7 +150,7 @@ def test_a_polyline_in_many_copies_counts_each_segment(tmp_path: Path) -> None:
     grid = {"row_count": 100, "column_count": 1, "row_spacing": 1}
     document.modelspace().add_blockref("B", (0, 0), dxfattribs=grid)
     document.saveas(tmp_path / "a.dxf")
-    refused(tmp_path / "a.dxf", "unfolds")
+    refused(tmp_path / "a.dxf", "expands")
 
 
 def test_a_block_that_holds_itself(tmp_path: Path) -> None:
@@ -177,42 +169,6 @@ def test_slightly_broken_drawings_are_repaired(tmp_path: Path) -> None:
     line = entity("LINE", x10=0, x20=0, x11=1, x21=1)
     reading = collect(FORMAT.read(file(tmp_path / "a.dxf", HEAD + line + "0\nEOF\n")))
     assert [len(sketch) for sketch in reading] == [1]
-
-
-def damaged(data: bytes, draw: st.DataObject) -> bytes:
-    """A file with a few bytes changed, and perhaps a piece taken out or doubled."""
-    damage = bytearray(data)
-    for _ in range(draw.draw(st.integers(1, 8))):
-        damage[draw.draw(st.integers(0, len(damage) - 1))] = draw.draw(st.sampled_from(b"0123459-.\n\x00\xffAEL "))
-    start, length = draw.draw(st.integers(0, len(damage))), draw.draw(st.integers(0, 200))
-    return bytes(
-        damage[:start] + damage[start : start + length] * draw.draw(st.integers(0, 2)) + damage[start + length :]
-    )
-
-
-@pytest.fixture(scope="module")
-def whole_files(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
-    """Files as we write them, ASCII and binary, with a block in one, and some real ones where there are any."""
-    folder = tmp_path_factory.mktemp("dxf")
-    FORMAT.write([SKETCH], folder / "ours.dxf")
-    small = HEAD + entity("LINE", x10=0, x20=0, x11=1, x21=1) + entity("ARC", x10=0, x20=0, x40=1, x50=0, x51=90) + TAIL
-    file(folder / "small.dxf", small)
-    document = ezdxf.new("R12")
-    document.blocks.new("B").add_polyline2d([(0, 0, 1), (1, 0, 0)], format="xyb")
-    document.modelspace().add_blockref("B", (0, 0), dxfattribs={"row_count": 3, "row_spacing": 2})
-    document.saveas(folder / "block.dxf")
-    document.saveas(folder / "binary.dxf", fmt="bin")
-    real = Path(os.environ.get("SKETCHDNN_DATA") or "nowhere", "dxf")
-    return [path.read_bytes() for path in [*sorted(folder.iterdir()), *sorted(real.glob("*.dxf"))[:6]]]
-
-
-@given(draw=st.data())
-def test_damage_is_told_in_a_sentence(
-    tmp_path_factory: pytest.TempPathFactory, whole_files: list[bytes], draw: st.DataObject
-) -> None:
-    path = file(tmp_path_factory.mktemp("dxf") / "a.dxf", damaged(draw.draw(st.sampled_from(whole_files)), draw))
-    with suppress(FormatError):
-        list(FORMAT.read(path))
 
 
 def test_types_that_nobody_knows_are_counted(tmp_path: Path) -> None:

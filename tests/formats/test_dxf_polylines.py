@@ -16,7 +16,6 @@ from support.freecad_judge import ask_freecad
 from support.outlines import backwards, d_shape, permuted, rectangle, slot, turned
 from support.strategies import numbers, sketches
 
-from sketchdnn.errors import SketchError
 from sketchdnn.formats import read, sketchgraphs, write
 from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive, Sketch, bounds, profile
 
@@ -152,14 +151,6 @@ def test_an_arc_that_a_bulge_cannot_hold_stays_an_arc(tmp_path: Path) -> None:
     document = drawn(almost, tmp_path / "almost.dxf")
     assert "ARC" in [e.dxftype() for e in document.modelspace()] or not polylines(document)
     assert_same_curves(almost, read(tmp_path / "almost.dxf").sketches[0], 3e-4)
-
-
-def test_the_option_is_the_drawings_alone(tmp_path: Path) -> None:
-    with pytest.raises(SketchError, match="'polylines' is an option of dxf, not of svg"):
-        PLATE.save(tmp_path / "plate.svg", polylines=True)
-    with pytest.raises(SketchError, match="'color' is an option of no format, not of dxf"):
-        PLATE.save(tmp_path / "plate.dxf", color="red")
-    assert not list(tmp_path.iterdir())
 
 
 def test_real_sketches_are_read_back(real_data: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from support.strategies import assert_same
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats import Skipped, collect, detect_format, read
+from sketchdnn.formats import Skipped, collect, read
 from sketchdnn.formats.hpsketch import FORMAT
 from sketchdnn.formats.json_files import parse_record
 from sketchdnn.geometry import Arc, Circle, Line, Sketch, normalize
@@ -124,23 +124,6 @@ def test_tables_kept_in_other_files_are_not_followed(tmp_path: Path) -> None:
     for path in (linked, outside):
         with pytest.raises(FormatError, match="without the table"):
             read(path)
-
-
-def test_all_real_files_are_read_or_refused_with_a_reason(real_data: Path, tmp_path: Path) -> None:
-    archive = real_data / "hpsketch_sample.tar.xz"
-    reading = read(archive)
-    assert (len(reading), dict(reading.skipped)) == (516, {"a sketch with a spline": 92})
-    with tarfile.open(archive) as tar:
-        members = [member for member in tar if member.isfile()]
-        assert len(members) == 304
-        for member in members:
-            target = tmp_path / member.name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(tar.extractfile(member).read())  # type: ignore[union-attr]
-            assert detect_format(target) is FORMAT
-    folder = read(tmp_path)
-    assert folder.skipped == reading.skipped
-    assert sorted(map(str, folder)) == sorted(map(str, reading))
 
 
 def test_real_files_agree_with_the_open_corpus(real_data: Path) -> None:

@@ -1,4 +1,4 @@
-"""One door for all formats: by content and suffix, folders and archives, and one sentence for whatever goes wrong."""
+"""All formats through one interface: detection, folders, archives, errors, losses, dumps and loads."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tarfile
 import time
+import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -17,8 +19,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.outlines import rectangle
 from support.strategies import assert_same, sketches
+from typer.testing import CliRunner
 
+from sketchdnn.cli.app import app
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats import (
     FORMATS,
@@ -26,14 +31,17 @@ from sketchdnn.formats import (
     ReadItem,
     Skipped,
     archives,
+    convert,
     detect_format,
+    dumps,
     find_writer,
+    loads,
     read,
     registry,
     scan,
     write,
 )
-from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
 PART = Sketch(
     (Line((0.0, 0.0), (30.0, 0.0)), Arc((30.0, 10.0), 10.0, -1.5, 3.0), Circle((5.0, 5.0), 2.0), Point((1.0, 2.0))),
@@ -304,3 +312,164 @@ def test_processes_write_the_same_bytes(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", program, str(tmp_path / seed)], check=True, env=environment)
     for path in (tmp_path / "1").iterdir():
         assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes(), path.name
+
+
+T = ConstraintType
+OFF = "a constraint switched off in FreeCAD"
+MISSED = f"{OFF}: the geometry does not satisfy it ('sketchdnn constrain' moves it)"
+ENDS = [(0, 0), (100, 0.2), (100.2, 50), (0.2, 50.2)]
+# A rectangle drawn by hand: every side is off by 0.2 % of the size.
+CROOKED = Sketch(
+    tuple(Line(ENDS[i], ENDS[(i + 1) % 4]) for i in range(4)),
+    (
+        *(Constraint(T.HORIZONTAL if i % 2 == 0 else T.VERTICAL, (Ref(i),)) for i in range(4)),
+        *(Constraint(T.COINCIDENT, (Ref(i, Part.END), Ref((i + 1) % 4, Part.START))) for i in range(4)),
+    ),
+    "mm",
+)
+# Something of everything that one format or another does not hold.
+RICH = Sketch(
+    (
+        *rectangle(0, 0, 30, 20),
+        Circle((10.0, 10.0), 2.0),
+        Line((0.0, 0.0), (30.0, 20.0), construction=True),
+        Point((3.0, 3.0)),
+    ),
+    (
+        Constraint(T.HORIZONTAL, (Ref(0),)),
+        Constraint(T.HORIZONTAL, (Ref(0),)),
+        Constraint(T.RADIUS, (Ref(4),), 2.0, extra={"list": [1, 2]}),
+        Constraint(T.PARALLEL, (Ref(0), Ref(None, Part.EXTERNAL))),
+        Constraint(T.OTHER, (Ref(4),), name="Pierce"),
+    ),
+    None,
+    {"id": "plate", "author": "me", "primitives": {"0": {"color": "red"}}},
+)
+
+
+def losses(tmp_path: Path, sketch: Sketch, name: str, **options: object) -> tuple[Counter[str], Counter[str]]:
+    write(sketch, tmp_path / "in.json")
+    result = convert(tmp_path / "in.json", tmp_path / name, **options)  # type: ignore[arg-type]
+    return result.skipped, result.changed
+
+
+def test_switched_off_constraints_are_said_with_their_reason(tmp_path: Path) -> None:
+    write(CROOKED, tmp_path / "in.json")
+    result = CliRunner().invoke(app, ["convert", str(tmp_path / "in.json"), str(tmp_path / "out.FCStd")])
+    assert result.stderr.splitlines() == [f"{tmp_path}/out.FCStd: 1 sketch", f"changed 4 × {MISSED}"]
+    with zipfile.ZipFile(tmp_path / "out.FCStd") as archive:
+        assert archive.read("Document.xml").count(b'IsActive="0"') == 4
+
+
+def test_constrain_satisfies_what_was_switched_off(tmp_path: Path) -> None:
+    """So the advice in the report is sound."""
+    write(CROOKED, tmp_path / "in.json")
+    result = CliRunner().invoke(app, ["constrain", str(tmp_path / "in.json"), "--out", str(tmp_path / "out.FCStd")])
+    assert result.exit_code == 0, result.output
+    assert MISSED not in result.stderr
+
+
+@pytest.mark.parametrize("name", ["out.FCStd", "folder/"])
+def test_what_freecad_cannot_be_given_is_counted(tmp_path: Path, name: str) -> None:
+    options = {"format": "freecad"} if name.endswith("/") else {}
+    skipped, changed = losses(tmp_path, RICH, name, **options)
+    assert not skipped
+    assert changed == {
+        f"{OFF}: it follows from the others": 1,
+        "a constraint only noted in the file: it refers to something outside the sketch": 1,
+        "a constraint only noted in the file: FreeCAD has no such constraint for what it refers to": 1,
+        "a sketch without units, taken to be in millimeters": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "format_", "left_out", "changed"),
+    [
+        ("out.svg", "svg", {"a constraint": 5, "a name or other key of a sketch": 2}, {}),
+        ("out.dxf", "dxf", {"a constraint": 5, "a name or other key of a sketch": 2}, {}),
+        (
+            "out.py",
+            "cadquery",
+            {"a constraint": 5, "a name or other key of a sketch": 2, "construction geometry": 1, "a point": 1},
+            {"a sketch without units, taken to be in millimeters": 1},
+        ),
+        (
+            "out.npy",
+            "sketchgraphs",
+            {
+                "a name or other key of a sketch": 2,
+                "a constraint's parameter that is neither a number, a word nor a flag": 1,
+            },
+            {"a sketch without units, taken to be in meters": 1},
+        ),
+        (
+            "out.onshape.json",
+            "onshape",
+            {
+                "a name or other key of a sketch": 2,
+                "a constraint's parameter that is neither a number, a word nor a flag": 1,
+            },
+            {
+                "a sketch without units, taken to be in meters": 1,
+                "a reference to something outside the sketch, written as an empty query": 1,
+            },
+        ),
+        ("out.corpus.jsonl", "corpus", {"a primitive's own keys": 1}, {}),
+        ("out.jsonl", "jsonl", {}, {}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_a_format_does_not_hold_is_counted(
+    tmp_path: Path, name: str, format_: str, left_out: dict[str, int], changed: dict[str, int]
+) -> None:
+    found, found_changed = losses(tmp_path, RICH, name)
+    assert {reason.removesuffix(f", which {format_} cannot hold"): count for reason, count in found.items()} == left_out
+    assert found_changed == changed
+
+
+@pytest.mark.parametrize(("suffix", "facets"), [("step", 0), ("stl", 1)])
+def test_what_a_solid_does_not_hold_is_counted(tmp_path: Path, freecadcmd: str, suffix: str, facets: int) -> None:
+    found, changed = losses(tmp_path, replace(RICH, constraints=(), units="mm", extra={}), f"out.{suffix}")
+    assert found == {f"construction geometry, which {suffix} cannot hold": 1, f"a point, which {suffix} cannot hold": 1}
+    assert changed == ({"a curve, which stl holds as flat facets": 1} if facets else {})
+
+
+def test_gaps_that_polylines_close_are_counted(tmp_path: Path) -> None:
+    first, *rest = rectangle(0, 0, 30, 20)
+    moved = replace(first, end=(30.001, 0.0))
+    assert losses(tmp_path, Sketch((first, *rest), units="mm"), "out.dxf", polylines=True)[1] == {}
+    assert losses(tmp_path, Sketch((moved, *rest), units="mm"), "out.dxf", polylines=True)[1] == {
+        "a gap between ends, closed where a polyline has one corner": 1
+    }
+
+
+def test_dumps_and_loads_are_inverse() -> None:
+    for form in WRITABLE:
+        data = dumps(PART, form.name)
+        assert isinstance(data, str if form.is_text else bytes)
+        result = loads(data, form.name)
+        assert not result.skipped
+        assert_same(PART, result.sketches[0].in_units("mm"))
+        if form.holds_many:
+            assert len(loads(dumps([PART, PART], form.name), form.name)) == 2
+    for suffix in ("jsonl.gz", "svgz"):
+        data = dumps(PART, suffix)
+        assert isinstance(data, bytes)
+        assert_same(PART, loads(data, suffix).sketches[0])
+    assert "import cadquery" in dumps(Sketch((Circle((0.0, 0.0), 1.0),), units="mm"), "cadquery", height=3)
+
+
+def test_loads_refuses_bad_data_without_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    for form in (f for f in FORMATS if f.read):
+        if form.name in ("jsonl", "corpus"):  # a bad line is counted
+            assert loads(b"nonsense", form.name).skipped == {"not JSON": 1}
+            continue
+        with pytest.raises(FormatError, match=f"^{form.name} data: [^/]*$"):
+            loads(b"\x00nonsense", form.name)
+    monkeypatch.setattr("sketchdnn.formats.json_files.LARGEST_RECORD", 100)
+    with pytest.raises(FormatError, match="json data: is larger than"):
+        loads(" " * 200)
+    with pytest.raises(SketchError, match="'step' is no format that we read"):
+        loads(b"", "step")
+    with pytest.raises(FormatError, match=r"svg data: a \.svg file holds one sketch"):
+        dumps([PART, PART], "svg")

@@ -1,21 +1,31 @@
-"""SketchGraphs files: what entities and constraints mean, round trips, and columns against sketches."""
+"""SketchGraphs files: entities and constraints, round trips, columns, and notes beside the sequences."""
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.freecad_forms import all_forms
+from support.strategies import assert_same, assert_same_constraints, constraints_on, sketches
 
-from sketchdnn.formats import onshape
+from sketchdnn.errors import FormatError, GeometryError
+from sketchdnn.formats import onshape, registry
 from sketchdnn.formats.format import Skipped, collect
-from sketchdnn.formats.sketchgraphs import FORMAT, read, read_table
-from sketchdnn.formats.sketchgraphs.container import sequence_writer
-from sketchdnn.formats.sketchgraphs.pickles import EntityType, Op, dump_ops
+from sketchdnn.formats.sketchgraphs import count, read, read_table, write
+from sketchdnn.formats.sketchgraphs.constraints import NAMES, NOTE, decode_constraint
+from sketchdnn.formats.sketchgraphs.container import open_sequences, sequence_writer
+from sketchdnn.formats.sketchgraphs.pickles import EntityType, Op, dump_ops, load_ops
+from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
 from sketchdnn.geometry import (
     EXTERNAL,
     Arc,
@@ -28,6 +38,7 @@ from sketchdnn.geometry import (
     Ref,
     Sketch,
 )
+from sketchdnn.geometry.table import sketches_to_table
 
 T = ConstraintType
 START, STOP = slice(7, {}), slice(8, {})
@@ -288,11 +299,281 @@ class TestConstraints:
         assert skipped == Skipped("a damaged constraint")
 
 
-def test_the_format_is_recognized() -> None:
-    assert FORMAT.recognizes(Path("a.npy"), b"\x93NUMPY\x01\x00")
-    assert not FORMAT.recognizes(Path("a.npy"), b"PK\x03\x04")
-
-
 def test_entity_types_have_the_codes_of_the_official_enumeration() -> None:
     names = "point line circle ellipse spline conic arc external stop unknown"
     assert [e.name.lower() for e in sorted(EntityType)] == names.split()
+
+
+class TestWriting:
+    @given(st.lists(sketches(max_size=8), max_size=3), st.data())
+    def test_round_trip(
+        self, tmp_path_factory: pytest.TempPathFactory, plain: list[Sketch], data: st.DataObject
+    ) -> None:
+        originals = [
+            Sketch(s.primitives, tuple(data.draw(st.lists(constraints_on(s), max_size=6))), "mm") for s in plain
+        ]
+        path = tmp_path_factory.mktemp("trip") / "trip.npy"
+        write(iter(originals), path)
+        reading = collect(read(path))
+        assert not reading.skipped
+        assert len(reading) == len(originals) == count(path)
+        for original, found in zip(originals, reading, strict=True):
+            in_meters = original.in_units("m")
+            assert_same(in_meters, found, 1e-12)
+            # Written behind the last node that each refers to; an angle is written in degrees.
+            assert_same_constraints(in_meters, found, 1e-15, ordered=False)
+
+    def test_every_angle_survives_degrees_to_rounding(self, tmp_path: Path) -> None:
+        """Numbers of degrees come back exactly. Some radians are those of no number of degrees: these are rounded."""
+        degrees = [math.radians(value) for value in (60.0, 22.5, 0.1, -135.25, 359.999)]
+        radians = [580.828125, *(i / 7 for i in range(-5000, 5000))]
+        for values, tolerance in ((degrees, 0), (radians, 1e-15)):
+            angles = tuple(Constraint(T.ANGLE, (Ref(0), Ref(1)), value) for value in values)
+            sketch = Sketch((Line((0, 0), (1, 0)), Line((0, 0), (1, 1))), angles)
+            write([sketch], tmp_path / "a.npy")
+            assert_same_constraints(sketch, only(tmp_path / "a.npy"), tolerance)
+
+    def test_what_sketchgraphs_has_no_word_for(self, tmp_path: Path) -> None:
+        line, circle, point = Line((0, 0), (1, 0)), Circle((0, 0), 1), Point((1, 0))
+        sketch = Sketch(
+            (line, circle, point),
+            (
+                Constraint(T.POINT_ON_CURVE, (Ref(2, Part.POINT), Ref(1))),
+                Constraint(T.COINCIDENT, (Ref(0, Part.START), Ref(None, Part.ORIGIN))),
+                Constraint(T.HORIZONTAL_DISTANCE, (Ref(0),), 1.0),
+                Constraint(T.OTHER, (Ref(1),), 2.0, "Weight", {"list": [1], "driven": True}),
+            ),
+        )
+        write([sketch], tmp_path / "a.npy")
+        *expected, weight = sketch.constraints
+        expected.append(replace(weight, extra={"driven": True}))  # a list is no parameter
+        assert_same_constraints(Sketch(sketch.primitives, tuple(expected)), only(tmp_path / "a.npy"), 0, ordered=False)
+
+    def test_what_sketchgraphs_says_itself_needs_no_note(self) -> None:
+        constraint = Constraint(T.COINCIDENT, (Ref(1, Part.START), Ref(0, Part.END)))
+        ops = sketch_to_ops(Sketch((Line((0, 0), (1, 0)), Line((1, 0), (1, 1))), (constraint,)))
+        assert [op.step for op in ops if op.step is not None and op.start == NAMES.index("Coincident")] == [{}]
+
+    @pytest.mark.parametrize(
+        "note",
+        [
+            "", "{", "null", "[" * 100_000, "9" * 10_000, '{"type": "fix"}', '{"type": "fix", "refs": [[0, "end"]]}',
+            '{"type": "fix", "refs": []}', '{"type": "fix", "refs": [[7, "whole"]]}',
+            '{"type": 1, "refs": [["origin"]]}',
+            '{"type": "coincident", "refs": [["origin"], ["origin"]]}', '{"type": "other", "refs": [["origin"]]}',
+            '{"type": "coincident", "refs": [[0, "start"], ["origin"], ["origin"]]}', "\ud800", 7, True, 0.5,
+            '{"type": "fix", "refs": [[0, "start"], ["origin"]]}',
+            '{"type": "collinear", "refs": [[0, ["start"]], {}]}',
+        ],
+    )  # fmt: skip
+    def test_a_note_that_does_not_fit_is_passed_over(self, note: object) -> None:
+        refs = (Ref(0, Part.START), EXTERNAL)
+        assert decode_constraint("Coincident", refs, {NOTE: note, "n": 1}) == Constraint(
+            T.COINCIDENT, refs, extra={"n": 1}
+        )
+
+    def test_a_note_cannot_name_a_part_that_is_not_there(self) -> None:
+        note = '{"type": "coincident", "refs": [[0, "point"], ["origin"]]}'
+        assert decode_constraint("Coincident", (Ref(0), EXTERNAL), {NOTE: note}).refs == (Ref(0), EXTERNAL)
+
+    def test_an_edge_follows_the_last_node_it_refers_to_and_names_it_first(self) -> None:
+        lines = (Line((0, 0), (1, 0)), Line((1, 0), (1, 1)))
+        both = Constraint(T.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START)))
+        outside = Constraint(T.OTHER, (EXTERNAL,), name="Fix")
+        nodes = -1
+        seen = 0
+        for op in sketch_to_ops(Sketch(lines, (both, outside))):
+            nodes += op.step is None
+            if op.step is not None:
+                assert op.stop[0] == nodes
+                assert list(op.stop) == sorted(op.stop, reverse=True)
+                seen += op.start != 101
+        assert seen == 2
+        assert nodes == 7
+
+    def test_a_long_sequence_is_read_back(self, tmp_path: Path) -> None:
+        """Longer than one pickle frame of the official writer, and than what is unpickled without checks."""
+        primitives = tuple(Circle((i, 0), 1 + i) for i in range(5000))
+        constraints = tuple(Constraint(T.EQUAL, (Ref(i + 1), Ref(i))) for i in range(4999))
+        write([Sketch(primitives, constraints)], tmp_path / "a.npy")
+        found = only(tmp_path / "a.npy")
+        assert found.primitives == primitives
+        assert len(next(iter(open_sequences(tmp_path / "a.npy").pickles(0, 1)))) > 2**16  # type: ignore[arg-type]
+        assert set(found.constraints) == set(constraints)
+
+    def test_a_failure_leaves_nothing(self, tmp_path: Path) -> None:
+        def failing() -> Iterator[Sketch]:
+            yield Sketch((Point((0, 0)),))
+            raise GeometryError("no more")
+
+        with pytest.raises(GeometryError):
+            write(failing(), tmp_path / "a.npy")
+        assert not list(tmp_path.iterdir())
+
+
+class TestTable:
+    @given(st.lists(sketches(max_size=6), max_size=4), st.integers(0, 5), st.integers(0, 5))
+    def test_the_columns_are_those_of_the_sketches(
+        self, tmp_path_factory: pytest.TempPathFactory, originals: list[Sketch], start: int, stop: int
+    ) -> None:
+        path = tmp_path_factory.mktemp("table") / "a.npy"
+        write(originals, path)
+        found = read_table(path, start, stop)
+        expected = sketches_to_table(collect(read(path)).sketches[start:stop])
+        assert found.table.num_sketches == expected.num_sketches
+        for name in ("owner", "kind", "construction", "x", "y", "x2", "y2", "radius", "start_angle", "sweep"):
+            np.testing.assert_array_equal(getattr(found.table, name), getattr(expected, name))
+
+
+FLAGS = {True, False, "TRUE", "FALSE", "True", "False"}
+# Every parameter that `sketch_from_sequence` of the official library accepts, and the members of its enumerations.
+OFFICIAL: dict[str, set[Any] | type] = {
+    "angle": str,
+    "length": str,
+    "direction": {"MINIMUM", "HORIZONTAL", "VERTICAL"},
+    "halfSpace0": {"LEFT", "RIGHT"},
+    "halfSpace1": {"LEFT", "RIGHT"},
+    "alignment": {"ANTI_ALIGNED", "ALIGNED"},
+    "aligned": FLAGS,
+    "clockwise": FLAGS,
+}
+NOTED = Sketch(
+    (Line((0, 0), (1, 0)), Circle((0, 0), 1), Point((1, 0))),
+    (
+        Constraint(T.POINT_ON_CURVE, (Ref(2, Part.POINT), Ref(1))),
+        Constraint(T.COINCIDENT, (Ref(0, Part.START), Ref(None, Part.ORIGIN))),
+        Constraint(T.LENGTH, (Ref(0),), 1.0, extra={"driving": False, "label": "width"}),
+        Constraint(T.LENGTH, (Ref(0),), extra={"length": 7, "direction": "SIDEWAYS", "aligned": 1, "clockwise": "no"}),
+        Constraint(T.OTHER, (Ref(1),), 2.0, "Weight", {"driven": True}),
+        Constraint(T.ANGLE, (Ref(0),), 0.5, extra={"aligned": True, "clockwise": "FALSE", "alignment": "ALIGNED"}),
+    ),
+    "m",
+)
+PLAIN = Sketch(NOTED.primitives, (Constraint(T.COINCIDENT, (Ref(1, Part.CENTER), Ref(0, Part.START))),))
+
+
+def assert_official(path: Path) -> None:
+    sequences = open_sequences(path)
+    for data in sequences.pickles(0, len(sequences)):
+        assert isinstance(data, bytes)
+        for op in load_ops(data):
+            for key, value in (op.step or {}).items():
+                known = OFFICIAL[key]
+                assert isinstance(value, known) if isinstance(known, type) else value in known, (key, value)
+                assert type(value) is not int, (key, value)
+
+
+def assert_survives(originals: list[Sketch], path: Path) -> None:
+    reading = collect(read(path))
+    assert not reading.skipped
+    for original, found in zip(originals, reading, strict=True):
+        assert sorted(original.in_units("m").constraints, key=repr) == sorted(found.constraints, key=repr)
+
+
+def test_sequences_hold_only_official_parameters(tmp_path: Path) -> None:
+    originals = [NOTED, *all_forms()]
+    write(originals, tmp_path / "a.npy")
+    assert_official(tmp_path / "a.npy")
+    assert_survives(originals, tmp_path / "a.npy")
+
+
+@given(st.data())
+def test_any_sequence_holds_only_official_parameters(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    plain = data.draw(sketches(max_size=6))
+    path = tmp_path_factory.mktemp("any") / "a.npy"
+    write([Sketch(plain.primitives, tuple(data.draw(st.lists(constraints_on(plain), max_size=6))))], path)
+    assert_official(path)
+
+
+def test_real_sequences_hold_only_official_parameters(tmp_path: Path, real_data: Path) -> None:
+    originals = list(registry.read(real_data / "freecad"))
+    write(originals, tmp_path / "a.npy")
+    assert_official(tmp_path / "a.npy")
+    assert_survives(originals, tmp_path / "a.npy")
+
+
+def test_notes_inside_sequences_of_older_files_are_read(tmp_path: Path) -> None:
+    with sequence_writer(tmp_path / "a.npy") as add:
+        add(dump_ops(sketch_to_ops(NOTED)), 1)
+    assert open_sequences(tmp_path / "a.npy").notes is None
+    assert_survives([NOTED], tmp_path / "a.npy")
+
+
+def test_notes_are_an_array_and_only_where_there_is_something_to_note(tmp_path: Path) -> None:
+    """The official library loads every array of a file with numpy, and may not be given a pickle."""
+    write([NOTED], tmp_path / "noted.npy")
+    write([Sketch(NOTED.primitives)], tmp_path / "plain.npy")
+    assert b"sketchdnn_notes" not in (tmp_path / "plain.npy").read_bytes()
+    data = (tmp_path / "noted.npy").read_bytes()
+    array = np.lib.format.read_array(open_at(data, data.rindex(b"\x93NUMPY")), allow_pickle=False)
+    assert (array.dtype, array.ndim) == (np.uint8, 1)
+
+
+def open_at(data: bytes, start: int) -> io.BytesIO:
+    return io.BytesIO(data[start:])
+
+
+def test_a_list_of_none_is_an_empty_array(tmp_path: Path) -> None:
+    """The official library cannot count the elements of a flat list of none."""
+    write([], tmp_path / "a.npy")
+    data = (tmp_path / "a.npy").read_bytes()
+    first = np.lib.format.read_array(open_at(data, data.index(b"\x93NUMPY", 1)), allow_pickle=False)
+    assert first.shape == (0,)
+    assert list(read(tmp_path / "a.npy")) == []
+    assert count(tmp_path / "a.npy") == len(read_table(tmp_path / "a.npy").table) == 0
+
+
+def noted(path: Path, *texts: bytes) -> Path:
+    """A file with a sequence for each text, and the text beside it."""
+    with sequence_writer(path) as add:
+        for text in texts:
+            add(dump_ops(sketch_to_ops(PLAIN)), 1, text)
+    return path
+
+
+HEADER = struct.Struct("<3q")
+LIST = HEADER.pack(-2356038617, 2, 2)
+
+
+def test_damaged_notes_refuse_the_file_in_one_sentence(tmp_path: Path) -> None:
+    path = noted(tmp_path / "a.npy", b"{}", b"{}")
+    data = path.read_bytes()
+    start = data.rindex(b"\x93NUMPY")
+    for old, new in (
+        (b"\x93NUMPY", b"\x93numpy"),
+        (b"'|u1'", b"'<f8'"),
+        (b"(", b"9"),
+        (b"'shape'", b"'shade'"),
+        (LIST, HEADER.pack(87374267, 2, 2)),
+        (LIST, HEADER.pack(-2356038617, 2, 1)),
+        (LIST, HEADER.pack(-2356038617, 2, 1 << 60)),
+        (LIST, HEADER.pack(-2356038617, 2, -1)),
+    ):
+        assert old in data[start:]
+        path.write_bytes(data[:start] + data[start:].replace(old, new, 1))
+        with pytest.raises(FormatError):
+            list(read(path))
+
+
+DAMAGED_TEXTS = (
+    *(b"{", b"\xff", b"[1]", b"7", b"[" * 100_000, b" " * (4 << 20) + b"{}"),
+    *(b'{"0": 1}', b'{"": {}}', b'{"-1": {}}', b'{"' + b"9" * 5000 + b'": {}}'),
+    *(b'{"0": {}, "0": {}}', b'{"0": {"n": NaN}}'),
+)
+
+
+def test_damaged_notes_on_a_sequence_are_counted_and_the_sequence_is_read(tmp_path: Path) -> None:
+    reading = collect(read(noted(tmp_path / "a.npy", b'{"0": {"mine": 1}}', *DAMAGED_TEXTS)))
+    extras = [c.extra for sketch in reading for c in sketch.constraints]
+    assert extras == [{"mine": 1}, *({} for _ in DAMAGED_TEXTS)]
+    assert reading.skipped == {"damaged notes beside a sequence": len(DAMAGED_TEXTS)}
+
+
+def test_notes_add_parameters_and_never_replace_them(tmp_path: Path) -> None:
+    """Nor do they add what is no parameter, or a constraint that is not there."""
+    note = json.dumps({"0": {"mine": 1, "list": [1], "deep": {"a": {}}}, "7": {"mine": 2}}).encode()
+    reading = collect(read(noted(tmp_path / "a.npy", note, b"")))
+    assert [c.extra for sketch in reading for c in sketch.constraints] == [{"mine": 1}, {}]
+    assert not reading.skipped

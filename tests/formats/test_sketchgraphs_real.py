@@ -98,37 +98,6 @@ def is_arc(sketch: Sketch, ref: Ref) -> bool:
     return ref.primitive is not None and isinstance(sketch.primitives[ref.primitive], Arc)
 
 
-def test_arcs_lie_on_the_side_where_their_neighbors_are_tangent(reading: ReadResult) -> None:
-    """Where an arc meets a line it is tangent to, it goes on as the line came; on the other side it would turn back."""
-    smooth = Counter(
-        is_smooth
-        for sketch in reading
-        for c in sketch.constraints
-        if c.type is T.COINCIDENT and len(c.refs) == 2
-        for is_smooth in [joint(sketch, c)]
-        if is_smooth is not None
-    )
-    assert smooth[True] > 1500
-    assert smooth[False] < 0.03 * smooth[True]
-
-
-def joint(sketch: Sketch, coincident: Constraint) -> bool | None:
-    tangents = {frozenset(r.primitive for r in c.refs) for c in sketch.constraints if c.type is T.TANGENT}
-    first, second = coincident.refs
-    if first.primitive is None or second.primitive is None or {first.primitive, second.primitive} not in tangents:
-        return None
-    for a, b in ((first, second), (second, first)):
-        arc, line = sketch.primitives[a.primitive or 0], sketch.primitives[b.primitive or 0]
-        if isinstance(arc, Arc) and isinstance(line, Line) and {a.part, b.part} <= {Part.START, Part.END}:
-            here, there = (line.start, line.end) if b.part is Part.START else (line.end, line.start)
-            near = arc.at(1e-4 if a.part is Part.START else 1 - 1e-4)
-            corner = arc.start if a.part is Part.START else arc.end
-            along = (there[0] - here[0], there[1] - here[1])
-            onward = (near[0] - corner[0], near[1] - corner[1])
-            return along[0] * onward[0] + along[1] * onward[1] < 0
-    return None
-
-
 def test_dimensions_say_what_is_drawn(reading: ReadResult) -> None:
     """The files round dimensions to four digits."""
     right: Counter[tuple[str, bool]] = Counter()

@@ -45,14 +45,6 @@ def test_what_we_write_reads_back(tmp_path_factory: pytest.TempPathFactory, sket
     assert again.units == units
 
 
-def test_real_sketches_read_back(real_data: Path, tmp_path: Path) -> None:
-    path = tmp_path / "sketch.svg"
-    for sketch in read(real_data / "hpsketch_sample.tar.xz").sketches[::5]:
-        write(sketch, path)
-        (again,) = read(path)
-        assert_same(sketch, again)
-
-
 @pytest.mark.parametrize("sweep", [1e-6, 1e-3, math.pi, math.pi + 1e-9, TAU - 0.2, TAU - 0.05, TAU - 1e-6])
 def test_arcs_of_every_length_read_back(tmp_path: Path, sweep: float) -> None:
     path = tmp_path / "arc.svg"

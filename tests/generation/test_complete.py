@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import given, settings
-from support.generation import randomized
+from support.generation import copy_as, randomized
 from support.small_systems import small_system
 from support.strategies import sketches
 
@@ -122,10 +122,8 @@ class Echo(SketchDNNSystem):
 
 
 def test_completion_that_only_repeats_the_part_is_refused(system: SketchDNNSystem) -> None:
-    echo = Echo(system.config)
-    echo.load_state_dict(system.state_dict())
     with pytest.raises(SketchError, match="added nothing"):
-        complete(echo, PART, 1, steps=2)
+        complete(copy_as(Echo, system), PART, 1, steps=2)
 
 
 def test_number_of_primitives_is_met_or_reported(system: System) -> None:

@@ -9,9 +9,8 @@ import pytest
 import torch
 from support.small_systems import small_system
 
-from sketchdnn.diffusion.conditioning import Conditioning
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.sampling import SamplingOptions
+from sketchdnn.diffusion.sampling import Conditioning, SamplingOptions
 from sketchdnn.generation.conditioning import MIN_EMPTY_ROWS, choose_added_kinds, choose_conditioning
 from sketchdnn.generation.conditions import NO_CONDITIONS, Conditions
 from sketchdnn.geometry import Circle, Kind, Line, Sketch

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.drawn_sets import pulled_square, square
+from support.sketch_sets import pulled_square, square
 from support.small_systems import small_system
 from support.strategies import sketches
 

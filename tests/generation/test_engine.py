@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.generation import draw, randomized
+from support.generation import copy_as, draw, randomized
 
 from benchmarks.api import agree, count_agreeing
 from sketchdnn.diffusion.sampling import SamplingOptions
@@ -16,12 +16,10 @@ from sketchdnn.errors import SketchError
 from sketchdnn.generation import Conditions
 from sketchdnn.generation.engine import (
     CPU_BATCH,
-    GPU_BATCH,
     Engine,
     SampleId,
     choose_batch_size,
     compile_denoiser,
-    max_batch_size,
     precision,
 )
 from sketchdnn.networks.dit import DiTConfig
@@ -37,13 +35,6 @@ def system() -> System:
 
 def engine_of(system: System, sampler: str = "ancestral", steps: int = 3, **options: Any) -> Engine:
     return Engine(system, 0, SamplingOptions(sampler, steps), **options)
-
-
-def copy_as(kind: type[SketchDNNSystem], system: System) -> SketchDNNSystem:
-    """A system of another class with the same weights."""
-    other = kind(system.config).eval()
-    other.load_state_dict(system.state_dict())
-    return other
 
 
 @pytest.mark.parametrize("bundled", [False, True])
@@ -88,14 +79,6 @@ def test_attempts_ahead_double_with_every_failure(system: System) -> None:
     never = Conditions(aspect=(1e-9, 2e-9))
     assert batch_rows(system, 1, steps=2, conditions=never) == [1, 1, 2, 4, 8, 8]
     assert batch_rows(system, 1, steps=2, conditions=Conditions(best_of=4)) == [4]
-
-
-def test_conditions_choose_the_same_attempt_in_any_batch(system: System) -> None:
-    for conditions in (Conditions(aspect=(0.9, 1.2)), Conditions(aspect=(0.9, 1.2), best_of=2)):
-        together = list(draw(system, 8, steps=3, conditions=conditions))
-        assert max(each.attempts for each in together) > 2
-        alone = [next(draw(system, 1, start_index=index, steps=3, conditions=conditions)) for index in range(8)]
-        assert alone == together
 
 
 class RoundsOtherwise(SketchDNNSystem):
@@ -171,10 +154,6 @@ def test_precision_is_reduced_only_for_networks_with_float32_ends(
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False, raising=False)
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False, raising=False)
     assert precision(system) == "float32"
-
-
-def test_largest_batch_depends_on_the_device() -> None:
-    assert max_batch_size(torch.device("cpu")) == CPU_BATCH < GPU_BATCH == max_batch_size(torch.device("cuda"))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.generation import draw, randomized
+from support.generation import copy_as, draw, randomized
 from support.small_systems import small_system
 from support.strategies import numbers
 
@@ -41,12 +41,6 @@ BRACKET = Sketch(
 @pytest.fixture(scope="module")
 def system() -> SketchDNNSystem:
     return small_system(knows=False)
-
-
-def copy_as(kind: type[SketchDNNSystem], system: SketchDNNSystem) -> SketchDNNSystem:
-    other = kind(system.config).eval()
-    other.load_state_dict(system.state_dict())
-    return other
 
 
 def vary(system: SketchDNNSystem, count: int, **options: Any) -> list[GeneratedSketch]:

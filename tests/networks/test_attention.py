@@ -21,7 +21,7 @@ def random_qkv(rows: int, **options: object) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("rows", [1, 7, 16, 24])
-def test_it_is_a_softmax_of_products(rows: int) -> None:
+def test_attention_is_a_softmax_of_products(rows: int) -> None:
     qkv = random_qkv(rows)
     torch.testing.assert_close(attend(qkv), plain(qkv), atol=1e-5, rtol=1e-5)
 
@@ -30,7 +30,7 @@ def test_it_is_a_softmax_of_products(rows: int) -> None:
     not torch.cuda.is_available() or find_spec("triton") is None, reason="the kernel runs on a GPU with Triton"
 )
 @pytest.mark.parametrize("rows", [1, 7, 16, 24])
-def test_the_kernel_agrees_forwards_and_backwards(rows: int) -> None:
+def test_kernel_agrees_forwards_and_backwards(rows: int) -> None:
     qkv = random_qkv(rows, device="cuda", dtype=torch.bfloat16).requires_grad_()
     exact = qkv.detach().float().requires_grad_()
     mixed, wanted = attend(qkv), plain(exact)

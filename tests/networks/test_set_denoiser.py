@@ -1,109 +1,226 @@
-"""Our denoiser: blind to order, and silent before training."""
+"""The set denoiser: equivariant, zero-initialized, and its inputs of previous predictions and proximity."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import torch
-from support.random_batches import clean_batch
+from support.random_batches import clean_batch, normal_batch
+from torch import Tensor
 
-from sketchdnn.networks.set_denoiser import SetDenoiser, SetDenoiserConfig
-from sketchdnn.representation.batch import from_flat
+from sketchdnn.geometry import Kind
+from sketchdnn.networks.set_denoiser import (
+    NUM_PROXIMITY_FEATURES,
+    PROXIMITY_SCALES,
+    SetDenoiser,
+    SetDenoiserConfig,
+    proximity_features,
+)
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch, from_flat
 
 SMALL = SetDenoiserConfig(width=64, depth=2, heads=2)
-HEARING = replace(SMALL, hears=True)
+SELF_CONDITIONED = replace(SMALL, self_conditioning=True)
 
 
-def _inputs(batch: int = 3) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def make_inputs(batch: int = 3) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(batch, 16, 21, generator=generator)
     return rows, torch.randn(batch, generator=generator), torch.rand(batch, 16, 3, generator=generator).round()
 
 
-def test_starts_with_zero_outputs() -> None:
-    rows, noise, given = _inputs()
-    prediction = SetDenoiser(SMALL)(from_flat(rows), noise, given)
+def test_initial_outputs_are_zero() -> None:
+    rows, noise, mask = make_inputs()
+    prediction = SetDenoiser(SMALL)(from_flat(rows), noise, mask)
     assert prediction.params.abs().max() == 0
     assert prediction.kind_logits.abs().max() == 0
 
 
-def test_rows_in_another_order_give_outputs_in_that_order() -> None:
+def test_permuted_rows_give_permuted_outputs() -> None:
     torch.manual_seed(0)
     network = SetDenoiser(SMALL)
     for weight in network.parameters():
         torch.nn.init.normal_(weight, std=0.05)
-    rows, noise, given = _inputs()
+    rows, noise, mask = make_inputs()
     order = torch.randperm(16)
-    plain = network(from_flat(rows), noise, given)
-    moved = network(from_flat(rows[:, order]), noise, given[:, order])
+    plain = network(from_flat(rows), noise, mask)
+    moved = network(from_flat(rows[:, order]), noise, mask[:, order])
     assert plain.params.abs().max() > 1e-3
     torch.testing.assert_close(moved.params, plain.params[:, order], atol=1e-5, rtol=0)
     torch.testing.assert_close(moved.kind_logits, plain.kind_logits[:, order], atol=1e-5, rtol=0)
 
 
-def test_default_size_fits_the_weights_that_ship() -> None:
+def test_default_size() -> None:
     with torch.device("meta"):
         count = sum(weight.numel() for weight in SetDenoiser(SetDenoiserConfig()).parameters())
     assert count == 41_141_781
 
 
-def _speaking(config: SetDenoiserConfig) -> SetDenoiser:
-    """A network whose weights are no longer those of the start, what it hears with aside."""
+def make_network(config: SetDenoiserConfig) -> SetDenoiser:
+    """A network with random weights but for the input of previous predictions, which is zero."""
     network = SetDenoiser(config)
     torch.manual_seed(0)
     for name, weight in network.named_parameters():
-        if name != "heard.weight":
+        if name != "embed_previous.weight":
             torch.nn.init.normal_(weight, std=0.05)
     return network
 
 
-def test_a_seed_starts_a_hearing_network_as_a_deaf_one_but_for_zeros() -> None:
+def test_extra_input_is_zero_and_leaves_other_initial_weights_alone() -> None:
     torch.manual_seed(3)
-    deaf = SetDenoiser(SMALL).state_dict()
+    plain = SetDenoiser(SMALL).state_dict()
     torch.manual_seed(3)
-    hearing = SetDenoiser(HEARING).state_dict()
-    assert hearing.pop("heard.weight").abs().max() == 0
-    assert hearing.keys() == deaf.keys()
-    assert all(torch.equal(hearing[name], weight) for name, weight in deaf.items())
+    extended = SetDenoiser(SELF_CONDITIONED).state_dict()
+    assert extended.pop("embed_previous.weight").abs().max() == 0
+    assert extended.keys() == plain.keys()
+    assert all(torch.equal(extended[name], weight) for name, weight in plain.items())
+    rows, noise, mask = make_inputs()
+    expected = make_network(SMALL)(from_flat(rows), noise, mask)
+    for previous in (None, clean_batch(3)):
+        output = make_network(SELF_CONDITIONED)(from_flat(rows), noise, mask, previous)
+        assert torch.equal(output.params, expected.params)
+        assert torch.equal(output.kind_logits, expected.kind_logits)
+        assert torch.equal(output.construction_logits, expected.construction_logits)
 
 
-def test_at_the_start_what_is_heard_counts_for_nothing() -> None:
-    rows, noise, given = _inputs()
-    deaf, hearing = _speaking(SMALL), _speaking(HEARING)
-    plain = deaf(from_flat(rows), noise, given)
-    for before in (None, clean_batch(3)):
-        told = hearing(from_flat(rows), noise, given, before)
-        assert torch.equal(told.params, plain.params)
-        assert torch.equal(told.kind_logits, plain.kind_logits)
-        assert torch.equal(told.construction_logits, plain.construction_logits)
-
-
-def test_what_is_heard_counts_row_by_row_and_silence_for_nothing() -> None:
-    rows, noise, given = _inputs()
-    network = _speaking(HEARING)
-    assert network.heard is not None
-    torch.nn.init.normal_(network.heard.weight, std=0.05)
-    before = clean_batch(3)
-    plain, told = network(from_flat(rows), noise, given), network(from_flat(rows), noise, given, before)
-    assert not torch.allclose(told.params, plain.params, atol=1e-3)
-    silent = network(from_flat(rows), noise, given, from_flat(torch.zeros_like(rows)))
-    assert torch.equal(silent.params, plain.params)
+def test_previous_prediction_counts_row_by_row() -> None:
+    rows, noise, mask = make_inputs()
+    network = make_network(SELF_CONDITIONED)
+    assert network.embed_previous is not None
+    torch.nn.init.normal_(network.embed_previous.weight, std=0.05)
+    previous = clean_batch(3)
+    plain, output = network(from_flat(rows), noise, mask), network(from_flat(rows), noise, mask, previous)
+    assert not torch.allclose(output.params, plain.params, atol=1e-3)
+    null = network(from_flat(rows), noise, mask, from_flat(torch.zeros_like(rows)))
+    assert torch.equal(null.params, plain.params)
     order = torch.randperm(16, generator=torch.Generator().manual_seed(1))
-    moved = network(from_flat(rows[:, order]), noise, given[:, order], from_flat(before.flat()[:, order]))
-    torch.testing.assert_close(moved.params, told.params[:, order], atol=1e-5, rtol=0)
-    # Rows that stay while what was said of them moves are other rows.
-    mixed = network(from_flat(rows), noise, given, from_flat(before.flat()[:, order]))
-    assert not torch.allclose(mixed.params, told.params, atol=1e-3)
+    moved = network(from_flat(rows[:, order]), noise, mask[:, order], from_flat(previous.flat()[:, order]))
+    torch.testing.assert_close(moved.params, output.params[:, order], atol=1e-5, rtol=0)
+    mixed = network(from_flat(rows), noise, mask, from_flat(previous.flat()[:, order]))
+    assert not torch.allclose(mixed.params, output.params, atol=1e-3)
 
 
-def test_what_is_heard_of_fine_places_is_seen() -> None:
-    network, before = _speaking(HEARING), clean_batch(3)
-    assert network.heard is not None
-    assert network.heard.in_features == before.flat().shape[-1] + 2 * SMALL.octaves * before.params.shape[-1]
-    # Only what lies behind the plain numbers is listened to: waves of the places.
-    with torch.no_grad():
-        network.heard.weight[:, before.flat().shape[-1] :].normal_(std=0.05, generator=torch.Generator().manual_seed(0))
-    rows, noise, given = _inputs()
-    apart = replace(before, params=before.params + 0.01)
-    one, other = (network(from_flat(rows), noise, given, said).params for said in (before, apart))
+def test_previous_prediction_has_fourier_features() -> None:
+    network, previous = make_network(SELF_CONDITIONED), clean_batch(3)
+    assert network.embed_previous is not None
+    width = previous.flat().shape[-1]
+    assert network.embed_previous.in_features == width + 2 * SMALL.octaves * previous.params.shape[-1]
+    with torch.no_grad():  # the Fourier features alone
+        network.embed_previous.weight[:, width:].normal_(std=0.05, generator=torch.Generator().manual_seed(0))
+    rows, noise, mask = make_inputs()
+    moved = replace(previous, params=previous.params + 0.01)
+    one, other = (network(from_flat(rows), noise, mask, each).params for each in (previous, moved))
     assert not torch.allclose(one, other, atol=1e-3)
+
+
+# Of one end at one scale: the offset to ends (x, y), a weight; along x and to images along x, weights; so for y.
+END = 3 * len(PROXIMITY_SCALES)
+ALONG = 2 * len(PROXIMITY_SCALES)
+PER_PLACE = END + 4 * ALONG
+
+
+def one_sketch(*rows: tuple[Kind, list[float]]) -> SketchBatch:
+    """One sketch of sixteen rows, the others empty."""
+    kind = torch.zeros(1, layout.MAX_PRIMITIVES, layout.NUM_KINDS)
+    params = torch.zeros(1, layout.MAX_PRIMITIVES, layout.NUM_PARAMS)
+    kind[..., layout.NONE] = 1
+    for row, (name, numbers) in enumerate(rows):
+        kind[0, row] = torch.eye(layout.NUM_KINDS)[name]
+        params[0, row, layout.PARAMS_OF_KIND[name]] = torch.tensor(numbers)
+    return SketchBatch(torch.zeros(1, layout.MAX_PRIMITIVES, 2), kind, params)
+
+
+def to_ends(features: Tensor, row: int, end: int) -> Tensor:
+    """Scale by scale: the offset to ends of other rows, and its weight."""
+    return features[0, row, end * PER_PLACE :][:END].reshape(-1, 3)
+
+
+def along(features: Tensor, row: int, end: int, axis: int, *, image: bool = False) -> Tensor:
+    """Scale by scale: the offset along an axis to any other place, or to the image of any, and its weight."""
+    return features[0, row, end * PER_PLACE + END + (2 * axis + image) * ALONG :][:ALONG].reshape(-1, 2)
+
+
+def of_radius(features: Tensor, row: int) -> Tensor:
+    return features[0, row, 2 * PER_PLACE :].reshape(-1, 2)
+
+
+def test_offset_to_the_nearest_end() -> None:
+    far = 1000.0
+    features = proximity_features(one_sketch((Kind.LINE, [0, 0, far, 0]), (Kind.ARC, [-far, 7, 0.5, -0.25, 3.0])))
+    assert features.shape == (1, layout.MAX_PRIMITIVES, NUM_PROXIMITY_FEATURES)
+    for scale, found in zip(PROXIMITY_SCALES, to_ends(features, 0, 0), strict=True):
+        amount = found[2]
+        assert 0.9 < amount < 1
+        torch.testing.assert_close(found[:2], amount * torch.tensor([0.5, -0.25]) / scale)
+    torch.testing.assert_close(to_ends(features, 1, 1)[:, :2], -to_ends(features, 0, 0)[:, :2])
+    assert to_ends(features, 0, 1).abs().max() == 0  # alone
+
+
+def test_own_other_end_counts_along_axes_only() -> None:
+    features = proximity_features(one_sketch((Kind.LINE, [0, 0, 0.5, 0.1])))
+    assert to_ends(features, 0, 0).abs().max() == 0
+    for scale, found in zip(PROXIMITY_SCALES, along(features, 0, 0, axis=1), strict=True):
+        torch.testing.assert_close(found[0], found[1] * 0.1 / scale)
+        assert found[1] > 0.9
+    torch.testing.assert_close(along(features, 0, 1, axis=0)[:, 0], -along(features, 0, 0, axis=0)[:, 0])
+
+
+def test_offset_to_mirror_images() -> None:
+    features = proximity_features(one_sketch((Kind.CIRCLE, [70, 100, 1]), (Kind.POINT, [-70.5, 300])))
+    for scale, found in zip(PROXIMITY_SCALES, along(features, 0, 0, axis=0, image=True), strict=True):
+        torch.testing.assert_close(found[0], found[1] * 0.5 / scale)
+        assert found[1] > 0.9
+    assert along(features, 0, 0, axis=1, image=True).abs().max() == 0
+    on_the_axis = proximity_features(one_sketch((Kind.POINT, [0.25, 50])))
+    found = along(on_the_axis, 0, 0, axis=0, image=True)[0, 0]
+    torch.testing.assert_close(found, torch.tensor(-0.5 / PROXIMITY_SCALES[0]), rtol=0.02, atol=0)
+
+
+def test_circles_have_places_and_radii_but_no_ends() -> None:
+    circles = proximity_features(
+        one_sketch((Kind.CIRCLE, [0, 0, 5.0]), (Kind.CIRCLE, [0.2, 900, 5.5]), (Kind.LINE, [0, 0, 300, 300]))
+    )
+    assert to_ends(circles, 2, 0).abs().max() == 0
+    assert along(circles, 0, 0, axis=0)[0, 1] > 0.9
+    for scale, found in zip(PROXIMITY_SCALES, of_radius(circles, 0), strict=True):
+        torch.testing.assert_close(found[0], found[1] * 0.5 / scale)
+        assert found[1] > 0.9
+    assert of_radius(circles, 2)[:, 1].min() >= 0
+
+
+def test_empty_rows_are_never_near() -> None:
+    one = one_sketch((Kind.LINE, [0, 0, 1, 1]))
+    assert (
+        proximity_features(one)[0, 1:, : 2 * PER_PLACE].reshape(15, 2, PER_PLACE)[..., :END].abs().max() > 0
+    )  # they see
+    assert to_ends(proximity_features(one), 0, 0).abs().max() == 0  # but are not seen
+    nothing = one_sketch()
+    assert proximity_features(nothing).abs().max() == 0
+
+
+def test_proximity_features_are_equivariant() -> None:
+    batch = normal_batch(4)
+    rows = SketchBatch(batch.construction, batch.kind.softmax(dim=-1), batch.params)
+    order = torch.stack([torch.randperm(16, generator=torch.Generator().manual_seed(n)) for n in range(4)])
+    plain, moved = proximity_features(rows), proximity_features(rows.permuted(order))
+    assert plain.abs().max() > 0.1
+    torch.testing.assert_close(moved, plain.gather(1, order[..., None].expand_as(plain)))
+
+
+def test_translation_changes_mirror_images_only() -> None:
+    lines = [[0.0, 0, 1, 0.2], [1.1, 0.3, 2, 2], [0.1, 0.2, 2.2, 1.9]]
+    plain = proximity_features(one_sketch(*((Kind.LINE, numbers) for numbers in lines)))
+    moved = proximity_features(one_sketch(*((Kind.LINE, [number + 3 for number in numbers]) for numbers in lines)))
+    for row in range(3):
+        torch.testing.assert_close(to_ends(moved, row, 0), to_ends(plain, row, 0), atol=2e-5, rtol=1e-3)
+        for axis in (0, 1):
+            for_x = (along(one, row, 1, axis) for one in (moved, plain))
+            torch.testing.assert_close(*for_x, atol=2e-5, rtol=1e-3)
+            image = (along(one, row, 1, axis, image=True) for one in (moved, plain))
+            assert not torch.allclose(*image, atol=1e-2)
+
+
+def test_large_numbers_stay_finite() -> None:
+    batch = normal_batch(2)
+    rows = SketchBatch(batch.construction, (100 * batch.kind).softmax(dim=-1), 1e6 * batch.params)
+    assert proximity_features(rows).isfinite().all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.drawn_sets import parts, rows, sets, shuffled
+from support.sketch_sets import parts, rows, sets, shuffled
 from support.strategies import assert_same
 
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Sketch

@@ -9,6 +9,7 @@ import torch
 
 from sketchdnn.generation import GeneratedSketch, GenerateRequest, stream
 from sketchdnn.systems import System
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 
 AnySystem = TypeVar("AnySystem", bound=System)
 
@@ -26,3 +27,10 @@ def randomized(system: AnySystem, std: float = 0.1) -> AnySystem:
     for weight in system.parameters():
         torch.nn.init.normal_(weight, std=std)
     return system.eval()
+
+
+def copy_as(kind: type[SketchDNNSystem], system: System) -> SketchDNNSystem:
+    """A system of another class with the same weights."""
+    other = kind(system.config).eval()
+    other.load_state_dict(system.state_dict())
+    return other

@@ -1,4 +1,4 @@
-"""Shapes with known areas, and the ways a drawing can be turned over without changing what it is."""
+"""Shapes with known areas, and transformations of drawings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sketchdnn.geometry import Arc, Circle, Line, Loop, Point, Primitive, Vec, tessellate
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Loop, Point, Primitive, Vec, arc_from_sweep, tessellate
 
 
 def polygon(*corners: Vec) -> list[Primitive]:
@@ -39,27 +39,27 @@ def d_shape(radius: float, sweep: float) -> list[Primitive]:
 def turned(
     p: Primitive, angle: float = 0.0, *, mirrored: bool = False, scale: float = 1.0, by: Vec = (0, 0)
 ) -> Primitive:
-    """A primitive mirrored in the y axis if asked for, then turned about the origin, scaled and moved."""
+    """A primitive, optionally mirrored in the y axis, then rotated about the origin, scaled and moved."""
 
-    def place(v: Vec) -> Vec:
+    def move(v: Vec) -> Vec:
         x, y = (-v[0] if mirrored else v[0]), v[1]
         c, s = math.cos(angle), math.sin(angle)
         return (scale * (c * x - s * y) + by[0], scale * (s * x + c * y) + by[1])
 
     match p:
         case Line(start, end):
-            return replace(p, start=place(start), end=place(end))
+            return replace(p, start=move(start), end=move(end))
         case Circle(center, radius):
-            return replace(p, center=place(center), radius=scale * radius)
+            return replace(p, center=move(center), radius=scale * radius)
         case Arc(center, radius, start_angle, sweep):
             first = math.pi - start_angle - sweep if mirrored else start_angle
-            return replace(p, center=place(center), radius=scale * radius, start_angle=first + angle)
+            return replace(p, center=move(center), radius=scale * radius, start_angle=first + angle)
         case Point(at):
-            return replace(p, at=place(at))
+            return replace(p, at=move(at))
 
 
 def backwards(p: Primitive) -> Primitive:
-    """A line drawn from its other end; nothing else has a direction to choose."""
+    """A line drawn from its other end; other kinds are unchanged."""
     return replace(p, start=p.end, end=p.start) if isinstance(p, Line) else p
 
 
@@ -69,10 +69,21 @@ def permuted(items: Sequence[Primitive], order: Sequence[int]) -> list[Primitive
 
 def drawn_area(items: list[Primitive], loop: Loop) -> float:
     """The shoelace area of a fine polyline along the edges of a loop, which must follow one another."""
-    size = loop.perimeter
+    size = sum(items[e.primitive].length for e in loop.edges)
     pieces = [tessellate(items[e.primitive], 1e-7 * size)[:: 1 if e.forward else -1] for e in loop.edges]
     for a, b in zip(pieces, pieces[1:] + pieces[:1], strict=True):
         assert np.hypot(*(a[-1] - b[0])) < 1e-6 * size
-    places = np.concatenate(pieces) - pieces[0][0]
-    x, y = places.T
+    x, y = (np.concatenate(pieces) - pieces[0][0]).T
     return float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))) / 2
+
+
+def arc_from_points(start: Vec, through: Vec, end: Vec, *, construction: bool = False) -> Arc:
+    """The arc with these ends (in either order) that passes through a third point."""
+    ax, ay = start[0] - through[0], start[1] - through[1]
+    bx, by = end[0] - through[0], end[1] - through[1]
+    cross = ax * by - ay * bx
+    # The inscribed angle at `through` is half of the arc that does *not* contain it.
+    inscribed = math.atan2(abs(cross), ax * bx + ay * by)
+    if cross > 0:  # seen from `through` the ends turn left: start → through → end runs clockwise
+        start, end = end, start
+    return arc_from_sweep(start, end, TAU - 2 * inscribed, construction=construction)

@@ -1,4 +1,4 @@
-"""Systems with weights that say something, as if they had been trained."""
+"""Systems with random weights, as if they had been trained."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from sketchdnn.systems.registry import SYSTEMS
 from sketchdnn.systems.row_denoiser import RowDenoiser
 
 
-def speaking(name: str, network: SetDenoiserConfig, extra: str, *, counts: bool, **settings: Any) -> RowDenoiser[Any]:
-    """A denoiser of rows in 50 steps. `extra` weights, if it has them, count or are the zeros they start with."""
+def random_system(
+    name: str, network: SetDenoiserConfig, extra: str | None, *, zero: bool = False, **settings: Any
+) -> RowDenoiser[Any]:
+    """A denoiser of rows with 50 steps. The `extra` weights are drawn last, or left at the zeros they start with."""
     system_class = SYSTEMS[name]
     system = system_class(system_class.config_class(network=network, num_steps=50, **settings))
     assert isinstance(system, RowDenoiser)
@@ -20,6 +22,6 @@ def speaking(name: str, network: SetDenoiserConfig, extra: str, *, counts: bool,
     for part, weight in system.named_parameters():
         if part != extra:
             torch.nn.init.normal_(weight, std=0.05)
-    if counts and extra in dict(system.named_parameters()):
+    if extra is not None and not zero:
         torch.nn.init.normal_(system.get_parameter(extra), std=0.2)
     return system.eval()

@@ -7,7 +7,7 @@ import torch
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import build_training_index
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
-from support.drawn_sets import parts
+from support.sketch_sets import parts
 
 
 def small_system(seed: int = 0, *, knows: bool = True) -> SketchDNNSystem:

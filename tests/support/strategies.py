@@ -7,19 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from sketchdnn.geometry import (
-    TAU,
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    Line,
-    Point,
-    Primitive,
-    Ref,
-    Sketch,
-    bounds,
-)
+from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Point, Primitive, Ref, Sketch, bounds
 from sketchdnn.geometry.constraints import OUTSIDE, PARTS_OF_KIND
 
 coordinate = st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 6))

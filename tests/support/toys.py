@@ -1,12 +1,13 @@
-"""Noise for toy problems: plain random, one impulse at a time, or silence."""
+"""Noise, processes and steps for toy problems."""
 
 from __future__ import annotations
 
 import torch
 
+from sketchdnn.diffusion.gaussian import Schedule, augment
 from sketchdnn.diffusion.noise import NoiseSource
-from sketchdnn.diffusion.process import JointProcess
-from sketchdnn.diffusion.schedule import Schedule, augment
+from sketchdnn.diffusion.process import JointProcess, Process
+from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 
@@ -54,3 +55,14 @@ def process_of(schedule: Schedule, label_smoothing: float = 0.99, **options: obj
         label_smoothing=label_smoothing,
         **options,  # type: ignore[arg-type]
     )
+
+
+def every_step(process: Process, batch: int, *, read_at: int = 1) -> StepDraws:
+    """All steps for every sample: a bound without an estimate in t."""
+    t = torch.arange(read_at + 1, process.num_steps + 1)[:, None].expand(-1, batch)
+    return StepDraws(t, torch.full(t.shape, float(len(t)), dtype=torch.float64), read_at)
+
+
+def centered(logits: torch.Tensor) -> torch.Tensor:
+    """Logits with mean zero: the softmax is invariant to the rest."""
+    return logits - logits.mean(dim=-1, keepdim=True)

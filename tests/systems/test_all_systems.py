@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from sketchdnn.systems.sampling import check_sampler, check_step_count, sampler_of
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.likelihood import Elbo
@@ -20,7 +19,7 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import SYSTEMS, ConfigError, System, from_pretrained, load_preset, save_pretrained
-from sketchdnn.systems.latent import LatentDiffusion
+from sketchdnn.systems.baselines.latent.system import LatentDiffusion
 from sketchdnn.training.checkpoint import RunError
 from sketchdnn.training.config import TrainConfig, config_from
 from sketchdnn.training.corpus import Corpus, to_device
@@ -77,16 +76,16 @@ def drawn(
     return system.sample(lambda draw: change(noise(draw)), SamplingOptions(steps=6))
 
 
-def test_there_are_six() -> None:
+def test_six_systems() -> None:
     assert tuple(SYSTEMS) == (*DENOISERS, *TOKENS)
 
 
-def test_it_is_what_its_preset_says(name: str) -> None:
+def test_preset_makes_its_system(name: str) -> None:
     assert load_preset("tiny", name).make().name == name
     assert load_preset(system=name).system == name
 
 
-def test_the_loss_is_finite_and_falls(trained: tuple[Outcome, list[Report], Path]) -> None:
+def test_loss_is_finite_and_falls(trained: tuple[Outcome, list[Report], Path]) -> None:
     outcome, reports, out = trained
     assert outcome.finished
     assert all(0 < report.loss < float("inf") for report in reports)
@@ -95,7 +94,7 @@ def test_the_loss_is_finite_and_falls(trained: tuple[Outcome, list[Report], Path
     assert (out / "validation.csv").read_text().count("\n") >= 2
 
 
-def test_a_resumed_run_ends_where_an_uninterrupted_one_does(name: str, corpus: Corpus, tmp_path: Path) -> None:
+def test_resume_is_bit_exact(name: str, corpus: Corpus, tmp_path: Path) -> None:
     whole, resumed = fresh(name), fresh(name)
     train(whole, corpus, config(name, 4), tmp_path / "whole")
     train(fresh(name), corpus, config(name, 2, log_every=2), tmp_path / "half")
@@ -104,14 +103,14 @@ def test_a_resumed_run_ends_where_an_uninterrupted_one_does(name: str, corpus: C
         assert torch.equal(weight, resumed.state_dict()[key]), key
 
 
-def test_a_checkpoint_of_another_system_is_refused(name: str, corpus: Corpus, tmp_path: Path) -> None:
+def test_checkpoint_of_another_system_is_refused(name: str, corpus: Corpus, tmp_path: Path) -> None:
     other = "latent" if name == "sketchdnn" else "sketchdnn"
     train(fresh(other), corpus, config(other, 1), tmp_path)
     with pytest.raises(RunError, match=f"is of a {other}, not of a {name}"):
         train(fresh(name), corpus, config(name, 2), tmp_path, resume=True)
 
 
-def test_noise_decides_alone_what_is_drawn(system: System) -> None:
+def test_noise_determines_the_sample(system: System) -> None:
     some = drawn(system, [0, 1, 2, 3])
     assert torch.equal(some.flat(), drawn(system, [0, 1, 2, 3]).flat())
     alone = drawn(system, [2])
@@ -119,7 +118,7 @@ def test_noise_decides_alone_what_is_drawn(system: System) -> None:
     assert not torch.equal(some.flat()[0], some.flat()[1])
 
 
-def test_what_is_drawn_are_sketches(system: System) -> None:
+def test_samples_decode_to_sketches(system: System) -> None:
     heard: list[float] = []
     batch = system.sample(
         seeded_noise(0, torch.arange(8)),
@@ -131,48 +130,36 @@ def test_what_is_drawn_are_sketches(system: System) -> None:
     assert heard[-1] <= 1
 
 
-def test_every_sampler_it_names_draws(system: System) -> None:
+def test_every_supported_sampler_runs(system: System) -> None:
     for sampler in system.samplers:
         batch = system.sample(seeded_noise(0, torch.arange(2)), SamplingOptions(sampler=sampler, steps=3))
         assert bool(batch.flat().isfinite().all()), sampler
-        assert sampler_of(system, sampler) == sampler
+        assert system.resolve(SamplingOptions(sampler)).sampler == sampler
 
 
-def test_a_sampler_that_is_not_its_own_is_refused(system: System) -> None:
-    if "authors" in system.samplers:
-        assert sampler_of(system, "authors") == "authors"
-        return
-    with pytest.raises(SketchError, match="cannot draw with authors; use ancestral"):
-        sampler_of(system, "authors")
-    with pytest.raises(SketchError):
-        system.sample(seeded_noise(0, torch.arange(1)), SamplingOptions(sampler="authors", steps=2))
+def test_unsupported_sampler_is_refused(system: System) -> None:
+    if "authors" not in system.samplers:
+        with pytest.raises(SketchError, match="cannot draw with authors; use ancestral"):
+            system.sample(seeded_noise(0, torch.arange(1)), SamplingOptions("authors", 2))
 
 
-def test_without_a_name_it_draws_in_its_own_way(name: str, system: System) -> None:
-    own = sampler_of(system, None)
+def test_default_sampler_is_used_without_a_name(name: str, system: System) -> None:
+    own = system.resolve(SamplingOptions()).sampler
     assert own == system.default_sampler == ("restart" if name in ("sketchdnn", "sketchdnn-pos") else "ancestral")
     noise = seeded_noise(0, torch.arange(2))
-    assert torch.equal(
-        system.sample(noise, SamplingOptions(steps=3)).flat(),
-        system.sample(noise, SamplingOptions(sampler=own, steps=3)).flat(),
-    )
+    default, named = (system.sample(noise, SamplingOptions(sampler, 3)) for sampler in (None, own))
+    assert torch.equal(default.flat(), named.flat())
 
 
-def test_a_name_is_refused_before_there_is_a_system() -> None:
-    check_sampler(None)
-    with pytest.raises(SketchError, match="'euler' is no sampler"):
-        check_sampler("euler")
-
-
-def test_steps_mean_something_or_nothing(name: str, system: System) -> None:
+def test_number_of_steps_is_bounded_where_there_are_steps(name: str, system: System) -> None:
     assert (system.max_steps is None) == (name in TOKENS)
-    check_step_count(50, system.max_steps)
+    system.resolve(SamplingOptions(steps=50))
     if system.max_steps is not None:
         with pytest.raises(SketchError, match="1 to 2000 steps"):
-            check_step_count(2001, system.max_steps)
+            system.resolve(SamplingOptions(steps=2001))
 
 
-def test_what_is_saved_comes_back(system: System, tmp_path: Path) -> None:
+def test_saved_system_samples_the_same(system: System, tmp_path: Path) -> None:
     for weight in system.parameters():
         weight.data = weight.data.half().float()  # as it is stored
     save_pretrained(system, tmp_path / "model")
@@ -182,7 +169,7 @@ def test_what_is_saved_comes_back(system: System, tmp_path: Path) -> None:
     assert torch.equal(drawn(loaded, [5, 6]).flat(), drawn(system, [5, 6]).flat())
 
 
-def test_the_likelihood_is_finite(name: str, system: System, corpus: Corpus) -> None:
+def test_likelihood_is_finite(name: str, system: System, corpus: Corpus) -> None:
     first = torch.arange(3)
     x0 = corpus.batch(first, torch.zeros_like(first), system.rows)
     steps = system.draw_steps(3, 4, torch.Generator().manual_seed(0), width=0.01)
@@ -195,15 +182,15 @@ def test_the_likelihood_is_finite(name: str, system: System, corpus: Corpus) -> 
     assert isinstance(found, Elbo) == (name in DENOISERS)
 
 
-def test_order_matters_or_not_as_we_say(name: str, system: System) -> None:
+def test_row_order(name: str, system: System) -> None:
     order = torch.rand(2, 16, generator=torch.Generator().manual_seed(2)).argsort(dim=-1)
     plain = drawn(system, [0, 1]).permuted(order)
     permuted = drawn(system, [0, 1], lambda noise: noise.permuted(order))
     assert torch.allclose(plain.flat(), permuted.flat(), atol=1e-3) == (name in WITHOUT_ORDER)
 
 
-def test_preset_and_system_must_go_together() -> None:
-    assert load_preset().name == "ours"
+def test_preset_must_be_of_the_system() -> None:
+    assert load_preset().name == "ours-base"
     assert load_preset("paper", "sketchdnn").name == "paper"
     with pytest.raises(ConfigError, match="'teapot' is no system; use one of sketchdnn, "):
         load_preset(system="teapot")
@@ -211,7 +198,7 @@ def test_preset_and_system_must_go_together() -> None:
         load_preset("paper", "latent")
 
 
-def test_latent_diffusion_learns_in_stages_too(corpus: Corpus, tmp_path: Path) -> None:
+def test_latent_diffusion_trains_in_stages(corpus: Corpus, tmp_path: Path) -> None:
     settings = load_preset("tiny", "latent").config
     torch.manual_seed(0)
     first = LatentDiffusion(replace(settings, stage="vae"))

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import load_preset
 from sketchdnn.systems.pretrained import (
     PretrainedError,
     bundled_names,
-    check_drawing,
+    check_model_sampling,
     from_pretrained,
     model_hash,
     save_pretrained,
@@ -36,7 +37,7 @@ def system() -> SketchDNNSystem:
 
 
 @pytest.mark.parametrize(("eight_bit", "tolerance"), [(False, 1e-3), (True, 1.5e-2)])
-def test_what_is_saved_is_loaded(system: SketchDNNSystem, tmp_path: Path, eight_bit: bool, tolerance: float) -> None:
+def test_saved_weights_are_loaded(system: SketchDNNSystem, tmp_path: Path, eight_bit: bool, tolerance: float) -> None:
     save_pretrained(system, tmp_path, eight_bit=eight_bit)
     loaded = from_pretrained(tmp_path)
     assert loaded.config == system.config
@@ -46,14 +47,14 @@ def test_what_is_saved_is_loaded(system: SketchDNNSystem, tmp_path: Path, eight_
         assert error < tolerance, name
 
 
-def test_eight_bits_take_about_half_the_room_of_half_precision(system: SketchDNNSystem, tmp_path: Path) -> None:
+def test_eight_bit_files_are_smaller(system: SketchDNNSystem, tmp_path: Path) -> None:
     for name, eight_bit in (("half", False), ("eight", True)):
         save_pretrained(system, tmp_path / name, eight_bit=eight_bit)
     half, eight = ((tmp_path / n / "model.safetensors").stat().st_size for n in ("half", "eight"))
     assert eight < 0.8 * half  # this small network is mostly ends, which stay in half
 
 
-def test_a_model_is_known_by_its_weights(system: SketchDNNSystem, tmp_path: Path) -> None:
+def test_hash_identifies_the_weights(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path / "one")
     save_pretrained(system, tmp_path / "same")
     system.network.head.bias.data += 1
@@ -62,7 +63,7 @@ def test_a_model_is_known_by_its_weights(system: SketchDNNSystem, tmp_path: Path
     assert one == same != other
 
 
-def test_a_corpus_of_its_name_does_not_hide_a_bundled_model(
+def test_folder_without_a_model_does_not_hide_a_bundled_one(
     system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundled = model_hash("ours")
@@ -87,14 +88,14 @@ def test_a_corpus_of_its_name_does_not_hide_a_bundled_model(
         ("model.safetensors.index.json", json.dumps({"weight_map": [1]})),
     ],
 )
-def test_a_bad_folder_is_refused(system: SketchDNNSystem, tmp_path: Path, file: str, content: str) -> None:
+def test_bad_folder_is_refused(system: SketchDNNSystem, tmp_path: Path, file: str, content: str) -> None:
     save_pretrained(system, tmp_path)
     (tmp_path / file).write_text(content)
     with pytest.raises(PretrainedError, match=tmp_path.name):
         from_pretrained(tmp_path)
 
 
-def test_one_changed_bit_is_found_out(system: SketchDNNSystem, tmp_path: Path) -> None:
+def test_changed_bit_is_detected(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     weights = bytearray((tmp_path / "model.safetensors").read_bytes())
     weights[-1] ^= 1
@@ -103,7 +104,7 @@ def test_one_changed_bit_is_found_out(system: SketchDNNSystem, tmp_path: Path) -
         from_pretrained(tmp_path)
 
 
-def test_a_missing_shard_is_named(system: SketchDNNSystem, tmp_path: Path) -> None:
+def test_missing_shard_is_named(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(PretrainedError, match=r"model\.safetensors is missing"):
@@ -119,14 +120,14 @@ def test_weights_of_another_shape_are_refused(system: SketchDNNSystem, tmp_path:
         from_pretrained(tmp_path)
 
 
-def test_a_folder_without_a_model_is_said(tmp_path: Path) -> None:
+def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PretrainedError, match="no model is there"):
         from_pretrained(tmp_path)
     with pytest.raises(PretrainedError, match=r"no model is there.*ours"):
         from_pretrained("nonsense")
 
 
-def test_the_hub_is_asked_only_by_its_own_name(
+def test_hub_is_used_only_with_its_prefix(
     system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
@@ -145,7 +146,7 @@ def test_the_hub_is_asked_only_by_its_own_name(
     assert asked == ["owner/other"]
 
 
-def test_the_bundled_model_is_small_and_whole() -> None:
+def test_bundled_model_is_small_and_complete() -> None:
     assert "ours" in bundled_names()
     system = from_pretrained()
     assert sum(weight.numel() for weight in system.parameters()) == 41_366_037
@@ -156,12 +157,12 @@ def test_the_bundled_model_is_small_and_whole() -> None:
     assert sum(sizes) <= 48_000_000
 
 
-def test_what_a_model_cannot_do_is_refused_before_its_weights_are_read(tmp_path: Path) -> None:
+def test_unsupported_options_are_refused_before_weights_are_read(tmp_path: Path) -> None:
     save_pretrained(load_preset("tiny", "vitruvion").make(), tmp_path)
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(SketchError, match="cannot draw with ddim"):
-        check_drawing(tmp_path, "ddim")
+        check_model_sampling(tmp_path, SamplingOptions("ddim"))
     with pytest.raises(SketchError, match="1 to 2000 steps"):
-        check_drawing("ours", None, 2001)
+        check_model_sampling("ours", SamplingOptions(steps=2001))
     with pytest.raises(SketchError, match="is no device"):
         from_pretrained(tmp_path, "abacus")

@@ -7,9 +7,10 @@ import math
 import pytest
 import torch
 from hypothesis import given
+from support.outlines import arc_from_points
 from support.strategies import assert_same, sketches
 
-from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_points, normalize
+from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, normalize
 from sketchdnn.representation.compact import encode
 from sketchdnn.representation.decoding import decode_compact
 from sketchdnn.training.corpus import NUM_SYMMETRIES, Corpus, smaller_end_first, to_device, turn

@@ -12,12 +12,12 @@ import torch
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.geometry import normalize
-from sketchdnn.networks.token_decoder import TokenDecoderConfig
 from sketchdnn.representation import encode
-from sketchdnn.representation.tokens import tokenize, untokenize
 from sketchdnn.systems import load_preset
-from sketchdnn.systems.autoregressive import TokenSystem
-from sketchdnn.systems.vitruvion import Vitruvion, VitruvionConfig
+from sketchdnn.systems.baselines.tokens.decoder import TokenDecoderConfig
+from sketchdnn.systems.baselines.tokens.system import TokenSystem
+from sketchdnn.systems.baselines.tokens.tokens import tokenize, untokenize
+from sketchdnn.systems.baselines.tokens.vitruvion import Vitruvion, VitruvionConfig
 from sketchdnn.training.config import TrainConfig, config_from
 from sketchdnn.training.corpus import to_device
 from sketchdnn.training.loop import train

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 
 from sketchdnn.data.procedural import procedural
-from sketchdnn.diffusion.schedule import cosine
+from sketchdnn.diffusion.gaussian import cosine
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import normalize
 from sketchdnn.networks.dit import DiTConfig

@@ -14,7 +14,7 @@ from rich.console import Console
 import sketchdnn
 from sketchdnn.errors import SketchError, display_path, quoted
 
-from .signals import Ending
+from .signals import SignalHandler
 
 # One module of this room a verb, in the order of --help. Each defines `register(app)`.
 VERBS = (
@@ -73,15 +73,15 @@ def run(app: typer.Typer, name: str) -> None:
     """
     # Threads that wait for one another sleep. By default they spin: twenty times slower if cores are busy elsewhere.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    ending = Ending()
-    ending.heed()
+    signals = SignalHandler()
+    signals.install()
     # A terminal may know ASCII alone; what it cannot show becomes a question mark.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
         app(prog_name=name)
     except SystemExit as end:
-        raise SystemExit(ending.exit_code(end.code)) from None
+        raise SystemExit(signals.exit_code(end.code)) from None
     except SketchError as error:
         _fail(str(error))
     except BrokenPipeError:

@@ -177,8 +177,8 @@ def _constrain_all(
     if len(few) == _FEW:
         from sketchdnn.constraints.repair.batch import map_sketches
 
-        inputs, kept = tee(sketches)
-        yield from zip(map_sketches(task, inputs, workers), kept, strict=True)
+        inputs, originals = tee(sketches)
+        yield from zip(map_sketches(task, inputs, workers), originals, strict=True)
 
 
 def _has_origin(source: Path) -> bool:

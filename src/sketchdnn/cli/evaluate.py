@@ -122,8 +122,7 @@ def evaluate(
         else:
             console.print(headline(evaluator.evaluate(names[0], out, is_model=model is not None).report))
             written = [out / name for name in ("report.html", "report.md", "report.json")]
-    for path in written:
-        console.print(display_path(path))
+    console.print(*map(display_path, written), sep="\n")
 
 
 def _system_names(systems: list[str] | None, model: str | None, samples: Path | None, compare: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""`sketchdnn prepare`: files in, a corpus that trains out."""
+"""The command `sketchdnn prepare`: a training corpus from files."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from .drawing import stderr
 from .progress import progress
 
 PRESETS = ("ours", "paper", "authors")
-# Of files that cannot be read; the report names more.
-_MOST_NAMED = 20
+# The number of unreadable files that are printed; the report lists more.
+_MAX_PRINTED = 20
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
+    """Add the command to the command line."""
     app.command(epilog="Example: sketchdnn prepare sg_t16_train.npy parts/ --preset ours --out corpus")(prepare)
 
 
 def prepare(
-    out: Annotated[Path, typer.Option(help="The folder to make.", show_default=False, readable=False)],
+    out: Annotated[Path, typer.Option(help="The folder of the corpus.", show_default=False, readable=False)],
     files: Annotated[
         list[Path] | None,
         typer.Argument(metavar="SOURCE", help="Files, folders or archives in any format that is read.", readable=False),
     ] = None,
     preset: Annotated[
-        str, typer.Option(help="ours; paper: what its text says; authors: what its code does.")
+        str, typer.Option(help="ours; paper: as its text describes; authors: as their code does.")
     ] = PRESETS[0],
     source: Annotated[
-        str | None, typer.Option(help="'procedural': built-in parts, nothing to download.", show_default=False)
+        str | None, typer.Option(help="'procedural': generated parts, no download.", show_default=False)
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="How many built-in parts.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Which built-in parts.")] = 0,
+    count: Annotated[int, typer.Option(min=1, help="The number of procedural parts.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of procedural parts.")] = 0,
     min_primitives: Annotated[
-        int | None, typer.Option(help="Instead of the preset's fewest primitives a sketch.", show_default=False)
+        int | None, typer.Option(help="The fewest primitives of a sketch, instead of the preset's.", show_default=False)
     ] = None,
     max_primitives: Annotated[
-        int | None, typer.Option(help="Instead of the preset's most primitives a sketch.", show_default=False)
+        int | None, typer.Option(help="The most primitives of a sketch, instead of the preset's.", show_default=False)
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; by default one a core.", show_default=False)
+        int | None, typer.Option(min=1, help="The number of processes; by default one per core.", show_default=False)
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a corpus that is already there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing corpus.")] = False,
 ) -> None:
-    """Make a training corpus: filter, normalize, encode, remove duplicates, split. An ended run is taken up again."""
+    """Make a training corpus: filter, normalize, encode, remove duplicates, split. An interrupted run is resumed."""
     from sketchdnn.data import PRESETS as CONFIGS
     from sketchdnn.data import Procedural
     from sketchdnn.data import prepare as run
@@ -57,14 +57,11 @@ def prepare(
     if preset not in CONFIGS:
         raise SketchError(f"'{preset}' is no preset; use one of {', '.join(PRESETS)}")
     if source not in (None, "procedural"):
-        raise SketchError(f"--source '{source}' is not known; the only built-in source is 'procedural'")
+        raise SketchError(f"--source '{source}' is unknown; the only source is 'procedural'")
     if not files and source is None:
         raise SketchError("nothing to prepare: name files or folders, or use --source procedural")
-    config = CONFIGS[preset]
-    if min_primitives is not None:
-        config = replace(config, min_primitives=min_primitives)
-    if max_primitives is not None:
-        config = replace(config, max_primitives=max_primitives)
+    limits: dict[str, Any] = {"min_primitives": min_primitives, "max_primitives": max_primitives}
+    config = replace(CONFIGS[preset], **{name: value for name, value in limits.items() if value is not None})
     parts = Procedural(count, seed) if source else None
     console = stderr()
     with progress(console, "reading") as bar:
@@ -77,12 +74,12 @@ def prepare(
             force=force,
             on_progress=lambda stage, done, total: bar.update(done, total, stage),
         )
-    for name, reason in islice(report["files_not_read"].items(), _MOST_NAMED):
+    for name, reason in islice(report["files_not_read"].items(), _MAX_PRINTED):
         console.print(f"{name}: not read, it {reason}")
-    typer.echo(_sentence(out, report))
+    typer.echo(_summary(out, report))
 
 
-def _sentence(out: Path, report: dict[str, Any]) -> str:
+def _summary(out: Path, report: dict[str, Any]) -> str:
     name = display_path(out)
     splits = ", ".join(f"{count:,} {split}" for split, count in report["splits"].items())
     refused = sum(report["refused"].values())

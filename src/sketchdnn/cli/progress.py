@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on a terminal, else a line on stderr now and then.
+"""Progress of long work: a bar on a terminal, elsewhere a line every minute.
 
 >>> import io
 >>> times = iter([0.0, 60.0, 120.0, 130.0])
@@ -23,50 +23,50 @@ from rich.progress import BarColumn, ProgressColumn, Task, TimeElapsedColumn, Ti
 from rich.progress import Progress as RichProgress
 from rich.text import Text
 
-# Seconds between two lines where there is no terminal. Work that takes less prints none.
+# Seconds between two lines without a terminal. Shorter work prints none.
 INTERVAL = 60.0
-# A description that says more than a bar has room for is cut on a terminal.
-_WIDEST = 60
+# Longest description beside a bar, in characters.
+_MAX_DESCRIPTION = 60
 
 
 class Progress(Protocol):
-    """Where long work says how far it has come."""
+    """Receives the progress of long work."""
 
     def update(self, done: float | None = None, total: float | None = None, doing: str | None = None) -> None:
-        """What has changed: how much is done, of how much, and what is being done. A share of 1 is shown in percent."""
+        """Set the amount done, the total, and the description. With a total of 1 only percents are shown."""
 
     def advance(self) -> None:
-        """One more is done."""
+        """Add one to the amount done."""
 
     def note(self, words: str) -> None:
-        """A line of its own, at any time: a result on the way."""
+        """Print a line at once, such as an intermediate result."""
 
 
 @contextmanager
 def progress(
     console: Console, doing: str, total: float | None = None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Progress]:
-    """Progress of some work.
+    """Show the progress of some work.
 
     Args:
-        console: Where it is shown, stderr as a rule.
-        doing: What is being done.
-        total: How much there is to do, if that is known; 1 if shares are reported.
-        clock: Seconds; a test may have its own.
+        console: Where to print, usually stderr.
+        doing: Description of the work.
+        total: The amount of work, if known; 1 if fractions are reported.
+        clock: Current time in seconds.
     """
     if not console.is_terminal:
         yield _Lines(console, doing, total, clock)
         return
-    columns = (_Words(), BarColumn(), _Amount(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (_Description(), BarColumn(), _Amount(), TimeElapsedColumn(), TimeRemainingColumn())
     with RichProgress(*columns, console=console, transient=True) as bar:
         yield _Bar(bar, doing, total)
 
 
 @contextmanager
 def stages(doing: str = "starting") -> Iterator[Callable[[str], None]]:
-    """The same for work that can only say what it is doing."""
-    with progress(Console(stderr=True), doing) as shown:
-        yield lambda words: shown.update(doing=words)
+    """Show the stages of work whose amount is unknown. Yields a function to call with each description."""
+    with progress(Console(stderr=True), doing) as bar:
+        yield lambda stage: bar.update(doing=stage)
 
 
 class _Bar:
@@ -88,15 +88,15 @@ class _Lines:
     def __init__(self, console: Console, doing: str, total: float | None, clock: Callable[[], float]) -> None:
         self._console, self._doing, self._total, self._clock = console, doing, total, clock
         self._done = 0.0
-        self._begun = self._last = clock()
-        self._first: tuple[float, float] | None = None  # when the rate was first known, and how much was done then
+        self._start = self._last = clock()
+        self._rate_start: tuple[float, float] | None = None  # time and amount that the rate is measured from
 
     def update(self, done: float | None = None, total: float | None = None, doing: str | None = None) -> None:
         now = self._clock()
         if done is not None:
-            # Work that was resumed begins in the middle, and a new stage begins again.
-            if self._first is None or done < self._done:
-                self._first = (now, done)
+            # Resumed work starts above 0, and a new stage starts again.
+            if self._rate_start is None or done < self._done:
+                self._rate_start = (now, done)
             self._done = done
         self._total = self._total if total is None else total
         self._doing = self._doing if doing is None else doing
@@ -113,17 +113,17 @@ class _Lines:
     def _line(self, now: float) -> str:
         amount = _amount(self._done, self._total)
         parts = [amount] if amount else []
-        parts.append(f"{_minutes(now - self._begun)} so far")
-        since, before = self._first or (now, self._done)
+        parts.append(f"{_minutes(now - self._start)} so far")
+        since, before = self._rate_start or (now, self._done)
         if self._total and self._done > before:
             left = (now - since) * (self._total - self._done) / (self._done - before)
             parts.append(f"about {_minutes(left)} left")
         return f"{self._doing}: {', '.join(parts)}"
 
 
-class _Words(ProgressColumn):
+class _Description(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(task.description[:_WIDEST])
+        return Text(task.description[:_MAX_DESCRIPTION])
 
 
 class _Amount(ProgressColumn):

@@ -6,24 +6,24 @@ import signal
 from dataclasses import dataclass
 from types import FrameType
 
-INTERRUPTED = 128 + signal.SIGINT  # what a shell says of a program that Ctrl-C ended
+INTERRUPTED = 128 + signal.SIGINT  # exit code of a shell for a program that Ctrl-C ended
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(slots=True)
-class Ending:
-    """Which signal ended the command, if one of them did."""
+class SignalHandler:
+    """Handles SIGTERM and SIGHUP, and remembers which of them ended the command."""
 
     number: int | None = None
 
     def exit_code(self, code: object) -> object:
-        """The command's exit code: that of Ctrl-C becomes the signal's own."""
+        """The exit code of the command: after a signal, its own in place of that of Ctrl-C."""
         return 128 + self.number if code == INTERRUPTED and self.number is not None else code
 
-    def heed(self) -> None:
-        """Raise `KeyboardInterrupt` on the first such signal; more of them do not disturb the cleaning up.
+    def install(self) -> None:
+        """Raise `KeyboardInterrupt` on the first signal, and ignore further ones during the cleanup.
 
-        One that is ignored stays so: `nohup` asks for that.
+        A signal that is ignored, as under `nohup`, stays ignored.
         """
         for number in _SIGNALS:
             if signal.getsignal(number) is signal.SIG_DFL:

@@ -221,10 +221,10 @@ def _solvable(
     dropped = {
         equations.owners[i] for members, columns in components(equations) if len(columns) > MAX_BLOCK for i in members
     }
-    kept = tuple(c for i, c in enumerate(inferred, len(given)) if i not in dropped)
+    solvable = tuple(c for i, c in enumerate(inferred, len(given)) if i not in dropped)
     counts = Counter(str(both[i].type).replace("_", " ") for i in dropped if i >= len(given))
     listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
-    return kept, f"left out, as too many are connected to solve: {listed}" if counts else None
+    return solvable, f"left out, as too many are connected to solve: {listed}" if counts else None
 
 
 def _snap_to_origin(result: ConstrainResult, tolerance: float, max_move: float) -> ConstrainResult:
@@ -239,8 +239,8 @@ def _snap_to_origin(result: ConstrainResult, tolerance: float, max_move: float) 
             constraints = drop_redundant(moved, result.num_own, solution.dof)
             displacement = result.displacement + solution.displacement
             return replace(result, sketch=replace(moved, constraints=constraints), displacement=displacement)
-        kept = [c for c in added if id(c) not in conflicting]
-        added = kept if len(kept) < len(added) else added[:-1]  # the farthest is last
+        consistent = [c for c in added if id(c) not in conflicting]
+        added = consistent if len(consistent) < len(added) else added[:-1]  # the farthest is last
     return result
 
 

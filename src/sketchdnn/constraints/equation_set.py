@@ -37,7 +37,7 @@ from .variables import (
 _SMALL = 150
 # A larger block would take minutes.
 MAX_BLOCK = 2500
-# An equation whose derivative is shorter than this demands nothing.
+# An equation whose derivative is shorter than this has no effect.
 ZERO_ROW = 1e-6
 # The square of a motion that is only rounding, relative to motions of length one.
 _STILL = 1e-11
@@ -74,7 +74,7 @@ def equation_set(constraints: Sequence[Constraint], variables: Variables, fixed:
     pairs = [merged_parameters(constraint, variables) for constraint in constraints]
     merging, redundant, conflicting = _merge(pairs, variables, fixed)
     variable_map = merging.variable_map()
-    f, touching = variable_map.drawn, contacts(constraints, variables)
+    f, touching = variable_map.initial, contacts(constraints, variables)
     equations = free_arc_equations(variables, fixed)
     owners, unsupported = [-1] * len(equations), []
     for i, constraint in enumerate(constraints):
@@ -198,15 +198,15 @@ def blocks(of: EquationSet) -> list[Block]:
         return []
     if variable_map.num_free <= _SMALL:
         return [Block(build(of.equations, variable_map), of.owners, np.arange(variable_map.num_free))]
-    found = []
+    parts = []
     for members, columns in components(of):
         owners = [of.owners[i] for i in members]
         if len(columns) > MAX_BLOCK:
-            found.append(Block(build([], variable_map), owners, columns, too_large=True))
+            parts.append(Block(build([], variable_map), owners, columns, too_large=True))
         else:
             system = build([of.equations[i] for i in members], variable_map.restrict(columns))
-            found.append(Block(system, owners, columns))
-    return found
+            parts.append(Block(system, owners, columns))
+    return parts
 
 
 def components(of: EquationSet) -> list[tuple[list[int], Ints]]:

@@ -95,8 +95,8 @@ def infer(
 
     Returns:
         The constraints: first coincident points, then those that remove more variables at once, then those with the
-        smaller residual. A few may follow from the others; `solve` names them. `skipped_message` says what is not
-        looked for in a very large sketch.
+        smaller residual. A few may follow from the others; `solve` names them. `skipped_message` describes
+        what is not looked for in a very large sketch.
 
     Raises:
         GeometryError: If the tolerance is out of range.
@@ -229,7 +229,7 @@ class _InitialMerge:
         while True:
             levels = self._level_lines(without)
             variable_map = self.merging.variable_map()
-            strain = _strained(self.variables, variable_map.drawn, self.tolerance)
+            strain = _strained(self.variables, variable_map.initial, self.tolerance)
             if not strain or not (levels or meeting):
                 self.accepted = [*meeting, *levels]
                 return variable_map
@@ -246,7 +246,7 @@ class _InitialMerge:
         lines = [i for i in variables.lines if i not in without]
         if not lines:
             return []
-        f = variable_map.drawn
+        f = variable_map.initial
         count = np.bincount(variable_map.index).astype(float)
         count[variable_map.num_free :] = np.inf
         k = np.array([2 * variables.first[i] for i in lines])
@@ -284,7 +284,7 @@ class _Inference:
         self.variables, self.tolerance, self.variable_map = variables, tolerance, merge.variable_map
         self.accepted = list(merge.accepted)
         self.contacts = contacts([*merge.given, *self.constraints], variables)
-        f = self.variable_map.drawn
+        f = self.variable_map.initial
         equations = free_arc_equations(variables, merge.fixed)
         for constraint in merge.given:
             if merged_parameters(constraint, variables) is None:

@@ -349,32 +349,32 @@ def _without_conflicts(block: Block, before: float) -> BlockSolution:
     does not hold conflicts with those before it.
     """
     conflicting: set[int] = set()
-    kept = list(range(len(block.owners)))
+    remaining = list(range(len(block.owners)))
     z = np.zeros(block.system.num_free)
     is_new: list[bool] = []
     for _ in range(len(set(block.owners)) + 1 if len(block.owners) <= _DENSE else _SPARSE_ROUNDS):
-        kept = [i for i, owner in enumerate(block.owners) if owner not in conflicting]
-        if not kept:
+        remaining = [i for i, owner in enumerate(block.owners) if owner not in conflicting]
+        if not remaining:
             break
-        z, c, j = least_squares(block.system.take(kept), np.zeros_like(z))
+        z, c, j = least_squares(block.system.take(remaining), np.zeros_like(z))
         if len(j) <= _DENSE:
             is_new = adds_rank(j, _REDUNDANT)
         else:
             is_new = np.isin(np.arange(len(j)), likely_independent(j, _REDUNDANT)).tolist()
         if _largest(c) <= _CONFLICT:
             break
-        owners = [block.owners[i] for i in kept]
+        owners = [block.owners[i] for i in remaining]
         failing = {o for o, new, by in zip(owners, is_new, c, strict=True) if not new and abs(by) > _CONFLICT} - {-1}
         worst = [(abs(by), o) for by, o in zip(c, owners, strict=True) if o >= 0]
         if not worst:
             break
         conflicting |= failing if failing and len(j) > _DENSE else {max(failing) if failing else max(worst)[1]}
-    rows = [i for i, new in zip(kept, is_new, strict=False) if new]
+    rows = [i for i, new in zip(remaining, is_new, strict=False) if new]
     useful = {block.owners[i] for i in rows}
     redundant = {o for o in block.owners if o >= 0} - useful - conflicting
     if not rows:
         return BlockSolution(np.zeros_like(z), rows, before, 0.0, redundant, conflicting)
-    system = block.system.take(kept)
+    system = block.system.take(remaining)
     nearest = nearest_solution(block.system.take(rows), z)
     solution, c, _ = least_squares(system, nearest, tolerance=HOLDS / 100)
     if _largest(c) > HOLDS:  # a solution that is not the nearest is better than none

@@ -219,7 +219,7 @@ class VariableMap:
     root: Floats
 
     @property
-    def drawn(self) -> Floats:
+    def initial(self) -> Floats:
         """The parameters at `start`."""
         f: Floats = self.start[self.index]
         return f

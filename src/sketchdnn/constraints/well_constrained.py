@@ -147,12 +147,12 @@ def missing_dimensions(sketch: Sketch, constraints: Sequence[Constraint] | None 
         return ()
     given = tuple(sketch.constraints if constraints is None else constraints)
     known = [*arc_equations(variables), *(e for own in unmerged_equations(given, variables) for e in own)]
-    span, drawn = Span(variable_map.num_free), np.zeros(variable_map.num_free)
-    for row in build(known, variable_map).evaluate(drawn)[1]:
+    span, no_step = Span(variable_map.num_free), np.zeros(variable_map.num_free)
+    for row in build(known, variable_map).evaluate(no_step)[1]:
         span.add(row, _DEPENDENT)
     candidates = possible_dimensions(sketch.primitives)
     offers = [(i, e) for i, own in enumerate(unmerged_equations(candidates, variables)) for e in own]
-    rows = build([equation for _, equation in offers], variable_map).evaluate(drawn)[1]
+    rows = build([equation for _, equation in offers], variable_map).evaluate(no_step)[1]
     taken: set[int] = set()
     for margin in _MARGINS:
         for (i, _), row in zip(offers, rows, strict=True):

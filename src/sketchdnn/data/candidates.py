@@ -202,8 +202,8 @@ def _authors_codes(table: PrimitiveTable) -> NDArray[np.uint64]:
     own = _own_numbers(table).astype(np.float32)
     low = np.minimum(own.min(axis=1, initial=0), 0)[:, None]
     high = np.maximum(own.max(axis=1, initial=1), 1)[:, None]
-    one = np.ones_like(low)
-    numbers = np.concatenate([own, 0 * one, one], axis=1)
+    ones = np.ones_like(low)
+    numbers = np.concatenate([own, 0 * ones, ones], axis=1)
     levels = np.rint((numbers - low) / (high - low + np.float32(1e-8)) * np.float32(LEVELS - 1))
     return pack(table.kind, table.construction, levels.astype(np.uint64))
 
@@ -255,22 +255,22 @@ def select_candidates(keys: NDArray[np.uint64], config: PrepareConfig) -> Select
     by_group = np.lexsort((tie, content, duplicate))
     first = np.flatnonzero(np.diff(duplicate[by_group], prepend=~duplicate[by_group[:1]]))
     sizes = np.diff(first, append=len(by_group))
-    kept = by_group[first]
-    part = assign_splits(split[kept], config)
-    repeats = _repeats(symmetric[kept], part) if config.distinct_splits else np.zeros(len(kept), bool)
-    repeated = {name: int((repeats & (part == number)).sum()) for number, name in enumerate(SPLITS)}
-    kept, part = kept[~repeats], part[~repeats]
-    order = np.lexsort((tie[kept], content[kept], part))
+    selected = by_group[first]
+    split_number = assign_splits(split[selected], config)
+    repeats = _repeats(symmetric[selected], split_number) if config.distinct_splits else np.zeros(len(selected), bool)
+    repeated = {name: int((repeats & (split_number == number)).sum()) for number, name in enumerate(SPLITS)}
+    selected, split_number = selected[~repeats], split_number[~repeats]
+    order = np.lexsort((tie[selected], content[selected], split_number))
     group_sizes = Counter(dict(zip(*(c.tolist() for c in np.unique(sizes, return_counts=True)), strict=True)))
-    return Selection(kept[order].astype(np.int64), part[order], group_sizes, repeated)
+    return Selection(selected[order].astype(np.int64), split_number[order], group_sizes, repeated)
 
 
-def _repeats(symmetric: Keys, part: NDArray[np.int8]) -> NDArray[np.bool_]:
+def _repeats(symmetric: Keys, split_number: NDArray[np.int8]) -> NDArray[np.bool_]:
     """Whether each sketch equals one of an earlier split up to symmetry."""
-    repeats = np.zeros(len(part), bool)
+    repeats = np.zeros(len(split_number), bool)
     for number in range(1, len(SPLITS)):
-        here = part == number
-        repeats[here] = np.isin(symmetric[here], symmetric[part < number])
+        is_here = split_number == number
+        repeats[is_here] = np.isin(symmetric[is_here], symmetric[split_number < number])
     return repeats
 
 
@@ -290,7 +290,7 @@ def fold_keys(columns: NDArray[np.uint64]) -> Keys:
 
 def row_keys(compact: Compact) -> NDArray[np.uint64]:
     """A key for each row at full precision."""
-    numbers = (compact.params + np.float32(0)).view(np.uint32).astype(np.uint64)  # + 0 makes −0 and 0 one
+    numbers = (compact.params + np.float32(0)).view(np.uint32).astype(np.uint64)  # + 0 turns −0 into 0
     labels = compact.kind.astype(np.uint64) << np.uint64(1) | compact.construction
     return fold_keys(np.concatenate([numbers, labels[..., None]], axis=-1))
 

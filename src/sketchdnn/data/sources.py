@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sketchdnn.errors import FormatError, MissingFileError, SketchError
 from sketchdnn.formats import Note, ReadItem, ReadOptions, Skipped, detect_format, scan
-from sketchdnn.formats.archives import folder_files
+from sketchdnn.formats.archives import folder_members
 from sketchdnn.formats.format import short_reason
 from sketchdnn.formats.json_files import LINE_SUFFIXES, iter_lines, parse_record
 from sketchdnn.geometry import Sketch
@@ -213,7 +213,7 @@ def plan(
         is_folder = source.is_dir()
         if any(source.resolve().is_relative_to(folder) for folder in hidden):
             raise FormatError(source, "is in the folder to write to; name another --out")
-        files = folder_files(source) if is_folder else [source]
+        files = [member.path for member in folder_members(source)] if is_folder else [source]
         files = [file for file in files if not any(file.resolve().is_relative_to(folder) for folder in hidden)]
         small: list[tuple[Path, str]] = []
         for file in files:

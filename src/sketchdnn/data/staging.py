@@ -147,7 +147,7 @@ def fingerprint(inputs: Sequence[Input], config: PrepareConfig) -> str:
     return hashlib.blake2b(json.dumps(work).encode(), digest_size=16).hexdigest()
 
 
-def check_output(out: Path, wanted: str, *, force: bool) -> bool:
+def check_output(out: Path, expected: str, *, force: bool) -> bool:
     """Whether the output exists already.
 
     Raises:
@@ -161,7 +161,7 @@ def check_output(out: Path, wanted: str, *, force: bool) -> bool:
         return False
     try:
         inputs: Any = load_json(out / INPUTS)
-        same = inputs["fingerprint"] == wanted
+        same = inputs["fingerprint"] == expected
     except (OSError, ValueError, KeyError, TypeError):
         same = False
     if not same:

@@ -1,6 +1,6 @@
 """Gaussian and Gaussian-Softmax diffusion of sketches: pure functions, noise is an argument."""
 
-from .conditioning import Conditioning, condition_on_rows
+from .gaussian import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
 from .gaussian_softmax import GaussianSoftmax
 from .likelihood import Bins, Elbo, elbo
 from .loss import Loss, authors_loss, our_loss, paper_loss
@@ -14,8 +14,17 @@ from .samplers import (
     sample_predictor_corrector,
     sample_restart,
 )
-from .sampling import SAMPLERS, Progress, Sampler, SamplingOptions, Start, register_sampler, step_sequence
-from .schedule import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
+from .sampling import (
+    SAMPLERS,
+    Conditioning,
+    Progress,
+    Sampler,
+    SamplingOptions,
+    Start,
+    condition_on_rows,
+    register_sampler,
+    step_sequence,
+)
 from .timesteps import draw_steps
 
 __all__ = [

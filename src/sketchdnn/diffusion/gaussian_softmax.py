@@ -16,7 +16,7 @@ from torch.distributions import Distribution, constraints, register_kl
 from torch.nn.functional import one_hot
 
 from . import gaussian
-from .schedule import Level
+from .gaussian import Level
 
 Label = Float[Tensor, "*rows cat"]
 ReverseLogits = Literal["log", "2log", "expected"]

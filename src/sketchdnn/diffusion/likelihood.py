@@ -23,11 +23,9 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction
 
-from .checks import check_shape, check_simplex, check_step
-from .gaussian import squared_norm_perp
+from .gaussian import Level, augment, squared_norm_perp
 from .noise import NoiseSource
-from .process import Denoiser, JointProcess, LogitBatch, Noise, Process
-from .schedule import Level, augment
+from .process import Denoiser, JointProcess, LogitBatch, Noise, Process, check_shape, check_simplex, check_step
 from .timesteps import StepDraws
 
 AnyProcess = TypeVar("AnyProcess", bound=Process)

@@ -1,7 +1,7 @@
 """Reconstruction losses: squared error of the parameters, cross entropy of both labels.
 
-Three ways to average, each a function: `paper_loss`, `authors_loss`, `our_loss`. All mask the parameters by the true
-kind: those of other kinds are free, so that every row can be a superposition.
+Three functions that differ in how they average: `paper_loss`, `authors_loss`, `our_loss`. All mask the parameters by
+the true kind: those of other kinds are free, so that every row can be a superposition.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.representation.prediction import Prediction
 
 from . import gaussian
-from .checks import check_shape
-from .gaussian import like
-from .schedule import Level
+from .gaussian import Level, like
+from .process import check_shape
 
 # λ and the last step it holds for.
 MSE_BOOST = 16.0
@@ -65,9 +64,9 @@ def paper_loss(
 ) -> Loss:
     """L_RECON of the text: λ·MSE + CE, λ = 16 for t ≤ 150, else 1.
 
-    The text does not say how it averages. Here the MSE is the mean over a sketch's relevant parameters and a CE the
-    mean over its rows, both labels added; then the mean over sketches. So a sketch's loss is its own, whatever shares
-    its batch, and is the same on one device as on eight.
+    The text does not specify how it averages. Here the MSE is the mean over a sketch's relevant parameters and a CE the
+    mean over its rows, both labels added; then the mean over sketches. So a sketch's loss does not depend on its
+    batch, and is the same on one device as on eight.
     """
     _check(prediction, x0, t)
     return Loss(
@@ -104,15 +103,7 @@ def authors_loss(
     )
 
 
-def our_loss(
-    prediction: Prediction,
-    x0: SketchBatch,
-    level_t: Level,
-    data_std: float,
-    *,
-    kind_weight: float = 1.0,
-    construction_weight: float = 1.0,
-) -> Loss:
+def our_loss(prediction: Prediction, x0: SketchBatch, level_t: Level, data_std: float) -> Loss:
     """Uniform in the network's output: the error of x̂_0 is divided by c_out, which makes it an error of F.
 
     `level_t` is the level of the parameters, t ≥ 1. Averaged as in `paper_loss`.
@@ -124,8 +115,8 @@ def our_loss(
     out = like(gaussian.preconditioning(level_t, data_std).out, error)
     return Loss(
         _mean_of_relevant(error / out**2, x0),
-        kind_weight * _cross_entropy(prediction.kind_logits, x0.kind).mean(dim=-1),
-        construction_weight * _cross_entropy(prediction.construction_logits, x0.construction).mean(dim=-1),
+        _cross_entropy(prediction.kind_logits, x0.kind).mean(dim=-1),
+        _cross_entropy(prediction.construction_logits, x0.construction).mean(dim=-1),
     )
 
 
@@ -137,10 +128,10 @@ def boost(
 
 
 def _check(prediction: Prediction, x0: SketchBatch, t: Tensor | None = None) -> None:
-    """Shapes alone, which a compiled step knows without a look at a value. A wrong one would broadcast silently."""
+    """Shapes only, which need no value of a tensor. A wrong one would broadcast silently."""
     check_shape(x0, "x0")
-    said = SketchBatch(prediction.construction_logits, prediction.kind_logits, prediction.params)
-    check_shape(said, "prediction", like=x0)
+    parts = SketchBatch(prediction.construction_logits, prediction.kind_logits, prediction.params)
+    check_shape(parts, "prediction", like=x0)
     if t is not None and t.shape != (len(x0),):
         raise ValueError(f"t must hold one step a sample, {len(x0)} of them, not the shape {tuple(t.shape)}")
 

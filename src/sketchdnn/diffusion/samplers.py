@@ -22,11 +22,11 @@ from sketchdnn.representation.loose import has_loose_end
 from sketchdnn.representation.prediction import Prediction
 
 from . import gaussian
+from .gaussian import Level
 from .gaussian_softmax import draw_label
 from .noise import NoiseSource
 from .process import Denoiser, JointProcess, LogitBatch, Noise
 from .sampling import OnStep, Progress, SamplingOptions, Start, Weights, register_sampler, sampling_loop
-from .schedule import Level
 from .timesteps import step_as_noisy_as
 
 # How a prediction's label enters the reverse mean: as the process's logit of it, or drawn from its probabilities.

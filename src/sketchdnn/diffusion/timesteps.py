@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from .checks import check_step
-from .process import Process
+from .process import Process, check_step
 
 # One number for each t in 1..T, not necessarily normalized: entry t − 1 belongs to t.
 StepWeights = Float[Tensor, " steps"]

@@ -136,39 +136,34 @@ def size_warnings(settings: Settings, sizes: Sizes, samples: int) -> list[str]:
     return warnings
 
 
-def _compared(words: str) -> Any:
-    """A field that must agree for a comparison, with its description."""
-    return field(metadata={"words": words, "compared": True})
-
-
-def _described(words: str, default: Any) -> Any:
-    """A field that may differ in a comparison."""
-    return field(default=default, metadata={"words": words, "compared": False})
+def _field(words: str, *, compared: bool = True, **default: Any) -> Any:
+    """A field with its description; a comparison needs equal values if `compared`."""
+    return field(metadata={"words": words, "compared": compared}, **default)
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """Rasterizer, extractor, corpus, sizes and seeds; and how the sketches were drawn, blank for a file."""
 
-    version: int = _compared("the version of the scores")
-    size: int = _compared("the size of the images")
-    stroke: float = _compared("the width of the strokes")
-    margin: float = _compared("the margin of the images")
-    point_radius: float = _compared("the radius of points")
-    construction_ink: float = _compared("the darkness of construction")
-    extractor: str = _compared("the network of the features")
-    data: str = _compared("the corpus")
-    against_test: int = _compared("how many sketches are compared with held-out ones")
-    against_train: int = _compared("how many sketches are compared with the training split")
-    validity: int = _compared("how many sketches validity is measured on")
-    seed: int = _compared("the seed that selects references")
-    likelihood_sketches: int = _compared("how many sketches likelihoods are measured on")
-    likelihood_draws: int = _compared("how many steps t a likelihood is estimated from")
-    fast: bool = _compared("whether it is the fast form")
-    samples: int = _described("the number of samples", 0)
-    sampler: str = _described("the sampler", "")
-    steps: int = _described("its steps", 0)
-    sample_seed: int = _described("the seed of the samples", 0)
+    version: int = _field("the version of the scores")
+    size: int = _field("the size of the images")
+    stroke: float = _field("the width of the strokes")
+    margin: float = _field("the margin of the images")
+    point_radius: float = _field("the radius of points")
+    construction_ink: float = _field("the darkness of construction")
+    extractor: str = _field("the network of the features")
+    data: str = _field("the corpus")
+    against_test: int = _field("how many sketches are compared with held-out ones")
+    against_train: int = _field("how many sketches are compared with the training split")
+    validity: int = _field("how many sketches validity is measured on")
+    seed: int = _field("the seed that selects references")
+    likelihood_sketches: int = _field("how many sketches likelihoods are measured on")
+    likelihood_draws: int = _field("how many steps t a likelihood is estimated from")
+    fast: bool = _field("whether it is the fast form")
+    samples: int = _field("the number of samples", compared=False, default=0)
+    sampler: str = _field("the sampler", compared=False, default="")
+    steps: int = _field("its steps", compared=False, default=0)
+    sample_seed: int = _field("the seed of the samples", compared=False, default=0)
 
     @property
     def id(self) -> str:

@@ -16,8 +16,8 @@ from sketchdnn.errors import FormatError, SketchError, quoted
 from sketchdnn.io import atomic_write, load_json
 from sketchdnn.render.html import Section, Table, Thumbnails
 from sketchdnn.representation import Compact
-from sketchdnn.systems.aliases import rename_report_keys
-from sketchdnn.systems.autoregressive import TokenSystem
+from sketchdnn.systems.aliases import current_sampler, rename_report_keys
+from sketchdnn.systems.baselines.tokens.system import TokenSystem
 from sketchdnn.systems.registry import SYSTEMS
 
 from .plots import Curve, Panel, make_galleries, plot_distributions, plot_panels, write_sheet
@@ -135,7 +135,7 @@ def describe_samples(report: Report) -> str:
     if report["system"]["kind"] != "model":
         return "read from a file"
     protocol = report["protocol"]
-    steps = f"with {protocol['steps']} {protocol['sampler']} steps"
+    steps = f"with {protocol['steps']} {current_sampler(protocol['sampler'])} steps"
     return f"drawn {'token by token' if is_autoregressive(report) else steps}, seed {protocol['sample_seed']}"
 
 
@@ -309,7 +309,7 @@ def _repair_text(repaired: Report) -> str:
     warned = sum(repaired["warnings"].values())
     if warned:
         reasons = "; ".join(f"{count:,} × {reason}" for reason, count in list(repaired["warnings"].items())[:3])
-        sentences.append(f"{warned:,} have a warning: {reasons}.")
+        sentences.append(f"With a warning: {warned:,} ({reasons}).")
     if repaired["lost"]:
         sentences.append(f"Repair left nothing to score of {repaired['lost']:,}; they count as drawn.")
     return " ".join(sentences)
@@ -446,7 +446,8 @@ def _galleries(report: Report, galleries: Sequence[Thumbnails]) -> Section:
 
 
 def _protocol(report: Report) -> Section:
-    rows = describe_protocol(report["protocol"], is_autoregressive=is_autoregressive(report))
+    protocol = {**report["protocol"], "sampler": current_sampler(report["protocol"]["sampler"])}
+    rows = describe_protocol(protocol, is_autoregressive=is_autoregressive(report))
     hashes = {"sha256": "the weights (SHA-256)", "samples_sha256": "the samples (SHA-256)"}
     rows += [(words, str(report["system"][name])) for name, words in hashes.items() if report["system"].get(name)]
     timings = report["timings"]

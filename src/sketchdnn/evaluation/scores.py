@@ -27,18 +27,10 @@ from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact, layout
 from sketchdnn.representation.compact import collapsed
 
+from . import metrics
 from .curves import check_sketches, has_ends, has_primitive
 from .estimates import to_json
 from .features import Extractor, sketch_features
-from .metrics import (
-    authors_precision_recall,
-    density_coverage,
-    frechet_at_infinity,
-    frechet_distance,
-    frechet_estimate,
-    kernel_distance,
-    precision_recall,
-)
 from .protocol import Sizes
 from .validity import measure_gaps
 
@@ -137,8 +129,12 @@ class Scorer:
             corrupted = corrupt(test, amount, self.seed)
             damaged = self._features("features of damaged sketches", corrupted, self.cache)
             with self.timer("scores of damaged sketches"):
-                fid = {"value": to_json(frechet_distance(reference, damaged))}
-                scores = {"fid": fid, "kid": to_json(kernel_distance(reference, damaged)), **_gap_scores(corrupted)}
+                fid = {"value": to_json(metrics.frechet_distance(reference, damaged))}
+                scores = {
+                    "fid": fid,
+                    "kid": to_json(metrics.kernel_distance(reference, damaged)),
+                    **_gap_scores(corrupted),
+                }
             steps.append({"kind": kind, "amount": amount, "name": name, **scores})
         return steps
 
@@ -161,15 +157,15 @@ class Scorer:
 
     def _score(self, stage: str, real: Features, fake: Features) -> dict[str, Any]:
         with self.timer(stage) as on_progress:
-            fid = frechet_estimate(real, fake)
+            fid = metrics.frechet_estimate(real, fake)
             on_progress(0.2)
-            fid_infinity = frechet_at_infinity(
+            fid_infinity = metrics.frechet_at_infinity(
                 real, fake, full=fid, seed=self.seed, on_progress=lambda done: on_progress(0.2 + 0.6 * done)
             )
-            kid = kernel_distance(real, fake)
+            kid = metrics.kernel_distance(real, fake)
             on_progress(0.85)
-            standard, authors = precision_recall(real, fake), authors_precision_recall(real, fake)
-            balls = density_coverage(real, fake)
+            standard, authors = metrics.precision_recall(real, fake), metrics.authors_precision_recall(real, fake)
+            balls = metrics.density_coverage(real, fake)
             scores = {
                 "fid": fid,
                 "fid_infinity": fid_infinity,

@@ -48,11 +48,6 @@ class Member:
     name: str | None = None
 
 
-def folder_files(folder: Path) -> list[Path]:
-    """The paths of `folder_members`."""
-    return [member.path for member in folder_members(folder)]
-
-
 def folder_members(folder: Path) -> list[Member]:
     """Every file below a folder, in a fixed order; listed at once, so that what is written there later stays out.
 

@@ -121,8 +121,7 @@ def convert(
     if into_folder:
         _write_folder(sketches, source, result, chosen, options)
     else:
-        stream = sketches if chosen.holds_many else _single(sketches, source, target, chosen)
-        result.add_losses(write(stream, target, chosen.name, **options))
+        result.add_losses(write(sketches, target, chosen.name, **options))
     return result
 
 
@@ -131,18 +130,6 @@ def _in_units(sketch: Sketch, units: str, source: Path) -> Sketch:
         return sketch.in_units(units)
     except GeometryError as error:
         raise FormatError(source, f"cannot be measured in {units}: {error}") from error
-
-
-def _single(sketches: Iterable[Sketch], source: Path, target: Path, chosen: Format) -> Iterator[Sketch]:
-    """Yield the first sketch; raise at a second one."""
-    for index, sketch in enumerate(sketches):
-        if index:
-            raise FormatError(
-                source,
-                f"holds more than one sketch, and a {target.suffix} file takes one; "
-                f"write to a .jsonl file, or to a folder with --format {chosen.name}",
-            )
-        yield sketch
 
 
 def _write_folder(

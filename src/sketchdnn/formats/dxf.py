@@ -37,7 +37,9 @@ from .format import (
     ReadOptions,
     Skipped,
     format_losses,
+    read_bounded,
     single_sketch,
+    tally,
 )
 from .polylines import Polyline, to_polylines
 
@@ -183,15 +185,9 @@ def _add(space: Modelspace, primitive: Primitive) -> None:
 
 def _check(path: Path) -> list[Note]:
     """Refuse data that is not DXF, is truncated, or would take too long to parse."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise FormatError(path, f"cannot be read ({error.strerror})") from error
+    data = read_bounded(path, MAX_BYTES)
     if not data:
         raise FormatError(path, "is empty")
-    if len(data) > MAX_BYTES:
-        raise FormatError(path, f"is larger than {MAX_BYTES >> 20} MiB; that is no sketch")
     is_binary = data.startswith(_BINARY)
     if not is_binary and not _FIRST_SECTION.search(data, 0, 2**16):
         raise FormatError(path, "is not a DXF drawing")
@@ -234,22 +230,15 @@ def _begins_entity(code: int | str | bytes) -> bool:
 def _read_document(path: Path, options: ReadOptions) -> tuple[Sketch, Counter[str], Counter[str]]:
     """The sketch, and the counts of what was skipped and of what was changed."""
     document, skipped = _load(path)
-    primitives: list[Primitive] = []
-    notes: Counter[str] = Counter()
-    dropped = 0
     units, factor = _UNITS.get(document.header.get("$INSUNITS", 0), (None, 1))
     mm_per_unit = factor * MM_PER_UNIT[units] if units else options.mm_per_assumed
-    for item in read_entities(document, MAX_ENTITIES, Flattener(options.flatten, mm_per_unit)):
-        if isinstance(item, Skipped):
-            skipped[item.reason] += item.count
-            dropped += item.count * _is_loss(item.reason)
-        elif isinstance(item, Note):
-            notes[item.text] += item.count
-        else:
-            primitives.append(item)
+    entities = read_entities(document, MAX_ENTITIES, Flattener(options.flatten, mm_per_unit))
+    primitives, skipped_entities, notes = tally(entities)
+    skipped.update(skipped_entities)
+    dropped = sum(count for reason, count in skipped_entities.items() if _is_loss(reason))
     sheets = [layout for layout in document.layouts if layout.is_any_paperspace]
     skipped["an entity in paper space"] = sum(e.dxftype() != "VIEWPORT" for sheet in sheets for e in sheet)
-    sketch = Sketch(tuple(primitives), extra={"dropped_entities": dropped} if dropped else {})
+    sketch = Sketch(primitives, extra={"dropped_entities": dropped} if dropped else {})
     return replace(sketch if factor == 1 else sketch.moved(factor), units=units), skipped, notes
 
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import (
@@ -363,18 +363,12 @@ class _Style:
         return OFF if self.is_off and entity.dxftype() != "INSERT" else ""
 
 
-class _Layer(NamedTuple):
-    is_off: bool = False
-    is_frozen: bool = False
-    linetype: str = "CONTINUOUS"
-
-
 class _Styles:
     """The layers and line types of a document."""
 
     def __init__(self, document: Drawing) -> None:
         self._layers = {
-            layer.dxf.name.lower(): _Layer(layer.is_off(), layer.is_frozen(), layer.dxf.linetype)
+            layer.dxf.name.lower(): _Style(layer.dxf.name, layer.dxf.linetype, layer.is_off(), layer.is_frozen())
             for layer in document.layers
         }
         self._dashed = {linetype.dxf.name.lower(): _has_gaps(linetype) for linetype in document.linetypes}
@@ -391,7 +385,7 @@ class _Styles:
     def _resolve(self, name: str, linetype: str, parent: _Style | None) -> _Style:
         if parent is not None and name == "0":
             name = parent.layer
-        layer = self._layers.get(name.lower(), _Layer())
+        layer = self._layers.get(name.lower(), _Style())
         if linetype.upper() == "BYBLOCK":
             linetype = parent.linetype if parent is not None else "CONTINUOUS"
         elif linetype.upper() == "BYLAYER":

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError, quoted
 from sketchdnn.geometry import MM_PER_UNIT, Sketch
@@ -189,7 +190,12 @@ class ReasonCounts(Counter[str]):
 
 def collect(items: Iterable[ReadItem]) -> ReadResult:
     """All sketches of a stream, and the counts of the other items."""
-    sketches: list[Sketch] = []
+    return ReadResult(*tally(items))
+
+
+def tally(items: Iterable[Any]) -> tuple[tuple[Any, ...], Counter[str], Counter[str]]:
+    """The values of a stream, and the counts of what was skipped and of the notes."""
+    values: list[Any] = []
     skipped: Counter[str] = Counter()
     notes: Counter[str] = Counter()
     for item in items:
@@ -198,8 +204,17 @@ def collect(items: Iterable[ReadItem]) -> ReadResult:
         elif isinstance(item, Note):
             notes[item.text] += item.count
         else:
-            sketches.append(item)
-    return ReadResult(tuple(sketches), skipped, notes)
+            values.append(item)
+    return tuple(values), skipped, notes
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """The content of a file; `FormatError` if it is larger than `limit` bytes."""
+    with path.open("rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise FormatError(path, f"is larger than {limit >> 20} MiB; that is no sketch")
+    return data
 
 
 def short_reason(error: SketchError) -> str:
@@ -240,7 +255,6 @@ def single_sketch(sketches: Iterable[Sketch], path: Path) -> Sketch:
     first = list(islice(sketches, 2))
     if len(first) != 1:
         number = "there are more" if first else "there is none"
-        raise FormatError(
-            path, f"a {path.suffix} file holds one sketch, and {number}; many go to .jsonl or to a folder"
-        )
+        advice = "write many to a .jsonl file, or to a folder with --format"
+        raise FormatError(path, f"a {path.suffix} file holds one sketch, and {number}; {advice}")
     return first[0]

@@ -152,8 +152,4 @@ def _primitives(loop: Loop) -> Iterator[Primitive]:
         start = end
 
 
-def _recognizes(path: Path, head: bytes) -> bool:
-    return head.startswith(b"\x89HDF\r\n\x1a\n")
-
-
-FORMAT = Format("hpsketch", (".h5", ".hdf5"), holds_many=True, recognizes=_recognizes, read=read)
+FORMAT = Format("hpsketch", (".h5", ".hdf5"), True, lambda path, head: head.startswith(b"\x89HDF\r\n\x1a\n"), read)

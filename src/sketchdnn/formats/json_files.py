@@ -22,7 +22,7 @@ from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write
 
 from .archives import XZ_MEMORY, open_xz
-from .format import Format, Losses, ReadItem, Skipped, short_reason, single_sketch
+from .format import Format, Losses, ReadItem, Skipped, read_bounded, short_reason, single_sketch
 
 # Enough for 100,000 primitives. JSON may need 30 bytes of memory for one of its own, so more could fill the memory.
 LARGEST_RECORD = 16 * 2**20
@@ -32,10 +32,7 @@ _FIRST_ROW = re.compile(rb'"primitives"\s*:\s*\[\s*\["[LCAP]"')
 
 def read_json(path: Path) -> Iterator[ReadItem]:
     """The one sketch of a `.json` file."""
-    with path.open("rb") as file:
-        data = file.read(LARGEST_RECORD + 1)
-    if len(data) > LARGEST_RECORD:
-        raise FormatError(path, f"is larger than {LARGEST_RECORD >> 20} MiB, too large for one sketch")
+    data = read_bounded(path, LARGEST_RECORD)
     try:
         sketch = parse_record(data)
     except SketchError as error:

@@ -21,11 +21,11 @@ from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.geometry import Constraint, Kind, Part, Primitive, Ref, Sketch
-from sketchdnn.geometry.constraints import LENGTHS
+from sketchdnn.geometry.constraints import LENGTHS, PARTS_OF_KIND
 from sketchdnn.geometry.records import constraint_to_dict, parse_constraint
 from sketchdnn.io import atomic_write
 
-from .format import Format, Losses, ReadItem, Skipped, format_losses
+from .format import Format, Losses, ReadItem, Skipped, format_losses, read_bounded
 from .json_files import dump_json, parse_json
 from .sketchgraphs.constraints import (
     LOST_PARAMETER,
@@ -47,12 +47,6 @@ Json = dict[str, Any]
 # Real files reach a few MiB; JSON may need 20 bytes of memory for one of its own.
 LARGEST_FILE = 32 * 2**20
 
-_LABELS = {
-    ("BTMSketchPoint", ""): EntityType.POINT,
-    ("BTMSketchCurveSegment", "BTCurveGeometryLine"): EntityType.LINE,
-    ("BTMSketchCurveSegment", "BTCurveGeometryCircle"): EntityType.ARC,
-    ("BTMSketchCurve", "BTCurveGeometryCircle"): EntityType.CIRCLE,
-}
 _GEOMETRY_LABELS = {
     "BTCurveGeometryEllipse": EntityType.ELLIPSE,
     "BTCurveGeometrySpline": EntityType.SPLINE,
@@ -61,7 +55,6 @@ _GEOMETRY_LABELS = {
 }
 _NOT_CURVES = {"BTMSketchTextEntity": "a text", "BTMSketchImageEntity": "an image"}
 _PART_IDS = {"startPointId": Part.START, "endPointId": Part.END, "centerId": Part.CENTER}
-_SUFFIXES = {"start": Part.START, "end": Part.END, "center": Part.CENTER}
 # The position of a reference such as localFirst or externalSecond; others keep the order of the file.
 _POSITIONS = {"First": 0, "Second": 1, "Mirror": 2, "Midpoint": 0, "Entity1": 1, "Entity2": 2}
 _DISPLAY_KEYS = ("sketchToolType", "radiusDisplay")
@@ -71,14 +64,10 @@ _GEOMETRY = {
     Kind.LINE: ("BTMSketchCurveSegment-155", "BTCurveGeometryLine-117"),
     Kind.ARC: ("BTMSketchCurveSegment-155", "BTCurveGeometryCircle-115"),
     Kind.CIRCLE: ("BTMSketchCurve-4", "BTCurveGeometryCircle-115"),
+    Kind.POINT: ("BTMSketchPoint-158", ""),
 }
-# Parts with ids.
-_PARTS = {
-    Kind.LINE: {"startPointId": Part.START, "endPointId": Part.END},
-    Kind.ARC: {"startPointId": Part.START, "endPointId": Part.END, "centerId": Part.CENTER},
-    Kind.CIRCLE: {"centerId": Part.CENTER},
-    Kind.POINT: {},
-}
+# Types without their versions.
+_LABELS = {tuple(name.split("-")[0] for name in names): EntityType[kind.name] for kind, names in _GEOMETRY.items()}
 _ENTITY_FIELDS = ("startParam", "endParam", "isConstruction")  # the others belong to the geometry
 _ENUMS = {
     "direction": "DimensionDirection",
@@ -101,14 +90,7 @@ Targets = dict[str, Target]
 
 def read(path: Path) -> Iterator[ReadItem]:
     """The sketches of a file, in meters, with their constraints."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise FormatError(path, f"cannot be read ({error.strerror})") from error
-    if len(data) > LARGEST_FILE:
-        raise FormatError(path, f"is larger than {LARGEST_FILE >> 20} MiB")
-    features = _features(_parse(data))
+    features = _features(_parse(read_bounded(path, LARGEST_FILE)))
     if features is None:
         raise FormatError(path, "is not JSON with Onshape sketches")
     yield from _sketches(features, path.stem)
@@ -270,8 +252,8 @@ def _target(name: str, targets: Targets) -> Target:
     if name in targets:
         return targets[name]
     entity_id, _, suffix = name.rpartition(".")
-    if entity_id in targets and suffix in _SUFFIXES:
-        return Target(targets[entity_id].entity, _SUFFIXES[suffix])
+    if entity_id in targets and suffix in _PART_IDS.values():
+        return Target(targets[entity_id].entity, Part(suffix))
     return SKIPPED  # a spline, a text, an image, or not in this sketch
 
 
@@ -312,10 +294,11 @@ def _entity(index: int, primitive: Primitive) -> Json:
     _, fields = primitive_to_entity(primitive)
     own = {key: fields.pop(key) for key in _ENTITY_FIELDS if key in fields}
     entity: Json = {"entityId": _id(Ref(index))}
-    if primitive.kind is Kind.POINT:
-        return {"btType": "BTMSketchPoint-158", **entity, **own, "isUserPoint": True, **fields}
     type_, curve = _GEOMETRY[primitive.kind]
-    parts = {key: _id(Ref(index, part)) for key, part in _PARTS[primitive.kind].items()}
+    if primitive.kind is Kind.POINT:
+        return {"btType": type_, **entity, **own, "isUserPoint": True, **fields}
+    own_parts = PARTS_OF_KIND[primitive.kind]
+    parts = {key: _id(Ref(index, part)) for key, part in _PART_IDS.items() if part in own_parts}
     return {"btType": type_, **entity, **parts, **own, "geometry": {"btType": curve, **fields}}
 
 

@@ -166,14 +166,12 @@ def detect_format(path: str | Path) -> Format:
         head = _head(path)
         if is_tar(path, head):
             raise FormatError(path, "is an archive, and its files have formats of their own")
-        for candidate in FORMATS:
-            if candidate.recognizes(path, head):
-                return candidate
-        by_suffix = _by_suffix(path, FORMATS)
-    if by_suffix is None:
+        # The reader of the suffix raises the most specific error for a file that no format recognizes.
+        chosen = next((f for f in FORMATS if f.recognizes(path, head)), None) or _by_suffix(path, FORMATS)
+    if chosen is None:
         readable = _suffixes(f for f in FORMATS if f.read)
         raise FormatError(path, f"is in no format that we read: {readable}, or a folder or tar of these")
-    return by_suffix  # whose reader raises the most specific error
+    return chosen
 
 
 def find_writer(path: str | Path, name: str | None = None, options: Collection[str] = ()) -> Format:
@@ -194,10 +192,8 @@ def find_writer(path: str | Path, name: str | None = None, options: Collection[s
 
 
 def _by_name(name: str, formats: Iterable[Format]) -> Format | None:
-    for candidate in formats:
-        if name.lower() == candidate.name.lower() or f".{name}".lower() in map(str.lower, candidate.suffixes):
-            return candidate
-    return None
+    names = {alias.lower(): f for f in reversed(list(formats)) for alias in (f.name, *(s[1:] for s in f.suffixes))}
+    return names.get(name.lower())
 
 
 def _scan_file(path: Path, options: ReadOptions, chosen: Format | None = None) -> Iterator[ReadItem]:

@@ -43,6 +43,7 @@ from .format import (
     ReadOptions,
     Skipped,
     format_losses,
+    read_bounded,
     short_reason,
     single_sketch,
 )
@@ -333,8 +334,7 @@ class _Whole(io.BytesIO):
 
 def _data(path: Path) -> bytes:
     """The document, decompressed if need be."""
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
+    data = read_bounded(path, MAX_BYTES)
     if data.startswith(GZIP_MAGIC):
         try:
             data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_BYTES + 1)

@@ -87,43 +87,35 @@ def read_shape(tag: str, attributes: Mapping[str, str]) -> Iterator[Primitive | 
 
 
 def _rectangle(x: float, y: float, width: float, height: float, corner: Vec) -> Iterator[Primitive | NamedCurve]:
-    """A rectangle with sharp or round corners."""
+    """A rectangle with sharp corners, or with corners that are quarters of a circle or an ellipse."""
     if width <= 0 or height <= 0:
         raise SketchError("a rectangle of no size")
     left, right, top, bottom = x, x + width, y, y + height
-    rx, ry = corner
-    if rx != ry:
-        yield from _oval_corners((left, top), (right, bottom), min(rx, width / 2), min(ry, height / 2))
-        return
-    r = min(rx, width / 2, height / 2)
-    if r <= 0:
-        yield from _chain([(left, top), (right, top), (right, bottom), (left, bottom), (left, top)])
-        return
-    corners = ((right - r, top + r), (right - r, bottom - r), (left + r, bottom - r), (left + r, top + r))
-    arcs = [Arc(center, r, (turn - 1) * _QUARTER, _QUARTER) for turn, center in enumerate(corners)]
-    for arc, following in pairwise([*arcs, arcs[0]]):
-        yield arc
-        if math.dist(arc.end, following.start) > 1e-9 * r:
-            yield Line(arc.end, following.start)
-
-
-def _oval_corners(low: Vec, high: Vec, rx: float, ry: float) -> Iterator[Primitive | NamedCurve]:
-    """A rectangle whose corners are quarters of an ellipse; sharp if a radius is 0, as in SVG."""
-    (left, top), (right, bottom) = low, high
+    rx, ry = min(corner[0], width / 2), min(corner[1], height / 2)
+    if is_round := corner[0] == corner[1]:
+        rx = ry = min(rx, ry)
     if rx <= 0 or ry <= 0:
         yield from _chain([(left, top), (right, top), (right, bottom), (left, bottom), (left, top)])
         return
+    centers = ((right - rx, top + ry), (right - rx, bottom - ry), (left + rx, bottom - ry), (left + rx, top + ry))
     ends = (
         ((right - rx, top), (right, top + ry)),
         ((right, bottom - ry), (right - rx, bottom)),
         ((left + rx, bottom), (left, bottom - ry)),
         ((left, top + ry), (left + rx, top)),
     )
-    centers = ((right - rx, top + ry), (right - rx, bottom - ry), (left + rx, bottom - ry), (left + rx, top + ry))
-    for turn, (center, pair) in enumerate(zip(centers, ends, strict=True)):
-        curve = EllipticArc(center, (rx, 0.0), (0.0, ry), (turn - 1) * _QUARTER, _QUARTER, pair)
-        yield NamedCurve(curve, "a rectangle's elliptical corner")
-        yield from _chain([pair[1], ends[(turn + 1) % 4][0]])
+    corners: list[tuple[Primitive | NamedCurve, Vec, Vec]] = []
+    for quarter, (center, pair) in enumerate(zip(centers, ends, strict=True), start=-1):
+        if is_round:
+            arc = Arc(center, rx, quarter * _QUARTER, _QUARTER)
+            corners.append((arc, arc.start, arc.end))
+        else:
+            curve = EllipticArc(center, (rx, 0.0), (0.0, ry), quarter * _QUARTER, _QUARTER, pair)
+            corners.append((NamedCurve(curve, "a rectangle's elliptical corner"), *pair))
+    for (piece, _, end), (_, start, _) in pairwise([*corners, corners[0]]):
+        yield piece
+        if math.dist(end, start) > (1e-9 * rx if is_round else 0.0):
+            yield Line(end, start)
 
 
 def _corner(attributes: Mapping[str, str]) -> Vec:

@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import torch
 
 from sketchdnn.constraints import infer
-from sketchdnn.diffusion.conditioning import ConditioningMethod
 from sketchdnn.diffusion.noise import uniform
-from sketchdnn.diffusion.sampling import SamplingOptions
+from sketchdnn.diffusion.sampling import ConditioningMethod, SamplingOptions
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Sketch, bounds
 from sketchdnn.geometry.quantities import parse_int_range, parse_range

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from sketchdnn.diffusion.conditioning import Conditioning
 from sketchdnn.diffusion.noise import uniform
+from sketchdnn.diffusion.sampling import Conditioning
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Primitive, Sketch
 from sketchdnn.representation import SketchBatch, encode, layout
 from sketchdnn.representation.codec import expand

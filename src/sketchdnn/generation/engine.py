@@ -20,18 +20,17 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from sketchdnn.diffusion.conditioning import Conditioning
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
+from sketchdnn.diffusion.sampling import Conditioning, Progress, SamplingOptions, Start
 from sketchdnn.errors import SketchError
-from sketchdnn.networks.latent_denoiser import LatentDenoiser
 from sketchdnn.networks.set_denoiser import SetDenoiser
-from sketchdnn.networks.token_decoder import TokenDecoder
 from sketchdnn.representation import SketchBatch, from_flat
 from sketchdnn.representation.codec import decode
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import System
+from sketchdnn.systems.baselines.latent.denoiser import LatentDenoiser
+from sketchdnn.systems.baselines.tokens.decoder import TokenDecoder
 from sketchdnn.systems.devices import passive_threads
 
 # Largest batch on a CPU: enough to keep two cores busy.

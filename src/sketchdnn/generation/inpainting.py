@@ -18,8 +18,7 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from sketchdnn.diffusion.conditioning import Conditioning, ConditioningMethod
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions
+from sketchdnn.diffusion.sampling import Conditioning, ConditioningMethod, Progress, SamplingOptions
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import Box, Kind, Placement, Primitive, Sketch, bounds, overlaps
 from sketchdnn.geometry.intersections import Extent

@@ -15,11 +15,8 @@ from .primitives import (
     Vec,
     arc_from_angles,
     arc_from_bulge,
-    arc_from_points,
-    arc_from_signed_radius,
     arc_from_sweep,
     bulge,
-    signed_radius,
 )
 from .profiles import Chain, Loop, Profile, profile
 from .sketch import MM_PER_UNIT, Sketch
@@ -52,8 +49,6 @@ __all__ = [
     "approximate",
     "arc_from_angles",
     "arc_from_bulge",
-    "arc_from_points",
-    "arc_from_signed_radius",
     "arc_from_sweep",
     "bounds",
     "bulge",
@@ -61,6 +56,5 @@ __all__ = [
     "overlaps",
     "profile",
     "quadratic_bezier",
-    "signed_radius",
     "tessellate",
 ]

@@ -88,10 +88,7 @@ def row_bounds(table: PrimitiveTable) -> tuple[NDArray[np.float64], NDArray[np.f
 
 
 def _arc_bounds(
-    center: NDArray[np.float64],
-    radius: NDArray[np.float64],
-    start: NDArray[np.float64],
-    sweep: NDArray[np.float64],
+    center: NDArray[np.float64], radius: NDArray[np.float64], start: NDArray[np.float64], sweep: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """An arc reaches the extreme of its circle in each axis direction within its sweep."""
     angles = np.stack([start, start + sweep], axis=1)

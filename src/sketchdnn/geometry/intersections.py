@@ -162,10 +162,7 @@ def _parts(curve: Curve, point: Vec) -> tuple[tuple[Vec, Vec], tuple[Vec, Vec]]:
     """The two parts of a curve on either side of a point on it, each as its middle and its end."""
     if isinstance(curve, Line):
         (x, y), start, end = point, curve.start, curve.end
-        return (
-            (((x + start[0]) / 2, (y + start[1]) / 2), start),
-            (((x + end[0]) / 2, (y + end[1]) / 2), end),
-        )
+        return ((((x + start[0]) / 2, (y + start[1]) / 2), start), (((x + end[0]) / 2, (y + end[1]) / 2), end))
     angle = _angle(curve, point)
     if isinstance(curve, Circle):
         back, ahead = math.pi, math.pi

@@ -6,16 +6,13 @@ models write arcs in other forms, which are converted exactly:
 | form | used by |
 |---|---|
 | center, radius, two angles | our JSON, DXF ARC, FreeCAD, SketchGraphs |
-| ends and signed radius | the paper and its authors: counter-clockwise, + is the minor arc, − the major one |
 | ends and sweep | our representation, HPSketch |
-| three points | construction by hand |
 | ends and bulge = tan(sweep / 4) | DXF polylines; negative runs clockwise |
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
@@ -86,7 +83,7 @@ class Circle:
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """Part of a circle, counter-clockwise from `start_angle` through `sweep`, which lies strictly between 0 and 2π."""
+    """Part of a circle, counter-clockwise from `start_angle` through `sweep`, strictly between 0 and 2π."""
 
     kind: ClassVar[Kind] = Kind.ARC
     center: Vec
@@ -187,47 +184,9 @@ def arc_from_sweep(start: Vec, end: Vec, sweep: float, *, construction: bool = F
     return _arc_on_chord(start, end, chord / (2 * half_sine), height, sweep, construction)
 
 
-def arc_from_signed_radius(start: Vec, end: Vec, radius: float, *, construction: bool = False) -> Arc:
-    """The paper's form: counter-clockwise from `start` to `end`; + the minor arc, − the major arc of that radius.
-
-    Near a semicircle this form is ill-conditioned: a sweep within 1e-7 of π is recovered only to that accuracy, while
-    a semicircle itself is kept, whichever way its radius was rounded.
-    """
-    chord = math.dist(start, end)
-    depth = abs(radius) - chord / 2
-    rounding = 4 * sys.float_info.epsilon * max(map(abs, (*start, *end, radius)))
-    if not 0 < chord < math.inf or not -rounding <= depth < math.inf:
-        raise GeometryError(f"no arc of radius {abs(radius)} joins ends {chord} apart")
-    height = math.sqrt(depth * (abs(radius) + chord / 2)) if depth > rounding else 0.0
-    height = math.copysign(height, radius)
-    return _arc_on_chord(start, end, abs(radius), height, 2 * math.atan2(chord / 2, height), construction)
-
-
 def arc_from_bulge(start: Vec, end: Vec, bulge: float, *, construction: bool = False) -> Arc:
     """The DXF polyline form: bulge = tan(sweep / 4), negative for a clockwise arc."""
     return arc_from_sweep(start, end, 4 * math.atan(bulge), construction=construction)
-
-
-def arc_from_points(start: Vec, through: Vec, end: Vec, *, construction: bool = False) -> Arc:
-    """The arc with these ends (in either order) that passes through a third point."""
-    ax, ay = start[0] - through[0], start[1] - through[1]
-    bx, by = end[0] - through[0], end[1] - through[1]
-    cross = ax * by - ay * bx
-    a, b, c = math.hypot(ax, ay), math.hypot(bx, by), math.dist(start, end)
-    if not all(map(math.isfinite, (a, b, c, cross))):
-        raise GeometryError("an arc has a coordinate that is not a number, or too large")
-    if cross == 0:
-        raise GeometryError(f"no arc passes through {start}, {through} and {end}: they are on one line")
-    # The inscribed angle at `through` is half of the arc that does *not* contain it.
-    inscribed = math.atan2(abs(cross), ax * bx + ay * by)
-    if cross > 0:  # seen from `through` the ends turn left: start → through → end runs clockwise
-        start, end = end, start
-    return arc_from_sweep(start, end, TAU - 2 * inscribed, construction=construction)
-
-
-def signed_radius(arc: Arc) -> float:
-    """The paper's scalar κ: the radius, negative when the arc is longer than a semicircle."""
-    return arc.radius if arc.sweep <= math.pi else -arc.radius
 
 
 def bulge(arc: Arc) -> float:

@@ -38,10 +38,8 @@ class Loop:
 
     edges: tuple[Edge, ...]
     area: float
-    perimeter: float
     depth: int
     parent: int | None
-    self_intersections: tuple[Meeting, ...]
 
     @property
     def is_hole(self) -> bool:
@@ -238,14 +236,11 @@ def _nested(rings: Sequence[_Ring], pairs: _Pairs) -> tuple[Loop, ...]:
             rings_of.setdefault(edge.primitive, []).append(i)
     crossing: set[tuple[int, int]] = set()
     touching: set[tuple[int, int]] = set()
-    own: dict[int, list[Meeting]] = {}
     both: Iterable[Meeting | Overlap] = chain(pairs.meetings, pairs.overlaps)
     for pair in both:
         indices = crossing if isinstance(pair, Meeting) and pair.crosses else touching
         for i, j in product(rings_of.get(pair.first, ()), rings_of.get(pair.second, ())):
             indices.add((min(i, j), max(i, j)))
-            if i == j and isinstance(pair, Meeting):
-                own.setdefault(i, []).append(pair)
     parents: list[int | None] = [None] * len(rings)
     if pairs.is_complete:
         parents = nest_outlines([ring.outline for ring in rings], crossing, touching, pairs.distance)
@@ -253,10 +248,10 @@ def _nested(rings: Sequence[_Ring], pairs: _Pairs) -> tuple[Loop, ...]:
     for i in sorted(range(len(rings)), key=lambda i: -rings[i].outline.area):
         (edges, outline), parent = rings[i], parents[i]
         depth = 0 if parent is None else loops[parent].depth + 1
-        area, perimeter = outline.area, sum(piece.length for piece in outline.pieces)
+        area = outline.area
         if depth % 2 == 1:
             edges, area = _reversed(edges), -area
-        loops[i] = Loop(edges, area, perimeter, depth, parent, tuple(own.get(i, ())))
+        loops[i] = Loop(edges, area, depth, parent)
     return tuple(loops[i] for i in range(len(rings)))
 
 

@@ -64,14 +64,14 @@ def constraint_marks(sketch: Sketch) -> list[Mark]:
     lines = [p for p in sketch if isinstance(p, Line)]
     for number, constraint in enumerate(sketch.constraints):
         rule = _RULES.get(constraint.type)
-        found = list(rule(_Subject.of(constraint, number, sketch, lines))) if rule else []
-        for mark in found:
+        candidates = list(rule(_Subject.of(constraint, number, sketch, lines))) if rule else []
+        for mark in candidates:
             # Several constraints of one kind at one point share a mark.
             key = (mark.kind, mark.beside, mark.text)
             if (known := marks.get(key)) is not None:
                 mark = replace(known, numbers=(*known.numbers, *mark.numbers), ties=(*known.ties, *mark.ties))
             marks[key] = mark
-        if not found and constraint.type in _GROUPED:
+        if not candidates and constraint.type in _GROUPED:
             groups[constraint.type].append((number, _whole_curves(constraint, sketch)))
     grouped = (mark for kind, members in groups.items() for mark in _group_marks(kind, members, sketch))
     return [*marks.values(), *grouped]
@@ -103,6 +103,10 @@ class _Subject:
     def mark(self, beside: Primitive, kind: Type | None = None, **details: Any) -> Mark:
         return Mark(kind or self.constraint.type, beside, (self.number,), **details)
 
+    def at_first_point(self, kind: Type | None = None, *, pinned: bool = False) -> Iterator[Mark]:
+        if self.points:
+            yield self.mark(Point(self.points[0]), kind, pinned=pinned)
+
     def between(self, a: Vec, b: Vec, text: str = "") -> Iterator[Mark]:
         """Beside the line that joins two points, if there is one, or between them."""
         near, angle = _SAME_ENDS * math.dist(a, b), _direction(a, b)
@@ -117,9 +121,7 @@ class _Subject:
 
 
 def _mark_point(subject: _Subject) -> Iterator[Mark]:
-    if subject.points:
-        kind = Type.POINT_ON_CURVE if subject.curves else None
-        yield subject.mark(Point(subject.points[0]), kind, pinned=True)
+    yield from subject.at_first_point(Type.POINT_ON_CURVE if subject.curves else None, pinned=True)
 
 
 def _mark_center(subject: _Subject) -> Iterator[Mark]:
@@ -137,15 +139,15 @@ def _mark_alignment(subject: _Subject) -> Iterator[Mark]:
 def _mark_right_angle(subject: _Subject) -> Iterator[Mark]:
     if len(subject.curves) == 2 and (corner := _corner(subject.curves[0], subject.curves[1])):
         yield subject.mark(Point(corner[0]), pinned=True, corner=corner[1])
-    elif subject.points:
-        yield subject.mark(Point(subject.points[0]))
+    else:
+        yield from subject.at_first_point()
 
 
 def _mark_tangency(subject: _Subject) -> Iterator[Mark]:
     if len(subject.curves) == 2 and (at := _tangent_point(subject.curves[0], subject.curves[1])):
         yield subject.mark(Point(at))
-    elif subject.points:
-        yield subject.mark(Point(subject.points[0]))
+    else:
+        yield from subject.at_first_point()
 
 
 def _mark_midpoint(subject: _Subject) -> Iterator[Mark]:
@@ -153,8 +155,8 @@ def _mark_midpoint(subject: _Subject) -> Iterator[Mark]:
         a, b, c = subject.points
         middle, *ends = min(((a, b, c), (b, a, c), (c, a, b)), key=lambda three: _off_middle(*three))
         yield subject.mark(Point(middle), ties=((ends[0], ends[1]),))
-    elif subject.points:
-        yield subject.mark(Point(subject.points[0]))
+    else:
+        yield from subject.at_first_point()
 
 
 def _off_middle(middle: Vec, a: Vec, b: Vec) -> float:
@@ -214,8 +216,8 @@ def _group_marks(kind: Type, members: list[tuple[int, list[int]]], sketch: Sketc
     rows, columns = zip(*links, strict=True)
     graph = coo_array(([1] * len(links), (rows, columns)), shape=(len(index), len(index)))
     count, labels = connected_components(graph, directed=False)
-    for label, (i, those) in zip(labels, numbers.items(), strict=True):
-        yield Mark(kind, sketch.primitives[i], tuple(those), text=str(label + 1) if count > 1 else "")
+    for label, (i, constraint_numbers) in zip(labels, numbers.items(), strict=True):
+        yield Mark(kind, sketch.primitives[i], tuple(constraint_numbers), text=str(label + 1) if count > 1 else "")
 
 
 def _whole_curves(constraint: Constraint, sketch: Sketch) -> list[int]:
@@ -274,11 +276,7 @@ _SYMBOLS: Mapping[Type, Strokes] = {
     Type.COINCIDENT: (Point((0, 0)),),
     Type.POINT_ON_CURVE: (Circle((0, 0), 0.8),),
     Type.CONCENTRIC: (Circle((0, 0), 0.5), Circle((0, 0), 1.0)),
-    Type.HORIZONTAL: (
-        *_path((-0.6, -0.8), (-0.6, 0.8)),
-        *_path((0.6, -0.8), (0.6, 0.8)),
-        *_path((-0.6, 0), (0.6, 0)),
-    ),
+    Type.HORIZONTAL: (*_path((-0.6, -0.8), (-0.6, 0.8)), *_path((0.6, -0.8), (0.6, 0.8)), *_path((-0.6, 0), (0.6, 0))),
     Type.VERTICAL: _path((-0.65, 0.8), (0, -0.8), (0.65, 0.8)),
     Type.PARALLEL: (*_path((-0.7, -0.75), (-0.1, 0.75)), *_path((0.1, -0.75), (0.7, 0.75))),
     Type.PERPENDICULAR: (

@@ -79,15 +79,6 @@ def save_figure(figure: Any, folder: Path, name: str, suffixes: tuple[str, ...] 
     return paths
 
 
-def save_csv(folder: Path, name: str, header: tuple[str, ...], rows: list[tuple[object, ...]]) -> Path:
-    """Write the numbers of a figure as CSV."""
-    path = folder / f"{name}.csv"
-    with atomic_write(path) as temporary:
-        lines = [",".join(map(str, row)) for row in [header, *rows]]
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
-
-
 def figure_svg(figure: Any) -> str:
     """A figure as SVG to be inserted into a page: text stays text, and its dark gray follows the page's color.
 
@@ -214,11 +205,6 @@ def panel_of_sketch(sketch: Sketch, x: float, y: float, side: float) -> Panel:
     return Panel(x, y, side, frame(sketch, side, side, Style()))
 
 
-def panel_of_square(x: float, y: float, side: float, half: float) -> Panel:
-    """A panel that shows the plane from −half to half."""
-    return Panel(x, y, side, Frame(side, side, (0.0, 0.0), side / (2 * half)))
-
-
 def draw_sketch(axes: Any, sketch: Sketch, panel: Panel, style: Style | None = None) -> None:
     """Draw a sketch in its colors, construction dashed."""
     for stroke in strokes(sketch, panel.view, style or Style().sized(panel.side)):
@@ -258,15 +244,6 @@ def polyline(primitive: Primitive, panel: Panel) -> list[Vec]:
     """A curve as points on the sheet."""
     points = tessellate(primitive, _TOLERANCE / panel.view.scale)
     return [panel.to_sheet((x, y)) for x, y in points.tolist()]
-
-
-def draw_border(axes: Any, panel: Panel, *, color: str = "#d5d8dc", width: float = 0.6) -> Any:
-    """Draw a thin border and return its patch."""
-    from matplotlib.patches import Rectangle
-
-    border = Rectangle(panel.corner, panel.side, panel.side, facecolor="none", edgecolor=color, linewidth=width)
-    axes.add_patch(border)
-    return border
 
 
 def draw_rule(axes: Any, x0: float, x1: float, y: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
@@ -38,29 +38,34 @@ class _Cell:
     status: ConstraintStatus | None
 
 
-@dataclass(frozen=True, slots=True)
+class GalleryOptions(TypedDict, total=False):
+    """Options of the galleries.
+
+    Attributes:
+        columns: By default about as many as rows; on a page, as many as the window fits.
+        captions: A line of text below each sketch.
+        cell: The width of a card in pixels; by default 200.
+        style: The look of strokes.
+        statuses: If given, one for each sketch: constraints are drawn, with a legend.
+    """
+
+    columns: int | None
+    captions: Sequence[str] | None
+    cell: int
+    style: Style | None
+    statuses: Sequence[ConstraintStatus] | None
+
+
 class _Grid:
     """The cards of a gallery in rows, in whole pixels."""
 
-    sketches: Sequence[Sketch]
-    captions: Sequence[str]
-    statuses: Sequence[ConstraintStatus] | None
-    style: Style
-    cell: int
-    columns: int
-
-    @staticmethod
-    def of(
-        sketches: Sequence[Sketch],
-        columns: int | None,
-        captions: Sequence[str] | None,
-        cell: int,
-        style: Style | None,
-        statuses: Sequence[ConstraintStatus] | None,
-    ) -> _Grid:
-        sketches, captions = _with_captions(sketches, captions)
-        columns = max(1, min(len(sketches), columns or math.ceil(math.sqrt(len(sketches)))))
-        return _Grid(sketches, captions, statuses, (style or Style()).sized(cell), cell, columns)
+    def __init__(self, sketches: Sequence[Sketch], options: GalleryOptions) -> None:
+        self.sketches, self.captions = _with_captions(sketches, options.get("captions"))
+        self.statuses = options.get("statuses")
+        self.cell = options.get("cell", 200)
+        self.style = (options.get("style") or Style()).sized(self.cell)
+        columns = options.get("columns") or math.ceil(math.sqrt(len(self.sketches)))
+        self.columns = max(1, min(len(self.sketches), columns))
 
     @property
     def gap(self) -> int:
@@ -94,33 +99,13 @@ class _Grid:
             yield _Cell(x, y, sketch, short, self.statuses[index] if self.statuses else None)
 
 
-def gallery_svg(
-    sketches: Sequence[Sketch],
-    *,
-    columns: int | None = None,
-    captions: Sequence[str] | None = None,
-    cell: int = 200,
-    style: Style | None = None,
-    statuses: Sequence[ConstraintStatus] | None = None,
-) -> str:
-    """A grid of sketches as SVG.
-
-    Args:
-        sketches: The sketches; without any, one card shows an empty sketch.
-        columns: By default about as many as rows.
-        captions: A line of text below each sketch.
-        cell: The width of a card in pixels.
-        style: The look of strokes.
-        statuses: If given, one for each sketch: constraints are drawn, with a legend below all.
-    """
-    grid = _Grid.of(sketches, columns, captions, cell, style, statuses)
-    look = grid.style
+def gallery_svg(sketches: Sequence[Sketch], **options: Unpack[GalleryOptions]) -> str:
+    """A grid of sketches as SVG, with a legend below if statuses are given; without sketches, an empty card."""
+    grid = _Grid(sketches, options)
+    look, cell = grid.style, grid.cell
     width, height = grid.size
-    below, more = legend(grid.sketches, statuses, width, grid.legend_style) if statuses else ([], 0.0)
-    parts = [
-        vector.svg_start(width, height + more),
-        f'<rect width="100%" height="100%" fill="{PAGE_COLOR}"/>',
-    ]
+    below, more = legend(grid.sketches, grid.statuses, width, grid.legend_style) if grid.statuses else ([], 0.0)
+    parts = [vector.svg_start(width, height + more), f'<rect width="100%" height="100%" fill="{PAGE_COLOR}"/>']
     for card in grid.cells():
         border = f'rx="{_INSET}" fill="{look.background}" stroke="{BORDER_COLOR}"'
         parts += [
@@ -136,20 +121,12 @@ def gallery_svg(
     return "\n".join([*parts, "</svg>\n"])
 
 
-def gallery_png(
-    sketches: Sequence[Sketch],
-    *,
-    columns: int | None = None,
-    captions: Sequence[str] | None = None,
-    cell: int = 200,
-    style: Style | None = None,
-    statuses: Sequence[ConstraintStatus] | None = None,
-) -> Image:
+def gallery_png(sketches: Sequence[Sketch], **options: Unpack[GalleryOptions]) -> Image:
     """The same grid as `gallery_svg`, as pixels."""
     from PIL import Image, ImageDraw
 
-    grid = _Grid.of(sketches, columns, captions, cell, style, statuses)
-    look = grid.style
+    grid = _Grid(sketches, options)
+    look, cell = grid.style, grid.cell
     width, height = grid.size
     if width * height > MAX_PIXELS:
         raise SketchError(
@@ -167,26 +144,20 @@ def gallery_png(
         page.paste(picture.crop((_INSET, _INSET, cell - _INSET, cell - _INSET)), (x + _INSET, y + _INSET))
         if card.caption:
             raster.draw_text(page, card.caption, x + cell / 2, y + cell + look.text_size * 0.4, look)
-    return raster.with_legend(page, grid.sketches, statuses, grid.legend_style) if statuses else page
+    return raster.with_legend(page, grid.sketches, grid.statuses, grid.legend_style) if grid.statuses else page
 
 
 def gallery_html(
-    sketches: Sequence[Sketch],
-    *,
-    title: str = "Sketches",
-    subtitle: str = "",
-    columns: int | None = None,
-    captions: Sequence[str] | None = None,
-    cell: int = 200,
-    style: Style | None = None,
-    statuses: Sequence[ConstraintStatus] | None = None,
+    sketches: Sequence[Sketch], *, title: str = "Sketches", subtitle: str = "", **options: Unpack[GalleryOptions]
 ) -> str:
     """The same cards as a web page without outside resources.
 
-    Cards stay white in dark mode: the colors are chosen for white. With statuses, constraints are drawn, and each shows
-    its name under the pointer.
+    Cards stay white in dark mode: the colors are chosen for white. Each symbol of a constraint shows its name under the
+    pointer.
     """
-    sketches, captions = _with_captions(sketches, captions or [describe(sketch) for sketch in sketches])
+    captions = options.get("captions") or [describe(sketch) for sketch in sketches]
+    sketches, captions = _with_captions(sketches, captions)
+    cell, style, statuses = options.get("cell", 200), options.get("style"), options.get("statuses")
     each: Sequence[ConstraintStatus | None] = statuses or [None] * len(sketches)
     cards = [
         Card(vector.svg(sketch, cell, style=style, status=status, has_legend=False), caption, tooltip=describe(sketch))
@@ -194,7 +165,8 @@ def gallery_html(
     ]
     larger = (style or Style()).times(1.25)
     key = vector.legend_svg(sketches, statuses, _LEGEND_WIDTH, larger) if statuses else ""
-    tracks = f"repeat({columns}, minmax(0, 1fr))" if columns else f"repeat(auto-fill, minmax(min({cell}px, 100%), 1fr))"
+    columns, width = options.get("columns"), f"minmax(min({cell}px, 100%), 1fr)"
+    tracks = f"repeat({columns}, minmax(0, 1fr))" if columns else f"repeat(auto-fill, {width})"
     return gallery_page(title, cards, lead=[subtitle], legend=key, tracks=tracks)
 
 

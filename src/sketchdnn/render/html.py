@@ -73,7 +73,7 @@ def gallery_page(
     Args:
         title: The heading.
         cards: The pictures, in order.
-        lead: Paragraphs below the heading; `markupsafe.Markup` is inserted as it is.
+        lead: Paragraphs below the heading; `markupsafe.Markup` is inserted unescaped.
         legend: An SVG above the cards.
         tracks: A CSS value of `grid-template-columns`; by default as many columns as the window fits.
     """

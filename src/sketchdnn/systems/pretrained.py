@@ -28,9 +28,8 @@ from sketchdnn.representation.layout import REPRESENTATION_VERSION
 from sketchdnn.representation.settings import LARGEST_NETWORK, least_parameters
 
 from .aliases import INDEX_FILE, MODEL_FACTS, current_names, current_tensor
-from .config import ConfigError, config_from_dict, config_to_dict
 from .devices import find_device, passive_threads
-from .registry import find_system
+from .registry import ConfigError, config_from_dict, config_to_dict, find_system
 from .system import System, check_sampling
 from .training_index import TrainingIndex, check_safetensors_header, read_training_index, write_training_index
 

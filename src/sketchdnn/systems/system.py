@@ -11,12 +11,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from sketchdnn.diffusion.conditioning import ConditioningMethod
 from sketchdnn.diffusion.likelihood import Bins, Elbo
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise
-from sketchdnn.diffusion.sampling import SamplingOptions, find_sampler
+from sketchdnn.diffusion.sampling import ConditioningMethod, SamplingOptions, find_sampler
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.errors import SketchError
 from sketchdnn.representation import layout

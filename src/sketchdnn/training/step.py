@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from sketchdnn.diffusion.gaussian import cosine
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import normal, uniform
-from sketchdnn.diffusion.schedule import cosine
 from sketchdnn.diffusion.timesteps import authors_weights, uniform_weights
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import from_flat

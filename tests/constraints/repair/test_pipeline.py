@@ -11,6 +11,8 @@ import pytest
 
 from sketchdnn.constraints import ActionKind, RepairedSketch, infer, repair, repair_all, solve
 from sketchdnn.constraints.equation_set import constraint_residuals
+from sketchdnn.constraints.repair import budget as budget_module
+from sketchdnn.constraints.repair import infer_solve
 from sketchdnn.constraints.repair.budget import Budget, attempt_cost, infer_cost, solve_cost
 from sketchdnn.constraints.repair.quality import EXACT, ClosedProfile, close_profile
 from sketchdnn.errors import GeometryError
@@ -284,7 +286,7 @@ def test_failure_of_the_solver_leaves_the_sketch_unchanged(monkeypatch: pytest.M
     def fail(*_: object, **__: object) -> None:
         raise GeometryError("no solution")
 
-    monkeypatch.setattr("sketchdnn.constraints.repair.infer_solve.solve", fail)
+    monkeypatch.setattr(infer_solve, "solve", fail)
     sketch = Sketch(tuple(add_noise(outline(), 0.15)))
     result = repair(sketch)
     assert result.sketch == sketch
@@ -400,7 +402,7 @@ def test_budget_is_spent_and_stops_a_repair(monkeypatch: pytest.MonkeyPatch) -> 
     assert budget.spend(budget.left)
     assert budget.is_spent
     assert not budget.spend(0.0)
-    monkeypatch.setattr("sketchdnn.constraints.repair.budget._TOTAL", 0.0)
+    monkeypatch.setattr(budget_module, "_TOTAL", 0.0)
     sketch = Sketch(tuple(add_noise(outline(), 0.15)))
     result = repair(sketch)
     assert result.sketch == sketch

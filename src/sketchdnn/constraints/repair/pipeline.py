@@ -110,6 +110,8 @@ def repair(
     refusal = _refusal(sketch)
     if refusal:
         return _result(start, sketch, refusal)
+    if num_parameters(sketch.primitives) > MAX_PARAMETERS:
+        tolerance = min(tolerance, _LOCAL * median(map(extent, sketch)) / bounds(sketch).size)
     try:
         return _Repair(tolerance, keep, close, Budget()).run(start)
     except GeometryError as error:
@@ -210,13 +212,6 @@ class _Repair:
 
     def run(self, start: _State) -> RepairedSketch:
         """Repair a sketch of some extent."""
-        sketch = start.sketch
-        if num_parameters(sketch.primitives) > MAX_PARAMETERS:
-            local = min(self.tolerance, _LOCAL * median(map(extent, sketch)) / bounds(sketch).size)
-            return replace(self, tolerance=local)._run(start)
-        return self._run(start)
-
-    def _run(self, start: _State) -> RepairedSketch:
         sketch, budget = start.sketch, self.budget
         end = self._best_end(start)
         if end is None and not budget.is_spent and sketch.constraints:
@@ -326,15 +321,15 @@ class _Repair:
         conflicting = {id(c) for c in solved.conflicting}
         redundant = {id(c) for c in solved.redundant} - {id(c) for c in own}
         unsupported = {id(c) for c in solved.unsupported}
-        holding = [c for c in solved.constraints if id(c) not in conflicting]
+        satisfied = [c for c in solved.constraints if id(c) not in conflicting]
         constraints = [
-            c for c in holding if id(c) not in redundant and not (id(c) in unsupported and _has_moved(c, moves))
+            c for c in satisfied if id(c) not in redundant and not (id(c) in unsupported and _has_moved(c, moves))
         ]
         from_file = {id(c) for c in own[: distinct.num_own]}
         num_own = sum(id(c) in from_file for c in constraints)
         actions = list(distinct.actions)
         if max(moves) > ROUNDING:
-            actions += [a.renumber(sources) for a in constraint_actions(before, primitives, moves, holding)]
+            actions += [a.renumber(sources) for a in constraint_actions(before, primitives, moves, satisfied)]
         is_moved = len(primitives) != len(canonical) or max(moves) > ROUNDING
         shape, is_extrudable = None, state.is_extrudable
         if is_moved or not is_extrudable:

@@ -198,8 +198,8 @@ def flange(rng: DesignRng) -> PartDesign:
     outer = rng.length(25, 80)
     pitch = rng.length(0.62 * outer, 0.84 * outer)
     count = rng.integer(3, 8)
-    room = min(outer - pitch, pitch * math.sin(math.pi / count))
-    radius = rng.length(0.25 * room, 0.65 * room)
+    clearance = min(outer - pitch, pitch * math.sin(math.pi / count))
+    radius = rng.length(0.25 * clearance, 0.65 * clearance)
     bore = rng.length(0.25 * pitch, 0.9 * (pitch - radius))
     centers = around(count, pitch, rng.choice(0.0, TAU / 4, math.pi / count))
     solid: list[Primitive] = [Circle(ORIGIN, outer), Circle(ORIGIN, bore), *holes(centers, radius)]
@@ -246,13 +246,7 @@ def polygon(rng: DesignRng) -> PartDesign:
     solid.append(Circle(ORIGIN, bore))
     return PartDesign(
         solid,
-        [
-            *[
-                Circle(ORIGIN, radius),
-                Circle(ORIGIN, inner),
-            ],
-            *center_lines(2 * radius, 2 * radius),
-        ],
+        [*[Circle(ORIGIN, radius), Circle(ORIGIN, inner)], *center_lines(2 * radius, 2 * radius)],
         [ORIGIN, *corners],
     )
 
@@ -364,11 +358,7 @@ def retaining_ring(rng: DesignRng) -> PartDesign:
     solid = curved_slot(pitch, radius, start, sweep) + holes(ends, rng.length(0.3 * radius, 0.6 * radius))
     return PartDesign(
         solid,
-        [
-            Circle(ORIGIN, pitch),
-            *(Line(ORIGIN, end) for end in ends),
-            Line((0.0, -1.15 * pitch), (0.0, 1.15 * pitch)),
-        ],
+        [Circle(ORIGIN, pitch), *(Line(ORIGIN, end) for end in ends), Line((0.0, -1.15 * pitch), (0.0, 1.15 * pitch))],
         [ORIGIN, *ends],
     )
 

@@ -1,4 +1,4 @@
-"""Outlines that are extruded or turned: brackets, beams, shafts, teeth. Each function draws one part of its family."""
+"""Outlines that are extruded or turned: brackets, beams, shafts, teeth. Each function designs a part of its family."""
 
 from __future__ import annotations
 
@@ -24,10 +24,7 @@ def l_bracket(rng: DesignRng) -> PartDesign:
         solid += holes(points, rng.length(0.12 * thick, 0.3 * thick))
     return PartDesign(
         solid,
-        [
-            Line((0.0, thick / 2), (width, thick / 2)),
-            Line((thick / 2, 0.0), (thick / 2, height)),
-        ],
+        [Line((0.0, thick / 2), (width, thick / 2)), Line((thick / 2, 0.0), (thick / 2, height))],
         [ORIGIN, corners[3], *points],
     )
 
@@ -158,18 +155,11 @@ def gusset(rng: DesignRng) -> PartDesign:
     points = [(width - 1.1 * tip, 0.5 * tip), (0.5 * tip, height - 1.1 * tip)]
     if rng.chance(0.5):
         solid += holes(points, rng.length(0.12 * tip, 0.3 * tip))
-    return PartDesign(
-        solid,
-        [
-            Line(ORIGIN, (inner, inner)),
-            Circle((inner, inner), inner),
-        ],
-        [ORIGIN, (inner, inner)],
-    )
+    return PartDesign(solid, [Line(ORIGIN, (inner, inner)), Circle((inner, inner), inner)], [ORIGIN, (inner, inner)])
 
 
 def stepped_shaft(rng: DesignRng) -> PartDesign:
-    """Half of a turned part, solid or with a bore; then its axis is drawn as construction."""
+    """Half of a turned part, solid or with a bore; with a bore, the axis is construction."""
     lengths = [rng.length(8, 40) for _ in range(rng.integer(3, 6))]
     stops = list(accumulate(lengths, initial=0.0))
     bore = rng.choice(0.0, rng.length(2, 10))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import compress, permutations, product
 from typing import Any
 
@@ -29,23 +30,13 @@ _REFS: Mapping[GeoId, Ref] = {
     GeoId(Y_AXIS.geo, _P.START): Ref(None, Part.ORIGIN),
     **{geo_id: Ref(None, part) for part, geo_id in _OUTSIDE.items()},
 }
+# Most types have the same name in both.
 _TYPES: Mapping[RelationType, ConstraintType] = {
-    _R.COINCIDENT: _T.COINCIDENT,
-    _R.HORIZONTAL: _T.HORIZONTAL,
-    _R.VERTICAL: _T.VERTICAL,
-    _R.PARALLEL: _T.PARALLEL,
-    _R.TANGENT: _T.TANGENT,
-    _R.DISTANCE: _T.DISTANCE,
+    **{relation_type: _T[relation_type.name] for relation_type in _R if relation_type.name in _T.__members__},
     _R.DISTANCE_X: _T.HORIZONTAL_DISTANCE,
     _R.DISTANCE_Y: _T.VERTICAL_DISTANCE,
-    _R.ANGLE: _T.ANGLE,
-    _R.PERPENDICULAR: _T.PERPENDICULAR,
-    _R.RADIUS: _T.RADIUS,
-    _R.EQUAL: _T.EQUAL,
     _R.POINT_ON_OBJECT: _T.POINT_ON_CURVE,
-    _R.SYMMETRIC: _T.SYMMETRIC,
     _R.BLOCK: _T.FIX,
-    _R.DIAMETER: _T.DIAMETER,
 }
 
 
@@ -215,41 +206,30 @@ def _concentric(of: _Operands) -> Iterator[Relations]:
     yield tuple(relation for a, b in of.pairs for relation in _join(of, of.center(a), of.center(b)))
 
 
-def _level(kind: RelationType) -> Callable[[_Operands], Iterator[Relations]]:
-    def ways(of: _Operands) -> Iterator[Relations]:
-        if all(map(of.is_line, of.ids)):
-            yield tuple(Relation(kind, (line,)) for line in of.ids)
-        elif all(of.is_point):
-            yield tuple(Relation(kind, pair) for pair in of.pairs)
-
-    return ways
+def _level(of: _Operands, kind: RelationType) -> Iterator[Relations]:
+    if all(map(of.is_line, of.ids)):
+        yield tuple(Relation(kind, (line,)) for line in of.ids)
+    elif all(of.is_point):
+        yield tuple(Relation(kind, pair) for pair in of.pairs)
 
 
-def _pairwise(kind: RelationType, *, round_too: bool) -> Callable[[_Operands], Iterator[Relations]]:
+def _pairwise(of: _Operands, kind: RelationType, *, round_too: bool) -> Iterator[Relations]:
     """A relation of the first line to each of the others, or of round curves likewise."""
-
-    def ways(of: _Operands) -> Iterator[Relations]:
-        if all(map(of.is_line, of.ids)) or (round_too and all(map(of.is_round, of.ids))):
-            yield tuple(Relation(kind, pair) for pair in of.pairs)
-
-    return ways
+    if all(map(of.is_line, of.ids)) or (round_too and all(map(of.is_round, of.ids))):
+        yield tuple(Relation(kind, pair) for pair in of.pairs)
 
 
-def _at_contact(kind: RelationType) -> Callable[[_Operands], Iterator[Relations]]:
+def _at_contact(of: _Operands, kind: RelationType) -> Iterator[Relations]:
     """Tangent or perpendicular curves, which may name the contact: an end of the first, of both, or a third point."""
-
-    def ways(of: _Operands) -> Iterator[Relations]:
-        points = of.is_point
-        if not all(map(of.is_end, compress(of.ids[:2], points))):
-            return
-        if points in ([True, True], [True, False], [False, False, True]):
-            yield (Relation(kind, tuple(of.ids)),)
-        elif points == [False, True]:
-            yield (Relation(kind, (of.ids[1], of.ids[0])),)
-        elif not any(points) and not (kind is _R.PERPENDICULAR and sum(map(of.is_round, of.ids)) > 1):
-            yield tuple(Relation(kind, pair) for pair in of.pairs)
-
-    return ways
+    points = of.is_point
+    if not all(map(of.is_end, compress(of.ids[:2], points))):
+        return
+    if points in ([True, True], [True, False], [False, False, True]):
+        yield (Relation(kind, tuple(of.ids)),)
+    elif points == [False, True]:
+        yield (Relation(kind, (of.ids[1], of.ids[0])),)
+    elif not any(points) and not (kind is _R.PERPENDICULAR and sum(map(of.is_round, of.ids)) > 1):
+        yield tuple(Relation(kind, pair) for pair in of.pairs)
 
 
 def _midpoint(of: _Operands) -> Iterator[Relations]:
@@ -313,16 +293,13 @@ def _distance(of: _Operands) -> Iterator[Relations]:
             yield Relation(_R.PARALLEL, (a, b)), Relation(_R.DISTANCE, (GeoId(a.geo, _P.START), b), of.size)
 
 
-def _distance_along(kind: RelationType) -> Callable[[_Operands], Iterator[Relations]]:
-    def ways(of: _Operands) -> Iterator[Relations]:
-        ids = [of.center(g) for g in of.ids]
-        if len(ids) == 1:
-            geo = ids[0].geo
-            ids = [ORIGIN, ids[0]] if ids[0].pos is not _P.WHOLE else [GeoId(geo, _P.START), GeoId(geo, _P.END)]
-        if len(ids) == 2 and all(g.pos is not _P.WHOLE for g in ids):
-            yield from ((Relation(kind, pair, of.value),) for pair in permutations(ids))
-
-    return ways
+def _distance_along(of: _Operands, kind: RelationType) -> Iterator[Relations]:
+    ids = [of.center(g) for g in of.ids]
+    if len(ids) == 1:
+        geo = ids[0].geo
+        ids = [ORIGIN, ids[0]] if ids[0].pos is not _P.WHOLE else [GeoId(geo, _P.START), GeoId(geo, _P.END)]
+    if len(ids) == 2 and all(g.pos is not _P.WHOLE for g in ids):
+        yield from ((Relation(kind, pair, of.value),) for pair in permutations(ids))
 
 
 def _length(of: _Operands) -> Iterator[Relations]:
@@ -330,12 +307,9 @@ def _length(of: _Operands) -> Iterator[Relations]:
         yield (Relation(_R.DISTANCE, (of.ids[0],), of.size),)
 
 
-def _radius(kind: RelationType) -> Callable[[_Operands], Iterator[Relations]]:
-    def ways(of: _Operands) -> Iterator[Relations]:
-        if all(map(of.is_round, of.ids)) and of.size:
-            yield tuple(Relation(kind, (g,), of.size) for g in of.ids)
-
-    return ways
+def _radius(of: _Operands, kind: RelationType) -> Iterator[Relations]:
+    if all(map(of.is_round, of.ids)) and of.size:
+        yield tuple(Relation(kind, (g,), of.size) for g in of.ids)
 
 
 def _angle(of: _Operands) -> Iterator[Relations]:
@@ -353,22 +327,22 @@ def _angle(of: _Operands) -> Iterator[Relations]:
 _WRITERS: Mapping[ConstraintType, Callable[[_Operands], Iterator[Relations]]] = {
     _T.COINCIDENT: _coincident,
     _T.POINT_ON_CURVE: _coincident,
-    _T.HORIZONTAL: _level(_R.HORIZONTAL),
-    _T.VERTICAL: _level(_R.VERTICAL),
-    _T.PARALLEL: _pairwise(_R.PARALLEL, round_too=False),
-    _T.PERPENDICULAR: _at_contact(_R.PERPENDICULAR),
+    _T.HORIZONTAL: partial(_level, kind=_R.HORIZONTAL),
+    _T.VERTICAL: partial(_level, kind=_R.VERTICAL),
+    _T.PARALLEL: partial(_pairwise, kind=_R.PARALLEL, round_too=False),
+    _T.PERPENDICULAR: partial(_at_contact, kind=_R.PERPENDICULAR),
     _T.COLLINEAR: _coincident,
-    _T.TANGENT: _at_contact(_R.TANGENT),
-    _T.EQUAL: _pairwise(_R.EQUAL, round_too=True),
+    _T.TANGENT: partial(_at_contact, kind=_R.TANGENT),
+    _T.EQUAL: partial(_pairwise, kind=_R.EQUAL, round_too=True),
     _T.CONCENTRIC: _concentric,
     _T.MIDPOINT: _midpoint,
     _T.SYMMETRIC: _symmetric,
     _T.FIX: _fix,
     _T.DISTANCE: _distance,
-    _T.HORIZONTAL_DISTANCE: _distance_along(_R.DISTANCE_X),
-    _T.VERTICAL_DISTANCE: _distance_along(_R.DISTANCE_Y),
+    _T.HORIZONTAL_DISTANCE: partial(_distance_along, kind=_R.DISTANCE_X),
+    _T.VERTICAL_DISTANCE: partial(_distance_along, kind=_R.DISTANCE_Y),
     _T.LENGTH: _length,
-    _T.RADIUS: _radius(_R.RADIUS),
-    _T.DIAMETER: _radius(_R.DIAMETER),
+    _T.RADIUS: partial(_radius, kind=_R.RADIUS),
+    _T.DIAMETER: partial(_radius, kind=_R.DIAMETER),
     _T.ANGLE: _angle,
 }

@@ -54,8 +54,8 @@ def read_notes(notes: Sequence[str], primitives: Sequence[Primitive], relations:
         if head["primitives"] != _kinds(primitives):
             raise ValueError("other primitives")
         rest = _Relations(relations)
-        kept = [item["constraint"] for item in items if rest.take([_from_list(r) for r in item["relations"]])]
-        sketch = Sketch.from_dict(Sketch(tuple(primitives)).to_dict() | {"constraints": kept})
+        constraints = [item["constraint"] for item in items if rest.take([_from_list(r) for r in item["relations"]])]
+        sketch = Sketch.from_dict(Sketch(tuple(primitives)).to_dict() | {"constraints": constraints})
         return RestoredNotes(sketch.constraints, tuple(rest.left.values()), dict(head["extra"]))
     except (SketchError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError):
         return RestoredNotes((), tuple(relations))
@@ -74,10 +74,10 @@ class _Relations:
         for index, relation in reversed(self.left.items()):
             self._alike[_signature(relation, _cell(relation.value))].append(index)
 
-    def take(self, wanted: Sequence[Relation]) -> bool:
+    def take(self, relations: Sequence[Relation]) -> bool:
         """Take all of these, or none if one is not there."""
         taken: list[tuple[list[int], int]] = []
-        for relation in wanted:
+        for relation in relations:
             alike = self._like(relation)
             if alike is None:
                 for indices, index in reversed(taken):

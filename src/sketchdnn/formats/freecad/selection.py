@@ -16,29 +16,9 @@ from itertools import compress
 
 import numpy as np
 
+from sketchdnn.constraints import equations as eq
 from sketchdnn.constraints.equation_set import outside, row_lengths
-from sketchdnn.constraints.equations import (
-    ALONG,
-    SQUARE,
-    Equation,
-    Form,
-    Sum,
-    between,
-    build,
-    closest,
-    equal_sizes,
-    fixed,
-    level,
-    midpoint,
-    on_circle,
-    on_line,
-    residual,
-    same_point,
-    symmetric,
-    tangent_circles,
-    tangent_line,
-    vector,
-)
+from sketchdnn.constraints.equations import Equation, Form, Sum, between, build, residual, vector
 from sketchdnn.constraints.variables import Floats, Ints, Pair, VariableMerging, Variables, component_roots
 from sketchdnn.constraints.well_constrained import missing_dimensions, possible_dimensions
 from sketchdnn.geometry import Arc, Constraint, Kind, Part, Primitive, Ref, Sketch
@@ -275,29 +255,29 @@ def relation_equations(relation: Relation, variables: Variables) -> list[Equatio
     first, last = ids[0], ids[-1]
     match relation.type:
         case _R.COINCIDENT:
-            return same_point(g.point(first), g.point(last))
+            return eq.same_point(g.point(first), g.point(last))
         case _R.HORIZONTAL | _R.VERTICAL:
-            return [level(*g.ends(ids), axis=1 if relation.type is _R.HORIZONTAL else 0)]
+            return [eq.level(*g.ends(ids), axis=1 if relation.type is _R.HORIZONTAL else 0)]
         case _R.DISTANCE_X | _R.DISTANCE_Y:
             a, b = g.ends(ids)
-            return [level(b, a, 0 if relation.type is _R.DISTANCE_X else 1, size)]
+            return [eq.level(b, a, 0 if relation.type is _R.DISTANCE_X else 1, size)]
         case _R.DISTANCE if len(ids) == 2 and last.pos is _P.WHOLE:
             offset = g.on_curve(g.point(first), last)
-            return [closest([offset._replace(constant=side * size) for side in (1.0, -1.0)], f)]
+            return [eq.closest([offset._replace(constant=side * size) for side in (1.0, -1.0)], f)]
         case _R.DISTANCE:
             return [Equation(Form.LENGTHS, between(*g.ends(ids)), constant=size)]
         case _R.RADIUS | _R.DIAMETER:
             factor = 1.0 if relation.type is _R.RADIUS else 2.0
             return [Equation(Form.NONE, linear=((variables.radius[first.geo], factor),), constant=size)]
         case _R.EQUAL:
-            return equal_sizes([g.circle(i) for i in ids], [g.line(i) for i in ids]) or []
+            return eq.equal_sizes([g.circle(i) for i in ids], [g.line(i) for i in ids]) or []
         case _R.POINT_ON_OBJECT:
             return [g.on_curve(g.point(first), last)]
         case _R.SYMMETRIC:
             a, b, about = g.point(ids[0]), g.point(ids[1]), g.line(last) if last.pos is _P.WHOLE else None
-            return symmetric(a, b, about) if about else midpoint(g.point(last), a, b)
+            return eq.symmetric(a, b, about) if about else eq.midpoint(g.point(last), a, b)
         case _R.BLOCK:
-            return fixed((Ref(first.geo),), variables, f) or []
+            return eq.fixed((Ref(first.geo),), variables, f) or []
         case _R.ANGLE if len(ids) < 3:
             return [_angle(relation, g)]
     return _contact(relation, g) if len(ids) == 3 or first.pos is not _P.WHOLE else _curves(relation, g)
@@ -334,7 +314,7 @@ class _Geometry:
 
     def on_curve(self, point: int, g: GeoId) -> Equation:
         line, circle = self.line(GeoId(g.geo)), self.circle(g)
-        return on_line(point, line) if line else on_circle(point, circle or (0, 0))
+        return eq.on_line(point, line) if line else eq.on_circle(point, circle or (0, 0))
 
     def direction(self, point: int, g: GeoId) -> tuple[Sum, int]:
         """A vector at a point of a curve, and the number of quarter turns from there to the curve's tangent."""
@@ -367,7 +347,7 @@ def _contact(relation: Relation, g: _Geometry) -> list[Equation]:
         equations = [g.on_curve(point, second)]
     elif len(relation.ids) == 2:
         other = g.point(second)
-        equations = same_point(point, other)
+        equations = eq.same_point(point, other)
     (v, quarter), (w, other_quarter) = g.direction(point, first), g.direction(other, second)
     angle = {_R.TANGENT: 0.0, _R.PERPENDICULAR: math.pi / 2}.get(relation.type, -relation.value)
     angle += (other_quarter - quarter) * math.pi / 2
@@ -379,14 +359,14 @@ def _curves(relation: Relation, g: _Geometry) -> list[Equation]:
     first, second = sorted(relation.ids, key=lambda i: g.line(i) is None)
     line, other, circle = g.line(first), g.line(second), g.circle(second)
     if line and other and relation.type is _R.TANGENT:
-        return [on_line(end, line) for end in other]
+        return [eq.on_line(end, line) for end in other]
     if line and other:
-        turn = SQUARE if relation.type is _R.PERPENDICULAR else ALONG
+        turn = eq.SQUARE if relation.type is _R.PERPENDICULAR else eq.ALONG
         return [Equation(Form.SINE, between(*line), between(*other), turn=turn)]
     if line and circle:
         is_tangent = relation.type is _R.TANGENT
-        return [tangent_line(line, circle, g.variables.f) if is_tangent else on_line(circle[0], line)]
-    return [tangent_circles(g.circle(first) or (0, 0), circle or (0, 0), g.variables.f)]
+        return [eq.tangent_line(line, circle, g.variables.f) if is_tangent else eq.on_line(circle[0], line)]
+    return [eq.tangent_circles(g.circle(first) or (0, 0), circle or (0, 0), g.variables.f)]
 
 
 def _is_degenerate(relation: Relation, equations: Sequence[Equation], variables: Variables) -> bool:

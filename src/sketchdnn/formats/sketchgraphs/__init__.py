@@ -4,8 +4,6 @@
 official library opens.
 """
 
-from pathlib import Path
-
 from sketchdnn.formats.format import Format
 
 from .sketches import SequenceTable, count, read, read_table, write
@@ -13,8 +11,4 @@ from .sketches import SequenceTable, count, read, read_table, write
 __all__ = ["FORMAT", "SequenceTable", "count", "read", "read_table", "write"]
 
 
-def _recognizes(path: Path, head: bytes) -> bool:
-    return head.startswith(b"\x93NUMPY")
-
-
-FORMAT = Format("sketchgraphs", (".npy",), holds_many=True, recognizes=_recognizes, read=read, write=write)
+FORMAT = Format("sketchgraphs", (".npy",), True, lambda path, head: head.startswith(b"\x93NUMPY"), read, write)

@@ -20,7 +20,7 @@ import struct
 import warnings
 from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, pairwise
@@ -36,7 +36,7 @@ from sketchdnn.errors import FormatError, quoted
 from sketchdnn.formats.format import Skipped
 from sketchdnn.io import atomic_write
 
-from .pickles import PickleError, dump_header, load_plain
+from .pickles import Op, PickleError, dump_header, load_ops, load_plain
 
 DICTIONARY_MAGIC, DICTIONARY_VERSION = 87374267, 1
 LIST_MAGIC, LIST_VERSION = -2356038617, 2
@@ -101,6 +101,14 @@ class Sequences:
                 yield data
             else:
                 yield Skipped("a sequence with a damaged LZ4 frame", is_sketch=True)
+
+    def ops(self, start: int, stop: int) -> Iterator[list[Op] | Skipped]:
+        """The operations of sequences start … stop − 1."""
+        for data in self.pickles(start, stop):
+            try:
+                yield data if isinstance(data, Skipped) else load_ops(data)
+            except PickleError as error:
+                yield Skipped(str(error), is_sketch=True)
 
     def sketch_id(self, index: int) -> str:
         """The id of a sketch in the file, else the name of the file and the index."""
@@ -183,22 +191,16 @@ def _dictionary(path: Path, data: memoryview, header_size: int) -> Sequences:
         raise FormatError(path, f"has a header with {error}") from error
     blobs = blobs[header_size:]
     sequences = _blob(path, blobs, entries, SEQUENCES, FLAT_LIST)
-    if sequences is None and _is_empty(_blob(path, blobs, entries, SEQUENCES, ARRAY)):
-        return Sequences(path, np.zeros(1, np.int64), memoryview(b""))
     if sequences is None:
+        empty = _blob(path, blobs, entries, SEQUENCES, ARRAY)  # an empty array stands for a list of no sequences
+        with suppress(FormatError):
+            if empty is not None and _embedded_array(path, empty, "sequences")[0] == (0,):
+                return Sequences(path, np.zeros(1, np.int64), memoryview(b""))
         raise FormatError(path, "holds no sequences")
     offsets, frames = _flat_list(path, sequences)
     ids = _ids(path, _blob(path, blobs, entries, IDS, ARRAY), len(offsets) - 1)
     notes = _notes(path, _blob(path, blobs, entries, NOTES, ARRAY), len(offsets) - 1)
     return Sequences(path, offsets, frames, ids, notes)
-
-
-def _is_empty(data: memoryview | None) -> bool:
-    """Whether a blob is an empty array, which stands for a list of no sequences."""
-    try:
-        return data is not None and _embedded_array(data)[0] == (0,)
-    except NPY_ERRORS:
-        return False
 
 
 def _blob(path: Path, blobs: memoryview, entries: object, key: str, type_: int) -> memoryview | None:
@@ -228,25 +230,20 @@ def _ids(path: Path, data: memoryview | None, count: int) -> NDArray[np.generic]
     """The ids of the sketches, a view of an embedded .npy."""
     if data is None or not count:
         return None
-    try:
-        shape, dtype, values = _embedded_array(data)
-        fits = shape == (count,) and not dtype.hasobject
-        ids = np.frombuffer(values, dtype, count) if fits else None
-    except NPY_ERRORS as error:
-        raise FormatError(path, "has damaged sketch names") from error
-    if ids is None:
+    shape, dtype, values = _embedded_array(path, data, "sketch names")
+    if shape != (count,) or dtype.hasobject:
         raise FormatError(path, f"should name {count} sketches, but its names are {quoted(dtype)} of shape {shape}")
-    return ids
+    try:
+        return np.frombuffer(values, dtype, count)
+    except ValueError as error:
+        raise FormatError(path, "has damaged sketch names") from error
 
 
 def _notes(path: Path, data: memoryview | None, count: int) -> Sequences | None:
     """The notes on the sequences, a view of an embedded .npy of bytes that is a flat list."""
     if data is None or not count:
         return None
-    try:
-        shape, dtype, values = _embedded_array(data)
-    except NPY_ERRORS as error:
-        raise FormatError(path, "has damaged notes") from error
+    shape, dtype, values = _embedded_array(path, data, "notes")
     if dtype != np.uint8 or shape != (len(values),):
         raise FormatError(path, f"has damaged notes: {dtype} of shape {shape}")
     offsets, frames = _flat_list(path, values)
@@ -255,12 +252,15 @@ def _notes(path: Path, data: memoryview | None, count: int) -> Sequences | None:
     return Sequences(path, offsets, frames)
 
 
-def _embedded_array(data: memoryview) -> tuple[tuple[int, ...], np.dtype[Any], memoryview]:
-    """The shape, type and bytes of an embedded .npy; raises one of `NPY_ERRORS` if it is none."""
+def _embedded_array(path: Path, data: memoryview, name: str) -> tuple[tuple[int, ...], np.dtype[Any], memoryview]:
+    """The shape, type and bytes of an embedded .npy; `FormatError` if it is none."""
     start = io.BytesIO(data[:_LARGEST_ARRAY_HEADER])
-    version = np.lib.format.read_magic(start)
-    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read_header(start)
+    try:
+        version = np.lib.format.read_magic(start)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read_header(start)
+    except NPY_ERRORS as error:
+        raise FormatError(path, f"has damaged {name}") from error
     return shape, dtype, data[start.tell() :]
 
 

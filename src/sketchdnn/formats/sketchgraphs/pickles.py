@@ -127,10 +127,9 @@ _MODULES = {name: module for module, name in ALLOWED}
 
 class _OpsUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Callable[..., Any]:
-        try:
-            return ALLOWED[module, name]
-        except KeyError:
-            raise PickleError("a sequence that asks to run code") from None
+        if (module, name) not in ALLOWED:
+            raise PickleError("a sequence that asks to run code")
+        return ALLOWED[module, name]
 
 
 class _PlainUnpickler(pickle.Unpickler):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.formats.format import Losses, ReadItem, Skipped, format_losses
-from sketchdnn.geometry import EXTERNAL, Constraint, Kind, Part, Primitive, Ref, Sketch
+from sketchdnn.geometry import EXTERNAL, Constraint, Kind, Part, Ref, Sketch
 from sketchdnn.geometry.constraints import PARTS_OF_KIND
 from sketchdnn.geometry.table import PrimitiveTable, table_to_sketches
 
@@ -42,7 +42,7 @@ from .constraints import (
 )
 from .container import Sequences, open_sequences, sequence_writer
 from .entities import Columns, EntityCollector, primitive_to_entity
-from .pickles import STRUCTURE, EntityType, Op, PickleError, SubnodeType, dump_ops, load_ops
+from .pickles import STRUCTURE, EntityType, Op, SubnodeType, dump_ops
 
 NO_PRIMITIVES = "a sketch without a line, circle, arc or point"
 ON_SKIPPED_ENTITY = "a constraint on what was left out"
@@ -106,7 +106,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     sequences = open_sequences(path)
     count = len(sequences)
     texts = repeat(b"") if sequences.notes is None else sequences.notes.pickles(0, count)
-    pairs = zip(sequences.pickles(0, count), texts, strict=False)
+    pairs = zip(sequences.ops(0, count), texts, strict=False)
     for start in range(0, count, _SEQUENCES_PER_BATCH):
         yield from _read_batch(sequences, start, islice(pairs, _SEQUENCES_PER_BATCH))
 
@@ -125,14 +125,9 @@ def read_table(path: Path, start: int = 0, stop: int | None = None) -> SequenceT
     skipped: Counter[str] = Counter()
     constraints = np.zeros(stop - start, np.int64)
     is_read = np.zeros(stop - start, np.bool_)
-    for owner, data in enumerate(sequences.pickles(start, stop)):
-        if isinstance(data, Skipped):
-            skipped[data.reason] += 1
-            continue
-        try:
-            ops = load_ops(data)
-        except PickleError as error:
-            skipped[str(error)] += 1
+    for owner, ops in enumerate(sequences.ops(start, stop)):
+        if isinstance(ops, Skipped):
+            skipped[ops.reason] += 1
             continue
         edges = 0
         for op in ops:
@@ -206,7 +201,11 @@ def build_sketches(drafts: Sequence[SketchDraft | Skipped], entities: EntityColl
         for name, targets, params in draft.constraints:
             try:
                 refs = tuple(_ref(target, positions) for target in targets)
-                constraints.append(_constraint(name, refs, params, sketch.primitives))
+                constraint = decode_constraint(name, refs, params)
+                ordered = canonical_refs(constraint.type, refs, sketch.primitives)
+                # Other references than `refs` are those of a note, in their order.
+                keep = ordered is refs or constraint.refs is not refs
+                constraints.append(constraint if keep else replace(constraint, refs=ordered))
             except _SkippedEntityError:
                 skipped[ON_SKIPPED_ENTITY] += 1
             except GeometryError:
@@ -249,29 +248,14 @@ def _ref(target: Target, positions: _Positions) -> Ref:
     return Ref(index, _REVERSED.get(part, part) if is_reversed else part)
 
 
-def _constraint(
-    name: str, refs: tuple[Ref, ...], params: Mapping[str, Any], primitives: Sequence[Primitive]
-) -> Constraint:
-    constraint = decode_constraint(name, refs, params)
-    if constraint.refs is not refs:  # the order is that of a note
-        return constraint
-    ordered = canonical_refs(constraint.type, refs, primitives)
-    return constraint if ordered is refs else replace(constraint, refs=ordered)
-
-
 def _read_batch(
-    sequences: Sequences, start: int, pairs: Iterable[tuple[bytes | Skipped, bytes | Skipped]]
+    sequences: Sequences, start: int, pairs: Iterable[tuple[list[Op] | Skipped, bytes | Skipped]]
 ) -> Iterator[ReadItem]:
     entities = EntityCollector()
     drafts: list[SketchDraft | Skipped] = []
-    for owner, (data, text) in enumerate(pairs):
-        if isinstance(data, Skipped):
-            drafts.append(data)
-            continue
-        try:
-            ops = load_ops(data)
-        except PickleError as error:
-            drafts.append(Skipped(str(error), is_sketch=True))
+    for owner, (ops, text) in enumerate(pairs):
+        if isinstance(ops, Skipped):
+            drafts.append(ops)
             continue
         index = start + owner
         draft = SketchDraft({"source": "sketchgraphs", "id": sequences.sketch_id(index), "index": index})

@@ -178,9 +178,5 @@ def _is_step(path: Path, head: bytes) -> bool:
     return head.lstrip().startswith(b"ISO-10303-21;")
 
 
-def _is_stl(path: Path, head: bytes) -> bool:
-    return path.suffix.lower() == ".stl"
-
-
 STEP = Format("step", (".step", ".stp"), False, _is_step, write=_writer("step"), options=("height",), is_text=True)
-STL = Format("stl", (".stl",), False, _is_stl, write=_writer("stl"), options=("height",))
+STL = Format("stl", (".stl",), False, lambda path, head: False, write=_writer("stl"), options=("height",))

@@ -79,17 +79,6 @@ def build123d_script(extrusion: Extrusion) -> str:
     )
 
 
-def _writer(script: Callable[[Extrusion], str], name: str) -> Callable[..., Losses]:
-    def write(sketches: Iterable[Sketch], path: Path, *, height: float = DEFAULT_HEIGHT) -> Losses:
-        sketch = single_sketch(sketches, path)
-        code = script(extrude(sketch, height, path))
-        with atomic_write(path) as temporary:
-            temporary.write_text(code, encoding="ascii")
-        return solid_losses(sketch, name)
-
-    return write
-
-
 def _fill(template: str, extrusion: Extrusion, blocks: list[str], part: list[str]) -> str:
     count = len(extrusion.regions)
     title = f"A profile of {count} {'region' if count == 1 else 'regions'}, extruded, in millimeters"
@@ -138,12 +127,15 @@ def _number(number: float) -> str:
     return repr(float(f"{float(number):.12g}") + 0.0)
 
 
-def _recognizes(path: Path, head: bytes) -> bool:
-    return False  # a script is code, which is not read
-
-
 def _format(name: str, suffixes: tuple[str, ...], script: Callable[[Extrusion], str]) -> Format:
-    return Format(name, suffixes, False, _recognizes, write=_writer(script, name), options=("height",), is_text=True)
+    def write(sketches: Iterable[Sketch], path: Path, *, height: float = DEFAULT_HEIGHT) -> Losses:
+        sketch = single_sketch(sketches, path)
+        code = script(extrude(sketch, height, path))
+        with atomic_write(path) as temporary:
+            temporary.write_text(code, encoding="ascii")
+        return solid_losses(sketch, name)
+
+    return Format(name, suffixes, False, lambda path, head: False, write=write, options=("height",), is_text=True)
 
 
 CADQUERY = _format("cadquery", (".py", ".cadquery.py"), cadquery_script)

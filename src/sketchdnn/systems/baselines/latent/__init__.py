@@ -1,0 +1,1 @@
+"""Latent diffusion: a VAE of sketches and a diffusion transformer on its latents."""

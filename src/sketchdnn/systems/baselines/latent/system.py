@@ -1,0 +1,256 @@
+"""Latent diffusion: an autoencoder turns sketches into a few tokens, and a transformer learns to denoise those.
+
+Both learn in one run, the autoencoder from what it gets wrong in rows, the denoiser from latents that it takes as they
+are: no gradient of its loss reaches the autoencoder, so each learns what it would learn alone. `stage` has them learn
+one after the other instead: a run with `vae`, then one with `diffusion` that starts from its model (`--init-from`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sketchdnn.diffusion import gaussian
+from sketchdnn.diffusion.likelihood import Bins, Elbo, Parts, nats_given_prediction
+from sketchdnn.diffusion.loss import MSE_BOOST, Loss, paper_loss
+from sketchdnn.diffusion.noise import NoiseSource
+from sketchdnn.diffusion.process import Noise, our_process
+from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions
+from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
+from sketchdnn.errors import SketchError
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.settings import check_settings, within
+from sketchdnn.systems.baselines.latent.denoiser import LatentDenoiser, LatentDenoiserConfig
+from sketchdnn.systems.baselines.latent.process import (
+    VECTOR_SAMPLERS,
+    OnVectorStep,
+    VectorNoise,
+    vector_bound,
+    walk_back,
+)
+from sketchdnn.systems.baselines.latent.vae import VAE, Latents, VAEConfig
+from sketchdnn.systems.system import DEFAULT_OPTIONS, ConditionMask, RowForm, System
+
+Stage = Literal["both", "vae", "diffusion"]
+
+# Of latents, whose tokens are normalized; what the posterior adds is little.
+_DATA_STD = 1.0
+# Keeps the logarithm of a noise level finite at both ends of the schedule.
+_FLOOR = 1e-8
+# Where a latent is read off in the bound: about as wide as the posterior is (half of it cost a tiny model ten bits).
+_READ_WIDTH = 0.02
+# Of the variance's own gradient.
+_FIT_WEIGHT = 1e-3
+# Noise of a sketch is enough for two latents: one draws the posterior, the other is the noise of the diffusion.
+_NUMBERS = layout.MAX_PRIMITIVES * layout.ROW_WIDTH
+
+
+@dataclass(frozen=True, slots=True)
+class LatentConfig:
+    """`mse_weight` is the paper's λ, for the autoencoder; `kl_weight` weighs the KL, a mean over a latent's numbers."""
+
+    network: LatentDenoiserConfig = field(default_factory=LatentDenoiserConfig)
+    vae: VAEConfig = field(default_factory=VAEConfig)
+    stage: Stage = "both"
+    num_steps: int = field(default=2000, metadata=within(1, 100_000))
+    mse_weight: float = field(default=MSE_BOOST, metadata=within(0, 1e6))
+    kl_weight: float = field(default=1e-3, metadata=within(0, 1e6))
+    arc_scalar: layout.ArcScalar = "sweep"
+    none_construction: layout.NoneConstruction = "one_hot"
+    canonical_lines: bool = True
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        numbers = self.vae.tokens * self.vae.channels
+        if 2 * numbers > _NUMBERS:
+            raise ValueError(f"a latent may hold {_NUMBERS // 2} numbers, not {numbers}: fewer tokens, or channels")
+
+
+class LatentDiffusion(System):
+    """A VAE and a denoiser of its latents."""
+
+    name: ClassVar[str] = "latent"
+    config_class: ClassVar[type[Any]] = LatentConfig
+    samplers: ClassVar[Collection[str]] = tuple(VECTOR_SAMPLERS)
+
+    def __init__(self, config: LatentConfig) -> None:
+        super().__init__()
+        self.config: LatentConfig = config
+        self.shape = (config.vae.tokens, config.vae.channels)
+        self.vae = VAE(config.vae)
+        self.network = LatentDenoiser(config.network, *self.shape)
+        # Of the joint process only the schedule of coordinates is used: latents are plain numbers too.
+        self.process = our_process(config.num_steps)
+        if config.stage == "vae":
+            self.network.requires_grad_(False)
+        if config.stage == "diffusion":
+            self.vae.requires_grad_(False)
+
+    @property
+    def rows(self) -> RowForm:
+        return RowForm(self.config.arc_scalar, self.config.none_construction, self.config.canonical_lines)
+
+    @property
+    def max_steps(self) -> int:
+        return self.config.num_steps
+
+    def can_init_from(self, other: System) -> bool:
+        """A model of any stage, if all else is the same."""
+        return isinstance(other, LatentDiffusion) and replace(other.config, stage=self.config.stage) == self.config
+
+    def to_device(self, device: torch.device | str) -> LatentDiffusion:
+        self.to(device)
+        self.process = self.process.to(device)
+        return self
+
+    def denoise_latent(self, z_t: Latents, t: Int[Tensor, " batch"]) -> Latents:
+        """The clean latent, as far as the network can tell."""
+        level = self.process.params.at(t)
+        noise = torch.log((level.var + _FLOOR) / (level.alpha_bar + _FLOOR)).to(z_t.dtype) / 6
+        raw = self.network(gaussian.scale_input(z_t, level, _DATA_STD), noise)
+        return gaussian.denoised(z_t, raw, level, _DATA_STD)
+
+    def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, mask: ConditionMask) -> Loss:
+        """Of both stages. Kind and construction are what decoding costs; all that is of numbers is with the parameters:
+        their error, the KL, and the error of the denoised latent. Nothing can be given."""
+        first, second = _split(noise, self.shape)
+        posterior = self.vae.encode(x0)
+        z = posterior.drawn(first)
+        nothing = torch.zeros(len(x0), dtype=z.dtype, device=z.device)
+        loss = Loss(nothing, nothing, nothing)
+        if self.config.stage != "diffusion":
+            loss = paper_loss(self.vae.decode(z), x0, t, mse_boost=1.0)
+            params = self.config.mse_weight * loss.params_per_sample + self._fit_variance(loss.params_per_sample)
+            params = params + self.config.kl_weight * posterior.kl().flatten(1).mean(dim=-1)
+            loss = replace(loss, params_per_sample=params)
+        if self.config.stage != "vae":
+            loss = replace(loss, params_per_sample=loss.params_per_sample + self._latent_loss(z.detach(), t, second))
+        return loss
+
+    def sample(self, noise: NoiseSource, options: SamplingOptions = DEFAULT_OPTIONS) -> SketchBatch:
+        """Sketches from noise. A latent holds a sketch as a whole, so no part of one can be known."""
+        options = self.resolve(options)
+        if options.conditioning is not None:
+            raise SketchError("a latent diffusion draws sketches whole: no part of one can be given to it")
+        if not isinstance(options.sampler, str):
+            raise SketchError("a latent diffusion has its own samplers: name one of them")
+        draws: VectorNoise = lambda number: _split(noise(number), self.shape)[0]  # noqa: E731
+        with torch.no_grad():
+            state = draws(0)
+            if options.start is not None:
+                mean = self.vae.encode(options.start.batch.to(state)).mean
+                state = gaussian.diffuse(mean, state, self.process.params.at(options.start.t))
+            z = walk_back(
+                self.denoise_latent,
+                self.process.params,
+                state,
+                draws,
+                VECTOR_SAMPLERS[options.sampler],
+                steps=options.timesteps(self.config.num_steps),
+                on_step=None if options.on_step is None else self._heard(options.on_step),
+            )
+            return _as_batch(self.vae.decode(z))
+
+    def draw_steps(self, batch: int, draws: int, generator: torch.Generator, *, width: float) -> StepDraws:
+        """A latent has no grid: it is read off where the noise is far below what the posterior blurs."""
+        process = self.process.to("cpu")
+        return draw_steps(process, batch, draws, generator, read_at=step_as_noisy_as(process, _READ_WIDTH))
+
+    def likelihood(
+        self, x0: SketchBatch, noise: NoiseSource, steps: StepDraws | None, *, bins: Bins | None = None
+    ) -> Elbo:
+        """The bound of both stages: −log p(x | z) + log q(z | x) − log p(z) for z of q, with the bound of the diffusion
+        for the last. What a latent costs stands with the parameters, under `prior` and `diffusion`."""
+        if steps is None:
+            raise ValueError("a bound needs steps to look at: draw_steps draws them")
+        variance = float(self.vae.log_variance.detach().double().exp())
+        with torch.no_grad():
+            first, _ = _split(noise(0), self.shape)
+            posterior = self.vae.encode(x0)
+            z = posterior.drawn(first)
+            said = self.vae.decode(z)
+            wide = Prediction(said.construction_logits.double(), said.kind_logits.double(), said.params.double())
+            told = -(first.double() ** 2 + torch.log(2 * torch.tensor(torch.pi))) / 2 - posterior.log_std.double()
+            prior, rest = vector_bound(
+                self.denoise_latent,
+                self.process.params,
+                z,
+                lambda number: _split(noise(number), self.shape)[1],
+                steps,
+            )
+            nothing = torch.zeros_like(prior)
+            return Elbo(
+                Parts(nothing, nothing, prior),
+                Parts(nothing, nothing, rest + told.flatten(1).sum(dim=-1)),
+                nats_given_prediction(wide, x0, variance, bins),
+                variance,
+                steps.read_at,
+                bins,
+            )
+
+    def _latent_loss(self, z: Latents, t: Int[Tensor, " batch"], noise: Latents) -> Float[Tensor, " batch"]:
+        """Uniform in the network's output, as `our_loss` is."""
+        level = self.process.params.at(t)
+        error = (self.denoise_latent(gaussian.diffuse(z, noise, level), t) - z) ** 2
+        out = gaussian.like(gaussian.preconditioning(level, _DATA_STD).out, error)
+        return (error / out**2).flatten(1).mean(dim=-1)
+
+    def _fit_variance(self, squared_error: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+        """Adds nothing to the loss but a gradient, by which `log_variance` follows the error of the parameters.
+
+        A small one: Adam does not mind, and where gradients are clipped it takes nothing from the others.
+        """
+        nats = (squared_error.detach() * (-self.vae.log_variance).exp() + self.vae.log_variance) / 2
+        return _FIT_WEIGHT * (nats - nats.detach())
+
+    def _heard(self, on_step: OnStep) -> OnVectorStep:
+        def tell(number: int, total: int, t: int, s: int, z_s: Latents, z0_hat: Latents) -> None:
+            on_step(_LatentProgress(number, total, t, s, z_s, z0_hat, self.vae.decode))
+
+        return tell
+
+
+class _LatentProgress(Progress):
+    """A step whose latents are decoded only if somebody looks: that costs as much as the step did."""
+
+    def __init__(
+        self,
+        number: int,
+        total: int,
+        t: int,
+        s: int,
+        z_s: Latents,
+        z0_hat: Latents,
+        decode: Callable[[Latents], Prediction],
+    ) -> None:
+        for name, value in (("number", number), ("total", total), ("t", t), ("s", s), ("active", None)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_seen", (z_s, z0_hat, decode))
+
+    @property
+    def batch(self) -> SketchBatch:
+        z_s, _, decode = self._seen  # type: ignore[attr-defined]
+        return _as_batch(decode(z_s))
+
+    @property
+    def prediction(self) -> Prediction:
+        _, z0_hat, decode = self._seen  # type: ignore[attr-defined]
+        said: Prediction = decode(z0_hat)
+        return said
+
+
+def _split(noise: Noise, shape: tuple[int, int]) -> tuple[Latents, Latents]:
+    """Two latents of noise from that of a sketch."""
+    numbers, count = noise.flat().flatten(1), shape[0] * shape[1]
+    return numbers[:, :count].reshape(-1, *shape), numbers[:, count : 2 * count].reshape(-1, *shape)
+
+
+def _as_batch(said: Prediction) -> SketchBatch:
+    return SketchBatch(said.construction, said.kind, said.params)

@@ -1,0 +1,1 @@
+"""SketchDNN (Cat.): multinomial diffusion of labels (Hoogeboom et al. 2021)."""

@@ -1,0 +1,1 @@
+"""Autoregressive models of tokens: Vitruvion and SketchGen."""

@@ -1,0 +1,188 @@
+"""Rows to token sequences and back, whole batches at a time on any device.
+
+Between the two stand *slots*: a matrix with one column for each place of the syntax and a row for each primitive, of
+which a primitive fills those of its own kind. A sequence is the filled slots, one after the other, and stop.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from sketchdnn.geometry import Kind
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch, relevant
+
+from .syntax import FIRST_FLAG, FIRST_KIND, HIGH, KIND_PLACE, LEVEL_BITS, LEVELS, LOW, MIDDLE, STEP, STOP, Syntax
+
+# From left to right by their first point (then by what follows it), so that one set is one sequence; or as rows lie.
+Order = Literal["sorted", "stored"]
+
+Slots = Int[Tensor, "batch prim place"]
+
+# Three points on one line still make an arc: one that is as little bent as the outermost cell of a sweep says.
+_LEAST_BEND = STEP / 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A token's value, its place in the syntax and its row, one after the other; behind stop nothing is `real`."""
+
+    value: Int[Tensor, "batch token"]
+    place: Int[Tensor, "batch token"]
+    row: Int[Tensor, "batch token"]
+    real: Bool[Tensor, "batch token"]
+
+
+def quantize(numbers: Float[Tensor, "*rows number"], syntax: Syntax) -> Int[Tensor, "*rows number"]:
+    """The level of each number: the cell it falls into, in the numbers' order of the syntax."""
+    cell = ((numbers.double() - LOW) / ((HIGH - LOW) / LEVELS)).floor()
+    return torch.minimum(torch.maximum(cell.clamp(0, LEVELS - 1).long(), syntax.lowest), syntax.highest)
+
+
+def dequantize(levels: Int[Tensor, "*rows number"], syntax: Syntax) -> Float[Tensor, "*rows number"]:
+    """What the levels stand for: off by half a level at most."""
+    return syntax.level_values[torch.arange(levels.shape[-1], device=levels.device), levels]
+
+
+def tokenize(x0: SketchBatch, syntax: Syntax, order: Order = "stored") -> Tokens:
+    """The sequences of clean rows whose arcs are written by their sweep. Empty rows leave no trace."""
+    kind = x0.kind.argmax(dim=-1)
+    flag = x0.construction.argmax(dim=-1)
+    levels = quantize(_numbers(x0, syntax), syntax)
+    if order == "sorted":
+        rows = _keys(kind, flag, levels, syntax).argsort(dim=-1, stable=True)
+        kind, flag = kind.gather(1, rows), flag.gather(1, rows)
+        levels = levels.gather(1, rows[..., None].expand_as(levels))
+    return _pack(*_slots(kind, flag, levels, syntax), syntax)
+
+
+def untokenize(tokens: Tokens, syntax: Syntax, rows: int) -> SketchBatch:
+    """The rows of sequences, each number in the middle of its cell."""
+    places = syntax.end + 1
+    slots = tokens.value.new_zeros(len(tokens.value), (rows + 1) * places)
+    slots = slots.scatter(1, tokens.row * places + tokens.place, tokens.value)
+    finished = (tokens.real & (tokens.place == KIND_PLACE) & (tokens.value != STOP)).sum(dim=1)
+    return rows_of(slots.reshape(-1, rows + 1, places)[:, :rows], finished, syntax)
+
+
+def rows_of(slots: Slots, finished: Int[Tensor, " batch"], syntax: Syntax) -> SketchBatch:
+    """Composite rows of the first `finished` primitives of each sketch; the rest is empty."""
+    rows = torch.arange(slots.shape[1], device=slots.device)
+    kind = torch.where(rows < finished[:, None], slots[..., KIND_PLACE] - FIRST_KIND, layout.NONE)
+    flag = slots.gather(2, syntax.first[kind.clamp(max=layout.NONE - 1)][..., None])[..., 0] - FIRST_FLAG
+    flag = torch.where(kind == layout.NONE, 0, flag)
+    is_number = [index for index, place in enumerate(syntax.places) if place.name not in ("kind", "construction")]
+    widths = ((of.value, len(names)) for of, names in syntax.names.items())
+    own = torch.cat([(kind == of)[..., None].expand(*kind.shape, width) for of, width in widths], dim=-1)
+    # What was never told stands at 0, where no arithmetic goes wrong, and is left out after it.
+    numbers = dequantize(torch.where(own, slots[..., is_number], MIDDLE), syntax)
+    params = torch.where(relevant(kind), _params(numbers, syntax), 0.0)
+    return SketchBatch(
+        one_hot(flag, layout.NUM_CONSTRUCTION).to(params), one_hot(kind, layout.NUM_KINDS).to(params), params
+    )
+
+
+def _slots(kind: Tensor, flag: Tensor, levels: Tensor, syntax: Syntax) -> tuple[Slots, Bool[Tensor, "*slots"]]:
+    """The slots of each row, and which of them it fills."""
+    values, used = [FIRST_KIND + kind[..., None]], [(kind != layout.NONE)[..., None]]
+    begin = 0
+    for of, names in syntax.names.items():
+        values += [FIRST_FLAG + flag[..., None], levels[..., begin : begin + len(names)]]
+        used.append((kind == of.value)[..., None].expand(*kind.shape, 1 + len(names)))
+        begin += len(names)
+    return torch.cat(values, dim=-1), torch.cat(used, dim=-1)
+
+
+def _pack(slots: Slots, used: Bool[Tensor, "batch prim place"], syntax: Syntax) -> Tokens:
+    """The filled slots one after the other. All shapes are known beforehand, so that it can be compiled."""
+    batch, rows, places = slots.shape
+    length = syntax.length(rows)
+    flat = used.flatten(1)
+    count = flat.sum(dim=1, keepdim=True)
+    filled = used[..., KIND_PLACE]
+    primitives = filled.sum(dim=1, keepdim=True)
+    # What is not filled goes to a column beyond the last, which is cut off.
+    at = torch.where(flat, flat.cumsum(dim=1) - 1, length)
+
+    def packed(values: Tensor, rest: Tensor) -> Tensor:
+        return rest.expand(batch, length + 1).scatter(1, at, values.expand(batch, rows, places).flatten(1))[:, :length]
+
+    place = torch.arange(places, device=slots.device)
+    row = (filled.cumsum(dim=1) - 1)[..., None]
+    token = torch.arange(length, device=slots.device)
+    where_stop = torch.where(primitives < rows, KIND_PLACE, syntax.end)
+    places_packed = packed(place, torch.full_like(count, syntax.end))
+    return Tokens(
+        packed(slots, torch.full_like(count, STOP)),
+        torch.where(token == count, where_stop, places_packed),
+        packed(row, primitives),
+        token <= count,
+    )
+
+
+def _keys(kind: Tensor, flag: Tensor, levels: Tensor, syntax: Syntax) -> Int[Tensor, "batch prim"]:
+    """A number by which rows are sorted: their own levels in turn, then kind and flag; empty rows come last."""
+    most = max(map(len, syntax.names.values()))
+    keys = torch.full_like(kind, 1 << (LEVEL_BITS * most + 4))
+    begin = 0
+    for of, names in syntax.names.items():
+        key = torch.zeros_like(kind)
+        for column in range(most):
+            key = key << LEVEL_BITS
+            if column < len(names):
+                key = key | levels[..., begin + column]
+        keys = torch.where(kind == of.value, key << 4 | kind << 1 | flag, keys)
+        begin += len(names)
+    return keys
+
+
+def _numbers(x0: SketchBatch, syntax: Syntax) -> Float[Tensor, "batch prim number"]:
+    """The numbers of all kinds side by side, as the syntax tells them."""
+    if syntax.arcs == "sweep":
+        return x0.params
+    return torch.cat([_points(x0.of_kind(k)) if k is Kind.ARC else x0.of_kind(k) for k in Kind], dim=-1)
+
+
+def _params(numbers: Float[Tensor, "batch prim number"], syntax: Syntax) -> Float[Tensor, "batch prim 14"]:
+    if syntax.arcs == "sweep":
+        return numbers
+    parts = torch.split(numbers, [len(names) for names in syntax.names.values()], dim=-1)
+    return torch.cat([_ends(part) if k is Kind.ARC else part for k, part in zip(Kind, parts, strict=True)], dim=-1)
+
+
+def _points(arc: Float[Tensor, "*rows 5"]) -> Float[Tensor, "*rows 6"]:
+    """Start, middle and end of arcs that are written by their ends and bend = sweep/π − 1.
+
+    The middle lies right of the chord's, by its half times tan(sweep/4): the arc runs counter-clockwise.
+    """
+    start, end = arc[..., layout.START], arc[..., layout.END]
+    rise = torch.tan((arc[..., layout.BEND :] + 1) * (math.pi / 4))
+    return torch.cat([start, (start + end + rise * _right(end - start)) / 2, end], dim=-1)
+
+
+def _ends(points: Float[Tensor, "*rows 6"]) -> Float[Tensor, "*rows 5"]:
+    """Ends and bend of the arcs through three points, told apart by how far the second is from the chord.
+
+    Where it stands along the chord is rounding, since it is the middle. If it lies left of the chord, the arc runs the
+    other way round.
+    """
+    start, middle, end = torch.split(points, 2, dim=-1)
+    chord = end - start
+    beside = ((2 * middle - start - end) * _right(chord)).sum(dim=-1, keepdim=True)
+    rise = beside / (chord**2).sum(dim=-1, keepdim=True).clamp(min=1e-12)
+    bend = (rise.abs().atan() * (4 / math.pi) - 1).clamp(_LEAST_BEND - 1, 1 - _LEAST_BEND)
+    swap = rise < 0
+    return torch.cat([torch.where(swap, end, start), torch.where(swap, start, end), bend], dim=-1)
+
+
+def _right(direction: Float[Tensor, "*rows 2"]) -> Float[Tensor, "*rows 2"]:
+    """A quarter turn clockwise."""
+    x, y = direction.unbind(dim=-1)
+    return torch.stack([y, -x], dim=-1)

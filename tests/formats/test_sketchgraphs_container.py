@@ -1,0 +1,651 @@
+"""The container and the pickles of SketchGraphs: damaged and hostile files are refused, and no pickle runs code."""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import json
+import os
+import pickle
+import pickletools
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import lz4.frame
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sketchdnn.errors import FormatError
+from sketchdnn.formats.format import Skipped, collect
+from sketchdnn.formats.sketchgraphs import count, read, read_table, write
+from sketchdnn.formats.sketchgraphs.constraints import split_notes
+from sketchdnn.formats.sketchgraphs.container import open_sequences, sequence_writer
+from sketchdnn.formats.sketchgraphs.pickles import (
+    ALLOWED,
+    LONGEST_TEXT,
+    LONGEST_TUPLE,
+    PickleError,
+    dump_header,
+    dump_ops,
+    load_ops,
+    load_plain,
+)
+from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
+
+SKETCH = Sketch(
+    (Line((0, 0), (1, 0)), Circle((0, 0), 1, True), Arc((1, 0), 2, 0.5, 4), Point((3, 4))),
+    (Constraint(ConstraintType.COINCIDENT, (Ref(0, Part.START), Ref(1, Part.CENTER))),),
+)
+FRAME = lz4.frame.compress(dump_ops(sketch_to_ops(SKETCH)), store_size=False)
+
+
+def flat_list(frames: list[bytes], offsets: list[int] | None = None, number: int | None = None) -> bytes:
+    ends = np.cumsum([0, *map(len, frames)]).tolist() if offsets is None else offsets
+    header = struct.pack("<3q", -2356038617, 2, len(ends) - 1 if number is None else number)
+    return header + np.array(ends, "<i8").tobytes() + b"".join(frames) + bytes(8)
+
+
+def dictionary(entries: object, blobs: bytes = b"", header_size: int | None = None) -> bytes:
+    header = pickle.dumps(entries, 4)
+    size = len(header) if header_size is None else header_size
+    return struct.pack("<3q", 87374267, 1, size) + header + blobs
+
+
+def save(path: Path, data: bytes) -> Path:
+    np.save(path, np.frombuffer(data, np.int8))
+    return path
+
+
+GOOD = flat_list([FRAME, FRAME])
+
+
+def refused(path: Path) -> str:
+    """The reason that every way of reading gives."""
+    reasons = set()
+    ways: tuple[Callable[[Path], object], ...] = (lambda p: list(read(p)), read_table, count)
+    for way in ways:
+        with pytest.raises(FormatError) as error:
+            way(path)
+        reasons.add(error.value.reason)
+        assert str(path) in str(error.value)
+    (reason,) = reasons
+    return reason
+
+
+class TestLayouts:
+    def test_a_dictionary_and_a_bare_list(self, tmp_path: Path) -> None:
+        entries = {"sequences": (0, len(GOOD), 2), "other": (0, 5, 0)}
+        for data in (GOOD, dictionary(entries, GOOD)):
+            reading = collect(read(save(tmp_path / "a.npy", data)))
+            assert [s.primitives for s in reading] == [SKETCH.primitives] * 2
+            assert not reading.skipped
+
+    def test_unsigned_bytes_and_extra_slack(self, tmp_path: Path) -> None:
+        np.save(tmp_path / "a.npy", np.frombuffer(GOOD + b"slack", np.uint8))
+        assert count(tmp_path / "a.npy") == 2
+
+    @pytest.mark.parametrize(
+        ("ids", "expected"),
+        [
+            (np.array(["first", "second"]), ["first", "second"]),
+            (np.array([b"a", b"b\xff"]), ["a", "b\ufffd"]),
+            (np.array([7, 8]), ["7", "8"]),
+            # What no text can hold, half of a surrogate pair, and a text without end.
+            (np.array([0x7FFFFFFF, 0x61], "<u4").view("<U1"), ["a/0", "a"]),
+            (np.array([0xD800, 0x61], "<u4").view("<U1"), ["?", "a"]),
+            (np.array(["a" * 10_000, "b"]), ["a" * 200, "b"]),
+            (np.array([(b"doc", 1), (b"doc", 2)], [("document", "S3"), ("sketch", "i4")]), ["doc/1", "doc/2"]),
+        ],
+    )
+    def test_names_of_sketches(self, tmp_path: Path, ids: np.ndarray, expected: list[str]) -> None:
+        np.save(tmp_path / "ids.npy", ids)
+        blob = (tmp_path / "ids.npy").read_bytes()
+        entries = {"sketch_ids": (0, len(blob), 1), "sequences": (len(blob), len(GOOD), 2)}
+        path = save(tmp_path / "a.npy", dictionary(entries, blob + GOOD))
+        assert [s.extra["id"] for s in collect(read(path))] == expected
+
+    @pytest.mark.parametrize("ids", [np.array(["a"]), np.zeros((2, 2)), np.array(2)])
+    def test_names_that_do_not_fit(self, tmp_path: Path, ids: np.ndarray) -> None:
+        np.save(tmp_path / "ids.npy", ids)
+        blob = (tmp_path / "ids.npy").read_bytes()
+        entries = {"sketch_ids": (0, len(blob), 1), "sequences": (len(blob), len(GOOD), 2)}
+        assert "should name 2 sketches" in refused(save(tmp_path / "a.npy", dictionary(entries, blob + GOOD)))
+
+    def test_names_that_are_pickled_objects_are_not_loaded(self, tmp_path: Path) -> None:
+        np.save(tmp_path / "ids.npy", np.array([{}, {}], object), allow_pickle=True)
+        blob = (tmp_path / "ids.npy").read_bytes()
+        entries = {"sketch_ids": (0, len(blob), 1), "sequences": (len(blob), len(GOOD), 2)}
+        assert "names" in refused(save(tmp_path / "a.npy", dictionary(entries, blob + GOOD)))
+
+
+class TestOtherFiles:
+    def test_no_file(self, tmp_path: Path) -> None:
+        assert refused(tmp_path / "a.npy") == "cannot be read (No such file or directory)"
+        assert "cannot be read" in refused(tmp_path)
+
+    @pytest.mark.parametrize("data", [b"", b"\0", bytes(1000), b"PK\x03\x04" + bytes(100), b"\x93NUMPY", b"{}"])
+    def test_no_array(self, tmp_path: Path, data: bytes) -> None:
+        (tmp_path / "a.npy").write_bytes(data)
+        assert refused(tmp_path / "a.npy") == "is not a whole .npy file"
+
+    @pytest.mark.parametrize(
+        "header",
+        [
+            b"{'descr': '|i1', 'fortran_order': False, 'shape': (-5,), }",
+            b"{'descr': '|i1', 'fortran_order': False, 'shape': (9999999999999999999999,), }",
+            b"{'descr': '|i1', 'fortran_order': False, 'shape': (10000,), }",
+            b"{'descr': '|i1', 'fortran_order': False, 'shape': [4], }",
+            b"{'descr': 'nonsense', 'fortran_order': False, 'shape': (4,), }",
+            b"{'descr': '|O', 'fortran_order': False, 'shape': (4,), }",
+            b"__import__('os').system('true')",
+            b"(" * 900,
+            b"\xff" * 50,
+        ],
+    )
+    def test_an_array_header_that_lies(self, tmp_path: Path, header: bytes) -> None:
+        (tmp_path / "a.npy").write_bytes(
+            b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header + b"\n" + GOOD
+        )
+        assert refused(tmp_path / "a.npy") == "is not a whole .npy file"
+
+    @pytest.mark.parametrize("array", [np.zeros(9), np.zeros((9, 9), np.int8), np.array("text"), np.zeros(50, "V8")])
+    def test_an_array_of_something_else(self, tmp_path: Path, array: np.ndarray) -> None:
+        np.save(tmp_path / "a.npy", array)
+        assert "not of bytes" in refused(tmp_path / "a.npy")
+
+    def test_an_array_of_objects_is_not_unpickled(self, tmp_path: Path) -> None:
+        np.save(tmp_path / "a.npy", np.array([print], object), allow_pickle=True)
+        assert refused(tmp_path / "a.npy") == "is not a whole .npy file"
+
+    @pytest.mark.parametrize("size", [0, 1, 23])
+    def test_too_short(self, tmp_path: Path, size: int) -> None:
+        assert refused(save(tmp_path / "a.npy", GOOD[:size])) in ("is cut short", "is not a whole .npy file")
+
+    def test_other_numbers(self, tmp_path: Path) -> None:
+        for numbers in ((0, 0, 0), (87374267, 2, 0), (-2356038617, 1, 0), (1, 87374267, 1)):
+            path = save(tmp_path / "a.npy", struct.pack("<3q", *numbers) + GOOD)
+            assert "not a SketchGraphs file" in refused(path)
+
+
+class TestDamage:
+    @pytest.mark.parametrize("size", [-1, 10**6, 2**40, -(2**63), 2**63 - 1])
+    def test_a_header_size_that_lies(self, tmp_path: Path, size: int) -> None:
+        path = save(tmp_path / "a.npy", dictionary({"sequences": (0, len(GOOD), 2)}, GOOD, size))
+        assert "header" in refused(path)
+
+    @pytest.mark.parametrize(
+        "entry",
+        [(1, len(GOOD), 2), (-1, len(GOOD), 2), (0, -1, 2), (2**62, 2**62, 2), (0, 2**63 - 1, 2), (len(GOOD), 8, 2)],
+    )
+    def test_a_list_outside_the_file(self, tmp_path: Path, entry: tuple[int, ...]) -> None:
+        assert "lies outside" in refused(save(tmp_path / "a.npy", dictionary({"sequences": entry}, GOOD)))
+
+    @pytest.mark.parametrize(
+        "entries",
+        [{}, [], None, 5, {"sequences": None}, {"sequences": (0, 1)}, {"sequences": (0, 9, 1)}, {"x": (0, 1, 2)}],
+    )
+    def test_no_list_in_the_dictionary(self, tmp_path: Path, entries: object) -> None:
+        assert refused(save(tmp_path / "a.npy", dictionary(entries, GOOD))) in (
+            "holds no sequences",
+            "has a header with a pickle that is more than plain data",
+        )
+
+    @pytest.mark.parametrize("number", [-1, -2, 4, 10**6, 2**60, 2**63 - 1, -(2**63)])
+    def test_a_number_of_sequences_that_lies(self, tmp_path: Path, number: int) -> None:
+        data = flat_list([b"", b""], number=number)
+        assert "no room" in refused(save(tmp_path / "a.npy", data))
+
+    def test_offsets_that_lie_cost_only_their_sequences(self, tmp_path: Path) -> None:
+        size = len(FRAME)
+        offsets = [0, size, -5, size, 2**62, 2 * size, 3 * size]
+        path = save(tmp_path / "a.npy", flat_list([FRAME] * 3, offsets))
+        reading = collect(read(path))
+        assert [s.extra["index"] for s in reading] == [0, 5]
+        assert reading.skipped == {"a sequence that lies outside its file": 4}
+        table = read_table(path)
+        assert table.table.counts.tolist() == [4, 0, 0, 0, 0, 4]
+        assert table.skipped == reading.skipped
+
+    @pytest.mark.parametrize(
+        "frame",
+        [b"", b"\0", FRAME[:-1], FRAME[:20], FRAME[1:], FRAME[:4] + b"\xff" * 20, b"\x50\x2a\x4d\x18\xff\xff\xff\xff"],
+    )
+    def test_a_damaged_frame_costs_only_its_sequence(self, tmp_path: Path, frame: bytes) -> None:
+        reading = collect(read(save(tmp_path / "a.npy", flat_list([frame, FRAME, frame, FRAME]))))
+        assert reading.skipped == {"a sequence with a damaged LZ4 frame": 2}
+        assert len(reading) == 2
+
+    def test_a_bomb_is_not_unpacked(self, tmp_path: Path) -> None:
+        bomb = lz4.frame.compress(b"\x80\x04" + b"]" * 50_000_000)
+        assert len(bomb) < 300_000
+        path = save(tmp_path / "a.npy", flat_list([bomb, FRAME]))
+        data, good = open_sequences(path).pickles(0, 2)
+        assert data == Skipped("a sequence over 4 MiB", is_sketch=True)
+        assert isinstance(good, bytes)
+        assert collect(read(path)).skipped == {"a sequence over 4 MiB": 1}
+
+    def test_a_frame_that_claims_a_size_is_not_believed(self, tmp_path: Path) -> None:
+        raw = dump_ops(sketch_to_ops(SKETCH))
+        honest = lz4.frame.compress(raw, store_size=True)
+        assert collect(read(save(tmp_path / "a.npy", flat_list([honest])))).skipped == {}
+        for size in (2**40, 2**63):
+            lying = honest[:6] + struct.pack("<Q", size) + honest[14:]
+            assert len(collect(read(save(tmp_path / "a.npy", flat_list([lying]))))) == 0
+
+    @pytest.mark.parametrize("keep", [*range(0, 400, 7), *range(400, 1200, 67)])
+    def test_truncated_anywhere(self, tmp_path: Path, keep: int) -> None:
+        write([SKETCH] * 3, tmp_path / "a.npy")
+        data = (tmp_path / "a.npy").read_bytes()
+        assert keep < len(data)
+        (tmp_path / "a.npy").write_bytes(data[:keep])
+        assert refused(tmp_path / "a.npy") == "is not a whole .npy file"
+
+    @pytest.mark.parametrize("keep", range(0, 1200, 23))
+    def test_truncated_inside_an_honest_array(self, tmp_path: Path, keep: int) -> None:
+        data = dictionary({"sequences": (0, len(GOOD), 2)}, GOOD)
+        path = save(tmp_path / "a.npy", data[: min(keep, len(data) - 1)])
+        refused(path)
+        path = save(tmp_path / "b.npy", GOOD[: min(keep, len(GOOD) - 9)])
+        try:
+            assert collect(read(path)).skipped
+        except FormatError:
+            refused(path)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=8), st.floats(0, 1))
+def test_a_mutated_file_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[float, int]], keep: float
+) -> None:
+    folder = tmp_path_factory.mktemp("mutated")
+    path = folder / "a.npy"
+    write([SKETCH, SKETCH.moved(0.5)], path)
+    data = bytearray(path.read_bytes())
+    for where, byte in changes:
+        # Half of the changes to the few bytes that say where things are.
+        at = int(where * 2 * 330) if where < 0.5 else int((where - 0.5) * 2 * len(data))
+        data[min(at, len(data) - 1)] = byte
+    path.write_bytes(data[: len(data) - int((1 - keep) ** 8 * len(data))])
+    try:
+        found = list(read(path))
+        table = read_table(path)
+    except FormatError:
+        return
+    whole = [f for f in found if isinstance(f, Sketch) or f.is_sketch]
+    assert len(whole) == table.table.num_sketches
+    assert [0 if isinstance(f, Skipped) else len(f) for f in whole] == table.table.counts.tolist()
+
+
+NODE = b"\x8c\x1asketchgraphs.data.sequence\x94\x8c\x06NodeOp\x94\x93\x94"
+ENTITY = b"\x8c\x19sketchgraphs.data._entity\x94\x8c\x0aEntityType\x94\x93\x94"
+
+# The classes of the official library, as their own pickles name them.
+OFFICIAL = """
+import json, pickle, sys, types
+from enum import IntEnum
+from typing import Any, Dict, NamedTuple, Tuple
+
+class NodeOp(NamedTuple):
+    label: Any
+    params: Dict
+
+class EdgeOp(NamedTuple):
+    label: Any
+    references: Tuple
+    params: Dict
+
+codes = {f"c{i}": i for i in range(104)}
+enums = [IntEnum(name, codes) for name in ("EntityType", "SubnodeType", "ConstraintType")]
+homes = {"NodeOp": "sequence", "EdgeOp": "sequence", "EntityType": "_entity", "SubnodeType": "_entity",
+         "ConstraintType": "_constraint"}
+for name in ("sketchgraphs", "sketchgraphs.data", *(f"sketchgraphs.data.{home}" for home in set(homes.values()))):
+    sys.modules[name] = types.ModuleType(name)
+for cls in (NodeOp, EdgeOp, *enums):
+    setattr(sys.modules[f"sketchgraphs.data.{homes[cls.__name__]}"], cls.__name__, cls)
+
+for line in sys.stdin:
+    ops = pickle.loads(bytes.fromhex(line))
+    assert type(ops) is list
+    print(json.dumps([[type(op).__name__, type(op.label).__name__, int(op.label), *op[1:]] for op in ops]))
+"""
+
+
+def a_sketch() -> Sketch:
+    return Sketch(
+        (Line((0, 0), (1, 0)), Circle((0, 0), 1, True), Arc((1, 0), 2, 0.5, 4), Point((3, 4))),
+        (
+            Constraint(ConstraintType.DISTANCE, (Ref(1, Part.CENTER), Ref(0)), 0.0127, extra={"halfSpace0": "LEFT"}),
+            Constraint(ConstraintType.OTHER, tuple(Ref(i) for i in range(4)), name="Circular_Pattern"),
+            Constraint(ConstraintType.ANGLE, (Ref(0), Ref(2)), 1.0, extra={"note": "ä" * 300, "n": 2**40}),
+        ),
+        "m",
+    )
+
+
+def test_the_official_classes_come_out_of_our_files(tmp_path: Path) -> None:
+    """Another process that has only the official classes, and follows the layout by itself."""
+    sketches = [a_sketch(), Sketch(tuple(Point((i, i)) for i in range(300)))]
+    write(sketches, tmp_path / "a.npy")
+    data = np.load(tmp_path / "a.npy", mmap_mode="r", allow_pickle=False).tobytes()
+    magic, version, size = struct.unpack_from("<3q", data)
+    assert (magic, version) == (87374267, 1)
+    header = pickle.loads(data[24 : 24 + size])
+    assert list(header) == ["sequences", "sequence_lengths", "sketchdnn_notes"]
+    blobs = data[24 + size :]
+    offset, length, kind = header["sequence_lengths"]
+    lengths = np.load(io.BytesIO(blobs[offset : offset + length]), allow_pickle=False)
+    assert kind == 1
+    assert lengths.dtype == np.int64
+    start, size, note_kind = header["sketchdnn_notes"]
+    assert (start, start + size, note_kind) == (offset + length, len(blobs), 1)
+    offset, length, kind = header["sequences"]
+    flat = blobs[offset : offset + length]
+    magic, version, number = struct.unpack_from("<3q", flat)
+    assert (magic, version, number, kind) == (-2356038617, 2, 2, 2)
+    *starts, end = struct.unpack_from(f"<{number + 1}q", flat, 24)
+    frames = flat[24 + 8 * (number + 1) :]
+    assert len(frames) == end + 8
+    raws = [lz4.frame.decompress(frames[a:b]) for a, b in zip(starts, [*starts[1:], end], strict=True)]
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", OFFICIAL],
+        input="\n".join(raw.hex() for raw in raws),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for line, raw, sketch, num_ops in zip(done.stdout.splitlines(), raws, sketches, lengths.tolist(), strict=True):
+        ops, _ = split_notes(sketch_to_ops(sketch))
+        expected = [
+            ["NodeOp", "SubnodeType" if op.start > 100 else "EntityType", op.start, op.stop]
+            if op.step is None
+            else ["EdgeOp", "ConstraintType", op.start, list(op.stop), op.step]
+            for op in ops
+        ]
+        assert json.loads(line) == json.loads(json.dumps(expected))
+        assert len(ops) == num_ops
+        opcodes = {op.name for op, _, _ in pickletools.genops(raw)}
+        assert "NEWOBJ" in opcodes
+        assert "REDUCE" in opcodes
+
+
+def test_the_names_in_our_pickles_are_the_allowed_ones() -> None:
+    strings: list[str] = []
+    named: set[tuple[str, str]] = set()
+    for opcode, argument, _ in pickletools.genops(dump_ops(sketch_to_ops(a_sketch()))):
+        if opcode.name == "SHORT_BINUNICODE":
+            strings.append(str(argument))
+        if opcode.name == "STACK_GLOBAL":
+            name = strings[-1]
+            named.add((next(m for m, n in ALLOWED if n == name), name))
+    assert named == set(ALLOWED)
+    assert {s for s in strings if "." in s and " " not in s} == {module for module, _ in ALLOWED}
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=300), st.tuples(st.integers(0, 2**62), st.integers(0, 2**31), st.integers(0, 2)), max_size=5
+    )
+)
+def test_a_header_is_read_back(header: dict[str, tuple[int, int, int]]) -> None:
+    assert load_plain(dump_header(header)) == header == pickle.loads(dump_header(header))
+    for protocol in (4, 5):
+        assert load_plain(pickle.dumps(header, protocol)) == header
+
+
+class Malice:
+    """Runs a command when it is unpickled."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __reduce__(self) -> object:
+        return os.system, (self.command,)
+
+
+def hostile(command: str) -> dict[str, bytes]:
+    code = command.encode()
+    text = b"\x8c" + bytes([len(code)]) + code
+    argument = b"S'" + code + b"'\n"
+    pickles = {f"reduce, protocol {p}": pickle.dumps([Malice(command)], p) for p in range(6)}
+    return pickles | {
+        "reduce in a frame that looks right": b"\x80\x04]\x94(\x8c\x05posix\x94\x8c\x06system\x94\x93\x94"
+        + text
+        + b"\x94\x85\x94R\x94e.",
+        "global": b"\x80\x04cposix\nsystem\n" + text + b"\x85R.",
+        "inst": b"(" + argument + b"iposix\nsystem\n.",
+        "obj": b"(cposix\nsystem\n" + argument + b"o.",
+        "newobj": b"\x80\x04cposix\nsystem\n" + text + b"\x85\x81.",
+        "newobj_ex": b"\x80\x04cposix\nsystem\n" + text + b"\x85}\x92.",
+        "extension": b"\x80\x04\x82\xf0" + text + b"\x85R.",
+        "extension 2": b"\x80\x04\x83\xf0\x00" + text + b"\x85R.",
+        "extension 4": b"\x80\x04\x84\xf0\x00\x00\x00" + text + b"\x85R.",
+        "persistent id": b"\x80\x04" + text + b"Q.",
+        "dotted name": b"\x80\x04]\x94(" + NODE.replace(b"\x06NodeOp", b"\x10NodeOp.__class__") + b"e.",
+        "builtins": b"\x80\x04]\x94(\x8c\x08builtins\x94\x8c\x04eval\x94\x93\x94" + text + b"\x94\x85\x94R\x94e.",
+        "a change to an allowed class": b"\x80\x04]\x94(" + NODE + b"N}\x8c\x05label\x94K\x01s\x86\x94be.",
+        "state of an operation": b"\x80\x04]\x94(" + NODE + b"K\x01}\x94\x86\x94\x81\x94}b.",
+        "operation by reduce": b"\x80\x04]\x94(" + NODE + text + b"\x94}\x94\x86\x94R\x94e.",
+    }
+
+
+@pytest.fixture
+def registered_extension() -> object:
+    """Someone in this process has given os.system a short code, and it has been looked up before."""
+    copyreg.add_extension("posix", "system", 0xF0)
+    assert pickle.loads(b"\x80\x04\x82\xf0.") is os.system
+    yield
+    copyreg.remove_extension("posix", "system", 0xF0)
+    copyreg.clear_extension_cache()
+
+
+@pytest.mark.usefixtures("registered_extension")
+@pytest.mark.parametrize("name", hostile(""))
+def test_no_pickle_runs_code(tmp_path: Path, name: str) -> None:
+    harm = tmp_path / "harm"
+    data = hostile(f"touch {harm}")[name]
+    with pytest.raises(PickleError):
+        load_ops(data)
+    with pytest.raises(PickleError):
+        load_plain(data)
+
+    with sequence_writer(tmp_path / "element.npy") as add:
+        add(data, 1)
+        add(dump_ops(sketch_to_ops(a_sketch())), 1)
+    skipped, sketch = read(tmp_path / "element.npy")
+    assert isinstance(skipped, Skipped)
+    assert skipped.is_sketch
+    assert isinstance(sketch, Sketch)
+    assert read_table(tmp_path / "element.npy").table.counts.tolist() == [0, 4]
+
+    blob = struct.pack("<3q", 87374267, 1, len(data)) + data + bytes(64)
+    np.save(tmp_path / "header.npy", np.frombuffer(blob, np.int8))
+    with pytest.raises(FormatError, match="header with"):
+        list(read(tmp_path / "header.npy"))
+    assert not harm.exists()
+
+
+def test_the_malice_is_real(tmp_path: Path) -> None:
+    harm = tmp_path / "harm"
+    pickle.loads(hostile(f"touch {harm}")["reduce, protocol 4"])
+    assert harm.exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b".",
+        b"\x80\x04",
+        b"\x80\x04.",
+        b"\x80\x04N.",
+        b"\x80\x04]\x94.",
+        b"\x80\x04}\x94.",
+        b"\x80\x04]\x94(K\x01K\x02e.",
+        b"\x80\x04]\x94(]\x94e.",
+        b"\x80\x04]\x94h\x00a.",  # a list that holds itself
+        b"\x80\x04]\x94(h\x07e.",
+        b"\x80\x04]\x94e.",
+        b"\x80\x04u.",
+        b"\x80\x04]\x94(" + NODE + b"e.",
+        b"\x80\x04]\x94(" + NODE + b"K\x01\x85\x94\x81\x94e.",
+        b"\x80\x04]\x94(" + NODE + b"}\x94}\x94\x86\x94\x81\x94e.",
+        b"\x80\x04]\x94(" + ENTITY + b"K\x01\x85\x94R\x94e.",
+        b"\x80\x04\x8c\xffabc.",
+        b"\x80\x04X\xff\xff\xff\xffabc.",
+        b"\x80\x04\x8c\x01\xff\x94.",
+        b"\x80\x04]\x94r\xff\xff\xff\xff.",  # a memo of 4 billion places
+        b"\x80\x04]\x94p4294967295\n.",
+        b"\x80\x04]\x94q\xff.",
+        b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\xff]\x94.",
+        b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",
+        b"\x80\x04\x8b\xff\xff\xff\x7f.",
+        b"\x80\x04]\x94.garbage",
+    ],
+)
+def test_damage_is_refused(data: bytes) -> None:
+    with pytest.raises(PickleError):
+        load_ops(data)
+
+
+def test_an_operation_may_hold_anything_without_harm(tmp_path: Path) -> None:
+    """Labels and references are numbers and parameters a dictionary, but what that holds may be odd."""
+    node = NODE + b"K\x01"
+    odd = [
+        node + b"N\x86\x94\x81\x94",
+        node + b"K\x05\x86\x94\x81\x94",
+        node + b"h\x00\x86\x94\x81\x94",
+        node + b"K\x01}\x94\x87\x94\x81\x94",
+        node + b"]\x94}\x94\x87\x94\x81\x94",
+        node + b"K\x01K\x02\x86\x94K\x03\x87\x94\x81\x94",
+        node + b"K\x01\x85\x94h\x00\x87\x94\x81\x94",
+        node + b"K\x01\x85\x94}\x94\x8c\x01a\x94h\x00s\x87\x94\x81\x94",
+    ]
+    path = tmp_path / "a.npy"
+    with sequence_writer(path) as add:
+        for op in odd:
+            add(b"\x80\x04]\x94(" + op + b"e.", 1)
+    assert all(isinstance(found, Skipped) for found in read(path))
+    assert read_table(path).table.counts.tolist() == [0] * len(odd)
+
+
+# Each level: a class, the arguments of the level below from the memo, a dictionary, and the operation made of them.
+NESTING = """
+import struct, sys, threading
+from sketchdnn.formats.sketchgraphs.pickles import PickleError, load_ops
+
+def nested(levels):
+    def get(n):
+        return b"h" + bytes([n]) if n < 256 else b"j" + struct.pack("<I", n)
+    data = [b"\\x80\\x04]\\x94(" + NODE + b"}\\x94K\\x01K\\x01\\x86\\x94"]  # memo: 3 class, 4 dictionary, 5 tuple
+    number = 5
+    for _ in range(levels):
+        data.append(b"h\\x03" + get(number) + b"h\\x04\\x86\\x94\\x81")
+        number += 1
+    return b"".join([*data, b"h\\x04", get(number), b"K\\x01se."])  # the deepest tuple as a key, to be hashed
+
+def run():
+    for levels in LEVELS:
+        try:
+            load_ops(nested(levels))
+        except PickleError as error:
+            print(len(nested(levels)), error)
+
+threading.stack_size(1 << 20)
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+"""
+
+
+def test_nothing_can_be_nested_deeply_enough_to_break_the_interpreter() -> None:
+    """Hashing nested tuples recurses in C; deep enough, it ends the process. Hence another one."""
+    program = f"NODE = {NODE!r}\nLEVELS = (10, 2600, 300_000)\n{NESTING}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 3
+
+
+# Each level is twice the one before, and the last is a key: hashing it would take 2^60 steps.
+DOUBLING = """
+from sketchdnn.formats.sketchgraphs.pickles import PickleError, load_ops, load_plain
+
+def doubled(levels, op):
+    data, number = b"\\x80\\x04" + NODE + b"K\\x01K\\x02\\x86\\x94", 3
+    for level in range(levels):
+        data += b"h\\x02" + op(b"h" + bytes([number]), level)
+        number += 1
+    return data + b"}(h" + bytes([number]) + b"K\\x01u."
+
+for op in (lambda n, _: n + n + b"\\x86\\x94\\x81", lambda n, _: n + b"K\\x01\\x85" + n + b"\\x87\\x94\\x81",
+           lambda n, _: n + n + b"\\x86\\x94"):
+    for load in (load_ops, load_plain):
+        try:
+            load(doubled(60, op))
+        except PickleError as error:
+            print(error)
+"""
+
+
+def test_no_nested_tuple_is_hashed() -> None:
+    program = f"import resource\nresource.setrlimit(resource.RLIMIT_CPU, (20, 20))\nNODE = {NODE!r}\n{DOUBLING}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 6
+
+
+def test_what_can_be_hashed_again_and_again_is_short() -> None:
+    """A long tuple or text is read where it stands, but not recalled from the memo."""
+    text = b"X" + struct.pack("<I", LONGEST_TEXT + 1) + b"a" * (LONGEST_TEXT + 1)
+    for long, value in (
+        (b"(" + b"K\x01" * (LONGEST_TUPLE + 1) + b"t", (1,) * (LONGEST_TUPLE + 1)),
+        (text, "a" * (LONGEST_TEXT + 1)),
+    ):
+        assert load_plain(b"\x80\x04" + long + b"\x94.") == value
+        assert load_plain(b"\x80\x04]\x94(" + long + b"\x94h\x00e.")
+        for recalled in (b"h\x01", b"j\x01\0\0\0"):
+            with pytest.raises(PickleError, match="recalled"):
+                load_plain(b"\x80\x04]\x94(" + long + b"\x94" + recalled + b"e.")
+    short = b"(" + b"K\x01" * LONGEST_TUPLE + b"t\x94h\x00."
+    assert load_plain(b"\x80\x04" + short) == (1,) * LONGEST_TUPLE
+    for odd in (b"(K\x01Nt.", b"(h\x00t.", b"(K\x01K\x02\x86t.", b"(t."):
+        with pytest.raises(PickleError):
+            load_plain(b"\x80\x04]\x94" + odd)
+
+
+def test_a_long_text_is_written_and_read(tmp_path: Path) -> None:
+    long = Constraint(ConstraintType.HORIZONTAL, (Ref(0),), extra={"note": "a" * 10_000, "again": "a" * 10_000})
+    sketch = Sketch((Line((0, 0), (1, 0)),), (long,), "m")
+    write([sketch], tmp_path / "a.npy")
+    (found,) = read(tmp_path / "a.npy")
+    assert isinstance(found, Sketch)
+    assert found.constraints == sketch.constraints
+
+
+def test_a_million_empty_values_are_only_memory() -> None:
+    for opcode in (b"]", b"}", b"]\x94", b"(", b"N"):
+        with pytest.raises(PickleError):
+            load_ops(b"\x80\x04]\x94(" + opcode * 500_000 + b"e.")
+
+
+@given(st.data())
+def test_a_mutated_pickle_gives_operations_or_an_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    raw = bytearray(dump_ops(sketch_to_ops(a_sketch())))
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(raw) - 1))
+        raw[at] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("mutated") / "a.npy"
+    with sequence_writer(path) as add:
+        add(bytes(raw), 1)
+    found = list(read(path))
+    table = read_table(path)
+    (whole,) = [f for f in found if isinstance(f, Sketch) or f.is_sketch]
+    assert table.table.counts.tolist() == [len(whole) if isinstance(whole, Sketch) else 0]

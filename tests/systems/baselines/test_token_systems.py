@@ -1,0 +1,294 @@
+"""Vitruvion and SketchGen: exact likelihood, legal tokens, seeded draws, and sketches learnt by heart."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from support.random_batches import clean_batch, normal_batch
+from torch import Tensor
+
+from sketchdnn.diffusion.likelihood import Bins
+from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, condition_on_rows
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Kind
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import SketchBatch, relevant
+from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained
+from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoderConfig
+from sketchdnn.systems.baselines.tokens.sketchgen import SketchGen, SketchGenConfig
+from sketchdnn.systems.baselines.tokens.syntax import LEVELS, NUM_VALUES, START, STOP
+from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem, choose
+from sketchdnn.systems.baselines.tokens.tokens import quantize, tokenize
+from sketchdnn.systems.baselines.tokens.vitruvion import Vitruvion, VitruvionConfig
+from sketchdnn.systems.registry import config_of
+from sketchdnn.systems.system import sample_condition_mask
+
+SMALL = TokenDecoderConfig(width=32, depth=2, heads=2)
+CONFIGS = {
+    "vitruvion": VitruvionConfig(SMALL),
+    "vitruvion by sweep": VitruvionConfig(SMALL, arcs="sweep", order="stored", top_p=1.0),
+    "sketchgen": SketchGenConfig(SMALL),
+    "sketchgen as stored": SketchGenConfig(SMALL, order="stored", temperature=0.8),
+}
+
+
+def made(config: VitruvionConfig | SketchGenConfig, std: float = 0.1) -> TokenSystem:
+    torch.manual_seed(0)
+    system = Vitruvion(config) if isinstance(config, VitruvionConfig) else SketchGen(config)
+    for weight in system.parameters():
+        torch.nn.init.normal_(weight, std=std)
+    return system.eval()
+
+
+@pytest.fixture(params=CONFIGS)
+def system(request: pytest.FixtureRequest) -> TokenSystem:
+    return made(CONFIGS[request.param])
+
+
+def noise_of(*samples: int) -> object:
+    return seeded_noise(1, torch.tensor(samples))
+
+
+def nats(system: TokenSystem, x0: SketchBatch) -> Tensor:
+    found = system.likelihood(x0, noise_of(0), None)
+    assert found is not None
+    return found.detach()
+
+
+def one_by_one(system: TokenSystem, x0: SketchBatch) -> Tensor:
+    """−Σ log p(token | those before), asked of the cached network token by token, as when it draws."""
+    tokens = tokenize(x0, system.syntax, system.config.order)
+    cache, total = Cache(tokens.value.shape[1]), torch.zeros(len(x0), dtype=torch.float64)
+    value = torch.full_like(tokens.value[:, :1], START)
+    place = torch.full_like(value, system.syntax.end + 1)
+    position = torch.zeros_like(value)
+    for n in range(tokens.value.shape[1]):
+        logits = system.network(value, place, position, cache)[:, 0].double()
+        if system.knows_syntax:
+            logits[~system.syntax.legal[tokens.place[:, n]]] = -math.inf
+        chance = logits.softmax(dim=-1)
+        assert torch.allclose(chance.sum(dim=-1), torch.ones(len(x0), dtype=torch.float64))
+        value, place = tokens.value[:, n : n + 1], tokens.place[:, n : n + 1]
+        total -= torch.where(tokens.real[:, n], chance.gather(1, value)[:, 0].log(), 0.0)
+        position = tokens.row[:, n : n + 1] + 1 if system.position_of == "primitive" else torch.full_like(value, n + 1)
+    return total
+
+
+def test_the_likelihood_is_the_sum_of_the_conditionals(system: TokenSystem) -> None:
+    x0 = clean_batch(5)
+    with torch.no_grad():
+        assert torch.allclose(nats(system, x0), one_by_one(system, x0), atol=1e-3)
+
+
+def test_chances_of_all_short_sketches_and_the_rest_add_up() -> None:
+    """Of one row: that it is empty, and which of all points it holds; the rest is less than what is left."""
+    system = made(SketchGenConfig(SMALL))
+    empty = replace(clean_batch(1, rows=1), kind=torch.eye(layout.NUM_KINDS)[None, None, layout.NONE])
+    none = math.exp(-float(nats(system, empty)))
+    levels = (torch.arange(LEVELS) - LEVELS // 2) / 30
+    params = torch.zeros(LEVELS**2, 1, layout.NUM_PARAMS)
+    params[:, 0, -2:] = torch.cartesian_prod(levels, levels)
+    kind = torch.eye(layout.NUM_KINDS)[3].expand(LEVELS**2, 1, -1)
+    points = sum(
+        float(nats(system, SketchBatch(torch.eye(2)[flag].expand(LEVELS**2, 1, -1), kind, params)).neg().exp().sum())
+        for flag in (0, 1)
+    )
+    with torch.no_grad():
+        first = torch.zeros(1, 1, dtype=torch.long)
+        logits = system.network(first + START, first + system.syntax.end + 1, first)[0, 0]
+    chances = logits[LEVELS : STOP + 1].softmax(dim=-1)
+    assert none == pytest.approx(float(chances[layout.NONE]), rel=1e-4)
+    assert points == pytest.approx(float(chances[3]), rel=1e-3)
+
+
+def test_the_loss_is_nats_a_row_by_sort_and_trains_every_weight(system: TokenSystem) -> None:
+    x0 = clean_batch(4)
+    nothing = sample_condition_mask(torch.rand(4, 19), torch.zeros(4, 16, dtype=torch.long), 0.0)
+    loss = system.loss(x0, torch.ones(4, dtype=torch.long), normal_batch(4), nothing)
+    assert torch.allclose(loss.per_sample.detach().double() * 16, nats(system, x0), rtol=1e-4)
+    for part in (loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample):
+        assert bool((part > 0).all())
+    loss.total.backward()
+    assert not [name for name, weight in system.named_parameters() if weight.grad is None]
+
+
+def test_the_loss_can_be_compiled_whole() -> None:
+    system, x0 = made(CONFIGS["vitruvion"]), clean_batch(2)
+    compiled = torch.compile(
+        lambda batch: system.loss(batch, None, None, None).per_sample, backend="eager", fullgraph=True, dynamic=False
+    )
+    assert torch.allclose(compiled(x0), system.loss(x0, None, None, None).per_sample, rtol=1e-4)
+
+
+def test_noise_decides_alone_what_is_drawn(system: TokenSystem) -> None:
+    all_of_them = system.sample(noise_of(0, 1, 2, 3, 4, 5))
+    again = system.sample(noise_of(0, 1, 2, 3, 4, 5), SamplingOptions(steps=7))
+    assert torch.equal(all_of_them.flat(), again.flat())
+    assert torch.equal(system.sample(noise_of(4)).flat()[0], all_of_them.flat()[4])
+    pair = system.sample(noise_of(5, 2)).flat()
+    assert torch.equal(pair, all_of_them.flat()[[5, 2]])
+    assert len({row.numpy().tobytes() for row in all_of_them.flat()}) > 3
+
+
+def test_what_is_drawn_is_a_batch_of_clean_rows(system: TokenSystem) -> None:
+    batch = system.sample(noise_of(*range(32)))
+    for label in (batch.kind, batch.construction):
+        assert bool((label.sum(dim=-1) == 1).all())
+        assert bool((label.max(dim=-1).values == 1).all())
+    kind = batch.kind.argmax(dim=-1)
+    assert not batch.params[~relevant(kind)].any()
+    empty = kind == layout.NONE
+    assert bool((empty[:, 1:] >= empty[:, :-1]).all())  # nothing comes after the stop
+    assert len(kind.unique()) == layout.NUM_KINDS
+
+
+def test_illegal_tokens_are_never_drawn(system: TokenSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even by a network that wants nothing else."""
+    legal_of = system.syntax.legal
+    seen: Counter[int] = Counter()
+
+    def watched(logits: Tensor, legal: Tensor, *rest: object) -> Tensor:
+        value = choose(logits + 50.0 * ~legal, legal, *rest)
+        assert bool(legal.gather(1, value[:, None]).all())
+        seen.update(value.tolist())
+        return value
+
+    monkeypatch.setattr("sketchdnn.systems.baselines.tokens.system.choose", watched)
+    system.sample(noise_of(*range(24)))
+    assert len(seen) > NUM_VALUES // 2
+    assert bool(legal_of.any(dim=1).all())
+
+
+def test_towards_temperature_zero_drawing_is_greedy() -> None:
+    config = replace(CONFIGS["sketchgen"], top_p=1.0)
+    drawn = [made(replace(config, temperature=t), std=0.3).sample(noise_of(0, 1, 2)).flat() for t in (0.0, 1e-6, 1.0)]
+    assert torch.equal(drawn[0], drawn[1])
+    assert torch.equal(drawn[0][0], drawn[0][1])  # noise has no say
+    assert not torch.equal(drawn[0], drawn[2])
+
+
+@pytest.mark.parametrize("name", ["vitruvion by sweep", "sketchgen"])
+def test_each_greedy_token_is_the_likeliest_legal_one(name: str) -> None:
+    """By the network that sees the whole sequence at once: what is drawn with a cache is the same model."""
+    system = made(replace(CONFIGS[name], temperature=0.0), std=0.3)
+    tokens = tokenize(system.sample(noise_of(0)), system.syntax)
+    with torch.no_grad():
+        count = int(tokens.real.sum())
+        value = torch.cat([torch.tensor([[START]]), tokens.value[:, :-1]], dim=1)
+        place = torch.cat([torch.tensor([[system.syntax.end + 1]]), tokens.place[:, :-1]], dim=1)
+        position = torch.arange(value.shape[1])[None]
+        if system.position_of == "primitive":
+            position = torch.cat([torch.tensor([[0]]), tokens.row[:, :-1] + 1], dim=1)
+        logits = system.network(value, place, position)
+        likeliest = logits.masked_fill(~system.syntax.legal[tokens.place], -math.inf).argmax(dim=-1)
+    assert count > 10
+    assert torch.equal(likeliest[:, :count], tokens.value[:, :count])
+
+
+def test_each_token_has_a_random_number_of_its_own() -> None:
+    """A network that knows nothing draws every legal value as often, whatever it drew before."""
+    system = made(SketchGenConfig(SMALL, top_p=1.0), std=0.0)
+    drawn = system.sample(noise_of(*range(400)))
+    ends = drawn.of_kind(Kind.LINE)[drawn.kind.argmax(dim=-1) == Kind.LINE]
+    assert len(ends) > 200
+    assert float(ends.T.corrcoef().triu(1).abs().max()) < 0.2
+    assert ends.std(dim=0).tolist() == pytest.approx([LEVELS / 30 / 12**0.5] * 4, rel=0.1)
+
+
+def test_the_order_of_rows_is_part_of_what_is_modelled_unless_it_is_sorted_away(system: TokenSystem) -> None:
+    x0 = clean_batch(5)
+    order = torch.rand(5, 16, generator=torch.Generator().manual_seed(2)).argsort(dim=-1)
+    plain, permuted = nats(system, x0), nats(system, x0.permuted(order))
+    if system.config.order == "sorted":
+        assert torch.equal(plain, permuted)
+    else:
+        assert bool(((plain - permuted).abs() > 1e-3).all())
+
+
+def test_levels_are_the_cells_of_a_grid_that_others_can_be_judged_on() -> None:
+    system = made(CONFIGS["sketchgen"])
+    generator = torch.Generator().manual_seed(0)
+    params = torch.rand(500, 16, 14, generator=generator) * 2 - 1
+    params[..., 4 + layout.RADIUS].abs_()
+    params[:50] = (params[:50] * 60).round() / 60  # on borders, and in the middle
+    assert torch.equal(TOKEN_GRID.index(params), quantize(params, system.syntax))
+    x0 = clean_batch(3)
+    assert torch.equal(system.likelihood(x0, noise_of(0), None, bins=TOKEN_GRID), nats(system, x0))
+    assert system.likelihood(x0, noise_of(0), None, bins=Bins(bits=8)) is None
+    three_points = made(CONFIGS["vitruvion"])
+    assert three_points.grid is None
+    assert three_points.likelihood(x0, noise_of(0), None, bins=TOKEN_GRID) is None
+
+
+def test_what_it_draws_it_finds_likely() -> None:
+    """Drawn without nucleus, the mean of −log p is the entropy: less than what an other model's draws cost it."""
+    one, other = (made(SketchGenConfig(SMALL, order="stored", top_p=1.0), std) for std in (0.5, 0.45))
+    drawn, foreign = one.sample(noise_of(*range(64))), other.sample(noise_of(*range(64)))
+    assert float(nats(one, drawn).mean()) < float(nats(one, foreign).mean())
+
+
+def test_a_system_is_told_what_it_cannot_do(system: TokenSystem) -> None:
+    with pytest.raises(SketchError, match="cannot draw with ddim; use ancestral"):
+        system.sample(noise_of(0), SamplingOptions(sampler="ddim"))
+    given = condition_on_rows(clean_batch(1), torch.zeros(1, 16, dtype=torch.bool))
+    with pytest.raises(SketchError, match="cannot be given"):
+        system.sample(noise_of(0), SamplingOptions(conditioning=given))
+    for wrong in ({"top_p": 0.0}, {"top_p": 1.5}, {"temperature": -1.0}):
+        with pytest.raises(ConfigError, match=next(iter(wrong))):
+            config_of(system.name, wrong, "here")
+
+
+def test_progress_is_heard_and_ends(system: TokenSystem) -> None:
+    heard: list[Progress] = []
+    batch = system.sample(noise_of(0, 1), SamplingOptions(on_step=heard.append))
+    assert [one.number for one in heard[:-1]] == list(range(1, len(heard)))
+    assert heard[-1].number == heard[-1].total
+    assert heard[-1].s == 0
+    assert torch.equal(heard[-1].batch.flat(), batch.flat())
+    counts = [int((one.batch.kind.argmax(dim=-1) != layout.NONE).sum()) for one in heard]
+    assert counts == sorted(counts)  # primitive by primitive
+
+
+def test_a_model_comes_back_from_disk(system: TokenSystem, tmp_path: Path) -> None:
+    save_pretrained(system, tmp_path)
+    back = from_pretrained(tmp_path)
+    assert type(back) is type(system)
+    assert back.config == system.config
+    assert torch.allclose(nats(back, clean_batch(3)), nats(system, clean_batch(3)), rtol=1e-2)
+
+
+@pytest.mark.parametrize("name", ["vitruvion", "sketchgen"])
+def test_presets_are_there_in_both_sizes(name: str) -> None:
+    large, small = load_preset(name), load_preset(f"{name}-tiny")
+    assert large.system == small.system == name
+    network = large.config.network
+    assert (network.depth, network.width, network.heads) == (12, 384, 8)
+
+
+def test_half_precision_draws_and_learns(system: TokenSystem) -> None:
+    x0 = clean_batch(3)
+    with torch.autocast("cpu", torch.bfloat16):
+        batch = system.sample(noise_of(0, 1, 2))
+        loss = system.loss(x0, None, None, None)
+    assert batch.params.dtype == loss.per_sample.dtype == torch.float32
+    assert torch.allclose(loss.per_sample, system.loss(x0, None, None, None).per_sample, rtol=0.05)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+def test_a_gpu_says_what_the_processor_says(system: TokenSystem) -> None:
+    x0 = clean_batch(4)
+    here, drawn = nats(system, x0), system.sample(noise_of(0, 1, 2, 3))
+    system.to_device("cuda")
+    there = x0.to("cuda")
+    assert torch.allclose(nats(system, there).cpu(), here, rtol=1e-3)
+    compiled = torch.compile(lambda batch: system.loss(batch, None, None, None).per_sample, dynamic=False)
+    assert torch.allclose(compiled(there).double().cpu() * 16, here, rtol=1e-3)
+    again = system.sample(seeded_noise(1, torch.arange(4, device="cuda")))
+    # A token whose chance is on the brink may be chosen otherwise, and what follows with it.
+    assert sum(map(torch.equal, again.flat().cpu(), drawn.flat())) >= 3

@@ -1,0 +1,134 @@
+"""Presets of the package and of files, and the registry of systems."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+import torch
+
+from sketchdnn.networks.dit import DiT
+from sketchdnn.systems import (
+    SYSTEMS,
+    ConfigError,
+    config_from_dict,
+    config_to_dict,
+    find_system,
+    from_pretrained,
+    load_preset,
+    preset_names,
+    register_system,
+    registry,
+)
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
+from sketchdnn.training.config import config_from
+
+OF_SKETCHDNN = ["authors", "ours", "ours-base", "paper", "tiny"]
+
+
+def test_every_system_has_a_preset_and_a_tiny_one() -> None:
+    others = [name for name in SYSTEMS if name != "sketchdnn"]
+    assert preset_names() == sorted([*OF_SKETCHDNN, *others, *(f"{name}-tiny" for name in others)])
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_preset_is_valid(name: str) -> None:
+    preset = load_preset(name)
+    assert config_from(preset.training, name)  # whose budget and settings make sense
+    assert config_from_dict(type(preset.config), config_to_dict(preset.config), "here") == preset.config
+
+
+def test_ablations_differ_in_one_setting() -> None:
+    ours, pos, cat = load_preset("ours-base"), load_preset("sketchdnn-pos"), load_preset("sketchdnn-cat")
+    assert pos.config == replace(ours.config, network=replace(ours.config.network, positions=True))
+    shared = config_to_dict(ours.config).keys() & config_to_dict(cat.config).keys()
+    assert shared >= {"network", "variant", "num_steps", "superposition", "data_std"}
+    assert all(getattr(ours.config, name) == getattr(cat.config, name) for name in shared)
+    assert ours.training == pos.training == cat.training
+
+
+@pytest.mark.parametrize("name", ["paper", "authors"])
+def test_papers_network_has_its_size(name: str) -> None:
+    config = load_preset(name).config
+    with torch.device("meta"):
+        assert sum(weight.numel() for weight in DiT(config.network).parameters()) == 138_167_829
+
+
+def test_paper_and_authors_presets_differ_as_text_and_code() -> None:
+    paper, authors = load_preset("paper"), load_preset("authors")
+    assert (paper.config.label_smoothing, authors.config.label_smoothing) == (0.99, 0.9999)
+    assert (paper.config.none_construction, authors.config.none_construction) == ("one_hot", "zero")
+    assert (paper.training["batch_size"], authors.training["batch_size"]) == (4096, 1024)
+    assert (paper.training["times"], authors.training["times"]) == ("uniform", "authors")
+
+
+def test_bundled_model_has_its_preset() -> None:
+    assert from_pretrained("ours").config == load_preset("ours").config
+
+
+def test_tiny_is_small() -> None:
+    system = load_preset("tiny").make()
+    assert isinstance(system, SketchDNNSystem)
+    assert sum(weight.numel() for weight in system.parameters()) < 500_000
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[system", "cannot be read"),
+        ("[sistem]", "'sistem' is no section"),
+        ("system = 3", "must be a table"),
+        ("[system]", "'None' is no system"),
+        ("[system]\nname = 'teapot'", "'teapot' is no system"),
+        ("[system]\nname = 'sketchdnn'\nwidth = 3", "'width' is no setting"),
+        ("[system]\nname = 'sketchdnn'\nnum_steps = 2.5", "num_steps must be a whole number"),
+        ("[system]\nname = 'sketchdnn'\nnum_steps = true", "num_steps must be a whole number"),
+        ("[system]\nname = 'sketchdnn'\nvariant = 'theirs'", "variant must be one of ours, paper, authors"),
+        ("[system]\nname = 'sketchdnn'\n[system.network]\nwidth = 3", "must say its type"),
+        ("[system]\nname = 'sketchdnn'\n[system.network]\ntype = 'DiT'\nheads = 7", "width must be a multiple"),
+        ("[system]\nname = 'sketchdnn'\n[system.network]\ntype = 'DiT'\nnum_steps = 9", "has 9 steps"),
+    ],
+)
+def test_wrong_file_is_explained(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(ConfigError, match=complaint):
+        load_preset(tmp_path / "mine.toml")
+
+
+def test_unknown_preset_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'huge' is no preset; use one of authors, "):
+        load_preset("huge")
+
+
+def test_long_names_are_quoted_in_short(tmp_path: Path) -> None:
+    long = "Z" * 5000
+    for text in (f'["{long}"]', f'[system]\nname = "{long}"', f'[system]\nname = "sketchdnn"\n"{long}" = 1'):
+        (tmp_path / "own.toml").write_text(text)
+        with pytest.raises(ConfigError) as caught:
+            load_preset(str(tmp_path / "own.toml"))
+        assert "Z" * 100 in str(caught.value)
+        assert "Z" * 201 not in str(caught.value)
+
+
+def test_preset_of_more_than_a_mebibyte_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text("#" * (2**20 + 1))
+    with pytest.raises(ConfigError, match="the preset is larger than 1024 KiB"):
+        load_preset(str(tmp_path / "own.toml"))
+
+
+def test_systems_are_registered_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "SYSTEMS", dict(SYSTEMS))
+
+    class Mine(SketchDNNSystem):
+        name = "mine"
+
+    assert register_system(Mine) is Mine
+    assert find_system("mine") is Mine
+    with pytest.raises(ValueError, match="'mine' already"):
+        register_system(type("Other", (Mine,), {}))
+    point = EntryPoint("theirs", "sketchdnn.systems.sketchdnn:SketchDNNSystem", registry.SYSTEM_ENTRY_POINTS)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == point.group else [])
+    with pytest.raises(ConfigError, match="'theirs' is no system; use one of sketchdnn, "):  # named otherwise
+        find_system("theirs")

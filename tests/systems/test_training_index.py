@@ -1,0 +1,116 @@
+"""The training index: it contains every training sketch, is saved with the model, and damage is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save_file
+from support.sketch_sets import parts, shuffled
+
+from sketchdnn.errors import SketchError
+from sketchdnn.geometry import Kind
+from sketchdnn.networks.set_denoiser import SetDenoiserConfig
+from sketchdnn.representation.symmetric import symmetric_keys, turned
+from sketchdnn.systems import (
+    PretrainedError,
+    TrainingIndex,
+    build_training_index,
+    from_pretrained,
+    save_pretrained,
+    save_training_index,
+)
+from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
+from sketchdnn.systems.training_index import GRID, read_training_index, write_training_index
+
+
+@pytest.fixture(scope="module")
+def index() -> TrainingIndex:
+    return build_training_index(parts(80))
+
+
+@pytest.fixture
+def system() -> SketchDNNSystem:
+    torch.manual_seed(0)
+    return SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2)))
+
+
+def equal(a: TrainingIndex, b: TrainingIndex) -> bool:
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("keys", "kind_counts", "frequency"))
+
+
+def test_contains_training_sketches_up_to_symmetry(index: TrainingIndex) -> None:
+    copies = symmetric_keys(shuffled(turned(parts(80), 6), 4), GRID)
+    assert all(index.contains(int(key)) for key in copies)
+    others = symmetric_keys(parts(40, seed=9), GRID)
+    assert sum(index.contains(int(key)) for key in others) < 4
+
+
+def test_counts_are_those_of_the_corpus(index: TrainingIndex) -> None:
+    compact = parts(80)
+    assert index.frequency.sum() == 80
+    assert index.primitives == (compact.counts.min(), compact.counts.max())
+    lines = (compact.kind == Kind.LINE).sum()
+    assert (index.kind_counts[:, Kind.LINE] * index.frequency).sum() == lines
+
+
+def test_saved_with_the_model_and_loaded(system: SketchDNNSystem, index: TrainingIndex, tmp_path: Path) -> None:
+    save_pretrained(system, tmp_path)
+    assert from_pretrained(tmp_path).training_index is None
+    save_training_index(index, tmp_path)
+    loaded = from_pretrained(tmp_path)
+    assert loaded.training_index is not None
+    assert equal(loaded.training_index, index)
+    save_pretrained(loaded, tmp_path / "again")
+    again = from_pretrained(tmp_path / "again").training_index
+    assert again is not None
+    assert equal(again, index)
+
+
+def test_missing_or_changed_file_is_refused(system: SketchDNNSystem, index: TrainingIndex, tmp_path: Path) -> None:
+    system.training_index = index
+    save_pretrained(system, tmp_path)
+    path = tmp_path / "training_index.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(PretrainedError, match="not the one it was saved with"):
+        from_pretrained(tmp_path)
+    path.unlink()
+    with pytest.raises(PretrainedError, match="is missing"):
+        from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"keys": np.array([3, 3], np.uint64)},
+        {"keys": np.array([3, 4], np.int64)},
+        {"frequency": np.array([], np.int64)},
+        {"frequency": np.zeros(1, np.int64), "kind_counts": np.ones((1, 4), np.int64)},
+        {"kind_counts": np.ones((1, 3), np.int64)},
+    ],
+)
+def test_impossible_contents_are_refused(index: TrainingIndex, tmp_path: Path, change: dict[str, np.ndarray]) -> None:
+    path = tmp_path / "training_index.safetensors"
+    write_training_index(index, path)
+    assert equal(read_training_index(path), index)
+    tensors = {"keys": index.keys, "kind_counts": index.kind_counts, "frequency": index.frequency} | change
+    save_file(tensors, path)
+    with pytest.raises(SketchError):
+        read_training_index(path)
+    path.write_bytes(b"nothing")
+    with pytest.raises(SketchError, match="cannot be read"):
+        read_training_index(path)
+
+
+def test_bundled_model_has_an_index() -> None:
+    import sketchdnn
+
+    folder = Path(sketchdnn.__file__).parent / "weights" / "ours"
+    index = read_training_index(folder / "known.safetensors")
+    assert index.primitives == (8, 16)
+    assert index.frequency.sum() == 22_400
+    assert (folder / "known.safetensors").stat().st_size < 2_000_000
