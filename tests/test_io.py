@@ -49,7 +49,7 @@ def hidden(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.name.startswith(".")]
 
 
-def test_only_what_a_killed_process_left_is_cleared(tmp_path: Path, writer: subprocess.Popen[str]) -> None:
+def test_only_abandoned_files_are_removed(tmp_path: Path, writer: subprocess.Popen[str]) -> None:
     (tmp_path / ".sketchdnn-notes").write_text("mine")
     remove_abandoned(tmp_path)
     assert len(hidden(tmp_path)) == 4  # file, folder and lock of the other process, and the user's
@@ -67,7 +67,7 @@ def test_only_what_a_killed_process_left_is_cleared(tmp_path: Path, writer: subp
     assert hidden(tmp_path) == [tmp_path / ".sketchdnn-notes"]
 
 
-def test_new_files_obey_the_umask(tmp_path: Path) -> None:
+def test_new_files_obey_umask(tmp_path: Path) -> None:
     for umask, mode in ((0o022, 0o644), (0o077, 0o600), (0o007, 0o660)):
         before = os.umask(umask)
         try:
@@ -80,7 +80,7 @@ def test_new_files_obey_the_umask(tmp_path: Path) -> None:
         assert stat.S_IMODE((tmp_path / "part.json").stat().st_mode) == mode
 
 
-def test_temporary_files_are_never_written_through_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_files_are_never_written_through_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(io_module.secrets, "token_hex", lambda size: "0" * 2 * size)
     (tmp_path / "mine.txt").write_text("mine")
     (tmp_path / f".sketchdnn-{'0' * 16}.json").symlink_to(tmp_path / "mine.txt")
@@ -90,7 +90,7 @@ def test_temporary_files_are_never_written_through_a_link(tmp_path: Path, monkey
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
-def test_a_result_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_content_is_flushed_before_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And of many files in a folder, the folder alone: each would take as long as a single result."""
     flushed: list[int] = []
     flush = os.fsync
@@ -111,7 +111,7 @@ def test_a_result_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monkeyp
     assert len(read(tmp_path / "many")) == 5
 
 
-def test_a_folder_made_for_nothing_goes(tmp_path: Path) -> None:
+def test_folder_made_for_nothing_goes(tmp_path: Path) -> None:
     with exclusive_run(tmp_path / "new" / "run"):
         assert (tmp_path / "new" / "run").is_dir()
     assert not list(tmp_path.iterdir())

@@ -24,7 +24,7 @@ from sketchdnn.systems import ConfigError, Preset, System, config_from_dict, con
 from sketchdnn.systems.aliases import SETTING_VALUES
 from sketchdnn.systems.aliases import SETTINGS as SETTING_NAMES
 from sketchdnn.systems.registry import find_system
-from sketchdnn.training.config import TrainConfig, config_from
+from sketchdnn.training.config import TrainConfig, parse_train_config
 
 # The paper's six systems. Arcs with a sweep put Vitruvion's bits on the grid of the others; three points do not.
 PAPER_SYSTEMS = ("sketchdnn", "sketchdnn-pos", "sketchdnn-cat", "latent", "vitruvion:arcs=sweep", "sketchgen")
@@ -277,11 +277,19 @@ def make_plan(request: ReproductionRequest, evaluator: Evaluator, device: str) -
     return Plan(request, device, identity, systems, minutes, train_sketches)
 
 
+<<<<<<< HEAD
 def training_config(variant: SystemVariant, request: ReproductionRequest) -> TrainConfig:
     """The preset's training under the common budget, without validation and previews."""
     return config_from(
         variant.preset.training,
         f"{variant.name}: training",
+=======
+def training_of(named: NamedSystem, request: Request) -> TrainConfig:
+    """The preset's training under the common budget. Nothing but training is paid from it: no pictures on the way."""
+    return parse_train_config(
+        named.preset.training,
+        f"{named.name}: training",
+>>>>>>> origin/main
         minutes=request.budget.minutes,
         steps=request.budget.steps,
         seed=request.seed,

@@ -36,9 +36,8 @@ from sketchdnn.systems import System, config_to_dict, from_pretrained, save_pret
 from sketchdnn.systems.aliases import current_settings, rename_report_keys
 from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem
 from sketchdnn.systems.devices import find_device
-from sketchdnn.training.loop import OnReport
-from sketchdnn.training.start import MODEL, start
-from sketchdnn.training.start import Request as TrainRequest
+from sketchdnn.training.loop import Hooks, OnReport
+from sketchdnn.training.start import MODEL, TrainRequest, start_training
 
 from .page import make_page
 from .plan import (
@@ -119,8 +118,9 @@ def _train(planned: PlannedSystem, plan: Plan, folder: Path, on_report: OnReport
     # Code compiled for the previous system is of no use.
     torch.compiler.reset()
     out = folder / RUN
-    outcome = start(
-        TrainRequest(variant.preset, planned.training, request.data, out, plan.device, resume=True, on_report=on_report)
+    hooks = Hooks() if on_report is None else Hooks(on_report)
+    outcome = start_training(
+        TrainRequest(variant.preset, planned.training, request.data, out, plan.device, resume=True, hooks=hooks)
     )
     if not outcome.finished:
         raise StoppedError(

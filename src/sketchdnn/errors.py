@@ -1,4 +1,4 @@
-"""The errors of the package, each one sentence for the user, and how text from files is quoted in them."""
+"""The errors of the package, each with one sentence for the user, and quoting of text from files."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _MAX_SENTENCE = 5 * MAX_QUOTED
 
 
 class SketchError(ValueError):
-    """Something in what we were given is wrong. The command line prints it and exits with code 2."""
+    """Bad input. The command line prints the message and exits with code 2."""
 
 
 class GeometryError(SketchError):
-    """A primitive, constraint or sketch that cannot exist: a line of no length, a radius below zero, a NaN."""
+    """An invalid primitive, constraint or sketch: a line of no length, a radius below zero, a NaN."""
 
 
 class MissingError(SketchError, FileNotFoundError):
-    """A file or folder that does not exist. It is a `FileNotFoundError` too; the sentence is ours."""
+    """A file or folder that does not exist. It is also a `FileNotFoundError`."""
 
     __str__ = ValueError.__str__
 
@@ -29,7 +29,7 @@ class MissingError(SketchError, FileNotFoundError):
 
 
 class FormatError(SketchError):
-    """A file that cannot be read or written at all: the sentence names the file and the reason."""
+    """A file that cannot be read or written. The message names the file and the reason."""
 
     def __init__(self, path: Path | str, reason: str) -> None:
         self.reason = quoted(reason, _MAX_SENTENCE)
@@ -37,7 +37,7 @@ class FormatError(SketchError):
 
 
 class MissingFileError(FormatError, MissingError):
-    """A file that is to be read and does not exist."""
+    """An input file that does not exist."""
 
     def __init__(self, path: Path | str, reason: str) -> None:
         super().__init__(path, reason)
@@ -45,11 +45,11 @@ class MissingFileError(FormatError, MissingError):
 
 
 class UnsuitableSketchError(FormatError):
-    """A sketch that a format cannot hold, such as an open profile in a file of solids; another may be fine."""
+    """A sketch that a format cannot hold, such as an open profile in a STEP file."""
 
 
 def display_path(path: Path | str) -> str:
-    r"""A path as it can be printed: control characters, and bytes that are no UTF-8, as escapes.
+    r"""A printable path: control characters, and bytes that are not UTF-8, are escaped.
 
     >>> display_path("a\x1b[2Jb")
     'a\\x1b[2Jb'
@@ -61,11 +61,11 @@ def display_path(path: Path | str) -> str:
 
 
 def quoted(text: object, limit: int = MAX_QUOTED) -> str:
-    """Text from a file as a message may quote it: no control characters, no more than `limit` characters.
+    """Text from a file for a message: without control characters, at most `limit` characters.
 
     >>> quoted("x" * 300, 10)
     'xxxxxxxxx…'
     """
-    words = str(text)
-    words = display_path(words[:limit]) + words[limit : limit + 1]
-    return words if len(words) <= limit else words[: limit - 1] + "…"
+    text = str(text)
+    text = display_path(text[:limit]) + text[limit : limit + 1]
+    return text if len(text) <= limit else text[: limit - 1] + "…"

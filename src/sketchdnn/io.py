@@ -39,25 +39,25 @@ _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 def atomic_write(path: Path, *, flush: bool = True) -> Iterator[Path]:
     """Yield a temporary name in the same folder; on success it becomes `path`, on any failure it is removed.
 
-    The suffix is kept, since some libraries look at it. The content is on the disk before it gets its name. Without
-    `flush`, and in a temporary folder, that is left to the system: for what would be done again, or is one of many.
+    The suffix is the same, because some libraries depend on it. The content is flushed to disk before the file is
+    renamed, except without `flush` and in a temporary folder.
     """
-    # Known before there is such a file, so that a signal at any time leaves none.
+    # Named before the file exists, so that a signal at any time leaves none.
     temporary = _temporary_name(path.parent, path.suffix)
     handle = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = claim(temporary, lambda: create(temporary))
+        handle = create_locked(temporary, lambda: create(temporary))
         yield temporary
         if flush and not is_temporary(path.parent.name):
             flush_to_disk(temporary)
         temporary.replace(path)
     except SketchError:
-        raise  # from what is being written, which may be read from a file that is missing
+        raise  # of the data that is written, which may come from a missing file
     except OSError as error:
         raise FormatError(path, f"cannot be written ({error.strerror})") from error
     finally:
-        with suppress(OSError):  # where there can be no file, there is none
+        with suppress(OSError):  # the folder may not exist
             temporary.unlink()
         if handle is not None:
             os.close(handle)
@@ -65,15 +65,15 @@ def atomic_write(path: Path, *, flush: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
-    """Yield a new folder in `parent`, which is removed at the end, unless it was renamed.
+    """Yield a new folder in `parent`, which is removed at the end unless it was renamed.
 
-    Without `parent` it lies where the system keeps temporary files, and is private.
+    Without `parent` it is a private folder among the temporary files of the system.
     """
     path = _temporary_name(parent or Path(tempfile.gettempdir()))
     handle = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = claim(path, lambda: _made(path, 0o777 if parent else 0o700))
+        handle = create_locked(path, lambda: _make_folder(path, 0o777 if parent else 0o700))
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
@@ -82,12 +82,12 @@ def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
 
 
 def create(path: Path) -> int:
-    """Open a new file to write to, where there is none and no link either."""
+    """Open a new file to write to; fails if a file or link exists."""
     return os.open(path, _NEW, 0o666)
 
 
 def new_file_mode(folder: Path) -> int:
-    """The permissions that the umask leaves a new file there."""
+    """The permissions of a new file in a folder, by the umask."""
     path = _temporary_name(folder)
     handle = create(path)
     try:
@@ -98,7 +98,7 @@ def new_file_mode(folder: Path) -> int:
 
 
 def flush_to_disk(path: Path) -> None:
-    """Wait until a file, or the names in a folder, would survive a power cut."""
+    """Flush a file, or the names in a folder, to disk."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -107,18 +107,18 @@ def flush_to_disk(path: Path) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file or folder of that name is unfinished work, or marks a folder in use: nothing to read."""
+    """Whether a name is that of an unfinished file or folder, or of a lock."""
     return name == LOCK or name.startswith(PREFIX)
 
 
 def remove_abandoned(folder: Path | None = None) -> None:
-    """Remove the temporary files and folders that killed processes left there; what cannot be removed stays."""
-    with suppress(OSError), os.scandir(folder or tempfile.gettempdir()) as found:
-        for path in [Path(entry) for entry in found if _TEMPORARY.fullmatch(entry.name)]:
+    """Remove the temporary files and folders of killed processes, as far as possible."""
+    with suppress(OSError), os.scandir(folder or tempfile.gettempdir()) as entries:
+        for path in [Path(entry) for entry in entries if _TEMPORARY.fullmatch(entry.name)]:
             handle = lock_abandoned(path)
             if handle is None:
                 continue
-            shutil.rmtree(path, ignore_errors=True)  # does nothing to a file
+            shutil.rmtree(path, ignore_errors=True)  # ignores a file
             with suppress(OSError):
                 path.unlink()
             os.close(handle)
@@ -128,45 +128,46 @@ def _temporary_name(folder: Path, suffix: str = "") -> Path:
     return folder / f"{PREFIX}{secrets.token_hex(8)}{suffix}"
 
 
-def _made(folder: Path, mode: int) -> int:
+def _make_folder(folder: Path, mode: int) -> int:
     folder.mkdir(mode)
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 @contextmanager
 def exclusive_run(folder: Path, *, name: Path | None = None) -> Iterator[None]:
-    """Hold a folder, made if need be, for this run alone; refuses one that another run holds.
+    """Lock a folder, created if need be, for this run.
 
-    The lock is on a hidden file in the folder, which is removed at the end; so is a folder that was made and is empty.
+    The lock is on a hidden file in the folder, which is removed at the end; so is a folder that was created and is
+    empty.
 
     Args:
         folder: Where the run writes.
-        name: What the sentence calls it, if that is another path.
+        name: The path in error messages, if it differs.
 
     Raises:
-        FormatError: If another process holds the folder, or if it cannot be made.
+        FormatError: If another process holds the lock, or if the folder cannot be created.
     """
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
-    handle = _hold(folder, name or folder)
+    created = [path for path in (folder, *folder.parents) if not path.exists()]
+    handle = _lock_folder(folder, name or folder)
     try:
         yield
     finally:
         with suppress(OSError):
             (folder / LOCK).unlink()
         os.close(handle)
-        with suppress(OSError):  # one that is not empty stays, and those above it
-            for place in made:
-                place.rmdir()
+        with suppress(OSError):  # up to the first one that is not empty
+            for path in created:
+                path.rmdir()
 
 
-def claim(path: Path, make: Callable[[], int]) -> int:
-    """Make a temporary file or folder and lock it: `lock_abandoned` leaves it alone while the handle is open."""
+def create_locked(path: Path, make: Callable[[], int]) -> int:
+    """Create a temporary file or folder and lock it; `lock_abandoned` fails while the handle is open."""
     while True:
         try:
             handle = make()
         except FileNotFoundError:
             if path.parent.is_dir():
-                continue  # it was taken for abandoned, in the moment before it was locked
+                continue  # removed as abandoned, just before it was locked
             raise
         lock(handle, wait=True)
         if _is_at(handle, path):
@@ -175,7 +176,7 @@ def claim(path: Path, make: Callable[[], int]) -> int:
 
 
 def lock_abandoned(path: Path) -> int | None:
-    """Lock a temporary file or folder whose process has ended, to be removed and closed; nothing if it has not."""
+    """Lock a temporary file or folder whose process has ended; None if the process is alive."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
     except OSError:
@@ -187,7 +188,7 @@ def lock_abandoned(path: Path) -> int | None:
 
 
 def lock(handle: int, *, wait: bool = False) -> bool | None:
-    """Lock what is open; false if another process holds it, nothing if there are no locks here."""
+    """Lock an open file; False if another process holds the lock, None if there are no locks here."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError as error:
@@ -195,15 +196,15 @@ def lock(handle: int, *, wait: bool = False) -> bool | None:
     return True
 
 
-def _hold(folder: Path, name: Path) -> int:
-    """An open handle of the locked file in a folder."""
+def _lock_folder(folder: Path, name: Path) -> int:
+    """An open handle of the lock file of a folder."""
     path = folder / LOCK
     while True:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o666)
         except FileNotFoundError:
-            continue  # another run ended just now, and took the empty folder with it
+            continue  # another run just ended and removed the empty folder
         except OSError as error:
             raise FormatError(
                 name, f"cannot be written to as a folder ({error.strerror}); name another folder"
@@ -216,26 +217,26 @@ def _hold(folder: Path, name: Path) -> int:
         if _is_at(handle, path):
             break
         os.close(handle)
-    with suppress(OSError):  # only told to whoever is refused
+    with suppress(OSError):  # for the message of a refused run
         os.truncate(handle, 0)
         os.write(handle, f"{os.getpid()}\n".encode())
     return handle
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Whether a name still means what is open: it may have been removed before it was locked."""
+    """Whether a path still refers to an open file, which may have been removed before it was locked."""
     try:
         return os.path.samestat(os.fstat(handle), path.lstat())
     except OSError:
         return False
 
 
-# A description of a corpus or a model takes a few KiB; a report with all its curves, a few MiB.
+# The description of a corpus or a model takes a few KiB, a report with all its curves a few MiB.
 MAX_JSON_BYTES = 16 * 2**20
 
 
 def load_json(path: Path) -> object:
-    """What a file holds; raises `ValueError` for text that is not JSON, too long or too deeply nested, or holds NaN."""
+    """The JSON of a file; `ValueError` for text that is not JSON, too long or too deeply nested, or holds NaN."""
     with path.open("rb") as file:
         data = file.read(MAX_JSON_BYTES + 1)
     if len(data) > MAX_JSON_BYTES:

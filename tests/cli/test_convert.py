@@ -41,7 +41,7 @@ def test_many_to_one_line_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["slash", "existing", "format"])
-def test_many_to_a_folder(tmp_path: Path, how: str) -> None:
+def test_many_to_folder(tmp_path: Path, how: str) -> None:
     write(MANY, tmp_path / "many.jsonl")
     out = tmp_path / "out"
     if how == "existing":
@@ -56,7 +56,7 @@ def test_many_to_a_folder(tmp_path: Path, how: str) -> None:
     assert {p.name for p in tmp_path.iterdir()} == {"many.jsonl", "out"}
 
 
-def test_a_folder_without_a_format_gets_json(tmp_path: Path) -> None:
+def test_folder_without_format_gets_json(tmp_path: Path) -> None:
     write(MANY, tmp_path / "many.jsonl")
     assert run(tmp_path / "many.jsonl", f"{tmp_path}/out/").exit_code == 0
     assert {p.suffix for p in (tmp_path / "out").iterdir()} == {".json"}
@@ -70,7 +70,7 @@ def test_numbers_do_not_collide_with_ids(tmp_path: Path) -> None:
     assert list(read(tmp_path / "out")) == clash
 
 
-def test_many_into_a_file_for_one_says_what_to_do(tmp_path: Path) -> None:
+def test_many_sketches_into_single_sketch_file(tmp_path: Path) -> None:
     write(MANY, tmp_path / "many.jsonl")
     (tmp_path / "part.svg").write_text("precious")
     with pytest.raises(
@@ -81,7 +81,7 @@ def test_many_into_a_file_for_one_says_what_to_do(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_what_is_skipped_is_counted_the_commonest_first(tmp_path: Path) -> None:
+def test_skipped_is_counted_commonest_first(tmp_path: Path) -> None:
     path = tmp_path / "some.jsonl"
     path.write_text('{"primitives": [["P", 0, 0, 0]]}\n{\n{"primitives": [["S"]]}\n{"primitives": [3]}\n[\n')
     result = run(path, tmp_path / "out.jsonl")
@@ -103,14 +103,14 @@ def test_nothing_readable_leaves_nothing_behind(tmp_path: Path, target: str) -> 
     assert [p.name for p in tmp_path.iterdir()] == ["bad.jsonl"]
 
 
-def test_a_folder_may_be_converted_into_itself(tmp_path: Path) -> None:
+def test_folder_may_be_converted_into_itself(tmp_path: Path) -> None:
     write(PART, tmp_path / "part.json")
     result = run(tmp_path, tmp_path, "--format", "svg")
     assert result.exit_code == 0
     assert {p.name for p in tmp_path.iterdir()} == {"part.json", "plate-7.svg"}
 
 
-def test_a_failure_on_the_way_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_on_way_leaves_old_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def break_off(path: Path):  # type: ignore[no-untyped-def]
         yield PART
         yield PART
@@ -129,7 +129,7 @@ def test_a_failure_on_the_way_leaves_the_old_file_alone(tmp_path: Path, monkeypa
     assert {p.name for p in tmp_path.iterdir()} == {"x.broken", "out.jsonl"}
 
 
-def test_a_target_that_cannot_be_written(tmp_path: Path) -> None:
+def test_target_that_cannot_be_written(tmp_path: Path) -> None:
     write(PART, tmp_path / "part.json")
     (tmp_path / "file").touch()
     for target in ("file/part.svg", "file/folder/", "part.step", "nosuffix"):
@@ -147,7 +147,7 @@ def test_units_and_formats_that_do_not_exist(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["part.json"]
 
 
-def test_a_sketch_too_large_for_the_units_names_its_file(tmp_path: Path) -> None:
+def test_sketch_too_large_for_units_names_its_file(tmp_path: Path) -> None:
     write(Sketch((Circle((0.0, 0.0), 1e11),), units="m"), tmp_path / "part.json")
     with pytest.raises(FormatError, match=r"part\.json: cannot be measured in um: "):
         convert(tmp_path / "part.json", tmp_path / "out.json", units="um")
@@ -163,7 +163,7 @@ def test_a_sketch_too_large_for_the_units_names_its_file(tmp_path: Path) -> None
         "train --data folder --out folder --init-from folder",
     ],
 )
-def test_whether_a_file_may_be_read_is_for_its_reader_to_say(
+def test_unreadable_inputs_are_reported_by_the_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str
 ) -> None:
     """The parser of the command line would ask first, and answer with a box of five lines."""
@@ -175,13 +175,13 @@ def test_whether_a_file_may_be_read_is_for_its_reader_to_say(
     assert isinstance(result.exception, SketchError), result.output
 
 
-def test_help_shows_an_example() -> None:
+def test_help_shows_example() -> None:
     result = run("--help")
     assert result.exit_code == 0
     assert "sketchdnn convert bracket.dxf bracket.FCStd" in result.stdout
 
 
-def test_as_a_program_it_says_one_sentence(tmp_path: Path) -> None:
+def test_program_prints_one_sentence(tmp_path: Path) -> None:
     """Through a real process: stdout, stderr, exit code; no colors or bars where there is no terminal."""
     write(PART, tmp_path / "part.json")
     program = [sys.executable, "-m", "sketchdnn", "convert"]
@@ -192,7 +192,7 @@ def test_as_a_program_it_says_one_sentence(tmp_path: Path) -> None:
     assert bad.stderr.decode() == f"sketchdnn: {tmp_path}/none.json: cannot be read (No such file or directory)\n"
 
 
-def test_a_terminal_sees_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_sees_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     write(MANY, tmp_path / "many.jsonl")
@@ -211,7 +211,7 @@ def test_real_files_convert(real_data: Path, tmp_path: Path) -> None:
 PLATE = Sketch((*rectangle(0, 0, 30, 20), Circle((10.0, 10.0), 2.0)), units="mm")
 
 
-def test_the_height_of_a_solid_has_a_unit(tmp_path: Path) -> None:
+def test_height_of_solid_has_unit(tmp_path: Path) -> None:
     write(PLATE, tmp_path / "plate.json")
     for words, height in (("5", 5.0), ("5mm", 5.0), ("0.5in", 12.7), ("2 cm", 20.0)):
         result = run(tmp_path / "plate.json", tmp_path / "plate.py", "--height", words)
@@ -221,14 +221,14 @@ def test_the_height_of_a_solid_has_a_unit(tmp_path: Path) -> None:
     assert "\nHEIGHT = 10.0\n" in (tmp_path / "plate.py").read_text()
 
 
-def test_a_solid_is_written(freecadcmd: str, tmp_path: Path) -> None:
+def test_solid_is_written(freecadcmd: str, tmp_path: Path) -> None:
     write(PLATE, tmp_path / "plate.json")
     result = run(tmp_path / "plate.json", tmp_path / "plate.step", "--height", "3mm")
     assert (result.exit_code, result.stderr) == (0, f"{tmp_path}/plate.step: 1 sketch\n")
     assert (tmp_path / "plate.step").read_bytes().startswith(b"ISO-10303-21;")
 
 
-def test_polylines_and_dimensions_are_asked_for(tmp_path: Path) -> None:
+def test_polylines_and_dimensions_options(tmp_path: Path) -> None:
     write(PLATE, tmp_path / "plate.json")
     assert run(tmp_path / "plate.json", tmp_path / "plate.dxf", "--polylines").exit_code == 0
     assert (tmp_path / "plate.dxf").read_text().count("LWPOLYLINE") > 0
@@ -257,7 +257,7 @@ def test_options_that_make_no_sense(tmp_path: Path, target: str, option: tuple[s
     assert [file.name for file in tmp_path.iterdir()] == ["line.json"]
 
 
-def test_input_is_never_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_input_is_never_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever it is called: relative, through links, or as a file in a folder that is read."""
     monkeypatch.chdir(tmp_path)
     (folder := tmp_path / "parts").mkdir()
@@ -278,7 +278,7 @@ def test_input_is_never_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (tmp_path / "symbolic.dxf").is_symlink()
 
 
-def test_input_in_the_output_folder_is_kept(tmp_path: Path) -> None:
+def test_input_in_output_folder_is_kept(tmp_path: Path) -> None:
     source = tmp_path / "plate-7.json"
     write(PART, source)
     before = source.read_bytes()

@@ -35,7 +35,7 @@ def run(*arguments: object) -> Result:
     return result
 
 
-def test_convert_names_the_files_of_each_reason(folder: Path, tmp_path: Path) -> None:
+def test_convert_names_files_of_each_reason(folder: Path, tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "parts.tar", "w") as archive:
         archive.add(folder, "parts")
     for source in (folder, tmp_path / "parts.tar"):
@@ -47,7 +47,7 @@ def test_convert_names_the_files_of_each_reason(folder: Path, tmp_path: Path) ->
     assert "skipped 1 × not JSON" in said  # the only input need not be named
 
 
-def test_losses_and_sketches_that_do_not_fit_name_the_file_written(folder: Path, tmp_path: Path) -> None:
+def test_losses_name_the_written_file(folder: Path, tmp_path: Path) -> None:
     for name in "abcdef":
         (folder / f"{name}.jsonl").unlink()
     Sketch((Circle((0, 0), 5),)).save(folder / "disc.json")
@@ -57,24 +57,24 @@ def test_losses_and_sketches_that_do_not_fit_name_the_file_written(folder: Path,
     assert "(in 000002.py)" in said
 
 
-def test_view_names_the_files_of_each_reason(folder: Path, tmp_path: Path) -> None:
+def test_view_names_files_of_each_reason(folder: Path, tmp_path: Path) -> None:
     said = run("view", folder / "a.jsonl", folder / "b.jsonl", "--out", tmp_path / "a.svg").stderr
     assert f"skipped 2 × not JSON (in {folder / 'a.jsonl'}, {folder / 'b.jsonl'})" in said
 
 
-def test_constrain_names_the_files_of_each_warning(folder: Path, tmp_path: Path) -> None:
+def test_constrain_names_files_of_each_warning(folder: Path, tmp_path: Path) -> None:
     said = run("constrain", folder, "--out", tmp_path / "all.jsonl", "--tolerance", "5mm").stderr
     assert "at most 3% makes sense" in said.replace("…%", "3%")
     assert "(in a.jsonl, b.jsonl, c.jsonl and 4 more files)" in said
 
 
-def test_complete_names_the_file_of_what_it_leaves_out(folder: Path, tmp_path: Path) -> None:
+def test_complete_names_file_of_skipped_items(folder: Path, tmp_path: Path) -> None:
     asked = ["complete", str(folder / "a.jsonl"), "--out", str(tmp_path / "out"), "--format", "none"]
     said = CliRunner().invoke(app, asked)
     assert f"{folder / 'a.jsonl'}: left out 1 × not JSON" in said.stderr
 
 
-def test_prepare_names_the_files_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
+def test_prepare_names_files_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
     said = run("prepare", folder, "--out", tmp_path / "corpus", "--workers", "1")
     assert said.stderr.splitlines() == [
         "parts/empty.dxf: not read, it is empty",

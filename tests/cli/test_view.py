@@ -1,4 +1,4 @@
-"""`sketchdnn view`: the picture asked for, or one sentence and exit code 2."""
+"""The command `sketchdnn view`."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def view(*arguments: str | Path) -> str:
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """The one sentence that the whole program says."""
+    """The error message of the program."""
     monkeypatch.setattr(sys, "argv", ["sketchdnn", "view", *map(str, arguments)])
     with pytest.raises(SystemExit) as exit_:
         main()
-    said = capfd.readouterr()
+    output = capfd.readouterr()
     assert exit_.value.code == 2
-    assert "Traceback" not in said.err
-    return said.err
+    assert "Traceback" not in output.err
+    return output.err
 
 
 def captions(path: Path) -> list[str]:
@@ -55,7 +55,7 @@ def size(path: Path) -> tuple[int, int]:
         return image.size
 
 
-def test_one_sketch_becomes_one_picture(folder: Path) -> None:
+def test_single_sketch(folder: Path) -> None:
     assert "one-view.png: 1 sketch" in view("one.json")
     assert size(folder / "one-view.png") == (640, 640)
     view("one.json", "--out", "small.PNG", "--size", "100")
@@ -66,7 +66,7 @@ def test_one_sketch_becomes_one_picture(folder: Path) -> None:
     assert captions(folder / "one.svg") == []
 
 
-def test_many_become_a_gallery_with_their_names(folder: Path) -> None:
+def test_gallery_has_names(folder: Path) -> None:
     view("many.jsonl", "--out", "all.svg", "--columns", "4")
     assert captions(folder / "all.svg") == [f"part {i}" for i in range(12)]
     view("many.jsonl", "--out", "all.png", "--columns", "6", "--size", "50")
@@ -77,17 +77,17 @@ def test_many_become_a_gallery_with_their_names(folder: Path) -> None:
     assert (folder / "all.html").read_text().count("<figure") == 12
 
 
-def test_the_limit_takes_the_first_and_says_that_there_are_more(folder: Path) -> None:
+def test_limit_shows_the_first(folder: Path) -> None:
     assert "the first 5 sketches of more" in view("many.jsonl", "--limit", "5", "--out", "some.svg")
     assert captions(folder / "some.svg") == [f"part {i}" for i in range(5)]
     assert "12 sketches" in view("many.jsonl", "--limit", "12", "--out", "some.svg")
 
 
-def test_a_random_sample_is_a_matter_of_the_seed(folder: Path) -> None:
+def test_random_sample_depends_on_the_seed(folder: Path) -> None:
     samples = []
     for seed in (1, 1, 2):
-        said = view("many.jsonl", "--limit", "5", "--random", "--seed", str(seed), "--out", "some.svg")
-        assert "5 sketches of 12" in said
+        output = view("many.jsonl", "--limit", "5", "--random", "--seed", str(seed), "--out", "some.svg")
+        assert "5 sketches of 12" in output
         samples.append(captions(folder / "some.svg"))
     assert samples[0] == samples[1] != samples[2]
     assert len(set(samples[0])) == 5
@@ -95,7 +95,7 @@ def test_a_random_sample_is_a_matter_of_the_seed(folder: Path) -> None:
     assert numbers == sorted(numbers)
 
 
-def test_every_sketch_is_as_likely_in_a_random_sample(folder: Path) -> None:
+def test_random_sample_is_uniform(folder: Path) -> None:
     seen = [0] * 12
     for seed in range(60):
         view("many.jsonl", "--limit", "6", "--random", "--seed", str(seed), "--out", "some.svg")
@@ -105,24 +105,24 @@ def test_every_sketch_is_as_likely_in_a_random_sample(folder: Path) -> None:
     assert all(14 <= count <= 46 for count in seen)  # 30 expected, four standard deviations
 
 
-def test_files_and_folders_are_mixed_and_named_after_their_files(folder: Path) -> None:
+def test_files_and_folders_together(folder: Path) -> None:
     (folder / "inner").mkdir()
     (folder / "inner" / "bolt.json").write_text(json.dumps(LINE))
-    said = view("one.json", "inner", "--out", "both.svg")
-    assert "2 sketches" in said
+    output = view("one.json", "inner", "--out", "both.svg")
+    assert "2 sketches" in output
     assert captions(folder / "both.svg") == ["one.json 1", "bolt.json 1"]
 
 
-def test_what_is_skipped_is_counted(folder: Path) -> None:
+def test_skipped_items_are_counted(folder: Path) -> None:
     (folder / "broken.json").write_text("{")
     (folder / "bad.jsonl").write_text("\n".join([json.dumps(CIRCLE), "nonsense", json.dumps(LINE)]))
-    said = view("bad.jsonl", "broken.json", "--out", "rest.svg")
-    assert "2 sketches" in said
-    assert "broken.json" in said
-    assert said.count("skipped 1 × ") == 2
+    output = view("bad.jsonl", "broken.json", "--out", "rest.svg")
+    assert "2 sketches" in output
+    assert "broken.json" in output
+    assert output.count("skipped 1 × ") == 2
 
 
-def test_a_folder_that_cannot_be_listed_is_counted_unless_it_is_the_only_one(
+def test_folder_that_cannot_be_listed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "shut").mkdir()
@@ -138,13 +138,13 @@ def test_a_folder_that_cannot_be_listed_is_counted_unless_it_is_the_only_one(
     assert refused(monkeypatch, capfd, "shut") == "sketchdnn: shut: cannot be listed (Permission denied)\n"
 
 
-def test_an_empty_sketch_is_shown_as_one(folder: Path) -> None:
+def test_empty_sketch(folder: Path) -> None:
     (folder / "empty.json").write_text('{"primitives": []}')
     view("empty.json", "--out", "empty.svg")
     assert captions(folder / "empty.svg") == ["empty sketch"]
 
 
-def test_constraints_are_drawn_and_colored_by_what_they_leave_free(folder: Path) -> None:
+def test_constraints_are_drawn(folder: Path) -> None:
     square = [[0, 0], [4, 0], [4, 4], [0, 4]]
     lines = [{"type": "line", "start": a, "end": square[k - 3]} for k, a in enumerate(square)]
     (folder / "drawn.json").write_text(json.dumps({"primitives": lines}))
@@ -154,10 +154,10 @@ def test_constraints_are_drawn_and_colored_by_what_they_leave_free(folder: Path)
     words = captions(folder / "drawn.svg")
     assert {"4 coincident", "2 horizontal", "2 vertical"} <= set(words)
     assert any("degrees of freedom" in word for word in words)
-    said = view("given.json", "--constraints", "--out", "given.svg")
-    assert "inferred" not in said
-    assert "not drawn: 1 constraint of" in said
-    assert "freedom does not count 1 constraint" in said
+    output = view("given.json", "--constraints", "--out", "given.svg")
+    assert "inferred" not in output
+    assert "not drawn: 1 constraint of" in output
+    assert "freedom does not count 1 constraint" in output
     words = captions(folder / "given.svg")
     assert "1 horizontal" in words
     assert "3 free" in words
@@ -171,7 +171,7 @@ def test_constraints_are_drawn_and_colored_by_what_they_leave_free(folder: Path)
     assert width == 640 < height
 
 
-def test_a_dimension_beyond_all_bounds_is_shown_as_a_fault(folder: Path) -> None:
+def test_huge_dimension_is_a_fault(folder: Path) -> None:
     line = {"type": "line", "start": [0, 0], "end": [4, 0]}
     vast = {"type": "length", "refs": [[0, "whole"]], "value": 1e308}
     (folder / "vast.json").write_text(json.dumps({"primitives": [line], "constraints": [vast]}))
@@ -180,16 +180,14 @@ def test_a_dimension_beyond_all_bounds_is_shown_as_a_fault(folder: Path) -> None
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".html"])
-def test_galleries_show_constraints_too(folder: Path, suffix: str) -> None:
+def test_gallery_with_constraints(folder: Path, suffix: str) -> None:
     (folder / "empty.json").write_text('{"primitives": []}')
-    said = view("many.jsonl", "empty.json", "--constraints", "--out", f"all{suffix}")
-    assert "13 sketches have none" in said
+    output = view("many.jsonl", "empty.json", "--constraints", "--out", f"all{suffix}")
+    assert "13 sketches have none" in output
     assert (folder / f"all{suffix}").stat().st_size > 1000
 
 
-def test_a_sketch_that_nothing_can_be_inferred_from_is_still_drawn(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_inference_is_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sketchdnn import constraints
 
     def refuse(*_: object) -> None:
@@ -212,7 +210,7 @@ def test_a_sketch_that_nothing_can_be_inferred_from_is_still_drawn(
         (["many.jsonl", "--size", "4000"], "pixels"),
     ],
 )
-def test_bad_input_is_a_sentence(
+def test_bad_input_is_an_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], arguments: list[str], reason: str
 ) -> None:
     (folder / "hollow.json").write_text("")
@@ -223,7 +221,7 @@ def test_bad_input_is_a_sentence(
     assert sorted(folder.iterdir()) == before
 
 
-def test_a_picture_never_replaces_what_it_shows(
+def test_picture_never_overwrites_its_input(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     view("one.json", "--out", "one.svg")
@@ -232,16 +230,16 @@ def test_a_picture_never_replaces_what_it_shows(
     assert (folder / "one.svg").read_bytes() == before
 
 
-def test_a_path_that_is_no_utf_8_can_be_viewed_and_named(folder: Path) -> None:
+def test_path_is_not_utf8(folder: Path) -> None:
     odd = os.fsdecode(b"caf\xe9.json")
     (folder / odd).write_text(json.dumps(CIRCLE))
-    said = view(odd)
-    assert "caf\\" in said
+    output = view(odd)
+    assert "caf\\" in output
     assert (folder / os.fsdecode(b"caf\xe9-view.png")).exists()
 
 
-def test_real_files_of_every_kind(real_data: Path, folder: Path) -> None:
+def test_real_files(real_data: Path, folder: Path) -> None:
     for name in ("open-sketches.jsonl.xz", "sketchgraphs/sg_subset.npy", "hpsketch_sample.tar.xz", "freecad", "dxf"):
-        said = view(real_data / name, "--limit", "12", "--out", "real.png", "--size", "80")
-        assert "12 sketches" in said
+        output = view(real_data / name, "--limit", "12", "--out", "real.png", "--size", "80")
+        assert "12 sketches" in output
         assert size(folder / "real.png")[0] > 4 * 80

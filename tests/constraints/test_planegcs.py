@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.noisy_sketches import PLATE
 from support.strategies import assert_same
 
 from benchmarks.constraint_recall import jitter_sketch, jitter_sketches
@@ -25,26 +26,27 @@ needs_planegcs = pytest.mark.skipif(
 )
 T = ConstraintType
 
+SLANT = Line((0, 0), (10, 1))
 CASES: list[tuple[tuple[Primitive, ...], Constraint]] = [
     (
-        (Line((0, 0), (10, 1)), Line((10.1, 1.2), (12, 9))),
+        (SLANT, Line((10.1, 1.2), (12, 9))),
         Constraint(T.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START))),
     ),
-    ((Line((0, 0), (10, 1)), Point((4, 0.6))), Constraint(T.POINT_ON_CURVE, (Ref(1, Part.POINT), Ref(0)))),
+    ((SLANT, Point((4, 0.6))), Constraint(T.POINT_ON_CURVE, (Ref(1, Part.POINT), Ref(0)))),
     ((Circle((0, 0), 5), Point((4, 2.8))), Constraint(T.POINT_ON_CURVE, (Ref(1, Part.POINT), Ref(0)))),
-    ((Line((0, 0), (10, 1)), Line((13, 1.5), (20, 2))), Constraint(T.COLLINEAR, (Ref(0), Ref(1)))),
+    ((SLANT, Line((13, 1.5), (20, 2))), Constraint(T.COLLINEAR, (Ref(0), Ref(1)))),
     ((Circle((0, 0), 5), Circle((0.2, 0.1), 3)), Constraint(T.CONCENTRIC, (Ref(0), Ref(1)))),
     ((Circle((0, 0), 5), Circle((0.2, 0.1), 4.7)), Constraint(T.COINCIDENT, (Ref(0), Ref(1)))),
-    ((Line((0, 0), (10, 1)),), Constraint(T.HORIZONTAL, (Ref(0),))),
+    ((SLANT,), Constraint(T.HORIZONTAL, (Ref(0),))),
     ((Circle((0, 0), 5), Circle((0.3, 20), 4)), Constraint(T.VERTICAL, (Ref(0, Part.CENTER), Ref(1, Part.CENTER)))),
-    ((Line((0, 0), (10, 1)), Line((0, 4), (9, 5.5))), Constraint(T.PARALLEL, (Ref(0), Ref(1)))),
-    ((Line((0, 0), (10, 1)), Line((3, 4), (2.5, 12))), Constraint(T.PERPENDICULAR, (Ref(0), Ref(1)))),
+    ((SLANT, Line((0, 4), (9, 5.5))), Constraint(T.PARALLEL, (Ref(0), Ref(1)))),
+    ((SLANT, Line((3, 4), (2.5, 12))), Constraint(T.PERPENDICULAR, (Ref(0), Ref(1)))),
     ((Line((-9, 5.2), (10, 5)), Circle((0, 0), 5)), Constraint(T.TANGENT, (Ref(0), Ref(1)))),
     ((Circle((8.1, 0), 3), Circle((0, 0), 5)), Constraint(T.TANGENT, (Ref(0), Ref(1)))),
     ((Circle((1.9, 0), 3), Circle((0, 0), 5)), Constraint(T.TANGENT, (Ref(0), Ref(1)))),
-    ((Line((0, 0), (10, 1)), Line((0, 4), (9, 5.5))), Constraint(T.EQUAL, (Ref(0), Ref(1)))),
+    ((SLANT, Line((0, 4), (9, 5.5))), Constraint(T.EQUAL, (Ref(0), Ref(1)))),
     ((Circle((0, 0), 5), Arc((20, 3), 4.8, 0.3, 2)), Constraint(T.EQUAL, (Ref(0), Ref(1)))),
-    ((Line((0, 0), (10, 1)), Point((5.2, 0.4))), Constraint(T.MIDPOINT, (Ref(1, Part.POINT), Ref(0)))),
+    ((SLANT, Point((5.2, 0.4))), Constraint(T.MIDPOINT, (Ref(1, Part.POINT), Ref(0)))),
     (
         (Line((0, -9), (0.3, 9)), Line((-5, 1), (5.2, 1.3))),
         Constraint(T.SYMMETRIC, (Ref(1, Part.START), Ref(1, Part.END), Ref(0))),
@@ -72,17 +74,7 @@ def test_solvers_agree_on_each_type(primitives: tuple[Primitive, ...], constrain
 
 @needs_planegcs
 def test_solvers_agree_on_a_rounded_plate() -> None:
-    quarter = np.pi / 2
-    plate = Sketch(
-        (
-            Line((0, 0), (80, 0)),
-            Arc((80, 10), 10, -quarter, quarter),
-            Line((90, 10), (90, 50)),
-            Line((90, 50), (0, 50)),
-            Line((0, 50), (0, 0)),
-            Circle((20, 25), 6),
-        )
-    )
+    plate = Sketch(PLATE.primitives[:6])
     for seed in range(10):
         shaken, _ = jitter_sketch(plate, 0.003, np.random.default_rng(seed))
         constraints = infer(shaken)
@@ -93,7 +85,7 @@ def test_solvers_agree_on_a_rounded_plate() -> None:
 
 @needs_planegcs
 def test_fixed_primitives_stay() -> None:
-    primitives = (Line((0, 0), (10, 1)), Line((10.1, 1.2), (12, 9)))
+    primitives = (SLANT, Line((10.1, 1.2), (12, 9)))
     constraint = Constraint(T.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START)))
     solution = solve(Sketch(primitives), [constraint], fixed=[1], backend="planegcs")
     assert solution.sketch.primitives[1] == primitives[1]

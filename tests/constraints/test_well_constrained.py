@@ -95,7 +95,7 @@ def test_redundant_constraints_of_the_file_stay() -> None:
     assert set(result.redundant) <= set(given.constraints)
 
 
-_LOOK = """
+_SCRIPT = """
 def evaluate(document, task):
     sketch = document.Objects[0]
     return {"solve": sketch.solve(), "off": [str(c) for c in sketch.Constraints if not c.IsActive]}
@@ -110,7 +110,7 @@ def test_freecad_finds_nothing_redundant_or_conflicting(real_data: Path, freecad
             path = Path(name) / f"{number}.FCStd"
             write(replace(result.moved(100 / bounds(result).size), units="mm", extra={}), path)
             tasks.append({"document": str(path)})
-        assert all(answer == {"solve": 0, "off": []} for answer in run_in_freecad(freecadcmd, _LOOK, tasks))
+        assert all(answer == {"solve": 0, "off": []} for answer in run_in_freecad(freecadcmd, _SCRIPT, tasks))
 
 
 @settings(max_examples=60)

@@ -356,12 +356,20 @@ def test_existing_output_is_not_overwritten(tmp_path: Path) -> None:
         prepare([], tmp_path / "mine", parts=some, workers=1, force=True)
 
 
+# Prepares a corpus, and records when each task was finished before the staging folder is removed.
 RUN = """
-import sys
+import json, sys
 from pathlib import Path
 import sketchdnn.data.sources as sources
 from sketchdnn.data import Procedural, prepare
+from sketchdnn.data.staging import Staging
 sources.BLOCK_SIZE = 60
+publish = Staging.publish
+def record_times(self):
+    times = {p.name: p.stat().st_mtime_ns for p in (self.folder / "chunks").glob("*.json")}
+    self.out.with_name("times.json").write_text(json.dumps(times))
+    publish(self)
+Staging.publish = record_times
 if __name__ == "__main__":
     prepare([], Path(sys.argv[1]), parts=Procedural(900), workers=int(sys.argv[2]))
 """
@@ -385,27 +393,11 @@ def test_killed_run_is_resumed_with_the_same_result(tmp_path: Path) -> None:
     assert 3 <= len(done) < 15
     assert not out.exists()
 
-    subprocess.run([sys.executable, "-c", KEEPING.format(script=script), out, "2"], check=True)
-    kept = json.loads((tmp_path / "times.json").read_text())
-    assert all(kept[path.name] == when for path, when in done.items())  # what was done was not done again
+    subprocess.run([sys.executable, script, out, "2"], check=True)
+    times = json.loads((tmp_path / "times.json").read_text())
+    assert all(times[path.name] == when for path, when in done.items())  # finished tasks are not repeated
     assert contents(out, without=()) == contents(tmp_path / "whole", without=())
     assert not (tmp_path / "out.partial").exists()
-
-
-# Runs the same, and notes when each task was finished before the folder of work in progress goes.
-KEEPING = """
-import json, sys
-from pathlib import Path
-from sketchdnn.data.staging import Staging
-publish = Staging.publish
-def noting(self):
-    times = {{p.name: p.stat().st_mtime_ns for p in (self.folder / "chunks").glob("*.json")}}
-    self.out.with_name("times.json").write_text(json.dumps(times))
-    publish(self)
-Staging.publish = noting
-if __name__ == "__main__":
-    exec(open("{script}").read())
-"""
 
 
 def _wait_for_end(children: list[str]) -> None:

@@ -69,27 +69,35 @@ def test_sketch_is_determined_by_seed_and_index(corpus: list[Sketch]) -> None:
     for index in (1999, 3, 742, 3):
         assert procedural(0, index) == corpus[index]
     assert sum(procedural(1, index) == corpus[index] for index in range(50)) == 0
+    sketch = procedural(4, 12)
+    name = "procedural-4-12"
+    assert sketch.units == "mm"
+    assert dict(sketch.extra) == {
+        "id": name,
+        "group": name,
+        "source": "procedural",
+        "licence": "CC0",
+        "family": sketch.extra["family"],
+    }
 
 
-def test_all_families_occur(corpus: list[Sketch]) -> None:
-    seen = Counter(sketch.extra["family"] for sketch in corpus)
-    assert set(seen) == set(FAMILIES)
-    assert min(seen.values()) >= 10
-
-
-def test_numbers_of_primitives(corpus: list[Sketch]) -> None:
+def test_statistics_of_the_corpus(corpus: list[Sketch]) -> None:
+    families = Counter(sketch.extra["family"] for sketch in corpus)
+    assert set(families) == set(FAMILIES)
+    assert min(families.values()) >= 10
     counts = np.array([len(sketch) for sketch in corpus])
-    assert counts.min() >= 1
-    assert counts.max() <= 16
-    assert np.mean(counts >= 8) > 0.9
+    assert (counts.min() >= 1) & (counts.max() <= 16) & (np.mean(counts >= 8) > 0.9)
     assert len(set(counts.tolist())) >= 10
-
-
-def test_shares_of_kinds_and_construction(corpus: list[Sketch]) -> None:
     primitives = [p for sketch in corpus for p in sketch]
     assert 0.03 < np.mean([isinstance(p, Point) for p in primitives]) < 0.1
     assert 0.05 < np.mean([p.construction for p in primitives]) < 0.1
     assert all(np.mean([isinstance(p, kind) for p in primitives]) > 0.1 for kind in (Line, Circle, Arc))
+    sizes = np.array([bounds(sketch).size for sketch in corpus])
+    assert (sizes.min() > 1) & (sizes.max() < 2000) & (sizes.max() / sizes.min() > 30)
+    lines = [p for p in primitives if isinstance(p, Line)]
+    along = [math.isclose(p.start[0], p.end[0]) or math.isclose(p.start[1], p.end[1]) for p in lines]
+    assert 0.6 < np.mean(along) < 0.95
+    assert len(corpus) - len({quantized(sketch) for sketch in corpus}) <= 10
 
 
 def test_ends_join_exactly_in_pairs(corpus: list[Sketch]) -> None:
@@ -112,34 +120,6 @@ def test_every_family_is_extrudable(family: str) -> None:
         assert 1 <= len(part.solid) <= 16
         assert profile(part.solid).reasons == ()
         assert not any(p.construction for p in part.solid)
-
-
-def test_duplicates_at_eight_bits_are_rare(corpus: list[Sketch]) -> None:
-    assert len(corpus) - len({quantized(sketch) for sketch in corpus}) <= 10
-
-
-def test_sizes_in_millimeters(corpus: list[Sketch]) -> None:
-    sizes = np.array([bounds(sketch).size for sketch in corpus])
-    assert {sketch.units for sketch in corpus} == {"mm"}
-    assert sizes.min() > 1
-    assert sizes.max() < 2000
-    assert sizes.max() / sizes.min() > 30
-
-
-def test_most_lines_are_axis_aligned(corpus: list[Sketch]) -> None:
-    lines = [p for sketch in corpus for p in sketch if isinstance(p, Line)]
-    along = [math.isclose(p.start[0], p.end[0]) or math.isclose(p.start[1], p.end[1]) for p in lines]
-    assert 0.6 < np.mean(along) < 0.95
-
-
-def test_provenance() -> None:
-    assert procedural(4, 12).extra == {
-        "id": "procedural-4-12",
-        "group": "procedural-4-12",
-        "source": "procedural",
-        "licence": "CC0",
-        "family": procedural(4, 12).extra["family"],
-    }
 
 
 def tangents(p: Primitive) -> dict[Vec, Vec]:

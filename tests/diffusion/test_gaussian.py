@@ -1,8 +1,9 @@
-"""Gaussian transitions: single steps compose to the cumulative one, and the posterior undoes what the forward did."""
+"""Schedules, Gaussian transitions and preconditioning: exactness, composition, precision, refusals."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,8 @@ from scipy import stats
 
 from sketchdnn.diffusion import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
 from sketchdnn.diffusion import gaussian as g
-from sketchdnn.diffusion.gaussian import Level
+from sketchdnn.diffusion.gaussian import Level, posterior_weights, preconditioning, root, transition
+from sketchdnn.diffusion.samplers import ddim_weights, solver_weights
 
 RAW = {
     "cosine": cosine,
@@ -108,7 +110,7 @@ def test_composed_samples_have_the_cumulative_distribution(name: str) -> None:
     assert x.var().item() == pytest.approx(normal.var(), rel=4 * math.sqrt(2 / len(x)))
 
 
-def test_the_posterior_is_bayes_rule() -> None:
+def test_posterior_is_bayes_rule() -> None:
     """q(x_s | x_t, x_0) against the product of the two densities it comes from, on a grid."""
     schedule = cosine(50)
     at_s, at_t = schedule.at(20), schedule.at(33)
@@ -126,7 +128,7 @@ def test_the_posterior_is_bayes_rule() -> None:
     torch.testing.assert_close(std.square(), second, rtol=1e-9, atol=1e-9)
 
 
-def test_one_step_for_all_equals_one_a_sample() -> None:
+def test_scalar_step_equals_one_for_each_sample() -> None:
     schedule = cosine(100)
     x0, x_t = torch.randn(4, 3, 2), torch.randn(4, 3, 2)
     t, s = torch.full((4,), 70), torch.full((4,), 30)
@@ -138,7 +140,7 @@ def test_one_step_for_all_equals_one_a_sample() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_the_state_keeps_its_type(dtype: torch.dtype) -> None:
+def test_state_keeps_its_type(dtype: torch.dtype) -> None:
     x = torch.zeros(2, 3, dtype=dtype)
     schedule = cosine(10)
     assert g.diffuse(x, x, schedule.at(3)).dtype == dtype
@@ -146,7 +148,7 @@ def test_the_state_keeps_its_type(dtype: torch.dtype) -> None:
     assert mean.dtype == std.dtype == dtype
 
 
-def test_the_last_step_back_lands_on_the_prediction() -> None:
+def test_last_step_returns_the_prediction() -> None:
     x0, x_1 = torch.randn(5), torch.randn(5)
     schedule = augment(cosine(2000), 5, 0.99)
     mean, std = g.posterior(x0, x_1, schedule.at(0), schedule.at(1))
@@ -155,7 +157,7 @@ def test_the_last_step_back_lands_on_the_prediction() -> None:
 
 
 @given(st.lists(st.floats(-50, 50), min_size=2, max_size=64), st.floats(-50, 50))
-def test_the_norm_of_the_density_is_blind_to_shifts(values: list[float], shift: float) -> None:
+def test_norm_is_invariant_to_shifts(values: list[float], shift: float) -> None:
     v = torch.tensor(values, dtype=torch.float64)
     size = len(values)
     written = (v**2).sum() - v.sum() ** 2 / size  # as the paper writes it
@@ -171,7 +173,7 @@ def target(x0: torch.Tensor, x_t: torch.Tensor, level: Level, data_std: float) -
 
 @pytest.mark.parametrize("make", [cosine, authors_cosine, log_linear_snr])
 @pytest.mark.parametrize("data_std", [0.1, 0.5, 1.0, 3.0])
-def test_input_and_target_have_unit_variance_at_every_level(make, data_std: float) -> None:
+def test_preconditioned_input_and_target_have_unit_variance(make, data_std: float) -> None:
     """For data of that spread; the target is uncorrelated with the input, so skip takes all of a linear estimate."""
     schedule = make(100)
     generator = torch.Generator().manual_seed(0)
@@ -208,3 +210,186 @@ def test_preconditioning_with_a_level_for_each_sample() -> None:
 def test_impossible_data_std_is_refused(data_std: float) -> None:
     with pytest.raises(ValueError, match="data_std"):
         g.preconditioning(cosine(10).at(1), data_std)
+
+
+SCHEDULES = {"cosine": cosine, "authors": authors_cosine, "linear": linear, "log-linear": log_linear_snr}
+
+
+@pytest.mark.parametrize("num_steps", [1, 2, 100, 2000])
+@pytest.mark.parametrize("make", [cosine, linear])
+@pytest.mark.parametrize("of_root", [False, True])
+def test_ends_are_exact_raw_and_augmented(make, num_steps: int, of_root: bool) -> None:
+    raw = make(num_steps)
+    for schedule in (raw, augment(raw, 5, 0.99, of_root=of_root), augment(raw, 64, 1 - 1e-6, of_root=of_root)):
+        assert schedule.num_steps == num_steps
+        assert schedule.alpha_bar[0] == 1
+        assert schedule.var[0] == 0
+        assert schedule.alpha_bar[-1] == 0
+        assert schedule.var[-1] == 1
+
+
+def test_other_schedules_state_their_ends() -> None:
+    authors = authors_cosine(2000)
+    assert authors.alpha_bar[0] == 0.9999
+    assert authors.alpha_bar[-1] == 1e-4
+    assert (authors.alpha_bar[:13] == 0.9999).all()
+    assert (authors.alpha_bar[-13:] == 1e-4).all()
+    # Nowhere else is it flat.
+    assert (authors.alpha_bar[13:-12].diff() < 0).all()
+    log_snr = log_linear_snr(100, first=10, last=-10).at(torch.arange(101)).snr.log()
+    torch.testing.assert_close(log_snr, torch.linspace(10, -10, 101, dtype=torch.float64))
+
+
+def test_cosine_is_the_published_one() -> None:
+    """f(t)/f(0) of Nichol & Dhariwal with s = 0.008, at a few steps, in exact arithmetic elsewhere."""
+    schedule = cosine(2000)
+    for t in (1, 10, 500, 1000, 1999):
+        angle = math.pi / 2 * (t / 2000 + 0.008) / 1.008
+        expected = math.cos(angle) ** 2 / math.cos(math.pi / 2 * 0.008 / 1.008) ** 2
+        assert schedule.alpha_bar[t].item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_augmented_schedule_starts_with_a_fall() -> None:
+    b_bar = augment(cosine(2000), 5, 0.99).alpha_bar
+    assert b_bar[1].item() == pytest.approx(0.80, abs=0.005)
+    assert b_bar[0] == 1
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("num_categories", [None, 2, 5, 64])
+@pytest.mark.parametrize("of_root", [False, True])
+def test_alpha_bar_and_var_keep_their_digits(name: str, num_categories: int | None, of_root: bool) -> None:
+    """ᾱ and 1 − ᾱ against 50-digit arithmetic, where either is tiny too."""
+    from mpmath import mp, mpf
+
+    mp.dps = 50
+    k = mpf(0.99)
+    num_steps = 2000
+    schedule = SCHEDULES[name](num_steps)
+    if num_categories is not None:
+        schedule = augment(schedule, num_categories, 0.99, of_root=of_root)
+
+    def exact(t: int) -> mpf:
+        if name == "cosine":
+            s = mpf(0.008)
+            value = (mp.cos(mp.pi / 2 * (mpf(t) / num_steps + s) / (1 + s)) / mp.cos(mp.pi / 2 * s / (1 + s))) ** 2
+        elif name == "authors":
+            value = min(max(mp.cos(mp.pi / 2 * t / num_steps) ** 2, mpf(1e-4)), mpf(0.9999))
+        elif name == "linear":
+            value = 1 - mpf(t) / num_steps
+        else:
+            value = 1 / (1 + mp.exp(-(10 - mpf(20) * t / num_steps)))
+        if num_categories is None:
+            return value
+        value = mp.sqrt(value) if of_root else value
+        f = [mp.log((1 - x) / ((num_categories - 1) * x + 1)) for x in (value, k)]
+        return f[0] ** 2 / (f[0] ** 2 + f[1] ** 2)
+
+    for t in (1, 2, 13, 500, 1000, 1500, 1987, 1998, 1999):
+        assert abs(mpf(schedule.alpha_bar[t].item()) / exact(t) - 1) < 1e-11, t
+        assert abs(mpf(schedule.var[t].item()) / (1 - exact(t)) - 1) < 2e-13, t
+
+
+@given(
+    name=st.sampled_from(sorted(SCHEDULES)),
+    num_steps=st.integers(1, 300),
+    num_categories=st.integers(2, 64),
+    k=st.floats(1e-3, 1 - 1e-6),
+    of_root=st.booleans(),
+)
+def test_schedule_falls_and_sums_to_one(
+    name: str, num_steps: int, num_categories: int, k: float, of_root: bool
+) -> None:
+    schedule = augment(SCHEDULES[name](num_steps), num_categories, k, of_root=of_root)
+    assert schedule.alpha_bar.dtype == torch.float64
+    assert (schedule.alpha_bar.diff() <= 0).all()
+    assert (schedule.var.diff() >= 0).all()
+    torch.testing.assert_close(schedule.alpha_bar + schedule.var, torch.ones(num_steps + 1, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize(
+    ("num_categories", "k"), [(None, 0.5), (2, 0.5), (2, 1 - 1e-6), (5, 0.99), (5, 0.9999), (64, 0.99), (64, 1 - 1e-6)]
+)
+def test_coefficients_and_gradients_are_finite_in_float32(name: str, num_categories: int | None, k: float) -> None:
+    """For every t in 0..T, and pairs s < t: next neighbors, from the first, from the last."""
+    raw = SCHEDULES[name](2000)
+    free = Schedule(raw.name, raw.alpha_bar.clone().requires_grad_(), raw.var.clone().requires_grad_())
+    for of_root in (False, True):
+        schedule = free if num_categories is None else augment(free, num_categories, k, of_root=of_root)
+        t = torch.arange(1, 2001)
+        s = torch.cat([t - 1, torch.zeros_like(t), t // 2])
+        late = torch.cat([t, t, t])
+        at_s, at_t, at_before = schedule.at(s), schedule.at(late), schedule.at((late + 1).clamp(max=2000))
+        everywhere = schedule.at(torch.arange(2001))
+        numbers = [
+            root(everywhere.alpha_bar),
+            root(everywhere.var),
+            *transition(at_s, at_t),
+            *(root(x) for x in transition(at_s, at_t)),
+            *posterior_weights(at_s, at_t),
+            *preconditioning(everywhere, 0.4),
+            *(x for w in (ddim_weights(at_s, at_t, eta) for eta in (0.0, 0.5, 1.0)) for x in (w.x_t, w.x0, w.std)),
+            *solver_weights(at_s, at_t, at_before),
+        ]
+        for number in numbers:
+            assert number.dtype == torch.float64
+            assert number.float().isfinite().all()
+            for gradient in torch.autograd.grad(
+                number.float().sum(), [free.alpha_bar, free.var], retain_graph=True, allow_unused=True
+            ):
+                assert gradient is None or gradient.float().isfinite().all()
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_coefficients_are_finite_for_every_number_of_categories(name: str) -> None:
+    raw = SCHEDULES[name](2000)
+    t = torch.arange(1, 2001)
+    for num_categories in range(2, 65):
+        schedule = augment(raw, num_categories, 1 - 1e-6)
+        for number in posterior_weights(schedule.at(t - 1), schedule.at(t)):
+            assert number.float().isfinite().all()
+
+
+def test_bad_input_names_the_argument() -> None:
+    for make in (cosine, authors_cosine, linear, log_linear_snr):
+        with pytest.raises(ValueError, match="num_steps"):
+            make(0)
+    with pytest.raises(ValueError, match="offset"):
+        cosine(10, offset=-1)
+    with pytest.raises(ValueError, match="first"):
+        log_linear_snr(10, first=-1, last=1)
+    for k in (0.0, 1.0, -1.0, 2.0, math.nan):
+        with pytest.raises(ValueError, match="label_smoothing"):
+            augment(cosine(10), 5, k)
+    with pytest.raises(ValueError, match="num_categories"):
+        augment(cosine(10), 1, 0.99)
+    with pytest.raises(ValueError, match="alpha_bar"):
+        replace(cosine(10), alpha_bar=torch.linspace(0, 1, 11, dtype=torch.float64))
+    with pytest.raises(ValueError, match="alpha_bar"):
+        replace(cosine(10), alpha_bar=torch.zeros(5))
+    with pytest.raises(ValueError, match="var"):
+        replace(cosine(10), var=torch.zeros(11, dtype=torch.float64))
+
+
+def test_clean_state_has_infinite_snr() -> None:
+    assert cosine(10).at(0).snr == math.inf
+    assert Level(torch.tensor(0.5), torch.tensor(0.5)).snr == 1
+
+
+@pytest.mark.parametrize(
+    ("alpha_bar", "var", "sentence"),
+    [
+        ([1.0], [0.0], "vectors of T \\+ 1 numbers"),
+        ([1.0, 0.5], [0.0, 0.5, 1.0], "vectors of T \\+ 1 numbers"),
+        ([1.0, 0.5, 0.6], [0.0, 0.5, 0.5], "must fall and var rise"),
+        ([1.0, 0.5, 0.5], [0.0, 0.5, 0.4], "must fall and var rise"),
+        ([1.0, 0.5, -0.1], [0.0, 0.5, 1.1], "must lie in"),
+        ([1.1, 0.5, 0.0], [-0.1, 0.5, 1.0], "must lie in"),
+        ([1.0, 0.5, 0.1], [0.0, 0.5, 0.8], "parts of one"),
+    ],
+)
+def test_impossible_schedules_are_refused_by_name(alpha_bar: list[float], var: list[float], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Schedule("mine", torch.tensor(alpha_bar), torch.tensor(var))
+    Schedule("level", torch.tensor([1.0, 0.5, 0.5, 0.0]), torch.tensor([0.0, 0.5, 0.5, 1.0]))

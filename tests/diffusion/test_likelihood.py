@@ -1,17 +1,33 @@
+"""The bound against closed forms, cells of a grid, draws of steps, and arrangements of rows."""
+
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.toys import ARC_COLUMNS, ONLY_ARCS, every_step, process_of, random_noise
 from torch.distributions import Normal, kl_divergence
 
 from benchmarks.oracles import Estimate, RowTarget, entropy, estimate, oracle
 from sketchdnn.diffusion.gaussian import Schedule, authors_cosine, cosine, linear, log_linear_snr
 from sketchdnn.diffusion.gaussian_softmax import GaussianSoftmax
-from sketchdnn.diffusion.likelihood import Bins, Elbo, authors_estimate, diffusion, elbo, prior
+from sketchdnn.diffusion.likelihood import (
+    Bins,
+    Elbo,
+    authors_estimate,
+    diffusion,
+    elbo,
+    log_arrangements,
+    log_factorial,
+    log_normal_between,
+    num_primitives,
+    prior,
+)
 from sketchdnn.diffusion.process import JointProcess, Superposition, authors_process, our_process, paper_process
 from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.representation import layout
@@ -50,14 +66,14 @@ def exact_nll(std: float) -> float:
 
 @pytest.mark.parametrize("schedule", [cosine(2000), linear(500), authors_cosine(2000)], ids=lambda s: s.name)
 @pytest.mark.parametrize("std", [1.0, 0.5])
-def test_the_estimate_is_the_closed_form_of_a_gaussian(schedule: Schedule, std: float) -> None:
+def test_bound_of_a_gaussian_has_its_closed_form(schedule: Schedule, std: float) -> None:
     per_dimension = estimate(bound(RowTarget(ONLY_ARCS, std=std), process_of(schedule), 300, 8).nats / DIMENSIONS)
     assert abs(per_dimension.mean - closed_form(schedule, std)) < 3 * per_dimension.standard_error
     assert per_dimension.standard_error < 0.05
 
 
 @pytest.mark.parametrize("std", [1.0, 0.5])
-def test_fine_steps_in_log_snr_come_within_a_hundredth_of_the_exact_likelihood(std: float) -> None:
+def test_fine_steps_approach_the_exact_likelihood(std: float) -> None:
     """The estimate itself, against the exact density sketch by sketch, so that their spread does not count."""
     schedule, target = log_linear_snr(10_000), RowTarget(ONLY_ARCS, std=std)
     looseness = closed_form(schedule, std) - exact_nll(std)
@@ -83,20 +99,20 @@ def test_fine_steps_in_log_snr_come_within_a_hundredth_of_the_exact_likelihood(s
     ],
     ids=lambda x: f"{x.name}-{x.num_steps}" if isinstance(x, Schedule) else "",
 )
-def test_schedules_are_as_loose_as_the_docs_say(schedule: Schedule, std_1: float, std_half: float) -> None:
+def test_looseness_of_schedules_is_as_documented(schedule: Schedule, std_1: float, std_half: float) -> None:
     for std, said in ((1.0, std_1), (0.5, std_half)):
         assert closed_form(schedule, std) - exact_nll(std) == pytest.approx(said, abs=6e-5 if said < 0.05 else 6e-4)
 
 
 @pytest.mark.parametrize("process", [our_process(60), paper_process(60)], ids=["expected", "log"])
-def test_the_diffusion_term_of_the_truth_is_nothing(process: JointProcess) -> None:
+def test_diffusion_term_of_an_oracle_is_zero(process: JointProcess) -> None:
     x0 = sketches(MIXED, 4)
     parts = diffusion(oracle(x0), process, x0, random_noise(0, 4, dtype=torch.float64), every_step(process, 4))
     assert parts.total.abs().max() < 1e-20
 
 
 @pytest.mark.parametrize("form", ["log", "2log", "expected"])
-def test_a_step_costs_the_divergence_of_its_two_posteriors(form) -> None:
+def test_diffusion_term_is_the_kl_of_two_posteriors(form) -> None:
     """One term against KL divergences computed from the distributions themselves."""
     process = replace(our_process(40), reverse_logits=form)
     x0, noise = sketches(MIXED, 6), random_noise(5, 6, dtype=torch.float64)(1)
@@ -129,7 +145,7 @@ def mean_and_std(x0, x_t, level_s, level_t) -> tuple[torch.Tensor, torch.Tensor]
     return var * (alpha.sqrt() / (1 - alpha) * x_t + back * level_s.alpha_bar.sqrt() * x0), var.sqrt()
 
 
-def test_the_prior_term_is_the_divergence_from_noise() -> None:
+def test_prior_term_is_the_kl_to_noise() -> None:
     process = process_of(log_linear_snr(50, 10, -1))  # its last level is not pure noise
     x0 = sketches(MIXED, 3)
     parts, at = prior(process, x0), process.levels(50)
@@ -144,7 +160,7 @@ def test_the_prior_term_is_the_divergence_from_noise() -> None:
     assert prior(our_process(50), x0).total.abs().max() == 0
 
 
-def test_the_bound_is_the_sum_of_its_terms_the_prior_too() -> None:
+def test_bound_is_the_sum_of_its_terms() -> None:
     process, x0 = process_of(log_linear_snr(50, 10, -1)), sketches(MIXED, 20)
     result = bound(MIXED, process, 20, 2)
     torch.testing.assert_close(result.prior.total, prior(process, x0).total)
@@ -153,14 +169,14 @@ def test_the_bound_is_the_sum_of_its_terms_the_prior_too() -> None:
     torch.testing.assert_close(result.nats, terms)
 
 
-def test_expected_logits_bound_the_entropy_of_labels_tightly() -> None:
+def test_expected_logits_bound_the_entropy_tightly() -> None:
     result = bound(RowTarget(SHARES), our_process(2000), 1500, 12)
     per_label = (result.prior.kind + result.diffusion.kind + result.reconstruction.kind) / 16
     assert estimate(per_label).mean == pytest.approx(entropy(SHARES), rel=0.03)
     assert estimate(per_label).standard_error < 0.01 * entropy(SHARES)
 
 
-def test_the_logit_of_the_expectation_is_a_looser_bound() -> None:
+def test_logit_of_the_expectation_is_a_looser_bound() -> None:
     result = bound(RowTarget(SHARES), paper_process(2000), 500, 8)
     per_label = estimate((result.diffusion.kind + result.reconstruction.kind) / 16)
     assert per_label.mean == pytest.approx(1.61, abs=0.05)
@@ -193,7 +209,7 @@ def grid_gap(process: JointProcess, bins: Bins, cells: float) -> Estimate:
 
 @pytest.mark.parametrize("superposition", ["max", "expected", "none"])
 @pytest.mark.parametrize("bits", [4, 6])
-def test_on_a_grid_it_bounds_the_probability_and_closely(bits: int, superposition: Superposition) -> None:
+def test_bound_on_a_grid_is_close(bits: int, superposition: Superposition) -> None:
     """The headline figure: kinds, flags and cells of a target whose probabilities are known exactly."""
     bins = Bins(bits)
     gap = grid_gap(process_of(log_linear_snr(2000), superposition=superposition), bins, 1.5)
@@ -211,7 +227,7 @@ def test_on_a_grid_it_bounds_the_probability_and_closely(bits: int, superpositio
         (8, 18.72, 1.60, (0.64, 0.27), (0.29, 0.16)),
     ],
 )
-def test_the_table_of_grids_in_the_docs(bits: int, exact: float, at_1: float, of_cosine, of_log_linear) -> None:
+def test_grid_table_is_as_documented(bits: int, exact: float, at_1: float, of_cosine, of_log_linear) -> None:
     bins, plain, even = Bins(bits), process_of(cosine(2000)), process_of(log_linear_snr(2000))
     per_row = estimate(exact_nats(sketches(MIXED, 4000), bins) / 16)
     assert abs(per_row.mean - exact) < 3 * per_row.standard_error
@@ -223,7 +239,7 @@ def test_the_table_of_grids_in_the_docs(bits: int, exact: float, at_1: float, of
 
 @pytest.mark.parametrize("schedule", [cosine(500), log_linear_snr(500)], ids=lambda s: s.name)
 @pytest.mark.parametrize("last_variance", [None, 1e-5, 1e-2])
-def test_no_choice_of_the_last_variance_breaks_the_bound(schedule: Schedule, last_variance: float | None) -> None:
+def test_bound_holds_for_any_last_variance(schedule: Schedule, last_variance: float | None) -> None:
     bins = Bins(8)
     result = bound(MIXED, process_of(schedule), 200, 6, bins=bins, last_variance=last_variance)
     gap = estimate(result.nats - exact_nats(sketches(MIXED, 200), bins))
@@ -231,7 +247,7 @@ def test_no_choice_of_the_last_variance_breaks_the_bound(schedule: Schedule, las
     assert result.last_variance == (last_variance or float(schedule.var[1]))
 
 
-def test_noisy_zeros_of_other_kinds_are_paid_for() -> None:
+def test_noisy_zeros_of_other_kinds_count() -> None:
     """A model that is sure of the kind but not of the zeros pays; the authors' estimate does not notice."""
     process, x0 = our_process(50), sketches(RowTarget(ONLY_ARCS, std=0.4), 4)
     process = replace(process, superposition="none")
@@ -245,7 +261,7 @@ def test_noisy_zeros_of_other_kinds_are_paid_for() -> None:
     assert authors_estimate(unsure, process, x0, noise, steps).total.abs().max() == 0
 
 
-def test_the_authors_estimate_is_no_bound() -> None:
+def test_authors_estimate_is_no_bound() -> None:
     """For labels it falls below the entropy, which no bound can."""
     process, target = authors_process(2000), RowTarget(SHARES)
     x0 = sketches(target, 300)
@@ -256,7 +272,7 @@ def test_the_authors_estimate_is_no_bound() -> None:
     assert estimate(parts.kind / 16).mean < 0.5 * entropy(SHARES)
 
 
-def test_a_density_names_its_variance_and_moves_with_it() -> None:
+def test_density_depends_on_the_last_variance() -> None:
     process = our_process(200)
     result = bound(MIXED, process, 50, 2)
     assert result.last_variance == float(process.params.var[1])
@@ -267,7 +283,7 @@ def test_a_density_names_its_variance_and_moves_with_it() -> None:
     torch.testing.assert_close(result.bits * math.log(2), result.nats)
 
 
-def test_empty_rows_have_no_flag_to_tell() -> None:
+def test_flags_of_empty_rows_cost_nothing() -> None:
     process, x0 = our_process(20), sketches(RowTarget((0.0, 0.0, 0.0, 0.0, 1.0)), 3)
 
     def wrong_about_flags(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
@@ -282,3 +298,132 @@ def test_empty_rows_have_no_flag_to_tell() -> None:
         .nats.isfinite()
         .all()
     )
+
+
+def columns(*values: float) -> torch.Tensor:
+    """Each value in all 14 columns of a row of its own."""
+    return torch.tensor(values, dtype=torch.float64)[:, None].expand(-1, 14)
+
+
+@given(st.floats(-3, 3), st.floats(1e-3, 5), st.integers(1, 6))
+def test_cells_sum_to_one(mean: float, std: float, bits: int) -> None:
+    bins = Bins(bits)
+    centers = -1 + (torch.arange(bins.levels, dtype=torch.float64) + 0.5) * 2 / bins.levels
+    cells = columns(*centers.tolist())
+    assert torch.equal(bins.index(cells)[:, 0], torch.arange(bins.levels))
+    mass = bins.log_mass(cells, torch.full_like(cells, mean), std).exp()
+    torch.testing.assert_close(mass.sum(0), torch.ones(14, dtype=torch.float64))
+
+
+@given(st.floats(-30, 30), st.floats(1e-3, 10))
+def test_cell_mass_is_exact_in_both_tails(left: float, width: float) -> None:
+    """Against quadrature of the density, scaled by its largest value so that nothing underflows."""
+    right = left + width
+    nearest = min(max(0.0, left), right)
+    x = torch.linspace(left, right, 20_001, dtype=torch.float64)
+    log_mass = math.log(float(torch.trapezoid(torch.exp((nearest**2 - x**2) / 2), x))) - nearest**2 / 2
+    log_mass -= math.log(2 * math.pi) / 2
+    found = log_normal_between(torch.tensor(left, dtype=torch.float64), torch.tensor(right, dtype=torch.float64))
+    assert float(found) == pytest.approx(log_mass, rel=1e-6, abs=1e-5)
+
+
+def test_fine_cells_approach_the_density() -> None:
+    x = columns(0.1234)
+    found = Bins(20).log_mass(x, torch.full_like(x, 0.1), 0.05) - math.log(2 / 2**20)
+    density = torch.distributions.Normal(torch.tensor(0.1, dtype=torch.float64), 0.05).log_prob(x)
+    torch.testing.assert_close(found, density, atol=1e-4, rtol=0)
+
+
+def test_columns_have_their_own_ranges() -> None:
+    bins = Bins(2, low=(-1.0,) * 13 + (0.0,), high=(1.0,) * 13 + (8.0,))
+    assert bins.index(columns(-9.0, 0.1, 3.0))[:, [0, 13]].tolist() == [[0, 0], [2, 0], [3, 1]]
+
+
+@pytest.mark.parametrize(
+    "options", [{"bits": 0}, {"low": 1.0}, {"low": (0.0,) * 3}, {"high": math.inf}, {"high": math.nan}]
+)
+def test_impossible_bins_are_refused(options) -> None:
+    with pytest.raises(ValueError, match=r"bits|low|high"):
+        Bins(**options)
+
+
+@pytest.mark.parametrize("read_at", [1, 5])
+def test_drawn_steps_are_unbiased(read_at: int) -> None:
+    process, terms = our_process(50), torch.rand(51, dtype=torch.float64) ** 4
+    generator = torch.Generator().manual_seed(0)
+    sums = []
+    for _ in range(400):
+        draws = draw_steps(process, 3, 2, generator, read_at=read_at)
+        assert int(draws.t.min()) > read_at
+        sums.append((terms[draws.t] * draws.count).mean(0))
+    for sample in torch.stack(sums).unbind(dim=1):  # each sample on its own, not only their mean
+        found = estimate(sample)
+        assert abs(found.mean - float(terms[read_at + 1 :].sum())) < 4 * found.standard_error
+    exact = every_step(process, 3, read_at=read_at)
+    torch.testing.assert_close((terms[exact.t] * exact.count).mean(0), terms[read_at + 1 :].sum().expand(3))
+
+
+def test_step_as_noisy_as() -> None:
+    process = our_process(100)
+    for std in (1e-9, 0.05, 0.5, 0.999, 7.0):
+        t = step_as_noisy_as(process, std)
+        assert 1 <= t < 100
+        assert t in (1, 99) or process.params.var[t - 1] < std**2 <= process.params.var[t]
+
+
+def test_impossible_draws_are_refused() -> None:
+    generator = torch.Generator()
+    with pytest.raises(ValueError, match="draws"):
+        draw_steps(our_process(5), 2, 0, generator)
+    for read_at in (0, 5):
+        with pytest.raises(ValueError, match="read_at"):
+            draw_steps(our_process(5), 2, 1, generator, read_at=read_at)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**30), st.integers(1, 5))
+def test_arrangements_match_enumeration(seed: int, rows: int) -> None:
+    """Against a listing of all orders. Two cells make twins likely."""
+    target = RowTarget((0.2, 0.1, 0.1, 0.3, 0.3), construction=0.5, std=0.5)
+    x0 = target.sample(1, rows, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    bins = Bins(1)
+    clean = [
+        (int(k.argmax()), int(c.argmax()), *(bins.index(p) * (p != 0)).tolist())
+        for k, c, p in zip(x0.kind[0], x0.construction[0], x0.params[0], strict=True)
+    ]
+    listed = len({tuple(clean[i] for i in order) for order in permutations(range(rows))})
+    assert float(log_arrangements(x0, bins)) == pytest.approx(math.log(listed), abs=1e-9)
+
+
+def test_arrangements_of_distinct_primitives() -> None:
+    kind = torch.nn.functional.one_hot(torch.tensor([[0] * 10 + [4] * 6]), 5).double()
+    params = torch.zeros(1, 16, 14, dtype=torch.float64)
+    params[0, :10, 0] = torch.linspace(-0.9, 0.9, 10)
+    x0 = SketchBatch(torch.tensor([[[1.0, 0.0]]]).expand(1, 16, 2), kind, params)
+    assert num_primitives(x0).tolist() == [10]
+    expected = math.lgamma(17) - math.lgamma(7)
+    assert float(log_arrangements(x0, Bins(8))) == pytest.approx(expected)
+    for nats, bits in ((expected, 34.8), (float(log_factorial(10)), 21.8)):
+        assert nats / math.log(2) == pytest.approx(bits, abs=0.05)
+    # Sequences only tell the order of ten; which of sixteen rows are empty is extra.
+    assert expected - float(log_factorial(10)) == pytest.approx(math.log(math.comb(16, 10)))
+
+
+def test_bad_input_of_the_bound_is_refused_by_name() -> None:
+    process, x0 = our_process(20), sketches(MIXED, 2)
+    noise, steps = random_noise(0, 2, dtype=torch.float64), every_step(process, 2)
+
+    def refused(match: str, batch: SketchBatch = x0, steps: StepDraws = steps, **options) -> None:
+        with pytest.raises(ValueError, match=match):
+            elbo(oracle(x0), process, batch, noise, steps, **options)
+
+    refused(r"x0\.kind", SketchBatch(x0.construction, x0.kind * 0.5 + 0.1, x0.params))
+    refused(r"x0\.construction", SketchBatch(x0.construction * 0 + 0.5, x0.kind, x0.params))
+    refused(r"x0\.params", SketchBatch(x0.construction, x0.kind, x0.params + 1))
+    refused(r"x0\.params", SketchBatch(x0.construction, x0.kind, x0.params * math.nan))
+    refused("last_variance", last_variance=0.0)
+    refused("last_variance", last_variance=math.inf)
+    refused("steps", steps=every_step(process, 3))
+    refused("steps", steps=StepDraws(steps.t - 1, steps.count))
+    refused("steps", steps=StepDraws(steps.t + 1, steps.count))
+    refused("noise", sketches(MIXED, 3), every_step(process, 3))

@@ -34,7 +34,7 @@ def certain(x0: SketchBatch) -> Prediction:
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_the_truth_costs_nothing(name: str) -> None:
+def test_true_sketch_has_no_loss(name: str) -> None:
     x0 = clean_batch(6)
     loss = LOSSES[name](certain(x0), x0, LATE)
     assert loss.total.item() == pytest.approx(0, abs=1e-6)
@@ -42,7 +42,7 @@ def test_the_truth_costs_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_parameters_of_other_kinds_are_free(name: str) -> None:
+def test_parameters_of_other_kinds_are_ignored(name: str) -> None:
     x0 = clean_batch(6)
     prediction = certain(x0)
     mine = relevant(x0.kind.argmax(-1))
@@ -64,7 +64,7 @@ def test_terms_sum_to_the_total_and_are_means_over_samples(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["paper", "authors"])
-def test_early_steps_weigh_sixteen_times(name: str) -> None:
+def test_early_steps_are_weighted_by_sixteen(name: str) -> None:
     prediction, x0 = random_prediction(6), clean_batch(6)
     plain = LOSSES[name](prediction, x0, LATE)
     mixed = LOSSES[name](prediction, x0, torch.tensor([1, 149, 150, 151, 152, 2000]))
@@ -74,14 +74,14 @@ def test_early_steps_weigh_sixteen_times(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["paper", "ours"])
-def test_a_sketch_costs_the_same_in_any_batch(name: str) -> None:
+def test_loss_is_independent_of_the_batch(name: str) -> None:
     prediction, x0 = random_prediction(6), clean_batch(6)
     whole = LOSSES[name](prediction, x0, LATE)
     alone = Prediction(prediction.construction_logits[2:3], prediction.kind_logits[2:3], prediction.params[2:3])
     torch.testing.assert_close(LOSSES[name](alone, x0[2:3], LATE[:1]).per_sample, whole.per_sample[2:3])
 
 
-def test_the_papers_loss_by_hand() -> None:
+def test_paper_loss_by_hand() -> None:
     """One line, one point, one empty row: 4 + 2 relevant parameters, each off by 1/2; every label a coin toss."""
     kind = torch.tensor([[Kind.LINE, Kind.POINT, NONE]])
     x0 = SketchBatch(
@@ -101,7 +101,7 @@ def test_the_papers_loss_by_hand() -> None:
     assert authors.construction.item() == pytest.approx(math.log(2) / 2 * 2 / 3)
 
 
-def test_the_authors_loss_pools_the_batch() -> None:
+def test_authors_loss_pools_the_batch() -> None:
     """Σ(λ·mask·err²)/Σmask: a sketch with more parameters counts more, unlike in the paper's."""
     kind = torch.full((2, 16), NONE)
     kind[0] = Kind.ARC
@@ -119,7 +119,7 @@ def test_the_authors_loss_pools_the_batch() -> None:
     assert paper_loss(prediction, x0, late).params.item() == pytest.approx(1 / 2)
 
 
-def test_authors_ignore_the_construction_of_empty_rows() -> None:
+def test_authors_loss_ignores_construction_of_empty_rows() -> None:
     x0, prediction = clean_batch(6), random_prediction(6)
     empty = x0.kind[..., NONE, None] == 1
     blank = replace(x0, construction=torch.where(empty, 0.0, x0.construction))
@@ -128,7 +128,7 @@ def test_authors_ignore_the_construction_of_empty_rows() -> None:
     )
 
 
-def test_an_empty_sketch_has_no_parameter_loss() -> None:
+def test_empty_sketch_has_no_parameter_loss() -> None:
     x0 = clean_batch(6)
     empty = replace(x0, kind=functional.one_hot(torch.full((6, 16), NONE), NUM_KINDS).float())
     for loss in LOSSES.values():
@@ -138,7 +138,7 @@ def test_an_empty_sketch_has_no_parameter_loss() -> None:
 
 
 @pytest.mark.parametrize("t", [1, 100, 1000, 2000])
-def test_ours_is_uniform_in_the_output_of_the_network(t: int) -> None:
+def test_our_loss_is_uniform_in_the_output(t: int) -> None:
     """An error of 0.1 in every element of F costs 0.01 at any noise level."""
     process, data_std = our_process(), 0.4
     x0 = clean_batch(6, dtype=torch.float64)

@@ -23,7 +23,7 @@ def test_philox_known_answers() -> None:
     assert [f"{int(word):08x}" for word in answer] == ["d16cfe09", "94fdcceb", "5001e420", "24126ea1"]
 
 
-def test_a_sample_has_the_same_bits_in_any_batch() -> None:
+def test_sample_has_the_same_bits_in_any_batch() -> None:
     whole = seeded_noise(7, torch.arange(100))(3).flat()
     for samples in ([41], [0, 41], [99, 41, 5], list(range(30, 50))):
         part = seeded_noise(7, torch.tensor(samples))(3).flat()
@@ -43,7 +43,7 @@ def test_seeds_samples_and_draws_differ() -> None:
 
 
 @pytest.mark.parametrize("samples", [1, 5000])
-def test_it_is_standard_normal(samples: int) -> None:
+def test_noise_is_standard_normal(samples: int) -> None:
     """Within one sample as across samples."""
     size = 200_000 // samples
     numbers = normal(11, torch.arange(samples), 2, (size,)).flatten().double()
@@ -55,7 +55,7 @@ def test_it_is_standard_normal(samples: int) -> None:
     assert len(numbers.unique()) > 0.9 * len(numbers)
 
 
-def test_neighbors_are_independent() -> None:
+def test_adjacent_numbers_are_independent() -> None:
     """No correlation, of numbers or of their sizes, with the next position, sample, draw and seed."""
     base = normal(5, torch.arange(500), 0, (101,))
     pairs = {

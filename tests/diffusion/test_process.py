@@ -62,7 +62,7 @@ def test_forward_steps_compose(make) -> None:
     torch.testing.assert_close(twice.params, once.params, rtol=1e-10, atol=1e-10)
 
 
-def test_rows_are_noised_on_their_own() -> None:
+def test_rows_are_independent() -> None:
     """Permuting rows and noise permutes the result: both ways, to the bit."""
     process = our_process(100)
     x0, noise, prediction = clean_batch(4), normal_batch(4), random_prediction(4)
@@ -82,7 +82,7 @@ def test_rows_are_noised_on_their_own() -> None:
     assert torch.equal(x_s.permuted(order).flat(), permuted_x_s.flat())
 
 
-def test_presets_differ_as_paper_and_code_do() -> None:
+def test_processes_of_paper_and_code_differ() -> None:
     paper, authors, ours = paper_process(), authors_process(), our_process()
     assert (paper.label_smoothing, authors.label_smoothing) == (0.99, 0.9999)
     assert (paper.reverse_logits, authors.reverse_logits, ours.reverse_logits) == ("log", "2log", "expected")
@@ -102,7 +102,7 @@ def test_presets_differ_as_paper_and_code_do() -> None:
     assert kept[0] > kept[1] + 0.05
 
 
-def test_superposition_fades_unlikely_kinds() -> None:
+def test_superposition_weights_kinds() -> None:
     kind = torch.tensor([[[0.5, 0.25, 0.0, 0.05, 0.2]]])
     params = torch.ones(1, 1, NUM_PARAMS)
     faded = superpose(params, kind)[0, 0]
@@ -114,7 +114,7 @@ def test_superposition_fades_unlikely_kinds() -> None:
         assert torch.equal(superpose(params, certain)[0, 0] == 1, relevant(torch.tensor(which)))
 
 
-def test_the_reverse_mean_gets_superposed_parameters() -> None:
+def test_reverse_mean_is_superposed() -> None:
     process, prediction = our_process(10), random_prediction(3)
     assert torch.equal(process.clean(prediction).params, superpose(prediction.params, prediction.kind))
     assert not torch.allclose(process.clean(prediction).params, prediction.params)
@@ -126,7 +126,7 @@ def test_the_reverse_mean_gets_superposed_parameters() -> None:
 
 
 @pytest.mark.parametrize("make", PROCESSES)
-def test_a_joint_step_compiles_into_one_graph(make) -> None:
+def test_joint_step_is_one_graph(make) -> None:
     """No branch on a value, no break: fullgraph refuses both. Other steps need no other graph."""
     process = make(100)
     x0, noise, prediction = clean_batch(4), normal_batch(4), random_prediction(4)
@@ -149,14 +149,14 @@ def test_a_joint_step_compiles_into_one_graph(make) -> None:
     torch.testing.assert_close(forward(x0, t, noise).flat(), process.diffuse(x0, t, noise).flat())
 
 
-def test_a_process_moves_and_stays_itself() -> None:
+def test_process_moves_between_devices() -> None:
     process = our_process(10)
     moved = process.to("cpu")
     assert torch.equal(moved.kind.alpha_bar, process.kind.alpha_bar)
     assert moved.reverse_logits == process.reverse_logits
 
 
-def test_an_impossible_process_is_refused() -> None:
+def test_impossible_process_is_refused() -> None:
     process = our_process(10)
     with pytest.raises(ValueError, match="reverse_logits"):
         replace(process, reverse_logits="exp")
@@ -182,7 +182,7 @@ def test_steps_outside_the_schedule_are_refused() -> None:
             check_steps(steps, 10)
 
 
-def test_a_process_refuses_steps_and_noise_that_do_not_fit_by_name() -> None:
+def test_wrong_steps_and_noise_are_refused_by_name() -> None:
     process, x0, noise = our_process(10), clean_batch(4), normal_batch(4)
     for t in (-1, 11, torch.tensor([1, 2, 3])):
         with pytest.raises(ValueError, match=r"^t must"):

@@ -60,32 +60,27 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     return convert
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_an_empty_file(tmp_path: Path, refused: Refused, suffix: str) -> None:
-    path = tmp_path / f"empty{suffix}"
-    path.touch()
-    assert refused(path) == "is empty"
+def test_empty_or_wrong_content(tmp_path: Path, refused: Refused) -> None:
+    for suffix in SUFFIXES:
+        path = tmp_path / f"wrong{suffix}"
+        path.touch()
+        assert refused(path) == "is empty"
+        for content in (b"hello, world\n", b"\x00" * 600, b"PK\x03\x04 nothing", b"\x93NUMPY\x01\x00"):
+            path.write_bytes(content)
+            refused(path)
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("content", [b"hello, world\n", b"\x00" * 600, b"PK\x03\x04 nothing", b"\x93NUMPY\x01\x00"])
-def test_the_wrong_magic(tmp_path: Path, refused: Refused, suffix: str, content: bytes) -> None:
-    path = tmp_path / f"wrong{suffix}"
-    path.write_bytes(content)
-    refused(path)
+def test_truncated_file(tmp_path: Path, refused: Refused) -> None:
+    for suffix in [*WRITABLE, ".jsonl.gz", ".jsonl.xz"]:
+        path = tmp_path / f"cut{suffix}"
+        write(LINE, path)
+        whole = path.read_bytes()
+        for share in (0.3, 0.6, 0.9):
+            path.write_bytes(whole[: int(share * len(whole))])
+            refused(path)
 
 
-@pytest.mark.parametrize("suffix", [*WRITABLE, ".jsonl.gz", ".jsonl.xz"])
-@pytest.mark.parametrize("kept", [0.3, 0.6, 0.9])
-def test_a_file_cut_off(tmp_path: Path, refused: Refused, suffix: str, kept: float) -> None:
-    path = tmp_path / f"cut{suffix}"
-    write(LINE, path)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: int(kept * len(whole))])
-    refused(path)
-
-
-def test_an_archive_with_damage_in_the_middle(tmp_path: Path, refused: Refused) -> None:
+def test_archive_with_damage_in_middle(tmp_path: Path, refused: Refused) -> None:
     write(LINE, tmp_path / "line.json")
     path = tmp_path / "damaged.tar"
     with tarfile.open(path, "w") as archive:
@@ -97,27 +92,24 @@ def test_an_archive_with_damage_in_the_middle(tmp_path: Path, refused: Refused) 
     assert refused(path) == "is not a whole tar archive: a header is damaged"
 
 
-@pytest.mark.parametrize("word", ["nan", "inf", "-inf", "1e999"])
-@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".corpus.jsonl", ".svg", ".dxf"])
-def test_coordinates_that_are_no_numbers(tmp_path: Path, refused: Refused, suffix: str, word: str) -> None:
-    path = tmp_path / f"bad{suffix}"
-    write(LINE, path)
-    text = path.read_text()
-    assert "12.5" in text
-    path.write_text(text.replace("12.5", word))
-    refused(path)
-
-
-@pytest.mark.parametrize("word", ["nan", "inf", "1e999"])
-def test_coordinates_that_are_no_numbers_in_freecad(tmp_path: Path, refused: Refused, word: str) -> None:
+def test_coordinates_that_are_not_finite(tmp_path: Path, refused: Refused) -> None:
+    for suffix in (".json", ".jsonl", ".corpus.jsonl", ".svg", ".dxf"):
+        path = tmp_path / f"bad{suffix}"
+        write(LINE, path)
+        text = path.read_text()
+        assert "12.5" in text
+        for word in ("nan", "inf", "-inf", "1e999"):
+            path.write_text(text.replace("12.5", word))
+            refused(path)
     path = tmp_path / "bad.FCStd"
     write(LINE, path)
     with zipfile.ZipFile(path) as archive:
         document = archive.read("Document.xml")
     assert b"12.5" in document
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("Document.xml", document.replace(b"12.5", word.encode()))
-    refused(path)
+    for word in ("nan", "inf", "1e999"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("Document.xml", document.replace(b"12.5", word.encode()))
+        refused(path)
 
 
 BOMB = (
@@ -139,7 +131,7 @@ def test_entity_bombs(tmp_path: Path, refused: Refused) -> None:
     refused(freecad)
 
 
-def test_a_zip_bomb(tmp_path: Path) -> None:
+def test_zip_bomb(tmp_path: Path) -> None:
     """A quarter of a gigabyte behind a quarter of a megabyte, in a process that may not have so much."""
     path = tmp_path / "bomb.FCStd"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("Document.xml", "w") as file:
@@ -159,7 +151,7 @@ class _Evil:
         return os.system, (self.command,)
 
 
-def test_a_plain_pickle_with_the_wrong_name(tmp_path: Path, refused: Refused) -> None:
+def test_plain_pickle_with_wrong_name(tmp_path: Path, refused: Refused) -> None:
     marker = tmp_path / "executed"
     for name in ("evil.npy", "evil.h5", "evil.json", "evil.FCStd"):
         (tmp_path / name).write_bytes(pickle.dumps(_Evil(f"touch {marker}")))
@@ -232,12 +224,12 @@ UNREADABLE: dict[str, tuple[Case, str]] = {
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
-def test_what_cannot_be_read(tmp_path: Path, refused: Refused, case: str) -> None:
+def test_unreadable_inputs(tmp_path: Path, refused: Refused, case: str) -> None:
     make, reason = UNREADABLE[case]
     assert refused(make(tmp_path), "out.jsonl", "out.dxf", "out.FCStd", "folder/").startswith(reason)
 
 
-def test_a_path_that_is_no_utf8_can_be_read_and_written(tmp_path: Path) -> None:
+def test_paths_that_are_not_utf8(tmp_path: Path) -> None:
     source, target = (os.fsencode(tmp_path) + name for name in (b"/\xfe.json", b"/\xff.svg"))
     write(LINE, os.fsdecode(source))
     program = [sys.executable, "-m", "sketchdnn", "convert", source, target]
@@ -247,7 +239,7 @@ def test_a_path_that_is_no_utf8_can_be_read_and_written(tmp_path: Path) -> None:
     assert rb"\udcff.svg: 1 sketch" in result.stderr
 
 
-def test_an_archive_with_a_path_that_leads_out_of_it(tmp_path: Path) -> None:
+def test_archive_paths_cannot_escape(tmp_path: Path) -> None:
     path = tmp_path / "evil.tar"
     with tarfile.open(path, "w") as archive:
         for name in ("../../escaped.json", "/tmp/escaped.json", "..", "x/.."):

@@ -140,9 +140,7 @@ INSIDE: dict[str, tuple[Callable[[Path], bytes], Callable[[bytes], bytes]]] = {
 @pytest.mark.parametrize("suffix", INSIDE)
 @settings(max_examples=40)
 @given(changes=edits)
-def test_damage_inside_the_compression(
-    tmp_path_factory: pytest.TempPathFactory, suffix: str, changes: list[Edit]
-) -> None:
+def test_damage_inside_compression(tmp_path_factory: pytest.TempPathFactory, suffix: str, changes: list[Edit]) -> None:
     unpack, pack = INSIDE[suffix]
     path = own_file(tmp_path_factory.getbasetemp(), suffix)
     path.write_bytes(pack(damaged(unpack(path), changes)))
@@ -235,7 +233,7 @@ def test_damaged_real_files(
     read_or_refuse(path)
 
 
-def test_the_damage_is_real(tmp_path: Path) -> None:
+def test_damage_is_real(tmp_path: Path) -> None:
     """Most edits must reach a parser: a file that still reads the same would test nothing."""
     path = own_file(tmp_path, ".json")
     whole = path.read_bytes()

@@ -22,7 +22,7 @@ from support.freecad_window import look
 from support.outlines import rectangle, slot
 from support.strategies import assert_same, numbers
 
-from benchmarks.freecad import ask_freecad as ask_script
+from benchmarks.freecad import run_in_freecad
 from sketchdnn.constraints import infer
 from sketchdnn.formats import collect, dxf, freecad, sketchgraphs
 from sketchdnn.formats.freecad.selection import HOLDS, select_relations
@@ -197,9 +197,10 @@ PLATE = Sketch(
     ),
     units="mm",
 )
-_LOOK = """
-def look(document, task):
-    return [{"solve": s.solve(), "full": bool(s.FullyConstrained)} for s in document.Objects]
+_SCRIPT = """
+def evaluate(document, task):
+    solve = [s.solve() for s in document.Objects]
+    return {"solve": solve, "full": [bool(s.FullyConstrained) for s in document.Objects]}
 """
 
 
@@ -211,12 +212,12 @@ def test_dimensions_fully_constrain_a_sketch(freecadcmd: str, real_data: Path, t
     for path, dimensions in zip(paths, (False, True), strict=False):
         freecad.FORMAT.write([PLATE, related, held], path, dimensions=dimensions)
     freecad.FORMAT.write(real_sketches(real_data), paths[2], dimensions=True)
-    plain, full, real = ask_script(freecadcmd, _LOOK, [{"document": str(path)} for path in paths])
-    assert plain == [{"solve": 0, "full": False}] * 3
-    assert full == [{"solve": 0, "full": True}] * 3
-    assert len(real) == REAL_SKETCHES
-    assert all(sketch["solve"] == 0 for sketch in real)
-    assert sum(sketch["full"] for sketch in real) >= 0.97 * len(real)
+    plain, full, real = run_in_freecad(freecadcmd, _SCRIPT, [{"document": str(path)} for path in paths])
+    assert plain == {"solve": [0] * 3, "full": [False] * 3}
+    assert full == {"solve": [0] * 3, "full": [True] * 3}
+    assert real is not None
+    assert real["solve"] == [0] * REAL_SKETCHES
+    assert sum(real["full"]) >= 0.97 * REAL_SKETCHES
 
 
 SIDES = Line((0, 0), (40, 0)), Line((40, 0), (40, 30)), Line((40, 30), (0, 0))

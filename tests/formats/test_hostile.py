@@ -74,7 +74,7 @@ def test_no_frame_is_unpacked_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packing", ["", "gz", "xz", "bz2"])
-def test_an_archive_ends_at_a_member_larger_than_what_remains(tmp_path: Path, packing: str) -> None:
+def test_archive_member_beyond_end_is_refused(tmp_path: Path, packing: str) -> None:
     record = tarfile.TarInfo("a.jsonl")
     record.size = len(RECORD)
     huge = tarfile.TarInfo("b.jsonl")
@@ -100,7 +100,7 @@ def test_texts_are_read_in_linear_time(tmp_path: Path, spaces: str) -> None:
         assert quantity(f"1{spaces}!", is_angle=False) is None
 
 
-def test_no_regular_expression_repeats_a_blank_beside_another() -> None:
+def test_regular_expressions_are_linear() -> None:
     """Two runs of blanks with something optional between them can share a text in many ways."""
     source = Path(json_files.__file__).parents[1]
     twice = re.compile(r"\\s[*+](?![+])(?:\S{1,12}[?*](?![+]))?\\s[*+](?![+])")
@@ -113,7 +113,7 @@ def test_no_regular_expression_repeats_a_blank_beside_another() -> None:
     "entity", ["0\nLINE", "00\nLINE", "0\nline", " +0 \nline", "0_0\n5", "-0\nLINE", "\uff10\nLINE"]
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_every_entity_counts_that_the_parser_sees(tmp_path: Path, entity: str, end: str) -> None:
+def test_every_entity_counts_that_parser_sees(tmp_path: Path, entity: str, end: str) -> None:
     text = "0\nSECTION\n2\nENTITIES\n" + f"{entity}\n" * 30 + "0\nENDSEC\n0\nEOF\n"
     (tmp_path / "a.dxf").write_bytes(text.replace("\n", end).encode())
     with pytest.raises(FormatError, match=r"holds more than 20 entities|is not a DXF drawing"):
@@ -130,7 +130,7 @@ def test_tags_of_one_entity_count(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("limited")
 @pytest.mark.parametrize("inside", ["<g/>" * 50, '<path d="M0 0' + "L1 1L0 0" * 30 + '"/>', "<g>" * 30 + "</g>" * 30])
-def test_elements_and_pieces_of_a_path_are_limited(tmp_path: Path, inside: str) -> None:
+def test_elements_and_pieces_of_path_are_limited(tmp_path: Path, inside: str) -> None:
     (tmp_path / "a.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg">{inside}</svg>')
     with pytest.raises(FormatError, match=r"more than 20 (elements|lines and arcs)"):
         read(tmp_path / "a.svg")
@@ -160,7 +160,7 @@ def test_constraints_are_recalled_in_linear_time() -> None:
         assert recalled.relations == ()
 
 
-def test_a_value_is_recalled_as_freecad_rounds_it() -> None:
+def test_notes_match_values_rounded_by_freecad() -> None:
     lines = tuple(Line((0.0, float(i)), (1.0, float(i))) for i in range(2))
     for value in (0.0, 1.0, -1.0, 1e-9, 0.1234567890123456, 123456.7890123456, -1e9):
         said = Relation(RelationType.DISTANCE, (GeoId(0), GeoId(1)), value)
@@ -174,7 +174,7 @@ def test_a_value_is_recalled_as_freecad_rounds_it() -> None:
 
 
 @pytest.mark.usefixtures("limited")
-def test_a_record_is_bounded_before_it_is_parsed(tmp_path: Path) -> None:
+def test_record_is_bounded_before_it_is_parsed(tmp_path: Path) -> None:
     line = b'{"primitives": [], "x": [' + b"[]," * 1000 + b"[]]}\n"
     with gzip.open(tmp_path / "a.jsonl.gz", "wb") as file:
         file.write(line + RECORD)
@@ -183,7 +183,7 @@ def test_a_record_is_bounded_before_it_is_parsed(tmp_path: Path) -> None:
     assert reading.skipped.total() == 1
 
 
-def test_an_xz_dictionary_is_bounded(tmp_path: Path) -> None:
+def test_xz_dictionary_is_bounded(tmp_path: Path) -> None:
     def packed_with(size: int) -> bytes:
         filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": size}]
         return lzma.compress(RECORD, filters=filters)
@@ -205,7 +205,7 @@ def test_an_xz_dictionary_is_bounded(tmp_path: Path) -> None:
     assert archives.XZ_MEMORY > 65 * 2**20  # `xz -9`
 
 
-def test_a_chunk_of_hdf5_is_bounded(tmp_path: Path) -> None:
+def test_chunk_of_hdf5_is_bounded(tmp_path: Path) -> None:
     def stored(**how: object) -> Path:
         path = tmp_path / "a.h5"
         with h5py.File(path, "w") as file:
@@ -225,7 +225,7 @@ def test_a_chunk_of_hdf5_is_bounded(tmp_path: Path) -> None:
         assert collect(scan(stored(**how))).skipped.total() == 0
 
 
-def test_tags_of_a_freecad_document_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tags_of_freecad_document_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sketchdnn.formats.freecad.file.MAX_TAGS", 100)
     with zipfile.ZipFile(tmp_path / "a.FCStd", "w") as archive:
         archive.writestr("Document.xml", "<Document>" + "<a/>" * 200 + "</Document>")
@@ -283,7 +283,7 @@ def run_bounded(arguments: list[str], memory: int = MEMORY) -> tuple[subprocess.
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS)
-def test_a_hostile_file_costs_little(tmp_path: Path, hostile: Path, name: str, command: str) -> None:
+def test_hostile_file_costs_little(tmp_path: Path, hostile: Path, name: str, command: str) -> None:
     source = str(hostile / name)
     arguments = {
         "convert": ["convert", source, str(tmp_path / "out.jsonl")],

@@ -55,7 +55,7 @@ def test_lines_arcs_and_circles(tmp_path: Path) -> None:
     assert sketch.extra == {"source": "hpsketch", "group": "deepcad/00000007", "id": "00000007_1.0"}
 
 
-def test_a_clockwise_arc_bulges_the_other_way(tmp_path: Path) -> None:
+def test_clockwise_arc_bulges_other_way(tmp_path: Path) -> None:
     (sketch,) = sketches_of(model(tmp_path / "m.h5", [LOOP, (1, 138, 128, 64, 0), (0, 128, 128), END]))
     arc = sketch.primitives[0]
     assert isinstance(arc, Arc)
@@ -63,7 +63,7 @@ def test_a_clockwise_arc_bulges_the_other_way(tmp_path: Path) -> None:
     assert arc.mid[1] > 0  # clockwise from left to right passes above the chord
 
 
-def test_a_loop_at_the_origin_begins_a_new_sketch(tmp_path: Path) -> None:
+def test_loop_at_origin_begins_new_sketch(tmp_path: Path) -> None:
     square = [LOOP, (0, 138, 128), (0, 138, 138), (0, 128, 128)]
     inside = [LOOP, (0, 131, 129), (0, 131, 131), (0, 129, 129)]
     circle = [LOOP, (2, 176, 128, -1, -1, 47)]  # starts at (129, 128): center and radius were rounded apart
@@ -71,7 +71,7 @@ def test_a_loop_at_the_origin_begins_a_new_sketch(tmp_path: Path) -> None:
     assert [len(sketch) for sketch in sketches_of(path)] == [6, 1, 3]
 
 
-def test_a_spline_drops_its_sketch_and_no_other(tmp_path: Path) -> None:
+def test_spline_drops_its_sketch_and_no_other(tmp_path: Path) -> None:
     spline = [LOOP, (0, 138, 128), (3,), (4, 138, 140), (4, 128, 128)]
     square = [LOOP, (0, 138, 128), (0, 138, 138), (0, 128, 128)]
     found = list(FORMAT.read(model(tmp_path / "m.h5", [*square, *spline, *square, END])))
@@ -93,7 +93,7 @@ def test_impossible_geometry_is_counted(tmp_path: Path, loop: list[tuple[int, ..
     assert found.reason.startswith(reason)
 
 
-def test_files_that_are_not_hpsketch_are_refused(tmp_path: Path) -> None:
+def test_other_hdf5_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.h5"
     for rows in ([(99,)], [(0, 1, 2)]):
         with pytest.raises(FormatError, match=r"m\.h5: (has an unknown command, 99|draws before)"):
@@ -113,7 +113,7 @@ def test_files_that_are_not_hpsketch_are_refused(tmp_path: Path) -> None:
         read(path)
 
 
-def test_tables_kept_in_other_files_are_not_followed(tmp_path: Path) -> None:
+def test_external_tables_are_refused(tmp_path: Path) -> None:
     model(tmp_path / "real.h5", [LOOP, (0, 138, 128), (0, 128, 128), END])
     (tmp_path / "secret").write_bytes(bytes(21 * 4))
     linked, outside = tmp_path / "linked.h5", tmp_path / "outside.h5"
@@ -126,7 +126,7 @@ def test_tables_kept_in_other_files_are_not_followed(tmp_path: Path) -> None:
             read(path)
 
 
-def test_real_files_agree_with_the_open_corpus(real_data: Path) -> None:
+def test_real_files_agree_with_open_corpus(real_data: Path) -> None:
     """The corpus took the same files through another program, which scaled by a looser box and kept five digits."""
     ours = {sketch.extra["id"]: sketch for sketch in read(real_data / "hpsketch_sample.tar.xz")}
     compared = 0
@@ -143,7 +143,7 @@ def test_real_files_agree_with_the_open_corpus(real_data: Path) -> None:
     pytest.fail(f"only {compared} sketches are in both")
 
 
-def test_an_archive_in_memory_order(tmp_path: Path) -> None:
+def test_archive_in_memory_order(tmp_path: Path) -> None:
     """Members that are no sketches are counted, links are not followed."""
     path = tmp_path / "some.tar.gz"
     good = model(tmp_path / "good.h5", [LOOP, (0, 138, 128), (0, 128, 128), END]).read_bytes()

@@ -71,7 +71,7 @@ _FIELDS = ("type", "construction", "start", "end", "center", "radius", "start_an
 
 
 @given(sketch=rich_sketches())
-def test_a_line_of_json_reads_back_as_the_same_sketch(sketch: Sketch) -> None:
+def test_record_round_trip(sketch: Sketch) -> None:
     again = parse_record(format_record(sketch).encode())
     assert_same(sketch, again, 1e-12)
     assert (again.constraints, again.units, again.extra) == (sketch.constraints, sketch.units, sketch.extra)
@@ -81,7 +81,7 @@ def test_a_line_of_json_reads_back_as_the_same_sketch(sketch: Sketch) -> None:
 
 
 @given(start=st.floats(-10, 10), short_of_a_turn=st.floats(1e-15, 1e-6))
-def test_an_arc_short_of_a_full_turn_never_collapses(start: float, short_of_a_turn: float) -> None:
+def test_arc_short_of_full_turn_never_collapses(start: float, short_of_a_turn: float) -> None:
     try:
         arc = Arc((0.0, 0.0), 1.0, start, TAU - short_of_a_turn)
     except SketchError:
@@ -91,7 +91,7 @@ def test_an_arc_short_of_a_full_turn_never_collapses(start: float, short_of_a_tu
     assert again.sweep == pytest.approx(arc.sweep, abs=1e-14)
 
 
-def test_the_example_of_the_design(tmp_path: Path) -> None:
+def test_example_of_design(tmp_path: Path) -> None:
     path = tmp_path / "example.json"
     path.write_text(EXAMPLE)
     (sketch,) = read(path)
@@ -105,14 +105,14 @@ def test_the_example_of_the_design(tmp_path: Path) -> None:
 
 
 @given(sketch=rich_sketches())
-def test_a_json_file_holds_what_a_line_holds(tmp_path_factory: pytest.TempPathFactory, sketch: Sketch) -> None:
+def test_json_file_holds_what_line_holds(tmp_path_factory: pytest.TempPathFactory, sketch: Sketch) -> None:
     path = tmp_path_factory.mktemp("json") / "sketch.json"
     write(sketch, path)
     assert read(path).sketches == (parse_record(format_record(sketch).encode()),)
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".jsonl.xz"])
-def test_lines_are_compressed_as_the_name_says(tmp_path: Path, suffix: str) -> None:
+def test_lines_are_compressed_as_name_says(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"many{suffix}"
     many = [Sketch((Point((float(i), 0.1)),), extra={"id": str(i)}) for i in range(100)]
     write(many, path)
@@ -122,7 +122,7 @@ def test_lines_are_compressed_as_the_name_says(tmp_path: Path, suffix: str) -> N
         assert sum(1 for _ in file) == 100
 
 
-def test_lines_are_written_and_read_as_they_come(tmp_path: Path) -> None:
+def test_lines_are_streamed(tmp_path: Path) -> None:
     """However many there are: the memory in use stays that of a few."""
     path = tmp_path / "many.jsonl"
     many = (Sketch(tuple(Point((float(i), float(j))) for j in range(100))) for i in range(200))
@@ -185,7 +185,7 @@ BAD_LINES = {
 }
 
 
-def test_bad_line_is_counted_and_bad_file_is_refused(tmp_path: Path) -> None:
+def test_bad_records(tmp_path: Path) -> None:
     lines, single = tmp_path / "some.jsonl", tmp_path / "bad.json"
     for line, reason in BAD_LINES.values():
         lines.write_text(f'{line}\n\n{{"primitives": [["P", 0, 1, 2]]}}\n')
@@ -197,7 +197,7 @@ def test_bad_line_is_counted_and_bad_file_is_refused(tmp_path: Path) -> None:
             read(single)
 
 
-def test_a_line_beyond_all_bounds_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_beyond_all_bounds_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LARGEST_RECORD", 100)
     path = tmp_path / "long.jsonl"
     good = '{"primitives": [["P", 0, 1, 2]]}\n'
@@ -218,7 +218,7 @@ def test_bad_text_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("extra", [{"when": object()}, {"share": math.nan}, {"raw": b"bytes"}])
-def test_what_is_no_json_is_refused_before_anything_is_written(tmp_path: Path, extra: dict[str, object]) -> None:
+def test_extra_data_that_is_not_json_is_refused(tmp_path: Path, extra: dict[str, object]) -> None:
     for name in ("sketch.json", "sketch.jsonl"):
         with pytest.raises(SketchError, match="cannot be written as JSON"):
             write(Sketch((Line((0, 0), (1, 0)),), extra=extra), tmp_path / name)
@@ -231,7 +231,7 @@ CORPUS_RECORD = (
 )
 
 
-def test_a_record_means_what_the_corpus_says() -> None:
+def test_record_means_what_corpus_says() -> None:
     sketch = parse_record(CORPUS_RECORD)
     assert sketch.extra == {"source": "freecad", "licence": "CC0", "group": "g", "id": "i"}
     line, circle, arc, point = sketch
@@ -249,7 +249,7 @@ def test_rows_survive(sketch: Sketch) -> None:
     assert_same(sketch, parse_record(format_record(sketch, compact=True).encode()), 1e-12)
 
 
-def test_constraints_and_units_survive_beside_the_rows(tmp_path: Path) -> None:
+def test_constraints_and_units_survive_beside_rows(tmp_path: Path) -> None:
     path = tmp_path / "sketches.corpus.jsonl"
     constraint = Constraint(ConstraintType.LENGTH, (Ref(0),), 1.0)
     sketch = Sketch((Line((0.0, 0.0), (1.0, 0.0)),), (constraint,), "mm", {"group": "g"})
@@ -259,7 +259,7 @@ def test_constraints_and_units_survive_beside_the_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".jsonl.xz"])
-def test_a_corpus_is_known_by_its_first_record(tmp_path: Path, suffix: str) -> None:
+def test_corpus_is_known_by_its_first_record(tmp_path: Path, suffix: str) -> None:
     sketch = parse_record(CORPUS_RECORD)
     ours, corpus = tmp_path / f"ours{suffix}", tmp_path / f"corpus{suffix}"
     write([sketch] * 3, ours)
@@ -269,7 +269,7 @@ def test_a_corpus_is_known_by_its_first_record(tmp_path: Path, suffix: str) -> N
     assert read(ours).sketches == read(corpus).sketches
 
 
-def test_every_record_of_the_open_corpus_is_read_or_refused_with_a_reason(real_data: Path, tmp_path: Path) -> None:
+def test_open_corpus_is_read_or_refused(real_data: Path, tmp_path: Path) -> None:
     """A quarter of the lines, in stride; the whole corpus is the same loop four times as long."""
     sample = tmp_path / "sample.jsonl"
     with lzma.open(real_data / "open-sketches.jsonl.xz") as corpus, sample.open("wb") as file:

@@ -26,18 +26,7 @@ from sketchdnn.formats.sketchgraphs.constraints import NAMES, NOTE, decode_const
 from sketchdnn.formats.sketchgraphs.container import open_sequences, sequence_writer
 from sketchdnn.formats.sketchgraphs.pickles import EntityType, Op, dump_ops, load_ops
 from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
-from sketchdnn.geometry import (
-    EXTERNAL,
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    Line,
-    Part,
-    Point,
-    Ref,
-    Sketch,
-)
+from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 from sketchdnn.geometry.table import sketches_to_table
 
 T = ConstraintType
@@ -51,15 +40,8 @@ LINE = {
     "startParam": -1.0,
     "endParam": 2.0,
 }
-CIRCLE = {
-    "isConstruction": True,
-    "clockwise": False,
-    "xCenter": 1.0,
-    "yCenter": 2.0,
-    "xDir": 1.0,
-    "yDir": 0.0,
-    "radius": 0.5,
-}
+CIRCLE = {"isConstruction": True, "clockwise": False, "xCenter": 1.0, "yCenter": 2.0, "xDir": 1.0, "yDir": 0.0}
+CIRCLE["radius"] = 0.5
 POINT = {"isConstruction": False, "x": 3.0, "y": 4.0}
 
 
@@ -101,7 +83,7 @@ class TestEntities:
         turns=st.integers(-1, 1),
         clockwise=st.booleans(),
     )
-    def test_an_arc_is_the_curve_its_parameters_run_along(
+    def test_arc_follows_its_parameters(
         self,
         tmp_path_factory: pytest.TempPathFactory,
         center: tuple[float, float],
@@ -182,7 +164,7 @@ class TestEntities:
             (77, {}, "an entity of unknown type"),
         ],
     )
-    def test_what_is_no_primitive_is_counted_and_the_rest_kept(
+    def test_unsupported_entities_are_counted(
         self, tmp_path: Path, label: int, fields: dict[str, object], reason: str
     ) -> None:
         ops = [START, slice(0, POINT), slice(label, fields), slice(0, (2, 1), {}), slice(4, (1, 0), {}), STOP]
@@ -200,11 +182,11 @@ class TestEntities:
         assert table.constraints.tolist() == [2]
         assert table.skipped == {skipped[0].reason: 1}
 
-    def test_a_whole_number_is_a_number(self, tmp_path: Path) -> None:
+    def test_whole_number_is_number(self, tmp_path: Path) -> None:
         path = write_ops(tmp_path / "a.npy", [START, slice(0, {"isConstruction": 1, "x": 2**39, "y": -3}), STOP])
         assert only(path).primitives == (Point((2.0**39, -3.0), True),)
 
-    def test_a_sketch_without_primitives_is_refused(self, tmp_path: Path) -> None:
+    def test_sketch_without_primitives_is_refused(self, tmp_path: Path) -> None:
         path = write_ops(tmp_path / "a.npy", [START, STOP], [START, slice(0, POINT), STOP], [START, slice(4, {}), STOP])
         reading = collect(read(path))
         assert len(reading) == 1
@@ -244,14 +226,14 @@ class TestConstraints:
             (29, {}, (T.OTHER, None, "Unknown", {})),
         ],
     )
-    def test_types_values_and_what_else_a_file_says(
+    def test_constraint_types_values_and_parameters(
         self, tmp_path: Path, code: int, params: dict[str, object], expected: tuple[object, ...]
     ) -> None:
         found = self.read_one(tmp_path, code, params, (3, 2))
         assert (found.type, found.value, found.name, found.extra) == expected
         assert found.refs == (Ref(2, Part.POINT), Ref(1, Part.POINT))
 
-    def test_references_are_read_in_their_roles_as_far_as_kinds_tell(self, tmp_path: Path) -> None:
+    def test_references_are_ordered_by_role(self, tmp_path: Path) -> None:
         line, a, b = Ref(0), Ref(1, Part.POINT), Ref(2, Part.POINT)
         assert self.read_one(tmp_path, 2, {}, (3, 2, 1)).refs == (b, a, line)
         assert self.read_one(tmp_path, 2, {}, (3, 1, 2)).refs == (b, a, line)
@@ -268,9 +250,7 @@ class TestConstraints:
             ((1.0, 1.0 + 2e-16, 1.0), (2, 1, 0)),  # all are one place
         ],
     )
-    def test_of_three_places_the_middle_one_is_read_first(
-        self, tmp_path: Path, xs: tuple[float, ...], expected: tuple[int, ...]
-    ) -> None:
+    def test_midpoint_comes_first(self, tmp_path: Path, xs: tuple[float, ...], expected: tuple[int, ...]) -> None:
         points = [slice(0, POINT | {"x": x}) for x in xs]
         path = write_ops(tmp_path / "a.npy", [START, *points, slice(10, (3, 2, 1), {}), STOP])
         (constraint,) = only(path).constraints
@@ -286,20 +266,20 @@ class TestConstraints:
             slice(101, (1,), {}),
         ],
     )
-    def test_a_damaged_constraint_is_counted(self, tmp_path: Path, edge: Op) -> None:
+    def test_damaged_constraint_is_counted(self, tmp_path: Path, edge: Op) -> None:
         path = write_ops(tmp_path / "a.npy", [START, slice(0, POINT), edge, STOP])
         skipped, sketch = read(path)
         assert skipped == Skipped("a damaged constraint")
         assert isinstance(sketch, Sketch)
         assert not sketch.constraints
 
-    def test_a_reference_to_the_center_of_a_line_is_damage(self, tmp_path: Path) -> None:
+    def test_reference_to_center_of_line_is_damage(self, tmp_path: Path) -> None:
         ops = [START, slice(1, LINE), slice(103, {}), slice(101, (2, 1), {}), slice(0, (2, 0), {}), STOP]
         skipped, _ = read(write_ops(tmp_path / "a.npy", ops))
         assert skipped == Skipped("a damaged constraint")
 
 
-def test_entity_types_have_the_codes_of_the_official_enumeration() -> None:
+def test_entity_types_have_codes_of_official_enumeration() -> None:
     names = "point line circle ellipse spline conic arc external stop unknown"
     assert [e.name.lower() for e in sorted(EntityType)] == names.split()
 
@@ -323,7 +303,7 @@ class TestWriting:
             # Written behind the last node that each refers to; an angle is written in degrees.
             assert_same_constraints(in_meters, found, 1e-15, ordered=False)
 
-    def test_every_angle_survives_degrees_to_rounding(self, tmp_path: Path) -> None:
+    def test_angles_survive_conversion_to_degrees(self, tmp_path: Path) -> None:
         """Numbers of degrees come back exactly. Some radians are those of no number of degrees: these are rounded."""
         degrees = [math.radians(value) for value in (60.0, 22.5, 0.1, -135.25, 359.999)]
         radians = [580.828125, *(i / 7 for i in range(-5000, 5000))]
@@ -333,7 +313,7 @@ class TestWriting:
             write([sketch], tmp_path / "a.npy")
             assert_same_constraints(sketch, only(tmp_path / "a.npy"), tolerance)
 
-    def test_what_sketchgraphs_has_no_word_for(self, tmp_path: Path) -> None:
+    def test_constraints_unknown_to_sketchgraphs_survive(self, tmp_path: Path) -> None:
         line, circle, point = Line((0, 0), (1, 0)), Circle((0, 0), 1), Point((1, 0))
         sketch = Sketch(
             (line, circle, point),
@@ -349,7 +329,7 @@ class TestWriting:
         expected.append(replace(weight, extra={"driven": True}))  # a list is no parameter
         assert_same_constraints(Sketch(sketch.primitives, tuple(expected)), only(tmp_path / "a.npy"), 0, ordered=False)
 
-    def test_what_sketchgraphs_says_itself_needs_no_note(self) -> None:
+    def test_unambiguous_constraint_has_no_note(self) -> None:
         constraint = Constraint(T.COINCIDENT, (Ref(1, Part.START), Ref(0, Part.END)))
         ops = sketch_to_ops(Sketch((Line((0, 0), (1, 0)), Line((1, 0), (1, 1))), (constraint,)))
         assert [op.step for op in ops if op.step is not None and op.start == NAMES.index("Coincident")] == [{}]
@@ -366,17 +346,17 @@ class TestWriting:
             '{"type": "collinear", "refs": [[0, ["start"]], {}]}',
         ],
     )  # fmt: skip
-    def test_a_note_that_does_not_fit_is_passed_over(self, note: object) -> None:
+    def test_note_that_does_not_fit_is_passed_over(self, note: object) -> None:
         refs = (Ref(0, Part.START), EXTERNAL)
         assert decode_constraint("Coincident", refs, {NOTE: note, "n": 1}) == Constraint(
             T.COINCIDENT, refs, extra={"n": 1}
         )
 
-    def test_a_note_cannot_name_a_part_that_is_not_there(self) -> None:
+    def test_note_with_unknown_part_is_ignored(self) -> None:
         note = '{"type": "coincident", "refs": [[0, "point"], ["origin"]]}'
         assert decode_constraint("Coincident", (Ref(0), EXTERNAL), {NOTE: note}).refs == (Ref(0), EXTERNAL)
 
-    def test_an_edge_follows_the_last_node_it_refers_to_and_names_it_first(self) -> None:
+    def test_edge_follows_its_last_node(self) -> None:
         lines = (Line((0, 0), (1, 0)), Line((1, 0), (1, 1)))
         both = Constraint(T.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START)))
         outside = Constraint(T.OTHER, (EXTERNAL,), name="Fix")
@@ -391,7 +371,7 @@ class TestWriting:
         assert seen == 2
         assert nodes == 7
 
-    def test_a_long_sequence_is_read_back(self, tmp_path: Path) -> None:
+    def test_long_sequence_is_read_back(self, tmp_path: Path) -> None:
         """Longer than one pickle frame of the official writer, and than what is unpickled without checks."""
         primitives = tuple(Circle((i, 0), 1 + i) for i in range(5000))
         constraints = tuple(Constraint(T.EQUAL, (Ref(i + 1), Ref(i))) for i in range(4999))
@@ -401,7 +381,7 @@ class TestWriting:
         assert len(next(iter(open_sequences(tmp_path / "a.npy").pickles(0, 1)))) > 2**16  # type: ignore[arg-type]
         assert set(found.constraints) == set(constraints)
 
-    def test_a_failure_leaves_nothing(self, tmp_path: Path) -> None:
+    def test_failure_leaves_nothing(self, tmp_path: Path) -> None:
         def failing() -> Iterator[Sketch]:
             yield Sketch((Point((0, 0)),))
             raise GeometryError("no more")
@@ -413,7 +393,7 @@ class TestWriting:
 
 class TestTable:
     @given(st.lists(sketches(max_size=6), max_size=4), st.integers(0, 5), st.integers(0, 5))
-    def test_the_columns_are_those_of_the_sketches(
+    def test_columns_are_those_of_sketches(
         self, tmp_path_factory: pytest.TempPathFactory, originals: list[Sketch], start: int, stop: int
     ) -> None:
         path = tmp_path_factory.mktemp("table") / "a.npy"
@@ -501,7 +481,7 @@ def test_notes_inside_sequences_of_older_files_are_read(tmp_path: Path) -> None:
     assert_survives([NOTED], tmp_path / "a.npy")
 
 
-def test_notes_are_an_array_and_only_where_there_is_something_to_note(tmp_path: Path) -> None:
+def test_notes_are_an_optional_array(tmp_path: Path) -> None:
     """The official library loads every array of a file with numpy, and may not be given a pickle."""
     write([NOTED], tmp_path / "noted.npy")
     write([Sketch(NOTED.primitives)], tmp_path / "plain.npy")
@@ -515,7 +495,7 @@ def open_at(data: bytes, start: int) -> io.BytesIO:
     return io.BytesIO(data[start:])
 
 
-def test_a_list_of_none_is_an_empty_array(tmp_path: Path) -> None:
+def test_list_of_none_is_empty_array(tmp_path: Path) -> None:
     """The official library cannot count the elements of a flat list of none."""
     write([], tmp_path / "a.npy")
     data = (tmp_path / "a.npy").read_bytes()
@@ -537,7 +517,7 @@ HEADER = struct.Struct("<3q")
 LIST = HEADER.pack(-2356038617, 2, 2)
 
 
-def test_damaged_notes_refuse_the_file_in_one_sentence(tmp_path: Path) -> None:
+def test_damaged_note_list_is_refused(tmp_path: Path) -> None:
     path = noted(tmp_path / "a.npy", b"{}", b"{}")
     data = path.read_bytes()
     start = data.rindex(b"\x93NUMPY")
@@ -564,14 +544,14 @@ DAMAGED_TEXTS = (
 )
 
 
-def test_damaged_notes_on_a_sequence_are_counted_and_the_sequence_is_read(tmp_path: Path) -> None:
+def test_damaged_notes_are_counted(tmp_path: Path) -> None:
     reading = collect(read(noted(tmp_path / "a.npy", b'{"0": {"mine": 1}}', *DAMAGED_TEXTS)))
     extras = [c.extra for sketch in reading for c in sketch.constraints]
     assert extras == [{"mine": 1}, *({} for _ in DAMAGED_TEXTS)]
     assert reading.skipped == {"damaged notes beside a sequence": len(DAMAGED_TEXTS)}
 
 
-def test_notes_add_parameters_and_never_replace_them(tmp_path: Path) -> None:
+def test_notes_never_replace_parameters(tmp_path: Path) -> None:
     """Nor do they add what is no parameter, or a constraint that is not there."""
     note = json.dumps({"0": {"mine": 1, "list": [1], "deep": {"a": {}}}, "7": {"mine": 2}}).encode()
     reading = collect(read(noted(tmp_path / "a.npy", note, b"")))

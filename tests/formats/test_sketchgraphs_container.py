@@ -26,7 +26,6 @@ from sketchdnn.formats.sketchgraphs import count, read, read_table, write
 from sketchdnn.formats.sketchgraphs.constraints import split_notes
 from sketchdnn.formats.sketchgraphs.container import open_sequences, sequence_writer
 from sketchdnn.formats.sketchgraphs.pickles import (
-    ALLOWED,
     LONGEST_TEXT,
     LONGEST_TUPLE,
     PickleError,
@@ -79,7 +78,7 @@ def refused(path: Path) -> str:
 
 
 class TestLayouts:
-    def test_a_dictionary_and_a_bare_list(self, tmp_path: Path) -> None:
+    def test_dictionary_and_bare_list(self, tmp_path: Path) -> None:
         entries = {"sequences": (0, len(GOOD), 2), "other": (0, 5, 0)}
         for data in (GOOD, dictionary(entries, GOOD)):
             reading = collect(read(save(tmp_path / "a.npy", data)))
@@ -148,18 +147,18 @@ class TestOtherFiles:
             b"\xff" * 50,
         ],
     )
-    def test_an_array_header_that_lies(self, tmp_path: Path, header: bytes) -> None:
+    def test_array_header_that_lies(self, tmp_path: Path, header: bytes) -> None:
         (tmp_path / "a.npy").write_bytes(
             b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header + b"\n" + GOOD
         )
         assert refused(tmp_path / "a.npy") == "is not a whole .npy file"
 
     @pytest.mark.parametrize("array", [np.zeros(9), np.zeros((9, 9), np.int8), np.array("text"), np.zeros(50, "V8")])
-    def test_an_array_of_something_else(self, tmp_path: Path, array: np.ndarray) -> None:
+    def test_array_of_something_else(self, tmp_path: Path, array: np.ndarray) -> None:
         np.save(tmp_path / "a.npy", array)
         assert "not of bytes" in refused(tmp_path / "a.npy")
 
-    def test_an_array_of_objects_is_not_unpickled(self, tmp_path: Path) -> None:
+    def test_array_of_objects_is_not_unpickled(self, tmp_path: Path) -> None:
         np.save(tmp_path / "a.npy", np.array([print], object), allow_pickle=True)
         assert refused(tmp_path / "a.npy") == "is not a whole .npy file"
 
@@ -175,7 +174,7 @@ class TestOtherFiles:
 
 class TestDamage:
     @pytest.mark.parametrize("size", [-1, 10**6, 2**40, -(2**63), 2**63 - 1])
-    def test_a_header_size_that_lies(self, tmp_path: Path, size: int) -> None:
+    def test_header_size_that_lies(self, tmp_path: Path, size: int) -> None:
         path = save(tmp_path / "a.npy", dictionary({"sequences": (0, len(GOOD), 2)}, GOOD, size))
         assert "header" in refused(path)
 
@@ -183,25 +182,25 @@ class TestDamage:
         "entry",
         [(1, len(GOOD), 2), (-1, len(GOOD), 2), (0, -1, 2), (2**62, 2**62, 2), (0, 2**63 - 1, 2), (len(GOOD), 8, 2)],
     )
-    def test_a_list_outside_the_file(self, tmp_path: Path, entry: tuple[int, ...]) -> None:
+    def test_list_outside_file(self, tmp_path: Path, entry: tuple[int, ...]) -> None:
         assert "lies outside" in refused(save(tmp_path / "a.npy", dictionary({"sequences": entry}, GOOD)))
 
     @pytest.mark.parametrize(
         "entries",
         [{}, [], None, 5, {"sequences": None}, {"sequences": (0, 1)}, {"sequences": (0, 9, 1)}, {"x": (0, 1, 2)}],
     )
-    def test_no_list_in_the_dictionary(self, tmp_path: Path, entries: object) -> None:
+    def test_no_list_in_dictionary(self, tmp_path: Path, entries: object) -> None:
         assert refused(save(tmp_path / "a.npy", dictionary(entries, GOOD))) in (
             "holds no sequences",
             "has a header with a pickle that is more than plain data",
         )
 
     @pytest.mark.parametrize("number", [-1, -2, 4, 10**6, 2**60, 2**63 - 1, -(2**63)])
-    def test_a_number_of_sequences_that_lies(self, tmp_path: Path, number: int) -> None:
+    def test_number_of_sequences_that_lies(self, tmp_path: Path, number: int) -> None:
         data = flat_list([b"", b""], number=number)
         assert "no room" in refused(save(tmp_path / "a.npy", data))
 
-    def test_offsets_that_lie_cost_only_their_sequences(self, tmp_path: Path) -> None:
+    def test_bad_offsets_skip_their_sequences(self, tmp_path: Path) -> None:
         size = len(FRAME)
         offsets = [0, size, -5, size, 2**62, 2 * size, 3 * size]
         path = save(tmp_path / "a.npy", flat_list([FRAME] * 3, offsets))
@@ -216,12 +215,12 @@ class TestDamage:
         "frame",
         [b"", b"\0", FRAME[:-1], FRAME[:20], FRAME[1:], FRAME[:4] + b"\xff" * 20, b"\x50\x2a\x4d\x18\xff\xff\xff\xff"],
     )
-    def test_a_damaged_frame_costs_only_its_sequence(self, tmp_path: Path, frame: bytes) -> None:
+    def test_damaged_frame_costs_only_its_sequence(self, tmp_path: Path, frame: bytes) -> None:
         reading = collect(read(save(tmp_path / "a.npy", flat_list([frame, FRAME, frame, FRAME]))))
         assert reading.skipped == {"a sequence with a damaged LZ4 frame": 2}
         assert len(reading) == 2
 
-    def test_a_bomb_is_not_unpacked(self, tmp_path: Path) -> None:
+    def test_bomb_is_not_unpacked(self, tmp_path: Path) -> None:
         bomb = lz4.frame.compress(b"\x80\x04" + b"]" * 50_000_000)
         assert len(bomb) < 300_000
         path = save(tmp_path / "a.npy", flat_list([bomb, FRAME]))
@@ -230,7 +229,7 @@ class TestDamage:
         assert isinstance(good, bytes)
         assert collect(read(path)).skipped == {"a sequence over 4 MiB": 1}
 
-    def test_a_frame_that_claims_a_size_is_not_believed(self, tmp_path: Path) -> None:
+    def test_frame_size_claims_are_ignored(self, tmp_path: Path) -> None:
         raw = dump_ops(sketch_to_ops(SKETCH))
         honest = lz4.frame.compress(raw, store_size=True)
         assert collect(read(save(tmp_path / "a.npy", flat_list([honest])))).skipped == {}
@@ -238,16 +237,8 @@ class TestDamage:
             lying = honest[:6] + struct.pack("<Q", size) + honest[14:]
             assert len(collect(read(save(tmp_path / "a.npy", flat_list([lying]))))) == 0
 
-    @pytest.mark.parametrize("keep", [*range(0, 400, 7), *range(400, 1200, 67)])
-    def test_truncated_anywhere(self, tmp_path: Path, keep: int) -> None:
-        write([SKETCH] * 3, tmp_path / "a.npy")
-        data = (tmp_path / "a.npy").read_bytes()
-        assert keep < len(data)
-        (tmp_path / "a.npy").write_bytes(data[:keep])
-        assert refused(tmp_path / "a.npy") == "is not a whole .npy file"
-
     @pytest.mark.parametrize("keep", range(0, 1200, 23))
-    def test_truncated_inside_an_honest_array(self, tmp_path: Path, keep: int) -> None:
+    def test_truncated_inside_honest_array(self, tmp_path: Path, keep: int) -> None:
         data = dictionary({"sequences": (0, len(GOOD), 2)}, GOOD)
         path = save(tmp_path / "a.npy", data[: min(keep, len(data) - 1)])
         refused(path)
@@ -260,7 +251,7 @@ class TestDamage:
 
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=8), st.floats(0, 1))
-def test_a_mutated_file_is_read_or_refused(
+def test_mutated_file_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[float, int]], keep: float
 ) -> None:
     folder = tmp_path_factory.mktemp("mutated")
@@ -328,7 +319,7 @@ def a_sketch() -> Sketch:
     )
 
 
-def test_the_official_classes_come_out_of_our_files(tmp_path: Path) -> None:
+def test_official_classes_read_our_files(tmp_path: Path) -> None:
     """Another process that has only the official classes, and follows the layout by itself."""
     sketches = [a_sketch(), Sketch(tuple(Point((i, i)) for i in range(300)))]
     write(sketches, tmp_path / "a.npy")
@@ -375,25 +366,12 @@ def test_the_official_classes_come_out_of_our_files(tmp_path: Path) -> None:
         assert "REDUCE" in opcodes
 
 
-def test_the_names_in_our_pickles_are_the_allowed_ones() -> None:
-    strings: list[str] = []
-    named: set[tuple[str, str]] = set()
-    for opcode, argument, _ in pickletools.genops(dump_ops(sketch_to_ops(a_sketch()))):
-        if opcode.name == "SHORT_BINUNICODE":
-            strings.append(str(argument))
-        if opcode.name == "STACK_GLOBAL":
-            name = strings[-1]
-            named.add((next(m for m, n in ALLOWED if n == name), name))
-    assert named == set(ALLOWED)
-    assert {s for s in strings if "." in s and " " not in s} == {module for module, _ in ALLOWED}
-
-
 @given(
     st.dictionaries(
         st.text(max_size=300), st.tuples(st.integers(0, 2**62), st.integers(0, 2**31), st.integers(0, 2)), max_size=5
     )
 )
-def test_a_header_is_read_back(header: dict[str, tuple[int, int, int]]) -> None:
+def test_header_is_read_back(header: dict[str, tuple[int, int, int]]) -> None:
     assert load_plain(dump_header(header)) == header == pickle.loads(dump_header(header))
     for protocol in (4, 5):
         assert load_plain(pickle.dumps(header, protocol)) == header
@@ -471,50 +449,32 @@ def test_no_pickle_runs_code(tmp_path: Path, name: str) -> None:
     assert not harm.exists()
 
 
-def test_the_malice_is_real(tmp_path: Path) -> None:
+def test_malice_is_real(tmp_path: Path) -> None:
     harm = tmp_path / "harm"
     pickle.loads(hostile(f"touch {harm}")["reduce, protocol 4"])
     assert harm.exists()
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b".",
-        b"\x80\x04",
-        b"\x80\x04.",
-        b"\x80\x04N.",
-        b"\x80\x04]\x94.",
-        b"\x80\x04}\x94.",
-        b"\x80\x04]\x94(K\x01K\x02e.",
-        b"\x80\x04]\x94(]\x94e.",
-        b"\x80\x04]\x94h\x00a.",  # a list that holds itself
-        b"\x80\x04]\x94(h\x07e.",
-        b"\x80\x04]\x94e.",
-        b"\x80\x04u.",
-        b"\x80\x04]\x94(" + NODE + b"e.",
-        b"\x80\x04]\x94(" + NODE + b"K\x01\x85\x94\x81\x94e.",
-        b"\x80\x04]\x94(" + NODE + b"}\x94}\x94\x86\x94\x81\x94e.",
-        b"\x80\x04]\x94(" + ENTITY + b"K\x01\x85\x94R\x94e.",
-        b"\x80\x04\x8c\xffabc.",
-        b"\x80\x04X\xff\xff\xff\xffabc.",
-        b"\x80\x04\x8c\x01\xff\x94.",
-        b"\x80\x04]\x94r\xff\xff\xff\xff.",  # a memo of 4 billion places
-        b"\x80\x04]\x94p4294967295\n.",
-        b"\x80\x04]\x94q\xff.",
-        b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\xff]\x94.",
-        b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",
-        b"\x80\x04\x8b\xff\xff\xff\x7f.",
-        b"\x80\x04]\x94.garbage",
-    ],
-)
-def test_damage_is_refused(data: bytes) -> None:
-    with pytest.raises(PickleError):
-        load_ops(data)
+DAMAGED_PICKLES = (
+    b"", b".", b"\x80\x04", b"\x80\x04.", b"\x80\x04N.", b"\x80\x04]\x94.", b"\x80\x04}\x94.", b"\x80\x04u.",
+    b"\x80\x04]\x94(K\x01K\x02e.", b"\x80\x04]\x94(]\x94e.", b"\x80\x04]\x94(h\x07e.", b"\x80\x04]\x94e.",
+    b"\x80\x04]\x94h\x00a.",  # a list that holds itself
+    b"\x80\x04]\x94(" + NODE + b"e.", b"\x80\x04]\x94(" + NODE + b"K\x01\x85\x94\x81\x94e.",
+    b"\x80\x04]\x94(" + NODE + b"}\x94}\x94\x86\x94\x81\x94e.", b"\x80\x04]\x94(" + ENTITY + b"K\x01\x85\x94R\x94e.",
+    b"\x80\x04\x8c\xffabc.", b"\x80\x04X\xff\xff\xff\xffabc.", b"\x80\x04\x8c\x01\xff\x94.",
+    b"\x80\x04]\x94r\xff\xff\xff\xff.",  # a memo of 4 billion places
+    b"\x80\x04]\x94p4294967295\n.", b"\x80\x04]\x94q\xff.", b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\xff]\x94.",
+    b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.", b"\x80\x04\x8b\xff\xff\xff\x7f.", b"\x80\x04]\x94.garbage",
+)  # fmt: skip
 
 
-def test_an_operation_may_hold_anything_without_harm(tmp_path: Path) -> None:
+def test_damaged_pickles_are_refused() -> None:
+    for data in DAMAGED_PICKLES:
+        with pytest.raises(PickleError):
+            load_ops(data)
+
+
+def test_odd_operations_are_skipped(tmp_path: Path) -> None:
     """Labels and references are numbers and parameters a dictionary, but what that holds may be odd."""
     node = NODE + b"K\x01"
     odd = [
@@ -564,7 +524,7 @@ thread.join()
 """
 
 
-def test_nothing_can_be_nested_deeply_enough_to_break_the_interpreter() -> None:
+def test_deep_nesting_is_refused() -> None:
     """Hashing nested tuples recurses in C; deep enough, it ends the process. Hence another one."""
     program = f"NODE = {NODE!r}\nLEVELS = (10, 2600, 300_000)\n{NESTING}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -600,7 +560,7 @@ def test_no_nested_tuple_is_hashed() -> None:
     assert len(done.stdout.splitlines()) == 6
 
 
-def test_what_can_be_hashed_again_and_again_is_short() -> None:
+def test_long_keys_are_not_recalled() -> None:
     """A long tuple or text is read where it stands, but not recalled from the memo."""
     text = b"X" + struct.pack("<I", LONGEST_TEXT + 1) + b"a" * (LONGEST_TEXT + 1)
     for long, value in (
@@ -619,7 +579,7 @@ def test_what_can_be_hashed_again_and_again_is_short() -> None:
             load_plain(b"\x80\x04]\x94" + odd)
 
 
-def test_a_long_text_is_written_and_read(tmp_path: Path) -> None:
+def test_long_text_is_written_and_read(tmp_path: Path) -> None:
     long = Constraint(ConstraintType.HORIZONTAL, (Ref(0),), extra={"note": "a" * 10_000, "again": "a" * 10_000})
     sketch = Sketch((Line((0, 0), (1, 0)),), (long,), "m")
     write([sketch], tmp_path / "a.npy")
@@ -628,14 +588,14 @@ def test_a_long_text_is_written_and_read(tmp_path: Path) -> None:
     assert found.constraints == sketch.constraints
 
 
-def test_a_million_empty_values_are_only_memory() -> None:
+def test_million_empty_values_are_only_memory() -> None:
     for opcode in (b"]", b"}", b"]\x94", b"(", b"N"):
         with pytest.raises(PickleError):
             load_ops(b"\x80\x04]\x94(" + opcode * 500_000 + b"e.")
 
 
 @given(st.data())
-def test_a_mutated_pickle_gives_operations_or_an_error(
+def test_mutated_pickle_gives_operations_or_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     raw = bytearray(dump_ops(sketch_to_ops(a_sketch())))

@@ -65,12 +65,12 @@ def stl_volume(path: Path) -> float:
 
 
 class TestRegions:
-    def test_an_island_is_a_region_and_a_hole_belongs_to_what_is_around_it(self) -> None:
+    def test_regions_of_nested_loops(self) -> None:
         what = extrude(NESTED, 5.0, Path("x"))
         assert [len(region.holes) for region in what.regions] == [1, 0, 1]
         assert what.area == pytest.approx(AREA)
 
-    def test_a_sketch_is_measured_in_millimeters(self) -> None:
+    def test_sketch_is_measured_in_millimeters(self) -> None:
         inch = Sketch((Circle((0.0, 0.0), 1.0),), units="in")
         assert extrude(inch, 5.0, Path("x")).area == pytest.approx(math.pi * 25.4**2)
 
@@ -84,14 +84,12 @@ class TestRegions:
         ],
     )
     @pytest.mark.parametrize("suffix", [".step", ".stl", ".py", ".build123d.py"])
-    def test_what_bounds_no_solid_is_refused_with_its_reason(
-        self, tmp_path: Path, sketch: Sketch, words: str, suffix: str
-    ) -> None:
+    def test_open_profiles_are_refused(self, tmp_path: Path, sketch: Sketch, words: str, suffix: str) -> None:
         with pytest.raises(FormatError, match=f"part{re.escape(suffix)}: cannot be extruded: {words}"):
             sketch.save(tmp_path / f"part{suffix}")
         assert not list(tmp_path.iterdir())
 
-    def test_advice_fits_the_reason(self, tmp_path: Path) -> None:
+    def test_advice_fits_reason(self, tmp_path: Path) -> None:
         disk = Circle((0.0, 0.0), 2.0)
         cases = [
             (OPEN, ["gaps"]),
@@ -107,7 +105,7 @@ class TestRegions:
             assert {hint for hint in hints if hint in str(refused.value)} == set(those)
 
     @pytest.mark.parametrize("height", [0, -1, math.inf, math.nan])
-    def test_a_height_that_is_none(self, tmp_path: Path, height: float) -> None:
+    def test_height_that_is_none(self, tmp_path: Path, height: float) -> None:
         with pytest.raises(SketchError, match="a height is a number of millimeters above 0"):
             NESTED.save(tmp_path / "part.py", height=height)
 
@@ -130,7 +128,7 @@ class TestScripts:
             assert clean.isascii()
             assert max(map(len, clean.splitlines())) <= 120
 
-    def test_the_suffix_and_the_format_choose_the_library(self, tmp_path: Path) -> None:
+    def test_suffix_and_format_choose_library(self, tmp_path: Path) -> None:
         for name, format_, word in (
             ("a.py", None, "cadquery"),
             ("b.cadquery.py", None, "cadquery"),
@@ -149,7 +147,7 @@ class TestScripts:
         assert ast.literal_eval(circle) == pytest.approx(value, rel=1e-11)
 
     @pytest.mark.parametrize("library", ["cadquery", "build123d"])
-    def test_it_builds_the_solid(self, tmp_path: Path, library: str) -> None:
+    def test_it_builds_solid(self, tmp_path: Path, library: str) -> None:
         python = python_with(library)
         NESTED.save(tmp_path / "part.py", library, height=7.5)
         done = subprocess.run(
@@ -164,7 +162,7 @@ class TestScripts:
 
 class TestFiles:
     @pytest.mark.parametrize("suffix", [".step", ".stp"])
-    def test_freecad_reads_the_step_that_it_wrote(self, freecadcmd: str, tmp_path: Path, suffix: str) -> None:
+    def test_freecad_reads_step_that_it_wrote(self, freecadcmd: str, tmp_path: Path, suffix: str) -> None:
         path = tmp_path / f"part{suffix}"
         NESTED.save(path, height=7.5)
         script = tmp_path / "ask.py"
@@ -187,14 +185,14 @@ class TestFiles:
         assert (solids, valid) == ("3", "True")
 
     @pytest.mark.parametrize("suffix", [".step", ".stl"])
-    def test_the_same_sketch_gives_the_same_bytes(self, freecadcmd: str, tmp_path: Path, suffix: str) -> None:
+    def test_same_sketch_gives_same_bytes(self, freecadcmd: str, tmp_path: Path, suffix: str) -> None:
         for name in "ab":
             NESTED.save(tmp_path / f"{name}{suffix}")
         a, b = ((tmp_path / f"{name}{suffix}").read_bytes() for name in "ab")
         assert a == b
         assert suffix == ".stl" or b"'1970-01-01T00:00:00'" in a
 
-    def test_a_name_in_the_current_folder_will_do(
+    def test_name_in_current_folder_will_do(
         self, freecadcmd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -202,7 +200,7 @@ class TestFiles:
         assert (tmp_path / "flansch ü.step").read_bytes().startswith(b"ISO-10303-21;")
         assert len(list(tmp_path.iterdir())) == 1
 
-    def test_the_mesh_is_closed_and_has_the_volume(self, freecadcmd: str, tmp_path: Path) -> None:
+    def test_mesh_is_closed_and_has_volume(self, freecadcmd: str, tmp_path: Path) -> None:
         NESTED.save(tmp_path / "part.stl")
         assert stl_volume(tmp_path / "part.stl") == pytest.approx(10 * AREA, rel=2e-3)
 
@@ -213,7 +211,7 @@ class TestFiles:
         mirrored=st.booleans(),
         scale=st.sampled_from([0.01, 1.0, 100.0]),
     )
-    def test_however_it_is_drawn(
+    def test_invariance_to_order_and_transform(
         self,
         freecadcmd: str,
         tmp_path_factory: pytest.TempPathFactory,
@@ -236,9 +234,7 @@ class TestFiles:
         NESTED.save(tmp_path / "part.stl", height=3)
         assert stl_volume(tmp_path / "part.stl") == pytest.approx(3 * AREA, rel=2e-3)
 
-    def test_without_a_cad_program_it_says_what_to_install(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_missing_cad_program_names_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(solids.shutil, "which", lambda name: None)
         monkeypatch.setattr(solids, "find_spec", lambda name: None)
         needed = r"part\.step: a \.step file needs FreeCAD or build123d; .*`pip install 'sketchdnn\[cad\]'`"
@@ -257,7 +253,7 @@ class TestFiles:
             (f"report({{'valid': True, 'volume': {AREA * 10}}})", "wrote nothing"),
         ],
     )
-    def test_a_program_that_fails_leaves_nothing(
+    def test_program_that_fails_leaves_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, words: str
     ) -> None:
         head = "import json, os; job = json.load(open(os.environ['SKETCHDNN_JOB']))\n"
@@ -280,14 +276,14 @@ class TestFiles:
 
 
 class TestMany:
-    def test_a_folder_gets_those_that_close(self, tmp_path: Path) -> None:
+    def test_folder_gets_those_that_close(self, tmp_path: Path) -> None:
         square = Sketch(tuple(rectangle(0, 0, 1, 1)), units="mm")
         write([square, OPEN, NESTED], tmp_path / "many.jsonl")
         result = convert(tmp_path / "many.jsonl", f"{tmp_path}/out/", format="cadquery", height=2.0)
         assert (result.written, result.skipped["a sketch that cannot be extruded"]) == (2, 1)
         assert len(list((tmp_path / "out").iterdir())) == 2
 
-    def test_a_folder_of_nothing_is_not_made(self, tmp_path: Path) -> None:
+    def test_folder_of_nothing_is_not_made(self, tmp_path: Path) -> None:
         write([OPEN, OPEN], tmp_path / "many.jsonl")
         with pytest.raises(
             FormatError,
@@ -296,14 +292,14 @@ class TestMany:
             convert(tmp_path / "many.jsonl", f"{tmp_path}/out/", format="cadquery")
         assert not (tmp_path / "out").exists()
 
-    def test_one_that_does_not_close_is_an_error(self, tmp_path: Path) -> None:
+    def test_one_that_does_not_close_is_error(self, tmp_path: Path) -> None:
         write(OPEN, tmp_path / "open.json")
         with pytest.raises(UnsuitableSketchError):
             convert(tmp_path / "open.json", tmp_path / "open.py")
 
 
 @pytest.mark.parametrize("suffix", [".step", ".stl", ".py", ".build123d.py"])
-def test_they_are_written_and_not_read(tmp_path: Path, suffix: str) -> None:
+def test_solids_are_not_read(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"part{suffix}"
     path.write_text("ISO-10303-21;\n" if suffix == ".step" else "import os\n")
     with pytest.raises(FormatError, match=r"is for other programs: .* files are written here, not read"):

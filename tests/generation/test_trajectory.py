@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from io import BytesIO
 from pathlib import Path
@@ -12,12 +11,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageSequence
-from support.generation import draw, randomized
+from support.generation import draw
 from support.random_batches import clean_batch, normal_batch, random_prediction
 from support.small_systems import small_system
 
 from sketchdnn.diffusion.sampling import Progress
-from sketchdnn.errors import SketchError
 from sketchdnn.generation import GeneratedSketch, OutputOptions, trajectory, write_sketches
 from sketchdnn.generation.engine import SampleId
 from sketchdnn.generation.trajectory import (
@@ -31,13 +29,12 @@ from sketchdnn.generation.trajectory import (
     superposed_primitives,
     write_trajectory,
 )
-from sketchdnn.geometry import Kind, Sketch, normalize
+from sketchdnn.geometry import Kind
 from sketchdnn.render import Style, strokes
 from sketchdnn.render.raster import draw_strokes
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.codec import decode
-from sketchdnn.systems import SYSTEMS, load_preset
 
 FRAMES = 12
 NAMES = [f"sketch-0000.trajectory.{suffix}" for suffix in ("svg", "gif", "png")]
@@ -77,18 +74,6 @@ def test_probabilities_of_a_row_sum_to_that_of_not_being_empty() -> None:
     assert sum(item.probability for item in items) == pytest.approx(0.8)
     construction = {item.primitive.kind: item.probability for item in items if item.primitive.construction}
     assert construction[Kind.LINE] == pytest.approx(0.12)
-
-
-def test_last_frame_is_the_sketch_for_every_system() -> None:
-    for name in SYSTEMS:
-        system = randomized(load_preset("tiny", name).make())
-        for each in draw(system, 3, steps=8, size=2, trajectory_frames=4):
-            times = [frame.t for frame in each.trajectory]
-            assert times == sorted(set(times), reverse=True)
-            assert times[-1] == 0
-            assert 1 <= len(times) <= 4  # a system of tokens may be done at once
-            last = Sketch(tuple(item.primitive for item in each.trajectory[-1].likely()))
-            assert normalize(last, 1.0)[0].primitives == each.sketch.primitives
 
 
 def test_there_are_no_more_frames_than_steps() -> None:
@@ -194,31 +179,3 @@ def test_files_do_not_depend_on_the_count(tmp_path: Path, drawn: GeneratedSketch
     paths = write_trajectory(drawn.trajectory, tmp_path / "sketch-0000")
     assert [path.name for path in paths] == NAMES
     assert all(0 < path.stat().st_size < 300_000 for path in paths)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, os.strerror(28))])
-@pytest.mark.parametrize("written", [0, 1, 2])
-def test_interrupted_sketch_leaves_no_file(
-    tmp_path: Path,
-    drawn: GeneratedSketch,
-    monkeypatch: pytest.MonkeyPatch,
-    error: type[BaseException] | OSError,
-    written: int,
-) -> None:
-    calls: list[Path] = []
-    write_bytes = Path.write_bytes
-
-    def stopped(path: Path, data: bytes) -> int:
-        if path.suffix not in (".svg", ".gif", ".png"):
-            return write_bytes(path, data)
-        calls.append(path)
-        write_bytes(path, data[:10] if len(calls) > written else data)
-        if len(calls) > written:
-            raise error
-        return len(data)
-
-    monkeypatch.setattr(Path, "write_bytes", stopped)
-    with pytest.raises((KeyboardInterrupt, SketchError)):
-        write_sketches([drawn], 1, OutputOptions(tmp_path, ["json"]))
-    assert len(calls) == written + 1
-    assert not list(tmp_path.iterdir())

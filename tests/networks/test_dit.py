@@ -35,7 +35,7 @@ def flat(prediction: Prediction) -> torch.Tensor:
     return SketchBatch(prediction.construction_logits, prediction.kind_logits, prediction.params).flat()
 
 
-def test_the_network_of_the_paper_has_138167829_parameters() -> None:
+def test_default_size() -> None:
     with torch.device("meta"):
         network = DiT()
     assert sum(parameter.numel() for parameter in network.parameters()) == 138_167_829
@@ -51,7 +51,7 @@ def test_permuted_rows_give_the_permuted_prediction() -> None:
     assert (permuted - said).abs().max() > 0.1
 
 
-def test_positions_break_it() -> None:
+def test_positions_break_equivariance() -> None:
     network = small(replace(SMALL, positions=True))
     batch, t = noisy()
     order = torch.arange(15, -1, -1).expand(5, 16)
@@ -61,7 +61,7 @@ def test_positions_break_it() -> None:
     assert sum(p.numel() for p in network.parameters()) == plain + 16 * 32
 
 
-def test_rows_hear_of_each_other() -> None:
+def test_rows_interact() -> None:
     network = small()
     batch, t = noisy()
     moved = replace(batch, params=batch.params.clone())
@@ -70,13 +70,13 @@ def test_rows_hear_of_each_other() -> None:
     assert (change > 1e-4).all()
 
 
-def test_samples_do_not() -> None:
+def test_samples_do_not_interact() -> None:
     network = small()
     batch, t = noisy()
     torch.testing.assert_close(flat(network(batch[2:3], t[2:3]))[0], flat(network(batch, t))[2])
 
 
-def test_the_step_is_ignored_at_first_and_heard_after_training() -> None:
+def test_step_is_ignored_initially() -> None:
     """Scales and shifts start at zero: every norm is a plain one."""
     batch, t = noisy()
     fresh, trained = small(trained=False), small()
@@ -84,7 +84,7 @@ def test_the_step_is_ignored_at_first_and_heard_after_training() -> None:
     assert not torch.allclose(flat(trained(batch, t)), flat(trained(batch, t.flip(0))), atol=1e-2)
 
 
-def test_every_parameter_learns() -> None:
+def test_every_parameter_has_a_gradient() -> None:
     network = small()
     batch, t = noisy()
     flat(network(batch, t)).square().sum().backward()
@@ -101,7 +101,7 @@ def test_first_and_last_step_have_an_embedding() -> None:
         network(batch, torch.tensor([0, 101]))
 
 
-def test_it_is_a_denoiser_in_float32_even_under_mixed_precision() -> None:
+def test_output_is_float32_under_mixed_precision() -> None:
     denoise: Denoiser = small()
     batch, t = noisy()
     with torch.autocast("cpu", torch.bfloat16):
@@ -111,7 +111,7 @@ def test_it_is_a_denoiser_in_float32_even_under_mixed_precision() -> None:
     torch.testing.assert_close(prediction.kind.sum(-1), torch.ones(5, 16))
 
 
-def test_fewer_rows_than_sixteen_will_do() -> None:
+def test_fewer_rows_than_sixteen() -> None:
     for config in (SMALL, replace(SMALL, positions=True)):
         batch, t = noisy()
         some = SketchBatch(batch.construction[:, :9], batch.kind[:, :9], batch.params[:, :9])
@@ -119,6 +119,6 @@ def test_fewer_rows_than_sixteen_will_do() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"width": 30}, {"depth": 0}, {"heads": 0}, {"num_steps": 0}])
-def test_an_impossible_shape_is_refused(wrong: dict[str, int]) -> None:
+def test_impossible_shape_is_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         replace(SMALL, **wrong)

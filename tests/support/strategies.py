@@ -1,4 +1,4 @@
-"""Random sketches for property tests, and what it means for two sketches to be the same."""
+"""Random sketches for property tests, and comparisons of sketches."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Lin
 from sketchdnn.geometry.constraints import OUTSIDE, PARTS_OF_KIND
 
 coordinate = st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 6))
-place = st.tuples(coordinate, coordinate)
+position = st.tuples(coordinate, coordinate)
 radius = st.floats(0.01, 50).map(lambda r: round(r, 6))
 flag = st.booleans()
 
-lines = st.tuples(place, place, flag).filter(lambda t: math.dist(t[0], t[1]) > 1e-3).map(lambda t: Line(*t))
-circles = st.builds(Circle, place, radius, flag)
-arcs = st.builds(Arc, place, radius, st.floats(-math.pi, math.pi), st.floats(0.01, TAU - 0.01), flag)
-points = st.builds(Point, place, flag)
+lines = st.tuples(position, position, flag).filter(lambda t: math.dist(t[0], t[1]) > 1e-3).map(lambda t: Line(*t))
+circles = st.builds(Circle, position, radius, flag)
+arcs = st.builds(Arc, position, radius, st.floats(-math.pi, math.pi), st.floats(0.01, TAU - 0.01), flag)
+points = st.builds(Point, position, flag)
 primitives = st.one_of(lines, circles, arcs, points)
 
 
@@ -32,7 +32,7 @@ def sketches(min_size: int = 1, max_size: int = 12, units: str | None = None) ->
 
 
 def constraints_on(sketch: Sketch) -> st.SearchStrategy[Constraint]:
-    """Constraints of every type on any of its parts, true or not, with values and words of any kind."""
+    """Constraints of every type on any of its parts, satisfied or not, with values and texts of any kind."""
     places = [Ref(i, part) for i, p in enumerate(sketch) for part in sorted(PARTS_OF_KIND[p.kind])]
     ref = st.sampled_from([*places, *(Ref(None, part) for part in sorted(OUTSIDE))])
     refs = st.lists(ref, min_size=1, max_size=5).map(tuple)
@@ -77,10 +77,10 @@ def assert_same(a: Sketch, b: Sketch, tolerance: float = 1e-6, *, construction: 
 
 def assert_same_constraints(a: Sketch, b: Sketch, tolerance: float, *, ordered: bool = True) -> None:
     """The same constraints, in the same order or in any; values agree to `tolerance` of their size."""
-    ones, others = ([(replace(c, value=c.value and 1.0), c.value or 0.0) for c in s.constraints] for s in (a, b))
+    left, right = ([(replace(c, value=c.value and 1.0), c.value or 0.0) for c in s.constraints] for s in (a, b))
     if not ordered:
-        for pairs in (ones, others):
+        for pairs in (left, right):
             pairs.sort(key=lambda pair: (repr(pair[0]), pair[1]))
-    assert [bare for bare, _ in ones] == [bare for bare, _ in others]
-    for (bare, one), (_, other) in zip(ones, others, strict=True):
-        assert math.isclose(one, other, rel_tol=tolerance), f"{one} became {other} in {bare}"
+    assert [bare for bare, _ in left] == [bare for bare, _ in right]
+    for (bare, value), (_, other) in zip(left, right, strict=True):
+        assert math.isclose(value, other, rel_tol=tolerance), f"{value} became {other} in {bare}"

@@ -95,6 +95,22 @@ def test_bad_folder_is_refused(system: SketchDNNSystem, tmp_path: Path, file: st
         from_pretrained(tmp_path)
 
 
+def test_interrupted_save_leaves_no_model(
+    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even the model that was in the folder before, whose weights may be overwritten in part."""
+    save_pretrained(system, tmp_path)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("huggingface_hub.save_torch_state_dict", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save_pretrained(system, tmp_path)
+    with pytest.raises(PretrainedError):
+        from_pretrained(tmp_path)
+
+
 def test_changed_bit_is_detected(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     weights = bytearray((tmp_path / "model.safetensors").read_bytes())
@@ -125,25 +141,6 @@ def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:
         from_pretrained(tmp_path)
     with pytest.raises(PretrainedError, match=r"no model is there.*ours"):
         from_pretrained("nonsense")
-
-
-def test_hub_is_used_only_with_its_prefix(
-    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def fetch(name: str, **_: object) -> str:
-        asked.append(name)
-        raise ConnectionError("no network")
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
-    save_pretrained(system, tmp_path / "owner" / "model")
-    monkeypatch.chdir(tmp_path)
-    from_pretrained("owner/model")
-    assert not asked
-    with pytest.raises(PretrainedError, match="cannot be fetched"):
-        from_pretrained("hub:owner/other")
-    assert asked == ["owner/other"]
 
 
 def test_bundled_model_is_small_and_complete() -> None:

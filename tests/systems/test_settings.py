@@ -34,7 +34,7 @@ from sketchdnn.systems import (
     save_pretrained,
 )
 from sketchdnn.systems.registry import SYSTEMS, preset_names
-from sketchdnn.training.config import TrainConfig, config_from
+from sketchdnn.training.config import TrainConfig, parse_train_config
 
 
 def configs() -> list[type[Any]]:
@@ -87,7 +87,7 @@ def test_numbers_out_of_range_are_refused_by_name() -> None:
 def test_presets_are_in_range_and_no_smaller_than_estimated() -> None:
     for name in preset_names():
         preset = load_preset(name)
-        config_from(preset.training)
+        parse_train_config(preset.training)
         least = least_parameters(preset.config)
         assert least <= LARGEST_NETWORK
         if name.endswith("tiny"):  # the others differ in size alone, and take seconds to make
@@ -109,7 +109,7 @@ HOSTILE_NETWORKS = (
 )
 
 
-def test_a_config_is_refused_before_anything_is_built(tmp_path: Path) -> None:
+def test_hostile_config_is_refused_before_building(tmp_path: Path) -> None:
     table = config_to_dict(load_preset("ours").config)
     for name, value in HOSTILE_NETWORKS:
         changed = table | {"network": table["network"] | {name: value}}
@@ -121,7 +121,7 @@ def test_a_config_is_refused_before_anything_is_built(tmp_path: Path) -> None:
         config_from_dict(SYSTEMS["sketchdnn"].config_class, table | {"data_std": 10**400}, "here")
 
 
-def test_a_model_may_not_be_larger_than_its_weights(tmp_path: Path) -> None:
+def test_config_larger_than_its_weights_is_refused(tmp_path: Path) -> None:
     """A config within its ranges could still ask for gigabytes that its files do not hold."""
     folder = tmp_path / "model"
     save_pretrained(load_preset("tiny").make(), folder)
@@ -142,7 +142,7 @@ def test_a_model_may_not_be_larger_than_its_weights(tmp_path: Path) -> None:
     assert int(grown) < 200_000  # kilobytes; built, it would take gigabytes
 
 
-def test_files_nested_deeply_are_refused_in_a_sentence(
+def test_deeply_nested_files_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     deep = "[" * 100_000 + "]" * 100_000
@@ -171,7 +171,7 @@ def test_files_nested_deeply_are_refused_in_a_sentence(
     "config",
     [{"half_extent": math.nan}, {"half_extent": 0}, {"half_extent": "1"}, {"fractions": [1, math.inf, 0]}, 5, None],
 )
-def test_a_corpus_with_impossible_settings_is_refused(tmp_path: Path, config: object) -> None:
+def test_corpus_with_impossible_settings_is_refused(tmp_path: Path, config: object) -> None:
     facts = {"representation": REPRESENTATION_VERSION, "config": config, "counts": {}}
     (tmp_path / "dataset.json").write_text(json.dumps(facts))
     with pytest.raises(FormatError, match=r"invalid settings|NaN|Infinity"):
@@ -185,7 +185,7 @@ def test_a_corpus_with_impossible_settings_is_refused(tmp_path: Path, config: ob
         Dataset.open(tmp_path).split("train")
 
 
-def test_a_path_that_is_not_there_is_never_looked_up_on_the_hub(
+def test_missing_path_is_not_looked_up_on_the_hub(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     asked: list[str] = []
@@ -214,7 +214,7 @@ def test_a_path_that_is_not_there_is_never_looked_up_on_the_hub(
     assert asked == ["someone/model"]
 
 
-def test_a_safetensors_header_is_bounded(tmp_path: Path) -> None:
+def test_safetensors_header_is_bounded(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     save_pretrained(load_preset("tiny").make(), folder)
     weights = folder / "model.safetensors"

@@ -67,8 +67,8 @@ def progress_bar(console: Console, doing: str, total: int, out: Path) -> Iterato
             yield bar.update
     except KeyboardInterrupt:
         # Several processes write no manifest if they are stopped.
-        manifest_entries = ", and manifest.json lists it" if (out / "manifest.json").is_file() else ""
-        console.print(f"{display_path(out)}: stopped; what was drawn by then is there{manifest_entries}")
+        listed = ", and manifest.json lists it" if (out / "manifest.json").is_file() else ""
+        console.print(f"{display_path(out)}: stopped; what was drawn by then is there{listed}")
         raise typer.Exit(INTERRUPTED) from None
 
 

@@ -177,7 +177,7 @@ def constraint_equations(
         The equations; None for a constraint that the solver does not support.
     """
     refs, kind = constraint.refs, constraint.type
-    if any(ref.part is Part.EXTERNAL for ref in refs):
+    if Part.EXTERNAL in [ref.part for ref in refs]:
         return None
     if len(refs) > 2 and kind in _PAIRWISE:
         each = [constraint_equations(Constraint(kind, (refs[0], ref)), variables, f, contacts) for ref in refs[1:]]

@@ -29,7 +29,6 @@ Pair = tuple[int, int]
 
 # Points outside the sketch that constraints may refer to: the origin, and one unit from it along each axis.
 OUTSIDE = {Part.ORIGIN: (0.0, 0.0), Part.X_AXIS: (1.0, 0.0), Part.Y_AXIS: (0.0, 1.0)}
-AXES = (Part.X_AXIS, Part.Y_AXIS)
 _PARTS: dict[type[Primitive], tuple[Part, ...]] = {
     Line: (Part.START, Part.END),
     Point: (Part.POINT,),
@@ -121,7 +120,9 @@ class Variables:
         """The point that a reference names, if it names one."""
         if ref.primitive is not None and ref.part is Part.WHOLE:
             return self.point_index.get((ref.primitive, Part.POINT))
-        return None if ref.part in AXES else self.point_index.get((ref.primitive, ref.part))
+        if ref.part is Part.X_AXIS or ref.part is Part.Y_AXIS:
+            return None
+        return self.point_index.get((ref.primitive, ref.part))
 
     def center(self, ref: Ref) -> int | None:
         """The point that a reference names; the center of a circle or arc."""
@@ -132,7 +133,7 @@ class Variables:
 
     def ends(self, ref: Ref) -> Pair | None:
         """Two points on a line or axis."""
-        if ref.part in AXES:
+        if ref.part is Part.X_AXIS or ref.part is Part.Y_AXIS:
             return self.point_index[None, Part.ORIGIN], self.point_index[None, ref.part]
         if ref.primitive is None or ref.part is not Part.WHOLE or not isinstance(self.primitives[ref.primitive], Line):
             return None

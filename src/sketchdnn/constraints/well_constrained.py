@@ -16,21 +16,8 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import (
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    Line,
-    Part,
-    Point,
-    Primitive,
-    Ref,
-    Sketch,
-    Vec,
-    bounds,
-)
-from sketchdnn.geometry.constraints import PARTS_OF_KIND
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Primitive, Ref, Sketch, bounds
+from sketchdnn.geometry.constraints import PARTS_OF_KIND, ref_point
 
 from .equation_set import ZERO_ROW, EquationSet, Span, blocks, row_lengths, unmerged_equations
 from .equations import arc_equations, build
@@ -60,6 +47,7 @@ _MAX_DIMENSIONED = 1500
 _MARGINS = (0.1, 1e-3, 1e-5)
 # A smaller distance, as a share of the size, is zero: the points are level, or one lies on an axis.
 _ZERO_DISTANCE = 1e-7
+_POINTS = (Part.START, Part.END, Part.CENTER, Part.POINT)
 _ORIGIN, _X, _Y = (Ref(None, part) for part in (Part.ORIGIN, Part.X_AXIS, Part.Y_AXIS))
 
 
@@ -187,18 +175,11 @@ def _dimensions(primitives: Sequence[Primitive], zero: float) -> Iterator[Constr
         else:
             yield Constraint(level, (Ref(i),))
     for i, p in enumerate(primitives):
-        for part in (Part.START, Part.END, Part.CENTER, Part.POINT):
-            if part in PARTS_OF_KIND[p.kind]:
-                at: Vec = p.at if isinstance(p, Point) else getattr(p, part.value)
-                yield from _from_origin(Ref(i, part), at, zero)
-
-
-def _from_origin(ref: Ref, at: Vec, zero: float) -> Iterator[Constraint]:
-    for distance, offset, axis in ((_T.HORIZONTAL_DISTANCE, at[0], _Y), (_T.VERTICAL_DISTANCE, at[1], _X)):
-        if abs(offset) > zero:
-            yield Constraint(distance, (_ORIGIN, ref), offset)
-        else:
-            yield Constraint(_T.POINT_ON_CURVE, (ref, axis))
+        for ref in [Ref(i, part) for part in _POINTS if part in PARTS_OF_KIND[p.kind]]:
+            x, y = ref_point(ref, primitives) or (0.0, 0.0)
+            for distance, offset, axis in ((_T.HORIZONTAL_DISTANCE, x, _Y), (_T.VERTICAL_DISTANCE, y, _X)):
+                far = Constraint(distance, (_ORIGIN, ref), offset)
+                yield far if abs(offset) > zero else Constraint(_T.POINT_ON_CURVE, (ref, axis))
 
 
 def _independent(of: EquationSet, constraints: Sequence[Constraint], num_own: int) -> tuple[list[Constraint], set[int]]:

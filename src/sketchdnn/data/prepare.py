@@ -30,7 +30,7 @@ from sketchdnn.representation.layout import MAX_PRIMITIVES, REPRESENTATION_VERSI
 
 from .candidates import Selection, make_candidates, select_candidates
 from .config import PRESETS, SPLITS, PrepareConfig
-from .report import Report, load_report, write_report
+from .report import load_report, report_data, write_report
 from .sources import Input, InputError, Procedural, Tally, Task, plan, read_task
 from .staging import DATASET, INPUTS, Staging, check_output, fingerprint, staging_folder, write_json
 from .store import KEYS, SHARD_SIZE, Summary, create_arrays, plan_shards, read_keys, write_chunk, write_shard
@@ -114,7 +114,7 @@ def _make_corpus(
     write_json(staging.result / DATASET, description)
     files = [asdict(source) for source in inputs]
     write_json(staging.result / INPUTS, {"fingerprint": staging.fingerprint, "files": files})
-    write_report(staging.result, Report(asdict(config), tally, selection.group_sizes, summary, selection.repeated))
+    write_report(staging.result, report_data(config, tally, selection, summary))
     staging.publish()
 
 

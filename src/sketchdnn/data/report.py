@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from sketchdnn.render.figures import bar_chart, column_chart
 from sketchdnn.render.html import Section, Table, Thumbnails, report_page
 from sketchdnn.representation import Compact, decode_compact
 
-from .config import SPLITS
+from .candidates import Selection
+from .config import SPLITS, PrepareConfig
 from .sources import Tally
 from .staging import write_json
 from .store import Summary
@@ -29,54 +30,35 @@ GALLERY_COLUMNS = 10
 MAX_FILES_LISTED = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The settings, the counts of the input, groups of duplicates by size, the counts of the corpus, and the sketches
-    left out of each split because an earlier split has them."""
-
-    config: Mapping[str, Any]
-    tally: Tally
-    group_sizes: Counter[int]
-    summary: Summary
-    repeated: Mapping[str, int]
-
-    @property
-    def kept(self) -> int:
-        return self.summary.splits.total()
-
-    @property
-    def duplicates(self) -> int:
-        """The number of sketches left out as duplicates."""
-        return sum((size - 1) * count for size, count in self.group_sizes.items())
-
-    def to_json(self) -> dict[str, Any]:
-        tally, summary = self.tally, self.summary
-        licences: dict[str, dict[str, int]] = {}
-        for (source, licence), count in sorted(summary.licences.items()):
-            licences.setdefault(source, {})[licence or "not stated"] = count
-        return {
-            "config": dict(self.config),
-            "found": tally.found,
-            "refused": _sorted(tally.refused),
-            "duplicates": self.duplicates,
-            "repeats_of_an_earlier_split": dict(self.repeated),
-            "kept": self.kept,
-            "splits": {split: summary.splits[split] for split in SPLITS},
-            "passed_over": _sorted(tally.skipped),
-            "files": tally.files,
-            "files_not_read": dict(sorted(tally.bad_files.items())[:MAX_FILES_LISTED]),
-            "kinds": {kind.label: summary.kinds[kind.label] for kind in Kind},
-            "construction": {kind.label: summary.construction[kind.label] for kind in Kind},
-            "primitives_per_sketch": {str(n): summary.primitives[n] for n in sorted(summary.primitives)},
-            "sizes_mm": {_size_range(n): summary.sizes[n] for n in sorted(summary.sizes)},
-            "units": {unit or "not stated": count for unit, count in sorted(summary.units.items())},
-            "duplicate_group_sizes": {str(n): self.group_sizes[n] for n in sorted(self.group_sizes)},
-            "licences": licences,
-        }
+def report_data(config: PrepareConfig, tally: Tally, selection: Selection, summary: Summary) -> dict[str, Any]:
+    """The content of `report.json`: the settings, and the counts of the input, the duplicates and the corpus."""
+    licences: dict[str, dict[str, int]] = {}
+    for (source, licence), count in sorted(summary.licences.items()):
+        licences.setdefault(source, {})[licence or "not stated"] = count
+    groups = selection.group_sizes
+    return {
+        "config": asdict(config),
+        "found": tally.found,
+        "refused": _sorted(tally.refused),
+        "duplicates": sum((size - 1) * count for size, count in groups.items()),
+        "repeats_of_an_earlier_split": dict(selection.repeated),
+        "kept": summary.splits.total(),
+        "splits": {split: summary.splits[split] for split in SPLITS},
+        "passed_over": _sorted(tally.skipped),
+        "files": tally.files,
+        "files_not_read": dict(sorted(tally.bad_files.items())[:MAX_FILES_LISTED]),
+        "kinds": {kind.label: summary.kinds[kind.label] for kind in Kind},
+        "construction": {kind.label: summary.construction[kind.label] for kind in Kind},
+        "primitives_per_sketch": {str(n): summary.primitives[n] for n in sorted(summary.primitives)},
+        "sizes_mm": {_size_range(n): summary.sizes[n] for n in sorted(summary.sizes)},
+        "units": {unit or "not stated": count for unit, count in sorted(summary.units.items())},
+        "duplicate_group_sizes": {str(n): groups[n] for n in sorted(groups)},
+        "licences": licences,
+    }
 
 
 def load_report(folder: Path) -> dict[str, Any]:
-    """The report of a prepared corpus, as `Report.to_json` returns it."""
+    """The report of a prepared corpus, as `report_data` returns it."""
     try:
         report = load_json(folder / REPORT)
     except (OSError, ValueError) as error:
@@ -86,13 +68,12 @@ def load_report(folder: Path) -> dict[str, Any]:
     return report
 
 
-def write_report(folder: Path, report: Report) -> None:
+def write_report(folder: Path, report: Mapping[str, Any]) -> None:
     """Write `report.json`, `report.html` and `gallery.png`."""
-    numbers = report.to_json()
-    write_json(folder / REPORT, numbers)
+    write_json(folder / REPORT, report)
     sketches = _first_sketches(folder)
     with atomic_write(folder / "report.html") as temporary:
-        temporary.write_text(_corpus_page(numbers, sketches), encoding="utf-8")
+        temporary.write_text(_corpus_page(report, sketches), encoding="utf-8")
     with atomic_write(folder / "gallery.png") as temporary:
         gallery_png(sketches, columns=GALLERY_COLUMNS).save(temporary)
 
@@ -133,7 +114,7 @@ _GROUP_SIZES = {
 
 
 def _corpus_page(report: Mapping[str, Any], sketches: Sequence[Sketch]) -> str:
-    """The page of a report, as `Report.to_json` returns it, with a gallery of these sketches."""
+    """The page of a report, as `report_data` returns it, with a gallery of these sketches."""
     config, found, refused = report["config"], report["found"], sum(report["refused"].values())
     tiles = {
         "sketches found": found,

@@ -7,7 +7,7 @@ The transitions apply to coordinates and, on logits, to labels. They are pure fu
 is chosen. Coefficients are computed in float64 and cast to the type of the state last.
 
 Preconditioning follows Karras et al. 2022, for a process that keeps the variance. The network gets an input of unit
-variance and predicts only what the noisy state does not tell: its target F has unit variance at every noise level, so
+variance and predicts only the remainder of a linear estimate: its target F has unit variance at every noise level, so
 an error in F costs the same everywhere.
 """
 
@@ -103,7 +103,7 @@ def log_linear_snr(num_steps: int, first: float = 10.0, last: float = -10.0) -> 
 
 
 def augment(schedule: Schedule, num_categories: int, label_smoothing: float, *, of_root: bool = False) -> Schedule:
-    """The schedule b̄_t for labels, eqn:variance modification: their argmax then changes at the pace ᾱ_t asks for.
+    """The schedule b̄_t for labels, eqn:variance modification: their argmax then changes at the pace of ᾱ_t.
 
     b̄ = f(ᾱ)²/(f(ᾱ)² + f(k)²), f(x) = log((1 − x)/((D − 1)x + 1)). With `of_root` it is f(√ᾱ), as in the authors' code.
     """

@@ -79,7 +79,7 @@ class GaussianSoftmax(Distribution):
     """GS(μ, σ²I): softmax(x) for x ~ N(μ, σ²I).
 
     `scale` broadcasts against `loc`: a number for all, (..., 1) for one a vector. The paper has one σ for all
-    categories; with one each, what it writes as a norm becomes the weighted norm that reduces to it. Adding a constant
+    categories; with one each, its norm becomes a weighted norm, which reduces to it. Adding a constant
     to `loc` changes nothing.
 
     The density is with respect to the first D − 1 probabilities. It has no closed mean: E[softmax(x)] is an integral.
@@ -169,7 +169,7 @@ def kl_gaussian_softmax(p: GaussianSoftmax, q: GaussianSoftmax) -> Float[Tensor,
         raise ValueError(
             f"p and q of batches {tuple(p.batch_shape)} and {tuple(q.batch_shape)} do not broadcast"
         ) from None
-    # tr(Σ_q⁻¹ Σ_p) there: each direction's ratio of variances, less what the shift takes away.
+    # tr(Σ_q⁻¹ Σ_p) there: each direction's ratio of variances, less the share of the shift.
     ratio = (p.scale / q.scale) ** 2
     trace = (ratio * (1 - _precision_share(q.scale))).sum(dim=-1)
     spread: Tensor = (trace - (p.event_shape[0] - 1)) / 2 + _log_normalizer(q.scale) - _log_normalizer(p.scale)

@@ -57,7 +57,7 @@ class Bins:
         return 1 << self.bits
 
     def index(self, params: Float[Tensor, "*rows 14"]) -> Int[Tensor, "*rows 14"]:
-        """The cell that each number falls into; what lies outside falls into the outermost."""
+        """The cell of each number; numbers outside the range are in the outermost cells."""
         low, width = self._ends(params)
         return ((params.double() - low) / width).floor().clamp(0, self.levels - 1).long()
 
@@ -185,7 +185,7 @@ def prior(process: JointProcess, x0: SketchBatch) -> Parts:
 def diffusion(denoise: Denoiser, process: JointProcess, x0: SketchBatch, noise: NoiseSource, steps: StepDraws) -> Parts:
     """Σ over t = r+1..T of KL(q(x_{t−1} | x_t, x_0) ‖ the sampler's step) = ½(SNR_{t−1} − SNR_t)·‖x_0 − x̂_0‖².
 
-    x̂_0 is what enters the sampler's reverse mean: superposed parameters, and logits in the process's own form.
+    x̂_0 is the input of the sampler's reverse mean: superposed parameters, and logits by `process.reverse_logits`.
     """
     target = _target(process, x0)
 
@@ -310,7 +310,7 @@ def _target(process: JointProcess, x0: SketchBatch) -> LogitBatch:
 
 
 def predict_double(denoise: Denoiser, batch_t: SketchBatch, t: Tensor) -> Prediction:
-    """The prediction at X_t, in float64: what follows subtracts numbers that nearly agree."""
+    """The prediction at X_t, in float64: later steps subtract numbers that nearly agree."""
     output = denoise(batch_t, t)
     parts = SketchBatch(output.construction_logits, output.kind_logits, output.params)
     check_shape(parts, "the output of denoise", like=batch_t)

@@ -306,7 +306,7 @@ class Weights(NamedTuple):
 WeightRule = Callable[[Level, Level, Level], Weights]
 # (level_s, level_t) → weight of the change of prediction between t and s.
 CorrectionRule = Callable[[Level, Level], Float[Tensor, " steps"]]
-# (prediction, extra noise on request) → what enters the weighted sum as x̂_0.
+# (prediction, extra noise on request) → x̂_0 of the weighted sum.
 CleanRule = Callable[[Prediction, Callable[[], Noise]], LogitBatch]
 
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
-# A member is unpacked into a temporary folder, one at a time; a larger one is refused rather than fill the disk.
+# Members are extracted one at a time; a larger one is refused rather than fill the disk.
 LARGEST_MEMBER = 2**30
-# Headers other than of files hold long names and the like; the library reads them whole, whatever size they claim.
+# Headers other than of files hold long names and the like; the library reads them at any size.
 _LARGEST_HEADER = 2**20
 
 
@@ -42,87 +42,87 @@ def is_tar(path: Path, head: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file to read; `name` is that of its one sketch, where a manifest tells it."""
+    """A file to read, and the name of its sketch if a manifest lists it."""
 
     path: Path
     name: str | None = None
 
 
 def folder_members(folder: Path) -> list[Member]:
-    """Every file below a folder, in a fixed order; listed at once, so that what is written there later stays out.
+    """Every file below a folder, in a fixed order. Files that are written later are not included.
 
-    A folder below that cannot be listed stands for its files, so that whoever reads it finds out and can count it.
-    Where a manifest lists the files of each sketch, there is one file for each, and the gallery is left out. So is what
-    is not finished.
+    A subfolder that cannot be listed is a member itself, so that reading it fails and is counted. Where a manifest
+    lists the files of each sketch, there is one member for each sketch and none for the gallery. Temporary files are
+    left out.
     """
     members: list[Member] = []
 
-    def keep(error: OSError) -> None:
-        place = Path(error.filename or folder)
-        if place == folder:
+    def add_unlistable(error: OSError) -> None:
+        path = Path(error.filename or folder)
+        if path == folder:
             raise FormatError(folder, f"cannot be listed ({error.strerror or error})") from error
-        members.append(Member(place))
+        members.append(Member(path))
 
-    for place, folders, names in os.walk(folder, onerror=keep):
+    for parent, folders, names in os.walk(folder, onerror=add_unlistable):
         folders[:] = sorted(name for name in folders if not is_temporary(name))
-        there = sorted(name for name in names if not is_temporary(name))
-        if MANIFEST in there and is_manifest(Path(place, MANIFEST)):
-            chosen, known = select_sketch_files(Path(place), set(there))
-            members.extend(Member(Path(place, name), Path(name).stem) for name in chosen)
-            there = [name for name in there if name not in known]
-        members.extend(Member(Path(place, name)) for name in there)
+        files = sorted(name for name in names if not is_temporary(name))
+        if MANIFEST in files and is_manifest(Path(parent, MANIFEST)):
+            chosen, known = select_sketch_files(Path(parent), set(files))
+            members.extend(Member(Path(parent, name), Path(name).stem) for name in chosen)
+            files = [name for name in files if name not in known]
+        members.extend(Member(Path(parent, name)) for name in files)
     return members
 
 
 def check_no_overwrite(sources: Iterable[Path], targets: Iterable[Path]) -> None:
-    """Refuse to write over a file that is read: itself, by another name or link, or one in a folder that is read.
+    """Refuse to overwrite an input: the file itself, under another name or link, or a file of an input folder.
 
     Raises:
-        FormatError: If one of the targets exists and is such a file.
+        FormatError: If a target exists and is an input.
     """
-    there = {identity: path for path in targets if (identity := _identity(path)) is not None}
-    if not there:
+    existing = {identity: path for path in targets if (identity := _identity(path)) is not None}
+    if not existing:
         return
     for source in sources:
-        for path in [source, *(Path(place, name) for place, _, names in os.walk(source) for name in names)]:
+        for path in [source, *(Path(parent, name) for parent, _, names in os.walk(source) for name in names)]:
             identity = _identity(path)
-            if identity in there:
-                raise FormatError(there[identity], "is an input, and would be overwritten; name another output")
+            if identity in existing:
+                raise FormatError(existing[identity], "is an input, and would be overwritten; name another output")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What two names of one file have in common, links included; nothing if there is no file."""
+    """Device and inode of a file, which all its names and links share; None if there is no file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except (OSError, ValueError):
         return None
-    return None if stat.S_ISDIR(found.st_mode) else (found.st_dev, found.st_ino)
+    return None if stat.S_ISDIR(status.st_mode) else (status.st_dev, status.st_ino)
 
 
 def tar_files(path: Path) -> Iterator[Path | Skipped]:
-    """Each file of an archive under its own last name in a temporary folder, gone when the next is asked for."""
+    """Each file of an archive, extracted to a temporary folder that is removed before the next one."""
     remove_abandoned()
     try:
         # As a stream an archive is read once, front to back, however it is compressed.
-        with open_packed(path) as file, tarfile.open(fileobj=file, mode="r|", tarinfo=_Header) as archive:
+        with open_compressed(path) as file, tarfile.open(fileobj=file, mode="r|", tarinfo=_Header) as archive:
             while (member := archive.next()) is not None:
-                archive.members = []  # type: ignore[attr-defined]  # else it remembers every member it has passed
+                archive.members = []  # type: ignore[attr-defined]  # else it stores every member
                 if not member.isdir():
-                    yield from _unpacked(archive, member)
-                _pass_over(archive)
+                    yield from _extract(archive, member)
+                _skip_to_next(archive)
     except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, gzip.BadGzipFile) as error:
         raise FormatError(path, f"is not a whole tar archive: {error}") from error
 
 
-def _pass_over(archive: tarfile.TarFile) -> None:
-    """Read on to the next header. The library would count to the end that a header claims, however far that is."""
+def _skip_to_next(archive: tarfile.TarFile) -> None:
+    """Read on to the next header. The library would loop to the end that a header claims, however far that is."""
     stream = archive.fileobj
     while stream is not None and (left := archive.offset - stream.tell()) > 0:
         if not stream.read(min(left, 2**20)):
             raise tarfile.ReadError("a member is larger than what remains of it")
 
 
-def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[Path | Skipped]:
+def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[Path | Skipped]:
     name = PurePosixPath(member.name).name
     content = archive.extractfile(member) if member.isreg() else None
     if content is None or name in ("", "..") or "\0" in name:
@@ -139,14 +139,14 @@ def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[Pat
 
 
 class _Header(tarfile.TarInfo):
-    """A header that is checked before the library acts on it."""
+    """A header with checks before the library uses it."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
         try:
             header = super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:
-            # The library would take either for the end of the archive, and what follows would be lost.
+            # The library would take either for the end of the archive, and lose the rest.
             if not buf:
                 raise tarfile.ReadError("it ends without its end mark") from error
             if bytes(buf).strip(b"\0"):
@@ -158,14 +158,14 @@ class _Header(tarfile.TarInfo):
         return header
 
 
-# The strongest setting of xz needs 65 MiB to unpack; a file may ask for 4 GiB.
+# The strongest setting of xz needs 65 MiB to decompress; a file may require 4 GiB.
 XZ_MEMORY = 256 * 2**20
-_PIECE = 2**18
+_BUFFER_BYTES = 2**18
 _GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00"
 
 
-def open_packed(path: Path) -> IO[bytes]:
-    """A file open for reading, unpacked as it is read if its first bytes say that it is compressed."""
+def open_compressed(path: Path) -> IO[bytes]:
+    """A file open for reading, decompressed if its first bytes are those of gzip, bzip2 or xz."""
     with path.open("rb") as file:
         head = file.read(len(_XZ))
     if head.startswith(_GZIP):
@@ -176,16 +176,16 @@ def open_packed(path: Path) -> IO[bytes]:
 
 
 def open_xz(path: Path) -> IO[bytes]:
-    """The bytes in an xz file; `LZMAError` for one that is damaged or asks for more than `XZ_MEMORY`."""
-    return cast("IO[bytes]", io.BufferedReader(_Unxz(path), _PIECE))
+    """An xz file open for reading; `LZMAError` if it is damaged or needs more than `XZ_MEMORY`."""
+    return cast("IO[bytes]", io.BufferedReader(_XzReader(path), _BUFFER_BYTES))
 
 
-class _Unxz(io.RawIOBase):
-    """One stream after another. The library's own reader takes whatever memory a file asks for."""
+class _XzReader(io.RawIOBase):
+    """Decompresses one stream after another. The reader of the library has no limit on memory."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
-        self._unpacker = _new_unpacker()
+        self._decompressor = _new_decompressor()
 
     def readable(self) -> bool:
         return True
@@ -194,24 +194,24 @@ class _Unxz(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         while True:
             data = b""
-            if self._unpacker.eof:
+            if self._decompressor.eof:
                 # Streams may be padded with zeros.
-                data = self._unpacker.unused_data.lstrip(b"\0")
+                data = self._decompressor.unused_data.lstrip(b"\0")
                 while not data:
-                    if not (data := self._file.read(_PIECE)):
+                    if not (data := self._file.read(_BUFFER_BYTES)):
                         return 0
                     data = data.lstrip(b"\0")
-                self._unpacker = _new_unpacker()
-            elif self._unpacker.needs_input and not (data := self._file.read(_PIECE)):
+                self._decompressor = _new_decompressor()
+            elif self._decompressor.needs_input and not (data := self._file.read(_BUFFER_BYTES)):
                 raise EOFError("it is cut off")
-            if unpacked := self._unpacker.decompress(data, len(view)):
-                view[: len(unpacked)] = unpacked
-                return len(unpacked)
+            if output := self._decompressor.decompress(data, len(view)):
+                view[: len(output)] = output
+                return len(output)
 
     def close(self) -> None:
         self._file.close()
         super().close()
 
 
-def _new_unpacker() -> lzma.LZMADecompressor:
+def _new_decompressor() -> lzma.LZMADecompressor:
     return lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY)

@@ -1,9 +1,8 @@
 """HPSketch vectors: `.h5` files whose `vec` holds one model as rows of a command and its arguments, on a grid of 256.
 
-A row is (command, x, y, sweep, counter-clockwise, radius, …) with −1 for what a command does not use. Rows that build
-solids or add constraints later are passed over; they are no part of a sketch's geometry. One file may hold several
-sketches. There is no writer: the grid has no points, no construction and no coordinate between its levels, so a sketch
-in general cannot be said in it.
+A row is (command, x, y, sweep, counter-clockwise, radius, …) with −1 for unused arguments. Rows that build solids or
+add constraints are skipped. One file may hold several sketches. There is no writer: the format has no points, no
+construction and no coordinates between grid levels.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ _ORIGIN = 128
 _LEVELS = 256
 # Real models have hundreds of rows.
 _MOST_ROWS = 100_000
-# HDF5 unpacks a stored piece of the table whole, whatever it grows to: deflate to a thousand times its size.
-_LARGEST_PIECE = 128 * 2**10
-_MOST_PIECES = 4096
+# HDF5 decompresses a chunk as a whole, which deflate can expand to a thousand times its size.
+_LARGEST_CHUNK = 128 * 2**10
+_MOST_CHUNKS = 4096
 _FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
 
 Row = Sequence[int]
@@ -55,7 +54,7 @@ def read(path: Path) -> Iterator[ReadItem]:
         except GeometryError as error:
             yield Skipped(short_reason(error), is_sketch=True)
             continue
-        # Models are named after DeepCAD's (00204565_1): variants of one model belong together.
+        # Models have DeepCAD names (00204565_1); the group joins the variants of one model.
         model = path.stem.split("_")[0]
         yield Sketch(
             primitives, extra={"source": "hpsketch", "group": f"deepcad/{model}", "id": f"{path.stem}.{index}"}
@@ -67,7 +66,7 @@ def _rows(path: Path) -> list[Row]:
 
     with h5py.File(path, "r") as file:
         vectors = file["vec"] if isinstance(file.get("vec", getlink=True), h5py.HardLink) else None
-        # HDF5 can fetch a table from other files of this machine; a sketch has no business there.
+        # HDF5 tables can refer to other files of this machine, which a sketch must not read.
         if not isinstance(vectors, h5py.Dataset) or vectors.external or vectors.is_virtual:
             raise FormatError(path, "is an HDF5 file without the table 'vec' of HPSketch")
         if vectors.ndim != 2 or vectors.shape[1] != _WIDTH or vectors.dtype.kind not in "iu":
@@ -75,16 +74,16 @@ def _rows(path: Path) -> list[Row]:
         if len(vectors) > _MOST_ROWS:
             raise FormatError(path, f"has more than {_MOST_ROWS} rows")
         if vectors.chunks is not None:
-            _check_pieces(path, vectors)
+            _check_chunks(path, vectors)
         rows: list[Row] = vectors[:].tolist()
         return rows
 
 
-def _check_pieces(path: Path, vectors: Any) -> None:
-    """Refuse a table stored in pieces that could fill the memory, by their number and sizes alone."""
-    pieces = math.prod(-(-size // step) for size, step in zip(vectors.shape, vectors.chunks, strict=True))
+def _check_chunks(path: Path, vectors: Any) -> None:
+    """Refuse a table whose chunks could fill the memory, by their number and sizes."""
+    chunks = math.prod(-(-size // step) for size, step in zip(vectors.shape, vectors.chunks, strict=True))
     unpacked = math.prod(vectors.chunks) * vectors.dtype.itemsize
-    if pieces > _MOST_PIECES or unpacked > _MOST_ROWS * _WIDTH * vectors.dtype.itemsize:
+    if chunks > _MOST_CHUNKS or unpacked > _MOST_ROWS * _WIDTH * vectors.dtype.itemsize:
         raise FormatError(path, "has a table 'vec' in more or larger pieces than any model needs")
     plist = vectors.id.get_create_plist()
     filters = [plist.get_filter(number)[0] for number in range(plist.get_nfilters())]
@@ -92,8 +91,8 @@ def _check_pieces(path: Path, vectors: Any) -> None:
     if None in names or names.count("deflate") + names.count("lzf") > 1:
         raise FormatError(path, f"has a table 'vec' packed otherwise than once, by {' or '.join(_FILTERS.values())}")
     stored = (vectors.id.get_chunk_info(number).size for number in range(vectors.id.get_num_chunks()))
-    if filters and max(stored, default=0) > _LARGEST_PIECE:
-        raise FormatError(path, f"has a table 'vec' with a packed piece over {_LARGEST_PIECE >> 10} KiB")
+    if filters and max(stored, default=0) > _LARGEST_CHUNK:
+        raise FormatError(path, f"has a table 'vec' with a packed piece over {_LARGEST_CHUNK >> 10} KiB")
 
 
 def _loops(path: Path, rows: list[Row]) -> list[Loop]:
@@ -114,7 +113,7 @@ def _loops(path: Path, rows: list[Row]) -> list[Loop]:
 
 
 def _sketches(loops: list[Loop]) -> Iterator[list[Loop]]:
-    """A loop that starts at the origin begins a new sketch."""
+    """The loops of each sketch. A loop that starts at the origin begins a new one."""
     sketch: list[Loop] = []
     for loop in loops:
         x, y = _start(loop)
@@ -129,7 +128,7 @@ def _sketches(loops: list[Loop]) -> Iterator[list[Loop]]:
 
 
 def _start(loop: Loop) -> tuple[int, int]:
-    """Where its last row ends, since loops are closed; a circle at its leftmost point."""
+    """The start of a loop: the end of its last row, since loops are closed; of a circle, the leftmost point."""
     command, x, y, _, _, radius, *_ = loop[-1]
     return (x - radius, y) if command in _CIRCLES else (x, y)
 

@@ -1,7 +1,6 @@
-"""The `manifest.json` of a folder that `generate` or `complete` wrote: which files belong to which sketch.
+"""The `manifest.json` of a folder that `generate` or `complete` wrote: the files of each sketch and their SHA-256.
 
-It lists names and their SHA-256. A manifest is not trusted: only plain names of files that lie in its own folder count,
-each once, and a file is never reached through a link.
+A manifest is not trusted: only plain names of files in its own folder count, each once, and links are not followed.
 """
 
 from __future__ import annotations
@@ -16,49 +15,49 @@ from typing import Any
 MANIFEST = "manifest.json"
 PAGE, GALLERY = "gallery.html", "gallery.png"
 PROGRAM = "sketchdnn"
-# Up to here a manifest is parsed whole. A larger one must have an entry a line, as it is written.
+# A larger manifest is not parsed as a whole; it must have an entry a line, as we write it.
 LARGEST_WHOLE = 2**24
 LONGEST_LINE = 2**20
 LARGEST_FILE = 2**26
-# What a sketch is best read back from: all but the last keep everything.
+# The suffixes to read a sketch back from, best first: all but the last keep everything.
 PREFERRED_SUFFIXES = (".json", ".svg", ".FCStd", ".dxf")
 
-# The files of one sketch, or of the gallery: names, and hashes where the manifest has them.
-Listed = dict[str, str | None]
+# The files of one sketch, or of the gallery: names, and hashes if the manifest has them.
+Entry = dict[str, str | None]
 
 
 def is_manifest(path: Path) -> bool:
-    """Whether this program wrote that file."""
+    """Whether a file is a manifest of this program."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return False
         if path.stat().st_size > LARGEST_WHOLE:
             with path.open("rb") as file:
                 return f'"program": "{PROGRAM} '.encode() in file.read(256)
-        return _is_ours(_parsed(path.read_bytes()))
+        return _is_ours(_parse(path.read_bytes()))
     except OSError:
         return False
 
 
-def manifest_entries(path: Path) -> Iterator[Listed]:
-    """The files of each sketch that a manifest lists, and of its gallery; nothing if it cannot be read."""
+def manifest_entries(path: Path) -> Iterator[Entry]:
+    """The files of the gallery and of each sketch in a manifest; none if it cannot be read."""
     try:
         if not is_manifest(path):
             return
         if path.stat().st_size <= LARGEST_WHOLE:
-            content = _parsed(path.read_bytes())
+            content = _parse(path.read_bytes())
             for entry in (content.get("gallery"), *content["sketches"]):
                 yield _files(entry)
             return
         with path.open("rb") as file:
             while line := file.readline(LONGEST_LINE):
-                yield _files(_parsed(line.strip().removeprefix(b'"gallery": ').removesuffix(b",")))
+                yield _files(_parse(line.strip().removeprefix(b'"gallery": ').removesuffix(b",")))
     except OSError:
         return
 
 
 def select_sketch_files(folder: Path, names: Container[str]) -> tuple[list[str], set[str]]:
-    """One file for each sketch of a folder with a manifest, and all names that the manifest accounts for.
+    """One file for each sketch of a folder with a manifest, and all names that the manifest lists.
 
     It is the first of `PREFERRED_SUFFIXES` that is there; files changed since they were written come first.
 
@@ -80,10 +79,10 @@ def select_sketch_files(folder: Path, names: Container[str]) -> tuple[list[str],
 
 
 def file_sha256(path: Path) -> str | None:
-    """The SHA-256 of a file; nothing for what is none, is a link, cannot be read or is huge."""
+    """The SHA-256 of a file; None for a link, a file that cannot be read or a huge one."""
     try:
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_FILE:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
             return None
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -92,7 +91,7 @@ def file_sha256(path: Path) -> str | None:
 
 
 def _is_sketch(path: Path) -> bool:
-    """Whether a file is a sketch in a format that we read; not a picture of how it came about, nor a link."""
+    """Whether a file is a sketch in a readable format; not an animation of its sampling, nor a link."""
     return path.suffix in PREFERRED_SUFFIXES and len(path.suffixes) == 1 and path.is_file() and not path.is_symlink()
 
 
@@ -104,15 +103,15 @@ def _is_ours(content: Any) -> bool:
     )
 
 
-def _parsed(data: bytes) -> Any:
+def _parse(data: bytes) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
         return None
 
 
-def _files(entry: Any) -> Listed:
-    """The plain names that an entry lists, with their hashes."""
+def _files(entry: Any) -> Entry:
+    """The plain names of an entry, with their hashes."""
     names = entry.get("files") if isinstance(entry, dict) else None
     if not isinstance(names, list):
         return {}

@@ -15,7 +15,7 @@ from sketchdnn.diffusion.noise import uniform
 from sketchdnn.diffusion.sampling import ConditioningMethod, SamplingOptions
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Sketch, bounds
-from sketchdnn.geometry.quantities import parse_int_range, parse_range
+from sketchdnn.geometry.quantities import parse_range
 from sketchdnn.render import Style
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
@@ -87,7 +87,7 @@ class CompleteRequest:
         if self.num_frames < 1:
             raise SketchError(f"each completion takes at least one frame, not {self.num_frames}")
         self.resolve_scales()
-        self.resolve_primitives()
+        _ = self.conditions  # refuses an invalid number
 
     @property
     def indices(self) -> range:
@@ -98,11 +98,10 @@ class CompleteRequest:
         """The range of scales to try."""
         return check_scale(parse_range(self.scale, "scale", "1..2") if isinstance(self.scale, str) else self.scale)
 
-    def resolve_primitives(self) -> tuple[int, int] | None:
-        """The range of the number of primitives, if there is one."""
-        if isinstance(self.primitives, str):
-            return parse_int_range(self.primitives, "primitives", "8..16")
-        return (self.primitives, self.primitives) if isinstance(self.primitives, int) else self.primitives
+    @property
+    def conditions(self) -> Conditions:
+        """The condition on the number of primitives."""
+        return Conditions.parse(primitives=self.primitives)
 
     @property
     def style(self) -> Style:
@@ -111,18 +110,14 @@ class CompleteRequest:
 
     def to_json(self, system: System, source: Path | None = None) -> dict[str, Any]:
         """The entries of a manifest. `source` is the file of the part."""
+        names = ("count", "seed", "steps", "method", "num_frames", "repair")
         return {
             "part": display_path(source.name if source else ""),
             "num_given": len(self.part),
-            "count": self.count,
-            "seed": self.seed,
+            **{name: getattr(self, name) for name in names},
             "sampler": system.resolve(SamplingOptions(self.sampler)).sampler_name,
-            "steps": self.steps,
-            "method": self.method,
-            "num_frames": self.num_frames,
-            "repair": self.repair,
             "scale": list(self.resolve_scales()),
-            "primitives": self.resolve_primitives(),
+            "primitives": self.conditions.primitives,
         }
 
 
@@ -141,19 +136,19 @@ def complete(
     """
     check_method(system, request.method)
     options = system.resolve(SamplingOptions(request.sampler, request.steps))
-    conditions = Conditions(primitives=request.resolve_primitives())
-    if conditions.primitives is not None:
+    limits = request.conditions.primitives
+    if limits is not None:
         least, most = trained_range(system)
         least, most = max(least, len(request.part) + 1), min(most, MAX_PRIMITIVES)
-        if not least <= conditions.primitives[0] <= conditions.primitives[1] <= most:
+        if not least <= limits[0] <= limits[1] <= most:
             raise SketchError(
                 f"with {len(request.part)} given, this model can be asked for {least} to {most} primitives in all, "
-                f"not {format_range(conditions.primitives, '..')}"
+                f"not {format_range(limits, '..')}"
             )
     if request.repair and not request.part.constraints:
         # Repair constrains only what it may move: without this, corners of the part would come apart.
         request = replace(request, part=replace(request.part, constraints=infer(request.part, _EXACT)))
-    return _Completer(system, request, options, conditions).run(on_progress)
+    return _Completer(system, request, options, request.conditions).run(on_progress)
 
 
 def frame_part(
@@ -232,12 +227,7 @@ class _Completer:
         plans = [self._plan(index, attempt) for index in indices]
         parts = [part for _, parts in plans for part in parts]
         batch = sample_completions(
-            self.system,
-            parts,
-            seed=request.seed,
-            method=request.method,
-            options=self.options,
-            on_progress=on_progress,
+            self.system, parts, seed=request.seed, method=request.method, options=self.options, on_progress=on_progress
         )
         completed = list(decode_completions(parts, batch, self.system.rows.arc_scalar))
         reports: list[RepairReport | None] = [None] * len(completed)

@@ -134,11 +134,7 @@ def _candidate_mixtures(
 
 
 def _condition_on_kinds(
-    kinds: NDArray[np.int64],
-    known: NDArray[np.bool_],
-    by_kind: NDArray[np.bool_],
-    system: System,
-    device: torch.device,
+    kinds: NDArray[np.int64], known: NDArray[np.bool_], by_kind: NDArray[np.bool_], system: System, device: torch.device
 ) -> Conditioning:
     """Condition on the kind of the known rows; where not `by_kind` these are empty rows, known in all columns."""
     kind, known_kind = torch.from_numpy(kinds).to(device), torch.from_numpy(known).to(device)

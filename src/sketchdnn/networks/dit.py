@@ -1,6 +1,6 @@
 """The paper's denoiser: a diffusion transformer over the rows of a sketch, without gates and without positions.
 
-A row is a token. Nothing tells the network where a row stands, so permuted rows give the permuted prediction.
+A row is a token. There are no positions, so permuted rows give the permuted prediction.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class DiT(nn.Module):
         condition = functional.silu(self.embed_step(t - 1))
         for block in self.blocks:
             tokens = block(tokens, condition)
-        # Mixed precision may hand back a narrower type; what follows is maths on the state.
+        # Mixed precision may return a narrower type than that of the state.
         rows = from_flat(self.predict(self.norm(tokens, condition)).to(batch_t.params.dtype))
         return Prediction(rows.construction, rows.kind, rows.params)
 
 
 class Block(nn.Module):
-    """Attention among rows, then a perceptron on each; both see the step through the scale and shift of their norm."""
+    """Attention among rows, then a perceptron on each; both get the step through the scale and shift of their norm."""
 
     def __init__(self, width: int, heads: int, expansion: int) -> None:
         super().__init__()

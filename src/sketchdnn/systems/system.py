@@ -1,4 +1,4 @@
-"""The interface of every system: what training, generation and evaluation call."""
+"""The interface of every system, for training, generation and evaluation."""
 
 from __future__ import annotations
 

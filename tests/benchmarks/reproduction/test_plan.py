@@ -9,8 +9,7 @@ import pytest
 
 from benchmarks.reproduction import PAPER_SYSTEMS, parse_systems
 from sketchdnn.systems import SYSTEMS, ConfigError
-from sketchdnn.training.checkpoint import RunError
-from sketchdnn.training.config import config_from
+from sketchdnn.training.config import RunError, parse_train_config
 
 
 def test_paper_systems_are_all_systems() -> None:
@@ -36,7 +35,7 @@ def test_setting_changes_nothing_else() -> None:
 def test_settings_may_be_nested_or_of_training_or_a_preset() -> None:
     (variant,) = parse_systems(["sketchdnn:network.depth=1+training.batch_size=7"], "tiny")
     assert variant.preset.config.network.depth == 1
-    assert config_from(variant.preset.training, steps=1).batch_size == 7
+    assert parse_train_config(variant.preset.training, steps=1).batch_size == 7
     (paper,) = parse_systems(["sketchdnn:preset=paper"])
     assert paper.preset.config.variant == "paper"
     for system in ("sketchdnn", "sketchdnn-pos", "sketchdnn-cat"):
@@ -80,4 +79,4 @@ def test_bad_names_are_refused(name: str, words: str) -> None:
 def test_unknown_training_setting_is_refused() -> None:
     (variant,) = parse_systems(["sketchdnn:training.speed=3"], "tiny")
     with pytest.raises((ConfigError, RunError), match="'speed'"):
-        config_from(variant.preset.training, steps=1)
+        parse_train_config(variant.preset.training, steps=1)

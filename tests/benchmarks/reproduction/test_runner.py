@@ -33,7 +33,7 @@ from benchmarks.reproduction.tables import all_tables
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.systems import from_pretrained
-from sketchdnn.training.config import config_from
+from sketchdnn.training.config import parse_train_config
 from sketchdnn.training.run import Report
 
 SETTINGS = replace(SMALL, count=12, against_test=8, against_train=8, validity=8, likelihood_draws=1, corruption=False)
@@ -235,7 +235,7 @@ def test_kept_reports_can_be_resumed() -> None:
         for result in results:
             # The records have older names; read, they are the present settings.
             (variant,) = parse_systems([result.name])
-            config = config_from(result.training["training"], minutes=8.0)
+            config = parse_train_config(result.training["training"], minutes=8.0)
             planned = PlannedSystem(variant, config, result.training["parameters"], SAMPLER, ())
             settings = json.loads(json.dumps(training_settings(planned)))
             assert all(settings[key] == result.training[key] for key in ("name", "system", "config", "training"))

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
+from support.noisy_sketches import add_noise
+from support.outlines import polygon
 
 from sketchdnn.constraints import ActionKind, RepairedSketch, infer, repair, repair_all, solve
 from sketchdnn.constraints.equation_set import constraint_residuals
@@ -37,17 +39,11 @@ CORNERS = [(0.0, 0.0), (40.0, 0.0), (40.0, 30.0), (0.0, 30.0)]
 
 
 def outline(corners: Sequence[Vec] = CORNERS) -> list[Primitive]:
-    return [Line(a, b) for a, b in zip(corners, [*corners[1:], corners[0]], strict=True)]
+    return polygon(*corners)
 
 
-def add_noise(primitives: Sequence[Primitive], by: float, seed: int = 0) -> list[Primitive]:
-    """Every end of a line off by up to `by`, independently."""
-    rng = random.Random(seed)
-
-    def near(at: Vec) -> Vec:
-        return (at[0] + rng.uniform(-by, by), at[1] + rng.uniform(-by, by))
-
-    return [Line(near(p.start), near(p.end), p.construction) if isinstance(p, Line) else p for p in primitives]
+def noisy(primitives: Sequence[Primitive], noise: float, seed: int = 0) -> list[Primitive]:
+    return list(add_noise(Sketch(tuple(primitives)), noise, seed))
 
 
 def kinds(result: RepairedSketch) -> set[ActionKind]:
@@ -64,7 +60,7 @@ def assert_holds(result: RepairedSketch) -> None:
 
 
 def test_noisy_rectangle_becomes_exact() -> None:
-    sketch = Sketch(tuple(add_noise(outline(), 0.15)), units="mm")
+    sketch = Sketch(tuple(noisy(outline(), 0.15)), units="mm")
     result = repair(sketch)
     assert kinds(result) >= {ActionKind.SNAP, ActionKind.SQUARE}
     assert profile(result.sketch, 1e-9).is_extrudable
@@ -85,45 +81,29 @@ def test_exact_sketch_is_unchanged() -> None:
     assert_holds(result)
 
 
-@pytest.mark.parametrize(
-    "again",
-    [
-        Line((40, 0.05), (0, -0.05)),  # the other way round, and not quite there
-        Line((10, 0), (30, 0.02)),
-    ],
-)
-def test_duplicate_line_is_dropped_or_merged(again: Line) -> None:
-    result = repair(Sketch((*outline(), again)))
-    assert result.sources == ((0, 4), (1,), (2,), (3,))
-    assert profile(result.sketch, 1e-9).is_extrudable
-    assert kinds(result) & {ActionKind.DROP, ActionKind.MERGE}
+def test_duplicate_line_is_dropped_or_merged() -> None:
+    for again in (Line((40, 0.05), (0, -0.05)), Line((10, 0), (30, 0.02))):  # reversed, and a part of it
+        result = repair(Sketch((*outline(), again)))
+        assert result.sources == ((0, 4), (1,), (2,), (3,))
+        assert profile(result.sketch, 1e-9).is_extrudable
+        assert kinds(result) & {ActionKind.DROP, ActionKind.MERGE}
 
 
-def test_overlapping_lines_are_merged() -> None:
-    parts = outline()
-    sketch = Sketch((Line((0, 0), (25, 0)), Line((15, 0.05), (40, 0)), *parts[1:]))
-    result = repair(sketch)
-    assert ActionKind.MERGE in kinds(result)
-    assert len(result.sketch) == 4
-    assert profile(result.sketch, 1e-9).is_extrudable
-
-
-def test_adjacent_lines_are_not_merged() -> None:
-    result = repair(Sketch((Line((0, 0), (20, 0)), Line((20, 0), (40, 0)), *outline()[1:])))
-    assert len(result.sketch) == 5
-
-
-def test_overlapping_arcs_are_merged() -> None:
-    sketch = Sketch((Arc((0, 0), 10, 0.0, 2.0), Arc((0.02, 0), 10, 1.5, 1.6), Line((-20, -10), (20, -10))))
-    result = repair(sketch, close=False)
-    arcs = [p for p in result.sketch if isinstance(p, Arc)]
-    assert len(arcs) == 1
-    assert arcs[0].sweep == pytest.approx(3.1, abs=0.02)
-
-
-def test_arcs_all_around_become_a_circle() -> None:
-    result = repair(Sketch((Arc((0, 0), 10, 0.0, 4.0), Arc((0, 0), 10, 3.5, 3.5), Line((-20, -15), (20, -15)))))
-    assert [type(p) for p in result.sketch] == [Circle, Line]
+def test_overlapping_curves_are_merged() -> None:
+    sides = outline()[1:]
+    merged = repair(Sketch((Line((0, 0), (25, 0)), Line((15, 0.05), (40, 0)), *sides)))
+    assert ActionKind.MERGE in kinds(merged)
+    assert len(merged.sketch) == 4
+    assert profile(merged.sketch, 1e-9).is_extrudable
+    adjacent = repair(Sketch((Line((0, 0), (20, 0)), Line((20, 0), (40, 0)), *sides)))
+    assert len(adjacent.sketch) == 5
+    arcs = (Arc((0, 0), 10, 0.0, 2.0), Arc((0.02, 0), 10, 1.5, 1.6))
+    arc, _ = repair(Sketch((*arcs, Line((-20, -10), (20, -10)))), close=False).sketch
+    assert isinstance(arc, Arc)
+    assert arc.sweep == pytest.approx(3.1, abs=0.02)
+    around = (Arc((0, 0), 10, 0.0, 4.0), Arc((0, 0), 10, 3.5, 3.5))
+    circle, _ = repair(Sketch((*around, Line((-20, -15), (20, -15))))).sketch
+    assert isinstance(circle, Circle)
 
 
 def test_slivers_are_dropped() -> None:
@@ -156,7 +136,7 @@ def test_fillet_becomes_tangent() -> None:
 
 
 def test_open_outline_is_closed_and_open_curve_becomes_construction() -> None:
-    result = repair(Sketch(tuple(add_noise(outline()[:3], 0.1))))
+    result = repair(Sketch(tuple(noisy(outline()[:3], 0.1))))
     assert ActionKind.CLOSE in kinds(result)
     assert result.sources[3] == ()
     assert profile(result.sketch, 1e-9).is_extrudable
@@ -167,7 +147,7 @@ def test_open_outline_is_closed_and_open_curve_becomes_construction() -> None:
 
 
 def test_kept_primitives_stay_and_others_move_to_them() -> None:
-    sketch = Sketch(tuple(add_noise(outline(), 0.15)))
+    sketch = Sketch(tuple(noisy(outline(), 0.15)))
     for keep in ([0], [0, 2], range(4)):
         result = repair(sketch, keep=keep)
         for i in keep:
@@ -184,7 +164,7 @@ def test_kept_arc_may_miss_its_neighbors_by_rounding() -> None:
     held = tuple(infer(Sketch(given), 1e-9))
     assert T.COINCIDENT in {c.type for c in held}
     for scale, by in ((1.0, (0.0, 0.0)), (0.0137, (3.3, -1.7)), (712.3, (0.1, 9.0))):
-        part = Sketch((*given, *add_noise(outline()[2:], 0.15)), held).moved(scale, by)
+        part = Sketch((*given, *noisy(outline()[2:], 0.15)), held).moved(scale, by)
         result = repair(part, keep=range(3))
         assert result.warning is None
         assert result.sketch.primitives[:3] == part.primitives[:3]
@@ -218,7 +198,7 @@ def test_copy_of_a_kept_line_is_dropped() -> None:
 def test_given_constraints_take_part() -> None:
     given = Constraint(T.EQUAL, (Ref(0), Ref(1)), extra={"label": "mine"})
     square = [(0.0, 0.0), (40.0, 0.0), (40.0, 39.7), (0.0, 39.7)]
-    result = repair(Sketch(tuple(add_noise(outline(square), 0.02)), (given,)))
+    result = repair(Sketch(tuple(noisy(outline(square), 0.02)), (given,)))
     assert given in result.sketch.constraints
     assert next(c for c in result.sketch.constraints if c == given).extra == {"label": "mine"}
     first, second = result.sketch.primitives[:2]
@@ -232,7 +212,7 @@ def test_given_values_are_restored_exactly() -> None:
         Constraint(T.ANGLE, (Ref(0), Ref(1)), math.pi / 2),
     )
     for scale in (1.0, 0.3, 7.7):
-        sketch = Sketch((*add_noise(outline(), 0.1), Circle((20, 15), 5.95)), given).moved(scale)
+        sketch = Sketch((*noisy(outline(), 0.1), Circle((20, 15), 5.95)), given).moved(scale)
         assert set(sketch.constraints) <= set(repair(sketch).sketch.constraints)
 
 
@@ -258,20 +238,18 @@ def test_constraints_of_dropped_primitives_are_dropped() -> None:
     assert all(ref.primitive in (None, 0, 1, 2, 3) for c in result.sketch.constraints for ref in c.refs)
 
 
-@pytest.mark.parametrize(
-    "primitives",
-    [
+def test_degenerate_sketches_are_handled() -> None:
+    cases: list[tuple[Primitive, ...]] = [
         (),
         (Point((3, 4)),),
         (Point((3, 4)), Point((3, 4))),
         (Circle((0, 0), 5), Circle((0, 0), 5)),
         (Line((0, 0), (1e-12, 0)), Line((0, 0), (1, 0))),
         (Line((1e9, 1e9), (1e9 + 1, 1e9)),),
-    ],
-)
-def test_degenerate_sketches_are_handled(primitives: tuple[Primitive, ...]) -> None:
-    result = repair(Sketch(primitives))
-    assert len(result.sketch) == len(result.sources) <= len(primitives)
+    ]
+    for primitives in cases:
+        result = repair(Sketch(primitives))
+        assert len(result.sketch) == len(result.sources) <= len(primitives)
 
 
 def test_bad_arguments_are_refused() -> None:
@@ -287,7 +265,7 @@ def test_failure_of_the_solver_leaves_the_sketch_unchanged(monkeypatch: pytest.M
         raise GeometryError("no solution")
 
     monkeypatch.setattr(infer_solve, "solve", fail)
-    sketch = Sketch(tuple(add_noise(outline(), 0.15)))
+    sketch = Sketch(tuple(noisy(outline(), 0.15)))
     result = repair(sketch)
     assert result.sketch == sketch
     assert result.warning
@@ -295,7 +273,7 @@ def test_failure_of_the_solver_leaves_the_sketch_unchanged(monkeypatch: pytest.M
 
 def test_every_action_is_a_sentence() -> None:
     sketch = Sketch(
-        (*add_noise(outline()[:3], 0.1), Line((5, 5), (15, 12)), Line((20, 20), (20.1, 20)), Circle((9, 20), 2))
+        (*noisy(outline()[:3], 0.1), Line((5, 5), (15, 12)), Line((20, 20), (20.1, 20)), Circle((9, 20), 2))
     )
     for action in repair(sketch).actions:
         assert str(action)[0].isupper()
@@ -303,7 +281,7 @@ def test_every_action_is_a_sentence() -> None:
 
 
 def test_repair_all_keeps_the_order() -> None:
-    sketches = [Sketch(tuple(add_noise(outline(), 0.15, seed))) for seed in range(40)]
+    sketches = [Sketch(tuple(noisy(outline(), 0.15, seed))) for seed in range(40)]
     one, two = list(repair_all(sketches, workers=1)), list(repair_all(iter(sketches), workers=2))
     assert [result.sketch for result in one] == [result.sketch for result in two]
     assert len(one) == 40
@@ -315,7 +293,7 @@ def squares(count: int) -> Sketch:
     found: list[Primitive] = []
     for k in range(count):
         x, y = 10.0 * (k % side), 10.0 * (k // side)
-        found += add_noise(outline([(x, y), (x + 6, y), (x + 6, y + 6), (x, y + 6)]), 0.02, k)
+        found += noisy(outline([(x, y), (x + 6, y), (x + 6, y + 6), (x, y + 6)]), 0.02, k)
     return Sketch(tuple(found))
 
 
@@ -403,7 +381,7 @@ def test_budget_is_spent_and_stops_a_repair(monkeypatch: pytest.MonkeyPatch) -> 
     assert budget.is_spent
     assert not budget.spend(0.0)
     monkeypatch.setattr(budget_module, "_TOTAL", 0.0)
-    sketch = Sketch(tuple(add_noise(outline(), 0.15)))
+    sketch = Sketch(tuple(noisy(outline(), 0.15)))
     result = repair(sketch)
     assert result.sketch == sketch
     assert "broken off" in str(result.warning)

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.noisy_sketches import add_noise
 from support.real_sketches import spread
 from support.strategies import assert_same, constraints_on, numbers, sketches
 
 from sketchdnn.constraints import RepairedSketch, repair
 from sketchdnn.constraints.repair.symmetry import TURNS, Turn
-from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_sweep, bounds, profile
+from sketchdnn.geometry import Line, Primitive, Sketch, Vec, bounds, profile
 
 TOLERANCE = 0.01
 
@@ -153,30 +153,6 @@ def real_profiles(real_data: Path) -> list[Sketch]:
     return [sketch for sketch in items if bounds(sketch).size > 0 and profile(sketch).is_extrudable][:60]
 
 
-def add_noise(sketch: Sketch, share: float, rng: random.Random) -> Sketch | None:
-    """Every end, center and radius off by up to a share of the size, independently; None where an arc is impossible."""
-    off = share * bounds(sketch).size
-
-    def near(at: Vec) -> Vec:
-        return (at[0] + rng.uniform(-off, off), at[1] + rng.uniform(-off, off))
-
-    def shift(p: Primitive) -> Primitive:
-        match p:
-            case Line(start, end):
-                return Line(near(start), near(end), p.construction)
-            case Arc():
-                return arc_from_sweep(near(p.start), near(p.end), p.sweep, construction=p.construction)
-            case Circle(center, radius):
-                return Circle(near(center), radius + rng.uniform(-off, off), p.construction)
-            case Point(at):
-                return Point(near(at), p.construction)
-
-    try:
-        return Sketch(tuple(shift(p) for p in sketch))
-    except GeometryError:
-        return None
-
-
 def test_exact_real_sketches_are_hardly_changed(real_profiles: list[Sketch]) -> None:
     results = [repair(sketch) for sketch in real_profiles]
     assert np.quantile([result.displacement for result in results], 0.9) < 1e-4
@@ -185,8 +161,7 @@ def test_exact_real_sketches_are_hardly_changed(real_profiles: list[Sketch]) -> 
 
 
 def test_noisy_real_sketches_close_again(real_profiles: list[Sketch]) -> None:
-    rng = random.Random(0)
-    rough = [sketch for part in real_profiles if (sketch := add_noise(part, 0.002, rng)) is not None]
+    rough = [add_noise(sketch, 0.002 * bounds(sketch).size, seed) for seed, sketch in enumerate(real_profiles)]
     assert np.mean([profile(sketch).is_extrudable for sketch in rough]) < 0.3
     results = [repair(sketch) for sketch in rough]
     assert np.mean([profile(result.sketch, 1e-6).is_extrudable for result in results]) > 0.9

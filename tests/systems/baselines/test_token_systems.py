@@ -26,7 +26,7 @@ from sketchdnn.systems.baselines.tokens.syntax import LEVELS, NUM_VALUES, START,
 from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem, choose
 from sketchdnn.systems.baselines.tokens.tokens import quantize, tokenize
 from sketchdnn.systems.baselines.tokens.vitruvion import Vitruvion, VitruvionConfig
-from sketchdnn.systems.registry import config_of
+from sketchdnn.systems.registry import config_from_dict
 from sketchdnn.systems.system import sample_condition_mask
 
 SMALL = TokenDecoderConfig(width=32, depth=2, heads=2)
@@ -241,7 +241,7 @@ def test_a_system_is_told_what_it_cannot_do(system: TokenSystem) -> None:
         system.sample(noise_of(0), SamplingOptions(conditioning=given))
     for wrong in ({"top_p": 0.0}, {"top_p": 1.5}, {"temperature": -1.0}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):
-            config_of(system.name, wrong, "here")
+            config_from_dict(system.config_class, wrong, "here")
 
 
 def test_progress_is_heard_and_ends(system: TokenSystem) -> None:

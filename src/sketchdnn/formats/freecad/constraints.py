@@ -17,7 +17,8 @@ from functools import partial
 from itertools import compress, permutations, product
 from typing import Any
 
-from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Kind, Part, Point, Primitive, Ref, Vec
+from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Kind, Part, Primitive, Ref
+from sketchdnn.geometry.constraints import ref_point
 
 from .elements import DIMENSIONS, ORIGIN, X_AXIS, Y_AXIS, GeoId, PointPos, Relation, RelationType, printable
 
@@ -178,11 +179,6 @@ class _Operands:
         """The center of a circle or arc; anything else itself."""
         return GeoId(g.geo, _P.CENTER) if self.is_round(g) else g
 
-    def position(self, g: GeoId) -> Vec:
-        primitive = self.primitives[g.geo]
-        at: Vec = primitive.at if isinstance(primitive, Point) else getattr(primitive, _PARTS[g.pos].value)
-        return at
-
 
 def _join(of: _Operands, a: GeoId, b: GeoId) -> Relations:
     """Two points coincide, a point is on a curve, or one curve is on another."""
@@ -274,7 +270,7 @@ def _fix(of: _Operands) -> Iterator[Relations]:
         if g.pos is _P.WHOLE or of.kind(g) is Kind.POINT:
             relations.append(Relation(_R.BLOCK, (GeoId(g.geo),)))
         else:
-            x, y = of.position(g)
+            x, y = ref_point(Ref(g.geo, _PARTS[g.pos]), of.primitives) or (0.0, 0.0)
             relations += [Relation(_R.DISTANCE_X, (g,), x), Relation(_R.DISTANCE_Y, (g,), y)]
     yield tuple(relations)
 
