@@ -277,19 +277,11 @@ def make_plan(request: ReproductionRequest, evaluator: Evaluator, device: str) -
     return Plan(request, device, identity, systems, minutes, train_sketches)
 
 
-<<<<<<< HEAD
 def training_config(variant: SystemVariant, request: ReproductionRequest) -> TrainConfig:
     """The preset's training under the common budget, without validation and previews."""
-    return config_from(
+    return parse_train_config(
         variant.preset.training,
         f"{variant.name}: training",
-=======
-def training_of(named: NamedSystem, request: Request) -> TrainConfig:
-    """The preset's training under the common budget. Nothing but training is paid from it: no pictures on the way."""
-    return parse_train_config(
-        named.preset.training,
-        f"{named.name}: training",
->>>>>>> origin/main
         minutes=request.budget.minutes,
         steps=request.budget.steps,
         seed=request.seed,
