@@ -12,7 +12,6 @@ and shifts of much less than a cell (0.07) hardly count. Below `RESOLUTION`, the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,15 +27,13 @@ from sketchdnn.representation.fingerprint import Keys
 from sketchdnn.representation.symmetric import NUM_SYMMETRIES, symmetric_keys
 
 from .curves import check_sketches, points_along
-from .estimates import Estimate, clustered_median, share_estimate, share_of
+from .estimates import Estimate, OnProgress, clustered_median, share_estimate, share_of
 
 GRIDS = (24, 64, 256)
 CELLS, HALF_EXTENT, BLUR = 32, 1.1, 1.0
 POINTS = 64  # along each curve; the longest one has two per cell
 RESOLUTION = 1e-3
 _IMAGE_BATCH, _QUERY_BATCH, _REFERENCE_BATCH = 1024, 256, 1 << 15
-
-OnProgress = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
