@@ -37,8 +37,7 @@ from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.process import JointProcess
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation import Compact, layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.codec import expand, smaller_end_first
+from sketchdnn.representation.batch import SketchBatch, expand, smaller_end_first
 from sketchdnn.systems import RowForm, System
 from sketchdnn.systems.row_denoiser import RowDenoiser
 

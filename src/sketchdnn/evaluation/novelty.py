@@ -1,7 +1,7 @@
 """Novelty of samples: copies of training sketches, duplicates, and the distance to the nearest training sketch.
 
 Held-out real sketches are always measured beside the samples. Sketches are equal if they are on a grid, up to the
-symmetries of the square (`representation.symmetric`).
+symmetries of the square (`representation.hashing`).
 
 The nearest-neighbor distance compares blurred images. A sketch is drawn on 32 × 32 cells over [−1.1, 1.1]: a curve
 leaves ink in proportion to its length, construction included, and a point as much as a curve of one cell. The image is
@@ -23,8 +23,7 @@ from torch import Tensor
 from sketchdnn.evaluation.curves import lengths
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import Compact
-from sketchdnn.representation.fingerprint import Keys
-from sketchdnn.representation.symmetric import NUM_SYMMETRIES, symmetric_keys
+from sketchdnn.representation.hashing import NUM_SYMMETRIES, Keys, symmetric_keys
 
 from .curves import check_sketches, points_along
 from .estimates import Estimate, OnProgress, clustered_median, share_estimate, share_of
