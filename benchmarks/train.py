@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from sketchdnn.representation import layout
 from sketchdnn.systems import Preset, System, load_preset
-from sketchdnn.training.config import config_from
+from sketchdnn.training.config import parse_train_config
 from sketchdnn.training.corpus import Corpus
 from sketchdnn.training.run import Run
-from sketchdnn.training.step import Objective, draw
+from sketchdnn.training.step import Objective, random_numbers
 
 from .results import (
     OnStage,
@@ -152,9 +152,9 @@ def step_flops(system: System, corpus: Corpus, batch: int) -> float:
         count += layer.weight.numel() * (inputs[0].numel() // layer.in_features)
 
     hooks = [layer.register_forward_hook(count_layer) for layer in system.modules() if isinstance(layer, nn.Linear)]
-    config = config_from({}, steps=1, batch_size=2)
+    config = parse_train_config({}, steps=1, batch_size=2)
     index = torch.zeros(2, dtype=torch.int64, device=corpus.params.device)
-    draws = draw(0, index, corpus.kind.shape[1])
+    draws = random_numbers(0, index, corpus.kind.shape[1])
     with torch.no_grad():
         Objective(system, corpus, config)(index, index, draws.noise, draws.choices)
     for hook in hooks:
@@ -170,7 +170,7 @@ def _time_mode(
     system = preset.make().to_device(device)
     flops = step_flops(system, corpus, batch)
     try:
-        config = config_from(preset.training, steps=10**9, batch_size=batch)
+        config = parse_train_config(preset.training, steps=10**9, batch_size=batch)
         if mode == EAGER:
             with _float32():
                 step = _eager_step(system, corpus, Objective(system, corpus, config), batch)
@@ -192,7 +192,7 @@ def _eager_step(system: System, corpus: Corpus, objective: Objective, batch: int
     """A step like the authors': float32, eager, Adam, with its data prepared beforehand."""
     optimizer = torch.optim.Adam(system.parameters(), lr=1e-4)
     numbers = torch.arange(batch, device=corpus.params.device)
-    draws = draw(0, numbers, corpus.kind.shape[1])
+    draws = random_numbers(0, numbers, corpus.kind.shape[1])
 
     def step() -> None:
         optimizer.zero_grad()
@@ -206,7 +206,7 @@ def _eager_step(system: System, corpus: Corpus, objective: Objective, batch: int
 def _load_batch(run: Run) -> None:
     """The data of a step alone. Training compiles most of it, so this is an upper bound."""
     index = run.indices(run.step)
-    draws = draw(run.config.seed, run.order.numbers(run.step), layout.MAX_PRIMITIVES)
+    draws = random_numbers(run.config.seed, run.order.numbers(run.step), layout.MAX_PRIMITIVES)
     run.corpus.batch(index, (draws.choices[:, 0] * 8).long(), run.system.rows)
 
 

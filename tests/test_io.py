@@ -49,7 +49,7 @@ def hidden(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.name.startswith(".")]
 
 
-def test_only_what_killed_process_left_is_cleared(tmp_path: Path, writer: subprocess.Popen[str]) -> None:
+def test_only_abandoned_files_are_removed(tmp_path: Path, writer: subprocess.Popen[str]) -> None:
     (tmp_path / ".sketchdnn-notes").write_text("mine")
     remove_abandoned(tmp_path)
     assert len(hidden(tmp_path)) == 4  # file, folder and lock of the other process, and the user's
@@ -90,7 +90,7 @@ def test_temporary_files_are_never_written_through_link(tmp_path: Path, monkeypa
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
-def test_result_is_on_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_content_is_flushed_before_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And of many files in a folder, the folder alone: each would take as long as a single result."""
     flushed: list[int] = []
     flush = os.fsync

@@ -21,7 +21,7 @@ from sketchdnn.generation.generate import STEPS
 from sketchdnn.io import atomic_write, load_json
 from sketchdnn.systems import ConfigError, Preset, System, config_from_dict, config_to_dict, load_preset
 from sketchdnn.systems.registry import find_system
-from sketchdnn.training.config import TrainConfig, config_from
+from sketchdnn.training.config import TrainConfig, parse_train_config
 
 # The paper's six. Arcs by their sweep put Vitruvion's bits on the grid of the others; by three points it has another.
 SIX = ("sketchdnn", "sketchdnn-pos", "sketchdnn-cat", "latent", "vitruvion:arcs=sweep", "sketchgen")
@@ -229,7 +229,7 @@ def make_plan(request: Request, judge: Evaluator, device: str) -> Plan:
 
 def training_of(named: NamedSystem, request: Request) -> TrainConfig:
     """The preset's training under the common budget. Nothing but training is paid from it: no pictures on the way."""
-    return config_from(
+    return parse_train_config(
         named.preset.training,
         f"{named.name}: training",
         minutes=request.budget.minutes,

@@ -33,9 +33,8 @@ from sketchdnn.io import atomic_write, exclusive_run, load_json, remove_abandone
 from sketchdnn.systems import System, config_to_dict, from_pretrained, save_pretrained
 from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem
 from sketchdnn.systems.devices import find_device
-from sketchdnn.training.loop import OnReport
-from sketchdnn.training.start import MODEL, start
-from sketchdnn.training.start import Request as TrainRequest
+from sketchdnn.training.loop import Hooks, OnReport
+from sketchdnn.training.start import MODEL, TrainRequest, start_training
 
 from .page import page
 from .plan import LABELS, SAMPLER, SIX, Plan, Planned, Request, label_of, make_plan, write_manifest
@@ -89,8 +88,9 @@ def _train(part: Planned, plan: Plan, folder: Path, on_report: OnReport | None) 
     # One system after another goes through the same code; what was compiled for the last is of no use to the next.
     torch.compiler.reset()
     out = folder / RUN
-    outcome = start(
-        TrainRequest(named.preset, part.training, request.data, out, plan.device, resume=True, on_report=on_report)
+    hooks = Hooks() if on_report is None else Hooks(on_report)
+    outcome = start_training(
+        TrainRequest(named.preset, part.training, request.data, out, plan.device, resume=True, hooks=hooks)
     )
     if not outcome.finished:
         raise StoppedError(

@@ -64,25 +64,21 @@ def test_files_do_not_depend_on_the_request(tmp_path: Path, model: Path) -> None
         assert all(few[name] == many[name] for name in names)
 
 
-def test_all_formats_by_default_at_the_requested_size(tmp_path: Path, model: Path) -> None:
-    generate(tmp_path, "--count", 1, "--model", model, "--steps", 3, "--size", "2in")
-    assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".svg", ".dxf", ".FCStd", ".png", ".html"}
-    (sketch,) = sketchdnn.read(tmp_path / "sketch-0000.json").sketches
-    assert (bounds(sketch).size, sketch.units) == (pytest.approx(2.0), "in")
-
-
 def test_manifest_describes_request_and_model(tmp_path: Path, model: Path) -> None:
-    options = ["--kinds", "lines=5,circle=1", "--construction", "0..0.9", "--unique", "--best-of", 2]
+    options = ["--kinds", "lines=5,circle=1", "--construction", "0..0.9", "--unique", "--best-of", 2, "--size", "2in"]
     generate(tmp_path, "--count", 2, "--model", model, "--steps", 3, "--seed", 9, *options)
     again = generate(tmp_path, "--count", 2, "--model", model, "--steps", 3, "--seed", 9, *options)
     assert "8 files of an earlier run there were removed" in again.output
     content = facts(tmp_path)
     assert content["model"] == {"name": str(model), "sha256": model_hash(model)}
     assert (content["seed"], content["count"], content["start_index"]) == (9, 2, 0)
-    assert (content["sampler"], content["steps"], content["size"], content["units"]) == ("restart", 3, 100, "mm")
+    assert (content["sampler"], content["steps"], content["size"], content["units"]) == ("restart", 3, 2, "in")
     conditions = {"kinds": "line=5,circle=1", "construction": "0..0.9", "best_of": 2, "unique": True}
     assert content["conditions"] == conditions
     assert content["finished"] is True
+    assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".svg", ".dxf", ".FCStd", ".png", ".html"}
+    (sketch,) = sketchdnn.read(tmp_path / "sketch-0000.json").sketches
+    assert (bounds(sketch).size, sketch.units) == (pytest.approx(2.0), "in")
     assert set(content["seconds"]) == {"loading", "drawing", "writing"}
     assert [entry["files"][0] for entry in content["sketches"]] == ["sketch-0000.json", "sketch-0001.json"]
 
@@ -135,8 +131,9 @@ def test_autoregressive_system_has_no_denoising(tmp_path: Path) -> None:
 def test_variations_of_a_file(tmp_path: Path, model: Path, refused: Refused) -> None:  # noqa: F811
     lines = "".join(f'<line x1="{x}" y1="0" x2="{x + 9}" y2="40"/>' for x in range(0, 60, 10))
     (tmp_path / "part.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg" stroke="black">{lines}</svg>')
-    options = ["--model", model, "--steps", 5, "--count", 2, "--format", "json", "--strength", 0.2]
+    options = ["--model", model, "--steps", 5, "--count", 2, "--format", "json", "--strength", 0.2, "--trajectory"]
     generate(tmp_path / "out", "--init-sketch", tmp_path / "part.svg", *options)
+    assert sum(".trajectory." in name for name in contents(tmp_path / "out")) == 6
     content = facts(tmp_path / "out")
     assert (content["init_sketch"], content["strength"]) == (str(tmp_path / "part.svg"), 0.2)
     assert len(content["sketches"]) == 2
@@ -144,11 +141,6 @@ def test_variations_of_a_file(tmp_path: Path, model: Path, refused: Refused) -> 
     again = ["--out", tmp_path / "out", *options, "--init-sketch", tmp_path / "out" / "sketch-0000.json"]
     assert "name another output" in refused("generate", *again)
     assert contents(tmp_path / "out") == before
-
-
-def test_trajectories_are_written(tmp_path: Path, model: Path) -> None:
-    generate(tmp_path, "--count", 2, "--model", model, "--steps", 5, "--format", "svg", "--trajectory")
-    assert sum(".trajectory." in name and len(data) > 0 for name, data in contents(tmp_path).items()) == 6
 
 
 def test_interrupt_keeps_finished_sketches(tmp_path: Path, model: Path) -> None:

@@ -70,7 +70,7 @@ def test_numbers_do_not_collide_with_ids(tmp_path: Path) -> None:
     assert list(read(tmp_path / "out")) == clash
 
 
-def test_many_into_file_for_one_says_what_to_do(tmp_path: Path) -> None:
+def test_many_sketches_into_single_sketch_file(tmp_path: Path) -> None:
     write(MANY, tmp_path / "many.jsonl")
     (tmp_path / "part.svg").write_text("precious")
     with pytest.raises(
@@ -163,7 +163,7 @@ def test_sketch_too_large_for_units_names_its_file(tmp_path: Path) -> None:
         "train --data folder --out folder --init-from folder",
     ],
 )
-def test_whether_file_may_be_read_is_for_its_reader_to_say(
+def test_unreadable_inputs_are_reported_by_the_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str
 ) -> None:
     """The parser of the command line would ask first, and answer with a box of five lines."""
@@ -181,7 +181,7 @@ def test_help_shows_example() -> None:
     assert "sketchdnn convert bracket.dxf bracket.FCStd" in result.stdout
 
 
-def test_as_program_it_says_one_sentence(tmp_path: Path) -> None:
+def test_program_prints_one_sentence(tmp_path: Path) -> None:
     """Through a real process: stdout, stderr, exit code; no colors or bars where there is no terminal."""
     write(PART, tmp_path / "part.json")
     program = [sys.executable, "-m", "sketchdnn", "convert"]
@@ -228,7 +228,7 @@ def test_solid_is_written(freecadcmd: str, tmp_path: Path) -> None:
     assert (tmp_path / "plate.step").read_bytes().startswith(b"ISO-10303-21;")
 
 
-def test_polylines_and_dimensions_are_asked_for(tmp_path: Path) -> None:
+def test_polylines_and_dimensions_options(tmp_path: Path) -> None:
     write(PLATE, tmp_path / "plate.json")
     assert run(tmp_path / "plate.json", tmp_path / "plate.dxf", "--polylines").exit_code == 0
     assert (tmp_path / "plate.dxf").read_text().count("LWPOLYLINE") > 0

@@ -44,7 +44,7 @@ def curved(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", ["convert", "constrain", "view"])
-def test_commands_say_what_was_changed_and_left_out(tmp_path: Path, command: str) -> None:
+def test_commands_report_changes_and_omissions(tmp_path: Path, command: str) -> None:
     source, out = curved(tmp_path / "a.dxf"), tmp_path / ("out.png" if command == "view" else "out.json")
     names = [source, out] if command == "convert" else [source, "--out", out]
     told = run(command, *names)
@@ -59,13 +59,13 @@ def test_commands_say_what_was_changed_and_left_out(tmp_path: Path, command: str
         assert [sketch.units for sketch in read(out)] == ["in"]
 
 
-def test_options_that_make_no_sense_are_refused(tmp_path: Path) -> None:
+def test_bad_read_options_are_refused(tmp_path: Path) -> None:
     source = curved(tmp_path / "a.dxf")
     for wrong in (["--flatten", "0"], ["--flatten", "much"], ["--assume-units", "parsec"]):
         assert run("convert", source, tmp_path / "a.json", *wrong).exit_code != 0
 
 
-def test_text_from_files_is_short_and_without_control_characters(tmp_path: Path) -> None:
+def test_quoted_text_is_short_and_printable(tmp_path: Path) -> None:
     for text in (str(FormatError("a", EVIL)), Skipped(EVIL).reason, quoted(EVIL), display_path(EVIL)):
         assert text.isprintable()
     assert max(len(Skipped(EVIL).reason), len(quoted(EVIL)), len(quoted("\n" * 5000))) <= 200
@@ -89,7 +89,7 @@ def test_text_from_files_is_short_and_without_control_characters(tmp_path: Path)
         assert all(line.isprintable() for line in said.splitlines())
 
 
-def test_long_reason_of_hostile_document_is_cut() -> None:
+def test_long_reasons_are_cut() -> None:
     path = Path(os.environ.get("SKETCHDNN_HOSTILE", ""), "terminal_long_reason.FCStd")
     if not path.is_file():
         pytest.skip("SKETCHDNN_HOSTILE does not name the folder of hostile files")
@@ -107,7 +107,7 @@ def test_help_on_ascii_terminal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00garbage", b"[core\nno = equals"])
-def test_settings_of_ezdxf_in_working_folder_are_not_read(tmp_path: Path, content: bytes) -> None:
+def test_ezdxf_ini_of_working_folder_is_ignored(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "ezdxf.ini").write_bytes(content)
     write(PART, tmp_path / "a.json")
     for arguments in (["convert", "a.json", "a.dxf"], ["convert", "a.dxf", "b.json"]):

@@ -47,7 +47,7 @@ def test_convert_names_files_of_each_reason(folder: Path, tmp_path: Path) -> Non
     assert "skipped 1 × not JSON" in said  # the only input need not be named
 
 
-def test_losses_and_sketches_that_do_not_fit_name_file_written(folder: Path, tmp_path: Path) -> None:
+def test_losses_name_the_written_file(folder: Path, tmp_path: Path) -> None:
     for name in "abcdef":
         (folder / f"{name}.jsonl").unlink()
     Sketch((Circle((0, 0), 5),)).save(folder / "disc.json")
@@ -68,7 +68,7 @@ def test_constrain_names_files_of_each_warning(folder: Path, tmp_path: Path) -> 
     assert "(in a.jsonl, b.jsonl, c.jsonl and 4 more files)" in said
 
 
-def test_complete_names_file_of_what_it_leaves_out(folder: Path, tmp_path: Path) -> None:
+def test_complete_names_file_of_skipped_items(folder: Path, tmp_path: Path) -> None:
     asked = ["complete", str(folder / "a.jsonl"), "--out", str(tmp_path / "out"), "--format", "none"]
     said = CliRunner().invoke(app, asked)
     assert f"{folder / 'a.jsonl'}: left out 1 × not JSON" in said.stderr

@@ -23,7 +23,7 @@ from sketchdnn.data import PrepareConfig, prepare
 from sketchdnn.generation import Conditions
 from sketchdnn.generation.conditions import ConditionChecker
 from sketchdnn.systems import from_pretrained
-from sketchdnn.training.checkpoint import found
+from sketchdnn.training.checkpoint import list_checkpoints
 
 PRESET = """
 [system]
@@ -76,7 +76,7 @@ def _losses(out: Path) -> list[float]:
 
 
 def _final(out: Path) -> dict[str, torch.Tensor]:
-    return load_file(found(out / "checkpoints")[-1] / "state.safetensors")
+    return load_file(list_checkpoints(out / "checkpoints")[-1] / "state.safetensors")
 
 
 def test_killed_at_any_moment_and_resumed_it_ends_the_same(preset: Path, corpus: Path, tmp_path: Path) -> None:
@@ -85,12 +85,12 @@ def test_killed_at_any_moment_and_resumed_it_ends_the_same(preset: Path, corpus:
     assert CliRunner().invoke(app, _arguments(preset, corpus, whole, *how)).exit_code == 0
     process = subprocess.Popen(_program(*_arguments(preset, corpus, killed, *how)))
     until = time.monotonic() + 120
-    while not found(killed / "checkpoints") and time.monotonic() < until and process.poll() is None:
+    while not list_checkpoints(killed / "checkpoints") and time.monotonic() < until and process.poll() is None:
         time.sleep(0.02)
     time.sleep(random.random() * 0.5)
     process.kill()
     process.wait()
-    at = int(found(killed / "checkpoints")[-1].name)
+    at = int(list_checkpoints(killed / "checkpoints")[-1].name)
     result = CliRunner().invoke(app, _arguments(preset, corpus, killed, *how, "--resume"))
     assert result.exit_code == 0, result.exception
     one, other = _final(whole), _final(killed)
@@ -122,8 +122,8 @@ def test_sigterm_saves_and_says_so(preset: Path, corpus: Path, tmp_path: Path) -
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
-    assert "go on with --resume" in said
-    assert len(found(tmp_path / "checkpoints")) == 1
+    assert "continue with --resume" in said
+    assert len(list_checkpoints(tmp_path / "checkpoints")) == 1
 
 
 def test_the_model_is_written_and_can_start_another_run(preset: Path, corpus: Path, tmp_path: Path) -> None:
@@ -165,7 +165,10 @@ def test_trained_model_refuses_its_training_sketches_as_novel(
     model = str(out / "model")
     keeper = ConditionChecker(Conditions(novel=True), from_pretrained(model).training_index)
     seen = [keeper.find_shortfall(sketch) for sketch in parts(40)]
-    assert all(found is not None and found.sentence == "it is in the training corpus" for found in seen[:20])
+    assert all(
+        list_checkpoints is not None and list_checkpoints.sentence == "it is in the training corpus"
+        for list_checkpoints in seen[:20]
+    )
     assert seen[20:].count(None) > 15
     options = ["--model", model, "--novel", "--count", "1", "--steps", "2", "--format", "json"]
     drawn = CliRunner().invoke(app, ["generate", "--out", str(tmp_path / "drawn"), *options])
@@ -212,3 +215,53 @@ def test_bad_input_ends_with_exit_code_2(preset: Path, tmp_path: Path) -> None:
     assert result.returncode == 2
     assert result.stderr.startswith("sketchdnn: ")
     assert "Traceback" not in result.stderr
+
+
+def test_any_setting_can_be_overridden(preset: Path, corpus: Path, tmp_path: Path) -> None:
+    overrides = ["--set", "system.network.width=16", "--set", "training.learning_rate=3e-4", "--set", "training.ema=0"]
+    arguments = _arguments(preset, corpus, tmp_path / "run", "--steps", "1", *overrides)
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert from_pretrained(tmp_path / "run" / "model").config.network.width == 16
+    (checkpoint,) = list_checkpoints(tmp_path / "run" / "checkpoints")
+    training = json.loads((checkpoint / "state.json").read_text())["identity"]["training"]
+    assert (training["learning_rate"], training["ema"]) == (3e-4, 0)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("width=16", "write it as training.learning_rate=3e-4"),
+        ("training.learning_rate", "write it as training.learning_rate=3e-4"),
+        ("training.speed=1", "'speed' is no setting"),
+        ("training.learning_rate=fast", "must be a number"),
+        ("system.name.x=1", "'name' is a setting, not a section"),
+        ("other.x=1", "'other' is no section"),
+    ],
+)
+def test_wrong_overrides_are_refused(preset: Path, corpus: Path, tmp_path: Path, override: str, message: str) -> None:
+    arguments = _arguments(preset, corpus, tmp_path / "run", "--steps", "1", "--set", override)
+    result = CliRunner().invoke(app, arguments)
+    assert message in str(result.exception)
+    assert not (tmp_path / "run").exists()
+
+
+def test_unknown_and_missing_loggers_are_refused(
+    preset: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    for logger, message in (("paper", "use tensorboard or wandb"), ("wandb", "pip install wandb")):
+        arguments = _arguments(preset, corpus, tmp_path / logger, "--steps", "1", "--logger", logger)
+        assert message in str(CliRunner().invoke(app, arguments).exception)
+
+
+def test_loggers_get_reports_and_validation(preset: Path, corpus: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    arguments = _arguments(preset, corpus, tmp_path / "run", "--steps", "4", "--log-every", "2")
+    arguments += ["--validate-every", "4", "--logger", "tensorboard"]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
+    events.Reload()
+    assert [event.step for event in events.Scalars("train/loss")] == [2, 4]
+    assert "validation/t5" in events.Tags()["scalars"]

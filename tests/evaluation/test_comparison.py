@@ -9,15 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.evaluation_data import SMALL_FAST, FakeExtractor, sample_file, small_corpus, small_model
+from support.evaluation_data import (
+    SMALL_FAST,
+    FakeExtractor,
+    procedural_sketches,
+    sample_file,
+    small_corpus,
+    small_model,
+)
 
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation import EvaluationRequest, Evaluator
 from sketchdnn.evaluation.comparison import (
     ComparedSystem,
+    Source,
     compare_and_write,
     compare_systems,
+    random_sample,
     system_kind,
+    write_comparison_figure,
     write_tables,
 )
 from sketchdnn.systems import load_preset, save_pretrained
@@ -132,3 +142,18 @@ def test_one_system_is_refused(folder: Path, tmp_path: Path) -> None:
     systems = compare(make_evaluator(folder), tmp_path, folder / "report")
     with pytest.raises(SketchError, match="two systems at least"):
         write_tables(tmp_path, {name: system.report for name, system in systems.items()})
+
+
+def test_figure_needs_two_sources_with_sketches(tmp_path: Path) -> None:
+    data = Source("data", procedural_sketches(2))
+    for sources, message in (([data], "two sources"), ([data, Source("none", [])], "'none' has no sketches")):
+        with pytest.raises(SketchError, match=message):
+            write_comparison_figure(tmp_path, sources)
+    assert not list(tmp_path.iterdir())
+
+
+def test_random_sample_is_seeded_and_without_repetition() -> None:
+    sample = random_sample(range(100), 16, seed=0)
+    assert len(set(sample)) == 16
+    assert sample == random_sample(range(100), 16, seed=0) != random_sample(range(100), 16, seed=1)
+    assert random_sample(range(3), 16, seed=0) == [0, 1, 2]

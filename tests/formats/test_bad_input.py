@@ -224,12 +224,12 @@ UNREADABLE: dict[str, tuple[Case, str]] = {
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
-def test_what_cannot_be_read(tmp_path: Path, refused: Refused, case: str) -> None:
+def test_unreadable_inputs(tmp_path: Path, refused: Refused, case: str) -> None:
     make, reason = UNREADABLE[case]
     assert refused(make(tmp_path), "out.jsonl", "out.dxf", "out.FCStd", "folder/").startswith(reason)
 
 
-def test_path_that_is_no_utf8_can_be_read_and_written(tmp_path: Path) -> None:
+def test_paths_that_are_not_utf8(tmp_path: Path) -> None:
     source, target = (os.fsencode(tmp_path) + name for name in (b"/\xfe.json", b"/\xff.svg"))
     write(LINE, os.fsdecode(source))
     program = [sys.executable, "-m", "sketchdnn", "convert", source, target]
@@ -239,7 +239,7 @@ def test_path_that_is_no_utf8_can_be_read_and_written(tmp_path: Path) -> None:
     assert rb"\udcff.svg: 1 sketch" in result.stderr
 
 
-def test_archive_with_path_that_leads_out_of_it(tmp_path: Path) -> None:
+def test_archive_paths_cannot_escape(tmp_path: Path) -> None:
     path = tmp_path / "evil.tar"
     with tarfile.open(path, "w") as archive:
         for name in ("../../escaped.json", "/tmp/escaped.json", "..", "x/.."):

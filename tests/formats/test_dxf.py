@@ -23,7 +23,7 @@ from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Kind, Line, Sketch, arc
 
 @settings(max_examples=30)
 @given(sketch=sketches(), units=st.sampled_from([None, *MM_PER_UNIT]))
-def test_written_is_read_and_passes_official_audit(
+def test_round_trip_passes_ezdxf_audit(
     tmp_path_factory: pytest.TempPathFactory, sketch: Sketch, units: str | None
 ) -> None:
     path = tmp_path_factory.mktemp("dxf") / "a.dxf"
@@ -38,7 +38,7 @@ def test_written_is_read_and_passes_official_audit(
     assert not auditor.fixes
 
 
-def test_construction_is_on_dashed_layer_of_its_own(tmp_path: Path) -> None:
+def test_construction_layer_is_dashed(tmp_path: Path) -> None:
     path = tmp_path / "a.dxf"
     FORMAT.write([Sketch((Line((0, 0), (1, 0)), Line((0, 0), (0, 1), True)))], path)
     document = ezdxf.readfile(path)
@@ -132,7 +132,7 @@ def test_arc_of_full_turn_is_circle(tmp_path: Path) -> None:
     assert circle == Circle((0, 0), 2)
 
 
-def test_no_primitive_is_counted_by_type(tmp_path: Path) -> None:
+def test_unsupported_entities_are_counted_by_type(tmp_path: Path) -> None:
     def draw(document: Any, space: Any) -> None:
         space.add_circle((0, 0), 1)
         space.add_spline([(0, 0), (1, 1), (2, 0)])
@@ -166,7 +166,7 @@ def test_drawing_of_text_alone_is_no_sketch(tmp_path: Path) -> None:
     assert reading.skipped["a drawing without a line, circle, arc or point"] == 1
 
 
-def test_every_real_drawing_is_read_and_nothing_is_lost(real_data: Path) -> None:
+def test_real_drawings_are_read_completely(real_data: Path) -> None:
     """Each type of entity in the file's own text is found again among the primitives or the reasons."""
     files = sorted((real_data / "dxf").glob("*.dxf"))
     assert len(files) == 24
@@ -219,7 +219,7 @@ scale = st.floats(0.1, 10).flatmap(lambda s: st.sampled_from([(s, s), (s, -s), (
 
 @settings(max_examples=30)
 @given(outer=st.tuples(scale, angle), inner=st.tuples(scale, angle), flipped=st.booleans())
-def test_blocks_in_blocks_are_what_ezdxf_makes_of_them(
+def test_nested_blocks_agree_with_ezdxf_explode(
     tmp_path_factory: pytest.TempPathFactory, outer: Any, inner: Any, flipped: bool
 ) -> None:
     """Scaled, turned, mirrored and nested: the same as after ezdxf has exploded it all."""
@@ -297,7 +297,7 @@ def test_stretched_or_tilted_is_counted(tmp_path: Path) -> None:
 MM = 4  # $INSUNITS
 
 
-def test_hidden_entities_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_hidden_entities_are_counted(tmp_path: Path) -> None:
     def draw(document: Any, space: Any) -> None:
         document.layers.add("OFF").off()
         document.layers.add("FROZEN").freeze()
@@ -350,7 +350,7 @@ def test_own_construction_layer_reads_back_without_note(tmp_path: Path) -> None:
     assert not reading.notes
 
 
-def test_missing_units_are_said_and_can_be_named(tmp_path: Path) -> None:
+def test_missing_units_are_noted(tmp_path: Path) -> None:
     FORMAT.write([Sketch((Line((0, 0), (1, 0)),))], tmp_path / "a.dxf")
     reading = read_any(tmp_path / "a.dxf")
     assert (only(reading).units, [note.split(",")[0] for note in reading.notes]) == (None, ["a drawing without units"])

@@ -59,7 +59,7 @@ def test_drawing_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
         refused(file(tmp_path / "b.dxf", whole[: len(whole) * tenth // 10]), "cut off|not a DXF")
 
 
-def test_drawing_without_end_mark_is_read_if_its_sections_are_closed(tmp_path: Path) -> None:
+def test_missing_eof_is_accepted_if_sections_are_closed(tmp_path: Path) -> None:
     line = entity("LINE", x10=0, x20=0, x11=1, x21=1)
     FORMAT.write([SKETCH], tmp_path / "a.dxf")
     whole = (tmp_path / "a.dxf").read_bytes()
@@ -120,14 +120,14 @@ def test_million_entities_are_refused_at_once(tmp_path: Path) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < 200 * 1024  # KiB
 
 
-def test_file_of_many_megabytes_is_refused_at_once(tmp_path: Path) -> None:
+def test_large_file_is_refused(tmp_path: Path) -> None:
     path = file(tmp_path / "a.dxf", HEAD)
     os.truncate(path, 10**9)
     refused(path, "MiB")
 
 
 @pytest.mark.parametrize("depth", [2, 12])
-def test_small_file_that_unfolds_to_vast_one_is_refused(tmp_path: Path, depth: int) -> None:
+def test_block_bomb_is_refused(tmp_path: Path, depth: int) -> None:
     """Arrays of blocks of arrays of blocks: by their size or by their depth, 10^12 lines or none at all."""
     document = ezdxf.new()
     document.blocks.new("B0")
@@ -144,7 +144,7 @@ def test_small_file_that_unfolds_to_vast_one_is_refused(tmp_path: Path, depth: i
     assert time.process_time() - began < 10
 
 
-def test_polyline_in_many_copies_counts_each_segment(tmp_path: Path) -> None:
+def test_copied_polylines_count_each_segment(tmp_path: Path) -> None:
     document = ezdxf.new()
     document.blocks.new("B").add_lwpolyline([(i, i % 2) for i in range(2000)])
     grid = {"row_count": 100, "column_count": 1, "row_spacing": 1}

@@ -74,7 +74,7 @@ def test_no_frame_is_unpacked_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packing", ["", "gz", "xz", "bz2"])
-def test_archive_ends_at_member_larger_than_what_remains(tmp_path: Path, packing: str) -> None:
+def test_archive_member_beyond_end_is_refused(tmp_path: Path, packing: str) -> None:
     record = tarfile.TarInfo("a.jsonl")
     record.size = len(RECORD)
     huge = tarfile.TarInfo("b.jsonl")
@@ -100,7 +100,7 @@ def test_texts_are_read_in_linear_time(tmp_path: Path, spaces: str) -> None:
         assert quantity(f"1{spaces}!", is_angle=False) is None
 
 
-def test_no_regular_expression_repeats_blank_beside_another() -> None:
+def test_regular_expressions_are_linear() -> None:
     """Two runs of blanks with something optional between them can share a text in many ways."""
     source = Path(json_files.__file__).parents[1]
     twice = re.compile(r"\\s[*+](?![+])(?:\S{1,12}[?*](?![+]))?\\s[*+](?![+])")
@@ -160,7 +160,7 @@ def test_constraints_are_recalled_in_linear_time() -> None:
         assert recalled.relations == ()
 
 
-def test_value_is_recalled_as_freecad_rounds_it() -> None:
+def test_notes_match_values_rounded_by_freecad() -> None:
     lines = tuple(Line((0.0, float(i)), (1.0, float(i))) for i in range(2))
     for value in (0.0, 1.0, -1.0, 1e-9, 0.1234567890123456, 123456.7890123456, -1e9):
         said = Relation(RelationType.DISTANCE, (GeoId(0), GeoId(1)), value)

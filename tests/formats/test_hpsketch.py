@@ -93,7 +93,7 @@ def test_impossible_geometry_is_counted(tmp_path: Path, loop: list[tuple[int, ..
     assert found.reason.startswith(reason)
 
 
-def test_files_that_are_not_hpsketch_are_refused(tmp_path: Path) -> None:
+def test_other_hdf5_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.h5"
     for rows in ([(99,)], [(0, 1, 2)]):
         with pytest.raises(FormatError, match=r"m\.h5: (has an unknown command, 99|draws before)"):
@@ -113,7 +113,7 @@ def test_files_that_are_not_hpsketch_are_refused(tmp_path: Path) -> None:
         read(path)
 
 
-def test_tables_kept_in_other_files_are_not_followed(tmp_path: Path) -> None:
+def test_external_tables_are_refused(tmp_path: Path) -> None:
     model(tmp_path / "real.h5", [LOOP, (0, 138, 128), (0, 128, 128), END])
     (tmp_path / "secret").write_bytes(bytes(21 * 4))
     linked, outside = tmp_path / "linked.h5", tmp_path / "outside.h5"

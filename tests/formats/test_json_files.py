@@ -71,7 +71,7 @@ _FIELDS = ("type", "construction", "start", "end", "center", "radius", "start_an
 
 
 @given(sketch=rich_sketches())
-def test_line_of_json_reads_back_as_same_sketch(sketch: Sketch) -> None:
+def test_record_round_trip(sketch: Sketch) -> None:
     again = parse_record(format_record(sketch).encode())
     assert_same(sketch, again, 1e-12)
     assert (again.constraints, again.units, again.extra) == (sketch.constraints, sketch.units, sketch.extra)
@@ -122,7 +122,7 @@ def test_lines_are_compressed_as_name_says(tmp_path: Path, suffix: str) -> None:
         assert sum(1 for _ in file) == 100
 
 
-def test_lines_are_written_and_read_as_they_come(tmp_path: Path) -> None:
+def test_lines_are_streamed(tmp_path: Path) -> None:
     """However many there are: the memory in use stays that of a few."""
     path = tmp_path / "many.jsonl"
     many = (Sketch(tuple(Point((float(i), float(j))) for j in range(100))) for i in range(200))
@@ -185,7 +185,7 @@ BAD_LINES = {
 }
 
 
-def test_bad_line_is_counted_and_bad_file_is_refused(tmp_path: Path) -> None:
+def test_bad_records(tmp_path: Path) -> None:
     lines, single = tmp_path / "some.jsonl", tmp_path / "bad.json"
     for line, reason in BAD_LINES.values():
         lines.write_text(f'{line}\n\n{{"primitives": [["P", 0, 1, 2]]}}\n')
@@ -218,7 +218,7 @@ def test_bad_text_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("extra", [{"when": object()}, {"share": math.nan}, {"raw": b"bytes"}])
-def test_no_json_is_refused_before_anything_is_written(tmp_path: Path, extra: dict[str, object]) -> None:
+def test_extra_data_that_is_not_json_is_refused(tmp_path: Path, extra: dict[str, object]) -> None:
     for name in ("sketch.json", "sketch.jsonl"):
         with pytest.raises(SketchError, match="cannot be written as JSON"):
             write(Sketch((Line((0, 0), (1, 0)),), extra=extra), tmp_path / name)
@@ -269,7 +269,7 @@ def test_corpus_is_known_by_its_first_record(tmp_path: Path, suffix: str) -> Non
     assert read(ours).sketches == read(corpus).sketches
 
 
-def test_every_record_of_open_corpus_is_read_or_refused_with_reason(real_data: Path, tmp_path: Path) -> None:
+def test_open_corpus_is_read_or_refused(real_data: Path, tmp_path: Path) -> None:
     """A quarter of the lines, in stride; the whole corpus is the same loop four times as long."""
     sample = tmp_path / "sample.jsonl"
     with lzma.open(real_data / "open-sketches.jsonl.xz") as corpus, sample.open("wb") as file:

@@ -161,7 +161,7 @@ class TestMeaning:
         one = only(tmp_path, [sketch([circle("c")], [constraint("DIAMETER", localFirst="c", length=text)])])
         assert one.constraints[0].value == meters
 
-    def test_no_primitive_is_counted(self, tmp_path: Path) -> None:
+    def test_unsupported_elements_are_counted(self, tmp_path: Path) -> None:
         others = [
             entity("BTMSketchCurveSegment", "s", "BTCurveGeometrySpline", {}),
             entity("BTMSketchCurve", "i", "BTCurveGeometryInterpolatedSpline", {}),
@@ -261,7 +261,7 @@ class TestBadFiles:
         assert len(one) == 1
 
 
-def test_archive_cut_short_is_never_taken_for_whole_one(tmp_path: Path) -> None:
+def test_truncated_archive_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.tar"
     data = json.dumps([sketch([point("p")])]).encode()
     with tarfile.open(path, "w") as archive:
@@ -379,7 +379,7 @@ def _values(constraint: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("note", ["{", "{}", '{"type":"tangent","refs":[[0,"whole"]]}', "[1]", '{"a":' * 3000])
-def test_note_that_says_something_else_is_not_believed(tmp_path: Path, note: str) -> None:
+def test_contradicting_note_is_ignored(tmp_path: Path, note: str) -> None:
     feature = sketch_to_feature(WRITTEN)
     feature["constraints"][0]["name"] = note
     (tmp_path / "part.json").write_text(json.dumps({"feature": feature}))

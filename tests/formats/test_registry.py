@@ -92,7 +92,7 @@ def test_random_sketches_survive_every_format(
 
 
 @pytest.mark.parametrize("form", [f for f in WRITABLE if f.holds_many], ids=lambda f: f.name)
-def test_formats_that_hold_many_keep_all_in_order(tmp_path: Path, form: Format) -> None:
+def test_many_sketches_keep_their_order(tmp_path: Path, form: Format) -> None:
     path = tmp_path / f"many{form.suffixes[0]}"
     many = [PART.moved(1.0, (float(i), 0.0)) for i in range(5)]
     write(iter(many), path)
@@ -101,7 +101,7 @@ def test_formats_that_hold_many_keep_all_in_order(tmp_path: Path, form: Format) 
 
 
 @pytest.mark.parametrize("form", [f for f in WRITABLE if not f.holds_many], ids=lambda f: f.name)
-def test_formats_that_hold_one_refuse_more_or_none(tmp_path: Path, form: Format) -> None:
+def test_single_sketch_formats_refuse_other_numbers(tmp_path: Path, form: Format) -> None:
     for some in ([], [PART, PART]):
         with pytest.raises(FormatError, match="holds one sketch"):
             write(some, tmp_path / f"part{form.suffixes[0]}")
@@ -109,7 +109,7 @@ def test_formats_that_hold_one_refuse_more_or_none(tmp_path: Path, form: Format)
 
 
 @pytest.mark.parametrize("form", WRITABLE, ids=lambda f: f.name)
-def test_content_decides_where_name_says_nothing(tmp_path: Path, form: Format) -> None:
+def test_detection_by_content(tmp_path: Path, form: Format) -> None:
     named, nameless = tmp_path / f"part{form.suffixes[0]}", tmp_path / "nameless"
     write(PART, named)
     named.rename(nameless)
@@ -121,7 +121,7 @@ def test_content_decides_where_name_says_nothing(tmp_path: Path, form: Format) -
 
 
 @pytest.mark.parametrize("suffix", BY_SUFFIX)
-def test_longest_suffix_decides_what_is_written(suffix: str) -> None:
+def test_longest_suffix_wins(suffix: str) -> None:
     assert find_writer(f"folder.svg/part{suffix}").name == BY_SUFFIX[suffix]
     assert find_writer(f"PART{suffix.upper()}").name == BY_SUFFIX[suffix]
 
@@ -172,7 +172,7 @@ def test_folder_is_read_file_by_file(tmp_path: Path) -> None:
     }
 
 
-def test_folder_that_cannot_be_listed_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unlistable_folder_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may be allowed to list everything, so the refusal is made up."""
     shut = tmp_path / "parts" / "shut"
     shut.mkdir(parents=True)
@@ -237,7 +237,7 @@ def _failing(error: Exception) -> Format:
         (SketchError("is odd"), "is odd"),
     ],
 )
-def test_whatever_reader_raises_becomes_one_sentence(
+def test_reader_exceptions_become_format_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
 ) -> None:
     monkeypatch.setattr(registry, "FORMATS", (_failing(error),))
@@ -262,7 +262,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path, name: str) -> None:
             ask(tmp_path / name)
 
 
-def test_every_real_file_is_read_or_refused_with_reason(real_data: Path) -> None:
+def test_real_files_are_read_or_refused(real_data: Path) -> None:
     """The folders of real data as they are, papers between the drawings."""
     expected = {"dxf": 24, "freecad": 36}
     for part, files in expected.items():
@@ -353,7 +353,7 @@ def losses(tmp_path: Path, sketch: Sketch, name: str, **options: object) -> tupl
     return result.skipped, result.changed
 
 
-def test_switched_off_constraints_are_said_with_their_reason(tmp_path: Path) -> None:
+def test_inactive_constraints_are_reported(tmp_path: Path) -> None:
     write(CROOKED, tmp_path / "in.json")
     result = CliRunner().invoke(app, ["convert", str(tmp_path / "in.json"), str(tmp_path / "out.FCStd")])
     assert result.stderr.splitlines() == [f"{tmp_path}/out.FCStd: 1 sketch", f"changed 4 × {MISSED}"]
@@ -361,7 +361,7 @@ def test_switched_off_constraints_are_said_with_their_reason(tmp_path: Path) -> 
         assert archive.read("Document.xml").count(b'IsActive="0"') == 4
 
 
-def test_constrain_satisfies_what_was_switched_off(tmp_path: Path) -> None:
+def test_constrain_satisfies_inactive_constraints(tmp_path: Path) -> None:
     """So the advice in the report is sound."""
     write(CROOKED, tmp_path / "in.json")
     result = CliRunner().invoke(app, ["constrain", str(tmp_path / "in.json"), "--out", str(tmp_path / "out.FCStd")])
@@ -370,7 +370,7 @@ def test_constrain_satisfies_what_was_switched_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["out.FCStd", "folder/"])
-def test_what_freecad_cannot_be_given_is_counted(tmp_path: Path, name: str) -> None:
+def test_freecad_losses_are_counted(tmp_path: Path, name: str) -> None:
     options = {"format": "freecad"} if name.endswith("/") else {}
     skipped, changed = losses(tmp_path, RICH, name, **options)
     assert not skipped
@@ -419,7 +419,7 @@ def test_what_freecad_cannot_be_given_is_counted(tmp_path: Path, name: str) -> N
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_format_does_not_hold_is_counted(
+def test_format_losses_are_counted(
     tmp_path: Path, name: str, format_: str, left_out: dict[str, int], changed: dict[str, int]
 ) -> None:
     found, found_changed = losses(tmp_path, RICH, name)
@@ -428,7 +428,7 @@ def test_what_format_does_not_hold_is_counted(
 
 
 @pytest.mark.parametrize(("suffix", "facets"), [("step", 0), ("stl", 1)])
-def test_what_solid_does_not_hold_is_counted(tmp_path: Path, freecadcmd: str, suffix: str, facets: int) -> None:
+def test_solid_losses_are_counted(tmp_path: Path, freecadcmd: str, suffix: str, facets: int) -> None:
     found, changed = losses(tmp_path, replace(RICH, constraints=(), units="mm", extra={}), f"out.{suffix}")
     assert found == {f"construction geometry, which {suffix} cannot hold": 1, f"a point, which {suffix} cannot hold": 1}
     assert changed == ({"a curve, which stl holds as flat facets": 1} if facets else {})

@@ -83,7 +83,7 @@ class TestEntities:
         turns=st.integers(-1, 1),
         clockwise=st.booleans(),
     )
-    def test_arc_is_curve_its_parameters_run_along(
+    def test_arc_follows_its_parameters(
         self,
         tmp_path_factory: pytest.TempPathFactory,
         center: tuple[float, float],
@@ -164,7 +164,7 @@ class TestEntities:
             (77, {}, "an entity of unknown type"),
         ],
     )
-    def test_no_primitive_is_counted_and_rest_kept(
+    def test_unsupported_entities_are_counted(
         self, tmp_path: Path, label: int, fields: dict[str, object], reason: str
     ) -> None:
         ops = [START, slice(0, POINT), slice(label, fields), slice(0, (2, 1), {}), slice(4, (1, 0), {}), STOP]
@@ -226,14 +226,14 @@ class TestConstraints:
             (29, {}, (T.OTHER, None, "Unknown", {})),
         ],
     )
-    def test_types_values_and_what_else_file_says(
+    def test_constraint_types_values_and_parameters(
         self, tmp_path: Path, code: int, params: dict[str, object], expected: tuple[object, ...]
     ) -> None:
         found = self.read_one(tmp_path, code, params, (3, 2))
         assert (found.type, found.value, found.name, found.extra) == expected
         assert found.refs == (Ref(2, Part.POINT), Ref(1, Part.POINT))
 
-    def test_references_are_read_in_their_roles_as_far_as_kinds_tell(self, tmp_path: Path) -> None:
+    def test_references_are_ordered_by_role(self, tmp_path: Path) -> None:
         line, a, b = Ref(0), Ref(1, Part.POINT), Ref(2, Part.POINT)
         assert self.read_one(tmp_path, 2, {}, (3, 2, 1)).refs == (b, a, line)
         assert self.read_one(tmp_path, 2, {}, (3, 1, 2)).refs == (b, a, line)
@@ -250,9 +250,7 @@ class TestConstraints:
             ((1.0, 1.0 + 2e-16, 1.0), (2, 1, 0)),  # all are one place
         ],
     )
-    def test_of_three_places_middle_one_is_read_first(
-        self, tmp_path: Path, xs: tuple[float, ...], expected: tuple[int, ...]
-    ) -> None:
+    def test_midpoint_comes_first(self, tmp_path: Path, xs: tuple[float, ...], expected: tuple[int, ...]) -> None:
         points = [slice(0, POINT | {"x": x}) for x in xs]
         path = write_ops(tmp_path / "a.npy", [START, *points, slice(10, (3, 2, 1), {}), STOP])
         (constraint,) = only(path).constraints
@@ -305,7 +303,7 @@ class TestWriting:
             # Written behind the last node that each refers to; an angle is written in degrees.
             assert_same_constraints(in_meters, found, 1e-15, ordered=False)
 
-    def test_every_angle_survives_degrees_to_rounding(self, tmp_path: Path) -> None:
+    def test_angles_survive_conversion_to_degrees(self, tmp_path: Path) -> None:
         """Numbers of degrees come back exactly. Some radians are those of no number of degrees: these are rounded."""
         degrees = [math.radians(value) for value in (60.0, 22.5, 0.1, -135.25, 359.999)]
         radians = [580.828125, *(i / 7 for i in range(-5000, 5000))]
@@ -315,7 +313,7 @@ class TestWriting:
             write([sketch], tmp_path / "a.npy")
             assert_same_constraints(sketch, only(tmp_path / "a.npy"), tolerance)
 
-    def test_what_sketchgraphs_has_no_word_for(self, tmp_path: Path) -> None:
+    def test_constraints_unknown_to_sketchgraphs_survive(self, tmp_path: Path) -> None:
         line, circle, point = Line((0, 0), (1, 0)), Circle((0, 0), 1), Point((1, 0))
         sketch = Sketch(
             (line, circle, point),
@@ -331,7 +329,7 @@ class TestWriting:
         expected.append(replace(weight, extra={"driven": True}))  # a list is no parameter
         assert_same_constraints(Sketch(sketch.primitives, tuple(expected)), only(tmp_path / "a.npy"), 0, ordered=False)
 
-    def test_what_sketchgraphs_says_itself_needs_no_note(self) -> None:
+    def test_unambiguous_constraint_has_no_note(self) -> None:
         constraint = Constraint(T.COINCIDENT, (Ref(1, Part.START), Ref(0, Part.END)))
         ops = sketch_to_ops(Sketch((Line((0, 0), (1, 0)), Line((1, 0), (1, 1))), (constraint,)))
         assert [op.step for op in ops if op.step is not None and op.start == NAMES.index("Coincident")] == [{}]
@@ -354,11 +352,11 @@ class TestWriting:
             T.COINCIDENT, refs, extra={"n": 1}
         )
 
-    def test_note_cannot_name_part_that_is_not_there(self) -> None:
+    def test_note_with_unknown_part_is_ignored(self) -> None:
         note = '{"type": "coincident", "refs": [[0, "point"], ["origin"]]}'
         assert decode_constraint("Coincident", (Ref(0), EXTERNAL), {NOTE: note}).refs == (Ref(0), EXTERNAL)
 
-    def test_edge_follows_last_node_it_refers_to_and_names_it_first(self) -> None:
+    def test_edge_follows_its_last_node(self) -> None:
         lines = (Line((0, 0), (1, 0)), Line((1, 0), (1, 1)))
         both = Constraint(T.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START)))
         outside = Constraint(T.OTHER, (EXTERNAL,), name="Fix")
@@ -483,7 +481,7 @@ def test_notes_inside_sequences_of_older_files_are_read(tmp_path: Path) -> None:
     assert_survives([NOTED], tmp_path / "a.npy")
 
 
-def test_notes_are_array_and_only_where_there_is_something_to_note(tmp_path: Path) -> None:
+def test_notes_are_an_optional_array(tmp_path: Path) -> None:
     """The official library loads every array of a file with numpy, and may not be given a pickle."""
     write([NOTED], tmp_path / "noted.npy")
     write([Sketch(NOTED.primitives)], tmp_path / "plain.npy")
@@ -519,7 +517,7 @@ HEADER = struct.Struct("<3q")
 LIST = HEADER.pack(-2356038617, 2, 2)
 
 
-def test_damaged_notes_refuse_file_in_one_sentence(tmp_path: Path) -> None:
+def test_damaged_note_list_is_refused(tmp_path: Path) -> None:
     path = noted(tmp_path / "a.npy", b"{}", b"{}")
     data = path.read_bytes()
     start = data.rindex(b"\x93NUMPY")
@@ -546,14 +544,14 @@ DAMAGED_TEXTS = (
 )
 
 
-def test_damaged_notes_on_sequence_are_counted_and_sequence_is_read(tmp_path: Path) -> None:
+def test_damaged_notes_are_counted(tmp_path: Path) -> None:
     reading = collect(read(noted(tmp_path / "a.npy", b'{"0": {"mine": 1}}', *DAMAGED_TEXTS)))
     extras = [c.extra for sketch in reading for c in sketch.constraints]
     assert extras == [{"mine": 1}, *({} for _ in DAMAGED_TEXTS)]
     assert reading.skipped == {"damaged notes beside a sequence": len(DAMAGED_TEXTS)}
 
 
-def test_notes_add_parameters_and_never_replace_them(tmp_path: Path) -> None:
+def test_notes_never_replace_parameters(tmp_path: Path) -> None:
     """Nor do they add what is no parameter, or a constraint that is not there."""
     note = json.dumps({"0": {"mine": 1, "list": [1], "deep": {"a": {}}}, "7": {"mine": 2}}).encode()
     reading = collect(read(noted(tmp_path / "a.npy", note, b"")))

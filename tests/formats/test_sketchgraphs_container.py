@@ -200,7 +200,7 @@ class TestDamage:
         data = flat_list([b"", b""], number=number)
         assert "no room" in refused(save(tmp_path / "a.npy", data))
 
-    def test_offsets_that_lie_cost_only_their_sequences(self, tmp_path: Path) -> None:
+    def test_bad_offsets_skip_their_sequences(self, tmp_path: Path) -> None:
         size = len(FRAME)
         offsets = [0, size, -5, size, 2**62, 2 * size, 3 * size]
         path = save(tmp_path / "a.npy", flat_list([FRAME] * 3, offsets))
@@ -229,7 +229,7 @@ class TestDamage:
         assert isinstance(good, bytes)
         assert collect(read(path)).skipped == {"a sequence over 4 MiB": 1}
 
-    def test_frame_that_claims_size_is_not_believed(self, tmp_path: Path) -> None:
+    def test_frame_size_claims_are_ignored(self, tmp_path: Path) -> None:
         raw = dump_ops(sketch_to_ops(SKETCH))
         honest = lz4.frame.compress(raw, store_size=True)
         assert collect(read(save(tmp_path / "a.npy", flat_list([honest])))).skipped == {}
@@ -319,7 +319,7 @@ def a_sketch() -> Sketch:
     )
 
 
-def test_official_classes_come_out_of_our_files(tmp_path: Path) -> None:
+def test_official_classes_read_our_files(tmp_path: Path) -> None:
     """Another process that has only the official classes, and follows the layout by itself."""
     sketches = [a_sketch(), Sketch(tuple(Point((i, i)) for i in range(300)))]
     write(sketches, tmp_path / "a.npy")
@@ -474,7 +474,7 @@ def test_damaged_pickles_are_refused() -> None:
             load_ops(data)
 
 
-def test_operation_may_hold_anything_without_harm(tmp_path: Path) -> None:
+def test_odd_operations_are_skipped(tmp_path: Path) -> None:
     """Labels and references are numbers and parameters a dictionary, but what that holds may be odd."""
     node = NODE + b"K\x01"
     odd = [
@@ -524,7 +524,7 @@ thread.join()
 """
 
 
-def test_nothing_can_be_nested_deeply_enough_to_break_interpreter() -> None:
+def test_deep_nesting_is_refused() -> None:
     """Hashing nested tuples recurses in C; deep enough, it ends the process. Hence another one."""
     program = f"NODE = {NODE!r}\nLEVELS = (10, 2600, 300_000)\n{NESTING}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -560,7 +560,7 @@ def test_no_nested_tuple_is_hashed() -> None:
     assert len(done.stdout.splitlines()) == 6
 
 
-def test_what_can_be_hashed_again_and_again_is_short() -> None:
+def test_long_keys_are_not_recalled() -> None:
     """A long tuple or text is read where it stands, but not recalled from the memo."""
     text = b"X" + struct.pack("<I", LONGEST_TEXT + 1) + b"a" * (LONGEST_TEXT + 1)
     for long, value in (

@@ -116,7 +116,7 @@ def test_dimensions_say_what_is_drawn(reading: ReadResult) -> None:
         assert right[type_, False] <= 0.01 * least
 
 
-def test_of_three_places_middle_one_comes_first(reading: ReadResult) -> None:
+def test_midpoint_comes_first_in_real_files(reading: ReadResult) -> None:
     """The files list them by number, and another place first in one of six."""
     seen = 0
     for sketch in reading:
@@ -147,7 +147,7 @@ def test_round_trip(tmp_path: Path, reading: ReadResult) -> None:
         assert second.constraints == last.constraints
 
 
-def test_our_pickles_say_what_official_ones_say(path: Path) -> None:
+def test_pickles_equal_official_ones(path: Path) -> None:
     sequences = open_sequences(path)
     for raw in sequences.pickles(0, 1000):
         assert isinstance(raw, bytes)

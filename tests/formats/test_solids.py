@@ -65,7 +65,7 @@ def stl_volume(path: Path) -> float:
 
 
 class TestRegions:
-    def test_island_is_region_and_hole_belongs_to_what_is_around_it(self) -> None:
+    def test_regions_of_nested_loops(self) -> None:
         what = extrude(NESTED, 5.0, Path("x"))
         assert [len(region.holes) for region in what.regions] == [1, 0, 1]
         assert what.area == pytest.approx(AREA)
@@ -84,9 +84,7 @@ class TestRegions:
         ],
     )
     @pytest.mark.parametrize("suffix", [".step", ".stl", ".py", ".build123d.py"])
-    def test_what_bounds_no_solid_is_refused_with_its_reason(
-        self, tmp_path: Path, sketch: Sketch, words: str, suffix: str
-    ) -> None:
+    def test_open_profiles_are_refused(self, tmp_path: Path, sketch: Sketch, words: str, suffix: str) -> None:
         with pytest.raises(FormatError, match=f"part{re.escape(suffix)}: cannot be extruded: {words}"):
             sketch.save(tmp_path / f"part{suffix}")
         assert not list(tmp_path.iterdir())
@@ -213,7 +211,7 @@ class TestFiles:
         mirrored=st.booleans(),
         scale=st.sampled_from([0.01, 1.0, 100.0]),
     )
-    def test_however_it_is_drawn(
+    def test_invariance_to_order_and_transform(
         self,
         freecadcmd: str,
         tmp_path_factory: pytest.TempPathFactory,
@@ -236,7 +234,7 @@ class TestFiles:
         NESTED.save(tmp_path / "part.stl", height=3)
         assert stl_volume(tmp_path / "part.stl") == pytest.approx(3 * AREA, rel=2e-3)
 
-    def test_without_cad_program_it_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_cad_program_names_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(solids.shutil, "which", lambda name: None)
         monkeypatch.setattr(solids, "find_spec", lambda name: None)
         needed = r"part\.step: a \.step file needs FreeCAD or build123d; .*`pip install 'sketchdnn\[cad\]'`"
@@ -301,7 +299,7 @@ class TestMany:
 
 
 @pytest.mark.parametrize("suffix", [".step", ".stl", ".py", ".build123d.py"])
-def test_they_are_written_and_not_read(tmp_path: Path, suffix: str) -> None:
+def test_solids_are_not_read(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"part{suffix}"
     path.write_text("ISO-10303-21;\n" if suffix == ".step" else "import os\n")
     with pytest.raises(FormatError, match=r"is for other programs: .* files are written here, not read"):

@@ -34,7 +34,7 @@ def one(tmp_path: Path, body: str, root: str = "") -> Sketch:
 
 
 @given(sketch=sketches(), units=st.sampled_from([None, *MM_PER_UNIT]))
-def test_what_we_write_reads_back(tmp_path_factory: pytest.TempPathFactory, sketch: Sketch, units: str | None) -> None:
+def test_round_trip(tmp_path_factory: pytest.TempPathFactory, sketch: Sketch, units: str | None) -> None:
     path = tmp_path_factory.mktemp("svg") / "sketch.svg"
     sketch = Sketch(sketch.primitives, units=units)
     write(sketch, path)
@@ -54,7 +54,7 @@ def test_arcs_of_every_length_read_back(tmp_path: Path, sweep: float) -> None:
     assert_same(sketch, again)
 
 
-def test_drawing_has_one_element_primitive_and_its_real_size() -> None:
+def test_written_elements_and_real_size() -> None:
     sketch = Sketch(
         (Line((0, 0), (2, 1)), Circle((1, 1), 0.5, True), Arc((0, 0), 1, 0, 2), Point((0, 1))),
         units="in",
@@ -173,7 +173,7 @@ def test_transforms_place_things(tmp_path: Path, transform: str, place: tuple[fl
     assert point.at == pytest.approx(place)
 
 
-def test_groups_nest_and_mirrored_arcs_stay_same_curve(tmp_path: Path) -> None:
+def test_nested_groups_and_mirrored_arcs(tmp_path: Path) -> None:
     shape = '<path d="M0 0A5 5 0 0 1 10 0"/><line x1="0" y1="0" x2="10" y2="0"/>'
     plain = one(tmp_path, shape)
     moved = one(
@@ -214,7 +214,7 @@ def test_groups_nest_and_mirrored_arcs_stay_same_curve(tmp_path: Path) -> None:
         ('<polyline points="0 0 nan 2"/>', "a line has a coordinate that is not a number"),
     ],
 )
-def test_no_primitive_is_counted(tmp_path: Path, body: str, reason: str) -> None:
+def test_unsupported_elements_are_counted(tmp_path: Path, body: str, reason: str) -> None:
     reading = drawing(tmp_path, body + '<line x2="7"/>', options=ReadOptions(flatten=None))
     assert reading.skipped == {reason: 1}
     (sketch,) = reading
@@ -223,7 +223,7 @@ def test_no_primitive_is_counted(tmp_path: Path, body: str, reason: str) -> None
     assert sketch.extra == ({"dropped_entities": 1} if is_loss else {})
 
 
-def test_not_drawn_is_no_loss(tmp_path: Path) -> None:
+def test_undrawn_elements_are_no_loss(tmp_path: Path) -> None:
     body = (
         "<title>t</title><defs><circle r='1'/><g><text/></g></defs><style>x</style><metadata><a/></metadata>"
         '<namedview xmlns="urn:other"><line x2="3"/></namedview><line x2="7"/>'
@@ -256,7 +256,7 @@ def test_units_come_from_real_size(tmp_path: Path, root: str, length: float, uni
     assert sketch.units == units
 
 
-def test_documents_that_are_no_drawing_are_refused(tmp_path: Path) -> None:
+def test_other_documents_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "bad.svg"
     for content, reason in {
         b"<html/>": "not an SVG drawing",
@@ -280,7 +280,7 @@ def test_harmless_document_type_is_no_obstacle(tmp_path: Path) -> None:
     assert len(read(path)) == 1
 
 
-def test_depth_and_number_of_elements_do_not_matter(tmp_path: Path) -> None:
+def test_deep_and_large_documents(tmp_path: Path) -> None:
     assert len(one(tmp_path, "<g>" * 20_000 + '<line x2="1"/>' + "</g>" * 20_000)) == 1
     assert len(one(tmp_path, '<line x2="1"/>' * 20_000)) == 20_000
 
@@ -289,7 +289,7 @@ def test_depth_and_number_of_elements_do_not_matter(tmp_path: Path) -> None:
     "hiding",
     ['visibility="hidden"', 'display="none"', 'style="stroke:red; display: none"', 'style="visibility:collapse"'],
 )
-def test_hidden_is_no_part_of_drawing(hiding: str, tmp_path: Path) -> None:
+def test_hidden_elements_are_ignored(hiding: str, tmp_path: Path) -> None:
     path = tmp_path / "layers.svg"
     path.write_text(
         '<svg xmlns="http://www.w3.org/2000/svg"><line x1="0" y1="0" x2="1" y2="0"/>'
@@ -349,7 +349,7 @@ def test_circle_of_four_beziers_is_circle(tmp_path: Path) -> None:
     assert (*circle.center, circle.radius) == pytest.approx((0, 0, 10), abs=1e-4)
 
 
-def test_overflowing_numbers_drop_one_element_only(tmp_path: Path) -> None:
+def test_overflow_skips_one_element(tmp_path: Path) -> None:
     for body in (
         '<line x2="5" transform="rotate(1e999)"/>',
         '<circle r="5" transform="scale(1e300) scale(1e300)"/>',
@@ -367,7 +367,7 @@ def test_overflowing_numbers_drop_one_element_only(tmp_path: Path) -> None:
     assert [len(sketch) for sketch in huge] == [1]
 
 
-def test_missing_real_size_is_said_and_units_can_be_named(tmp_path: Path) -> None:
+def test_missing_real_size_is_noted(tmp_path: Path) -> None:
     reading = drawing(tmp_path, '<line x2="7"/>')
     assert [note.split(",")[0] for note in reading.notes] == ["a drawing without units"]
     inches = drawing(tmp_path, '<line x2="7"/>', options=ReadOptions(assume_units="in"))
@@ -391,7 +391,7 @@ def test_compressed_drawings_are_read_within_limits(tmp_path: Path) -> None:
         read(tmp_path / "bomb.svgz")
 
 
-def test_entities_that_stand_for_short_text_are_replaced(tmp_path: Path) -> None:
+def test_text_entities_are_replaced(tmp_path: Path) -> None:
     path = tmp_path / "a.svg"
     head = '<!DOCTYPE svg [<!ENTITY ns_svg "http://www.w3.org/2000/svg"> <!ENTITY far "7">{}]>'
     body = '<svg xmlns="&ns_svg;"><line x2="&far;"/></svg>'

@@ -42,12 +42,12 @@ def test_the_eight_are_different() -> None:
 
 def test_they_are_those_of_training() -> None:
     torch = pytest.importorskip("torch")
-    from sketchdnn.training.corpus import turn
+    from sketchdnn.training.corpus import apply_symmetry
 
     compact = parts(20)
     kind, params = torch.from_numpy(compact.kind), torch.from_numpy(compact.params)
     for symmetry in range(NUM_SYMMETRIES):
-        trained = turn(kind, params, torch.full((20,), symmetry))
+        trained = apply_symmetry(kind, params, torch.full((20,), symmetry))
         np.testing.assert_allclose(turned(compact, symmetry).params, trained.numpy(), atol=1e-7)
 
 

@@ -20,10 +20,9 @@ from sketchdnn.representation.codec import decode
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import SYSTEMS, ConfigError, System, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.baselines.latent.system import LatentDiffusion
-from sketchdnn.training.checkpoint import RunError
-from sketchdnn.training.config import TrainConfig, config_from
+from sketchdnn.training.config import RunError, TrainConfig, parse_train_config
 from sketchdnn.training.corpus import Corpus, to_device
-from sketchdnn.training.loop import Outcome, train
+from sketchdnn.training.loop import Hooks, Outcome, train
 from sketchdnn.training.run import Report
 
 DENOISERS = ("sketchdnn", "sketchdnn-pos", "sketchdnn-cat", "latent")
@@ -52,14 +51,14 @@ def fresh(name: str) -> System:
 def config(name: str, steps: int = STEPS, **said: object) -> TrainConfig:
     settings = {"batch_size": 16, "log_every": 4, "checkpoint_minutes": 0.0} | said
     training = {**load_preset("tiny", name).training, "warmup": 4, "decay": 0.0}
-    return config_from(training, name, steps=steps, **settings)
+    return parse_train_config(training, name, steps=steps, **settings)
 
 
 @pytest.fixture(scope="module")
 def trained(name: str, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, list[Report], Path]:
     out, reports = tmp_path_factory.mktemp(name), []  # type: tuple[Path, list[Report]]
     told = config(name, validate_every=STEPS, preview_every=STEPS)
-    outcome = train(fresh(name), corpus, told, out, validation=corpus, on_report=reports.append)
+    outcome = train(fresh(name), corpus, told, out, validation=corpus, hooks=Hooks(on_report=reports.append))
     outcome.model.eval()
     return outcome, reports, out
 

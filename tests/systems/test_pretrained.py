@@ -95,6 +95,22 @@ def test_bad_folder_is_refused(system: SketchDNNSystem, tmp_path: Path, file: st
         from_pretrained(tmp_path)
 
 
+def test_interrupted_save_leaves_no_model(
+    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even the model that was in the folder before, whose weights may be overwritten in part."""
+    save_pretrained(system, tmp_path)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("huggingface_hub.save_torch_state_dict", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save_pretrained(system, tmp_path)
+    with pytest.raises(PretrainedError):
+        from_pretrained(tmp_path)
+
+
 def test_changed_bit_is_detected(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     weights = bytearray((tmp_path / "model.safetensors").read_bytes())

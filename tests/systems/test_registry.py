@@ -23,7 +23,7 @@ from sketchdnn.systems import (
     registry,
 )
 from sketchdnn.systems.sketchdnn import SketchDNNSystem
-from sketchdnn.training.config import config_from
+from sketchdnn.training.config import parse_train_config
 
 OF_SKETCHDNN = ["authors", "ours", "ours-base", "paper", "tiny"]
 
@@ -36,7 +36,7 @@ def test_every_system_has_a_preset_and_a_tiny_one() -> None:
 @pytest.mark.parametrize("name", preset_names())
 def test_preset_is_valid(name: str) -> None:
     preset = load_preset(name)
-    assert config_from(preset.training, name)  # whose budget and settings make sense
+    assert parse_train_config(preset.training, name)  # whose budget and settings make sense
     assert config_from_dict(type(preset.config), config_to_dict(preset.config), "here") == preset.config
 
 
@@ -61,7 +61,7 @@ def test_paper_and_authors_presets_differ_as_text_and_code() -> None:
     assert (paper.config.label_smoothing, authors.config.label_smoothing) == (0.99, 0.9999)
     assert (paper.config.none_construction, authors.config.none_construction) == ("one_hot", "zero")
     assert (paper.training["batch_size"], authors.training["batch_size"]) == (4096, 1024)
-    assert (paper.training["times"], authors.training["times"]) == ("uniform", "authors")
+    assert (paper.training["timestep_sampling"], authors.training["timestep_sampling"]) == ("uniform", "authors")
 
 
 def test_bundled_model_has_its_preset() -> None:

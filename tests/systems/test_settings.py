@@ -34,7 +34,7 @@ from sketchdnn.systems import (
     save_pretrained,
 )
 from sketchdnn.systems.registry import SYSTEMS, preset_names
-from sketchdnn.training.config import TrainConfig, config_from
+from sketchdnn.training.config import TrainConfig, parse_train_config
 
 
 def configs() -> list[type[Any]]:
@@ -87,7 +87,7 @@ def test_numbers_out_of_range_are_refused_by_name() -> None:
 def test_presets_are_in_range_and_no_smaller_than_estimated() -> None:
     for name in preset_names():
         preset = load_preset(name)
-        config_from(preset.training)
+        parse_train_config(preset.training)
         least = least_parameters(preset.config)
         assert least <= LARGEST_NETWORK
         if name.endswith("tiny"):  # the others differ in size alone, and take seconds to make

@@ -24,9 +24,9 @@ def test_without_decay_the_rate_stays_to_the_end() -> None:
     ("name", "allowed", "refused"),
     [
         ("seed", (0, 2**63 - 1), (-1, 2**63)),
-        ("vary", (0.0, 1.0), (-0.1, 1.1)),
-        ("fewest", (0, 16), (-1, 17)),
-        ("rare", (1, 100), (0.9, 101)),
+        ("affine_augmentation", (0.0, 1.0), (-0.1, 1.1)),
+        ("min_primitives", (0, 16), (-1, 17)),
+        ("rare_oversampling", (1, 100), (0.9, 101)),
         ("ema", (0.0, 0.9999), (-0.1, 1.0, 1.5)),
         ("batch_size", (1,), (0,)),
         ("learning_rate", (1e-9, 10.0), (0.0, -1.0, 10.1, float("inf"))),
@@ -34,7 +34,7 @@ def test_without_decay_the_rate_stays_to_the_end() -> None:
         ("clip", (0.0, 1e6), (-1.0, 1.1e6)),
         ("warmup", (0, 10**9), (-1, 10**9 + 1)),
         ("decay", (0.0, 1.0), (-0.1, 1.1)),
-        ("given", (0.0, 1.0), (-0.1, 1.1, float("nan"))),
+        ("conditioning", (0.0, 1.0), (-0.1, 1.1, float("nan"))),
         ("checkpoint_minutes", (0.0, 1e6), (-1.0, 1.1e6)),
         ("keep", (1, 10**6), (0, 10**6 + 1)),
         ("log_every", (1, 10**9), (0, 10**9 + 1)),
@@ -48,3 +48,10 @@ def test_numbers_have_limits(name: str, allowed: tuple[float, ...], refused: tup
     for value in refused:
         with pytest.raises(SketchError, match=name.replace("_", ".")):
             TrainConfig(steps=1, **{name: value})
+
+
+def test_budgets_have_limits() -> None:
+    for name, allowed, refused in (("minutes", 1e7, 1e7 + 1), ("epochs", 1e9, 1e9 + 1), ("steps", 10**12, 10**12 + 1)):
+        assert getattr(TrainConfig(**{name: allowed}), name) == allowed  # type: ignore[arg-type]
+        with pytest.raises(SketchError, match=name):
+            TrainConfig(**{name: refused})  # type: ignore[arg-type]

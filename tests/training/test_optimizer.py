@@ -22,12 +22,12 @@ from sketchdnn.cli import main
 from sketchdnn.data import Dataset, PrepareConfig, prepare
 from sketchdnn.systems import SYSTEMS, System, load_preset
 from sketchdnn.training import start
-from sketchdnn.training.checkpoint import RunError, found
-from sketchdnn.training.config import TrainConfig, config_from
+from sketchdnn.training.checkpoint import list_checkpoints
+from sketchdnn.training.config import RunError, TrainConfig, parse_train_config
 from sketchdnn.training.corpus import Corpus, to_device
 from sketchdnn.training.distributed import Ranks
-from sketchdnn.training.loop import train
-from sketchdnn.training.optimizer import Muon, optimizer_of, orthogonal, split
+from sketchdnn.training.loop import Hooks, train
+from sketchdnn.training.optimizer import Muon, make_optimizer, orthogonalize, split_parameters
 from sketchdnn.training.run import Report, Run
 
 CPU = torch.device("cpu")
@@ -55,7 +55,7 @@ def _fresh(name: str = "sketchdnn", preset: str = "tiny") -> System:
 
 def _config(name: str = "sketchdnn", steps: int = 4, **said: object) -> TrainConfig:
     settings = {"batch_size": 8, "warmup": 2, "decay": 0.0, "log_every": 2, "checkpoint_minutes": 0.0} | said
-    return config_from(load_preset("tiny", name).training, steps=steps, **{"optimizer": "muon", **settings})
+    return parse_train_config(load_preset("tiny", name).training, steps=steps, **{"optimizer": "muon", **settings})
 
 
 def _pushed(system: nn.Module, step: int) -> None:
@@ -67,15 +67,15 @@ def _pushed(system: nn.Module, step: int) -> None:
 def test_matrices_become_orthogonal() -> None:
     stack = torch.randn(3, 24, 64, generator=torch.Generator().manual_seed(0))
     for given in (stack, stack.mT):
-        found = orthogonal(given)
-        assert found.is_contiguous()
-        assert found.dtype == torch.bfloat16
+        list_checkpoints = orthogonalize(given)
+        assert list_checkpoints.is_contiguous()
+        assert list_checkpoints.dtype == torch.bfloat16
         u, _, v = torch.linalg.svd(given, full_matrices=False)
-        along = (u.mT @ found.float() @ v.mT).diagonal(dim1=-2, dim2=-1)
+        along = (u.mT @ list_checkpoints.float() @ v.mT).diagonal(dim1=-2, dim2=-1)
         assert 0.65 < float(along.min()) < float(along.max()) < 1.25
         # Each as if it were alone.
-        assert torch.allclose(orthogonal(given[1:2])[0].float(), found[1].float(), atol=0.02)
-    assert not orthogonal(torch.zeros(2, 3, 3)).any()
+        assert torch.allclose(orthogonalize(given[1:2])[0].float(), list_checkpoints[1].float(), atol=0.02)
+    assert not orthogonalize(torch.zeros(2, 3, 3)).any()
 
 
 @pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="this PyTorch has no Muon to compare with")
@@ -83,8 +83,8 @@ def test_matrices_become_orthogonal() -> None:
 def test_it_moves_as_that_of_torch_beside_adamw(name: str) -> None:
     start, ours, theirs = _fresh(name), _fresh(name), _fresh(name)
     config = _config(name, weight_decay=0.1, learning_rate=1e-2)
-    mine = optimizer_of(ours, config, CPU)
-    matrices, others = split(theirs)
+    mine = make_optimizer(ours, config, CPU)
+    matrices, others = split_parameters(theirs)
     both = [
         torch.optim.Muon(matrices, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW(others, betas=config.betas, weight_decay=0.1),
@@ -100,14 +100,14 @@ def test_it_moves_as_that_of_torch_beside_adamw(name: str) -> None:
     with torch.no_grad():
         for before, here, there in zip(start.parameters(), ours.parameters(), theirs.parameters(), strict=True):
             assert torch.dist(here, there) <= 0.02 * torch.dist(before, there)  # bfloat16
-    for here, there in zip(split(ours)[1], others, strict=True):
+    for here, there in zip(split_parameters(ours)[1], others, strict=True):
         assert torch.equal(here, there)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_matrices_of_blocks_are_its_own_and_every_weight_is_moved_once(name: str) -> None:
     system = _fresh(name)
-    matrices, others = split(system)
+    matrices, others = split_parameters(system)
     assert sorted(map(id, (*matrices, *others))) == sorted(map(id, system.parameters()))
     names = {id(weight): key for key, weight in system.named_parameters()}
     assert len(matrices) == MATRICES[name]
@@ -117,7 +117,7 @@ def test_matrices_of_blocks_are_its_own_and_every_weight_is_moved_once(name: str
     # What is left of blocks: norms, biases and the tables of modulations.
     left = [names[id(weight)] for weight in others if "blocks." in names[id(weight)] and weight.ndim == 2]
     assert all(key.endswith(".table") for key in left)
-    optimizer = optimizer_of(system, _config(name), CPU)
+    optimizer = make_optimizer(system, _config(name), CPU)
     assert isinstance(optimizer, Muon)
     held = [weight for group in optimizer.param_groups for weight in group["params"]]
     assert sorted(map(id, held)) == sorted(map(id, system.parameters()))
@@ -127,7 +127,7 @@ def test_the_modulations_of_the_papers_blocks_are_matrices_too() -> None:
     preset = load_preset("paper")
     small = replace(preset.config.network, width=16, depth=2, heads=1)
     system = replace(preset, config=replace(preset.config, network=small)).make()
-    matrices, others = split(system)
+    matrices, others = split_parameters(system)
     assert len(matrices) == 2 * 6
     assert any("embed_step" in key for key, w in system.named_parameters() if any(w is other for other in others))
 
@@ -142,14 +142,14 @@ def test_a_resumed_run_ends_where_an_uninterrupted_one_does(name: str, corpus: C
         assert torch.equal(weight, resumed.state_dict()[key]), key
     for key, weight in one.model.state_dict().items():
         assert torch.equal(weight, other.model.state_dict()[key]), key
-    last = [found(tmp_path / run / "checkpoints")[-1] / "state.safetensors" for run in ("whole", "half")]
+    last = [list_checkpoints(tmp_path / run / "checkpoints")[-1] / "state.safetensors" for run in ("whole", "half")]
     assert last[0].read_bytes() == last[1].read_bytes()  # moments too
 
 
 def test_the_loss_falls_and_the_rate_is_for_all(corpus: Corpus, tmp_path: Path) -> None:
     reports: list[Report] = []
     config = _config(steps=60, batch_size=32, warmup=5, learning_rate=5e-3, log_every=5, checkpoint_minutes=99)
-    train(_fresh(), corpus, config, tmp_path, on_report=reports.append)
+    train(_fresh(), corpus, config, tmp_path, hooks=Hooks(on_report=reports.append))
     assert reports[-1].loss < 0.7 * reports[0].loss
     run = Run(_fresh(), corpus, replace(config, warmup=10))
     run.advance()
@@ -169,7 +169,7 @@ def test_weights_that_do_not_learn_stay(corpus: Corpus) -> None:
 
 def test_a_loss_that_is_no_number_stops(corpus: Corpus, tmp_path: Path) -> None:
     spoilt = Corpus(corpus.kind, corpus.construction, torch.full_like(corpus.params, math.nan))
-    with pytest.raises(RunError, match="the loss of step 0 is no finite number"):
+    with pytest.raises(RunError, match="the loss of step 0 is not finite"):
         train(_fresh(), spoilt, _config(), tmp_path)
 
 
@@ -187,7 +187,7 @@ def test_older_trainings_are_still_known(record: Path) -> None:
     """They were trained before there was a choice."""
     there = json.loads(record.read_text())
     (named,) = named_systems([there["name"]], None)
-    training = config_from(there["training"], minutes=8.0)
+    training = parse_train_config(there["training"], minutes=8.0)
     assert training.optimizer == "adamw"
 
     def known(training: TrainConfig) -> bool:
@@ -241,5 +241,5 @@ def test_split_weights_are_refused(
             distributed.destroy_process_group()
 
     _preset(folder, "muon")
-    monkeypatch.setattr(start, "joined", believed)
-    assert "--fsdp splits them; train without it" in _fails(folder, tmp_path, monkeypatch, capsys, "--fsdp")
+    monkeypatch.setattr(start, "process_group", believed)
+    assert "--fsdp shards them; train without --fsdp" in _fails(folder, tmp_path, monkeypatch, capsys, "--fsdp")

@@ -12,7 +12,7 @@ from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.geometry import Circle, Line, Primitive, Sketch
 from sketchdnn.representation import decode, encode
 from sketchdnn.systems import load_preset
-from sketchdnn.training.config import config_from
+from sketchdnn.training.config import parse_train_config
 from sketchdnn.training.corpus import Corpus, to_device
 from sketchdnn.training.loop import train
 from sketchdnn.training.validation import validate
@@ -61,7 +61,9 @@ def test_tiny_learns_eight_sketches_by_heart(tmp_path: Path) -> None:
     preset = load_preset("tiny")
     torch.manual_seed(0)
     system = preset.make()
-    config = config_from(preset.training, steps=1200, learning_rate=4e-3, ema=0.98, given=0.0, augment=False)
+    config = parse_train_config(
+        preset.training, steps=1200, learning_rate=4e-3, ema=0.98, conditioning=0.0, augment=False
+    )
     before = validate(system, corpus, config)
     model = train(system, corpus, config, tmp_path).model.eval()
     after = validate(model, corpus, config)

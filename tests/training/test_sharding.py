@@ -28,7 +28,7 @@ from sketchdnn.data import Dataset, PrepareConfig, prepare
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import from_pretrained
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
-from sketchdnn.training.checkpoint import found
+from sketchdnn.training.checkpoint import list_checkpoints
 from sketchdnn.training.config import TrainConfig
 from sketchdnn.training.corpus import to_device
 from sketchdnn.training.distributed import Ranks
@@ -115,7 +115,7 @@ def _losses(out: Path, name: str = "log.csv") -> list[float]:
 
 
 def _final(out: Path) -> dict[str, torch.Tensor]:
-    (last,) = found(out / "checkpoints")[-1:]
+    (last,) = list_checkpoints(out / "checkpoints")[-1:]
     assert int(last.name) == STEPS
     return load_file(last / "state.safetensors")
 
@@ -161,7 +161,7 @@ def test_begun_in_one_it_goes_on_in_two(folder: Path, one: Path, tmp_path: Path)
 def test_killed_in_two_and_resumed_in_two_it_ends_the_same(folder: Path, two: Path, tmp_path: Path) -> None:
     processes = _started(folder, tmp_path)
     until = time.monotonic() + 120
-    while not found(tmp_path / "checkpoints") and time.monotonic() < until and processes[0].poll() is None:
+    while not list_checkpoints(tmp_path / "checkpoints") and time.monotonic() < until and processes[0].poll() is None:
         time.sleep(0.01)
     for process in processes:
         process.kill()

@@ -18,7 +18,7 @@ from sketchdnn.systems.baselines.tokens.decoder import TokenDecoderConfig
 from sketchdnn.systems.baselines.tokens.system import TokenSystem
 from sketchdnn.systems.baselines.tokens.tokens import tokenize, untokenize
 from sketchdnn.systems.baselines.tokens.vitruvion import Vitruvion, VitruvionConfig
-from sketchdnn.training.config import TrainConfig, config_from
+from sketchdnn.training.config import TrainConfig, parse_train_config
 from sketchdnn.training.corpus import to_device
 from sketchdnn.training.loop import train
 
@@ -30,7 +30,7 @@ def test_ten_sketches_are_learnt_by_heart(name: str, tmp_path: Path) -> None:
     preset = load_preset(name)
     torch.manual_seed(0)
     fresh = preset.make()
-    config = config_from(preset.training, steps=150, batch_size=10, warmup=10, ema=0.0, augment=False)
+    config = parse_train_config(preset.training, steps=150, batch_size=10, warmup=10, ema=0.0, augment=False)
     system = train(fresh, corpus, config, tmp_path).model.eval()
     assert isinstance(system, TokenSystem)
     index = torch.arange(10)

@@ -23,13 +23,12 @@ from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import load_preset
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
-from sketchdnn.training.checkpoint import RunError, found
-from sketchdnn.training.config import TrainConfig, config_from
-from sketchdnn.training.corpus import Corpus, to_device
-from sketchdnn.training.loop import train
-from sketchdnn.training.order import DataOrder
+from sketchdnn.training.checkpoint import list_checkpoints
+from sketchdnn.training.config import RunError, TrainConfig, parse_train_config
+from sketchdnn.training.corpus import Corpus, DataOrder, to_device
+from sketchdnn.training.loop import Hooks, train
 from sketchdnn.training.run import Report, Run
-from sketchdnn.training.step import time_edges
+from sketchdnn.training.step import timestep_cdf
 
 
 def _system() -> SketchDNNSystem:
@@ -80,7 +79,7 @@ def test_speed_is_counted_in_sketches_a_second(corpus: Corpus) -> None:
 def test_the_loss_falls(corpus: Corpus, tmp_path: Path) -> None:
     reports: list[Report] = []
     config = TrainConfig(batch_size=32, steps=60, warmup=5, learning_rate=5e-3, log_every=5)
-    train(_system(), corpus, config, tmp_path, on_report=reports.append)
+    train(_system(), corpus, config, tmp_path, hooks=Hooks(on_report=reports.append))
     assert reports[-1].loss < 0.7 * reports[0].loss
     assert (tmp_path / "log.csv").read_text().count("\n") == len(reports) + 1
 
@@ -96,7 +95,7 @@ def test_the_average_follows_the_weights_and_none_is_kept_without(corpus: Corpus
 
 def test_only_the_newest_checkpoints_are_kept(corpus: Corpus, tmp_path: Path) -> None:
     train(_system(), corpus, _config(8), tmp_path)
-    assert [path.name for path in found(tmp_path / "checkpoints")] == ["00000006", "00000008"]
+    assert [path.name for path in list_checkpoints(tmp_path / "checkpoints")] == ["00000006", "00000008"]
 
 
 def test_a_run_is_never_written_over(corpus: Corpus, tmp_path: Path) -> None:
@@ -124,9 +123,34 @@ def test_a_checkpoint_of_another_network_or_corpus_is_refused(corpus: Corpus, tm
         train(_system(), fewer, _config(4), tmp_path, resume=True)
 
 
+@pytest.mark.parametrize("facts", ["[]", '{"identity": []}'])
+def test_checkpoint_without_identity_is_refused(corpus: Corpus, tmp_path: Path, facts: str) -> None:
+    train(_system(), corpus, _config(2), tmp_path)
+    (list_checkpoints(tmp_path / "checkpoints")[-1] / "state.json").write_text(facts)
+    with pytest.raises(RunError, match="it does not say how it was made"):
+        train(_system(), corpus, _config(4), tmp_path, resume=True)
+
+
+def test_random_numbers_of_the_network_depend_on_seed_and_step(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two processes, no two steps share a seed."""
+    seeds: list[int] = []
+    run = Run(_system(), corpus, _config(3, seed=7))
+    monkeypatch.setattr(torch, "manual_seed", seeds.append)
+    while not run.done:
+        run.advance()
+    assert seeds == [7, 8, 9]
+    run.ranks, run.step = replace(run.ranks, rank=1, world=2), 4
+    run._loss_terms()
+    assert seeds[-1] == 7 + 4 * 2 + 1
+
+
+def test_largest_seed_has_an_order() -> None:
+    assert sorted(DataOrder(10, 10, 2**63 - 1, "cpu").indices(3).tolist()) == list(range(10))
+
+
 def test_a_damaged_checkpoint_is_said(corpus: Corpus, tmp_path: Path) -> None:
     train(_system(), corpus, _config(2), tmp_path)
-    path = found(tmp_path / "checkpoints")[-1] / "state.safetensors"
+    path = list_checkpoints(tmp_path / "checkpoints")[-1] / "state.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(RunError, match=r"does not fit or is damaged \((?!None).+\); delete it"):
         train(_system(), corpus, _config(4), tmp_path, resume=True)
@@ -140,7 +164,9 @@ def test_a_folder_that_cannot_be_written_is_said(corpus: Corpus, tmp_path: Path)
 
 def test_a_full_disk_leaves_the_last_checkpoint_intact(corpus: Corpus, tmp_path: Path) -> None:
     train(_system(), corpus, _config(4), tmp_path)
-    before = {path.name: (path / "state.safetensors").read_bytes() for path in found(tmp_path / "checkpoints")}
+    before = {
+        path.name: (path / "state.safetensors").read_bytes() for path in list_checkpoints(tmp_path / "checkpoints")
+    }
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
     try:
@@ -148,7 +174,9 @@ def test_a_full_disk_leaves_the_last_checkpoint_intact(corpus: Corpus, tmp_path:
             train(_system(), corpus, _config(8), tmp_path, resume=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    after = {path.name: (path / "state.safetensors").read_bytes() for path in found(tmp_path / "checkpoints")}
+    after = {
+        path.name: (path / "state.safetensors").read_bytes() for path in list_checkpoints(tmp_path / "checkpoints")
+    }
     assert after == before
     assert not list((tmp_path / "checkpoints").glob(".*"))
     assert train(_system(), corpus, _config(8), tmp_path, resume=True).finished
@@ -161,10 +189,10 @@ def test_a_signal_finishes_the_step_and_saves(corpus: Corpus, tmp_path: Path, nu
             os.kill(os.getpid(), number)
 
     handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    outcome = train(_system(), corpus, _config(1000, checkpoint_minutes=99), tmp_path, on_report=interrupt)
+    outcome = train(_system(), corpus, _config(1000, checkpoint_minutes=99), tmp_path, hooks=Hooks(on_report=interrupt))
     assert not outcome.finished
     assert outcome.signal == number
-    assert [int(path.name) for path in found(tmp_path / "checkpoints")] == [outcome.step]
+    assert [int(path.name) for path in list_checkpoints(tmp_path / "checkpoints")] == [outcome.step]
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == handlers
 
 
@@ -173,7 +201,7 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(corpus: Corpus, tmp_path:
     params = corpus.params.clone()
     spoilt = int(DataOrder(len(corpus), 8, 0, "cpu").indices(4)[3])
     params[spoilt, 0, 0] = math.nan
-    with pytest.raises(RunError, match=r"no finite number; its batch is saved in .*failed"):
+    with pytest.raises(RunError, match=r"not finite; its batch is saved in .*failed"):
         train(_system(), Corpus(corpus.kind, corpus.construction, params), _config(20), tmp_path, resume=True)
     (folder,) = (tmp_path / "failed").iterdir()
     facts, batch = json.loads((folder / "facts.json").read_text()), load_file(folder / "batch.safetensors")
@@ -184,7 +212,7 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(corpus: Corpus, tmp_path:
     assert step == first
     assert torch.equal(batch["indices"], DataOrder(len(corpus), 8, 0, "cpu").indices(step))
     assert batch["params"].isnan().any()
-    assert all(int(path.name) <= step for path in found(tmp_path / "checkpoints"))
+    assert all(int(path.name) <= step for path in list_checkpoints(tmp_path / "checkpoints"))
 
 
 def test_memory_that_runs_out_is_said(corpus: Corpus, tmp_path: Path) -> None:
@@ -229,24 +257,33 @@ def test_the_step_compiles_whole(corpus: Corpus) -> None:
     run = Run(_system(), corpus, _config(2))
     run.objective = torch.compile(run.objective, backend="eager", fullgraph=True)
     run.advance()
-    assert run.wrong_step() is None
+    assert run.first_bad_step() is None
 
 
 def test_times_are_those_of_the_preset() -> None:
-    shares = {times: time_edges(100, times).diff(prepend=torch.zeros(1)) for times in ("uniform", "authors")}  # type: ignore[arg-type]
+    shares = {times: timestep_cdf(100, times).diff(prepend=torch.zeros(1)) for times in ("uniform", "authors")}  # type: ignore[arg-type]
     assert torch.allclose(shares["uniform"], torch.full((100,), 0.01, dtype=torch.float64))
     assert shares["authors"][-1] == 0
-    low = time_edges(2000, "low_noise")
+    low = timestep_cdf(2000, "low_noise")
     assert float(low[-1]) == pytest.approx(1)
     assert float(low[400]) > 0.4  # a fifth of the steps, near the clean end, has well over a fifth of the weight
     schedule = cosine(2000)
     noise = (schedule.var / schedule.alpha_bar).sqrt()[1:]
     middle = (noise > 0.01) & (noise < 0.6)
     low, matching = (
-        float(time_edges(2000, times).diff(prepend=torch.zeros(1))[middle].sum())  # type: ignore[arg-type]
-        for times in ("low_noise", "matching")
+        float(timestep_cdf(2000, times).diff(prepend=torch.zeros(1))[middle].sum())  # type: ignore[arg-type]
+        for times in ("low_noise", "mid_noise")
     )
     assert low < 0.6 < 0.75 < matching
+
+
+def test_low_noise_timesteps_are_uniform_above_the_data_scale() -> None:
+    """From σ = 1 on only the uniform half of the distribution is left."""
+    schedule = cosine(2000)
+    sigma = (schedule.var / schedule.alpha_bar).sqrt()[1:]
+    density = timestep_cdf(2000, "low_noise").diff(prepend=torch.zeros(1))
+    assert torch.allclose(density[sigma > 1.01], torch.full((), 0.5 / 2000, dtype=torch.float64))
+    assert bool((density[(sigma > 0.01) & (sigma < 0.99)] > 0.51 / 2000).all())
 
 
 @pytest.mark.parametrize("budget", [{}, {"steps": 1, "minutes": 1.0}, {"minutes": 0.0}])
@@ -259,12 +296,12 @@ def test_a_budget_must_be_one_and_positive(budget: dict[str, float]) -> None:
 def test_the_paper_and_its_authors_train_plainly(name: str, corpus: Corpus) -> None:
     """Adam at a constant rate; no average, decay, warm-up or clipping."""
     preset = load_preset(name)
-    config = config_from(preset.training, steps=1, batch_size=2)
+    config = parse_train_config(preset.training, steps=1, batch_size=2)
     assert [config.rate(step, step / 1000) for step in (0, 10, 999)] == [1e-4] * 3
-    assert (config.weight_decay, config.clip, config.ema, config.spread) == (0, 0, 0, False)
-    assert config.times == {"paper": "uniform", "authors": "authors"}[name]
+    assert (config.weight_decay, config.clip, config.ema, config.stratified) == (0, 0, 0, False)
+    assert config.timestep_sampling == {"paper": "uniform", "authors": "authors"}[name]
     small = replace(preset.config, network=DiTConfig(width=16, depth=1, heads=1))
     run = Run(SketchDNNSystem(small), corpus, config)
     run.advance()
     assert run.model is run.system
-    assert run.wrong_step() is None
+    assert run.first_bad_step() is None

@@ -1,4 +1,4 @@
-"""Gathers the verbs, and turns what a person did wrong into a sentence on stderr and exit code 2."""
+"""The command line: all commands, and errors as one sentence on stderr with exit code 2."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sketchdnn.errors import SketchError, display_path, quoted
 
 from .signals import SignalHandler
 
-# One module of this room a verb, in the order of --help. Each defines `register(app)`.
-VERBS = (
+# The modules of the commands, in the order of --help. Each defines `register(app)`.
+COMMANDS = (
     "generate",
     "complete",
     "constrain",
@@ -26,10 +26,11 @@ VERBS = (
     "prepare",
     "train",
     "evaluate",
+    "presets",
 )
 
-# Of a sentence that says what is wrong, in characters: it names files, and quotes what is in them.
-_LONGEST = 2000
+# Longest error message, in characters: it may quote file names and contents.
+_MAX_ERROR = 2000
 
 app = typer.Typer(
     name="sketchdnn",
@@ -40,8 +41,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(show: bool) -> None:
+    if show:
         typer.echo(f"sketchdnn {sketchdnn.__version__}")
         raise typer.Exit
 
@@ -55,8 +56,8 @@ def _root(
     """Options of the program itself."""
 
 
-for _verb in VERBS:
-    importlib.import_module(f"sketchdnn.cli.{_verb}").register(app)
+for _command in COMMANDS:
+    importlib.import_module(f"sketchdnn.cli.{_command}").register(app)
 
 
 def main() -> None:
@@ -71,7 +72,7 @@ def run(app: typer.Typer, name: str) -> None:
         app: The commands.
         name: The program's name in its help; shell completion is installed under it.
     """
-    # Threads that wait for one another sleep. By default they spin: twenty times slower if cores are busy elsewhere.
+    # Idle threads sleep instead of spinning, which is twenty times slower beside another busy process.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     signals = SignalHandler()
     signals.install()
@@ -95,6 +96,6 @@ def run(app: typer.Typer, name: str) -> None:
 
 def _fail(sentence: str) -> None:
     Console(stderr=True, highlight=False, markup=False, soft_wrap=True).print(
-        f"sketchdnn: {quoted(sentence, _LONGEST)}"
+        f"sketchdnn: {quoted(sentence, _MAX_ERROR)}"
     )
     raise SystemExit(2)

@@ -37,16 +37,10 @@ def _convert(
         str | None, typer.Option(help="Extrusion height of a solid or script, such as 5mm or 0.25in; default 10mm.")
     ] = None,
     polylines: Annotated[
-        bool,
-        typer.Option(
-            "--polylines", help="In a DXF, write a polyline for each loop or chain, not an entity for each curve."
-        ),
+        bool, typer.Option("--polylines", help="In a DXF, a polyline for each loop or chain, not an entity a curve.")
     ] = False,
     dimensions: Annotated[
-        bool,
-        typer.Option(
-            "--dimensions", help="In a FreeCAD document, add dimensions until the sketch is fully constrained."
-        ),
+        bool, typer.Option("--dimensions", help="In a FreeCAD document, add dimensions until all is constrained.")
     ] = False,
     flatten: Flatten = FLATTEN,
     assume_units: AssumeUnits = None,

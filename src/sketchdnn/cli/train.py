@@ -20,24 +20,25 @@ if TYPE_CHECKING:
     from sketchdnn.training.run import Report
 
 EXAMPLE = "Example: sketchdnn train --preset tiny --data corpus --out run --minutes 10"
-ON_DEVICES = "On many GPUs: torchrun --nproc-per-node 8 -m sketchdnn train …"
+OVERRIDE = "Own settings: … --set training.learning_rate=3e-4 --set system.network.width=256"
+ON_DEVICES = "On several GPUs: torchrun --nproc-per-node 8 -m sketchdnn train …"
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command(epilog=f"{EXAMPLE}\n\n{ON_DEVICES}")(train)
+    """Add the command."""
+    app.command(epilog=f"{EXAMPLE}\n\n{OVERRIDE}\n\n{ON_DEVICES}")(train)
 
 
 def train(
-    data: Annotated[
-        Path, typer.Option(help="A corpus that `sketchdnn prepare` made.", show_default=False, readable=False)
-    ],
+    data: Annotated[Path, typer.Option(help="A corpus from `sketchdnn prepare`.", show_default=False, readable=False)],
     out: Annotated[
         Path, typer.Option(help="The run's folder: checkpoints, logs, the model.", show_default=False, readable=False)
     ],
     preset: Annotated[
         str | None,
-        typer.Option(help="ours, bundled, tiny, paper, … or a .toml file.", show_default="the system's own, or ours"),
+        typer.Option(
+            help="A preset (`sketchdnn presets` lists them) or a .toml file.", show_default="the system's own"
+        ),
     ] = None,
     system: Annotated[
         str | None,
@@ -52,31 +53,42 @@ def train(
         int | None, typer.Option(min=1, help="Sketches a step, over all devices.", show_default="the preset's")
     ] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Peak rate.", show_default="the preset's")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Weights, order and noise follow from it.")] = 0,
-    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")] = "auto",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in --out.")] = False,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="Any setting of the preset: SECTION.NAME=VALUE; may be repeated.", show_default=False
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of weights, order and noise.")] = 0,
+    device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda, cuda:1, …")] = "auto",
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in --out.")] = False,
     init_from: Annotated[
         Path | None, typer.Option(help="Start with the weights of this model.", show_default=False, readable=False)
     ] = None,
     fsdp: Annotated[
-        bool, typer.Option("--fsdp", help="Split the weights over the devices: for a model too large for one.")
+        bool, typer.Option("--fsdp", help="Shard the weights over the devices, for a model too large for one.")
     ] = False,
     checkpoint_minutes: Annotated[float, typer.Option(min=0, help="Save this often.")] = 5.0,
     keep: Annotated[int, typer.Option(min=1, help="How many checkpoints to keep.")] = 2,
     log_every: Annotated[int, typer.Option(min=1, help="Steps between reports.")] = 50,
     validate_every: Annotated[int, typer.Option(min=0, help="Steps between validations; 0: none.")] = 1000,
     preview_every: Annotated[int, typer.Option(min=0, help="Steps between pictures of samples; 0: none.")] = 5000,
+    logger: Annotated[
+        list[str] | None,
+        typer.Option(help="tensorboard or wandb, besides CSV; may be repeated.", show_default=False),
+    ] = None,
 ) -> None:
-    """Train a model. Stopped by Ctrl-C or SIGTERM it saves first; --resume continues as if nothing had happened."""
+    """Train a model. Ctrl-C or SIGTERM saves and stops; --resume continues, equal to a run without interruption."""
     from sketchdnn.systems import load_preset
-    from sketchdnn.training.config import config_from
-    from sketchdnn.training.distributed import leave
-    from sketchdnn.training.start import Request, start
+    from sketchdnn.training.config import parse_train_config
+    from sketchdnn.training.distributed import exit_worker
+    from sketchdnn.training.loop import Hooks
+    from sketchdnn.training.start import TrainRequest, start_training
 
-    chosen = load_preset(preset, system)
-    config = config_from(
-        chosen.training,
-        f"{chosen.name}: training",
+    settings = load_preset(preset, system, overrides or ())
+    config = parse_train_config(
+        settings.training,
+        f"{settings.name}: training",
         steps=steps,
         epochs=epochs,
         minutes=minutes,
@@ -90,30 +102,30 @@ def train(
         preview_every=preview_every,
     )
     with progress(stderr(), "starting", total=1.0) as bar:
-        told = partial(show_report, bar), partial(_show_validation, bar)
-        outcome = start(Request(chosen, config, data, out, device, resume, init_from, fsdp, *told))
-    _tell(outcome, out)
-    leave()
+        hooks = Hooks(partial(show_report, bar), partial(_show_validation, bar), tuple(logger or ()))
+        outcome = start_training(TrainRequest(settings, config, data, out, device, resume, init_from, fsdp, hooks))
+    _show_outcome(outcome, out)
+    exit_worker()
 
 
 def show_report(bar: Progress, report: Report, prefix: str = "") -> None:
-    """Step, loss and speed."""
+    """Show step, loss and speed."""
     words = f"{prefix}step {report.step:,}  loss {report.loss:.4f}  {report.sketches_per_second:,.0f} sketches/s"
     bar.update(min(1.0, report.progress), doing=words)
 
 
 def _show_validation(bar: Progress, step: int, losses: Mapping[int, float]) -> None:
-    """The mean over the noise levels; validation.csv has each."""
+    """Show the mean over the noise levels; validation.csv contains each."""
     bar.note(f"validation at step {step:,}: loss {sum(losses.values()) / len(losses):.4f}")
 
 
-def _tell(outcome: Outcome, out: Path) -> None:
+def _show_outcome(outcome: Outcome, out: Path) -> None:
     name = display_path(out)
     if not outcome.writes:
         return
     if outcome.finished:
         typer.echo(f"{name}: trained {outcome.step:,} steps; the model is in {name}/model")
         return
-    typer.echo(f"{name}: stopped and saved at step {outcome.step:,}; go on with --resume")
-    # As a shell expects of a program that a signal ended.
+    typer.echo(f"{name}: stopped and saved at step {outcome.step:,}; continue with --resume")
+    # The exit code of a program that a signal ended.
     raise typer.Exit(128 + (outcome.signal or signal.SIGTERM))

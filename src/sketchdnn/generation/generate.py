@@ -267,14 +267,15 @@ class Postprocess:
 
     def __call__(self, samples: Sequence[Decoded], names: Mapping[int, str]) -> list[GeneratedSketch | None]:
         """One candidate for each sample, of these indices and names; None if it is empty or has no extent."""
-        placed = [self._place(each.sketch, name) for each, name in zip(samples, names.values(), strict=True)]
+        labels = list(names.values())
+        placed = [self._place(each.sketch, label) for each, label in zip(samples, labels, strict=True)]
         reports: list[RepairReport | None] = [None] * len(samples)
         if self.repair:
             usable = [number for number, sketch in enumerate(placed) if sketch is not None]
             # Repair comes before scaling, so that the result has exactly the size.
             results = repair_sketches([samples[number].sketch for number in usable], workers=self.workers)
             for number, (sketch, report) in zip(usable, results, strict=True):
-                placed[number], reports[number] = self._place(sketch, list(names.values())[number]), report
+                placed[number], reports[number] = self._place(sketch, labels[number]), report
         return [
             None
             if sketch is None

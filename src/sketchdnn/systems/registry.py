@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tomllib
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import entry_points
 from importlib.resources import files
@@ -193,17 +193,33 @@ class Preset:
         return find_system(self.system)(self.config)
 
 
+def preset_path(name: str | Path) -> Path:
+    """The file of a preset: of the package by its name, or a .toml file itself.
+
+    Raises:
+        ConfigError: The package has no preset of that name.
+    """
+    path = Path(name)
+    if path.suffix == ".toml":
+        return path
+    name = PRESETS.get(str(name), str(name))
+    if name not in preset_names():
+        raise ConfigError(f"'{name}' is no preset; use one of {', '.join(preset_names())}, or a .toml file")
+    return Path(str(_preset_folder() / f"{name}.toml"))
+
+
 def preset_names() -> list[str]:
     """The presets that come with the package."""
     return sorted(Path(file.name).stem for file in _preset_folder().iterdir() if file.name.endswith(".toml"))
 
 
-def load_preset(name: str | Path | None = None, system: str | None = None) -> Preset:
+def load_preset(name: str | Path | None = None, system: str | None = None, overrides: Sequence[str] = ()) -> Preset:
     """A preset of the package by its name, or the preset in a .toml file.
 
     Args:
         name: With a `system`, None is that system's own preset and `tiny` its small one.
         system: The system that it must be of.
+        overrides: Settings in place of the preset's, as `training.learning_rate=3e-4` or `system.network.width=256`.
 
     Raises:
         ConfigError: There is no such preset, it cannot be read, or it is of another system.
@@ -211,7 +227,7 @@ def load_preset(name: str | Path | None = None, system: str | None = None) -> Pr
     if system is not None:
         find_system(system)
         name = _preset_of_system(name, system)
-    preset = _load(_DEFAULT_PRESET if name is None else name)
+    preset = _load(_DEFAULT_PRESET if name is None else name, overrides)
     if system not in (None, preset.system):
         raise ConfigError(f"preset '{name}' is of the system {preset.system}, not {system}")
     return preset
@@ -226,13 +242,8 @@ def _preset_of_system(name: str | Path | None, system: str) -> str | Path:
     return f"{system}-{_TINY}" if name == _TINY else name
 
 
-def _load(name: str | Path) -> Preset:
-    path = Path(name)
-    if path.suffix != ".toml":
-        name = PRESETS.get(str(name), str(name))
-        if name not in preset_names():
-            raise ConfigError(f"'{name}' is no preset; use one of {', '.join(preset_names())}, or a .toml file")
-        path = Path(str(_preset_folder() / f"{name}.toml"))
+def _load(name: str | Path, overrides: Sequence[str]) -> Preset:
+    path = preset_path(name)
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_PRESET_BYTES + 1)
@@ -245,7 +256,29 @@ def _load(name: str | Path) -> Preset:
         raise
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: the preset cannot be read ({error})") from error
+    for override in overrides:
+        _override(table, override)
     return _parse_preset(path, table)
+
+
+def _override(table: dict[str, Any], override: str) -> None:
+    """Set `section.name=value` in the tables of a preset; the value is TOML, or else a text."""
+    key, equals, text = override.partition("=")
+    *sections, name = key.strip().split(".")
+    if not equals or not sections or not all((*sections, name)):
+        raise ConfigError(f"'{quoted(override)}' is no setting; write it as training.learning_rate=3e-4")
+    try:
+        value = tomllib.loads(f"value = {text.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    for section in sections:
+        table = table.setdefault(section, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"'{quoted(override)}': '{quoted(section)}' is a setting, not a section")
+    # A preset may have the setting under its old name.
+    for old in [old for old in table if SETTINGS.get(old) == name]:
+        del table[old]
+    table[name] = value
 
 
 def _parse_preset(path: Path, table: Mapping[str, Any]) -> Preset:

@@ -1,1 +1,1 @@
-"""How a system learns: data on the device, one compiled step, and a run that survives being killed."""
+"""Training: data on the device, the loss of a step, optimizers, checkpoints, several processes, and the loop."""

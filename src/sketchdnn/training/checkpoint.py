@@ -1,7 +1,7 @@
-"""A run's state on disk: safetensors and JSON, never pickle; whole or not at all; the last few kept.
+"""Checkpoints: safetensors and JSON, written completely or not at all; the newest few are kept.
 
-`RUN/checkpoints/00012000/` holds the weights, their average and the optimizer's moments at step 12,000. Random numbers
-and the order of the data are functions of the seed and the step (see `order`), so there is nothing else to keep.
+`RUN/checkpoints/00012000/` holds the weights, their moving average and the optimizer's moments at step 12,000. Random
+numbers and the order of the data are functions of the seed and the step, so nothing else is needed.
 """
 
 from __future__ import annotations
@@ -18,36 +18,34 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from sketchdnn.errors import SketchError
 from sketchdnn.io import flush_to_disk, load_json, temporary_folder
 from sketchdnn.systems.aliases import current_settings, current_tensor
 from sketchdnn.systems.training_index import check_safetensors_header
 
-from .sharding import split_like, whole
+from .config import RunError
+from .distributed import gather, shard_like
 
 _TENSORS, _FACTS = "state.safetensors", "state.json"
 
 
-class RunError(SketchError):
-    """A run that cannot go on: the sentence says why and what to do."""
-
-
 @dataclass(frozen=True, slots=True)
-class State:
-    """What training carries from step to step. Without an average of the weights, they speak for themselves."""
+class TrainState:
+    """The state of a run: weights, their moving average if there is one, and the optimizer."""
 
     model: nn.Module
     average: nn.Module | None
     optimizer: torch.optim.Optimizer
 
 
-def save(folder: Path, step: int, state: State, facts: dict[str, Any], keep: int = 2, *, writes: bool = True) -> Path:
-    """Write the state after `step` steps and drop all but the newest `keep`.
+def save(
+    folder: Path, step: int, state: TrainState, facts: dict[str, Any], keep: int = 2, *, writes: bool = True
+) -> Path:
+    """Write the state after `step` steps and delete all but the newest `keep` checkpoints.
 
-    Of a state that is split over processes each must hand in its part, and one `writes`.
+    If the state is sharded, every process must call this; one `writes`.
     """
     final = folder / f"{step:08d}"
-    # Gathered by every process, kept by the one that writes.
+    # Every process takes part in gathering.
     tensors = {name: value.detach().cpu().contiguous().clone() for name, value in _tensors(state) if writes}
     if not writes:
         return final
@@ -60,13 +58,13 @@ def save(folder: Path, step: int, state: State, facts: dict[str, Any], keep: int
         write_folder(final, write)
     except (OSError, SafetensorError) as error:
         raise RunError(f"{final}: the checkpoint could not be written ({error}); earlier ones are intact") from error
-    for old in found(folder)[:-keep]:
+    for old in list_checkpoints(folder)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
     return final
 
 
 def write_folder(final: Path, write: Callable[[Path], None]) -> None:
-    """A folder whole or not at all: `write` fills a temporary one, which then takes the place of `final`."""
+    """Write a folder completely or not at all: `write` fills a temporary folder, which then replaces `final`."""
     with temporary_folder(final.parent) as temporary:
         write(temporary)
         for path in (*temporary.iterdir(), temporary):
@@ -76,15 +74,19 @@ def write_folder(final: Path, write: Callable[[Path], None]) -> None:
         flush_to_disk(final.parent)
 
 
-def found(folder: Path) -> list[Path]:
-    """Whole checkpoints, oldest first."""
+def list_checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints of a folder, oldest first."""
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if path.name.isdigit() and (path / _FACTS).exists())
 
 
-def load(path: Path, state: State, identity: dict[str, Any]) -> dict[str, Any]:
-    """Fill `state` from a checkpoint and return the facts saved with it; `identity` must be what it was."""
+def load(path: Path, state: TrainState, identity: dict[str, Any]) -> dict[str, Any]:
+    """Load a checkpoint into `state` and return its facts.
+
+    Raises:
+        RunError: It is damaged, or of a run with another `identity`.
+    """
     try:
         facts = load_json(path / _FACTS)
         if not isinstance(facts, dict) or not isinstance(facts.get("identity", {}), dict):
@@ -93,7 +95,7 @@ def load(path: Path, state: State, identity: dict[str, Any]) -> dict[str, Any]:
         raise RunError(
             f"{path}: this checkpoint is damaged ({error}); delete it to resume from the one before"
         ) from error
-    _refuse_another(path, facts.get("identity", identity), identity)
+    _check_identity(path, facts.get("identity", identity), identity)
     try:
         check_safetensors_header(path / _TENSORS)
         _restore(state, load_file(path / _TENSORS))
@@ -105,58 +107,58 @@ def load(path: Path, state: State, identity: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
-    """A run goes on as it began: another configuration would make it neither one nor the other."""
+def _check_identity(path: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
+    """Refuse to resume with other settings."""
     if then.get("name") != now.get("name"):
         raise RunError(f"{path}: this checkpoint is of a {then.get('name')}, not of a {now.get('name')}")
-    before, after = _flat(current_settings(then)), _flat(current_settings(now))
+    before, after = (_flatten(current_settings(table)) for table in (then, now))
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
-            one, other = (table.get(name, "its default") for table in (before, after))
+            old, new = (table.get(name, "its default") for table in (before, after))
             raise RunError(
-                f"{path}: this checkpoint was made with {name} = {one}, not {other}; "
+                f"{path}: this checkpoint was made with {name} = {old}, not {new}; "
                 "resume with the same settings, or start a new run from its weights with --init-from"
             )
 
 
-def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings as dotted names, in the types that JSON has."""
+def _flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings by dotted names, with the types of JSON."""
     flat: dict[str, Any] = {}
     for name, value in json.loads(json.dumps(table)).items():
-        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+        flat |= _flatten(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
     return flat
 
 
-def _tensors(state: State) -> Iterator[tuple[str, Tensor]]:
-    """All there is by name, one after the other, each whole."""
+def _tensors(state: TrainState) -> Iterator[tuple[str, Tensor]]:
+    """All tensors by name, one after the other, each gathered."""
     tensors = {f"model.{name}": value for name, value in state.model.state_dict().items()}
     if state.average is not None:
         tensors |= {f"average.{name}": value for name, value in state.average.state_dict().items()}
     for index, moments in state.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
-    return ((name, whole(value)) for name, value in tensors.items())
+    return ((name, gather(value)) for name, value in tensors.items())
 
 
-def _restore(state: State, tensors: dict[str, Tensor]) -> None:
+def _restore(state: TrainState, tensors: dict[str, Tensor]) -> None:
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "optimizer": {}}
     for name, value in tensors.items():
         part, rest = current_tensor(name).split(".", 1)
         parts[part][rest] = value
-    _fill(state.model, parts["model"])
+    _load_tensors(state.model, parts["model"])
     if state.average is not None:
-        _fill(state.average, parts["average"])
+        _load_tensors(state.average, parts["average"])
     weights = [weight for group in state.optimizer.param_groups for weight in group["params"]]
     moments: dict[int, dict[str, Tensor]] = {}
     for name, value in parts["optimizer"].items():
         index, key = name.split(".", 1)
-        moments.setdefault(int(index), {})[key] = split_like(value, weights[int(index)])
+        moments.setdefault(int(index), {})[key] = shard_like(value, weights[int(index)])
     groups = state.optimizer.state_dict()["param_groups"]
     state.optimizer.load_state_dict({"state": moments, "param_groups": groups})
 
 
-def _fill(module: nn.Module, values: dict[str, Tensor]) -> None:
-    there = module.state_dict()
-    module.load_state_dict({n: split_like(v, there[n]) if n in there else v for n, v in values.items()})
+def _load_tensors(module: nn.Module, values: dict[str, Tensor]) -> None:
+    current = module.state_dict()
+    module.load_state_dict({n: shard_like(v, current[n]) if n in current else v for n, v in values.items()})
 
 
 def _first_line(error: Exception) -> str:

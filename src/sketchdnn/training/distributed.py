@@ -1,9 +1,9 @@
-"""More than one device or machine: `torchrun -m sketchdnn train …` starts a process for each.
+"""Training in several processes: `torchrun -m sketchdnn train …` starts one for each device.
 
-DDP averages their gradients; or FSDP does, which also splits the weights between them (see `sharding`).
+DDP averages the gradients; FSDP2 also shards weights, gradients and moments. Each process takes its share of every
+batch. Decisions that depend on a clock or a signal are made by the first process for all.
 
-Each takes its share of every batch, and what depends on a clock or a signal is decided by the first, so that all stay
-in step. On its own a process pays for none of this.
+Tensors on disk are always whole, so a run may start on one device and continue on eight, or the other way round.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, distributed, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from .checkpoint import RunError
-from .sharding import shard
+from .config import RunError
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """Which of how many processes this is."""
+    """The rank of this process, and the number of processes."""
 
     rank: int = 0
     world: int = 1
-    local: int = 0  # which device of this machine
-    shards: bool = False  # whether each keeps only a part of the weights
+    local: int = 0  # device of this machine
+    shards: bool = False  # whether weights are sharded
 
     @property
     def alone(self) -> bool:
@@ -37,21 +39,21 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Writes files and speaks for all."""
+        """Whether this process writes files and reports."""
         return self.rank == 0
 
-    def wrapped(self, module: nn.Module, average: nn.Module | None = None) -> nn.Module:
-        """The module with its gradients averaged over all processes, and the first one's weights to begin with.
+    def wrap(self, module: nn.Module, average: nn.Module | None = None) -> nn.Module:
+        """The module with gradients averaged over all processes, and with the weights of the first process.
 
-        Where weights are split, so are those of their `average`, both in place: an optimizer must be made after.
+        Sharding replaces the weights of the module and of `average` in place: make the optimizer afterwards.
         """
         if self.shards:
-            for split in (module, average):
-                if split is not None:
-                    shard(split)
+            for part in (module, average):
+                if part is not None:
+                    shard(part)
         return module if self.alone or self.shards else DistributedDataParallel(module)
 
-    def averaged(self, values: Tensor) -> Tensor:
+    def mean(self, values: Tensor) -> Tensor:
         """The mean over all processes."""
         if self.alone:
             return values
@@ -59,16 +61,16 @@ class Ranks:
         distributed.all_reduce(values)
         return values / self.world
 
-    def largest(self, values: Tensor) -> Tensor:
-        """The largest of any process."""
+    def maximum(self, values: Tensor) -> Tensor:
+        """The maximum over all processes."""
         if self.alone:
             return values
         values = values.clone()
         distributed.all_reduce(values, distributed.ReduceOp.MAX)
         return values
 
-    def of_first(self, value: float, device: torch.device) -> float:
-        """The number that the first process has."""
+    def from_first(self, value: float, device: torch.device) -> float:
+        """The value of the first process."""
         if self.alone:
             return value
         shared = torch.tensor(value, dtype=torch.float64, device=device)
@@ -77,13 +79,13 @@ class Ranks:
 
 
 @contextmanager
-def joined(device: str, *, shards: bool = False) -> Iterator[Ranks]:
-    """Join the processes that torchrun started, if it did, and leave them at the end."""
+def process_group(device: str, *, shards: bool = False) -> Iterator[Ranks]:
+    """Join the process group of torchrun, if there is one, and leave it at the end."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world == 1:
         if shards:
             raise RunError(
-                "--fsdp splits a model over processes, and there is only one; "
+                "--fsdp shards a model over processes, and there is only one; "
                 "start two or more with torchrun --nproc-per-node N -m sketchdnn train …"
             )
         yield Ranks()
@@ -98,13 +100,56 @@ def joined(device: str, *, shards: bool = False) -> Iterator[Ranks]:
         distributed.destroy_process_group()
 
 
-def leave() -> None:
-    """End the process here if it is one of several, and has done its part.
+def exit_worker() -> None:
+    """Exit at once if this is one of several processes.
 
-    Split modules keep process groups alive, and with them threads of gloo. One that lets go of its last tensor while
-    Python is taken down ends the process with SIGABRT (pytorch/pytorch#179291), and torchrun then ends the others.
+    Sharded modules keep threads of gloo alive. Releasing their last tensor during interpreter shutdown aborts the
+    process (pytorch/pytorch#179291), and torchrun then ends the others.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
+
+
+def shard(module: nn.Module) -> None:
+    """Shard the weights of the first process in place: each element of a module list is a unit, the rest another.
+
+    A unit is gathered when it is called, so elements of module lists must be called, not taken apart.
+    """
+    weights = list(module.parameters())
+    for weight in weights:
+        distributed.broadcast(weight.detach(), src=0)
+    device = weights[0].device
+    mesh = init_device_mesh(device.type, (distributed.get_world_size(),))
+    for unit in sharding_units(module):
+        if device.type == "cuda":
+            # Gathering breaks the graph, so units are compiled one by one.
+            unit.compile(dynamic=False)
+        fully_shard(unit, mesh=mesh)
+    fully_shard(module, mesh=mesh)
+
+
+def sharding_units(module: nn.Module) -> list[nn.Module]:
+    """Elements of module lists with weights, the innermost first, as FSDP requires."""
+    lists = [part for part in module.modules() if isinstance(part, nn.ModuleList)]
+    units = [unit for part in reversed(lists) for unit in part if not isinstance(unit, nn.ModuleList)]
+    return [unit for unit in units if any(True for _ in unit.parameters())]
+
+
+def local_shards(values: list[nn.Parameter]) -> list[Tensor]:
+    """The local shards of tensors; whole tensors stay as they are."""
+    return [value.to_local() if isinstance(value, DTensor) else value for value in values]
+
+
+def gather(value: Tensor) -> Tensor:
+    """The whole tensor. A sharded one is gathered: every process must call this at the same time."""
+    return value.full_tensor() if isinstance(value, DTensor) else value
+
+
+def shard_like(value: Tensor, other: Tensor) -> Tensor:
+    """A whole tensor, equal in every process, sharded like `other`."""
+    if not isinstance(other, DTensor) or value.shape != other.shape:
+        return value
+    value = value.to(other.device)
+    return distribute_tensor(value, other.device_mesh, other.placements, src_data_rank=None)

@@ -1,44 +1,73 @@
-"""The loop: steps until the budget is spent, with logs, checkpoints and pictures on the way."""
+"""The training loop: steps until the budget is spent, with logs, validation, previews and checkpoints."""
 
 from __future__ import annotations
 
+import json
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import torch
+from safetensors.torch import save_file
 
 from sketchdnn.systems import System
 
 from . import checkpoint
-from .checkpoint import RunError
-from .config import TrainConfig
+from .config import RunError, TrainConfig
 from .corpus import Corpus
 from .distributed import Ranks
-from .failure import save_batch
-from .interrupt import Interrupt, interruptible
-from .logbook import Logbook
-from .preview import save_preview
+from .logs import LOGGERS, RunLog
 from .run import Report, Run
-from .validation import validate
+from .step import random_numbers
+from .validation import save_preview, validate
 
 OnReport = Callable[[Report], None]
-# The step, and the loss at each noise level.
+# Receives the step and the loss at each noise level.
 OnValidation = Callable[[int, Mapping[int, float]], None]
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Callbacks of a run, called in the first process, and the names of its loggers besides CSV."""
+
+    on_report: OnReport = lambda report: None
+    on_validation: OnValidation = lambda step, losses: None
+    loggers: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.loggers:
+            if name not in LOGGERS:
+                raise RunError(f"'{name}' is no logger; use {' or '.join(LOGGERS)}")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run: the model, how far it got, and the signal that stopped it before its end, if one did."""
+    """The model, the last step, and the signal that stopped the run before its end, if there was one."""
 
     model: System
     step: int
     finished: bool
+    signal: int | None
+    writes: bool  # whether this is the first process
+
+
+@dataclass(slots=True)
+class Interrupt:
+    """The signal that was received, if any."""
+
     signal: int | None = None
-    writes: bool = True  # whether this process is the one that speaks for all
+
+    @property
+    def caught(self) -> bool:
+        return self.signal is not None
 
 
 def train(
@@ -50,103 +79,159 @@ def train(
     validation: Corpus | None = None,
     resume: bool = False,
     pause_after: float = math.inf,
-    on_report: OnReport | None = None,
-    on_validation: OnValidation | None = None,
+    hooks: Hooks | None = None,
     ranks: Ranks | None = None,
 ) -> Outcome:
-    """Train in place. After `pause_after` seconds, or on SIGTERM or SIGINT, it saves and stops, to be resumed later.
+    """Train a system in place.
 
-    With a budget of minutes, time spent before a resume counts.
+    After `pause_after` seconds, or on SIGTERM, SIGINT or SIGHUP, the run is saved and stops, to be resumed later. With
+    a budget of minutes, the time before a resume counts.
+
+    Raises:
+        RunError: The folder holds another run, the loss is not finite, or the device has too little memory.
     """
+    hooks = hooks or Hooks()
     folder = out / "checkpoints"
     ends = time.monotonic() + pause_after
     saved = time.monotonic()
-    with _explained(config), interruptible() as interrupt:
+    with _explain_memory(config), interruptible() as interrupt:
         run = Run(system, corpus, config, ranks)
-        _take_up(run, folder, resume)
-        with Logbook.opened(out, run.step, write=run.ranks.first) as logbook:
+        _resume(run, folder, resume)
+        with RunLog.open(out, run.step, hooks.loggers) if run.ranks.first else nullcontext() as log:
             stopping = False
             while not (run.done or stopping):
                 run.advance()
-                if not _due(run, interrupt):
+                if not _is_report_due(run, interrupt):
                     continue
                 report = run.report()
-                _check(run, out)
-                logbook.report(report)
-                if on_report is not None and run.ranks.first:
-                    on_report(report)
-                _look(run, validation, logbook, out, on_validation)
-                stopping = _agreed(run, interrupt.caught or time.monotonic() > ends)
-                if stopping or run.done or _agreed(run, time.monotonic() - saved >= 60 * config.checkpoint_minutes):
+                _check_loss(run, out)
+                if log is not None:
+                    log.report(report)
+                    hooks.on_report(report)
+                _validate(run, validation, log, out, hooks)
+                stopping = _any_process(run, interrupt.caught or time.monotonic() > ends)
+                save_due = time.monotonic() - saved >= 60 * config.checkpoint_minutes
+                if stopping or run.done or _any_process(run, save_due):
                     run.save(folder)
                     saved = time.monotonic()
     return Outcome(run.model, run.step, run.done, interrupt.signal, run.ranks.first)
 
 
-def _take_up(run: Run, folder: Path, resume: bool) -> None:
-    """Begin at the last checkpoint or at none; never write over another run."""
-    before = checkpoint.found(folder)
-    if before and not resume:
+@contextmanager
+def interruptible() -> Iterator[Interrupt]:
+    """Record the first SIGTERM, SIGINT or SIGHUP; a second one has its usual effect. `nohup` still works."""
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt  # only the main thread receives signals
+        return
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    if handlers[signal.SIGHUP] is signal.SIG_IGN:
+        del handlers[signal.SIGHUP]
+
+    def restore() -> None:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+    def record(number: int, _: FrameType | None) -> None:
+        interrupt.signal = number
+        restore()
+
+    for number in handlers:
+        signal.signal(number, record)
+    try:
+        yield interrupt
+    finally:
+        restore()
+
+
+def save_failed_batch(run: Run, step: int, out: Path) -> Path:
+    """Write the sketches and random numbers of a step to `out/failed/STEP`."""
+    folder = out / "failed" / f"{step:08d}"
+    if not run.ranks.first:
+        return folder
+    numbers, indices = run.order.numbers(step), run.indices(step)
+    random = random_numbers(run.config.seed, numbers, run.corpus.kind.shape[1])
+    tensors = {
+        "numbers": numbers,
+        "indices": indices,
+        "noise": random.noise,
+        "choices": random.choices,
+        "kind": run.corpus.kind[indices],
+        "construction": run.corpus.construction[indices],
+        "params": run.corpus.params[indices],
+    }
+    facts = {"step": step, "seed": run.config.seed, "batch_size": run.config.batch_size, "rate": run.rate}
+
+    def write(temporary: Path) -> None:
+        save_file({name: value.cpu().contiguous() for name, value in tensors.items()}, temporary / "batch.safetensors")
+        (temporary / "facts.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
+
+    checkpoint.write_folder(folder, write)
+    return folder
+
+
+def _resume(run: Run, folder: Path, resume: bool) -> None:
+    """Continue from the last checkpoint; refuse to start over another run."""
+    checkpoints = checkpoint.list_checkpoints(folder)
+    if checkpoints and not resume:
         raise RunError(
-            f"{folder.parent} holds a run at step {int(before[-1].name)}; add --resume, or name another --out"
+            f"{folder.parent} holds a run at step {int(checkpoints[-1].name)}; add --resume, or name another --out"
         )
-    if before:
-        run.resume(before[-1])
+    if checkpoints:
+        run.resume(checkpoints[-1])
 
 
-def _due(run: Run, interrupt: Interrupt) -> bool:
-    """Whether to look up from the work. Many processes do it only at steps that all know beforehand."""
+def _is_report_due(run: Run, interrupt: Interrupt) -> bool:
+    """Whether to report now. Several processes report only at steps that all can compute."""
     return run.step % run.config.log_every == 0 or run.done or (run.ranks.alone and interrupt.caught)
 
 
-def _check(run: Run, out: Path) -> None:
-    wrong = run.wrong_step()
-    if wrong is None:
+def _check_loss(run: Run, out: Path) -> None:
+    step = run.first_bad_step()
+    if step is None:
         return
-    path = save_batch(run, wrong, out)
+    path = save_failed_batch(run, step, out)
     raise RunError(
-        f"the loss of step {wrong} is no finite number; its batch is saved in {path}. "
+        f"the loss of step {step} is not finite; its batch is saved in {path}. "
         "Try a lower --learning-rate, or --resume from the last checkpoint"
     )
 
 
-def _look(
-    run: Run, validation: Corpus | None, logbook: Logbook, out: Path, on_validation: OnValidation | None = None
-) -> None:
-    """Validation and a preview, when their step has come or the end has."""
-    validates = validation is not None and _every(run, run.config.validate_every)
-    previews = _every(run, run.config.preview_every)
+def _validate(run: Run, validation: Corpus | None, log: RunLog | None, out: Path, hooks: Hooks) -> None:
+    """Validate and write a preview, if their step has come or the run has ended."""
+    validates = validation is not None and _is_due(run, run.config.validate_every)
+    previews = _is_due(run, run.config.preview_every)
     if not (validates or previews):
         return
-    model = run.model  # of all processes, where each has a part of it
-    if not run.ranks.first:
+    model = run.model  # gathered by all processes
+    if log is None:
         return
     if validation is not None and validates:
         losses = validate(model, validation, run.config)
-        logbook.validation(run.step, losses)
-        if on_validation is not None:
-            on_validation(run.step, losses)
+        log.validation(run.step, losses)
+        hooks.on_validation(run.step, losses)
     if previews:
         save_preview(model, out / "previews" / f"{run.step:08d}.png", run.config.seed)
 
 
-def _every(run: Run, steps: int) -> bool:
-    """Whether a report passed a multiple of `steps`, or was the last."""
-    return steps > 0 and (run.done or run.step % steps < run.config.log_every)
+def _is_due(run: Run, every: int) -> bool:
+    """Whether a multiple of `every` steps was passed since the last report, or the run has ended."""
+    return every > 0 and (run.done or run.step % every < run.config.log_every)
 
 
-def _agreed(run: Run, wish: bool) -> bool:
-    """One answer for all processes: yes, if any of them says so."""
-    return bool(run.ranks.largest(torch.tensor(int(wish), device=run.device))) if not run.ranks.alone else wish
+def _any_process(run: Run, condition: bool) -> bool:
+    """Whether the condition holds in any process."""
+    if run.ranks.alone:
+        return condition
+    return bool(run.ranks.maximum(torch.tensor(int(condition), device=run.device)))
 
 
 @contextmanager
-def _explained(config: TrainConfig) -> Iterator[None]:
-    """Memory that runs out is not a fault of the program: say what to do."""
+def _explain_memory(config: TrainConfig) -> Iterator[None]:
+    """Turn an out-of-memory error into a sentence for the user."""
     try:
         yield
     except RuntimeError as error:
-        memory = isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
-        if not memory:
+        if not (isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)):
             raise
         raise RunError(f"a batch of {config.batch_size} does not fit in memory; lower --batch-size") from error

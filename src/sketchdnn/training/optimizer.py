@@ -1,7 +1,7 @@
-"""What moves the weights: AdamW, or Muon for the matrices of blocks and AdamW for all else.
+"""AdamW, or Muon for the matrices of blocks and AdamW for all other weights.
 
-Muon (https://kellerjordan.github.io/posts/muon) takes a step of the same length in every direction that a matrix has,
-where the gradient alone would follow a few of them.
+Muon (https://kellerjordan.github.io/posts/muon) orthogonalizes the momentum of a matrix: its update has about the same
+length in every singular direction.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from .checkpoint import RunError
-from .config import TrainConfig
-from .sharding import units
+from .config import RunError, TrainConfig
+from .distributed import sharding_units
 
 _MOMENTUM = 0.95
-# A step is as long as one of AdamW is on average, so that its rates carry over (arXiv 2502.16982).
-_LENGTH = 0.2
-# Five rounds of a polynomial that is steep at zero: all but the smallest singular values end between 0.7 and 1.2.
-_ROUNDS, _POLYNOMIAL = 5, (3.4445, -4.7750, 2.0315)
+# Root mean square of an update, about that of AdamW, so that learning rates carry over (arXiv 2502.16982).
+_UPDATE_RMS = 0.2
+# Newton–Schulz: all but the smallest singular values end between 0.7 and 1.2.
+_ITERATIONS, _POLYNOMIAL = 5, (3.4445, -4.7750, 2.0315)
 
 
-def optimizer_of(system: nn.Module, config: TrainConfig, device: torch.device) -> torch.optim.Optimizer:
-    """The optimizer that a run is told to use."""
+def make_optimizer(system: nn.Module, config: TrainConfig, device: torch.device) -> torch.optim.Optimizer:
+    """The optimizer that `config.optimizer` names."""
     adamw: dict[str, Any] = {
         "lr": config.learning_rate,
         "betas": config.betas,
@@ -34,24 +33,25 @@ def optimizer_of(system: nn.Module, config: TrainConfig, device: torch.device) -
     }
     if config.optimizer == "adamw":
         return torch.optim.AdamW(system.parameters(), **adamw)
-    matrices, others = split(system)
+    matrices, others = split_parameters(system)
     if any(isinstance(weight, DTensor) for weight in matrices):
-        raise RunError("muon needs its matrices whole, and --fsdp splits them; train without it, or with adamw")
+        raise RunError("muon needs whole matrices, and --fsdp shards them; train without --fsdp, or with adamw")
     return Muon(matrices, torch.optim.AdamW(others, **adamw))
 
 
-def split(system: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """The matrices of linear maps within blocks, which are the elements of lists of modules; and all other weights."""
-    within = {id(part.weight) for unit in units(system) for part in unit.modules() if isinstance(part, nn.Linear)}
+def split_parameters(system: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """The weight matrices of linear layers in blocks (the elements of module lists), and all other weights."""
+    linear = (part for unit in sharding_units(system) for part in unit.modules() if isinstance(part, nn.Linear))
+    matrices = {id(layer.weight) for layer in linear}
     weights = list(system.parameters())
-    return [w for w in weights if id(w) in within], [w for w in weights if id(w) not in within]
+    return [w for w in weights if id(w) in matrices], [w for w in weights if id(w) not in matrices]
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon for `matrices`, and `others` for the rest: one optimizer to all who step, save or set a rate.
+    """Muon for `matrices` and another optimizer for the rest, with one interface.
 
-    Moves as `torch.optim.Muon` with Nesterov's momentum and the rates of AdamW, but takes matrices of one shape at
-    once: few large kernels in place of many small ones.
+    The update is that of `torch.optim.Muon` with Nesterov momentum and the learning rates of AdamW. Matrices of equal
+    shape are processed as one batch, in a few large kernels.
     """
 
     def __init__(self, matrices: list[nn.Parameter], others: torch.optim.Optimizer) -> None:
@@ -62,24 +62,24 @@ class Muon(torch.optim.Optimizer):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().load_state_dict(state_dict)
-        self._share()  # there are new ones now
+        self._share()
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """One step. As with AdamW, a weight without a gradient stays as it is."""
+        """Update all weights that have a gradient."""
         rate, decay = self.param_groups[0]["lr"], self.param_groups[0]["weight_decay"]
         shapes: dict[torch.Size, list[Tensor]] = {}
         for weight in self.param_groups[0]["params"]:
             if weight.grad is not None:
                 shapes.setdefault(weight.shape, []).append(weight)
         for shape, weights in shapes.items():
-            updates = orthogonal(self._pushed(weights)).to(weights[0].dtype)
+            updates = orthogonalize(self._nesterov(weights)).to(weights[0].dtype)
             torch._foreach_mul_(weights, 1 - rate * decay)
-            torch._foreach_add_(weights, list(updates.unbind()), alpha=-rate * _LENGTH * math.sqrt(max(shape)))
+            torch._foreach_add_(weights, list(updates.unbind()), alpha=-rate * _UPDATE_RMS * math.sqrt(max(shape)))
         self.others.step()
 
-    def _pushed(self, weights: list[Tensor]) -> Tensor:
-        """The gradients as Nesterov has them, in a stack; what is kept of them is each weight's own."""
+    def _nesterov(self, weights: list[Tensor]) -> Tensor:
+        """The gradients with Nesterov momentum, stacked."""
         gradients = [weight.grad for weight in weights if weight.grad is not None]
         for weight in weights:
             if not self.state[weight]:
@@ -89,22 +89,22 @@ class Muon(torch.optim.Optimizer):
         return torch.stack(torch._foreach_lerp(gradients, momenta, _MOMENTUM))
 
     def _share(self) -> None:
-        """Both have the same state, and the same groups where they are of `others`."""
+        """Let `others` use the state and the groups of this optimizer."""
         self.others.state, self.others.param_groups = self.state, self.param_groups[1:]
 
 
-def orthogonal(stack: Tensor) -> Tensor:
-    """Matrices with about the singular vectors of those given and singular values near one: Newton–Schulz in bfloat16.
+def orthogonalize(stack: Tensor) -> Tensor:
+    """Matrices with the same singular vectors and singular values near one: Newton–Schulz iteration in bfloat16.
 
-    A matrix of zeros stays one.
+    A zero matrix stays zero.
     """
     a, b, c = _POLYNOMIAL
-    tall = stack.shape[-2] > stack.shape[-1]  # then its transpose has the smaller product with itself
+    tall = stack.shape[-2] > stack.shape[-1]  # the Gram matrix of the transpose is smaller
     x = stack.bfloat16()
     x = x.mT if tall else x
-    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)  # no singular value is larger than this norm
-    for _ in range(_ROUNDS):
+    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)  # at least the largest singular value
+    for _ in range(_ITERATIONS):
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    # Laid out as weights are: an update of all of them at once is one kernel only then.
+    # Contiguous, so that the update of all weights is one kernel.
     return (x.mT if tall else x).contiguous()

@@ -1,4 +1,4 @@
-"""From what a person asked for to a finished run: the data opened, the device chosen, the model written at the end."""
+"""Start a run: open the data, select the device, make the system, and write the model at the end."""
 
 from __future__ import annotations
 
@@ -15,20 +15,26 @@ from sketchdnn.io import exclusive_run, remove_abandoned
 from sketchdnn.systems import Preset, System, TrainingIndex, build_training_index, from_pretrained, save_pretrained
 from sketchdnn.systems.devices import find_device
 
-from .checkpoint import RunError, write_folder
-from .config import TrainConfig
+from .checkpoint import write_folder
+from .config import RunError, TrainConfig
 from .corpus import Corpus, to_device
-from .distributed import joined
-from .loop import OnReport, OnValidation, Outcome, train
+from .distributed import process_group
+from .loop import Hooks, Outcome, train
 
 MODEL = "model"
-# Where a run writes, besides its own folder.
+# Subfolders of a run.
 FOLDERS = ("checkpoints", "failed", "previews")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A run as a person asks for it. `device` is auto, cpu, cuda or cuda:N; auto is a GPU where there is one."""
+class TrainRequest:
+    """All options of a run.
+
+    Attributes:
+        device: auto (a GPU if there is one), cpu, cuda or cuda:N.
+        init_from: A model whose weights the run starts with.
+        fsdp: Shard the weights over the processes.
+    """
 
     preset: Preset
     config: TrainConfig
@@ -37,22 +43,24 @@ class Request:
     device: str = "auto"
     resume: bool = False
     init_from: Path | None = None
-    fsdp: bool = False  # split the weights over the processes
-    on_report: OnReport | None = field(default=None, compare=False)
-    on_validation: OnValidation | None = field(default=None, compare=False)
+    fsdp: bool = False
+    hooks: Hooks = field(default_factory=Hooks, compare=False)
 
 
-def start(request: Request) -> Outcome:
+def start_training(request: TrainRequest) -> Outcome:
     """Train, and write the model to `out/model` when the budget is spent."""
     device = find_device(request.device)
-    _refuse_mixing(request)
-    with joined(device, shards=request.fsdp) as ranks, exclusive_run(request.out) if ranks.first else nullcontext():
+    _check_folders(request)
+    with (
+        process_group(device, shards=request.fsdp) as ranks,
+        exclusive_run(request.out) if ranks.first else nullcontext(),
+    ):
         if ranks.first:
             for folder in (request.out, *(request.out / name for name in FOLDERS)):
                 remove_abandoned(folder)
-        system = _system(request)
+        system = _make_system(request)
         try:
-            corpus, validation = _corpora(request.data, device, request.config.fewest)
+            corpus, validation = _load_corpora(request.data, device, request.config.min_primitives)
             system.to_device(device)
         except torch.OutOfMemoryError as error:
             raise RunError(f"the corpus and the model do not fit on {device}; use another --device") from error
@@ -63,18 +71,17 @@ def start(request: Request) -> Outcome:
             request.out,
             validation=validation,
             resume=request.resume,
-            on_report=request.on_report,
-            on_validation=request.on_validation,
+            hooks=request.hooks,
             ranks=ranks,
         )
         if outcome.finished and ranks.first:
-            outcome.model.training_index = _known(request.data, request.config.fewest)
+            outcome.model.training_index = _index_corpus(request.data, request.config.min_primitives)
             _write_model(outcome.model, request.out / MODEL)
     return outcome
 
 
-def _system(request: Request) -> System:
-    """The preset's system: its weights from the seed, or those of another model and nothing else of it."""
+def _make_system(request: TrainRequest) -> System:
+    """The preset's system, with weights from the seed or from another model."""
     torch.manual_seed(request.config.seed)
     system = request.preset.make()
     if request.init_from is not None:
@@ -83,25 +90,25 @@ def _system(request: Request) -> System:
             raise RunError(f"{request.init_from}: that model is a {other.name}, and the preset's is a {system.name}")
         if not system.can_init_from(other):
             raise RunError(
-                f"{request.init_from}: that model is of another shape than the preset; choose the preset it was made by"
+                f"{request.init_from}: that model has another shape than the preset; use the preset it was trained with"
             )
-        # What the other lacks stays as it starts: it says nothing yet.
+        # Inputs that the other model lacks keep their zero-initialized weights.
         system.load_state_dict(system.state_dict() | other.state_dict())
     return system
 
 
-def _corpora(folder: Path, device: str, fewest: int) -> tuple[Corpus, Corpus | None]:
-    """The train split, and of the validation split such as are to be drawn, where it holds any."""
+def _load_corpora(folder: Path, device: str, min_primitives: int) -> tuple[Corpus, Corpus | None]:
+    """The train split, and the validation split without auxiliary sketches, if any are left."""
     dataset = Dataset.open(folder)
     train_split, held_out = (dataset.split(name).compact for name in SPLITS[:2])
     if not len(train_split):
         raise RunError(f"{folder}: its train split is empty; prepare it from more sketches")
-    validation = held_out[held_out.counts >= fewest]
+    validation = held_out[held_out.counts >= min_primitives]
     return to_device(train_split, device), to_device(validation, device) if len(validation) else None
 
 
-def _refuse_mixing(request: Request) -> None:
-    """Refuses to write into the corpus, or over the model that the run starts from."""
+def _check_folders(request: TrainRequest) -> None:
+    """Refuse to write into the corpus, or over the model that the run starts from."""
     out = request.out.resolve()
     if out == request.data.resolve():
         raise RunError(f"{request.out}: the corpus is there; name another folder with --out")
@@ -109,13 +116,13 @@ def _refuse_mixing(request: Request) -> None:
         raise RunError(f"{request.init_from}: the run would overwrite that model; name another --out")
 
 
-def _known(folder: Path, fewest: int) -> TrainingIndex | None:
-    """The index of the training split, by which `generate --novel` refuses its sketches. None if none is drawn."""
+def _index_corpus(folder: Path, min_primitives: int) -> TrainingIndex | None:
+    """The index of the train split for `generate --novel`; None if all its sketches are auxiliary."""
     dataset = Dataset.open(folder)
     rows = dataset.split(SPLITS[0]).compact
-    if not bool((rows.counts >= fewest).any()):
+    if not bool((rows.counts >= min_primitives).any()):
         return None
-    return build_training_index(rows, fewest, half_extent=dataset.half_extent, tight=dataset.tight)
+    return build_training_index(rows, min_primitives, half_extent=dataset.half_extent, tight=dataset.tight)
 
 
 def _write_model(model: System, folder: Path) -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from benchmarks.reproduction import SIX, named_systems
 from sketchdnn.systems import SYSTEMS, ConfigError
-from sketchdnn.training.checkpoint import RunError
-from sketchdnn.training.config import config_from
+from sketchdnn.training.config import RunError, parse_train_config
 
 
 def test_the_six_are_all_the_systems_there_are() -> None:
@@ -45,7 +44,7 @@ def test_a_setting_changes_that_and_nothing_else(name: str, setting: str, value:
 def test_settings_lie_deeper_or_in_training_or_are_another_preset() -> None:
     (one,) = named_systems(["sketchdnn:network.depth=1+training.batch_size=7"], "tiny")
     assert one.preset.config.network.depth == 1
-    assert config_from(one.preset.training, steps=1).batch_size == 7
+    assert parse_train_config(one.preset.training, steps=1).batch_size == 7
     (other,) = named_systems(["sketchdnn:preset=paper"])
     assert other.preset.config.form == "paper"
 
@@ -91,4 +90,4 @@ def test_what_is_none_is_one_sentence(name: str, words: str) -> None:
 def test_an_unknown_setting_of_training_is_found_before_anything_is_done() -> None:
     (one,) = named_systems(["sketchdnn:training.speed=3"], "tiny")
     with pytest.raises((ConfigError, RunError), match="'speed' is no setting"):
-        config_from(one.preset.training, steps=1)
+        parse_train_config(one.preset.training, steps=1)

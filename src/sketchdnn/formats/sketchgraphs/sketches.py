@@ -259,7 +259,7 @@ def _read_batch(
             continue
         index = start + owner
         draft = SketchDraft({"source": "sketchgraphs", "id": sequences.sketch_id(index), "index": index})
-        _follow(ops, _load_notes(text, draft), owner, entities, draft)
+        _update_average(ops, _load_notes(text, draft), owner, entities, draft)
         drafts.append(draft)
     yield from build_sketches(drafts, entities)
 
@@ -275,7 +275,7 @@ def _load_notes(text: bytes | Skipped, draft: SketchDraft) -> Notes:
     return {}
 
 
-def _follow(ops: list[Op], notes: Notes, owner: int, entities: EntityCollector, draft: SketchDraft) -> None:
+def _update_average(ops: list[Op], notes: Notes, owner: int, entities: EntityCollector, draft: SketchDraft) -> None:
     """Collect the entities and constraints of a sequence."""
     nodes: list[Target] = []
     index = -1

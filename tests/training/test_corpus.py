@@ -13,7 +13,7 @@ from support.strategies import assert_same, sketches
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, normalize
 from sketchdnn.representation.compact import encode
 from sketchdnn.representation.decoding import decode_compact
-from sketchdnn.training.corpus import NUM_SYMMETRIES, Corpus, smaller_end_first, to_device, turn
+from sketchdnn.training.corpus import NUM_SYMMETRIES, Corpus, apply_symmetry, smaller_end_first, to_device
 
 
 def _image(p: Primitive, symmetry: int) -> Primitive:
@@ -44,7 +44,7 @@ def test_turning_rows_is_turning_the_sketch(symmetry: int, sketch: Sketch) -> No
     if any(isinstance(p, Arc) and not 0.1 < p.sweep < math.tau - 0.1 for p in sketch):
         return
     compact = encode([sketch])
-    params = turn(torch.tensor(compact.kind), torch.tensor(compact.params), torch.tensor([symmetry]))
+    params = apply_symmetry(torch.tensor(compact.kind), torch.tensor(compact.params), torch.tensor([symmetry]))
     turned = decode_compact(type(compact)(compact.kind, compact.construction, params.numpy()))[0].sketch
     assert_same(Sketch(tuple(_image(p, symmetry) for p in sketch)), turned, tolerance=2e-3)
 

@@ -7,8 +7,7 @@ import torch
 
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
-from sketchdnn.training.corpus import Corpus
-from sketchdnn.training.order import balanced
+from sketchdnn.training.corpus import Corpus, oversample_rare
 
 
 def corpus_of(special: list[bool]) -> Corpus:
@@ -25,7 +24,7 @@ def corpus_of(special: list[bool]) -> Corpus:
 @pytest.mark.parametrize("rare", [1.0, 1.25, 2.0, 3.5])
 def test_special_sketches_are_seen_that_much_more_often(rare: float) -> None:
     special = [number % 5 < 2 for number in range(200)]
-    seen = torch.bincount(balanced(corpus_of(special), rare), minlength=200)
+    seen = torch.bincount(oversample_rare(corpus_of(special), rare), minlength=200)
     mask = torch.tensor(special)
     assert (seen[~mask] == 1).all()
     assert int(seen[mask].sum()) == int(80 * rare)
@@ -33,4 +32,4 @@ def test_special_sketches_are_seen_that_much_more_often(rare: float) -> None:
 
 
 def test_nothing_special_means_every_sketch_once() -> None:
-    assert torch.equal(balanced(corpus_of([False] * 7), 5.0), torch.arange(7))
+    assert torch.equal(oversample_rare(corpus_of([False] * 7), 5.0), torch.arange(7))

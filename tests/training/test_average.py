@@ -6,19 +6,20 @@ from itertools import pairwise
 
 import pytest
 import torch
+from torch.optim.swa_utils import AveragedModel
 
-from sketchdnn.training.run import _average, _follow
+from sketchdnn.training.run import _update_average
 
 
 def share_of_the_start(decay: float, steps: int) -> list[float]:
     """What is left of the first weights after each step, if all later ones are 0."""
     module = torch.nn.Linear(1, 1, bias=False)
     torch.nn.init.ones_(module.weight)
-    average = _average(module)
+    average = AveragedModel(module)
     torch.nn.init.zeros_(module.weight)
     left = []
     for _ in range(steps):
-        _follow(average, module, decay)
+        _update_average(average, module, decay)
         left.append(float(average.module.weight.detach()))
     return left
 
