@@ -21,7 +21,7 @@ from sketchdnn.generation.engine import Engine, SampleId, device_of, max_batch_s
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import Kind, Sketch, normalize
 from sketchdnn.representation import from_flat
-from sketchdnn.representation.codec import decode
+from sketchdnn.representation.batch import decode
 from sketchdnn.systems import System
 
 from .results import OnStage, device_name, ignore_stage, markdown_table, rich_table

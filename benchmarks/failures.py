@@ -51,8 +51,8 @@ from sketchdnn.render.figures import (
     sheet,
 )
 from sketchdnn.representation import Compact, SketchBatch, decode_compact, encode, encode_table, from_flat
-from sketchdnn.representation.codec import decode
-from sketchdnn.representation.symmetric import symmetric_keys
+from sketchdnn.representation.batch import decode
+from sketchdnn.representation.hashing import symmetric_keys
 from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.systems.system import System
 

@@ -22,8 +22,7 @@ from sketchdnn.generation.engine import compile_denoiser, fast_inference, max_ba
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.networks import DiT, DiTConfig
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.systems import System, from_pretrained, load_preset
 from sketchdnn.systems.devices import find_device
 

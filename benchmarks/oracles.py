@@ -13,8 +13,7 @@ from torch.nn.functional import one_hot
 from sketchdnn.diffusion.gaussian import Level, like, root
 from sketchdnn.diffusion.process import Denoiser, JointProcess, check_simplex
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch, relevant
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch, relevant
 
 
 def oracle(x0: SketchBatch) -> Denoiser:

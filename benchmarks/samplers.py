@@ -39,7 +39,7 @@ from sketchdnn.generation.engine import device_of, fast_inference, max_batch_siz
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.geometry import Sketch, profile
 from sketchdnn.representation import Compact, decode_compact
-from sketchdnn.representation.codec import decode
+from sketchdnn.representation.batch import decode
 from sketchdnn.systems import System
 from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.training.corpus import to_device

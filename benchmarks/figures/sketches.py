@@ -46,8 +46,7 @@ from sketchdnn.render.figures import (
 )
 from sketchdnn.render.style import superposed_strokes
 from sketchdnn.representation import decode_compact, layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.codec import decode
+from sketchdnn.representation.batch import SketchBatch, decode
 from sketchdnn.systems import System
 
 TEASER_SIDE, TEASER_GAP = 92.0, 8.0

@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 from benchmarks.samplers import score_levels
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.systems import from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.training.corpus import to_device

@@ -48,7 +48,7 @@ from sketchdnn.geometry import (
 from sketchdnn.geometry.bounds import table_bounds
 from sketchdnn.geometry.table import sketches_to_table, table_to_sketches
 from sketchdnn.representation import decode_compact, encode
-from sketchdnn.representation.fingerprint import mix
+from sketchdnn.representation.hashing import mix
 
 ANY = replace(PRESETS["ours"], min_primitives=1)
 

@@ -29,7 +29,7 @@ from sketchdnn.formats.json_files import format_record
 from sketchdnn.geometry import Placement, Point, Sketch, bounds, normalize
 from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact, encode_table
-from sketchdnn.representation.symmetric import symmetric_keys, turned
+from sketchdnn.representation.hashing import symmetric_keys, turned
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ from sketchdnn.diffusion.gaussian import log_linear_snr
 from sketchdnn.diffusion.process import authors_process, our_process
 from sketchdnn.diffusion.samplers import sample_ancestral, sample_ddim
 from sketchdnn.diffusion.sampling import Conditioning, Progress, condition_on_rows, step_sequence
-from sketchdnn.representation.batch import SketchBatch, from_flat, relevant
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch, from_flat, relevant
 
 
 def some_rows(batch: int) -> torch.Tensor:

@@ -31,8 +31,7 @@ from sketchdnn.diffusion.likelihood import (
 from sketchdnn.diffusion.process import JointProcess, Superposition, authors_process, our_process, paper_process
 from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch, relevant
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch, relevant
 
 SHARES = (0.55, 0.25, 0.12, 0.06, 0.02)
 MIXED = RowTarget((0.4, 0.2, 0.15, 0.1, 0.15), construction=0.3, std=0.4)

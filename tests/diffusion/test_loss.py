@@ -14,9 +14,8 @@ from sketchdnn.diffusion import authors_loss, cosine, our_loss, our_process, pap
 from sketchdnn.diffusion.gaussian import denoised, like, preconditioning
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.geometry import Kind
-from sketchdnn.representation.batch import SketchBatch, relevant
+from sketchdnn.representation.batch import Prediction, SketchBatch, relevant
 from sketchdnn.representation.layout import NONE, NUM_KINDS
-from sketchdnn.representation.prediction import Prediction
 
 LATE = torch.full((6,), 500)
 

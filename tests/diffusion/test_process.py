@@ -21,9 +21,8 @@ from sketchdnn.diffusion.process import (
     superpose,
 )
 from sketchdnn.geometry import Kind
-from sketchdnn.representation.batch import SketchBatch, relevant
+from sketchdnn.representation.batch import Prediction, SketchBatch, relevant
 from sketchdnn.representation.layout import NONE, NUM_PARAMS, PARAMS_OF_KIND
-from sketchdnn.representation.prediction import Prediction
 
 PROCESSES = [paper_process, authors_process, our_process]
 

@@ -33,8 +33,7 @@ from sketchdnn.diffusion.samplers import (
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, step_sequence
 from sketchdnn.diffusion.timesteps import step_as_noisy_as
 from sketchdnn.errors import SketchError
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 
 FREQUENCIES = RowTarget((0.55, 0.25, 0.12, 0.06, 0.02), construction=0.1, std=0.4)
 
@@ -468,7 +467,7 @@ def test_restart_replaces_only_sketches_with_a_loose_end(monkeypatch: pytest.Mon
     assert (first.steps, second.steps) == (36, 14)
     assert first.start is None
     assert second.start is not None
-    assert same(second.start.batch, passes.results[0].settled())
+    assert same(second.start.batch, passes.results[0].most_likely())
     assert second.start.t == RESTART_AT
     assert all(not torch.equal(one, other) for i, one in enumerate(passes.noise) for other in passes.noise[:i])
 

@@ -24,7 +24,7 @@ from sketchdnn.evaluation.curves import (
 )
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive
 from sketchdnn.representation import Compact, decode_compact
-from sketchdnn.representation.symmetric import NUM_SYMMETRIES, turned
+from sketchdnn.representation.hashing import NUM_SYMMETRIES, turned
 
 LEFT, RIGHT = Circle((-0.5, 0.3), 0.2), Circle((0.5, 0.3), 0.2)
 

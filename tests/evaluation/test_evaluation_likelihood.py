@@ -36,7 +36,7 @@ class ExactSystem(SketchDNNSystem):
         super().__init__(SETTINGS)
         self.process = process_of(log_linear_snr(1000), superposition="expected")
 
-    def denoise(self, batch_t, t, given=None):  # type: ignore[no-untyped-def]
+    def denoise(self, batch_t, t, conditioning=None):  # type: ignore[no-untyped-def]
         return TARGET.denoiser(self.process)(batch_t.to(torch.float64), t)
 
 
@@ -45,7 +45,7 @@ class OracleSystem(SketchDNNSystem):
 
     truth: SketchBatch
 
-    def denoise(self, batch_t, t, given=None):  # type: ignore[no-untyped-def]
+    def denoise(self, batch_t, t, conditioning=None):  # type: ignore[no-untyped-def]
         return oracle(self.truth)(batch_t, t)
 
 
@@ -56,13 +56,13 @@ def parts(count: int, first: int = 0) -> Compact:
 
 def target_rows(count: int, seed: int = 0) -> Compact:
     """Samples of `TARGET` as compact rows."""
-    drawn = TARGET.sample(count, generator=torch.Generator().manual_seed(seed), dtype=torch.float32)
-    kind = drawn.kind.argmax(-1)
+    sample = TARGET.sample(count, generator=torch.Generator().manual_seed(seed), dtype=torch.float32)
+    kind = sample.kind.argmax(-1)
     params = torch.zeros(count, layout.MAX_PRIMITIVES, layout.MAX_KIND_PARAMS)
     for k in (Kind.LINE, Kind.POINT):
-        own = drawn.of_kind(k)
+        own = sample.of_kind(k)
         params[..., : own.shape[-1]] += own * (kind == k.value)[..., None]
-    flags = drawn.construction.argmax(-1) == 1
+    flags = sample.construction.argmax(-1) == 1
     return Compact(kind.numpy().astype(np.uint8), flags.numpy(), params.numpy())
 
 
@@ -76,21 +76,21 @@ def test_oracle_pays_for_the_reconstruction_only() -> None:
     count = 12
     system, compact = OracleSystem(SETTINGS), parts(count)
     system.truth = clean_batch(compact, system.rows)
-    found = measure_likelihood(system, compact, draws=3, batch=count)
-    for bound in (found.density, found.grid):
+    result = measure_likelihood(system, compact, draws=3, batch=count)
+    for bound in (result.density, result.grid):
         assert abs(bound.terms["diffusion"].value) < 1e-9
         assert abs(bound.terms["prior"].value) < 1e-9
         assert abs(bound.parts["kind"].value) < 1e-5
-    assert abs(found.authors.per_sketch.value) < 1e-9
+    assert abs(result.authors.per_sketch.value) < 1e-9
     # The cell of each parameter is known, and the noise is narrower than a cell.
     used = sum(len(layout.PARAM_NAMES[Kind(k)]) for k in compact.kind[compact.kind != layout.NONE])
-    assert 0 < found.grid.bits.per_sketch.value < 2 * used / count
+    assert 0 < result.grid.bits.per_sketch.value < 2 * used / count
 
 
 def test_exact_denoiser_is_close_to_the_entropy_on_the_grid() -> None:
     """The bound against exactly known probabilities."""
     compact, grid = target_rows(300), Bins(6)
-    found = measure_likelihood(ExactSystem(), compact, draws=8, batch=300, grid=grid).grid.bits.per_sketch
+    result = measure_likelihood(ExactSystem(), compact, draws=8, batch=300, grid=grid).grid.bits.per_sketch
     x0 = clean_batch(compact, RowForm(canonical_lines=False))
     kind, flag = x0.kind.argmax(-1), x0.construction.argmax(-1)
     of_kind = torch.tensor(TARGET.kind, dtype=torch.float64).log()[kind]
@@ -98,8 +98,8 @@ def test_exact_denoiser_is_close_to_the_entropy_on_the_grid() -> None:
     of_cells = grid.log_mass(x0.params, torch.zeros_like(x0.params), TARGET.std)
     of_cells = of_cells * (kind[..., None] == torch.tensor(layout.KIND_OF_PARAM))
     exact = -(of_kind + of_flag * (kind != layout.NONE) + of_cells.sum(-1)).sum(-1).mean() / math.log(2)
-    half = (found.high - found.low) / 2
-    assert exact - half < found.value < 1.1 * exact + half
+    half = (result.high - result.low) / 2
+    assert exact - half < result.value < 1.1 * exact + half
 
 
 def test_two_seeds_agree_within_their_intervals(untrained: SketchDNNSystem) -> None:
@@ -123,12 +123,12 @@ def test_more_draws_narrow_the_interval() -> None:
 
 def test_terms_and_parts_add_up_and_divisors_are_correct(untrained: SketchDNNSystem) -> None:
     compact = parts(20)
-    found = measure_likelihood(untrained, compact, draws=2)
-    for bound in (found.density, found.grid):
+    result = measure_likelihood(untrained, compact, draws=2)
+    for bound in (result.density, result.grid):
         whole = bound.bits.per_sketch.value
         assert sum(term.value for term in bound.terms.values()) == pytest.approx(whole)
         assert sum(part.value for part in bound.parts.values()) == pytest.approx(whole)
-    for bits in figures(found):
+    for bits in figures(result):
         assert bits.per_row.value == pytest.approx(bits.per_sketch.value / 16)
     same = compact[np.full(4, 3)]
     alike = measure_likelihood(untrained, same, draws=2)
@@ -136,8 +136,8 @@ def test_terms_and_parts_add_up_and_divisors_are_correct(untrained: SketchDNNSys
     assert alike.mean_primitives == number
     assert alike.grid.bits.per_primitive.value == pytest.approx(alike.grid.bits.per_sketch.value / number)
     # For sketches of different sizes: all bits over all primitives, not the mean of ratios.
-    for bits in figures(found):
-        assert bits.per_primitive.value == pytest.approx(bits.per_sketch.value / found.mean_primitives)
+    for bits in figures(result):
+        assert bits.per_primitive.value == pytest.approx(bits.per_sketch.value / result.mean_primitives)
         assert bits.per_primitive.low < bits.per_primitive.value < bits.per_primitive.high
     distinct = math.log2(math.factorial(16) / math.factorial(16 - number))
     assert alike.grid.bits.per_sketch.value - alike.grid_set.per_sketch.value == pytest.approx(distinct)
@@ -165,8 +165,8 @@ def test_variants_of_the_paper_have_a_likelihood(variant: str) -> None:
     rows = {"arc_scalar": "signed_radius", "canonical_lines": False}
     rows |= {"none_construction": "zero" if variant == "authors" else "one_hot"}
     system = SketchDNNSystem(SketchDNNConfig(network=network, variant=variant, num_steps=50, **rows)).eval()
-    found = measure_likelihood(system, parts(6), draws=2)
-    for bits in figures(found):
+    result = measure_likelihood(system, parts(6), draws=2)
+    for bits in figures(result):
         assert math.isfinite(bits.per_sketch.value)
         assert bits.per_sketch.low < bits.per_sketch.value < bits.per_sketch.high
 
@@ -196,8 +196,8 @@ def test_sketches_without_a_likelihood_are_refused(untrained: SketchDNNSystem) -
         measure_likelihood(untrained, compact, draws=0)
 
 
-def figures(found: Likelihoods) -> tuple[Bits, ...]:
-    return (found.authors, found.density.bits, found.grid.bits, found.grid_set)
+def figures(result: Likelihoods) -> tuple[Bits, ...]:
+    return (result.authors, result.density.bits, result.grid.bits, result.grid_set)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -16,7 +16,7 @@ from sketchdnn.evaluation.novelty import GRIDS, blurred_images, measure_neighbor
 from sketchdnn.evaluation.scores import jitter_ends
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive
 from sketchdnn.representation import Compact
-from sketchdnn.representation.symmetric import NUM_SYMMETRIES, symmetric_keys, turned
+from sketchdnn.representation.hashing import NUM_SYMMETRIES, symmetric_keys, turned
 
 BRACKET: list[Primitive] = [*square(), Arc((-0.4, 0.3), 0.37, 0.2, 1.9), Circle((0.55, 0.21), 0.13, True)]
 

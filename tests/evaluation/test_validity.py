@@ -28,7 +28,7 @@ from sketchdnn.evaluation.validity import (
 )
 from sketchdnn.geometry import Circle, Line, Point, Sketch
 from sketchdnn.representation import Compact, encode, layout
-from sketchdnn.representation.symmetric import NUM_SYMMETRIES, turned
+from sketchdnn.representation.hashing import NUM_SYMMETRIES, turned
 
 FIELDS = ("kind", "construction", "params")
 PLATE = rows([*square(), Circle((0, 0), 0.5), Line((-1, 0), (1, 0), True)], [*square(), Point((0, 0)), Point((1, 0))])

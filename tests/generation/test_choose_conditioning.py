@@ -15,7 +15,7 @@ from sketchdnn.generation.conditioning import MIN_EMPTY_ROWS, choose_added_kinds
 from sketchdnn.generation.conditions import NO_CONDITIONS, Conditions
 from sketchdnn.geometry import Circle, Kind, Line, Sketch
 from sketchdnn.representation import layout
-from sketchdnn.representation.codec import decode
+from sketchdnn.representation.batch import decode
 from sketchdnn.systems import System, TrainingIndex
 
 

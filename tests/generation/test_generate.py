@@ -21,9 +21,8 @@ from sketchdnn.generation.engine import CPU_BATCH, choose_batch_size
 from sketchdnn.generation.generate import noised_start
 from sketchdnn.generation.inpainting import check_method
 from sketchdnn.geometry import Circle, Kind, Line, Sketch, bounds, normalize
-from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.representation.layout import NONE, NUM_KINDS
-from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import SYSTEMS, load_preset
 from sketchdnn.systems.sketchdnn import SketchDNNSystem
 

@@ -33,8 +33,7 @@ from sketchdnn.geometry import Kind
 from sketchdnn.render import Style, strokes
 from sketchdnn.render.raster import draw_strokes
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.codec import decode
+from sketchdnn.representation.batch import SketchBatch, decode
 
 FRAMES = 12
 NAMES = [f"sketch-0000.trajectory.{suffix}" for suffix in ("svg", "gif", "png")]

@@ -10,8 +10,7 @@ from support.random_batches import clean_batch, normal_batch
 
 from sketchdnn.diffusion import Denoiser, our_process
 from sketchdnn.networks import DiT, DiTConfig
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 
 SMALL = DiTConfig(width=32, depth=3, heads=4, num_steps=100)
 

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from sketchdnn.geometry import Circle, Sketch
-from sketchdnn.render.figures import bar_chart, column_chart
+from sketchdnn.geometry import Circle, Line, Point, Sketch
+from sketchdnn.render.figures import (
+    bar_chart,
+    column_chart,
+    draw_rule,
+    draw_sketch,
+    panel_of_sketch,
+    save_figure,
+    sheet,
+)
 from sketchdnn.render.html import Card, Section, Table, Thumbnails, gallery_page, render_page, report_page
 
 HOSTILE = "<script>\x1b & $\\frac 日本"
@@ -51,3 +60,16 @@ def test_gallery_page_shows_all_parts_of_a_card() -> None:
 def test_unknown_values_of_a_template_are_errors() -> None:
     with pytest.raises(Exception, match="'title' is undefined"):
         render_page("gallery.html", lead=[], cards=[])
+
+
+def test_sheet_of_sketches_is_reproducible(tmp_path: Path) -> None:
+    sketch = Sketch((Circle((0, 0), 1), Line((0, 0), (1, 0), construction=True), Point((0, 1))))
+    pictures = []
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        folder.mkdir()
+        with sheet(120, 60) as (figure, axes):
+            draw_sketch(axes, sketch, panel_of_sketch(sketch, 30, 30, 50))
+            draw_rule(axes, 0, 120, 30)
+            pictures.append([path.read_bytes() for path in save_figure(figure, folder, "sheet")])
+    assert pictures[0] == pictures[1]
+    assert len(pictures[0]) == 2

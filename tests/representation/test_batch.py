@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
+import pytest
 import torch
+from support.corpora import parts
 from support.random_batches import clean_batch
 
-from sketchdnn.geometry import Kind
-from sketchdnn.representation import SketchBatch, from_flat, relevant
+from sketchdnn.geometry import Kind, normalize
+from sketchdnn.representation import SketchBatch, from_flat, layout, relevant
 from sketchdnn.representation.layout import NONE, NUM_PARAMS, PARAM_NAMES, PARAMS_OF_KIND, ROW_WIDTH
 
 
@@ -36,5 +40,16 @@ def test_settled_rows_are_the_likeliest_and_clean() -> None:
     unsure = SketchBatch(
         0.6 * clean.construction + 0.2, 0.5 * clean.kind + 0.1, clean.params + 0.3 * ~relevant(clean.kind.argmax(-1))
     )
-    assert torch.equal(unsure.settled().flat(), clean.flat())
-    assert torch.equal(clean.settled().flat(), clean.flat())
+    assert torch.equal(unsure.most_likely().flat(), clean.flat())
+    assert torch.equal(clean.most_likely().flat(), clean.flat())
+
+
+@pytest.mark.parametrize("arc_scalar", get_args(layout.ArcScalar))
+def test_sketches_round_trip(arc_scalar: layout.ArcScalar) -> None:
+    sketches = [normalize(sketch)[0] for sketch in parts(30) if len(sketch) <= layout.MAX_PRIMITIVES]
+    batch = SketchBatch.from_sketches(sketches, arc_scalar=arc_scalar)
+    assert len(batch) == len(sketches)
+    decoded = batch.to_sketches(arc_scalar)
+    assert [[p.kind for p in sketch] for sketch in decoded] == [[p.kind for p in sketch] for sketch in sketches]
+    again = SketchBatch.from_sketches(decoded, arc_scalar=arc_scalar)
+    assert torch.allclose(again.params, batch.params, rtol=1e-4, atol=1e-4)

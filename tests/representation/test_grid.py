@@ -11,7 +11,7 @@ from support.strategies import sketches
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, normalize
 from sketchdnn.representation import encode
-from sketchdnn.representation.grid import row_codes
+from sketchdnn.representation.hashing import row_codes
 
 nice = st.sampled_from([0, 1, -1, 0.5, -0.5, 0.25, 1 / 3, 2 / 3, 0.1, -0.3, 0.7, 0.9, -0.2])
 

@@ -11,8 +11,7 @@ from sketchdnn.diffusion import samplers
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Denoiser, JointProcess
 from sketchdnn.diffusion.sampling import SamplingOptions
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 
 TARGET = RowTarget((0.3, 0.2, 0.2, 0.1, 0.2), construction=0.3, std=0.5)
 SAMPLERS = [

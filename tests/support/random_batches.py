@@ -6,8 +6,7 @@ import torch
 from torch.nn.functional import one_hot
 
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch, relevant
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch, relevant
 
 
 def clean_batch(

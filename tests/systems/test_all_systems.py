@@ -15,8 +15,7 @@ from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import normalize
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.codec import decode
+from sketchdnn.representation.batch import SketchBatch, decode
 from sketchdnn.representation.compact import encode
 from sketchdnn.systems import SYSTEMS, ConfigError, System, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.baselines.latent.system import LatentDiffusion

@@ -17,8 +17,7 @@ from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, condi
 from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.systems import SYSTEMS, config_to_dict, from_pretrained, save_pretrained
 from sketchdnn.systems.row_denoiser import (
     RowDenoiser,

@@ -31,9 +31,8 @@ from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch, relevant
+from sketchdnn.representation.batch import Prediction, SketchBatch, relevant
 from sketchdnn.representation.loose import has_loose_end
-from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import RowForm, System, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.system import ConditionMask, sample_condition_mask

@@ -13,7 +13,7 @@ from support.sketch_sets import parts, shuffled
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Kind
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.representation.symmetric import symmetric_keys, turned
+from sketchdnn.representation.hashing import symmetric_keys, turned
 from sketchdnn.systems import (
     PretrainedError,
     TrainingIndex,

@@ -21,9 +21,7 @@ from sketchdnn.geometry.primitives import LARGEST_COORDINATE
 from sketchdnn.geometry.table import PrimitiveTable
 from sketchdnn.representation import Compact, encode_table, layout
 from sketchdnn.representation.compact import collapsed
-from sketchdnn.representation.fingerprint import Keys, mix
-from sketchdnn.representation.grid import pack, row_codes
-from sketchdnn.representation.symmetric import symmetric_keys
+from sketchdnn.representation.hashing import Keys, mix, pack, row_codes, symmetric_keys
 
 from .config import SAME_LEVELS, SPLITS, PrepareConfig
 from .sources import Block, Origins, Tally

@@ -23,11 +23,11 @@ class PrepareConfig:
       that are no primitive count too.
     - `keep_incomplete`: keep sketches that lost an entity, as the authors do; otherwise they are refused.
     - `frame`: "tight" centers the tight box, its larger side 2·half_extent; "authors" takes their box.
-    - `duplicates`: "sorted" compares sketches on the 8-bit grid of `representation.grid`, as sets of rows; "authors"
+    - `duplicates`: "sorted" compares sketches on the 8-bit grid of `representation.hashing`, as sets of rows; "authors"
       scales each row to its own smallest and largest number and compares sketches row by row, in order.
     - `split_by`: "group" keeps variants of one model in one split; "sketch" spreads them.
     - `distinct_splits`: leave sketches out of a split that equal one of an earlier split (training, validation, test)
-      up to the symmetries of the square, on the grid of `SAME_LEVELS` levels of `representation.symmetric`.
+      up to the symmetries of the square, on the grid of `SAME_LEVELS` levels of `representation.hashing`.
     """
 
     preset: str = "ours"

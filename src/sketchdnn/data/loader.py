@@ -14,7 +14,13 @@ from sketchdnn.errors import FormatError, MissingFileError, display_path
 from sketchdnn.formats.sketchgraphs.container import NPY_ERRORS
 from sketchdnn.io import load_json
 from sketchdnn.representation import Compact
-from sketchdnn.representation.layout import NONE, REPRESENTATION_VERSION, ArcScalar, NoneConstruction
+from sketchdnn.representation.layout import (
+    DEFAULT_ARC_SCALAR,
+    NONE,
+    REPRESENTATION_VERSION,
+    ArcScalar,
+    NoneConstruction,
+)
 
 from .config import SPLITS, PrepareConfig, config_from_dict
 from .staging import DATASET
@@ -50,7 +56,7 @@ class Split:
         self,
         index: slice | NDArray[np.integer],
         *,
-        arc_scalar: ArcScalar = "signed_radius",
+        arc_scalar: ArcScalar = DEFAULT_ARC_SCALAR,
         none_construction: NoneConstruction = "one_hot",
     ) -> SketchBatch:
         """Some sketches as a batch."""

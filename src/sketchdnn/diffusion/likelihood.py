@@ -20,8 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch, relevant
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch, relevant
 
 from .gaussian import Level, augment, squared_norm_perp
 from .noise import NoiseSource

@@ -13,8 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch, relevant
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch, relevant
 
 from . import gaussian
 from .gaussian import Level, like

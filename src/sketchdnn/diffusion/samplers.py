@@ -17,9 +17,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from sketchdnn.errors import SketchError
-from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.representation.loose import has_loose_end
-from sketchdnn.representation.prediction import Prediction
 
 from . import gaussian
 from .gaussian import Level
@@ -176,7 +175,7 @@ def sample_restart(
     # Restart no noisier than the variation began.
     start = options.start
     if start is None or start.t > restart_at:
-        start = Start(restart_at, sketches.settled())
+        start = Start(restart_at, sketches.most_likely())
     second_options = replace(options, steps=second, start=start, on_step=report.second_pass)
     again = run(lambda draw: noise(_SECOND_PASS_DRAWS + draw), second_options)
     return _choose(report.active, again, sketches)

@@ -25,8 +25,7 @@ from torch import Tensor
 
 from sketchdnn.errors import SketchError
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 
 from . import gaussian
 from .gaussian import Level

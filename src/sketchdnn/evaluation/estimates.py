@@ -7,7 +7,7 @@ information than a thousand sketches. The `clustered_*` intervals therefore trea
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from statistics import NormalDist
 from typing import Any
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sketchdnn.errors import SketchError
+
+# Called with the share of the work that is done.
+OnProgress = Callable[[float], None]
 
 LEVEL = 0.95
 Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)

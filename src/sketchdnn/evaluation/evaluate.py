@@ -31,7 +31,7 @@ from sketchdnn.systems.devices import find_device
 from sketchdnn.systems.pretrained import check_model_sampling, model_hash
 
 from . import validity
-from .estimates import share_of, to_json
+from .estimates import OnProgress, share_of, to_json
 from .features import Extractor, default_cache, find_inception, load_inception
 from .likelihood import measure_likelihood
 from .novelty import measure_novelty
@@ -345,9 +345,7 @@ def _distributions(samples: Compact, real: Compact) -> dict[str, Any]:
     return result
 
 
-def _novelty(
-    samples: Compact, train: Compact, real: Compact, device: str, on_progress: Callable[[float], None]
-) -> dict[str, Any]:
+def _novelty(samples: Compact, train: Compact, real: Compact, device: str, on_progress: OnProgress) -> dict[str, Any]:
     novelty = measure_novelty(samples, train, real, device=device, on_progress=on_progress)
     result: dict[str, Any] = to_json(novelty)
     for name in ("samples", "test"):

@@ -16,7 +16,7 @@ import importlib.util
 import io
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ from sketchdnn.errors import SketchError, display_path
 from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact
 
-from .estimates import EvaluationError
+from .estimates import EvaluationError, OnProgress
 from .raster import SIZE, STROKE, rasterize
 
 INCEPTION_SHA256 = "7ff4a85c3a6378f0dfc8433ffd789663b01176bec0a683a435651739c091fa34"
@@ -137,7 +137,7 @@ def sketch_features(
     extractor: Extractor,
     *,
     cache: Path | None = None,
-    on_progress: Callable[[float], None] = lambda share: None,
+    on_progress: OnProgress = lambda share: None,
 ) -> Float[Tensor, "sketch feature"]:
     """The features of normalized sketches, on the device of the extractor. Without `cache` nothing is read or kept."""
     if not len(compact):

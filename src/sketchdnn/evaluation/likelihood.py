@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,12 +37,11 @@ from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.process import JointProcess
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation import Compact, layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.codec import expand, smaller_end_first
+from sketchdnn.representation.batch import SketchBatch, expand, smaller_end_first
 from sketchdnn.systems import RowForm, System
 from sketchdnn.systems.row_denoiser import RowDenoiser
 
-from .estimates import Estimate, EvaluationError, mean_estimate, ratio_estimate
+from .estimates import Estimate, EvaluationError, OnProgress, mean_estimate, ratio_estimate
 
 DRAWS = 16
 BATCH = 256
@@ -98,7 +97,7 @@ def measure_likelihood(
     seed: int = 0,
     batch: int = BATCH,
     grid: Bins = GRID,
-    on_progress: Callable[[float], None] = lambda share: None,
+    on_progress: OnProgress = lambda share: None,
 ) -> Likelihoods:
     """Bound the likelihood of sketches, on the device of the system, from `draws` steps t per sketch.
 

@@ -33,7 +33,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .estimates import Estimate, EvaluationError, Z, mean_estimate, normal_estimate, share_of
+from .estimates import Estimate, EvaluationError, OnProgress, Z, mean_estimate, normal_estimate, share_of
 
 # Features of two sets, one row per sketch.
 A = Float[Tensor, "a feature"]
@@ -84,7 +84,7 @@ def frechet_at_infinity(
     *,
     full: Estimate | None = None,
     seed: int = 0,
-    on_progress: Callable[[float], None] = lambda share: None,
+    on_progress: OnProgress = lambda share: None,
 ) -> Estimate:
     """FID extrapolated to infinitely many sketches: the intercept of a line in 1/N through FID of random subsets.
 

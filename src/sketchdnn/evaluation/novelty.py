@@ -1,7 +1,7 @@
 """Novelty of samples: copies of training sketches, duplicates, and the distance to the nearest training sketch.
 
 Held-out real sketches are always measured beside the samples. Sketches are equal if they are on a grid, up to the
-symmetries of the square (`representation.symmetric`).
+symmetries of the square (`representation.hashing`).
 
 The nearest-neighbor distance compares blurred images. A sketch is drawn on 32 × 32 cells over [−1.1, 1.1]: a curve
 leaves ink in proportion to its length, construction included, and a point as much as a curve of one cell. The image is
@@ -12,7 +12,6 @@ and shifts of much less than a cell (0.07) hardly count. Below `RESOLUTION`, the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,19 +23,16 @@ from torch import Tensor
 from sketchdnn.evaluation.curves import lengths
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import Compact
-from sketchdnn.representation.fingerprint import Keys
-from sketchdnn.representation.symmetric import NUM_SYMMETRIES, symmetric_keys
+from sketchdnn.representation.hashing import NUM_SYMMETRIES, Keys, symmetric_keys
 
 from .curves import check_sketches, points_along
-from .estimates import Estimate, clustered_median, share_estimate, share_of
+from .estimates import Estimate, OnProgress, clustered_median, share_estimate, share_of
 
 GRIDS = (24, 64, 256)
 CELLS, HALF_EXTENT, BLUR = 32, 1.1, 1.0
 POINTS = 64  # along each curve; the longest one has two per cell
 RESOLUTION = 1e-3
 _IMAGE_BATCH, _QUERY_BATCH, _REFERENCE_BATCH = 1024, 256, 1 << 15
-
-OnProgress = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,16 +141,16 @@ def _field(words: str, *, compared: bool = True, **default: Any) -> Any:
     return field(metadata={"words": words, "compared": compared}, **default)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
     """Rasterizer, extractor, corpus, sizes and seeds; and how the sketches were drawn, blank for a file."""
 
-    version: int = _field("the version of the scores")
-    size: int = _field("the size of the images")
-    stroke: float = _field("the width of the strokes")
-    margin: float = _field("the margin of the images")
-    point_radius: float = _field("the radius of points")
-    construction_ink: float = _field("the darkness of construction")
+    version: int = _field("the version of the scores", default=VERSION)
+    size: int = _field("the size of the images", default=raster.SIZE)
+    stroke: float = _field("the width of the strokes", default=raster.STROKE)
+    margin: float = _field("the margin of the images", default=raster.MARGIN)
+    point_radius: float = _field("the radius of points", default=raster.POINT_RADIUS)
+    construction_ink: float = _field("the darkness of construction", default=raster.CONSTRUCTION_INK)
     extractor: str = _field("the network of the features")
     data: str = _field("the corpus")
     against_test: int = _field("how many sketches are compared with held-out ones")
@@ -213,12 +213,6 @@ def make_protocol(
     has_bits = settings.likelihood and system is not None
     split_size = len(dataset.split(settings.split))
     return Protocol(
-        version=VERSION,
-        size=raster.SIZE,
-        stroke=raster.STROKE,
-        margin=raster.MARGIN,
-        point_radius=raster.POINT_RADIUS,
-        construction_ink=raster.CONSTRUCTION_INK,
         extractor=extractor.sha256,
         data=data_hash(dataset, settings.split),
         against_test=sizes.test,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
 
+from .estimates import OnProgress
 from .protocol import MIN_SKETCHES
 
 # Larger sketches are left out and counted: every sketch of a set takes as many rows as the largest.
@@ -34,8 +35,6 @@ MAX_SAMPLE_PRIMITIVES = 128
 NO_EXTENT = "a sketch of no extent"
 TOO_MANY = f"a sketch of more than {MAX_SAMPLE_PRIMITIVES} primitives"
 TOO_SMALL = "a primitive too small beside its sketch"
-
-OnProgress = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)

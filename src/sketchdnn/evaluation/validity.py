@@ -8,7 +8,7 @@ real sketches, `LOOSE_TOLERANCE` (0.02 of a larger side of 2) accepts what a sam
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact
 
 from .curves import TINY, axis_aligned, check_sketches, end_gaps, has_primitive, mirror_symmetric, tiny_primitives
-from .estimates import Estimate, clustered_median, clustered_share, effective_count, share_of
+from .estimates import Estimate, OnProgress, clustered_median, clustered_share, effective_count, share_of
 
 GAP_FINE, GAP_LOOSE = 0.005, 0.02
 EXACT_TOLERANCE, LOOSE_TOLERANCE = TOLERANCE, 0.01
@@ -30,8 +30,6 @@ EXACT_END = 1e-6
 # Two shares agree within 15 % of the reference or within two standard errors.
 MAX_RELATIVE, MAX_Z_SCORE = 0.15, 2.0
 _REPORT_EVERY = 100
-
-OnProgress = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)

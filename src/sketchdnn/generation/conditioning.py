@@ -25,7 +25,7 @@ from sketchdnn.diffusion.noise import uniform
 from sketchdnn.diffusion.sampling import Conditioning
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Primitive, Sketch
 from sketchdnn.representation import SketchBatch, encode, layout
-from sketchdnn.representation.codec import expand
+from sketchdnn.representation.batch import expand
 from sketchdnn.systems import RowForm, System, TrainingIndex
 
 from .conditions import Conditions

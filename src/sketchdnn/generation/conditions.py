@@ -19,7 +19,7 @@ from sketchdnn.geometry import Arc, Kind, Line, Point, Primitive, Profile, Sketc
 from sketchdnn.geometry.quantities import parse_int_range, parse_kind_counts, parse_range
 from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import encode_table, layout
-from sketchdnn.representation.symmetric import symmetric_keys
+from sketchdnn.representation.hashing import symmetric_keys
 from sketchdnn.systems import System, TrainingIndex
 from sketchdnn.systems.training_index import GRID
 

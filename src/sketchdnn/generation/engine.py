@@ -25,9 +25,8 @@ from sketchdnn.diffusion.sampling import Conditioning, Progress, SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.set_denoiser import SetDenoiser
 from sketchdnn.representation import SketchBatch, from_flat
-from sketchdnn.representation.codec import decode
+from sketchdnn.representation.batch import Prediction, decode
 from sketchdnn.representation.decoding import Decoded
-from sketchdnn.representation.prediction import Prediction
 from sketchdnn.systems import System
 from sketchdnn.systems.baselines.latent.denoiser import LatentDenoiser
 from sketchdnn.systems.baselines.tokens.decoder import TokenDecoder

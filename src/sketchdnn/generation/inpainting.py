@@ -23,7 +23,7 @@ from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import Box, Kind, Placement, Primitive, Sketch, bounds, overlaps
 from sketchdnn.geometry.intersections import Extent
 from sketchdnn.representation import SketchBatch, layout
-from sketchdnn.representation.codec import decode
+from sketchdnn.representation.batch import decode
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import RowForm, System
 

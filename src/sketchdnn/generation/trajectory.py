@@ -26,8 +26,7 @@ from sketchdnn.render.raster import gif
 from sketchdnn.render.style import MIN_PROBABILITY, WeightedPrimitive, superposed_strokes
 from sketchdnn.render.vector import num
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.codec import decode
+from sketchdnn.representation.batch import SketchBatch, decode
 from sketchdnn.representation.decoding import Decoded
 
 from .engine import SampleId

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch, from_flat
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch, from_flat
 from sketchdnn.representation.settings import check_network, within
 
 from .attention import attend

@@ -25,8 +25,7 @@ from torch.nn import functional
 
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.representation.settings import check_network, within
 
 from .attention import attend

@@ -16,8 +16,9 @@ from typing import Literal
 
 from sketchdnn.geometry import Kind
 
-# The scalar that bends an arc, and what the construction bits of an empty row hold: where paper, authors and we differ.
+# The scalar that bends an arc, and the construction flag of an empty row: paper, authors and ours differ.
 ArcScalar = Literal["signed_radius", "sweep"]
+DEFAULT_ARC_SCALAR: ArcScalar = "sweep"
 NoneConstruction = Literal["one_hot", "zero"]
 
 # Changes whenever a stored dataset or model would read differently; both carry it.

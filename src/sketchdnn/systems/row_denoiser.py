@@ -30,8 +30,7 @@ from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_a
 from sketchdnn.networks.dit import DiT, DiTConfig
 from sketchdnn.networks.set_denoiser import NUM_MASK_FLAGS, SetDenoiser, SetDenoiserConfig, proximity_features
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.representation.settings import check_settings, within
 
 from .system import ConditionMask, RowForm, System

@@ -19,8 +19,7 @@ from sketchdnn.diffusion.sampling import ConditioningMethod, SamplingOptions, fi
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.errors import SketchError
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 
 from .aliases import current_sampler
 from .training_index import TrainingIndex
@@ -33,7 +32,7 @@ _CERTAIN = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RowForm:
-    """How a system encodes rows: passed to `representation.codec.expand` and to the corpus."""
+    """How a system encodes rows: passed to `representation.batch.expand` and to the corpus."""
 
     arc_scalar: layout.ArcScalar = "sweep"
     none_construction: layout.NoneConstruction = "one_hot"

@@ -20,8 +20,7 @@ from sketchdnn.geometry import Kind, Sketch, normalize
 from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact, decode_compact, encode_table, layout
-from sketchdnn.representation.fingerprint import Keys
-from sketchdnn.representation.symmetric import CHUNK, symmetric_keys
+from sketchdnn.representation.hashing import CHUNK, Keys, symmetric_keys
 
 from .aliases import INDEX_TENSORS, current_names
 

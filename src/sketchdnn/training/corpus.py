@@ -16,8 +16,7 @@ from torch import Tensor
 
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.codec import expand, smaller_end_first
+from sketchdnn.representation.batch import SketchBatch, expand, smaller_end_first
 from sketchdnn.representation.compact import Compact
 from sketchdnn.systems import RowForm
 

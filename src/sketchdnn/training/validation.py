@@ -12,8 +12,7 @@ from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.io import atomic_write
 from sketchdnn.render import gallery_png
-from sketchdnn.representation.batch import from_flat
-from sketchdnn.representation.codec import decode
+from sketchdnn.representation.batch import decode, from_flat
 from sketchdnn.systems import System
 from sketchdnn.systems.system import sample_condition_mask
 

@@ -16,8 +16,7 @@ from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import Denoiser
 from sketchdnn.diffusion.sampling import SamplingOptions, condition_on_rows, step_sequence
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.systems.baselines.multinomial import transitions as multinomial
 from sketchdnn.systems.baselines.multinomial.likelihood import cat_elbo
 from sketchdnn.systems.baselines.multinomial.process import CatProcess, expected_posterior

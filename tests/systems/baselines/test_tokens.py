@@ -13,8 +13,7 @@ from support.strategies import arcs, sketches
 
 from sketchdnn.geometry import Arc, Kind, Sketch, normalize
 from sketchdnn.representation import Compact, decode, encode, layout
-from sketchdnn.representation.batch import SketchBatch, relevant
-from sketchdnn.representation.codec import expand
+from sketchdnn.representation.batch import SketchBatch, expand, relevant
 from sketchdnn.systems.baselines.tokens.syntax import (
     KIND_PLACE,
     LEVELS,

@@ -24,8 +24,7 @@ from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions
 from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.errors import SketchError
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.representation.settings import check_settings, within
 from sketchdnn.systems.baselines.latent.denoiser import LatentDenoiser, LatentDenoiserConfig
 from sketchdnn.systems.baselines.latent.process import (

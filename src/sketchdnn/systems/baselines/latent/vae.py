@@ -20,8 +20,7 @@ from torch.nn import functional
 from sketchdnn.networks.attention import attend
 from sketchdnn.networks.set_denoiser import fourier, hidden_width
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch, from_flat
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch, from_flat
 from sketchdnn.representation.settings import check_network, within
 
 Latents = Float[Tensor, "batch token channel"]

@@ -16,8 +16,7 @@ from torch import Tensor
 from sketchdnn.diffusion import gaussian, gaussian_softmax
 from sketchdnn.diffusion.gaussian import Level, Schedule
 from sketchdnn.diffusion.process import Noise, Superposition, check_shape, superpose
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 
 from . import transitions as multinomial
 from .transitions import Probabilities

@@ -12,8 +12,7 @@ from sketchdnn.diffusion import gaussian_softmax
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Denoiser, Noise, begin_trajectory
 from sketchdnn.diffusion.sampling import Conditioning, Progress, SamplingOptions, Start, predict
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 
 from .process import CatProcess, told_flag
 

@@ -24,8 +24,7 @@ from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.errors import SketchError
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.representation.prediction import Prediction
+from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoder, TokenDecoderConfig
 from sketchdnn.systems.baselines.tokens.syntax import (
     FIRST_FLAG,

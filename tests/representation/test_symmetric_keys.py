@@ -13,7 +13,7 @@ from support.strategies import assert_same
 
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Sketch
 from sketchdnn.representation import Compact, decode_compact
-from sketchdnn.representation.symmetric import NUM_SYMMETRIES, symmetric_keys, turned
+from sketchdnn.representation.hashing import NUM_SYMMETRIES, symmetric_keys, turned
 
 
 def test_a_quarter_turn_and_a_mirror_image_by_hand() -> None:
