@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sketchdnn.formats.sketchgraphs.drafts import DAMAGED, ON_LEFT_OUT
-from sketchdnn.formats.sketchgraphs.ops import STRUCTURE, EntityType, Op, PickleError, load_ops
 
 from sketchdnn.formats import Skipped, scan
 from sketchdnn.formats.sketchgraphs.constraints import SUBNODE
 from sketchdnn.formats.sketchgraphs.container import open_sequences
+from sketchdnn.formats.sketchgraphs.pickles import STRUCTURE, EntityType, Op, PickleError, load_ops
+from sketchdnn.formats.sketchgraphs.sketches import DAMAGED_CONSTRAINT, ON_SKIPPED_ENTITY
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch
 
 MIN_ENTITIES, MAX_ENTITIES, MAX_CONSTRAINTS = 7, 16, 208
@@ -157,7 +157,7 @@ def _read_sketches(files: Iterable[Path]) -> Iterator[tuple[Sketch, int]]:
         skipped = 0
         for item in scan(file):
             if isinstance(item, Skipped) and not item.is_sketch:
-                skipped += item.count if item.reason in (ON_LEFT_OUT, DAMAGED) else 0
+                skipped += item.count if item.reason in (ON_SKIPPED_ENTITY, DAMAGED_CONSTRAINT) else 0
                 continue
             if isinstance(item, Sketch):
                 yield item, len(item.constraints) + skipped

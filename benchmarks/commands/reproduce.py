@@ -1,4 +1,4 @@
-"""`python -m benchmarks reproduce`: every system of the paper's tables under one budget, beside the paper's numbers."""
+"""`python -m benchmarks reproduce`: the systems of the paper's tables under one budget, beside the paper's numbers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "Example: python -m benchmarks reproduce --data corpus --minutes 8 --out tables --dry-run",
     "In parts: python -m benchmarks reproduce --data corpus --minutes 8 --out tables --systems sketchdnn,sketchdnn-cat",
-    "With other settings: --systems sketchdnn:predict=noise,sketchdnn:boost=everywhere,sketchdnn:preset=paper",
+    "With other settings: --systems sketchdnn:predict=noise,sketchdnn:mse_weighting=all,sketchdnn:preset=paper",
 )
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
+    """Add the command to the command line."""
     app.command(epilog="\n\n".join(EXAMPLES))(reproduce)
 
 
@@ -39,12 +39,12 @@ def reproduce(
     ],
     out: Annotated[
         Path,
-        typer.Option(help="Folder for runs, reports and tables; gone on with if it has some.", show_default=False),
+        typer.Option(help="Folder for runs, reports and tables; resumed if it has some.", show_default=False),
     ],
     minutes: Annotated[
-        float | None, typer.Option(help="Train each system this many minutes of the device,", show_default=False)
+        float | None, typer.Option(help="Minutes of training for each system,", show_default=False)
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="… or this many steps.", show_default=False)] = None,
+    steps: Annotated[int | None, typer.Option(help="… or steps.", show_default=False)] = None,
     systems: Annotated[
         str | None,
         typer.Option(
@@ -54,11 +54,9 @@ def reproduce(
     preset: Annotated[
         str | None, typer.Option(help="For all systems, such as tiny.", show_default="each system's own")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of training and of drawing.")] = 0,
-    count: Annotated[
-        int | None, typer.Option(help="How many sketches each system draws.", show_default="10,000")
-    ] = None,
-    fast: Annotated[bool, typer.Option("--fast", help="Judge few sketches; the page says so.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of training and sampling.")] = 0,
+    count: Annotated[int | None, typer.Option(help="Samples of each system.", show_default="10,000")] = None,
+    fast: Annotated[bool, typer.Option("--fast", help="Evaluate few sketches.")] = False,
     inception: Annotated[
         Path | None,
         typer.Option(help="The FID Inception as a TorchScript file.", show_default="the one installed", readable=False),
@@ -68,66 +66,67 @@ def reproduce(
         Path | None,
         typer.Option(help="Folder for features of the corpus.", show_default="~/.cache/sketchdnn", readable=False),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan only.")] = False,
 ) -> None:
-    """Train every system of the paper's tables alike, judge them alike, and set the tables beside the paper's.
+    """Train and evaluate the systems of the paper's tables alike, and write the tables beside the paper's.
 
-    What is finished is kept: the same command, or one for other systems, goes on where the last one stopped.
+    Finished systems are kept. The same command, or one for other systems, continues where the last one stopped.
     """
-    from benchmarks.reproduction import SIX, Budget, Request, StoppedError, prepared
-    from benchmarks.reproduction import reproduce as carry_out
+    from benchmarks import reproduction
+    from benchmarks.reproduction import PAPER_SYSTEMS, Budget, ReproductionRequest, StoppedError, plan_reproduction
     from sketchdnn.evaluation.protocol import make_settings
 
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    request = Request(
+    request = ReproductionRequest(
         data=data,
         out=out,
         budget=Budget(minutes, steps),
-        systems=SIX if systems is None else systems.split(","),
+        systems=PAPER_SYSTEMS if systems is None else systems.split(","),
         preset=preset,
         device=device,
         seed=seed,
         settings=make_settings(fast=fast, count=count, likelihood=True, corruption=False),
         inception=inception,
         cache=cache,
-        command=display_path(shlex.join(["sketchdnn", *sys.argv[1:]])),
+        command=display_path(shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])),
     )
     if dry_run:
-        for line in _plan(prepared(request).plan):
+        for line in _plan_lines(plan_reproduction(request).plan):
             typer.echo(line)
         return
-    with _progress(console) as (on_part, on_stage, on_report):
-        reproduction = prepared(request, on_stage=on_stage)
+    with _progress(console) as (on_system, on_stage, on_report):
+        planned = plan_reproduction(request, on_stage=on_stage)
         try:
-            written = carry_out(reproduction, on_part=on_part, on_report=on_report)
+            written = reproduction.reproduce(planned, on_system=on_system, on_report=on_report)
         except StoppedError as stopped:
-            console.print(f"sketchdnn: {stopped}")
-            # As a shell expects of a program that a signal ended.
+            console.print(f"benchmarks: {stopped}")
+            # The exit code of a program that a signal ended.
             raise typer.Exit(128 + (stopped.signal or signal.SIGTERM)) from None
     for path in written:
         typer.echo(display_path(path))
 
 
-def _plan(plan: Plan) -> list[str]:
-    """The plan for people: what is to be done, and about how long it takes."""
+def _plan_lines(plan: Plan) -> list[str]:
+    """The plan and the estimated time, as lines of text."""
     request = plan.request
-    budget = f"{request.budget.words} of training each, on {plan.device}"
-    lines = [f"{len(plan.parts)} systems, {budget}; {display_path(request.out)}"]
-    for part in plan.parts:
-        done = f"; {' and '.join(part.done)} already" if part.done else ""
+    budget = f"{request.budget.text} of training each, on {plan.device}"
+    lines = [f"{len(plan.systems)} systems, {budget}; {display_path(request.out)}"]
+    for planned in plan.systems:
+        done = f"; {' and '.join(planned.done)} already" if planned.done else ""
         lines.append(
-            f"  {part.named.name}: preset {part.named.preset.name}, {part.parameters:,} parameters, "
-            f"batches of {part.training.batch_size:,}{done}"
+            f"  {planned.variant.name}: preset {planned.variant.preset.name}, {planned.parameters:,} parameters, "
+            f"batches of {planned.training.batch_size:,}{done}"
         )
+    on_cpu = plan.device == "cpu"
     lines.append(
-        f"judged with {request.settings.count:,} sketches each, drawn in {request.steps} steps where there is noise to "
-        f"take away: about {plan.evaluation_minutes:.1f} minutes a system"
-        + (", and drawing besides, which may be hours on a CPU" if plan.device == "cpu" else "")
+        f"evaluated with {request.settings.count:,} samples each, diffusion in {request.steps} steps: "
+        f"about {plan.evaluation_minutes:.1f} minutes per system"
+        + (", without sampling, which may take hours on a CPU" if on_cpu else "")
     )
     if plan.minutes is None:
-        lines.append("how long the steps take is not known beforehand; with --minutes it is")
+        lines.append("the time of training is not known for a budget of steps; with --minutes it is")
     else:
-        lines.append(f"about {plan.minutes:.0f} minutes in all" + (" without drawing" if plan.device == "cpu" else ""))
+        lines.append(f"about {plan.minutes:.0f} minutes in all" + (" without sampling" if on_cpu else ""))
     return lines
 
 
@@ -135,11 +134,11 @@ def _plan(plan: Plan) -> list[str]:
 def _progress(
     console: Console,
 ) -> Iterator[tuple[Callable[[str], None], Callable[[str, float], None], Callable[[Report], None]]]:
-    """Progress that names the system and the stage."""
+    """Shows the system and the stage; yields the callbacks for them."""
     with progress(console, "starting", total=1.0) as bar:
         system = ""
 
-        def on_part(label: str) -> None:
+        def on_system(label: str) -> None:
             nonlocal system
             system = label
             console.print(label)
@@ -150,4 +149,4 @@ def _progress(
         def on_report(report: Report) -> None:
             show_report(bar, report, f"{system}: ")
 
-        yield on_part, on_stage, on_report
+        yield on_system, on_stage, on_report

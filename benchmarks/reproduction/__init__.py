@@ -1,19 +1,19 @@
-"""The paper's tables again: every system under one budget, judged by one protocol, beside the paper's numbers."""
+"""The paper's tables on another corpus: every system under one budget and one protocol, beside the paper's numbers."""
 
-from .plan import SIX, Budget, NamedSystem, Plan, Request, named_systems
-from .runner import Reproduction, StoppedError, prepared, reproduce
+from .plan import PAPER_SYSTEMS, Budget, Plan, ReproductionRequest, SystemVariant, parse_systems
+from .runner import Reproduction, StoppedError, plan_reproduction, reproduce
 from .tables import Result
 
 __all__ = [
-    "SIX",
+    "PAPER_SYSTEMS",
     "Budget",
-    "NamedSystem",
     "Plan",
     "Reproduction",
-    "Request",
+    "ReproductionRequest",
     "Result",
     "StoppedError",
-    "named_systems",
-    "prepared",
+    "SystemVariant",
+    "parse_systems",
+    "plan_reproduction",
     "reproduce",
 ]

@@ -1,4 +1,4 @@
-"""The page: our numbers beside the paper's, which of its orderings hold, and what must not be compared."""
+"""The page of a reproduction: the tables, the paper's claims against our numbers, and what can be compared."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from sketchdnn.evaluation.report import is_autoregressive
 from sketchdnn.evaluation.report_format import Document, lookup
 from sketchdnn.render.html import Section, Table
 
-from .plan import LABELS, SIX, label_of
-from .tables import DIGITS, FID_TABLE, NLL_TABLE, PAPER, Cell, Grid, Result, words_of
+from .plan import LABELS, PAPER_SYSTEMS, system_label
+from .tables import DIGITS, FID_TABLE, NLL_TABLE, PAPER, Cell, Result, ResultTable, format_table
 
-# A system may be measured under another name.
-_STAND_INS: Mapping[str, tuple[str, ...]] = {"vitruvion": ("vitruvion", "vitruvion:arcs=sweep")}
+# A system of the paper may be measured as a variant.
+_VARIANTS: Mapping[str, tuple[str, ...]] = {"vitruvion": ("vitruvion", "vitruvion:arcs=sweep")}
 
-HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measured"
+HOLDS, FAILS, NOT_MEASURED = "holds", "does not hold", "not measured"
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`first` has the lower (or higher) value than all `others`."""
+    """The claim that `first` has a lower (or higher) value than all `others`."""
 
     table: str
     key: str
     first: str
     than: Literal["lower", "higher"]
     others: tuple[str, ...]
-    words: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A claim with the two numbers that decide it: of `first`, and of the nearest of the others."""
+    """A claim with the values of `first` and of its closest competitor, in the paper and here."""
 
     claim: Claim
     paper: str
@@ -42,73 +42,66 @@ class Finding:
     verdict: str
 
 
-def _pair(first: str, second: str) -> Claim:
-    words = f"FID: {LABELS[first]} < {LABELS[second]}"
-    return Claim("table1", "fid", first, "lower", (second,), words)
+def _lower_fid(first: str, second: str) -> Claim:
+    return Claim("table1", "fid", first, "lower", (second,), f"FID: {LABELS[first]} < {LABELS[second]}")
 
 
 _FIDELITY = ("sketchdnn", "sketchdnn-pos", "vitruvion", "latent", "sketchdnn-cat")
 _LIKELIHOOD = ("sketchdnn", "sketchdnn-pos", "vitruvion", "sketchgen", "sketchdnn-cat")
 
 
-def _but(systems: tuple[str, ...], one: str) -> tuple[str, ...]:
-    return tuple(system for system in systems if system != one)
+def _best_claim(table: str, key: str, first: str, than: Literal["lower", "higher"], text: str) -> Claim:
+    systems = _FIDELITY if table == "table1" else _LIKELIHOOD
+    return Claim(table, key, first, than, tuple(system for system in systems if system != first), text)
 
 
 CLAIMS = (
-    *(_pair(first, second) for first, second in pairwise(_FIDELITY)),
-    Claim(
-        "table1", "precision", "vitruvion", "higher", _but(_FIDELITY, "vitruvion"), "Vitruvion has the best precision"
-    ),
-    Claim("table1", "recall", "sketchdnn", "higher", _but(_FIDELITY, "sketchdnn"), "SketchDNN has the best recall"),
-    Claim("table2", "per_sketch", "sketchdnn", "lower", _but(_LIKELIHOOD, "sketchdnn"), "SketchDNN has the best NLL"),
-    Claim(
-        "table2",
-        "per_sketch",
-        "sketchdnn-cat",
-        "higher",
-        _but(_LIKELIHOOD, "sketchdnn-cat"),
-        "SketchDNN (Cat.) has the worst NLL",
-    ),
+    *(_lower_fid(first, second) for first, second in pairwise(_FIDELITY)),
+    _best_claim("table1", "precision", "vitruvion", "higher", "Vitruvion has the best precision"),
+    _best_claim("table1", "recall", "sketchdnn", "higher", "SketchDNN has the best recall"),
+    _best_claim("table2", "per_sketch", "sketchdnn", "lower", "SketchDNN has the best NLL"),
+    _best_claim("table2", "per_sketch", "sketchdnn-cat", "higher", "SketchDNN (Cat.) has the worst NLL"),
 )
 
 
-def findings(tables: Sequence[Grid]) -> list[Finding]:
-    """Every claim against the numbers that are there."""
+def check_claims(tables: Sequence[ResultTable]) -> list[Finding]:
+    """Every claim of the paper against the measured values."""
     by_name = {table.name: table for table in tables}
-    return [_finding(claim, by_name[claim.table]) for claim in CLAIMS]
+    return [_check_claim(claim, by_name[claim.table]) for claim in CLAIMS]
 
 
-def _finding(claim: Claim, table: Grid) -> Finding:
-    nearest = _nearest({name: PAPER[name][claim.key] for name in claim.others}, claim)
+def _check_claim(claim: Claim, table: ResultTable) -> Finding:
+    competitor = _closest({name: PAPER[name][claim.key] for name in claim.others}, claim)
     digits = DIGITS[claim.key]
-    paper = _against(f"{PAPER[claim.first][claim.key]:.{digits}f}", nearest, f"{PAPER[nearest][claim.key]:.{digits}f}")
-    mine = _measured(table, claim.first, claim.key)
+    paper = _against(
+        f"{PAPER[claim.first][claim.key]:.{digits}f}", competitor, f"{PAPER[competitor][claim.key]:.{digits}f}"
+    )
+    own = _measured(table, claim.first, claim.key)
     others = {name: cell for name in claim.others if (cell := _measured(table, name, claim.key)) is not None}
     missing = [LABELS[name] for name in claim.others if name not in others]
-    if mine is None or not others:
-        lacking = [LABELS[claim.first]] if mine is None else []
-        return Finding(claim, paper, "—", f"{UNKNOWN}: no {' nor '.join(lacking + missing)}")
-    rival = _nearest({name: _value(cell) for name, cell in others.items()}, claim)
-    ours = _against(mine.words, rival, others[rival].words)
-    below = _value(mine) < _value(others[rival])
-    above = _value(mine) > _value(others[rival])
+    if own is None or not others:
+        lacking = [LABELS[claim.first]] if own is None else []
+        return Finding(claim, paper, "—", f"{NOT_MEASURED}: no {' nor '.join(lacking + missing)}")
+    rival = _closest({name: _value(cell) for name, cell in others.items()}, claim)
+    ours = _against(own.text, rival, others[rival].text)
+    below = _value(own) < _value(others[rival])
+    above = _value(own) > _value(others[rival])
     verdict = HOLDS if (below if claim.than == "lower" else above) else FAILS
-    if _overlap(mine, others[rival]):
+    if _overlap(own, others[rival]):
         verdict += "; the intervals overlap"
     if missing:
         verdict += f"; without {', '.join(missing)}"
     return Finding(claim, paper, ours, verdict)
 
 
-def _nearest(values: Mapping[str, float], claim: Claim) -> str:
-    """The one that is the hardest to beat."""
-    chosen = min if claim.than == "lower" else max
-    return chosen(values, key=lambda name: values[name])
+def _closest(values: Mapping[str, float], claim: Claim) -> str:
+    """The system that is the hardest to beat."""
+    choose = min if claim.than == "lower" else max
+    return choose(values, key=lambda name: values[name])
 
 
-def _measured(table: Grid, system: str, key: str) -> Cell | None:
-    for name in _STAND_INS.get(system, (system,)):
+def _measured(table: ResultTable, system: str, key: str) -> Cell | None:
+    for name in _VARIANTS.get(system, (system,)):
         cell = table.cell(name, key)
         if cell is not None and cell.value is not None:
             return cell
@@ -117,26 +110,25 @@ def _measured(table: Grid, system: str, key: str) -> Cell | None:
 
 def _value(cell: Cell) -> float:
     if cell.value is None:
-        raise ValueError("a cell without a value decides nothing")
+        raise ValueError("the cell has no value")
     return cell.value
 
 
-def _overlap(one: Cell, other: Cell) -> bool:
-    if one.low is None or one.high is None or other.low is None or other.high is None:
+def _overlap(first: Cell, second: Cell) -> bool:
+    if first.low is None or first.high is None or second.low is None or second.high is None:
         return False
-    return one.low <= other.high and other.low <= one.high
+    return first.low <= second.high and second.low <= first.high
 
 
 def _against(first: str, other: str, second: str) -> str:
     return f"{first}; {LABELS[other]} {second}"
 
 
-# Of the comparison with the paper, whatever the numbers are.
 COMPARABLE = (
     (
-        "What can be compared is the systems with one another: one corpus, one seed, one budget, one sampler "
-        "setting, one protocol. Where intervals overlap, the order may be chance. One training of each was made, "
-        "and intervals do not hold what another seed would have changed."
+        "The systems can be compared with each other: one corpus, one seed, one budget, one sampler, one protocol. "
+        "Where intervals overlap, the order may be chance. Each system was trained once, and intervals do not "
+        "include the variation between seeds of training."
     ),
     (
         "The paper's numbers are of another corpus (SketchGraphs, 70,000 test sketches) and another budget (1000 "
@@ -150,120 +142,122 @@ COMPARABLE = (
     ),
     (
         "Precision and recall: ours are the standard ones (Kynkäänniemi 2019: distance to the third neighbor). "
-        "The authors' code normalizes features, takes the mean of three neighbors, which may count a point "
-        "itself, and a threshold of 0.95, so its values are lower for the same sketches. Theirs stand in the "
-        "table against the training split."
+        "The authors' code normalizes features, takes the mean of three neighbors, which may include the "
+        "point itself, and a threshold of 0.95, so its values are lower for the same sketches. They are in the "
+        "table of the training split."
     ),
     (
         "Likelihood: the paper's bits of diffusion systems come from an estimate without prior and reconstruction "
-        "terms that leaves out columns whose noise betrays the kind; it bounds nothing. It stands in a column of "
-        "its own. So does the continuous ELBO: a density, whose bits depend on the unit and may be negative."
+        "terms that leaves out columns whose noise reveals the kind; it is not a bound. It has a column of its own. "
+        "So has the continuous ELBO: a density, whose bits depend on the unit and may be negative."
     ),
     (
-        "Bits stand beside each other only on one grid, that of the token systems: 64 levels, 1/30 apart, and the "
-        "sketch as a set. What a token system says there is exact; what a diffusion system says is a bound, and "
-        "may be far above."
+        "Bits can be compared only on one grid, that of the token systems: 64 levels, 1/30 apart, with the sketch as "
+        "a set. The values of token systems are exact; those of diffusion systems are upper bounds, which may be "
+        "loose."
     ),
     (
-        "Bits a primitive: the paper divides by two things. 5.08 = 81.33/16 divides by rows, empty ones too; "
-        "Vitruvion's 8.19 = 84.80/10.35 divides by primitives. We print both, named, and compare bits a sketch."
+        "Bits per primitive: the paper divides by two numbers. 5.08 = 81.33/16 divides by rows, empty ones too; "
+        "Vitruvion's 8.19 = 84.80/10.35 divides by primitives. The table has both; bits per sketch are compared."
     ),
 )
-LEFT_OUT = (
+DIFFERENCES = (
     (
         f"The paper leaves out: SketchGen in {FID_TABLE}, latent diffusion in {NLL_TABLE}; any interval or floor; "
-        "KID; the size and the training of its latent diffusion; how long drawing takes. It does not say whether "
+        "KID; the size and the training of its latent diffusion; the time of sampling. It does not say whether "
         "Vitruvion and SketchGen were trained again on sketches of 8 to 16 primitives."
     ),
     (
-        "SketchDNN here is in our form unless the name says otherwise, and Pos. and Cat. differ from it in one thing "
-        "each (docs/systems.md). Vitruvion and SketchGen are our own implementations of their papers, of primitives "
-        "alone. Arcs told by their sweep put Vitruvion's bits on the common grid; its paper tells them by three points."
+        "SketchDNN is our variant unless the name has another, and Pos. and Cat. differ from it in one aspect each "
+        "(docs/systems.md). Vitruvion and SketchGen are our implementations of their papers, for primitives alone. "
+        "Arcs with a sweep put Vitruvion's bits on the common grid; its paper has arcs of three points."
     ),
 )
 
 
-def page(results: Sequence[Result], tables: Sequence[Grid], *, budget: str, command: str, has_figure: bool) -> str:
-    """All of it as Markdown. Of one system and variants of it, what its switches do comes first."""
-    sections = [Section(table.title, table.notes, [words_of(table)]) for table in tables]
-    alone = _alone(results)
-    if not alone:
-        sections.insert(len(sections) - 1, _orderings(tables))
-    if any(_base(result, results) for result in results):
-        sections.insert(0 if alone else len(sections), _switches(results, tables))
-    sections.append(Section("What is and what is not comparable", COMPARABLE))
-    sections.append(Section("What the paper leaves out, and what is ours", LEFT_OUT))
+def make_page(
+    results: Sequence[Result], tables: Sequence[ResultTable], *, budget: str, command: str, has_figure: bool
+) -> str:
+    """The page as Markdown. For variants of one system, the effect of their settings comes first."""
+    sections = [Section(table.title, table.notes, [format_table(table)]) for table in tables]
+    one_system = _is_one_system(results)
+    if not one_system:
+        sections.insert(len(sections) - 1, _claims_section(tables))
+    if any(_find_base(result, results) for result in results):
+        sections.insert(0 if one_system else len(sections), _settings_section(results, tables))
+    sections.append(Section("What can be compared", COMPARABLE))
+    sections.append(Section("What the paper leaves out, and what is ours", DIFFERENCES))
     if has_figure:
-        sections.append(
-            Section("Sketches that nobody chose", ["Data above, then each system."], pictures=["comparison.png"])
-        )
-    warnings = list(dict.fromkeys(words for result in results for words in result.report["warnings"]))
-    title = f"{label_of(results[0].system)} and its switches" if alone else "The paper's tables, on another corpus"
-    return Document(title, _lead(results, budget), warnings, sections, command).to_markdown()
+        sections.append(Section("Random samples", ["The data, then each system."], pictures=["comparison.png"]))
+    warnings = list(dict.fromkeys(warning for result in results for warning in result.report["warnings"]))
+    title = (
+        f"{system_label(results[0].system)} and its settings" if one_system else "The paper's tables, on another corpus"
+    )
+    return Document(title, _introduction(results, budget), warnings, sections, command).to_markdown()
 
 
-def missing(results: Sequence[Result]) -> list[str]:
-    """Which of the six have not been run."""
-    there = {result.system for result in results if not result.is_variant or result.name in SIX}
-    return [name for name in SIX if name.partition(":")[0] not in there]
+def missing_systems(results: Sequence[Result]) -> list[str]:
+    """The systems of the paper without a result."""
+    present = {result.system for result in results if not result.is_variant or result.name in PAPER_SYSTEMS}
+    return [name for name in PAPER_SYSTEMS if name.partition(":")[0] not in present]
 
 
-def _alone(results: Sequence[Result]) -> bool:
-    """Whether it is about one system and variants of it: then none of the others is missed."""
+def _is_one_system(results: Sequence[Result]) -> bool:
+    """Whether all results are of one system and its variants."""
     return len(results) > 1 and len({result.system for result in results}) == 1
 
 
-def _lead(results: Sequence[Result], budget: str) -> list[str]:
+def _introduction(results: Sequence[Result], budget: str) -> list[str]:
     protocols = dict.fromkeys(str(result.report["protocol"]["id"]) for result in results)
     devices = dict.fromkeys(str(result.training["device"]) for result in results)
-    drawn = lookup(results[0].report, "protocol")
-    said = [
+    protocol = lookup(results[0].report, "protocol")
+    paragraphs = [
         (
             f"{len(results)} system{'' if len(results) == 1 else 's'}, each trained for {budget} on "
             f"{' or '.join(devices)} (compiling included) with seed {results[0].training['training']['seed']}, from "
-            f"{results[0].training['train_sketches']:,} sketches, and judged under protocol {', '.join(protocols)}: "
-            f"{drawn['samples']:,} sketches drawn, {drawn['against_test']:,} of them against as many of the test "
-            f"split, {_way(results)}. Intervals are 95 %."
+            f"{results[0].training['train_sketches']:,} sketches, and evaluated under protocol {', '.join(protocols)}: "
+            f"{protocol['samples']:,} samples, {protocol['against_test']:,} of them against as many of the test "
+            f"split, {_sampling_text(results)}. Intervals are 95 %."
         )
     ]
     if len(devices) > 1:
-        said.append("They were not all trained on one kind of device, so equal minutes were not equal budgets.")
-    if not _alone(results) and (absent := missing(results)):
-        said.append(f"Not run yet, and missing in the tables: {', '.join(label_of(name) for name in absent)}.")
-    return said
+        paragraphs.append("Devices differ, so equal minutes are not equal budgets.")
+    if not _is_one_system(results) and (absent := missing_systems(results)):
+        labels = ", ".join(system_label(name) for name in absent)
+        paragraphs.append(f"Not run yet, and missing in the tables: {labels}.")
+    return paragraphs
 
 
-def _way(results: Sequence[Result]) -> str:
-    """How sketches are drawn: in steps, by systems with noise to take away."""
-    drawn = [result.report["protocol"] for result in results if not is_autoregressive(result.report)]
-    samplers = " or ".join(dict.fromkeys(str(one["sampler"]) for one in drawn))
-    steps = f"in {drawn[0]['steps']} {samplers} steps" if drawn else ""
-    of_tokens = {is_autoregressive(result.report) for result in results}
-    if len(of_tokens) > 1:
-        return f"{steps} where there is noise to take away, else token by token"
-    return "token by token" if True in of_tokens else steps
+def _sampling_text(results: Sequence[Result]) -> str:
+    """The sampling of diffusion systems and of autoregressive systems."""
+    protocols = [result.report["protocol"] for result in results if not is_autoregressive(result.report)]
+    samplers = " or ".join(dict.fromkeys(str(protocol["sampler"]) for protocol in protocols))
+    parts = [f"in {protocols[0]['steps']} {samplers} steps"] if protocols else []
+    if len(protocols) < len(results):
+        parts.append("token by token")
+    return " (diffusion) or ".join(parts)
 
 
-def _orderings(tables: Sequence[Grid]) -> Section:
-    rows = [(found.claim.words, found.paper, found.ours, found.verdict) for found in findings(tables)]
-    head = ("the paper's claim", "its numbers", "ours", "here it")
+def _claims_section(tables: Sequence[ResultTable]) -> Section:
+    rows = [(finding.claim.text, finding.paper, finding.ours, finding.verdict) for finding in check_claims(tables)]
+    head = ("the paper's claim", "its values", "ours", "here it")
     caption = (
-        "The first number is that of the system named first; the second that of the system that is the hardest to beat "
-        "among those of the paper's table. FID, precision and recall against the test split, NLL in bits a sketch on "
-        "the common grid. There diffusion systems have upper bounds, so an order of theirs is one of bounds."
+        "The first value is that of the system named first, the second that of its closest competitor in the paper's "
+        "table. FID, precision and recall are against the test split, NLL in bits per sketch on the common grid, where "
+        "the values of diffusion systems are upper bounds."
     )
-    return Section("The paper's orderings", (), [Table(head, rows, caption)])
+    return Section("The paper's claims", (), [Table(head, rows, caption)])
 
 
-def _base(result: Result, results: Sequence[Result]) -> Result | None:
-    """The system that a variant varies, if it was run as well."""
+def _find_base(result: Result, results: Sequence[Result]) -> Result | None:
+    """The result of the system without the settings of a variant; None if there is none."""
     if not result.is_variant:
         return None
     return next((other for other in results if other.name == result.system), None)
 
 
-def _switches(results: Sequence[Result], tables: Sequence[Grid]) -> Section:
-    """What a setting changes: the same system with and without it."""
+def _settings_section(results: Sequence[Result], tables: Sequence[ResultTable]) -> Section:
+    """The effect of settings: the same system without and with them."""
     by_name = {table.name: table for table in tables}
     measures = (
         ("FID", "table1", "fid"),
@@ -273,19 +267,17 @@ def _switches(results: Sequence[Result], tables: Sequence[Grid]) -> Section:
     )
     rows = []
     for result in results:
-        base = _base(result, results)
+        base = _find_base(result, results)
         if base is None:
             continue
-        row = [label_of(result.name)]
+        row = [system_label(result.name)]
         for _, table, key in measures:
             cells = [by_name[table].cell(name, key) for name in (base.name, result.name)]
-            row.append(" → ".join("—" if cell is None else cell.words for cell in cells))
+            row.append(" → ".join("—" if cell is None else cell.text for cell in cells))
         rows.append(row)
     caption = "Without the setting → with it."
-    shared = [label_of(result.name) for result in results if result.training.get("weights_of")]
-    notes = (
-        [f"Training knows nothing of these settings, so the weights are the same: {'; '.join(shared)}."]
-        if shared
-        else []
+    shared = [system_label(result.name) for result in results if result.training.get("weights_of")]
+    notes = [f"These settings do not affect training, so the weights are the same: {'; '.join(shared)}."]
+    return Section(
+        "Settings", notes if shared else [], [Table(("", *(name for name, _, _ in measures)), rows, caption)]
     )
-    return Section("Switches", notes, [Table(("", *(name for name, _, _ in measures)), rows, caption)])

@@ -1,9 +1,11 @@
-"""One system: trained, judged, and asked for its bits on the common grid. What is there already is not done again.
+"""The run of a reproduction: train and evaluate every system, and write the tables of all finished systems.
 
-DIR/<system>/run            the run: checkpoints, its log, the model
-DIR/<system>/training.json  written when it has trained
-DIR/<system>/report         the evaluation: scores, pages, the samples
-DIR/<system>/grid.json      its bits on the grid of the token systems; written last
+Finished stages are skipped.
+
+DIR/<system>/run            the training run: checkpoints, its log, the model
+DIR/<system>/training.json  written after training
+DIR/<system>/report         the evaluation: scores, pages, samples
+DIR/<system>/grid.json      bits on the grid of the token systems; written last
 """
 
 from __future__ import annotations
@@ -31,51 +33,79 @@ from sketchdnn.formats import scan
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write, exclusive_run, load_json, remove_abandoned
 from sketchdnn.systems import System, config_to_dict, from_pretrained, save_pretrained
+from sketchdnn.systems.aliases import current_settings, rename_report_keys
 from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem
 from sketchdnn.systems.devices import find_device
 from sketchdnn.training.loop import Hooks, OnReport
 from sketchdnn.training.start import MODEL, TrainRequest, start_training
 
-from .page import page
-from .plan import LABELS, SAMPLER, SIX, Plan, Planned, Request, label_of, make_plan, write_manifest
+from .page import make_page
+from .plan import (
+    GRID,
+    LABELS,
+    PAPER_SYSTEMS,
+    SAMPLER,
+    TRAINING,
+    Plan,
+    PlannedSystem,
+    ReproductionRequest,
+    current_name,
+    find_folder,
+    make_plan,
+    system_label,
+    write_manifest,
+)
 from .tables import Result, all_tables, as_csv, as_latex, as_markdown
 
-RUN, TRAINING, REPORTS, GRID = "run", "training.json", "report", "grid.json"
-# What the tables read of a training.
-_PARTS = {"name": str, "training": dict, "train_sketches": int, "device": str, "steps": int, "seconds": float}
+RUN, REPORTS = "run", "report"
+PAGE = "reproduction.md"
+# Sketches of each system in the figure.
+FIGURE_SKETCHES = 16
+# The fields of training.json that the tables read.
+_FIELDS = {"name": str, "training": dict, "train_sketches": int, "device": str, "steps": int, "seconds": float}
 
 
 class StoppedError(SketchError):
-    """A signal ended the training of a system, which was saved; the same command goes on with it."""
+    """A signal stopped the training of a system, which was saved; the same command continues it."""
 
-    def __init__(self, words: str, signal: int | None) -> None:
-        super().__init__(words)
+    def __init__(self, message: str, signal: int | None) -> None:
+        super().__init__(message)
         self.signal = signal
 
 
-def run_part(part: Planned, plan: Plan, judge: Evaluator, like: Protocol | None, on_report: OnReport | None) -> Result:
-    """Do what is left to do of it. `like`: the protocol that it must share with the others."""
-    folder = plan.request.out / part.named.folder
-    _refuse_other_settings(part, folder)
-    if not (folder / TRAINING).exists() and not _take_over(part, plan, folder):
-        _train(part, plan, folder, on_report)
+def run_system(
+    planned: PlannedSystem, plan: Plan, evaluator: Evaluator, protocol: Protocol | None, on_report: OnReport | None
+) -> Result:
+    """Run the unfinished stages of a system.
+
+    Args:
+        planned: The system.
+        plan: The plan that it is part of.
+        evaluator: Evaluates the trained model.
+        protocol: The protocol of the other systems, which it must share.
+        on_report: Called with reports of training.
+    """
+    folder = find_folder(plan.request.out, planned.variant.name)
+    _check_record(planned, folder)
+    if not (folder / TRAINING).exists() and not _reuse_weights(planned, plan, folder):
+        _train(planned, plan, folder, on_report)
     if not (folder / REPORTS / REPORT).exists():
         model = str(folder / RUN / MODEL)
-        label, sampler = part.named.label, part.sampler
-        judge.evaluate(model, folder / REPORTS, is_model=True, expected=like, label=label, sampler=sampler)
+        label, sampler = planned.variant.label, planned.sampler
+        evaluator.evaluate(model, folder / REPORTS, is_model=True, expected=protocol, label=label, sampler=sampler)
     if not (folder / GRID).exists():
-        _measure_bits(folder, plan, judge)
+        _measure_grid_bits(folder, plan, evaluator)
     return load_result(folder)
 
 
 def load_result(folder: Path) -> Result:
-    """What a finished part left."""
-    training, grid = (_read(folder / name) for name in (TRAINING, GRID))
-    for name, kind in _PARTS.items():
+    """The result of a finished system."""
+    training, grid = _read_training(folder), rename_report_keys(_read(folder / GRID))
+    for name, kind in _FIELDS.items():
         if not isinstance(training.get(name), kind):
-            raise FormatError(folder / TRAINING, f"is no record of a training: it has no {name}")
+            raise FormatError(folder / TRAINING, f"is not a record of a training: it has no {name}")
     if training["name"].partition(":")[0] not in LABELS:
-        raise FormatError(folder / TRAINING, f"is of a system that is none, {quoted(training['name'])}")
+        raise FormatError(folder / TRAINING, f"is of an unknown system, {quoted(training['name'])}")
     return Result(training["name"], folder, training, load_report(folder / REPORTS), grid)
 
 
@@ -83,33 +113,34 @@ def is_finished(folder: Path) -> bool:
     return all((folder / name).is_file() for name in (TRAINING, f"{REPORTS}/{REPORT}", GRID))
 
 
-def _train(part: Planned, plan: Plan, folder: Path, on_report: OnReport | None) -> None:
-    named, request = part.named, plan.request
-    # One system after another goes through the same code; what was compiled for the last is of no use to the next.
+def _train(planned: PlannedSystem, plan: Plan, folder: Path, on_report: OnReport | None) -> None:
+    variant, request = planned.variant, plan.request
+    # Code compiled for the previous system is of no use.
     torch.compiler.reset()
     out = folder / RUN
     hooks = Hooks() if on_report is None else Hooks(on_report)
     outcome = start_training(
-        TrainRequest(named.preset, part.training, request.data, out, plan.device, resume=True, hooks=hooks)
+        TrainRequest(variant.preset, planned.training, request.data, out, plan.device, resume=True, hooks=hooks)
     )
     if not outcome.finished:
         raise StoppedError(
-            f"{named.name} was stopped and saved at step {outcome.step:,}; the same command goes on", outcome.signal
+            f"{variant.name} was stopped and saved at step {outcome.step:,}; run the same command to continue",
+            outcome.signal,
         )
-    seconds = _seconds(out / "log.csv")
+    seconds = _training_seconds(out / "log.csv")
     minutes = request.budget.minutes
     if minutes is not None and outcome.step == 1 and seconds > 60 * minutes:
         raise SketchError(
-            f"a budget of {request.budget.words} is too small for one step of {named.name}, which took {seconds:.1f} "
+            f"a budget of {request.budget.text} is too small for one step of {variant.name}, which took {seconds:.1f} "
             "seconds; give more --minutes, and another --out"
         )
-    facts = {
-        **_settings(part),
-        "parameters": part.parameters,
-        "budget": request.budget.words,
+    record = {
+        **training_settings(planned),
+        "parameters": planned.parameters,
+        "budget": request.budget.text,
         "steps": outcome.step,
-        "batch_size": part.training.batch_size,
-        "samples_seen": outcome.step * part.training.batch_size,
+        "batch_size": planned.training.batch_size,
+        "samples_seen": outcome.step * planned.training.batch_size,
         "train_sketches": plan.train_sketches,
         "seconds": seconds,
         "device": torch.cuda.get_device_name(plan.device) if plan.device != "cpu" else "the CPU",
@@ -117,128 +148,139 @@ def _train(part: Planned, plan: Plan, folder: Path, on_report: OnReport | None) 
     del outcome
     if plan.device != "cpu":
         torch.cuda.empty_cache()
-    _write(folder / TRAINING, facts)
+    _write(folder / TRAINING, record)
 
 
-def _take_over(part: Planned, plan: Plan, folder: Path) -> bool:
-    """Whether the training of another part is its own as well: they differ in what no training knows of."""
-    system = part.named.preset.make()
-    mine = _learned(_settings(part), system.inference_only)
-    for other in sorted(plan.request.out.glob(f"*/{TRAINING}")):
-        there = _read(other)
-        if _learned(there, system.inference_only) == mine and (other.parent / RUN / MODEL).is_dir():
-            system.load_state_dict(from_pretrained(other.parent / RUN / MODEL).state_dict())
+def _reuse_weights(planned: PlannedSystem, plan: Plan, folder: Path) -> bool:
+    """Copy the weights of a trained system that differs in inference-only settings alone; False if there is none."""
+    system = planned.variant.preset.make()
+    settings = training_settings(planned)
+    identity = _weights_identity(settings, system.inference_only)
+    for path in sorted(plan.request.out.glob(f"*/{TRAINING}")):
+        other = path.parent
+        record = _read_training(other)
+        if _weights_identity(record, system.inference_only) == identity and (other / RUN / MODEL).is_dir():
+            system.load_state_dict(from_pretrained(other / RUN / MODEL).state_dict())
             save_pretrained(system, folder / RUN / MODEL)
-            _write(
-                folder / TRAINING,
-                {**there, **_settings(part), "weights_of": there.get("weights_of") or there.get("name")},
-            )
+            weights_of = record.get("weights_of") or record.get("name")
+            _write(folder / TRAINING, {**record, **settings, "weights_of": weights_of})
             return True
     return False
 
 
-def _learned(settings: Mapping[str, Any], inference_only: Sequence[str]) -> dict[str, Any]:
-    """What a training makes of settings: two that are alike here have the same weights."""
+def _weights_identity(settings: Mapping[str, Any], inference_only: Sequence[str]) -> dict[str, Any]:
+    """The settings that weights depend on."""
     config = settings.get("config")
-    if isinstance(config, Mapping):  # else it is no record of a training, and like none
+    if isinstance(config, Mapping):
         config = {name: value for name, value in config.items() if name not in inference_only}
-    learned = {"system": settings.get("system"), "config": config, "training": settings.get("training")}
-    return dict(json.loads(json.dumps(learned)))
+    identity = {"system": settings.get("system"), "config": config, "training": settings.get("training")}
+    return dict(json.loads(json.dumps(identity)))
 
 
-def _measure_bits(folder: Path, plan: Plan, judge: Evaluator) -> None:
-    """On the grid of the token systems, for all alike."""
+def _measure_grid_bits(folder: Path, plan: Plan, evaluator: Evaluator) -> None:
+    """Write the likelihood on the grid of the token systems."""
     settings = plan.request.settings
     system = from_pretrained(folder / RUN / MODEL).to_device(plan.device)
-    # A sequence in the one order that its primitives can have is as likely as the set of them.
+    # If primitives are sorted, the likelihood of the sequence is that of the set.
     exact = isinstance(system, TokenSystem) and system.config.order == "sorted"
-    facts: dict[str, Any] = {"ordered": system.ordered, "exact": exact}
-    reason = _off_the_grid(system) if settings.likelihood else "likelihoods were not asked for"
+    result: dict[str, Any] = {"ordered": system.ordered, "exact": exact}
+    reason = _why_off_grid(system) if settings.likelihood else "likelihoods were not requested"
     if reason is None:
-        some = judge.dataset.split("test").compact[: settings.likelihood_sketches]
-        found = measure_likelihood(system, some, draws=settings.likelihood_draws, seed=settings.seed, grid=TOKEN_GRID)
-        facts["bits"] = to_json(found)
-    _write(folder / GRID, {**facts, "reason": reason})
+        test = evaluator.dataset.split("test").compact[: settings.likelihood_sketches]
+        likelihood = measure_likelihood(
+            system, test, draws=settings.likelihood_draws, seed=settings.seed, grid=TOKEN_GRID
+        )
+        result["bits"] = to_json(likelihood)
+    _write(folder / GRID, {**result, "reason": reason})
 
 
-def _off_the_grid(system: System) -> str | None:
-    """Why its numbers do not lie in the cells of the common grid, if they do not."""
+def _why_off_grid(system: System) -> str | None:
+    """Why the parameters of a system are not on the common grid; None if they are."""
     if isinstance(system, TokenSystem) and system.grid is None:
-        return "it tells arcs by three points, whose cells are not those of the others; vitruvion:arcs=sweep has them"
+        return "its arcs are three points, which have another grid; vitruvion:arcs=sweep has the common one"
     if system.rows.arc_scalar != "sweep":
-        return "it tells arcs by a signed radius, and the common grid is one of sweeps"
+        return "its arcs have a signed radius, and the common grid has sweeps"
     return None
 
 
-def _settings(part: Planned) -> dict[str, Any]:
-    """What a part is known by."""
-    named = part.named
+def training_settings(planned: PlannedSystem) -> dict[str, Any]:
+    """The settings that identify a training."""
+    preset = planned.variant.preset
     return {
-        "name": named.name,
-        "system": named.system,
-        "preset": named.preset.name,
-        "config": config_to_dict(named.preset.config),
-        "training": part.training.identity(),
+        "name": planned.variant.name,
+        "system": preset.system,
+        "preset": preset.name,
+        "config": config_to_dict(preset.config),
+        "training": planned.training.identity(),
     }
 
 
-def _refuse_other_settings(part: Planned, folder: Path) -> None:
-    """The same name may mean other settings in another version of the program."""
+def _check_record(planned: PlannedSystem, folder: Path) -> None:
+    """Raises FormatError if the folder has a training of the same name with other settings.
+
+    Names of presets may change between versions; their settings are compared.
+    """
     if not (folder / TRAINING).exists():
         return
-    there = _read(folder / TRAINING)
-    for name, now in json.loads(json.dumps(_settings(part))).items():
-        if there.get(name) != now:
-            raise FormatError(folder, f"was trained with another {name} than {part.named.name} has; name another --out")
+    record = _read_training(folder)
+    for name, value in json.loads(json.dumps(training_settings(planned))).items():
+        if name != "preset" and record.get(name) != value:
+            raise FormatError(
+                folder, f"was trained with another {name} than {planned.variant.name} has; name another --out"
+            )
 
 
-def _seconds(log: Path) -> float:
-    """Time in training, parts before a stop included."""
+def _read_training(folder: Path) -> dict[str, Any]:
+    """The record of a training, with the present names of systems and settings."""
+    record = _read(folder / TRAINING)
+    if isinstance(record.get("name"), str):
+        record["name"] = current_name(record["name"])
+    for name in ("config", "training"):
+        if isinstance(record.get(name), dict):
+            record[name] = current_settings(record[name])
+    return record
+
+
+def _training_seconds(log: Path) -> float:
+    """The time of training, including parts before a stop."""
     with log.open(newline="", encoding="utf-8") as file:
         return max((float(row["seconds"]) for row in csv.DictReader(file)), default=0.0)
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = load_json(path)
+        content = load_json(path)
     except (OSError, ValueError) as error:
-        raise FormatError(path, f"cannot be read ({error}); delete it to have it made again") from error
-    if not isinstance(found, dict):
-        raise FormatError(path, "is not what it should be; delete it to have it made again")
-    return found
+        raise FormatError(path, f"cannot be read ({error}); delete it to write it again") from error
+    if not isinstance(content, dict):
+        raise FormatError(path, "holds no JSON object; delete it to write it again")
+    return content
 
 
-def _write(path: Path, facts: Mapping[str, Any]) -> None:
+def _write(path: Path, content: Mapping[str, Any]) -> None:
     with atomic_write(path) as temporary:
-        temporary.write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-
-__all__ = ["Reproduction", "StoppedError", "prepared", "reproduce", "results_in", "write_all"]
-
-# Sketches of each system in the figure.
-SHOWN = 16
-PAGE = "reproduction.md"
+        temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """A plan, and what its systems are judged with."""
+    """A plan, and the evaluator of its systems."""
 
     plan: Plan
-    judge: Evaluator
+    evaluator: Evaluator
 
 
-def prepared(
-    request: Request,
+def plan_reproduction(
+    request: ReproductionRequest,
     *,
     on_stage: OnStage = lambda name, share: None,
     extractor: Callable[[str], Extractor] | None = None,
 ) -> Reproduction:
-    """All that can be refused is refused here; nothing is written. `extractor` is for tests only."""
+    """Check a request and plan it, without writing anything. `extractor` is for tests only."""
     if request.out.resolve() == request.data.resolve():
         raise FormatError(request.out, "is the corpus; name another --out")
     device = find_device(request.device)
-    judged = EvaluationRequest(
+    evaluation = EvaluationRequest(
         data=request.data,
         settings=request.settings,
         seed=request.seed,
@@ -249,68 +291,72 @@ def prepared(
         cache=request.cache,
         command=request.command,
     )
-    judge = Evaluator(judged, on_stage=on_stage, extractor=extractor)
-    return Reproduction(make_plan(request, judge, device), judge)
+    evaluator = Evaluator(evaluation, on_stage=on_stage, extractor=extractor)
+    return Reproduction(make_plan(request, evaluator, device), evaluator)
 
 
 def reproduce(
     reproduction: Reproduction,
     *,
-    on_part: Callable[[str], None] = lambda label: None,
+    on_system: Callable[[str], None] = lambda label: None,
     on_report: OnReport | None = None,
 ) -> list[Path]:
-    """Do what the plan says and is not done yet. Whatever ends it, what is finished stays, and has its tables."""
-    plan, judge = reproduction.plan, reproduction.judge
+    """Run the unfinished stages of a plan. The tables are written after each system.
+
+    Returns:
+        The files written.
+    """
+    plan, evaluator = reproduction.plan, reproduction.evaluator
     out = plan.request.out
     written: list[Path] = []
     with exclusive_run(out):
         remove_abandoned(out)
         write_manifest(plan)
-        for part in plan.parts:
-            on_part(part.named.label)
-            like = next((Protocol.from_json(one.report["protocol"]) for one in results_in(out)), None)
-            run_part(part, plan, judge, like, on_report)
-            written = write_all(plan, judge)
+        for planned in plan.systems:
+            on_system(planned.variant.label)
+            protocol = next((Protocol.from_json(result.report["protocol"]) for result in load_results(out)), None)
+            run_system(planned, plan, evaluator, protocol, on_report)
+            written = write_tables(plan, evaluator)
     return written
 
 
-def results_in(out: Path) -> list[Result]:
-    """All finished systems of a folder, the six first, in the paper's order."""
-    found = [load_result(path) for path in sorted(out.iterdir()) if path.is_dir() and is_finished(path)]
-    order = [name.partition(":")[0] for name in SIX]
-    found.sort(key=lambda one: (one.is_variant and one.name not in SIX, order.index(one.system), one.name))
-    return found
+def load_results(out: Path) -> list[Result]:
+    """All finished systems of a folder, those of the paper first, in its order."""
+    results = [load_result(path) for path in sorted(out.iterdir()) if path.is_dir() and is_finished(path)]
+    order = [name.partition(":")[0] for name in PAPER_SYSTEMS]
+    results.sort(key=lambda r: (r.is_variant and r.name not in PAPER_SYSTEMS, order.index(r.system), r.name))
+    return results
 
 
-def write_all(plan: Plan, judge: Evaluator) -> list[Path]:
-    """Tables, figure and page of all that is there, whoever asked for it."""
+def write_tables(plan: Plan, evaluator: Evaluator) -> list[Path]:
+    """Write the tables, the figure and the page of all finished systems."""
     out = plan.request.out
-    results = results_in(out)
+    results = load_results(out)
     refuse_incomparable({result.name: Protocol.from_json(result.report["protocol"]) for result in results})
     tables = all_tables(results)
     files = {
-        f"{table.name}{ending}": words(table)
+        f"{table.name}{suffix}": convert(table)
         for table in tables
-        for ending, words in ((".md", as_markdown), (".csv", as_csv), (".tex", as_latex))
+        for suffix, convert in ((".md", as_markdown), (".csv", as_csv), (".tex", as_latex))
     }
-    sources = _sources(results, judge)
+    sources = _figure_sources(results, evaluator)
     figure = write_comparison_figure(out, sources) if len(sources) > 1 else []
-    budget, command = plan.request.budget.words, plan.request.command
-    files[PAGE] = page(results, tables, budget=budget, command=command, has_figure=bool(figure))
-    for name, words in files.items():
+    budget, command = plan.request.budget.text, plan.request.command
+    files[PAGE] = make_page(results, tables, budget=budget, command=command, has_figure=bool(figure))
+    for name, text in files.items():
         with atomic_write(out / name) as temporary:
-            temporary.write_text(words, encoding="utf-8")
+            temporary.write_text(text, encoding="utf-8")
     return [out / PAGE, *(out / name for name in files if name != PAGE), *figure]
 
 
-def _sources(results: Sequence[Result], judge: Evaluator) -> list[Source]:
-    """The data above, systems below, each with the first that it drew, if they were kept."""
-    drawn = ((label_of(result.name), _first_drawn(result.folder / REPORTS / SAMPLES)) for result in results)
-    real = Source("data", random_sample(judge.real_sketches(), SHOWN, seed=0))
-    return [real, *(Source(label, sketches) for label, sketches in drawn if sketches)]
+def _figure_sources(results: Sequence[Result], evaluator: Evaluator) -> list[Source]:
+    """The data, and the first samples of each system if they were kept."""
+    samples = ((system_label(result.name), _first_samples(result.folder / REPORTS / SAMPLES)) for result in results)
+    real = Source("data", random_sample(evaluator.real_sketches(), FIGURE_SKETCHES, seed=0))
+    return [real, *(Source(label, sketches) for label, sketches in samples if sketches)]
 
 
-def _first_drawn(path: Path) -> list[Sketch]:
+def _first_samples(path: Path) -> list[Sketch]:
     if not path.is_file():
         return []
-    return list(islice((found for found in scan(path) if isinstance(found, Sketch)), SHOWN))
+    return list(islice((item for item in scan(path) if isinstance(item, Sketch)), FIGURE_SKETCHES))

@@ -1,4 +1,4 @@
-"""The two tables and what they cost: which measure stands in which column, and its value for each system."""
+"""The tables: the paper's numbers, the columns, the value of each system, and Markdown, CSV and LaTeX."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any, Literal
 from sketchdnn.evaluation.report_format import Document, format_interval, lookup
 from sketchdnn.render.html import Section, Table
 
-from .plan import label_of
+from .plan import system_label
 
-# Of tab:fid-calculations and tab:nll-calculations, by system. What the paper leaves out is not here.
+# The paper's numbers (tab:fid-calculations, tab:nll-calculations) by system.
 PAPER: Mapping[str, Mapping[str, float]] = {
     "sketchdnn": {"fid": 7.80, "precision": 0.246, "recall": 0.266, "per_sketch": 81.33, "per_primitive": 5.08},
     "sketchdnn-pos": {"fid": 10.26, "precision": 0.230, "recall": 0.245, "per_sketch": 83.03, "per_primitive": 5.18},
@@ -24,19 +24,19 @@ PAPER: Mapping[str, Mapping[str, float]] = {
     "sketchgen": {"per_sketch": 88.22, "per_primitive": 8.60},
 }
 DIGITS: Mapping[str, int] = {"fid": 2, "precision": 3, "recall": 3, "per_sketch": 2, "per_primitive": 2}
-LEFT_OUT = "not in the paper"
+NOT_IN_PAPER = "not in the paper"
 
-# The tables by the labels of the paper's source.
+# The labels of the tables in the paper's source.
 FID_TABLE, NLL_TABLE = "tab:fid-calculations", "tab:nll-calculations"
 
 
-def paper_words(system: str, key: str) -> str:
+def paper_text(system: str, key: str) -> str:
     """
-    >>> paper_words("latent", "fid"), paper_words("latent", "per_sketch")
+    >>> paper_text("latent", "fid"), paper_text("latent", "per_sketch")
     ('93.34', 'not in the paper')
     """
     value = PAPER[system].get(key)
-    return LEFT_OUT if value is None else f"{value:.{DIGITS[key]}f}"
+    return NOT_IN_PAPER if value is None else f"{value:.{DIGITS[key]}f}"
 
 
 REAL = "real sketches (floor)"
@@ -45,7 +45,7 @@ _ARROWS = {"low": "↓", "high": "↑", None: ""}
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What is known of one system: of its training, its scores, and its bits on the common grid."""
+    """The results of one system: its training record, its report, and its bits on the common grid."""
 
     name: str
     folder: Path
@@ -62,16 +62,17 @@ class Result:
         return ":" in self.name
 
     @property
-    def facts(self) -> dict[str, Any]:
-        """All of it under one roof, to be looked up by dotted paths."""
+    def values(self) -> dict[str, Any]:
+        """All results in one table, for lookup by dotted paths."""
         return {"training": self.training, "report": self.report, "grid": self.grid}
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A measure: where it is found of a system, where of real sketches, and which end is the better.
+    """A column of a table.
 
-    `paper` is a key of the paper's numbers instead. `digits` are for plain numbers, which have no interval.
+    `path` and `real` are the dotted paths of the value of a system and of real sketches, `best` is the better end.
+    `paper` is a key of the paper's numbers instead of a path. `digits` is for values without an interval.
     """
 
     key: str
@@ -91,9 +92,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A value with its interval, if it has one, and the words for it."""
+    """The text of a cell, and its value with the interval, if it has one."""
 
-    words: str
+    text: str
     value: float | None = None
     low: float | None = None
     high: float | None = None
@@ -101,7 +102,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A system, or real sketches where `name` is empty."""
+    """A system; real sketches if `name` is empty."""
 
     name: str
     label: str
@@ -109,8 +110,8 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """A table under a name for its files."""
+class ResultTable:
+    """A table. Its files begin with `name`."""
 
     name: str
     title: str
@@ -119,7 +120,7 @@ class Grid:
     notes: Sequence[str]
 
     def cell(self, name: str, key: str) -> Cell | None:
-        """What a system has in a column, if both are there."""
+        """The cell of a system and a column; None if there is none."""
         return next((row.cells.get(key) for row in self.rows if row.name == name), None)
 
 
@@ -174,18 +175,20 @@ COST = (
 )
 
 
-def all_tables(results: Sequence[Result]) -> list[Grid]:
-    """Of what is there. The comparison with the training split is left out where it was not made."""
+def all_tables(results: Sequence[Result]) -> list[ResultTable]:
+    """The tables of some results, without that of the training split if no result has it."""
     tables = [
-        _grid("table1", f"Fidelity, against the test split (the paper's {FID_TABLE})", FIDELITY, results, floor=True),
-        _grid("table1-training", "Fidelity, against the training split", AGAINST_TRAINING, results, floor=True),
-        _grid("table2", f"Likelihood (the paper's {NLL_TABLE})", LIKELIHOOD, results, _bits_notes(results)),
-        _grid("cost", "What it took", COST, results),
+        _make_table(
+            "table1", f"Fidelity, against the test split (the paper's {FID_TABLE})", FIDELITY, results, floor=True
+        ),
+        _make_table("table1-training", "Fidelity, against the training split", AGAINST_TRAINING, results, floor=True),
+        _make_table("table2", f"Likelihood (the paper's {NLL_TABLE})", LIKELIHOOD, results, _likelihood_notes(results)),
+        _make_table("cost", "What it took", COST, results),
     ]
-    return [table for table in tables if table.name != "table1-training" or _has_any(table)]
+    return [table for table in tables if table.name != "table1-training" or _has_values(table)]
 
 
-def _grid(
+def _make_table(
     name: str,
     title: str,
     columns: Sequence[Column],
@@ -193,84 +196,86 @@ def _grid(
     notes: Sequence[str] = (),
     *,
     floor: bool = False,
-) -> Grid:
+) -> ResultTable:
     rows = [
-        Row(result.name, label_of(result.name), {column.key: _cell(column, result) for column in columns})
+        Row(result.name, system_label(result.name), {column.key: _system_cell(column, result) for column in columns})
         for result in results
     ]
     if floor and results:
-        first = results[0].facts
-        cells = {c.key: _measured(lookup(first, c.real) if c.real else None, c) for c in columns}
+        first = results[0].values
+        cells = {c.key: _make_cell(lookup(first, c.real) if c.real else None, c) for c in columns}
         rows.append(Row("", REAL, cells))
-    return Grid(name, title, columns, rows, notes)
+    return ResultTable(name, title, columns, rows, notes)
 
 
-def _cell(column: Column, result: Result) -> Cell:
+def _system_cell(column: Column, result: Result) -> Cell:
     if column.paper:
         if result.is_variant and result.name != "vitruvion:arcs=sweep":
-            return Cell(LEFT_OUT)
-        return Cell(paper_words(result.system, column.paper), PAPER[result.system].get(column.paper))
-    return _measured(lookup({**result.facts, **_derived(result)}, column.path), column)
+            return Cell(NOT_IN_PAPER)
+        return Cell(paper_text(result.system, column.paper), PAPER[result.system].get(column.paper))
+    return _make_cell(lookup({**result.values, **_derived(result)}, column.path), column)
 
 
 def _derived(result: Result) -> dict[str, float | None]:
-    """What follows from two facts: seconds for 10,000 sketches from as many as were drawn, and passes."""
-    seconds, drawn = (lookup(result.report, path) for path in ("timings.sampling", "system.samples"))
+    """Derived values: seconds to sample 10,000 sketches, and passes over the corpus."""
+    seconds, count = (lookup(result.report, path) for path in ("timings.sampling", "system.samples"))
     seen, sketches = (lookup(result.training, path) for path in ("samples_seen", "train_sketches"))
     return {
-        "drawing": 10_000 * seconds / drawn if seconds and drawn else None,
+        "drawing": 10_000 * seconds / count if seconds and count else None,
         "passes": seen / sketches if seen and sketches else None,
     }
 
 
-def _measured(found: Any, column: Column) -> Cell:
-    if found is None:
+def _make_cell(value: Any, column: Column) -> Cell:
+    if value is None:
         return Cell(column.absent)
-    if isinstance(found, Mapping):
-        ends = [None if found.get(end) is None else column.factor * found[end] for end in ("value", "low", "high")]
-        return Cell(format_interval(found, column.factor), *ends)
-    value = column.factor * float(found)
-    return Cell(f"{value:,.{column.digits}f}", value)
+    if isinstance(value, Mapping):
+        ends = [None if value.get(end) is None else column.factor * value[end] for end in ("value", "low", "high")]
+        return Cell(format_interval(value, column.factor), *ends)
+    scaled = column.factor * float(value)
+    return Cell(f"{scaled:,.{column.digits}f}", scaled)
 
 
-def _bits_notes(results: Sequence[Result]) -> list[str]:
-    """What a reader of the bits must know, and why some have none."""
+def _likelihood_notes(results: Sequence[Result]) -> list[str]:
+    """Which bits are exact, which are bounds, and why some systems have none."""
     notes = [
-        f"{label_of(result.name)} has no bits on the grid: {result.grid['reason']}."
+        f"{system_label(result.name)} has no bits on the grid: {result.grid['reason']}."
         for result in results
         if result.grid.get("reason")
     ]
-    exact = [label_of(result.name) for result in results if result.grid.get("exact") and not result.grid.get("reason")]
+    exact = [
+        system_label(result.name) for result in results if result.grid.get("exact") and not result.grid.get("reason")
+    ]
     ordered = [
-        label_of(result.name) for result in results if result.grid.get("ordered") and not result.grid.get("exact")
+        system_label(result.name) for result in results if result.grid.get("ordered") and not result.grid.get("exact")
     ]
     if exact:
         notes.append(f"Exact on the grid: {'; '.join(exact)}. The others' bits are upper bounds.")
     if ordered:
         notes.append(
-            f"The order of rows matters to {'; '.join(ordered)}: theirs are bits of one order, which bound those of "
-            "the set. From the bits of systems that know no order, the orders are taken off."
+            f"The bits of {'; '.join(ordered)} are of one order of rows, which bounds those of the set. The bits of "
+            "systems without an order are reduced by the number of orders."
         )
     return notes
 
 
-def _has_any(table: Grid) -> bool:
+def _has_values(table: ResultTable) -> bool:
     return any(cell.value is not None for row in table.rows for cell in row.cells.values())
 
 
-def as_markdown(table: Grid) -> str:
-    """A page with the table and its notes."""
-    return Document(table.title, [], sections=[Section("Table", table.notes, [words_of(table)])]).to_markdown()
+def as_markdown(table: ResultTable) -> str:
+    """A Markdown page with the table and its notes."""
+    return Document(table.title, [], sections=[Section("Table", table.notes, [format_table(table)])]).to_markdown()
 
 
-def words_of(table: Grid) -> Table:
+def format_table(table: ResultTable) -> Table:
     """The table as a page shows it."""
     head = ("", *(column.title for column in table.columns))
-    return Table(head, [(row.label, *(row.cells[c.key].words for c in table.columns)) for row in table.rows])
+    return Table(head, [(row.label, *(row.cells[c.key].text for c in table.columns)) for row in table.rows])
 
 
-def as_csv(table: Grid) -> str:
-    """A row a system: value, low and high of each column, empty where there is none."""
+def as_csv(table: ResultTable) -> str:
+    """One row per system: value, low and high of each column, empty where there is none."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     ends = {"": "value", "_low": "low", "_high": "high"}
@@ -282,31 +287,31 @@ def as_csv(table: Grid) -> str:
     return text.getvalue()
 
 
-def as_latex(table: Grid) -> str:
-    """A tabular; the best of each column is bold, of the systems alone."""
+def as_latex(table: ResultTable) -> str:
+    """A tabular; the best system of each column is bold."""
     best = {column.key: _best(table, column) for column in table.columns}
-    lines = [f"% {_latex(table.title)}", rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\hline"]
-    lines.append(" & ".join(["Method", *(_latex(column.title) for column in table.columns)]) + r" \\ \hline")
+    lines = [f"% {_escape_latex(table.title)}", rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\hline"]
+    lines.append(" & ".join(["Method", *(_escape_latex(column.title) for column in table.columns)]) + r" \\ \hline")
     for row in table.rows:
-        cells = [_latex(row.label)]
+        cells = [_escape_latex(row.label)]
         for column in table.columns:
-            words = _latex(row.cells[column.key].words)
-            cells.append(rf"\textbf{{{words}}}" if best[column.key] == row.name != "" else words)
+            text = _escape_latex(row.cells[column.key].text)
+            cells.append(rf"\textbf{{{text}}}" if best[column.key] == row.name != "" else text)
         lines.append(" & ".join(cells) + r" \\")
-    return "\n".join([*lines, r"\hline", r"\end{tabular}", *(f"% {_latex(note)}" for note in table.notes)]) + "\n"
+    notes = [f"% {_escape_latex(note)}" for note in table.notes]
+    return "\n".join([*lines, r"\hline", r"\end{tabular}", *notes]) + "\n"
 
 
-def _best(table: Grid, column: Column) -> str | None:
+def _best(table: ResultTable, column: Column) -> str | None:
+    """The name of the best system in a column."""
     if column.best is None:
         return None
-    found = {
-        row.name: cell.value for row in table.rows if row.name and (cell := row.cells[column.key]).value is not None
-    }
-    chosen = min if column.best == "low" else max
-    return chosen(found, key=lambda name: found[name]) if found else None
+    values = {row.name: v for row in table.rows if row.name and (v := row.cells[column.key].value) is not None}
+    choose = min if column.best == "low" else max
+    return choose(values, key=lambda name: values[name]) if values else None
 
 
-_LATEX = {
+_LATEX_ESCAPES = {
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -319,5 +324,5 @@ _LATEX = {
 }
 
 
-def _latex(words: str) -> str:
-    return "".join(_LATEX.get(mark, mark) for mark in words)
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX_ESCAPES.get(mark, mark) for mark in text)

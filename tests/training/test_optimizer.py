@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
@@ -16,8 +15,6 @@ from support.corpora import parts, written
 from torch import distributed, nn
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from benchmarks.reproduction.plan import Planned, named_systems
-from benchmarks.reproduction.runner import _settings
 from sketchdnn.cli import main
 from sketchdnn.data import Dataset, PrepareConfig, prepare
 from sketchdnn.systems import SYSTEMS, System, load_preset
@@ -31,7 +28,6 @@ from sketchdnn.training.optimizer import Muon, make_optimizer, orthogonalize, sp
 from sketchdnn.training.run import Report, Run
 
 CPU = torch.device("cpu")
-RECORDS = sorted((Path(__file__).parents[2] / "docs" / "results").glob("*/*/training.json"))
 # Of the tiny presets: linear maps a block, times blocks.
 MATRICES = {"sketchdnn": 12, "sketchdnn-pos": 12, "sketchdnn-cat": 12, "latent": 28, "vitruvion": 12, "sketchgen": 12}
 
@@ -180,22 +176,6 @@ def test_a_run_goes_on_with_the_optimizer_it_began_with(corpus: Corpus, tmp_path
     train(_fresh(), corpus, _config(steps=2, optimizer="adamw"), tmp_path / "adamw")
     with pytest.raises(RunError, match=r"made with training\.optimizer = its default, not muon"):
         train(_fresh(), corpus, _config(), tmp_path / "adamw", resume=True)
-
-
-@pytest.mark.parametrize("record", RECORDS, ids=lambda path: f"{path.parts[-3]}-{path.parts[-2]}")
-def test_older_trainings_are_still_known(record: Path) -> None:
-    """They were trained before there was a choice."""
-    there = json.loads(record.read_text())
-    (named,) = named_systems([there["name"]], None)
-    training = parse_train_config(there["training"], minutes=8.0)
-    assert training.optimizer == "adamw"
-
-    def known(training: TrainConfig) -> bool:
-        settings = json.loads(json.dumps(_settings(Planned(named, training, there["parameters"], "ancestral", ()))))
-        return bool(settings["training"] == there["training"])
-
-    assert known(training)
-    assert not known(replace(training, optimizer="muon"))
 
 
 def _fails(

@@ -1,4 +1,4 @@
-"""All six systems in small, run in parts: what is done is kept, what was stopped goes on, and the tables say it all."""
+"""Small runs of all systems in parts: finished stages are kept, stopped ones continue."""
 
 from __future__ import annotations
 
@@ -17,15 +17,23 @@ import torch
 from support.evaluation_data import SMALL, FakeExtractor, small_corpus
 from torch import Tensor
 
-from benchmarks.reproduction import SIX, Budget, Request, StoppedError, prepared, reproduce
-from benchmarks.reproduction.page import page
-from benchmarks.reproduction.plan import MANIFEST, SAMPLER, folder_of
+from benchmarks.reproduction import (
+    PAPER_SYSTEMS,
+    Budget,
+    ReproductionRequest,
+    StoppedError,
+    plan_reproduction,
+    reproduce,
+)
+from benchmarks.reproduction.page import make_page
+from benchmarks.reproduction.plan import MANIFEST, SAMPLER, PlannedSystem, find_folder, folder_name, parse_systems
 from benchmarks.reproduction.plan import SETTINGS as PLAN_SETTINGS
-from benchmarks.reproduction.runner import results_in
+from benchmarks.reproduction.runner import load_results, training_settings
 from benchmarks.reproduction.tables import all_tables
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.systems import from_pretrained
+from sketchdnn.training.config import parse_train_config
 from sketchdnn.training.run import Report
 
 SETTINGS = replace(SMALL, count=12, against_test=8, against_train=8, validity=8, likelihood_draws=1, corruption=False)
@@ -38,8 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def asked(folder: Path, name: str = "tables", **changes: Any) -> Request:
-    request = Request(
+def make_request(folder: Path, name: str = "tables", **changes: Any) -> ReproductionRequest:
+    request = ReproductionRequest(
         data=folder / "corpus",
         out=folder / name,
         budget=Budget(steps=2),
@@ -52,12 +60,12 @@ def asked(folder: Path, name: str = "tables", **changes: Any) -> Request:
     return replace(request, **changes)
 
 
-def carry_out(request: Request, **changes: Any) -> list[Path]:
-    return reproduce(prepared(request, extractor=lambda device: FakeExtractor()), **changes)
+def run(request: ReproductionRequest, **changes: Any) -> list[Path]:
+    return reproduce(plan_reproduction(request, extractor=lambda device: FakeExtractor()), **changes)
 
 
-def no_training(report: Report) -> None:
-    raise AssertionError("it trains again")
+def refuse_training(report: Report) -> None:
+    raise AssertionError("trains again")
 
 
 def stamps(folder: Path) -> dict[Path, int]:
@@ -68,40 +76,40 @@ def stamps(folder: Path) -> dict[Path, int]:
 def parts(folder: Path) -> dict[str, str]:
     """Two systems first, all six and a variant then; the page after each time."""
     pages = {}
-    carry_out(asked(folder, systems=["sketchgen", "sketchdnn"]))
+    run(make_request(folder, systems=["sketchgen", "sketchdnn"]))
     pages["two"] = (folder / "tables" / "reproduction.md").read_text()
     before = {name: stamps(folder / "tables" / name) for name in ("sketchgen", "sketchdnn")}
-    carry_out(asked(folder, systems=[*SIX, "sketchdnn:predict=noise"]))
+    run(make_request(folder, systems=[*PAPER_SYSTEMS, "sketchdnn:predict=noise"]))
     assert before == {name: stamps(folder / "tables" / name) for name in ("sketchgen", "sketchdnn")}
     pages["all"] = (folder / "tables" / "reproduction.md").read_text()
     return pages
 
 
-def test_a_setting_of_drawing_alone_is_not_trained_for_again(parts: dict[str, str], folder: Path) -> None:
+def test_inference_only_settings_reuse_weights(parts: dict[str, str], folder: Path) -> None:
     out = folder / "drawing"
     shutil.copytree(folder / "tables" / "sketchdnn", out / "sketchdnn")
     shutil.copy(folder / "tables" / MANIFEST, out / MANIFEST)
     (out / "another").mkdir()
-    (out / "another" / "training.json").write_text("{}")  # tells nothing, and stands in nobody's way
+    (out / "another" / "training.json").write_text("{}")  # an empty record is ignored
     names = ["sketchdnn:reverse_logits=log", "sketchdnn:superposition=max"]
-    carry_out(asked(folder, "drawing", systems=names), on_report=no_training)
-    base, *others = (from_pretrained(out / folder_of(name) / "run" / "model") for name in ("sketchdnn", *names))
+    run(make_request(folder, "drawing", systems=names), on_report=refuse_training)
+    base, *others = (from_pretrained(out / folder_name(name) / "run" / "model") for name in ("sketchdnn", *names))
     assert (base.process.reverse_logits, base.process.superposition) == ("expected", "expected")
     assert [one.process.reverse_logits for one in others] == ["log", "expected"]
     assert [one.process.superposition for one in others] == ["expected", "max"]
     for one in others:
         assert all(torch.equal(weight, one.state_dict()[name]) for name, weight in base.state_dict().items())
-    drawn = [(out / folder_of(name) / "report" / "samples.jsonl").read_text() for name in ("sketchdnn", *names)]
+    drawn = [(out / folder_name(name) / "report" / "samples.jsonl").read_text() for name in ("sketchdnn", *names)]
     assert len(set(drawn)) == 3
     page = (out / "reproduction.md").read_text()
-    assert page.startswith("# SketchDNN and its switches\n")
+    assert page.startswith("# SketchDNN and its settings\n")
     assert "the weights are the same: SketchDNN, reverse" in page
     assert "missing in the tables" not in page
-    assert "The paper's orderings" not in page
-    with pytest.raises(AssertionError, match="it trains again"):
-        carry_out(asked(folder, "drawing", systems=["sketchdnn:boost=low"]), on_report=no_training)
-    with pytest.raises(AssertionError, match="it trains again"):
-        carry_out(asked(folder, "drawing", systems=["sketchdnn-pos"]), on_report=no_training)
+    assert "The paper's claims" not in page
+    with pytest.raises(AssertionError, match="trains again"):
+        run(make_request(folder, "drawing", systems=["sketchdnn:mse_weighting=low_noise"]), on_report=refuse_training)
+    with pytest.raises(AssertionError, match="trains again"):
+        run(make_request(folder, "drawing", systems=["sketchdnn-pos"]), on_report=refuse_training)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -109,16 +117,16 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_later_parts_join_the_earlier_ones_and_what_is_missing_is_said(parts: dict[str, str]) -> None:
+def test_missing_systems_are_named(parts: dict[str, str]) -> None:
     assert "missing in the tables: SketchDNN (Pos.), SketchDNN (Cat.), Latent Diffusion, Vitruvion" in parts["two"]
     assert "not measured: no Vitruvion nor Latent Diffusion" in parts["two"]
     assert "missing in the tables" not in parts["all"]
     assert "not measured" not in parts["all"]
 
 
-def test_each_table_is_there_in_three_forms_of_the_same_cells(parts: dict[str, str], folder: Path) -> None:
+def test_tables_have_the_same_cells_in_all_formats(parts: dict[str, str], folder: Path) -> None:
     out = folder / "tables"
-    expected = [*SIX, "sketchdnn:predict=noise"]
+    expected = [*PAPER_SYSTEMS, "sketchdnn:predict=noise"]
     for name, floor in {"table1": 1, "table1-training": 1, "table2": 0, "cost": 0}.items():
         found = rows(out / f"{name}.csv")
         assert [row["system"] for row in found] == expected + ["real"] * floor
@@ -139,9 +147,9 @@ def test_each_table_is_there_in_three_forms_of_the_same_cells(parts: dict[str, s
             assert float(words) == pytest.approx(float(row[key]), rel=0.1, abs=0.06)
 
 
-def test_bits_stand_beside_each_other_on_one_grid_only(parts: dict[str, str], folder: Path) -> None:
+def test_bits_are_on_one_grid(parts: dict[str, str], folder: Path) -> None:
     found = {row["system"]: row for row in rows(folder / "tables" / "table2.csv")}
-    for name in SIX:
+    for name in PAPER_SYSTEMS:
         row = found[name]
         per_sketch, per_row = float(row["per_sketch"]), float(row["per_row"])
         assert per_sketch == pytest.approx(16 * per_row, rel=1e-3)
@@ -159,7 +167,7 @@ def test_bits_stand_beside_each_other_on_one_grid_only(parts: dict[str, str], fo
     assert found["sketchdnn"]["paper_per_sketch"] == "81.33"
 
 
-def test_the_page_quotes_the_paper_and_says_what_it_left_out(parts: dict[str, str]) -> None:
+def test_page_quotes_the_paper(parts: dict[str, str]) -> None:
     page = parts["all"]
     for words in ("7.80", "148.93", "16.04", "0.294", "81.33", "106.10", "not in the paper", "real sketches (floor)"):
         assert words in page
@@ -169,26 +177,26 @@ def test_the_page_quotes_the_paper_and_says_what_it_left_out(parts: dict[str, st
         "84.80/10.35",
         "2 steps",
         "comparison.png",
-        "Switches",
+        "Settings",
     ):
         assert words in page
     assert len(re.findall(r"\| (holds|does not hold)", page)) == 8
 
 
-def test_steps_are_told_of_what_has_noise_to_take_away(parts: dict[str, str], folder: Path) -> None:
-    results = {result.name: result for result in results_in(folder / "tables")}
+def test_page_names_the_sampling(parts: dict[str, str], folder: Path) -> None:
+    results = {result.name: result for result in load_results(folder / "tables")}
     steps, tokens = "in 2 ancestral steps", "token by token"
     for names, words in (
         (["sketchdnn", "latent"], f"{steps}."),
         (["sketchgen", "vitruvion:arcs=sweep"], f"{tokens}."),
-        (["sketchgen", "sketchdnn"], f"{steps} where there is noise to take away, else {tokens}."),
+        (["sketchgen", "sketchdnn"], f"{steps} (diffusion) or {tokens}."),
     ):
         chosen = [results[name] for name in names]
-        said = page(chosen, all_tables(chosen), budget="2 steps", command="", has_figure=False)
-        assert f"of the test split, {words} Intervals are 95 %" in said
+        text = make_page(chosen, all_tables(chosen), budget="2 steps", command="", has_figure=False)
+        assert f"of the test split, {words} Intervals are 95 %" in text
 
 
-def test_budget_and_drawing_are_measured(parts: dict[str, str], folder: Path) -> None:
+def test_cost_is_measured(parts: dict[str, str], folder: Path) -> None:
     for row in rows(folder / "tables" / "cost.csv"):
         assert row["steps"] == "2"
         assert row["samples_seen"] == "128"
@@ -197,33 +205,49 @@ def test_budget_and_drawing_are_measured(parts: dict[str, str], folder: Path) ->
         assert float(row["parameters"]) > 1e5
 
 
-def test_every_system_is_drawn_from_with_one_sampler(parts: dict[str, str], folder: Path) -> None:
+def test_all_systems_share_a_sampler(parts: dict[str, str], folder: Path) -> None:
     reports = list(folder.glob("tables/*/report/report.json"))
-    assert len(reports) == len(SIX) + 1
+    assert len(reports) == len(PAPER_SYSTEMS) + 1
     assert {json.loads(path.read_text())["protocol"]["sampler"] for path in reports} == {"ancestral"}
 
 
-def test_the_authors_form_is_drawn_from_with_their_sampler(folder: Path) -> None:
+def test_authors_variant_has_their_sampler(folder: Path) -> None:
     """Their schedule ends with noise: `ancestral` would leave it on every coordinate."""
-    names = ["sketchdnn:form=authors", "sketchdnn:form=paper"]
-    plan = prepared(asked(folder, "forms", systems=names), extractor=lambda device: FakeExtractor()).plan
-    assert {part.named.name: part.sampler for part in plan.parts} == dict(
+    names = ["sketchdnn:variant=authors", "sketchdnn:variant=paper"]
+    plan = plan_reproduction(
+        make_request(folder, "forms", systems=names), extractor=lambda device: FakeExtractor()
+    ).plan
+    assert {planned.variant.name: planned.sampler for planned in plan.systems} == dict(
         zip(names, ("authors", "ancestral"), strict=True)
     )
 
 
-def test_results_in_the_docs_can_be_gone_on_with() -> None:
-    kept = Path(__file__).parents[3] / "benchmarks/reports/reproduction"
-    told = json.loads((kept / MANIFEST).read_text())["protocol"]
-    mine = {**asdict(PLAN_SETTINGS), "sampler": SAMPLER, "steps": STEPS}
-    assert told == {name: mine[name] for name in told}
-    assert all(json.loads(path.read_text())["protocol"]["sampler"] == SAMPLER for path in kept.rglob("report.json"))
+def test_kept_reports_can_be_resumed() -> None:
+    for name in ("reproduction", "switches"):
+        kept = Path(__file__).parents[3] / "benchmarks/reports" / name
+        protocol = json.loads((kept / MANIFEST).read_text())["protocol"]
+        present = {**asdict(PLAN_SETTINGS), "sampler": SAMPLER, "steps": STEPS}
+        assert protocol == {key: present[key] for key in protocol}
+        results = load_results(kept)
+        assert len(results) == len(list(kept.glob("*/training.json"))) >= 8
+        assert all_tables(results)[0].cell("sketchdnn", "fid") is not None
+        assert {result.report["protocol"]["sampler"] for result in results} == {SAMPLER}
+        for result in results:
+            # The records have older names; read, they are the present settings.
+            (variant,) = parse_systems([result.name])
+            config = parse_train_config(result.training["training"], minutes=8.0)
+            planned = PlannedSystem(variant, config, result.training["parameters"], SAMPLER, ())
+            settings = json.loads(json.dumps(training_settings(planned)))
+            assert all(settings[key] == result.training[key] for key in ("name", "system", "config", "training"))
+            other = replace(planned, training=replace(config, optimizer="muon"))
+            assert training_settings(other)["training"] != result.training["training"]
+            assert find_folder(kept, result.name) == result.folder
 
 
-def test_tables_can_be_made_again_without_the_runs(parts: dict[str, str], folder: Path, tmp_path: Path) -> None:
+def test_tables_are_written_without_the_runs(parts: dict[str, str], folder: Path, tmp_path: Path) -> None:
     """Checkpoints are large: reports of another machine are enough."""
     shutil.copytree(folder / "tables", tmp_path / "tables", ignore=shutil.ignore_patterns("run", "*.md", "*.csv"))
-    carry_out(asked(folder, out=tmp_path / "tables", systems=["latent"]), on_report=no_training)
+    run(make_request(folder, out=tmp_path / "tables", systems=["latent"]), on_report=refuse_training)
     assert (tmp_path / "tables" / "table1.csv").read_text() == (folder / "tables" / "table1.csv").read_text()
     assert "81.33" in (tmp_path / "tables" / "reproduction.md").read_text()
 
@@ -238,12 +262,12 @@ def test_tables_can_be_made_again_without_the_runs(parts: dict[str, str], folder
         ({"settings": replace(SETTINGS, count=10)}, "another protocol"),
     ],
 )
-def test_a_folder_of_something_else_is_refused(
+def test_a_folder_name_something_else_is_refused(
     changes: dict[str, Any], words: str, parts: dict[str, str], folder: Path
 ) -> None:
     before = stamps(folder / "tables")
     with pytest.raises(SketchError) as refused:
-        prepared(asked(folder, **changes), extractor=lambda device: FakeExtractor())
+        plan_reproduction(make_request(folder, **changes), extractor=lambda device: FakeExtractor())
     assert words in str(refused.value)
     assert "name another --out" in str(refused.value)
     assert stamps(folder / "tables") == before
@@ -255,28 +279,28 @@ def test_another_corpus_is_refused(parts: dict[str, str], folder: Path, tmp_path
     config = replace(PRESETS["ours"], fractions=(0.6, 0.1, 0.3))
     prepare([], tmp_path / "corpus", config, parts=Procedural(100, 5), workers=1)
     with pytest.raises(SketchError, match="another corpus"):
-        prepared(asked(folder, data=tmp_path / "corpus"), extractor=lambda device: FakeExtractor())
+        plan_reproduction(make_request(folder, data=tmp_path / "corpus"), extractor=lambda device: FakeExtractor())
 
 
-def test_a_stopped_training_goes_on_where_it_was(folder: Path) -> None:
-    request = asked(folder, "stopped", systems=["sketchdnn"], budget=Budget(steps=60))
+def test_stopped_training_continues(folder: Path) -> None:
+    request = make_request(folder, "stopped", systems=["sketchdnn"], budget=Budget(steps=60))
 
     def stop(report: Report) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(StoppedError, match=r"saved at step 50; the same command goes on") as stopped:
-        carry_out(request, on_report=stop)
+    with pytest.raises(StoppedError, match=r"saved at step 50; the same command continues") as stopped:
+        run(request, on_report=stop)
     assert stopped.value.signal == signal.SIGTERM
     assert not (folder / "stopped" / "sketchdnn" / "training.json").exists()
     seen: list[int] = []
-    carry_out(request, on_report=lambda report: seen.append(report.step))
+    run(request, on_report=lambda report: seen.append(report.step))
     assert seen == [60]
     assert rows(folder / "stopped" / "cost.csv")[0]["samples_seen"] == str(60 * 64)
 
 
 @dataclass(frozen=True)
-class PowerCut(FakeExtractor):
-    """Ends the work in the middle of judging."""
+class FailingExtractor(FakeExtractor):
+    """Interrupts the evaluation."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
@@ -284,31 +308,31 @@ class PowerCut(FakeExtractor):
         raise KeyboardInterrupt
 
 
-def test_what_was_trained_is_not_trained_again(folder: Path) -> None:
-    request = replace(asked(folder, "cut", systems=["latent"]), cache=folder / "other cache")
+def test_finished_training_is_kept(folder: Path) -> None:
+    request = replace(make_request(folder, "cut", systems=["latent"]), cache=folder / "other cache")
     with pytest.raises(KeyboardInterrupt):
-        reproduce(prepared(request, extractor=lambda device: PowerCut()))
+        reproduce(plan_reproduction(request, extractor=lambda device: FailingExtractor()))
     assert not (folder / "cut" / "reproduction.md").exists()
-    done = prepared(request, extractor=lambda device: FakeExtractor()).plan.parts[0].done
+    done = plan_reproduction(request, extractor=lambda device: FakeExtractor()).plan.systems[0].done
     assert done == ("trained",)
-    carry_out(request, on_report=no_training)
+    run(request, on_report=refuse_training)
     assert (folder / "cut" / "reproduction.md").exists()
 
 
-def test_a_budget_that_one_step_exceeds_is_refused(folder: Path) -> None:
-    request = asked(folder, "short", systems=["sketchdnn"], budget=Budget(minutes=1e-9))
+def test_budget_below_one_step_is_refused(folder: Path) -> None:
+    request = make_request(folder, "short", systems=["sketchdnn"], budget=Budget(minutes=1e-9))
     with pytest.raises(SketchError, match="too small for one step of sketchdnn, which took"):
-        carry_out(request)
+        run(request)
 
 
-def test_other_settings_under_the_same_name_are_refused(folder: Path, tmp_path: Path, parts: dict[str, str]) -> None:
+def test_other_settings_of_the_same_name_are_refused(folder: Path, tmp_path: Path, parts: dict[str, str]) -> None:
     shutil.copytree(folder / "tables", tmp_path / "tables", ignore=shutil.ignore_patterns("run"))
     record = tmp_path / "tables" / "latent" / "training.json"
     facts = json.loads(record.read_text())
     facts["config"]["kl_weight"] = 0.5
     record.write_text(json.dumps(facts))
     with pytest.raises(SketchError, match="was trained with another config"):
-        carry_out(asked(folder, out=tmp_path / "tables", systems=["latent"]))
+        run(make_request(folder, out=tmp_path / "tables", systems=["latent"]))
     record.write_text("{}")
     with pytest.raises(SketchError, match="latent"):
-        carry_out(asked(folder, out=tmp_path / "tables", systems=["sketchdnn"]))
+        run(make_request(folder, out=tmp_path / "tables", systems=["sketchdnn"]))

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.benchmarks import write_page
+
+from benchmarks.repair import EndCounts, count_ends, measure_repair
+from benchmarks.samples import raw_sketches
+from sketchdnn.constraints import RepairedSketch, repair
+from sketchdnn.errors import SketchError
+from sketchdnn.formats import write
+from sketchdnn.geometry import Circle, Line, Sketch
+
+# There are gaps at the origin and at (0, 60); the last line has open ends.
+GAPS = Sketch(
+    (
+        Line((0.3, 0), (80, 0)),
+        Line((80, 0), (80, 60)),
+        Line((80, 60), (0.2, 60)),
+        Line((0, 60.1), (0, 0.2)),
+        Line((30, 20), (50, 40)),
+    )
+)
+
+
+def unrepaired(sketch: Sketch) -> RepairedSketch:
+    return RepairedSketch(sketch, sources=tuple((i,) for i in range(len(sketch))))
+
+
+def test_ends_before_and_after_repair() -> None:
+    ends = count_ends(GAPS, unrepaired(GAPS))
+    assert (ends.before, ends.exact_before) == (ends.after, ends.exact_after) == (10, 4)
+    assert (ends.close, ends.close_exact, ends.close_gone, ends.share.value) == (8, 4, 0, 0.5)
+    ends = count_ends(GAPS, repair(GAPS, close=False))
+    assert (ends.close, ends.close_exact, ends.share.value) == (8, 8, 1)
+    dropped = RepairedSketch(Sketch(GAPS.primitives[:3]), sources=((0,), (1,), (2,)))
+    ends = count_ends(GAPS, dropped)
+    assert (ends.close, ends.close_gone, ends.close_exact) == (8, 2, 4)
+
+
+def test_merged_primitives_are_not_others() -> None:
+    on_circle = Sketch((Circle((0, 0), 50), Line((50.2, 0), (90, 0))))
+    assert count_ends(on_circle, unrepaired(on_circle)).close == 1
+    double = Sketch((Line((0, 0), (80, 0)), Line((0, 0.1), (80, 0.1))))
+    merged = RepairedSketch(Sketch((Line((0, 0), (80, 0)),)), sources=((0, 1),))
+    assert count_ends(double, unrepaired(double)).close == 4
+    assert count_ends(double, merged).close == 0
+
+
+def test_page_and_goals(tmp_path: Path) -> None:
+    write([GAPS, GAPS.moved(2.0)], tmp_path / "raw.jsonl")
+    arguments = ["repair", "--count", 2, "--throughput-count", 3, "--samples", tmp_path / "raw.jsonl"]
+    page = write_page(tmp_path / "page.md", *arguments)
+    assert "python -m benchmarks repair --count 2 --throughput-count 3 --seed 0\n" in page
+    assert "| snap | " in page
+    assert page.count(": met") == 2
+    assert str(tmp_path) not in page
+    result = measure_repair([GAPS], throughput_count=1)
+    poor = replace(result, ends=EndCounts(10, 0, 10, 0, 8, 7, 0), displacements=(0.02,))
+    assert all("missed" in sentence for sentence in poor.sentences())
+
+
+def test_too_few_samples_are_refused(tmp_path: Path) -> None:
+    write([GAPS], tmp_path / "raw.jsonl")
+    with pytest.raises(SketchError, match="holds 1"):
+        raw_sketches(2, samples=tmp_path / "raw.jsonl")

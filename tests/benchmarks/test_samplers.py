@@ -1,0 +1,108 @@
+"""Scores of samplers and of noise levels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from support.benchmarks import run_benchmark, write_page
+from support.evaluation_data import FakeExtractor, small_corpus, small_model
+
+from benchmarks.samplers import SETTINGS, score_noise_levels, score_samplers
+from sketchdnn.data.loader import Dataset
+from sketchdnn.errors import SketchError
+from sketchdnn.generation.generate import STEPS
+from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.prediction import Prediction
+from sketchdnn.systems import System, from_pretrained, load_preset, save_pretrained
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
+from sketchdnn.training.corpus import to_device
+
+# A certain label as a logit, and sketches that fit into one batch.
+CERTAIN, COUNT = 30.0, 12
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("samplers")
+    small_corpus(folder / "corpus")
+    small_model(folder / "model")
+    return folder
+
+
+@pytest.fixture
+def system(folder: Path) -> System:
+    return from_pretrained(folder / "model")
+
+
+def test_samplers_are_scored_against_the_same_sketches(folder: Path, system: System) -> None:
+    dataset = Dataset.open(folder / "corpus")
+    settings = (("ancestral", 2), ("ddim", 3), ("ancestral", 2))
+    result = score_samplers(system, dataset, FakeExtractor(), settings, count=20)
+    first, other, again = result.scores
+    assert (first.fid, first.kid, first.within) == (again.fid, again.kid, again.within)
+    assert other.fid != first.fid
+    assert 0 < result.floor < first.fid
+    page = result.markdown("python -m benchmarks samplers")
+    assert page.count("| ancestral | 2 |") == 2
+    assert f"FID {result.floor:.2f}" in page
+    with pytest.raises(SketchError, match="twice as many"):
+        score_samplers(system, dataset, FakeExtractor(), count=10_000)
+    refused = run_benchmark("samplers", "--data", folder, "--sampler", "ddim")
+    assert "ddim:50" in str(refused.exception)
+
+
+def test_defaults_are_among_the_settings() -> None:
+    system = from_pretrained()
+    assert (system.default_sampler, STEPS) in SETTINGS
+    assert {sampler for sampler, _ in SETTINGS} == set(system.samplers)
+
+
+def test_perfect_denoiser_restores_sketches_from_any_level(
+    folder: Path, system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(system, SketchDNNSystem)
+    test = Dataset.open(folder / "corpus").split("test").compact
+    numbers = torch.from_numpy(np.sort(np.random.default_rng(0).permutation(len(test))[:COUNT]))
+    clean = to_device(test, "cpu").batch(numbers, torch.zeros_like(numbers), system.rows)
+
+    def denoise(batch_t: SketchBatch, t: torch.Tensor, conditioning: object = None) -> Prediction:
+        return Prediction(CERTAIN * clean.construction, CERTAIN * clean.kind, clean.params)
+
+    monkeypatch.setattr(system, "denoise", denoise)
+    levels = (0.3, 1.0, float("inf"))
+    real, *scores = score_noise_levels(system, folder / "corpus", count=COUNT, steps=10, levels=levels).scores
+    assert real.evaluations == 0
+    assert [score.closed.value for score in scores] == [real.closed.value] * 3
+    assert [score.same_count.value for score in scores] == [1.0] * 3
+    assert scores[0].evaluations < scores[1].evaluations < scores[2].evaluations == 10
+    assert 0 < scores[0].sigma <= 0.3 < scores[1].sigma <= 1.0
+
+
+def test_untrained_denoiser_spoils_sketches(folder: Path, system: System) -> None:
+    result = score_noise_levels(system, folder / "corpus", count=8, steps=40, levels=(0.02, 1.0))
+    real, low, high = result.scores
+    assert real.closed.value > high.closed.value
+    assert real.within.value > low.within.value
+    assert low.sigma < high.sigma
+    page = result.markdown("python -m benchmarks noise-levels")
+    assert "| real sketches | 0 |" in page
+    assert "points." in page
+
+
+def test_noise_levels_refuse_bad_values(folder: Path, system: System, tmp_path: Path) -> None:
+    save_pretrained(load_preset("tiny", "sketchdnn-cat").make(), tmp_path / "cat")
+    for model, values, message in (
+        (system, {"count": 10**6}, "test split of as many"),
+        (system, {"count": 2, "steps": 2}, "more steps"),
+        (from_pretrained(tmp_path / "cat"), {"count": 2}, "system sketchdnn"),
+    ):
+        with pytest.raises(SketchError, match=message):
+            score_noise_levels(model, folder / "corpus", **values)
+
+
+def test_noise_levels_page(folder: Path, tmp_path: Path) -> None:
+    options = ["--data", folder / "corpus", "--model", folder / "model", "--count", 2, "--steps", 50]
+    assert "--count 2 --steps 50" in write_page(tmp_path / "page.md", "noise-levels", *options)
