@@ -26,6 +26,7 @@ _FIELDS = {
     "arc": ("center", "radius", "start_angle", "end_angle"),
     "point": ("at",),
 }
+_OWN_KEYS = {kind: ("type", "construction", *fields) for kind, fields in _FIELDS.items()}
 _ROW_LENGTHS = {"L": 6, "C": 5, "A": 7, "P": 4}
 _PARTS = {part.value: part for part in Part}
 _TYPES = {type_.value: type_ for type_ in ConstraintType}
@@ -45,8 +46,16 @@ def primitive_to_dict(primitive: Primitive) -> Record:
 
 def primitive_to_row(primitive: Primitive) -> list[Any]:
     """`["L", construction, x1, y1, x2, y2]`, and likewise for the other kinds."""
-    kind, construction, *fields = primitive_to_dict(primitive).values()
-    return [kind[0].upper(), int(construction), *(x for f in fields for x in (f if isinstance(f, list) else (f,)))]
+    construction = int(primitive.construction)
+    match primitive:
+        case Line(start, end):
+            return ["L", construction, *start, *end]
+        case Circle(center, radius):
+            return ["C", construction, *center, radius]
+        case Arc(center, radius, start_angle):
+            return ["A", construction, *center, radius, start_angle, _end_angle(primitive)]
+        case Point(at):
+            return ["P", construction, *at]
 
 
 def parse_sketch(record: object) -> tuple[tuple[Primitive, ...], tuple[Constraint, ...], str | None, Record]:
@@ -146,7 +155,7 @@ def _parse_primitive(item: object) -> tuple[Primitive, Record]:
             primitive = Point(_coordinates(item, "at"), construction)
         case _:
             raise SketchError("a primitive of an unknown type; it is line, circle, arc or point")
-    own_keys = ("type", "construction", *_FIELDS[kind])
+    own_keys = _OWN_KEYS[kind]
     return primitive, {key: value for key, value in item.items() if key not in own_keys}
 
 
