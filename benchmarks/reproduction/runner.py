@@ -124,7 +124,7 @@ def _train(planned: PlannedSystem, plan: Plan, folder: Path, on_report: OnReport
     )
     if not outcome.finished:
         raise StoppedError(
-            f"{variant.name} was stopped and saved at step {outcome.step:,}; run the same command to continue",
+            f"{variant.name} was stopped and saved at step {outcome.step:,}; the same command continues it",
             outcome.signal,
         )
     seconds = _training_seconds(out / "log.csv")

@@ -18,15 +18,15 @@ from sketchdnn.diffusion.sampling import SamplingOptions, condition_on_rows, ste
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.systems.baselines.multinomial import transitions as multinomial
-from sketchdnn.systems.baselines.multinomial.likelihood import cat_elbo
-from sketchdnn.systems.baselines.multinomial.process import CatProcess, expected_posterior
+from sketchdnn.systems.baselines.multinomial.likelihood import multinomial_elbo
+from sketchdnn.systems.baselines.multinomial.process import MultinomialProcess, expected_posterior
 from sketchdnn.systems.baselines.multinomial.sampler import sample_multinomial
 
-PROCESS = CatProcess(cosine(200), cosine(200), "expected", "expected")
+PROCESS = MultinomialProcess(cosine(200), cosine(200), "expected", "expected")
 MARGINAL = (0.55, 0.25, 0.12, 0.06, 0.02)
 
 
-def kinds_of_known_chances(process: CatProcess) -> Denoiser:
+def kinds_of_known_chances(process: MultinomialProcess) -> Denoiser:
     """Bayes' rule for rows whose kinds have the chances of `MARGINAL`, all else known."""
     prior = torch.tensor(MARGINAL)
 
@@ -89,7 +89,9 @@ def test_the_bound_of_a_perfect_denoiser_comes_close_to_the_entropy() -> None:
     bits = {}
     for reverse in ("expected", "predicted"):
         process = replace(PROCESS, reverse=reverse)
-        found = cat_elbo(kinds_of_known_chances(process), process, x0, random_noise(1, 64), every_step(process, 64))
+        found = multinomial_elbo(
+            kinds_of_known_chances(process), process, x0, random_noise(1, 64), every_step(process, 64)
+        )
         of_kind = found.prior.kind + found.diffusion.kind + found.reconstruction.kind
         bits[reverse] = float(of_kind.mean()) / 16
         assert float(found.diffusion.construction.abs().max()) < 1e-6
@@ -102,7 +104,7 @@ def test_the_bound_of_a_perfect_denoiser_comes_close_to_the_entropy() -> None:
 def test_at_the_truth_a_bound_costs_the_reading_off_alone() -> None:
     x0 = clean_batch(3)
     x0 = replace(x0, construction=torch.tensor([1.0, 0.0]).expand_as(x0.construction))
-    found = cat_elbo(oracle(x0), PROCESS, x0, seeded_noise(0, torch.arange(3)), every_step(PROCESS, 3))
+    found = multinomial_elbo(oracle(x0), PROCESS, x0, seeded_noise(0, torch.arange(3)), every_step(PROCESS, 3))
     assert float(found.prior.total.abs().max()) < 1e-9
     assert float(found.diffusion.total.abs().max()) < 1e-6
     assert float(found.reconstruction.kind.abs().max()) < 1e-6

@@ -23,7 +23,7 @@ from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pr
 from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoderConfig
 from sketchdnn.systems.baselines.tokens.sketchgen import SketchGen, SketchGenConfig
 from sketchdnn.systems.baselines.tokens.syntax import LEVELS, NUM_VALUES, START, STOP
-from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem, choose
+from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem, sample_token
 from sketchdnn.systems.baselines.tokens.tokens import quantize, tokenize
 from sketchdnn.systems.baselines.tokens.vitruvion import Vitruvion, VitruvionConfig
 from sketchdnn.systems.registry import config_from_dict
@@ -70,7 +70,7 @@ def one_by_one(system: TokenSystem, x0: SketchBatch) -> Tensor:
     position = torch.zeros_like(value)
     for n in range(tokens.value.shape[1]):
         logits = system.network(value, place, position, cache)[:, 0].double()
-        if system.knows_syntax:
+        if system.masks_syntax:
             logits[~system.syntax.legal[tokens.place[:, n]]] = -math.inf
         chance = logits.softmax(dim=-1)
         assert torch.allclose(chance.sum(dim=-1), torch.ones(len(x0), dtype=torch.float64))
@@ -154,12 +154,12 @@ def test_illegal_tokens_are_never_drawn(system: TokenSystem, monkeypatch: pytest
     seen: Counter[int] = Counter()
 
     def watched(logits: Tensor, legal: Tensor, *rest: object) -> Tensor:
-        value = choose(logits + 50.0 * ~legal, legal, *rest)
+        value = sample_token(logits + 50.0 * ~legal, legal, *rest)
         assert bool(legal.gather(1, value[:, None]).all())
         seen.update(value.tolist())
         return value
 
-    monkeypatch.setattr("sketchdnn.systems.baselines.tokens.system.choose", watched)
+    monkeypatch.setattr("sketchdnn.systems.baselines.tokens.system.sample_token", watched)
     system.sample(noise_of(*range(24)))
     assert len(seen) > NUM_VALUES // 2
     assert bool(legal_of.any(dim=1).all())

@@ -12,7 +12,7 @@ from torch import Tensor
 from sketchdnn.diffusion.gaussian import like, root
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.sampling import step_sequence
-from sketchdnn.systems.baselines.latent.process import VECTOR_SAMPLERS, vector_bound, walk_back
+from sketchdnn.systems.baselines.latent.process import VECTOR_SAMPLERS, sample_vectors, vector_elbo
 
 PROCESS = our_process(400)
 SCHEDULE = PROCESS.params
@@ -35,7 +35,7 @@ def normals(seed: int, count: int) -> object:
 @pytest.mark.parametrize("sampler", VECTOR_SAMPLERS)
 def test_every_sampler_draws_the_target(sampler: str) -> None:
     noise = normals(0, 3000)
-    drawn = walk_back(
+    drawn = sample_vectors(
         denoise, SCHEDULE, noise(0), noise, VECTOR_SAMPLERS[sampler], steps=step_sequence(400, 100, power=2)
     )
     assert abs(float(drawn.mean()) - MEAN) < 0.02
@@ -44,7 +44,7 @@ def test_every_sampler_draws_the_target(sampler: str) -> None:
 
 def test_a_step_is_told_of_in_its_turn() -> None:
     noise, heard = normals(0, 2), []
-    walk_back(
+    sample_vectors(
         denoise,
         SCHEDULE,
         noise(0),
@@ -58,7 +58,7 @@ def test_a_step_is_told_of_in_its_turn() -> None:
 
 def test_the_bound_of_a_perfect_denoiser_comes_close_to_the_density() -> None:
     x0 = MEAN + STD * torch.randn(400, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    prior, rest = vector_bound(denoise, SCHEDULE, x0, normals(2, 400), every_step(PROCESS, 400, read_at=8))
+    prior, rest = vector_elbo(denoise, SCHEDULE, x0, normals(2, 400), every_step(PROCESS, 400, read_at=8))
     exact = (((x0 - MEAN) / STD) ** 2 / 2 + math.log(STD * math.sqrt(2 * math.pi))).sum(dim=-1)
     found = prior + rest
     assert float(exact.mean()) - 0.05 < float(found.mean()) < float(exact.mean()) + 0.15

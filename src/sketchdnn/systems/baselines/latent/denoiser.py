@@ -17,7 +17,7 @@ from .vae import Latents
 
 @dataclass(frozen=True, slots=True)
 class LatentDenoiserConfig:
-    """The size of the network; that of the latents is the autoencoder's affair."""
+    """The size of the network."""
 
     width: int = field(default=512, metadata=within(1, 16_384))
     depth: int = field(default=12, metadata=within(1, 512))
@@ -29,7 +29,7 @@ class LatentDenoiserConfig:
 
 
 class LatentDenoiser(nn.Module):
-    """Noisy latents of unit variance and their noise level in, raw outputs like them out."""
+    """Maps noisy latents of unit variance and their noise level to raw outputs of the same shape."""
 
     def __init__(self, config: LatentDenoiserConfig, tokens: int, channels: int) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class LatentDenoiser(nn.Module):
         self.final_norm = nn.RMSNorm(width, elementwise_affine=False)
         self.final_modulation = nn.Linear(width, 2 * width)
         self.head = nn.Linear(width, channels)
-        # At the start every block is the identity and every output zero.
+        # Initially every block is the identity and every output zero.
         for layer in (self.modulation, self.final_modulation, self.head):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)

@@ -1,7 +1,4 @@
-"""Gaussian diffusion of plain vectors, such as the latents of an autoencoder: the same steps, and the same bound.
-
-Nothing here knows what the vectors mean. A denoiser takes noisy ones and their step and says what the clean ones were.
-"""
+"""Gaussian diffusion of vectors, such as the latents of an autoencoder: sampling, and a bound on the likelihood."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from sketchdnn.diffusion.timesteps import StepDraws
 Vectors = Float[Tensor, "batch *shape"]
 VectorDenoiser = Callable[[Vectors, Int[Tensor, " batch"]], Vectors]
 VectorNoise = Callable[[int], Vectors]
-# What is heard of a step: its number from 1, how many there are, t, s, the state at s and the prediction made at t.
+# Receives the number of a step from 1, the number of steps, t, s, the state at s and the prediction at t.
 OnVectorStep = Callable[[int, int, int, int, Vectors, Vectors], None]
 
 
@@ -39,7 +36,7 @@ VECTOR_SAMPLERS: Mapping[str, WeightRule] = {
 }
 
 
-def walk_back(
+def sample_vectors(
     denoise: VectorDenoiser,
     schedule: Schedule,
     first: Vectors,
@@ -49,28 +46,28 @@ def walk_back(
     steps: Sequence[int],
     on_step: OnVectorStep | None = None,
 ) -> Vectors:
-    """From `first`, at the first of the steps, to the clean end. The j-th step takes the noise of draw j, from 1."""
+    """Sample from the state `first` at the first timestep to t = 0. Step j, from 1, uses the noise of draw j."""
     check_steps(steps, schedule.num_steps)
-    moves = list(pairwise(steps))
-    t_of, s_of = torch.tensor(moves).unbind(dim=1)
+    transitions = list(pairwise(steps))
+    from_t, to_s = torch.tensor(transitions).unbind(dim=1)
     levels = schedule.to("cpu")
-    table = torch.stack(weights(levels.at(s_of), levels.at(t_of), levels.at(t_of.roll(1))), dim=-1).to(first)
+    table = torch.stack(weights(levels.at(to_s), levels.at(from_t), levels.at(from_t.roll(1))), dim=-1).to(first)
     state = clean = first
-    for number, (t, s) in enumerate(moves, start=1):
+    for number, (t, s) in enumerate(transitions, start=1):
         before, clean = clean, denoise(state, torch.full((len(state),), t, device=state.device)).to(state)
         of_x_t, of_x0, of_before, std = table[number - 1].unbind()
         state = of_x_t * state + of_x0 * clean + of_before * before + std * noise(number)
         if on_step is not None:
-            on_step(number, len(moves), t, s, state, clean)
+            on_step(number, len(transitions), t, s, state, clean)
     return state
 
 
-def vector_bound(
+def vector_elbo(
     denoise: VectorDenoiser, schedule: Schedule, x0: Vectors, noise: VectorNoise, steps: StepDraws
 ) -> tuple[Float[Tensor, " batch"], Float[Tensor, " batch"]]:
-    """A bound on −log of the density at x_0 in nats: the prior term, and all others together.
+    """A bound on −log p(x_0) in nats: the prior term, and the sum of all other terms.
 
-    The vector is read off x_r with the variance of the noise there. Noise of draw 0 goes to that, of draw j to step j.
+    x_0 is reconstructed from x_r with the variance of the noise at r, using the noise of draw 0. Step j uses draw j.
     """
     schedule, truth, batch = schedule.to(x0.device), x0.double(), len(x0)
     dimensions, last = x0[0].numel(), schedule.at(schedule.num_steps)

@@ -1,8 +1,7 @@
-"""Latent diffusion: an autoencoder turns sketches into a few tokens, and a transformer learns to denoise those.
+"""Latent diffusion: an autoencoder encodes sketches as a few tokens, and a transformer denoises the tokens.
 
-Both learn in one run, the autoencoder from what it gets wrong in rows, the denoiser from latents that it takes as they
-are: no gradient of its loss reaches the autoencoder, so each learns what it would learn alone. `stage` has them learn
-one after the other instead: a run with `vae`, then one with `diffusion` that starts from its model (`--init-from`).
+Both are trained in one run. The loss of the denoiser has no gradient with respect to the autoencoder. With `stage` they
+are trained one after the other: a run with `vae`, then one with `diffusion` that starts from its model (`--init-from`).
 """
 
 from __future__ import annotations
@@ -31,29 +30,29 @@ from sketchdnn.systems.baselines.latent.process import (
     VECTOR_SAMPLERS,
     OnVectorStep,
     VectorNoise,
-    vector_bound,
-    walk_back,
+    sample_vectors,
+    vector_elbo,
 )
 from sketchdnn.systems.baselines.latent.vae import VAE, Latents, VAEConfig
 from sketchdnn.systems.system import DEFAULT_OPTIONS, ConditionMask, RowForm, System
 
 Stage = Literal["both", "vae", "diffusion"]
 
-# Of latents, whose tokens are normalized; what the posterior adds is little.
+# Standard deviation of latents, whose tokens are normalized.
 _DATA_STD = 1.0
 # Keeps the logarithm of a noise level finite at both ends of the schedule.
 _FLOOR = 1e-8
-# Where a latent is read off in the bound: about as wide as the posterior is (half of it cost a tiny model ten bits).
+# Noise at which the bound reconstructs a latent: about the width of the posterior.
 _READ_WIDTH = 0.02
-# Of the variance's own gradient.
+# Weight of the gradient of the variance.
 _FIT_WEIGHT = 1e-3
-# Noise of a sketch is enough for two latents: one draws the posterior, the other is the noise of the diffusion.
+# The noise of a sketch has numbers for two latents: one samples the posterior, the other is the diffusion noise.
 _NUMBERS = layout.MAX_PRIMITIVES * layout.ROW_WIDTH
 
 
 @dataclass(frozen=True, slots=True)
 class LatentConfig:
-    """`mse_weight` is the paper's λ, for the autoencoder; `kl_weight` weighs the KL, a mean over a latent's numbers."""
+    """`mse_weight` is the paper's λ, for the autoencoder; `kl_weight` is the weight of the mean KL."""
 
     network: LatentDenoiserConfig = field(default_factory=LatentDenoiserConfig)
     vae: VAEConfig = field(default_factory=VAEConfig)
@@ -85,7 +84,7 @@ class LatentDiffusion(System):
         self.shape = (config.vae.tokens, config.vae.channels)
         self.vae = VAE(config.vae)
         self.network = LatentDenoiser(config.network, *self.shape)
-        # Of the joint process only the schedule of coordinates is used: latents are plain numbers too.
+        # Only the schedule of coordinates is used.
         self.process = our_process(config.num_steps)
         if config.stage == "vae":
             self.network.requires_grad_(False)
@@ -101,7 +100,7 @@ class LatentDiffusion(System):
         return self.config.num_steps
 
     def can_init_from(self, other: System) -> bool:
-        """A model of any stage, if all else is the same."""
+        """Whether the settings are equal except for the stage."""
         return isinstance(other, LatentDiffusion) and replace(other.config, stage=self.config.stage) == self.config
 
     def to_device(self, device: torch.device | str) -> LatentDiffusion:
@@ -110,15 +109,15 @@ class LatentDiffusion(System):
         return self
 
     def denoise_latent(self, z_t: Latents, t: Int[Tensor, " batch"]) -> Latents:
-        """The clean latent, as far as the network can tell."""
+        """The network's estimate of the clean latent."""
         level = self.process.params.at(t)
         noise = torch.log((level.var + _FLOOR) / (level.alpha_bar + _FLOOR)).to(z_t.dtype) / 6
         raw = self.network(gaussian.scale_input(z_t, level, _DATA_STD), noise)
         return gaussian.denoised(z_t, raw, level, _DATA_STD)
 
     def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, mask: ConditionMask) -> Loss:
-        """Of both stages. Kind and construction are what decoding costs; all that is of numbers is with the parameters:
-        their error, the KL, and the error of the denoised latent. Nothing can be given."""
+        """The loss of both stages. The parameter term contains the squared error, the KL and the error of the denoised
+        latent. The mask is ignored."""
         first, second = _split(noise, self.shape)
         posterior = self.vae.encode(x0)
         z = posterior.drawn(first)
@@ -137,47 +136,49 @@ class LatentDiffusion(System):
         """Sketches from noise. A latent holds a sketch as a whole, so no part of one can be known."""
         options = self.resolve(options)
         if options.conditioning is not None:
-            raise SketchError("a latent diffusion draws sketches whole: no part of one can be given to it")
+            raise SketchError("latent diffusion samples whole sketches: it cannot be conditioned on a part")
         if not isinstance(options.sampler, str):
-            raise SketchError("a latent diffusion has its own samplers: name one of them")
+            raise SketchError("latent diffusion has its own samplers: name one of them")
         draws: VectorNoise = lambda number: _split(noise(number), self.shape)[0]  # noqa: E731
         with torch.no_grad():
             state = draws(0)
             if options.start is not None:
                 mean = self.vae.encode(options.start.batch.to(state)).mean
                 state = gaussian.diffuse(mean, state, self.process.params.at(options.start.t))
-            z = walk_back(
+            z = sample_vectors(
                 self.denoise_latent,
                 self.process.params,
                 state,
                 draws,
                 VECTOR_SAMPLERS[options.sampler],
                 steps=options.timesteps(self.config.num_steps),
-                on_step=None if options.on_step is None else self._heard(options.on_step),
+                on_step=None if options.on_step is None else self._decode_steps(options.on_step),
             )
             return _as_batch(self.vae.decode(z))
 
     def draw_steps(self, batch: int, draws: int, generator: torch.Generator, *, width: float) -> StepDraws:
-        """A latent has no grid: it is read off where the noise is far below what the posterior blurs."""
+        """A latent has no grid: it is reconstructed at a fixed noise level."""
         process = self.process.to("cpu")
         return draw_steps(process, batch, draws, generator, read_at=step_as_noisy_as(process, _READ_WIDTH))
 
     def likelihood(
         self, x0: SketchBatch, noise: NoiseSource, steps: StepDraws | None, *, bins: Bins | None = None
     ) -> Elbo:
-        """The bound of both stages: −log p(x | z) + log q(z | x) − log p(z) for z of q, with the bound of the diffusion
-        for the last. What a latent costs stands with the parameters, under `prior` and `diffusion`."""
+        """The bound of both stages: −log p(x | z) + log q(z | x) − log p(z) for z from q, with the diffusion bound for
+        the last. The terms of the latent are in the parameter part of `prior` and `diffusion`."""
         if steps is None:
-            raise ValueError("a bound needs steps to look at: draw_steps draws them")
+            raise ValueError("a bound needs timesteps: draw them with draw_steps")
         variance = float(self.vae.log_variance.detach().double().exp())
         with torch.no_grad():
             first, _ = _split(noise(0), self.shape)
             posterior = self.vae.encode(x0)
             z = posterior.drawn(first)
-            said = self.vae.decode(z)
-            wide = Prediction(said.construction_logits.double(), said.kind_logits.double(), said.params.double())
+            prediction = self.vae.decode(z)
+            wide = Prediction(
+                prediction.construction_logits.double(), prediction.kind_logits.double(), prediction.params.double()
+            )
             told = -(first.double() ** 2 + torch.log(2 * torch.tensor(torch.pi))) / 2 - posterior.log_std.double()
-            prior, rest = vector_bound(
+            prior, rest = vector_elbo(
                 self.denoise_latent,
                 self.process.params,
                 z,
@@ -195,29 +196,29 @@ class LatentDiffusion(System):
             )
 
     def _latent_loss(self, z: Latents, t: Int[Tensor, " batch"], noise: Latents) -> Float[Tensor, " batch"]:
-        """Uniform in the network's output, as `our_loss` is."""
+        """Squared error with uniform weight in the network's output, as in `our_loss`."""
         level = self.process.params.at(t)
         error = (self.denoise_latent(gaussian.diffuse(z, noise, level), t) - z) ** 2
         out = gaussian.like(gaussian.preconditioning(level, _DATA_STD).out, error)
         return (error / out**2).flatten(1).mean(dim=-1)
 
     def _fit_variance(self, squared_error: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
-        """Adds nothing to the loss but a gradient, by which `log_variance` follows the error of the parameters.
+        """A term of value zero whose gradient fits `log_variance` to the squared error.
 
-        A small one: Adam does not mind, and where gradients are clipped it takes nothing from the others.
+        Its weight is small, so that it does not affect gradient clipping.
         """
         nats = (squared_error.detach() * (-self.vae.log_variance).exp() + self.vae.log_variance) / 2
         return _FIT_WEIGHT * (nats - nats.detach())
 
-    def _heard(self, on_step: OnStep) -> OnVectorStep:
-        def tell(number: int, total: int, t: int, s: int, z_s: Latents, z0_hat: Latents) -> None:
+    def _decode_steps(self, on_step: OnStep) -> OnVectorStep:
+        def on_vector_step(number: int, total: int, t: int, s: int, z_s: Latents, z0_hat: Latents) -> None:
             on_step(_LatentProgress(number, total, t, s, z_s, z0_hat, self.vae.decode))
 
-        return tell
+        return on_vector_step
 
 
 class _LatentProgress(Progress):
-    """A step whose latents are decoded only if somebody looks: that costs as much as the step did."""
+    """A step whose latents are decoded on access, since decoding takes as long as the step."""
 
     def __init__(
         self,
@@ -241,15 +242,15 @@ class _LatentProgress(Progress):
     @property
     def prediction(self) -> Prediction:
         _, z0_hat, decode = self._seen  # type: ignore[attr-defined]
-        said: Prediction = decode(z0_hat)
-        return said
+        prediction: Prediction = decode(z0_hat)
+        return prediction
 
 
 def _split(noise: Noise, shape: tuple[int, int]) -> tuple[Latents, Latents]:
-    """Two latents of noise from that of a sketch."""
+    """The noise of two latents, from the noise of a sketch."""
     numbers, count = noise.flat().flatten(1), shape[0] * shape[1]
     return numbers[:, :count].reshape(-1, *shape), numbers[:, count : 2 * count].reshape(-1, *shape)
 
 
-def _as_batch(said: Prediction) -> SketchBatch:
-    return SketchBatch(said.construction, said.kind, said.params)
+def _as_batch(prediction: Prediction) -> SketchBatch:
+    return SketchBatch(prediction.construction, prediction.kind, prediction.params)

@@ -1,6 +1,6 @@
-"""How likely a sketch is to the multinomial process: the same three terms, with the KL of categories for labels.
+"""The likelihood bound of the multinomial process: as in `diffusion.likelihood`, with the KL of categorical labels.
 
-Only `prior` and `diffusion` differ from `likelihood`; the sketch is read off x_r as there.
+Only the prior and diffusion terms differ; the reconstruction term is the same.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 
 from . import transitions as multinomial
-from .process import CatProcess, told_flag
+from .process import MultinomialProcess, fill_blank_flags
 from .transitions import Probabilities
 
 
-def cat_elbo(
+def multinomial_elbo(
     denoise: Denoiser,
-    process: CatProcess,
+    process: MultinomialProcess,
     x0: SketchBatch,
     noise: NoiseSource,
     steps: StepDraws,
@@ -31,34 +31,44 @@ def cat_elbo(
     last_variance: float | None = None,
     bins: Bins | None = None,
 ) -> Elbo:
-    """All three terms, with noise and steps as in `likelihood.elbo`."""
-    return bound(denoise, process, x0, noise, steps, cat_prior, cat_diffusion, last_variance=last_variance, bins=bins)
+    """All three terms; noise and steps as in `likelihood.elbo`."""
+    return bound(
+        denoise,
+        process,
+        x0,
+        noise,
+        steps,
+        multinomial_prior,
+        multinomial_diffusion,
+        last_variance=last_variance,
+        bins=bins,
+    )
 
 
-def cat_prior(process: CatProcess, x0: SketchBatch) -> Parts:
-    """KL(q(x_T | x_0) ‖ labels all alike, and N(0, 1)): nothing where ᾱ_T = 0."""
-    truth, at = _truth(x0), process.labels.at(process.num_steps)
+def multinomial_prior(process: MultinomialProcess, x0: SketchBatch) -> Parts:
+    """KL(q(x_T | x_0) ‖ uniform labels and N(0, 1)); zero if ᾱ_T = 0."""
+    clean, at = _clean(x0), process.labels.at(process.num_steps)
     dimensions = x0.kind.shape[1] * layout.NUM_PARAMS
-    squared = torch.sum(truth.params**2, dim=(-2, -1))
+    squared = torch.sum(clean.params**2, dim=(-2, -1))
     return Parts(
-        _kl_to_any(truth.construction, at),
-        _kl_to_any(truth.kind, at),
+        _kl_to_uniform(clean.construction, at),
+        _kl_to_uniform(clean.kind, at),
         kl_to_noise(squared, process.params.at(process.num_steps), dimensions),
     )
 
 
-def cat_diffusion(
-    denoise: Denoiser, process: CatProcess, x0: SketchBatch, noise: NoiseSource, steps: StepDraws
+def multinomial_diffusion(
+    denoise: Denoiser, process: MultinomialProcess, x0: SketchBatch, noise: NoiseSource, steps: StepDraws
 ) -> Parts:
     """Σ over t = r+1..T of KL(q(x_{t−1} | x_t, x_0) ‖ the sampler's step)."""
-    truth, terms = _truth(x0), []
+    clean, terms = _clean(x0), []
     for draw, (t, count) in enumerate(zip(steps.t.to(x0.params.device), steps.count, strict=True), start=1):
         batch_t = process.diffuse(x0, t, noise(draw))
-        said = predict_double(denoise, batch_t, t)
-        squared = torch.sum((truth.params - process.clean_params(said)) ** 2, dim=(-2, -1))
+        prediction = predict_double(denoise, batch_t, t)
+        squared = torch.sum((clean.params - process.clean_params(prediction)) ** 2, dim=(-2, -1))
         parts = [
-            _kl_of_labels(process, truth.construction, said.construction, batch_t.construction.double(), t),
-            _kl_of_labels(process, truth.kind, said.kind, batch_t.kind.double(), t),
+            _kl_of_labels(process, clean.construction, prediction.construction, batch_t.construction.double(), t),
+            _kl_of_labels(process, clean.kind, prediction.kind, batch_t.kind.double(), t),
             kl_of_steps(squared, process.params.at(t - 1), process.params.at(t)),
         ]
         terms.append(count.to(squared) * torch.stack(parts))
@@ -66,18 +76,18 @@ def cat_diffusion(
 
 
 def _kl_of_labels(
-    process: CatProcess, y0: Probabilities, y0_hat: Probabilities, y_t: Probabilities, t: Tensor
+    process: MultinomialProcess, y0: Probabilities, y0_hat: Probabilities, y_t: Probabilities, t: Tensor
 ) -> Tensor:
-    """Between the true and the learned step from t, summed over the rows."""
+    """KL between the true and the learned step from t, summed over the rows."""
     true = multinomial.posterior_probs(y0, y_t, process.labels.at(t - 1), process.labels.at(t))
     return multinomial.kl(true, process.reverse_probs(y0_hat, y_t, t - 1, t)).sum(dim=-1)
 
 
-def _kl_to_any(y0: Probabilities, level: Level) -> Tensor:
-    alike = torch.full_like(y0, 1 / y0.shape[-1])
-    return multinomial.kl(multinomial.cumulative_probs(y0, level), alike).sum(dim=-1)
+def _kl_to_uniform(y0: Probabilities, level: Level) -> Tensor:
+    uniform = torch.full_like(y0, 1 / y0.shape[-1])
+    return multinomial.kl(multinomial.cumulative_probs(y0, level), uniform).sum(dim=-1)
 
 
-def _truth(x0: SketchBatch) -> SketchBatch:
+def _clean(x0: SketchBatch) -> SketchBatch:
     x0 = x0.to(torch.float64)
-    return SketchBatch(told_flag(x0.construction), x0.kind, x0.params)
+    return SketchBatch(fill_blank_flags(x0.construction), x0.kind, x0.params)

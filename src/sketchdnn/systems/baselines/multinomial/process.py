@@ -1,7 +1,7 @@
-"""The process of the ablation SketchDNN (Cat.): labels by multinomial diffusion, parameters by Gaussian, as ever.
+"""The process of the ablation SketchDNN (Cat.): multinomial diffusion of labels, Gaussian diffusion of parameters.
 
-A noisy label is one-hot: right, or any other. Normal noise comes in and makes labels by the Gumbel-max trick, so the
-noise that belongs to a sample serves here too.
+A noisy label is one-hot. Labels are sampled from Gaussian noise by the Gumbel-max trick, so the noise of a sample is
+the same as for the other systems.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from sketchdnn.representation.batch import Prediction, SketchBatch
 from . import transitions as multinomial
 from .transitions import Probabilities
 
-# What stands for y_0 in the reverse step: the prediction (Hoogeboom 2021), or each label in turn, by its chance.
+# y_0 in the reverse step: the prediction (Hoogeboom et al. 2021), or the mean over all labels by their probability.
 Reverse = Literal["predicted", "expected"]
 
 Step = int | Int[Tensor, " batch"]
 
 
 @dataclass(frozen=True, slots=True)
-class CatProcess:
-    """The schedules of parameters and of labels, and what the reverse step does with a prediction."""
+class MultinomialProcess:
+    """The schedules of parameters and labels, and the form of the reverse step."""
 
     params: Schedule
     labels: Schedule
@@ -56,24 +56,24 @@ class CatProcess:
     def num_steps(self) -> int:
         return self.params.num_steps
 
-    def to(self, device: torch.device | str) -> CatProcess:
+    def to(self, device: torch.device | str) -> MultinomialProcess:
         """The same process with its schedules on a device."""
         return replace(self, params=self.params.to(device), labels=self.labels.to(device))
 
     def diffuse(self, x0: SketchBatch, t: Step, noise: Noise) -> SketchBatch:
-        """X_t from a clean X_0 in one shot."""
+        """Sample X_t given X_0."""
         check_shape(noise, "noise", like=x0)
         level = self.labels.at(t)
         return SketchBatch(
             gaussian_softmax.draw_label(
-                multinomial.cumulative_probs(told_flag(x0.construction), level), noise.construction
+                multinomial.cumulative_probs(fill_blank_flags(x0.construction), level), noise.construction
             ),
             gaussian_softmax.draw_label(multinomial.cumulative_probs(x0.kind, level), noise.kind),
             gaussian.diffuse(x0.params, noise.params, self.params.at(t)),
         )
 
     def step_forward(self, batch_s: SketchBatch, s: Step, t: Step, noise: Noise) -> SketchBatch:
-        """X_t from X_s."""
+        """Sample X_t given X_s, s < t."""
         at_s, at_t = self.labels.at(s), self.labels.at(t)
         return SketchBatch(
             gaussian_softmax.draw_label(
@@ -88,7 +88,7 @@ class CatProcess:
         return superpose(prediction.params, prediction.kind, self.superposition)
 
     def reverse_probs(self, y0_hat: Probabilities, y_t: Probabilities, s: Step, t: Step) -> Probabilities:
-        """The chances of y_s that the reverse step draws from."""
+        """The probabilities of y_s in the reverse step."""
         at_s, at_t = self.labels.at(s), self.labels.at(t)
         if self.reverse == "predicted":
             return multinomial.posterior_probs(y0_hat, y_t, at_s, at_t)
@@ -97,7 +97,7 @@ class CatProcess:
     def step_back(
         self, prediction: Prediction, params: Tensor, batch_t: SketchBatch, s: Step, t: Step, noise: Noise
     ) -> SketchBatch:
-        """X_s from X_t, a prediction of labels, and the parameters that stand for x_0."""
+        """Sample X_s given X_t, predicted labels, and the parameters that replace x_0."""
         mean, std = gaussian.posterior(params, batch_t.params, self.params.at(s), self.params.at(t))
         construction = self.reverse_probs(prediction.construction, batch_t.construction, s, t)
         kind = self.reverse_probs(prediction.kind, batch_t.kind, s, t)
@@ -109,17 +109,17 @@ class CatProcess:
 
 
 def expected_posterior(y0_hat: Probabilities, y_t: Probabilities, level_s: Level, level_t: Level) -> Probabilities:
-    """Σ_c ŷ_0[c]·q(y_s | y_t, y_0 = c): right for a perfect ŷ_0 however long the step, as the plain posterior is not.
+    """Σ_c ŷ_0[c]·q(y_s | y_t, y_0 = c): exact for a perfect ŷ_0 at any step length, unlike the plain posterior.
 
-    It is the plain posterior of a prediction in which each label counts the more, the less likely it made y_t.
+    It equals the plain posterior of ŷ_0[c] / q(y_t | y_0 = c), normalized.
     """
-    # q(y_t | y_0 = c) for every c: cumulative_probs is symmetric, so it is y_t that is mixed.
-    chance = multinomial.cumulative_probs(y_t, level_t)
-    # A chance of zero (y_t is certain, at t = 0) excludes the label, whatever the prediction says.
-    weight = torch.where(chance > 0, y0_hat / chance.clamp(min=torch.finfo(chance.dtype).tiny), 0.0)
+    # q(y_t | y_0 = c) for every c: cumulative_probs is symmetric, so y_t is mixed.
+    likelihood = multinomial.cumulative_probs(y_t, level_t)
+    # A probability of zero (at t = 0) excludes the label.
+    weight = torch.where(likelihood > 0, y0_hat / likelihood.clamp(min=torch.finfo(likelihood.dtype).tiny), 0.0)
     return multinomial.posterior_probs(weight / weight.sum(dim=-1, keepdim=True), y_t, level_s, level_t)
 
 
-def told_flag(construction: Probabilities) -> Probabilities:
-    """The authors leave the flag of an empty row blank: it may be either, alike."""
+def fill_blank_flags(construction: Probabilities) -> Probabilities:
+    """Flags with the blank ones of empty rows, as in the authors' code, replaced by the uniform distribution."""
     return construction + (1 - construction.sum(dim=-1, keepdim=True)) / construction.shape[-1]

@@ -1,4 +1,4 @@
-"""The ancestral sampler of the multinomial process: every step draws the labels, and steps parameters as usual.
+"""The ancestral sampler of the multinomial process: labels are sampled at every step.
 
 Noise of draw 0 starts a trajectory and every transition takes the next draw, as in `sampling_loop`.
 """
@@ -14,11 +14,11 @@ from sketchdnn.diffusion.process import Denoiser, Noise, begin_trajectory
 from sketchdnn.diffusion.sampling import Conditioning, Progress, SamplingOptions, Start, predict
 from sketchdnn.representation.batch import Prediction, SketchBatch
 
-from .process import CatProcess, told_flag
+from .process import MultinomialProcess, fill_blank_flags
 
 
 def sample_multinomial(
-    denoise: Denoiser, process: CatProcess, noise: NoiseSource, options: SamplingOptions
+    denoise: Denoiser, process: MultinomialProcess, noise: NoiseSource, options: SamplingOptions
 ) -> SketchBatch:
     """Sketches from noise by the reverse of the multinomial process."""
     pure = noise(0)
@@ -46,7 +46,7 @@ def sample_multinomial(
 
 
 def _initial_state(
-    process: CatProcess, noise: Noise, conditioning: Conditioning | None, start: Start | None
+    process: MultinomialProcess, noise: Noise, conditioning: Conditioning | None, start: Start | None
 ) -> SketchBatch:
     """Uniform labels, or the start diffused by the noise; known parts begin where the forward process takes them."""
     t = process.num_steps if start is None else start.t
@@ -62,7 +62,7 @@ def _initial_state(
         return batch
     filled = conditioning.fill_rows(batch)
     # The flags of unknown rows are replaced by valid ones; their diffused values are not used.
-    filled = SketchBatch(told_flag(filled.construction), filled.kind, filled.params)
+    filled = SketchBatch(fill_blank_flags(filled.construction), filled.kind, filled.params)
     known = process.diffuse(filled, t, noise)
     construction, kind, params = conditioning.masks
     return SketchBatch(
@@ -72,7 +72,7 @@ def _initial_state(
     )
 
 
-def _params(process: CatProcess, prediction: Prediction, conditioning: Conditioning | None) -> Tensor:
+def _params(process: MultinomialProcess, prediction: Prediction, conditioning: Conditioning | None) -> Tensor:
     clean = process.clean_params(prediction)
     return clean if conditioning is None else torch.where(conditioning.params, conditioning.batch.params, clean)
 

@@ -11,8 +11,8 @@ from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.systems.baselines.multinomial.likelihood import cat_elbo
-from sketchdnn.systems.baselines.multinomial.process import CatProcess, Reverse
+from sketchdnn.systems.baselines.multinomial.likelihood import multinomial_elbo
+from sketchdnn.systems.baselines.multinomial.process import MultinomialProcess, Reverse
 from sketchdnn.systems.baselines.multinomial.sampler import sample_multinomial
 from sketchdnn.systems.row_denoiser import RowDenoiser, RowDenoiserConfig
 from sketchdnn.systems.system import DEFAULT_OPTIONS
@@ -20,16 +20,16 @@ from sketchdnn.systems.system import DEFAULT_OPTIONS
 
 @dataclass(frozen=True, slots=True)
 class SketchDNNCatConfig(RowDenoiserConfig):
-    """Labels follow the schedule of the parameters: b̄ is made to change them at just its pace.
+    """Settings of SketchDNN (Cat.). Labels use the schedule of the parameters.
 
-    `reverse`: what stands for a label in a reverse step. `predicted`, the prediction, is Hoogeboom's. `expected`, each
-    label by its chance, comes to the same in short steps and stays right in long ones.
+    `reverse`: y_0 in the reverse step. `predicted` is the prediction (Hoogeboom et al. 2021). `expected` is the mean
+    over all labels: equal in short steps, and exact in long ones.
     """
 
     reverse: Reverse = "expected"
 
 
-class SketchDNNCat(RowDenoiser[CatProcess]):
+class SketchDNNCat(RowDenoiser[MultinomialProcess]):
     """A denoiser of the multinomial process."""
 
     name: ClassVar[str] = "sketchdnn-cat"
@@ -39,7 +39,7 @@ class SketchDNNCat(RowDenoiser[CatProcess]):
 
     def __init__(self, config: SketchDNNCatConfig) -> None:
         schedule = authors_cosine(config.num_steps) if config.variant == "authors" else cosine(config.num_steps)
-        super().__init__(config, CatProcess(schedule, schedule, config.superposition, config.reverse))
+        super().__init__(config, MultinomialProcess(schedule, schedule, config.superposition, config.reverse))
 
     def sample(self, noise: NoiseSource, options: SamplingOptions = DEFAULT_OPTIONS) -> SketchBatch:
         """Sketches from noise. Labels are discrete, so the ancestral sampler is the only one."""
@@ -55,4 +55,4 @@ class SketchDNNCat(RowDenoiser[CatProcess]):
         bins: Bins | None = None,
         last_variance: float | None = None,
     ) -> Elbo:
-        return cat_elbo(self.denoise, self.process, x0, noise, steps, bins=bins, last_variance=last_variance)
+        return multinomial_elbo(self.denoise, self.process, x0, noise, steps, bins=bins, last_variance=last_variance)

@@ -1,7 +1,6 @@
-"""Multinomial diffusion (Hoogeboom 2021): a label keeps its value with probability ᾱ_t, else it is drawn uniformly.
+"""Multinomial diffusion (Hoogeboom et al. 2021): a label is kept with probability ᾱ_t, otherwise sampled uniformly.
 
-The paper's ablation, SketchDNN (Cat.). States are one-hot; each transition is a vector of probabilities, and `draw`
-turns it into a one-hot label with noise that is given.
+States are one-hot; each transition is a vector of probabilities.
 """
 
 from __future__ import annotations
@@ -27,31 +26,14 @@ def cumulative_probs(y0: Probabilities, level_t: Level) -> Probabilities:
 
 
 def posterior_probs(y0: Probabilities, y_t: Probabilities, level_s: Level, level_t: Level) -> Probabilities:
-    """q(y_s | y_t, y_0) ∝ q(y_t | y_s)·q(y_s | y_0). Given a predicted ŷ_0 it is the reverse step of the method."""
-    # q(y_t | y_s) is symmetric in its arguments, so it is y_t that is mixed.
+    """q(y_s | y_t, y_0) ∝ q(y_t | y_s)·q(y_s | y_0). With a predicted ŷ_0 it is the reverse step."""
+    # q(y_t | y_s) is symmetric in its arguments, so y_t is mixed.
     joint = forward_probs(y_t, level_s, level_t) * cumulative_probs(y0, level_s)
     return joint / joint.sum(dim=-1, keepdim=True)
 
 
-def draw(probs: Probabilities, gumbel: Probabilities) -> Probabilities:
-    """A one-hot label of these probabilities, by the Gumbel-max trick."""
-    winner = (probs.log() + gumbel).argmax(dim=-1)
-    return torch.nn.functional.one_hot(winner, probs.shape[-1]).to(probs.dtype)
-
-
-def gumbel_from_uniform(uniform: Tensor) -> Tensor:
-    """Gumbel noise from uniform noise on [0, 1)."""
-    # Zero, which a generator may draw, would make a Gumbel of −inf and lose to a label of probability zero.
-    return -torch.log(-uniform.clamp(min=torch.finfo(uniform.dtype).tiny).log())
-
-
-def gumbel_from_normal(normal: Tensor) -> Tensor:
-    """Gumbel noise from normal noise, so that the noise which belongs to a sample serves this process too."""
-    return -torch.log(-torch.special.log_ndtr(normal))
-
-
 def kl(q: Probabilities, p: Probabilities) -> Float[Tensor, "*rows"]:
-    """KL(q ‖ p) = Σ q·log(q/p), in nats; what q excludes counts nothing.
+    """KL(q ‖ p) = Σ q·log(q/p), in nats; terms with q = 0 are zero.
 
     Between posteriors it is a term of the bound for s ≥ 1. At s = 0 q is one-hot and it is −log p(y_0 | y_1).
     """

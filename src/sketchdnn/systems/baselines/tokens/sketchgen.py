@@ -1,12 +1,10 @@
-"""SketchGen's generator of primitives (Para et al., NeurIPS 2021): a kind opens a primitive and says what must follow.
+"""SketchGen's generator of primitives (Para et al., NeurIPS 2021): the kind of a primitive determines its parameters.
 
-Its language has a syntax: kind, construction flag, then the parameters of that kind. The network is told where in the
-syntax each token stands, and is asked only to choose among tokens that may stand there.
+The network gets the place of each token in the syntax, and its output is restricted to legal tokens.
 
-Simplified: no stage that generates constraints, hence no pointers; parameters are those of our rows (two ends of a
-line, ends and sweep of an arc) and not those of SketchGraphs' files; primitives come from left to right; 64 levels, as
-in the other token system; of the syntax tree the network sees the place of a token, which tells all that is above it;
-one decoder, the same as Vitruvion's, so that only the language differs.
+Simplified: no stage for constraints, hence no pointers; the parameters are those of rows (two ends of a line, ends and
+sweep of an arc), not those of SketchGraphs' files; primitives are sorted from left to right; 64 levels, as in
+Vitruvion; the decoder is that of Vitruvion, so that only the syntax differs.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from .system import TokenSystem
 
 @dataclass(frozen=True, slots=True)
 class SketchGenConfig:
-    """Defaults are SketchGen's language with our parameters."""
+    """Settings; the defaults are SketchGen's syntax with the parameters of rows."""
 
     network: TokenDecoderConfig = field(default_factory=TokenDecoderConfig)
     arcs: ArcTokens = "sweep"
@@ -37,11 +35,11 @@ class SketchGenConfig:
 
 
 class SketchGen(TokenSystem):
-    """Knows the syntax: what cannot stand at a place has no chance there."""
+    """Masks illegal tokens in training and sampling."""
 
     name: ClassVar[str] = "sketchgen"
     config_class: ClassVar[type[Any]] = SketchGenConfig
-    knows_syntax: ClassVar[bool] = True
+    masks_syntax: ClassVar[bool] = True
     position_of: ClassVar[Literal["primitive", "token"]] = "token"
 
     def __init__(self, config: SketchGenConfig) -> None:

@@ -1,13 +1,13 @@
-"""The language of token models: which tokens there are, which may follow which, and what number a level stands for.
+"""The syntax of token models: the vocabulary, the legal tokens at each place, and the values of the levels.
 
-A primitive is its kind, its construction flag, then its numbers; a sketch is primitives and a stop token. Every sort of
-token has a *place*, and after a token at a place comes one other place, so what is legal is a table.
+A primitive is its kind, its construction flag and its numbers; a sketch is primitives and a stop token. Each sort of
+token has a *place*, and each place has one successor, so legality is a table.
 
-Numbers are rounded to one of 64 levels, which are 1/30 apart with 0 in the middle of one: so are ±1, halves, thirds and
-tenths, and of sweeps the semicircle and the quarter. Of the real corpus's coordinates 0.6 % lie within a thousandth of
-a cell's border, where rounding decides; with 64 cells that end at ±1 it were 25 %, and 67 % of sweeps. 61 of the levels
-lie in the box. As cells they are `Bins(bits=6, low=LOW, high=HIGH)`, so that a diffusion's bits on that grid can be
-compared; levels that no row can hold (a negative radius, a sweep beyond 2π) are illegal.
+Numbers are quantized to 64 levels that are 1/30 apart, with 0 in the middle of one; so are ±1, halves, thirds and
+tenths, and for sweeps the semicircle and the quarter. 0.6 % of the coordinates of the real corpus are within a
+thousandth of a cell's border; with 64 cells that end at ±1 it would be 25 %, and 67 % of sweeps. 61 levels lie in the
+box. The cells are `Bins(bits=6, low=LOW, high=HIGH)`, so that the bits of a diffusion model on this grid can be
+compared. Levels that no row can have (a negative radius, a sweep beyond 2π) are illegal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch import Tensor
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 
-# How an arc is told: by its ends and its sweep, as in our rows, or by start, middle and end, as Vitruvion does.
+# Arcs by ends and sweep, as in rows, or by start, middle and end, as in Vitruvion.
 ArcTokens = Literal["sweep", "points"]
 
 LEVEL_BITS = 6
@@ -31,7 +31,7 @@ MIDDLE = LEVELS // 2  # the level of 0
 STEP = 1 / 30
 LOW, HIGH = (-MIDDLE - 0.5) * STEP, (LEVELS - MIDDLE - 0.5) * STEP
 
-# Values: the levels, then the kinds with NONE for stop, then the two flags. What comes before the first token is START.
+# Values: the levels, then the kinds with NONE for stop, then the two flags. START precedes the first token.
 FIRST_KIND = LEVELS
 STOP = FIRST_KIND + layout.NONE
 FIRST_FLAG = STOP + 1
@@ -51,9 +51,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """The tables of one language. The last place, `end`, is where only stop can stand: behind stop, or no row is left.
+    """The tables of one syntax. At the last place, `end`, only stop is legal.
 
-    `after` is the place that follows a flag or a number, `first` the one that follows a kind (or stop).
+    `after` is the successor of a flag or a number, `first` the successor of a kind (or stop).
     """
 
     places: tuple[Place, ...]
@@ -71,16 +71,16 @@ class Syntax:
 
     @property
     def names(self) -> dict[Kind, tuple[str, ...]]:
-        """The numbers of each kind, in the order in which they are told."""
+        """The numbers of each kind, in order."""
         return number_names(self.arcs)
 
     @property
     def longest(self) -> int:
-        """The most tokens of one primitive."""
+        """The largest number of tokens of a primitive."""
         return 2 + max(map(len, self.names.values()))
 
     def length(self, rows: int) -> int:
-        """The most tokens of a sketch of that many rows, stop included."""
+        """The largest number of tokens of a sketch with that many rows, including stop."""
         return rows * self.longest + 1
 
     def to(self, device: torch.device | str) -> Syntax:
@@ -96,12 +96,12 @@ class Syntax:
 
 
 def number_names(arcs: ArcTokens) -> dict[Kind, tuple[str, ...]]:
-    """The numbers of each kind: as in rows, but an arc may be three points."""
+    """The numbers of each kind: those of rows, or three points for an arc."""
     return {kind: _POINT_NAMES if kind is Kind.ARC and arcs == "points" else layout.PARAM_NAMES[kind] for kind in Kind}
 
 
 def make_syntax(arcs: ArcTokens) -> Syntax:
-    """The language, on the CPU."""
+    """The syntax, on the CPU."""
     names = number_names(arcs)
     places = [Place(None, "kind")]
     for kind in Kind:
@@ -138,7 +138,7 @@ def make_syntax(arcs: ArcTokens) -> Syntax:
 
 
 def _range(name: str) -> tuple[int, int]:
-    """The levels that a number can have."""
+    """The smallest and the largest level of a number."""
     if name == "radius":
         return MIDDLE, LEVELS - 1
     if name == "bend":
@@ -147,7 +147,7 @@ def _range(name: str) -> tuple[int, int]:
 
 
 def _level_values(name: str) -> Float[Tensor, " level"]:
-    """What each level stands for: the middle of its cell, or of that part of it where such a number can be."""
+    """The value of each level: the middle of its cell, or of the valid part of the cell."""
     middle = (torch.arange(LEVELS, dtype=torch.float64) - MIDDLE) * STEP
     bounds = {"radius": (0.0, HIGH), "bend": (-1.0, 1.0)}.get(name)
     if bounds is not None:

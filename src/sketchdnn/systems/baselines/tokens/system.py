@@ -1,10 +1,8 @@
-"""What Vitruvion and SketchGen share: a sketch as a sequence of tokens, each drawn from what came before it.
+"""Base class of Vitruvion and SketchGen: autoregressive models of sketches as token sequences.
 
-Their likelihood is exact, and it is one of sequences. With `order = "sorted"` each set of primitives is told in one way
-only, by place, so that the sequence is the set and order carries no bits. With "stored" rows are told as they lie, and
-the same rows in another order are another sequence, which may be more or less likely. Corpora need not keep the order
-of a file (`ours` sorts rows), and a sorted sketch that is turned or mirrored in training is sorted no more. Noise,
-steps and what is given in training mean nothing to these systems.
+The likelihood is exact, of a sequence. With `order = "sorted"` a set of primitives has one sequence, sorted by
+position, so order carries no information. With "stored" the rows are tokenized in their order, and another order is
+another sequence. Noise, timesteps and condition masks of training are ignored.
 """
 
 from __future__ import annotations
@@ -39,15 +37,15 @@ from sketchdnn.systems.baselines.tokens.syntax import (
     ArcTokens,
     make_syntax,
 )
-from sketchdnn.systems.baselines.tokens.tokens import Order, Tokens, rows_of, tokenize
+from sketchdnn.systems.baselines.tokens.tokens import Order, Tokens, slots_to_rows, tokenize
 from sketchdnn.systems.system import DEFAULT_OPTIONS, ConditionMask, RowForm, System
 
-# The cells in which the levels lie.
+# The cells of the levels.
 TOKEN_GRID = Bins(bits=LEVEL_BITS, low=LOW, high=HIGH)
 
 
 class TokenConfig(Protocol):
-    """What the config of every token system says."""
+    """Settings that every token system has."""
 
     @property
     def network(self) -> TokenDecoderConfig: ...
@@ -62,13 +60,13 @@ class TokenConfig(Protocol):
 
 
 class TokenSystem(System):
-    """A decoder and the language it speaks.
+    """A decoder of tokens and its syntax.
 
-    `knows_syntax`: illegal tokens have no chance by construction. If not, the network has to learn that they have none,
-    and only when it draws are they ruled out. `position_of` says what positions count.
+    `masks_syntax`: illegal tokens have probability zero in training too, not only in sampling. `position_of`: what the
+    position embedding counts.
     """
 
-    knows_syntax: ClassVar[bool]
+    masks_syntax: ClassVar[bool]
     position_of: ClassVar[Literal["primitive", "token"]]
     inference_only: ClassVar[tuple[str, ...]] = ("temperature", "top_p")
     config: TokenConfig
@@ -79,7 +77,7 @@ class TokenSystem(System):
         self.config = config
         self.syntax = make_syntax(config.arcs)
         positions = {
-            # One for what stands before the first token, and one for what is drawn behind the last.
+            # One before the first token, and one after the last.
             "primitive": layout.MAX_PRIMITIVES + 2,
             "token": self.syntax.length(layout.MAX_PRIMITIVES),
         }
@@ -97,12 +95,12 @@ class TokenSystem(System):
 
     @property
     def ordered(self) -> bool:
-        """Always: its likelihood is that of one order, so there is nothing to be taken off for the others."""
+        """True: the likelihood is that of one order, without a correction for the others."""
         return True
 
     @property
     def grid(self) -> Bins | None:
-        """The grid over rows on which its likelihood is a probability. With arcs as three points there is none."""
+        """The grid of rows on which the likelihood is a probability; None with arcs as three points."""
         return TOKEN_GRID if self.config.arcs == "sweep" else None
 
     def to_device(self, device: torch.device | str) -> TokenSystem:
@@ -112,7 +110,7 @@ class TokenSystem(System):
         return self
 
     def loss(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise, mask: ConditionMask) -> Loss:
-        """Nats a row, empty ones included: a constant divisor, so that the most likely weights are the best."""
+        """Nats per row, empty rows included."""
         tokens = tokenize(x0, self.syntax, self.config.order)
         nats = self._nats(tokens) / x0.kind.shape[1]
         flag, kind = (self.syntax.legal[tokens.place, value] for value in (FIRST_FLAG, STOP))
@@ -121,54 +119,54 @@ class TokenSystem(System):
     def likelihood(
         self, x0: SketchBatch, noise: NoiseSource, steps: StepDraws | None = None, *, bins: Bins | None = None
     ) -> Float[Tensor, " batch"] | None:
-        """Exact nats of the sequences, stop included. Told `bins`, there are none unless they are its own `grid`."""
+        """Exact nats of the sequences, including the stop token; None for `bins` other than `grid`."""
         if bins is not None and bins != self.grid:
             return None
         tokens = tokenize(x0, self.syntax, self.config.order)
         return self._nats(tokens).double().sum(dim=1)
 
     def sample(self, noise: NoiseSource, options: SamplingOptions = DEFAULT_OPTIONS) -> SketchBatch:
-        """Token after token. The number of tokens is that of the sketch: `options.steps` is ignored."""
+        """Sample token by token; `options.steps` is ignored."""
         options = self.resolve(options)
         if options.conditioning is not None or options.start is not None:
-            raise SketchError(f"a {self.name} cannot be given parts of a sketch, nor start from one")
+            raise SketchError(f"{self.name} cannot be conditioned on parts of a sketch, nor start from one")
         with torch.no_grad():
-            return self._draw(noise(0), options.on_step)
+            return self._sample_tokens(noise(0), options.on_step)
 
-    def _draw(self, noise: Noise, on_step: OnStep | None) -> SketchBatch:
-        """The noise of one draw decides all: a number for each token of each sketch."""
+    def _sample_tokens(self, noise: Noise, on_step: OnStep | None) -> SketchBatch:
+        """Sample all tokens from one draw of noise: one number per token."""
         syntax, (batch, rows) = self.syntax, noise.kind.shape[:2]
-        # Normal numbers as places in [0, 1], in double precision so that no token is too unlikely for them.
+        # Quantiles of the noise, in double precision for very unlikely tokens.
         uniform = torch.special.ndtr(noise.flat().flatten(1).double())
         length, places = syntax.length(rows), syntax.end + 1
         cache = Cache(length)
         value = uniform.new_full((batch,), START, dtype=torch.long)
         place, row = torch.zeros_like(value), torch.zeros_like(value)
-        came_from, position = torch.full_like(value, places), torch.zeros_like(value)
-        # A row and a place more than there are, for what is drawn behind the end.
+        previous_place, position = torch.full_like(value, places), torch.zeros_like(value)
+        # One more row, for tokens after the end.
         slots = value.new_zeros(batch, (rows + 1) * places)
 
         for number in range(1, length + 1):
-            logits = self.network(value[:, None], came_from[:, None], position[:, None], cache)[:, 0]
-            value = choose(
+            logits = self.network(value[:, None], previous_place[:, None], position[:, None], cache)[:, 0]
+            value = sample_token(
                 logits, syntax.legal[place], uniform[:, number - 1], self.config.temperature, self.config.top_p
             )
             slots.scatter_(1, (row * places + place)[:, None], value[:, None])
             position = row + 1 if self.position_of == "primitive" else torch.full_like(row, number)
-            came_from = place
-            place, row = self._onwards(place, row, value, rows)
-            over = number == length or bool((place == syntax.end).all())
-            if over or on_step is not None:
-                drawn = rows_of(slots.reshape(batch, rows + 1, places)[:, :rows], row, syntax)
+            previous_place = place
+            place, row = self._next_place(place, row, value, rows)
+            finished_all = number == length or bool((place == syntax.end).all())
+            if finished_all or on_step is not None:
+                drawn = slots_to_rows(slots.reshape(batch, rows + 1, places)[:, :rows], row, syntax)
             if on_step is not None:
-                done = length if over else number
-                on_step(Progress(done, length, length - done + 1, length - done, drawn, _certain(drawn)))
-            if over:
+                done = length if finished_all else number
+                on_step(Progress(done, length, length - done + 1, length - done, drawn, _one_hot_prediction(drawn)))
+            if finished_all:
                 break
         return drawn
 
-    def _onwards(self, place: Tensor, row: Tensor, value: Tensor, rows: int) -> tuple[Tensor, Tensor]:
-        """The place and the row of the token after this one."""
+    def _next_place(self, place: Tensor, row: Tensor, value: Tensor, rows: int) -> tuple[Tensor, Tensor]:
+        """The place and the row of the next token."""
         chose_kind = place == KIND_PLACE
         kind = (value - FIRST_KIND).clamp(0, layout.NONE)
         onwards = torch.where(chose_kind, self.syntax.first[kind], self.syntax.after[place])
@@ -176,29 +174,29 @@ class TokenSystem(System):
         return torch.where((row == rows) & (onwards == KIND_PLACE), self.syntax.end, onwards), row
 
     def _nats(self, tokens: Tokens) -> Float[Tensor, "batch token"]:
-        """−log of the chance of each token, given those before it."""
+        """−log p of each token given the previous ones."""
         before = [_shifted(tokens.value, START), _shifted(tokens.place, self.syntax.end + 1)]
         if self.position_of == "primitive":
             position = _shifted(tokens.row + 1, 0)
         else:
             position = torch.arange(tokens.value.shape[1], device=tokens.value.device).expand_as(tokens.value)
         logits = self.network(*before, position)
-        if self.knows_syntax:
+        if self.masks_syntax:
             logits = logits.masked_fill(~self.syntax.legal[tokens.place], -torch.inf)
-        chances = logits.log_softmax(dim=-1).gather(2, tokens.value[..., None])[..., 0]
-        return torch.where(tokens.real, -chances, 0.0)
+        log_probs = logits.log_softmax(dim=-1).gather(2, tokens.value[..., None])[..., 0]
+        return torch.where(tokens.real, -log_probs, 0.0)
 
 
-def choose(
+def sample_token(
     logits: Float[Tensor, "batch value"],
     legal: Bool[Tensor, "batch value"],
     uniform: Float[Tensor, " batch"],
     temperature: float = 1.0,
     top_p: float = 1.0,
 ) -> Int[Tensor, " batch"]:
-    """A legal value each, by a number of [0, 1]: one of the likeliest that together have the share `top_p`.
+    """Sample a legal value by a quantile in [0, 1], with nucleus sampling (Holtzman et al. 2020).
 
-    (Nucleus sampling, Holtzman et al. 2020.) Temperature 0 takes the likeliest.
+    Temperature 0 selects the most likely value.
     """
     logits = logits.double().masked_fill(~legal, -torch.inf)
     if temperature == 0:
@@ -207,15 +205,15 @@ def choose(
     kept = chance * (chance.cumsum(dim=-1) - chance < top_p)
     edges = kept.cumsum(dim=-1)
     at = torch.searchsorted(edges, uniform.double()[:, None] * edges[:, -1:], right=True)
-    # A product that is the whole belongs to the last that is kept.
+    # A quantile of 1 belongs to the last value that is kept.
     at = torch.minimum(at, (kept > 0).sum(dim=-1, keepdim=True) - 1)
     return value.gather(1, at)[:, 0]
 
 
 def _shifted(values: Int[Tensor, "batch token"], first: int) -> Int[Tensor, "batch token"]:
-    """What came before each token."""
+    """The values shifted by one token."""
     return torch.cat([torch.full_like(values[:, :1], first), values[:, :-1]], dim=1)
 
 
-def _certain(batch: SketchBatch) -> Prediction:
+def _one_hot_prediction(batch: SketchBatch) -> Prediction:
     return Prediction(batch.construction.log(), batch.kind.log(), batch.params)

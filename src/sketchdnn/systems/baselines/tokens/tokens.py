@@ -1,7 +1,7 @@
-"""Rows to token sequences and back, whole batches at a time on any device.
+"""Conversion of rows to token sequences and back, in batches on any device.
 
-Between the two stand *slots*: a matrix with one column for each place of the syntax and a row for each primitive, of
-which a primitive fills those of its own kind. A sequence is the filled slots, one after the other, and stop.
+*Slots* are the intermediate form: a matrix with one column per place of the syntax and one row per primitive. A
+primitive fills the columns of its kind. A sequence is the filled slots followed by the stop token.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from sketchdnn.representation.batch import SketchBatch, relevant
 
 from .syntax import FIRST_FLAG, FIRST_KIND, HIGH, KIND_PLACE, LEVEL_BITS, LEVELS, LOW, MIDDLE, STEP, STOP, Syntax
 
-# From left to right by their first point (then by what follows it), so that one set is one sequence; or as rows lie.
+# Sorted from left to right by their numbers, so that a set has one sequence; or in the order of the rows.
 Order = Literal["sorted", "stored"]
 
 Slots = Int[Tensor, "batch prim place"]
 
-# Three points on one line still make an arc: one that is as little bent as the outermost cell of a sweep says.
+# Three collinear points become an arc of the smallest sweep that the grid can represent.
 _LEAST_BEND = STEP / 4
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A token's value, its place in the syntax and its row, one after the other; behind stop nothing is `real`."""
+    """The value, the place in the syntax and the row of each token; tokens after stop are not `real`."""
 
     value: Int[Tensor, "batch token"]
     place: Int[Tensor, "batch token"]
@@ -41,18 +41,18 @@ class Tokens:
 
 
 def quantize(numbers: Float[Tensor, "*rows number"], syntax: Syntax) -> Int[Tensor, "*rows number"]:
-    """The level of each number: the cell it falls into, in the numbers' order of the syntax."""
+    """The level (cell) of each number, in the order of the syntax."""
     cell = ((numbers.double() - LOW) / ((HIGH - LOW) / LEVELS)).floor()
     return torch.minimum(torch.maximum(cell.clamp(0, LEVELS - 1).long(), syntax.lowest), syntax.highest)
 
 
 def dequantize(levels: Int[Tensor, "*rows number"], syntax: Syntax) -> Float[Tensor, "*rows number"]:
-    """What the levels stand for: off by half a level at most."""
+    """The value of each level."""
     return syntax.level_values[torch.arange(levels.shape[-1], device=levels.device), levels]
 
 
 def tokenize(x0: SketchBatch, syntax: Syntax, order: Order = "stored") -> Tokens:
-    """The sequences of clean rows whose arcs are written by their sweep. Empty rows leave no trace."""
+    """The sequences of clean rows with `arc_scalar="sweep"`; empty rows have no tokens."""
     kind = x0.kind.argmax(dim=-1)
     flag = x0.construction.argmax(dim=-1)
     levels = quantize(_numbers(x0, syntax), syntax)
@@ -69,10 +69,10 @@ def untokenize(tokens: Tokens, syntax: Syntax, rows: int) -> SketchBatch:
     slots = tokens.value.new_zeros(len(tokens.value), (rows + 1) * places)
     slots = slots.scatter(1, tokens.row * places + tokens.place, tokens.value)
     finished = (tokens.real & (tokens.place == KIND_PLACE) & (tokens.value != STOP)).sum(dim=1)
-    return rows_of(slots.reshape(-1, rows + 1, places)[:, :rows], finished, syntax)
+    return slots_to_rows(slots.reshape(-1, rows + 1, places)[:, :rows], finished, syntax)
 
 
-def rows_of(slots: Slots, finished: Int[Tensor, " batch"], syntax: Syntax) -> SketchBatch:
+def slots_to_rows(slots: Slots, finished: Int[Tensor, " batch"], syntax: Syntax) -> SketchBatch:
     """Composite rows of the first `finished` primitives of each sketch; the rest is empty."""
     rows = torch.arange(slots.shape[1], device=slots.device)
     kind = torch.where(rows < finished[:, None], slots[..., KIND_PLACE] - FIRST_KIND, layout.NONE)
@@ -81,7 +81,7 @@ def rows_of(slots: Slots, finished: Int[Tensor, " batch"], syntax: Syntax) -> Sk
     is_number = [index for index, place in enumerate(syntax.places) if place.name not in ("kind", "construction")]
     widths = ((of.value, len(names)) for of, names in syntax.names.items())
     own = torch.cat([(kind == of)[..., None].expand(*kind.shape, width) for of, width in widths], dim=-1)
-    # What was never told stands at 0, where no arithmetic goes wrong, and is left out after it.
+    # Unused slots get the level of 0 to avoid invalid arithmetic; they are masked afterwards.
     numbers = dequantize(torch.where(own, slots[..., is_number], MIDDLE), syntax)
     params = torch.where(relevant(kind), _params(numbers, syntax), 0.0)
     return SketchBatch(
@@ -90,7 +90,7 @@ def rows_of(slots: Slots, finished: Int[Tensor, " batch"], syntax: Syntax) -> Sk
 
 
 def _slots(kind: Tensor, flag: Tensor, levels: Tensor, syntax: Syntax) -> tuple[Slots, Bool[Tensor, "*slots"]]:
-    """The slots of each row, and which of them it fills."""
+    """The slots of each row, and a mask of those that it fills."""
     values, used = [FIRST_KIND + kind[..., None]], [(kind != layout.NONE)[..., None]]
     begin = 0
     for of, names in syntax.names.items():
@@ -101,14 +101,14 @@ def _slots(kind: Tensor, flag: Tensor, levels: Tensor, syntax: Syntax) -> tuple[
 
 
 def _pack(slots: Slots, used: Bool[Tensor, "batch prim place"], syntax: Syntax) -> Tokens:
-    """The filled slots one after the other. All shapes are known beforehand, so that it can be compiled."""
+    """The filled slots as sequences. All shapes are static, so that it can be compiled."""
     batch, rows, places = slots.shape
     length = syntax.length(rows)
     flat = used.flatten(1)
     count = flat.sum(dim=1, keepdim=True)
     filled = used[..., KIND_PLACE]
     primitives = filled.sum(dim=1, keepdim=True)
-    # What is not filled goes to a column beyond the last, which is cut off.
+    # Unfilled slots are written to an extra column, which is removed.
     at = torch.where(flat, flat.cumsum(dim=1) - 1, length)
 
     def packed(values: Tensor, rest: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ def _pack(slots: Slots, used: Bool[Tensor, "batch prim place"], syntax: Syntax) 
 
 
 def _keys(kind: Tensor, flag: Tensor, levels: Tensor, syntax: Syntax) -> Int[Tensor, "batch prim"]:
-    """A number by which rows are sorted: their own levels in turn, then kind and flag; empty rows come last."""
+    """Sort keys of rows: their levels in order, then kind and flag; empty rows come last."""
     most = max(map(len, syntax.names.values()))
     keys = torch.full_like(kind, 1 << (LEVEL_BITS * most + 4))
     begin = 0
@@ -144,7 +144,7 @@ def _keys(kind: Tensor, flag: Tensor, levels: Tensor, syntax: Syntax) -> Int[Ten
 
 
 def _numbers(x0: SketchBatch, syntax: Syntax) -> Float[Tensor, "batch prim number"]:
-    """The numbers of all kinds side by side, as the syntax tells them."""
+    """The numbers of all kinds, concatenated in the order of the syntax."""
     if syntax.arcs == "sweep":
         return x0.params
     return torch.cat([_points(x0.of_kind(k)) if k is Kind.ARC else x0.of_kind(k) for k in Kind], dim=-1)
@@ -158,9 +158,9 @@ def _params(numbers: Float[Tensor, "batch prim number"], syntax: Syntax) -> Floa
 
 
 def _points(arc: Float[Tensor, "*rows 5"]) -> Float[Tensor, "*rows 6"]:
-    """Start, middle and end of arcs that are written by their ends and bend = sweep/π − 1.
+    """Start, middle and end of arcs given by their ends and bend = sweep/π − 1.
 
-    The middle lies right of the chord's, by its half times tan(sweep/4): the arc runs counter-clockwise.
+    The middle of the arc is right of the middle of the chord, by half the chord times tan(sweep/4).
     """
     start, end = arc[..., layout.START], arc[..., layout.END]
     rise = torch.tan((arc[..., layout.BEND :] + 1) * (math.pi / 4))
@@ -168,10 +168,9 @@ def _points(arc: Float[Tensor, "*rows 5"]) -> Float[Tensor, "*rows 6"]:
 
 
 def _ends(points: Float[Tensor, "*rows 6"]) -> Float[Tensor, "*rows 5"]:
-    """Ends and bend of the arcs through three points, told apart by how far the second is from the chord.
+    """Ends and bend of the arcs through three points, by the distance of the second from the chord.
 
-    Where it stands along the chord is rounding, since it is the middle. If it lies left of the chord, the arc runs the
-    other way round.
+    Its position along the chord is ignored. If it is left of the chord, the ends are swapped.
     """
     start, middle, end = torch.split(points, 2, dim=-1)
     chord = end - start

@@ -24,7 +24,7 @@ from .system import TokenSystem
 
 @dataclass(frozen=True, slots=True)
 class VitruvionConfig:
-    """`arcs = "sweep"` tells arcs as our rows do: then its bits are on the grid of the other systems' (`grid`)."""
+    """Settings. With `arcs = "sweep"` the likelihood is on the grid of the other systems (`grid`)."""
 
     network: TokenDecoderConfig = field(default_factory=TokenDecoderConfig)
     arcs: ArcTokens = "points"
@@ -37,11 +37,11 @@ class VitruvionConfig:
 
 
 class Vitruvion(TokenSystem):
-    """Learns the syntax like all else: its likelihood counts what it gives to tokens that cannot be."""
+    """Learns the syntax: its likelihood includes the probability of illegal tokens."""
 
     name: ClassVar[str] = "vitruvion"
     config_class: ClassVar[type[Any]] = VitruvionConfig
-    knows_syntax: ClassVar[bool] = False
+    masks_syntax: ClassVar[bool] = False
     position_of: ClassVar[Literal["primitive", "token"]] = "primitive"
 
     def __init__(self, config: VitruvionConfig) -> None:
