@@ -1,4 +1,4 @@
-"""The shape of the house: imports point downwards, rooms start at once, and no room is a junk drawer."""
+"""The structure of the package: layers, start-up imports, module names and sizes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import sketchdnn
 SOURCE = Path(sketchdnn.__file__).parent
 REPOSITORY = SOURCE.parent.parent
 TESTS = Path(__file__).parent
-# What a command that needs none of it must not wait for.
+# Libraries that commands without need of them must not import.
 HEAVY = {
     "torch",
     "ezdxf",
@@ -28,7 +28,7 @@ HEAVY = {
     "huggingface_hub",
     "jinja2",
 }
-JUNK_DRAWERS = {"utils", "util", "common", "helpers", "misc", "shared", "base", "config_global"}
+VAGUE_NAMES = {"utils", "util", "common", "helpers", "misc", "shared", "base", "config_global"}
 
 MODULES = sorted(SOURCE.rglob("*.py"))
 
@@ -53,7 +53,7 @@ def test_imports_point_downwards_only() -> None:
         "from sketchdnn.cli.app import app; app(['convert', '--help'], standalone_mode=False)",
     ],
 )
-def test_what_starts_at_once_imports_nothing_heavy(statement: str) -> None:
+def test_start_up_imports_no_heavy_library(statement: str) -> None:
     program = f"{statement}\nimport sys\nprint('|' + ' '.join(sorted({{m.split('.')[0] for m in sys.modules}})))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = set(result.stdout.rpartition("|")[2].split())
@@ -61,7 +61,7 @@ def test_what_starts_at_once_imports_nothing_heavy(statement: str) -> None:
     assert not loaded & HEAVY
 
 
-def test_the_package_itself_imports_nothing() -> None:
+def test_importing_the_package_imports_nothing_else() -> None:
     program = "import sys; before = set(sys.modules); import sketchdnn; print(*set(sys.modules) - before)"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     ours = {name for name in result.stdout.split() if name.startswith("sketchdnn")}
@@ -69,22 +69,22 @@ def test_the_package_itself_imports_nothing() -> None:
     assert "numpy" not in result.stdout
 
 
-def test_no_module_is_a_junk_drawer() -> None:
+def test_no_module_has_a_vague_name() -> None:
     names = {path.stem for path in MODULES} | {path.parent.name for path in MODULES}
-    assert not names & JUNK_DRAWERS
+    assert not names & VAGUE_NAMES
 
 
-def test_every_module_says_what_it_knows() -> None:
+def test_every_module_has_a_docstring() -> None:
     silent = [str(path) for path in MODULES if path.read_text() and not ast.get_docstring(ast.parse(path.read_text()))]
     assert not silent
 
 
-def test_modules_are_short_enough_to_read() -> None:
+def test_modules_have_at_most_500_lines() -> None:
     long = {str(path): count for path in MODULES if (count := len(path.read_text().splitlines())) > 500}
     assert not long
 
 
-def test_no_module_changes_the_world_when_imported() -> None:
+def test_modules_have_no_side_effects_at_import() -> None:
     """No work at import, no change of folder: such calls belong inside a function."""
     forbidden = {"chdir", "seed", "manual_seed", "basicConfig", "set_default_dtype", "set_default_device"}
     for path in MODULES:
@@ -104,19 +104,14 @@ def test_nothing_calls_chdir_or_unpickles() -> None:
                 assert called not in {"os.chdir", "pickle.load", "pickle.loads", "os.system"}, f"{path}: {called}"
 
 
-def test_every_room_is_tested() -> None:
-    rooms = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
+def test_every_package_has_tests() -> None:
+    packages = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
     tested = {path.name for path in TESTS.iterdir() if path.is_dir() and list(path.glob("test_*.py"))}
-    assert rooms <= tested, f"no tests for {sorted(rooms - tested)}"
-
-
-def test_test_files_have_names_of_their_own() -> None:
-    names = [path.name for path in TESTS.rglob("test_*.py")]
-    assert sorted(names) == sorted(set(names))
+    assert packages <= tested, f"no tests for {sorted(packages - tested)}"
 
 
 def test_data_folders_are_ignored_only_at_the_top() -> None:
-    """A careless `data/` in .gitignore would swallow the room of that name."""
+    """A line `data/` in .gitignore would ignore the package `data` too."""
     ignore = REPOSITORY / ".gitignore"
     if not ignore.is_file():
         pytest.skip("installed without its repository")

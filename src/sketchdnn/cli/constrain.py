@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +14,7 @@ import typer
 
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import ReadItem, convert
-from sketchdnn.geometry import MM_PER_UNIT, Sketch, bounds
+from sketchdnn.geometry import MM_PER_UNIT, Sketch
 from sketchdnn.geometry.quantities import parse_length
 
 from .constrain_report import ConstrainReport
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 # Fewer sketches are done sooner than other processes have started.
 _FEW = 64
-_MAX_SHARE = 0.03
 
 
 def register(app: typer.Typer) -> None:
@@ -97,8 +96,8 @@ def constrain(
         keep_redundant=all_inferred,
         dimensions=dimensions,
         origin=_has_origin(source) if origin is None else origin,
+        **_parse_tolerance(tolerance),
     )
-    task = ConstrainTask(_parse_tolerance(tolerance), options)
     console = stderr()
     results = ConstrainReport()
     files: deque[str] = deque([""])  # the file being read, after those of sketches that are not yet done
@@ -112,7 +111,7 @@ def constrain(
                 files.append(files[-1])
 
         def transform(sketches: Iterator[Sketch]) -> Iterator[Sketch]:
-            for result, before in _constrain_all(sketches, task, workers or os.cpu_count() or 1):
+            for result, before in _constrain_all(sketches, options, workers or os.cpu_count() or 1):
                 results.add(before, result, files.popleft())
                 bar.advance()
                 yield result.sketch
@@ -131,52 +130,17 @@ def constrain(
     results.print(console)
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """A share of the size, or a length in millimeters; neither for the default."""
-
-    share: float | None = None
-    mm: float | None = None
-
-    def share_of(self, sketch: Sketch) -> float | None:
-        """The tolerance as a share of a sketch's size."""
-        if self.mm is None or not len(sketch):
-            return self.share
-        size = bounds(sketch).size * MM_PER_UNIT[sketch.units or "mm"]
-        share = self.mm / size if size > 0 else 0.0
-        if not 0 < share <= _MAX_SHARE:
-            raise SketchError(
-                f"a tolerance of {self.mm:g} mm is {share:.2g} times the size of the sketch, {size:.4g} mm; "
-                f"at most {_MAX_SHARE:.0%} makes sense"
-            )
-        return share
-
-
-@dataclass(frozen=True, slots=True)
-class ConstrainTask:
-    """Constrains a sketch; can be sent to another process."""
-
-    tolerance: Tolerance
-    options: ConstrainOptions
-
-    def __call__(self, sketch: Sketch) -> ConstrainResult:
-        from sketchdnn.constraints.constrain import ConstrainResult, constrain
-
-        try:
-            return constrain(sketch, replace(self.options, tolerance=self.tolerance.share_of(sketch)))
-        except SketchError as error:
-            return ConstrainResult(sketch, warning=str(error))
-
-
 def _constrain_all(
-    sketches: Iterator[Sketch], task: ConstrainTask, workers: int
+    sketches: Iterator[Sketch], options: ConstrainOptions, workers: int
 ) -> Iterator[tuple[ConstrainResult, Sketch]]:
     """The result of each sketch, and the sketch, in order; many on all cores."""
+    from sketchdnn.constraints import constrain as library
+    from sketchdnn.constraints.repair.batch import map_sketches
+
+    task = partial(library.constrain, options=options)
     few = list(islice(sketches, _FEW))
     yield from zip(map(task, few), few, strict=True)
     if len(few) == _FEW:
-        from sketchdnn.constraints.repair.batch import map_sketches
-
         inputs, originals = tee(sketches)
         yield from zip(map_sketches(task, inputs, workers), originals, strict=True)
 
@@ -186,19 +150,22 @@ def _has_origin(source: Path) -> bool:
     return source.name.lower().endswith((".fcstd", ".npy", ".json", ".jsonl", ".jsonl.gz", ".jsonl.xz"))
 
 
-def _parse_tolerance(text: str | None) -> Tolerance:
+def _parse_tolerance(text: str | None) -> dict[str, float]:
+    """The tolerance as an argument of `ConstrainOptions`."""
+    from sketchdnn.constraints.constrain import MAX_TOLERANCE
+
+    value = (text or "").strip()
     if text is None:
-        return Tolerance()
-    value = text.strip()
-    example = f"--tolerance is a share of the size up to {_MAX_SHARE:.0%} such as 0.5%, or a length such as 0.1mm"
+        return {}
     if value.endswith("%"):
         try:
             share = float(value[:-1]) / 100
         except ValueError:
             share = 0.0
-        if 0 < share <= _MAX_SHARE:
-            return Tolerance(share=share)
+        if 0 < share <= MAX_TOLERANCE:
+            return {"tolerance": share}
     elif value[-1:].isalpha():
         number, unit = parse_length(text, "--tolerance")
-        return Tolerance(mm=number * MM_PER_UNIT[unit])
+        return {"tolerance_mm": number * MM_PER_UNIT[unit]}
+    example = f"--tolerance is a share of the size up to {MAX_TOLERANCE:.0%} such as 0.5%, or a length such as 0.1mm"
     raise SketchError(f"{example}, not '{text}'")

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sketchdnn.errors import SketchError
-from sketchdnn.geometry import Constraint, ConstraintType, Part, Ref, Sketch
+from sketchdnn.errors import GeometryError, SketchError
+from sketchdnn.geometry import MM_PER_UNIT, Constraint, ConstraintType, Part, Ref, Sketch, bounds
 
 from .equation_set import MAX_BLOCK, Freedom, components, equation_set
 from .infer import TOLERANCE, infer, infer_level, is_large, renumber, skipped_message
@@ -25,6 +25,8 @@ from .solve import Solution, solve
 from .variables import variables_of
 from .well_constrained import drop_redundant, find_conflicts, missing_dimensions
 
+# The largest tolerance, as a share of the size.
+MAX_TOLERANCE = 0.03
 # How far things may move for the constraints of a file, as a share of the size.
 _MAX_MOVE = 0.1
 # A move that is rounding.
@@ -42,6 +44,7 @@ class ConstrainOptions:
 
     Attributes:
         tolerance: How far off things may be drawn, as a share of the size; by default that of `repair`, or of `infer`.
+        tolerance_mm: The tolerance as a length in millimeters instead.
         repair: Close gaps and drop duplicates too.
         close: With `repair`: add the line that an open outline lacks.
         keep_redundant: Without `repair`: keep inferred constraints that follow from the others.
@@ -50,11 +53,25 @@ class ConstrainOptions:
     """
 
     tolerance: float | None = None
+    tolerance_mm: float | None = None
     repair: bool = True
     close: bool = False
     keep_redundant: bool = False
     dimensions: bool = False
     origin: bool = False
+
+    def tolerance_of(self, sketch: Sketch) -> float:
+        """The tolerance for a sketch, as a share of its size."""
+        if self.tolerance_mm is None or not len(sketch):
+            return self.tolerance or (REPAIR_TOLERANCE if self.repair else TOLERANCE)
+        size = bounds(sketch).size * MM_PER_UNIT[sketch.units or "mm"]
+        share = self.tolerance_mm / size if size > 0 else 0.0
+        if not 0 < share <= MAX_TOLERANCE:
+            raise GeometryError(
+                f"a tolerance of {self.tolerance_mm:g} mm is {share:.2g} times the size of the sketch, {size:.4g} mm; "
+                f"at most {MAX_TOLERANCE:.0%} makes sense"
+            )
+        return share
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +110,8 @@ def constrain(sketch: Sketch, options: ConstrainOptions | None = None) -> Constr
     Constraints of the sketch that conflict with each other, or with the drawing, are dropped where nothing else works.
     """
     options = options or ConstrainOptions()
-    tolerance = options.tolerance or (REPAIR_TOLERANCE if options.repair else TOLERANCE)
     try:
+        tolerance = options.tolerance_of(sketch)
         if options.repair:
             result = _repair(sketch, tolerance, options.close)
         else:

@@ -159,7 +159,7 @@ def test_illegal_tokens_are_never_drawn(system: TokenSystem, monkeypatch: pytest
         seen.update(value.tolist())
         return value
 
-    monkeypatch.setattr("sketchdnn.systems.baselines.tokens.system.choose", watched)
+    monkeypatch.setattr("sketchdnn.systems.baselines.tokens.system.sample_token", watched)
     system.sample(noise_of(*range(24)))
     assert len(seen) > NUM_VALUES // 2
     assert bool(legal_of.any(dim=1).all())
