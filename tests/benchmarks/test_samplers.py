@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from sketchdnn.representation.prediction import Prediction
 from support.benchmarks import run_benchmark, write_page
 from support.evaluation_data import FakeExtractor, small_corpus, small_model
 
@@ -15,7 +14,7 @@ from benchmarks.samplers import SETTINGS, score_noise_levels, score_samplers
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.generate import STEPS
-from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.systems import System, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.training.corpus import to_device

@@ -8,12 +8,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import torch
-from sketchdnn.diffusion.distribution import GaussianSoftmax
-from sketchdnn.diffusion.schedule import Schedule, augment, cosine
 
 from benchmarks.figures import label_survival, measure_bias, sample_labels, write_bias, write_schedule, write_simplex
 from benchmarks.figures.labels import SHARES
 from benchmarks.oracles import entropy
+from sketchdnn.diffusion.gaussian import Schedule, augment, cosine
+from sketchdnn.diffusion.gaussian_softmax import GaussianSoftmax
 
 
 def read(path: Path) -> dict[str, torch.Tensor]:
