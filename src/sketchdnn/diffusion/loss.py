@@ -69,7 +69,7 @@ def paper_loss(
     """
     _check(prediction, x0, t)
     return Loss(
-        boost(t, mse_boost, boost_until) * _mean_of_relevant(_squared_error(prediction, x0), x0),
+        mse_weight(t, mse_boost, boost_until) * _mean_of_relevant(_squared_error(prediction, x0), x0),
         _cross_entropy(prediction.kind_logits, x0.kind).mean(dim=-1),
         _cross_entropy(prediction.construction_logits, x0.construction).mean(dim=-1),
     )
@@ -96,7 +96,7 @@ def authors_loss(
     filled = 1 - x0.kind[..., layout.NONE]
     construction = _cross_entropy(prediction.construction_logits, x0.construction) * filled
     return Loss(
-        boost(t, mse_boost, boost_until) * squared * per_batch,
+        mse_weight(t, mse_boost, boost_until) * squared * per_batch,
         _cross_entropy(prediction.kind_logits, x0.kind).mean(dim=-1) / layout.NUM_KINDS,
         construction.mean(dim=-1) / layout.NUM_CONSTRUCTION,
     )
@@ -119,7 +119,7 @@ def our_loss(prediction: Prediction, x0: SketchBatch, level_t: Level, data_std: 
     )
 
 
-def boost(
+def mse_weight(
     t: Int[Tensor, " batch"], mse_boost: float = MSE_BOOST, boost_until: int = BOOST_UNTIL
 ) -> Float[Tensor, " batch"]:
     """λ for t up to and including `boost_until`, else 1."""

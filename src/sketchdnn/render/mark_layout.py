@@ -16,7 +16,7 @@ from .style import Frame
 # The side of a cell of the occupancy grid, in pixels.
 _CELL = 2.0
 # The cost of covering a stroke, of covering another mark or the edge, and of each later candidate.
-_INK, _TAKEN, _LATER = 2.5, 12.0, 0.02
+_INK, _TAKEN, _DEFERRED_COST = 2.5, 12.0, 0.02
 _POSITIONS_AROUND_POINT = 8
 
 
@@ -42,7 +42,9 @@ def arrange_marks(
         if mark.pinned and isinstance(mark.beside, Point):
             at = view.to_pixel(mark.beside.at)
         else:
-            costs = [(paper.cost(at, half) + _LATER * k, at) for k, at in enumerate(_positions(mark, view, radius))]
+            costs = [
+                (paper.cost(at, half) + _DEFERRED_COST * k, at) for k, at in enumerate(_positions(mark, view, radius))
+            ]
             at = min(costs)[1]
         paper.take(at, half)
         placed.append(PlacedMark(mark, at, half))

@@ -85,12 +85,12 @@ def turned(compact: Compact, symmetry: int) -> Compact:
 
 def symmetric_keys(compact: Compact, levels: int) -> Keys:
     """A 64-bit key for each sketch: the same for two that are the same on the grid, up to symmetry."""
-    found = np.zeros(len(compact), np.uint64)
+    keys = np.zeros(len(compact), np.uint64)
     for begin in range(0, len(compact), CHUNK):
         block = compact[begin : begin + CHUNK]
         images = [_keys(turned(block, symmetry), levels) for symmetry in range(NUM_SYMMETRIES)]
-        found[begin : begin + CHUNK] = np.min(images, axis=0)
-    return found
+        keys[begin : begin + CHUNK] = np.min(images, axis=0)
+    return keys
 
 
 def _turned(places: NDArray[np.float32], mirror: bool, quarters: int) -> NDArray[np.float32]:

@@ -22,7 +22,7 @@ from torch import Tensor
 from sketchdnn.diffusion import gaussian
 from sketchdnn.diffusion.gaussian import Level, like, root
 from sketchdnn.diffusion.likelihood import Bins, Elbo
-from sketchdnn.diffusion.loss import BOOST_UNTIL, MSE_BOOST, Loss, authors_loss, boost, our_loss, paper_loss
+from sketchdnn.diffusion.loss import BOOST_UNTIL, MSE_BOOST, Loss, authors_loss, mse_weight, our_loss, paper_loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Denoiser, Noise, Process, Superposition
 from sketchdnn.diffusion.sampling import Conditioning, ConditioningMethod
@@ -283,7 +283,7 @@ class RowDenoiser(System, Generic[AnyProcess]):
     def _mse_weight(self, t: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
         weighting = self.config.mse_weighting or ("none" if self.config.variant == "ours" else "low_noise")
         until = {"low_noise": BOOST_UNTIL, "all": self.config.num_steps, "none": 0}
-        return boost(t, MSE_BOOST, until[weighting])
+        return mse_weight(t, MSE_BOOST, until[weighting])
 
 
 def _bounded(level: Level) -> Level:

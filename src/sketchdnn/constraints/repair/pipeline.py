@@ -45,7 +45,7 @@ _LOCAL = 0.25
 # Coordinates more times larger than the sketch leave too few digits to repair it.
 _MAX_DISTANCE = 1e6
 # More primitives do not get every attempt.
-_MANY = 100
+_MAX_TOGETHER = 100
 # The smallest noise, as a share of the tolerance: files keep few digits.
 _MIN_NOISE = 0.01
 _NOTHING_FOUND = "no repair was found that leaves everything in its place"
@@ -155,12 +155,12 @@ _CAUTIONS = (
 
 def _cautions(primitives: Sequence[Primitive]) -> tuple[_Caution, ...]:
     """The attempts to make, in order: all, or few for a drawing so large that each takes seconds."""
-    return _CAUTIONS if len(primitives) <= _MANY else (_CAUTIONS[0], *_CAUTIONS[-2:])
+    return _CAUTIONS if len(primitives) <= _MAX_TOGETHER else (_CAUTIONS[0], *_CAUTIONS[-2:])
 
 
 def _seeks_profile(primitives: Sequence[Primitive]) -> bool:
     """Whether to continue until the profile can be extruded."""
-    return len(primitives) <= _MANY and may_close(primitives)
+    return len(primitives) <= _MAX_TOGETHER and may_close(primitives)
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,9 @@ class LatentDiffusion(System):
             wide = Prediction(
                 prediction.construction_logits.double(), prediction.kind_logits.double(), prediction.params.double()
             )
-            told = -(first.double() ** 2 + torch.log(2 * torch.tensor(torch.pi))) / 2 - posterior.log_std.double()
+            posterior_nats = (
+                -(first.double() ** 2 + torch.log(2 * torch.tensor(torch.pi))) / 2 - posterior.log_std.double()
+            )
             prior, rest = vector_elbo(
                 self.denoise_latent,
                 self.process.params,
@@ -188,7 +190,7 @@ class LatentDiffusion(System):
             nothing = torch.zeros_like(prior)
             return Elbo(
                 Parts(nothing, nothing, prior),
-                Parts(nothing, nothing, rest + told.flatten(1).sum(dim=-1)),
+                Parts(nothing, nothing, rest + posterior_nats.flatten(1).sum(dim=-1)),
                 nats_given_prediction(wide, x0, variance, bins),
                 variance,
                 steps.read_at,

@@ -32,18 +32,18 @@ class TokenDecoderConfig:
 
 @dataclass(slots=True)
 class Cache:
-    """Keys and values of the tokens so far, for each block: room for `room` of them, of which `length` are taken."""
+    """Keys and values of the previous tokens of each block; `length` of `capacity` are used."""
 
-    room: int
+    capacity: int
     length: int = 0
-    held: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    blocks: list[tuple[Tensor, Tensor]] = field(default_factory=list)
 
-    def extended(self, block: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Put in one token's and hand out all. They are `batch, head, token, channel`."""
-        if block == len(self.held):
-            shape = (*key.shape[:2], self.room, key.shape[3])
-            self.held.append((key.new_empty(shape), value.new_empty(shape)))
-        keys, values = self.held[block]
+    def extend(self, block: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Append the key and value of a token, and return all: `batch, head, token, channel`."""
+        if block == len(self.blocks):
+            shape = (*key.shape[:2], self.capacity, key.shape[3])
+            self.blocks.append((key.new_empty(shape), value.new_empty(shape)))
+        keys, values = self.blocks[block]
         keys[:, :, self.length : self.length + 1] = key
         values[:, :, self.length : self.length + 1] = value
         return keys[:, :, : self.length + 1], values[:, :, : self.length + 1]
@@ -109,7 +109,7 @@ class _Block(nn.Module):
     def _attend(self, h: Tensor, cache: Cache | None) -> Tensor:
         query, key, value = self.qkv(h).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         if cache is not None:
-            key, value = cache.extended(self.number, key, value)
+            key, value = cache.extend(self.number, key, value)
         # A single token is the last of all that are there: nothing to hide from it.
         mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=cache is None)
         return mixed.transpose(1, 2).flatten(2)
