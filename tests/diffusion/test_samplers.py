@@ -509,5 +509,5 @@ def test_restart_reports_both_passes_as_one(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_restart_takes_a_number_of_steps() -> None:
-    with pytest.raises(SketchError, match="pass their number"):
+    with pytest.raises(SketchError, match="pass a number of steps"):
         run(sample_restart, wobbly, PROCESS, random_noise(0, 2), steps=[100, 50, 0])
