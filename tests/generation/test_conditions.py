@@ -92,7 +92,7 @@ def test_words_and_values_parse_to_the_same_conditions() -> None:
 def test_conditions_beyond_the_training_range_are_refused() -> None:
     system = small_system()
     low, high = trained_range(system)
-    assert (low, high) == system.training_index.primitives  # type: ignore[union-attr]
+    assert (low, high) == system.training_index.primitive_count_range  # type: ignore[union-attr]
     check_conditions(Conditions(primitives=(low, high)), system)
     check_conditions(Conditions(kinds={Kind.ARC: 1}, primitives=(low, high)), system)
     with pytest.raises(SketchError, match="20 primitives do not fit: a sketch of this model has 16 rows"):

@@ -23,7 +23,7 @@ from sketchdnn.systems import (
     save_training_index,
 )
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
-from sketchdnn.systems.training_index import GRID, read_training_index, write_training_index
+from sketchdnn.systems.training_index import HASH_GRID_LEVELS, read_training_index, write_training_index
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +42,16 @@ def equal(a: TrainingIndex, b: TrainingIndex) -> bool:
 
 
 def test_contains_training_sketches_up_to_symmetry(index: TrainingIndex) -> None:
-    copies = symmetric_keys(shuffled(turned(parts(80), 6), 4), GRID)
+    copies = symmetric_keys(shuffled(turned(parts(80), 6), 4), HASH_GRID_LEVELS)
     assert all(index.contains(int(key)) for key in copies)
-    others = symmetric_keys(parts(40, seed=9), GRID)
+    others = symmetric_keys(parts(40, seed=9), HASH_GRID_LEVELS)
     assert sum(index.contains(int(key)) for key in others) < 4
 
 
 def test_counts_are_those_of_the_corpus(index: TrainingIndex) -> None:
     compact = parts(80)
     assert index.frequency.sum() == 80
-    assert index.primitives == (compact.counts.min(), compact.counts.max())
+    assert index.primitive_count_range == (compact.counts.min(), compact.counts.max())
     lines = (compact.kind == Kind.LINE).sum()
     assert (index.kind_counts[:, Kind.LINE] * index.frequency).sum() == lines
 
@@ -111,6 +111,6 @@ def test_bundled_model_has_an_index() -> None:
 
     folder = Path(sketchdnn.__file__).parent / "weights" / "ours"
     index = read_training_index(folder / "known.safetensors")
-    assert index.primitives == (8, 16)
+    assert index.primitive_count_range == (8, 16)
     assert index.frequency.sum() == 22_400
     assert (folder / "known.safetensors").stat().st_size < 2_000_000

@@ -1,10 +1,14 @@
-"""Exactly as many constraints as a sketch needs: without redundant and conflicting ones, with the dimensions it lacks.
+"""Make a sketch well constrained: drop redundant constraints, find conflicting ones, add missing dimensions.
 
-Rows of the Jacobian that depend on each other form its left null space. A constraint follows from the others where the
-null space, restricted to its rows, has full rank. Dropping it leaves the part of the null space that is zero there.
+Redundant constraints: the left null space of the Jacobian contains the linear dependencies between its rows, the
+equations. All equations of a constraint follow from the other constraints if the null-space basis, restricted to the
+rows of the constraint, has full row rank. After the constraint is dropped, the null space of the remaining rows is the
+subspace whose vectors are zero in the dropped rows.
 
-Dimensions are tried in the order in which people dimension: radii, lengths of lines, slopes, and positions last. One is
-taken if its equation is independent of all before it, first by a clear margin.
+Missing dimensions: candidates are driving dimensions (constraints with a value, such as a radius), in the order in
+which they are usually chosen: radii, lengths of lines, slopes of lines, positions. A candidate is added if its equation
+is independent of all equations so far. The first pass accepts only clearly independent equations, later passes weaker
+ones.
 """
 
 from __future__ import annotations
@@ -25,104 +29,127 @@ from .solve import Solution, solve
 from .variables import Floats, VariableMerging, Variables, variables_of
 
 _T = ConstraintType
-# A row that others span to within this share of itself is dependent.
-_DEPENDENT = 1e-6
-# Blocks of more variables are not decomposed: only what the solver names is dropped there.
-_MAX_DECOMPOSED = 1000
-# Where there is a choice, the first of these types is dropped, and of one type the last constraint.
+# A row is dependent if its residual after projection on the others is below this fraction of its length.
+_DEPENDENCE_TOLERANCE = 1e-6
+# The null space is computed only for blocks of at most this many variables. In larger blocks, only the constraints that
+# the solver reports as redundant are dropped.
+_MAX_BLOCK_VARIABLES = 1000
+# The order in which redundant constraints are dropped: types that are not listed (dimensions and fix) first, so that
+# geometric relations are preferred to values; then the listed types from first to last, so that coincident points are
+# kept longest. Of the same type, the last constraint is dropped first.
 _DROP_ORDER = {
-    kind: k
-    for k, kind in enumerate(
+    constraint_type: rank
+    for rank, constraint_type in enumerate(
         (
             *(_T.EQUAL, _T.SYMMETRIC, _T.MIDPOINT, _T.COLLINEAR, _T.PARALLEL, _T.PERPENDICULAR, _T.POINT_ON_CURVE),
             *(_T.TANGENT, _T.VERTICAL, _T.HORIZONTAL, _T.CONCENTRIC, _T.COINCIDENT),
         )
     )
 }
-# Each constraint is tested with a solution of the sketch, up to this product of constraints and primitives.
-_MAX_TESTED = 20_000
-# Dimensions of more variables would take many seconds.
-_MAX_DIMENSIONED = 1500
-# The share of a dimension's equation that must be new: first what determines things well, then at all.
-_MARGINS = (0.1, 1e-3, 1e-5)
-# A smaller distance, as a share of the size, is zero: the points are level, or one lies on an axis.
+# `find_conflicts` solves once per constraint if (number of constraints) × (number of primitives) is at most this.
+_MAX_CONFLICT_TESTS = 20_000
+# No dimensions are added to sketches with more variables: the search would take many seconds.
+_MAX_DIMENSIONED_VARIABLES = 1500
+# One pass for each value: the fraction of a row's length that must lie outside the span of the rows so far.
+_MIN_NEW_FRACTIONS = (0.1, 1e-3, 1e-5)
+# A distance below this fraction of the sketch size counts as zero.
 _ZERO_DISTANCE = 1e-7
 _POINTS = (Part.START, Part.END, Part.CENTER, Part.POINT)
 _ORIGIN, _X, _Y = (Ref(None, part) for part in (Part.ORIGIN, Part.X_AXIS, Part.Y_AXIS))
 
 
-def drop_redundant(sketch: Sketch, num_own: int, dof: int) -> tuple[Constraint, ...]:
-    """The constraints of a solved sketch without those that follow from the others.
+def drop_redundant(sketch: Sketch, num_user: int, dof: int) -> tuple[Constraint, ...]:
+    """Drop the constraints of a solved sketch that follow from the others.
+
+    If only one of the two equations of a constraint is redundant, the constraint is replaced by one for the other
+    equation, if such a type exists. Example: two collinear lines share an end. The constraint is replaced by "the other
+    end of the second line lies on the first line".
 
     Args:
-        sketch: A sketch in which its constraints hold.
-        num_own: How many constraints, from the first on, always stay: those of the user's file.
-        dof: The degrees of freedom that the constraints leave.
+        sketch: A sketch that satisfies its constraints.
+        num_user: The number of constraints of the user's file. They come first and are never dropped.
+        dof: The degrees of freedom of the sketch under its constraints.
 
     Returns:
-        The constraints that are left, in their order, with the same degrees of freedom. Where half of a constraint
-        follows, the other half replaces it if it has a type: of collinear lines that share an end, the other end lies
-        on the first line.
+        The remaining constraints in the same order. They leave the same degrees of freedom.
     """
     constraints = sketch.constraints
-    if len(constraints) <= num_own or not len(sketch):
+    if len(constraints) <= num_user or not len(sketch):
         return constraints
     variables = variables_of(sketch.primitives)
     equations = arc_equations(variables)
     owners = [-1] * len(equations)
-    for i, own in enumerate(unmerged_equations(constraints, variables)):
-        equations += own
-        owners += [i] * len(own)
+    for i, constraint_equations in enumerate(unmerged_equations(constraints, variables)):
+        equations += constraint_equations
+        owners += [i] * len(constraint_equations)
     variable_map = VariableMerging(variables).variable_map()
     if variable_map.num_free - len(equations) == dof:
         return constraints  # every equation is independent
-    unmerged = EquationSet(variable_map, equations, owners, set(), set(), [], 0.0)
-    left, partial = _independent(unmerged, constraints, num_own)
-    left = _relax_midpoints(sketch, left, partial, dof)
-    again = solve(sketch, left)
-    if again.dof == dof and not _identities(again.redundant, left[num_own:]):
-        return tuple(left)
-    # Dropping a contact changes the equation of a tangent; then only what the solver names is dropped.
-    left = list(constraints)
-    while redundant := _identities(solve(sketch, left).redundant, left[num_own:]):
-        left = [c for k, c in enumerate(left) if k < num_own or id(c) not in redundant]
-    return tuple(left)
+    # No variables are merged here, so no constraint is redundant, conflicting or unsupported by merging.
+    unmerged = EquationSet(
+        variable_map=variable_map,
+        equations=equations,
+        owners=owners,
+        redundant=set(),
+        conflicting=set(),
+        unsupported=[],
+        gap=0.0,
+    )
+    remaining, partly_redundant_ids = _drop_dependent(unmerged, constraints, num_user)
+    remaining = _relax_midpoints(sketch, remaining, partly_redundant_ids, dof)
+    check = solve(sketch, remaining)
+    if check.dof == dof and not _redundant_ids(check.redundant, remaining[num_user:]):
+        return tuple(remaining)
+    # The equation of a tangent constraint depends on whether other constraints join the two curves at a point. Dropping
+    # one of those changes the equation, so the result can be wrong. Start over, and drop only the constraints that the
+    # solver reports as redundant.
+    remaining = list(constraints)
+    while redundant := _redundant_ids(solve(sketch, remaining).redundant, remaining[num_user:]):
+        remaining = [c for k, c in enumerate(remaining) if k < num_user or id(c) not in redundant]
+    return tuple(remaining)
 
 
 def find_conflicts(sketch: Sketch, max_move: float, fixed: Collection[int] = ()) -> list[Constraint]:
-    """The constraints of a sketch that no sketch near it satisfies together with the ones before.
+    """Find the constraints of a sketch that cannot be satisfied together with the earlier ones.
 
-    Of very many, only those that the solver itself leaves out.
+    The constraints are added one by one, and the sketch is solved each time. In a large sketch that would take too
+    long. There, the sketch is solved once, and the conflicts that the solver reports are returned.
+
+    Args:
+        sketch: The sketch.
+        max_move: The largest allowed move of a point, as a fraction of the sketch size.
+        fixed: The indices of primitives that must not move.
     """
 
-    def solution(constraints: Sequence[Constraint]) -> Solution | None:
+    def try_solve(constraints: Sequence[Constraint]) -> Solution | None:
         try:
             return solve(sketch, constraints, max_move=max_move, fixed=fixed)
         except (SketchError, np.linalg.LinAlgError):
             return None
 
-    if len(sketch.constraints) * len(sketch) > _MAX_TESTED:
-        solved = solution(sketch.constraints)
-        return list(solved.conflicting) if solved else []
+    if len(sketch.constraints) * len(sketch) > _MAX_CONFLICT_TESTS:
+        solution = try_solve(sketch.constraints)
+        # If the solver fails, it is unknown which constraints conflict. None is blamed.
+        return list(solution.conflicting) if solution else []
     consistent: list[Constraint] = []
     conflicts: list[Constraint] = []
     for constraint in sketch.constraints:
-        solved = solution([*consistent, constraint])
-        holds = solved is not None and solved.warning is None and not solved.conflicting
-        (consistent if holds else conflicts).append(constraint)
+        solution = try_solve([*consistent, constraint])
+        is_solved = solution is not None and solution.warning is None and not solution.conflicting
+        (consistent if is_solved else conflicts).append(constraint)
     return conflicts
 
 
 def missing_dimensions(sketch: Sketch, constraints: Sequence[Constraint] | None = None) -> tuple[Constraint, ...]:
-    """The dimensions to add to constraints that hold so that nothing is free to move.
+    """Choose dimensions that, added to the constraints, leave no degree of freedom.
 
     Args:
-        sketch: The sketch. The dimensions have the values that it measures.
+        sketch: The sketch. It satisfies the constraints. The values of the dimensions are measured in it.
         constraints: The constraints; by default those of the sketch.
 
     Returns:
-        The dimensions. Where a distance is zero, a horizontal, vertical or point-on-axis constraint takes its place.
-        Empty for a sketch too large to solve.
+        The dimensions. A horizontal, vertical or point-on-axis constraint replaces a dimension of value zero. Empty if
+        the sketch has more than `_MAX_DIMENSIONED_VARIABLES` variables.
 
     >>> [str(c.type) for c in missing_dimensions(Sketch((Circle((3, 4), 2),)))]
     ['diameter', 'horizontal_distance', 'vertical_distance']
@@ -131,32 +158,43 @@ def missing_dimensions(sketch: Sketch, constraints: Sequence[Constraint] | None 
         return ()
     variables = Variables(sketch.primitives)
     variable_map = VariableMerging(variables).variable_map()
-    if variable_map.num_free > _MAX_DIMENSIONED:
+    if variable_map.num_free > _MAX_DIMENSIONED_VARIABLES:
         return ()
     given = tuple(sketch.constraints if constraints is None else constraints)
-    known = [*arc_equations(variables), *(e for own in unmerged_equations(given, variables) for e in own)]
-    span, no_step = Span(variable_map.num_free), np.zeros(variable_map.num_free)
-    for row in build(known, variable_map).evaluate(no_step)[1]:
-        span.add(row, _DEPENDENT)
+    given_equations = [
+        *arc_equations(variables),
+        *(equation for equations in unmerged_equations(given, variables) for equation in equations),
+    ]
+    # Jacobians are evaluated at the sketch itself: displacement zero.
+    zero_step = np.zeros(variable_map.num_free)
+    span = Span(variable_map.num_free)
+    for row in build(given_equations, variable_map).evaluate(zero_step)[1]:
+        span.add(row, _DEPENDENCE_TOLERANCE)
     candidates = possible_dimensions(sketch.primitives)
-    offers = [(i, e) for i, own in enumerate(unmerged_equations(candidates, variables)) for e in own]
-    rows = build([equation for _, equation in offers], variable_map).evaluate(no_step)[1]
-    taken: set[int] = set()
-    for margin in _MARGINS:
-        for (i, _), row in zip(offers, rows, strict=True):
+    candidate_equations = [
+        (i, equation) for i, equations in enumerate(unmerged_equations(candidates, variables)) for equation in equations
+    ]
+    rows = build([equation for _, equation in candidate_equations], variable_map).evaluate(zero_step)[1]
+    chosen: set[int] = set()
+    for min_new_fraction in _MIN_NEW_FRACTIONS:
+        for (i, _), row in zip(candidate_equations, rows, strict=True):
             if span.rank == variable_map.num_free:
                 break
-            if i not in taken and span.add(row, margin):
-                taken.add(i)
-    return tuple(candidates[i] for i in sorted(taken))
+            if i in chosen:
+                continue
+            is_independent = span.add(row, min_new_fraction)
+            if is_independent:
+                chosen.add(i)
+    return tuple(candidates[i] for i in sorted(chosen))
 
 
 def possible_dimensions(primitives: Sequence[Primitive]) -> list[Constraint]:
-    """All dimensions to choose from, the preferred ones first."""
+    """List all candidates for `missing_dimensions`, in order of preference."""
     return list(_dimensions(primitives, _ZERO_DISTANCE * (bounds(primitives).size or 1.0)))
 
 
 def _dimensions(primitives: Sequence[Primitive], zero: float) -> Iterator[Constraint]:
+    """Yield the candidates. Lengths up to `zero` count as zero."""
     for i, p in enumerate(primitives):
         if isinstance(p, Circle):
             yield Constraint(_T.DIAMETER, (Ref(i),), 2 * p.radius)
@@ -167,81 +205,94 @@ def _dimensions(primitives: Sequence[Primitive], zero: float) -> Iterator[Constr
         yield Constraint(_T.LENGTH, (Ref(i),), line.length)
     for i, line in lines:
         run, rise = line.end[0] - line.start[0], line.end[1] - line.start[1]
-        flat = abs(run) >= abs(rise)
-        distance, level = (_T.VERTICAL_DISTANCE, _T.HORIZONTAL) if flat else (_T.HORIZONTAL_DISTANCE, _T.VERTICAL)
-        off = rise if flat else run
-        if abs(off) > zero:
-            yield Constraint(distance, (Ref(i, Part.START), Ref(i, Part.END)), off)
+        # The smaller of the two differences fixes the slope; if it is zero, the line is horizontal or vertical.
+        if abs(run) >= abs(rise):
+            distance_type, zero_type, difference = _T.VERTICAL_DISTANCE, _T.HORIZONTAL, rise
         else:
-            yield Constraint(level, (Ref(i),))
+            distance_type, zero_type, difference = _T.HORIZONTAL_DISTANCE, _T.VERTICAL, run
+        if abs(difference) > zero:
+            yield Constraint(distance_type, (Ref(i, Part.START), Ref(i, Part.END)), difference)
+        else:
+            yield Constraint(zero_type, (Ref(i),))
     for i, p in enumerate(primitives):
         for ref in [Ref(i, part) for part in _POINTS if part in PARTS_OF_KIND[p.kind]]:
             x, y = ref_point(ref, primitives) or (0.0, 0.0)
-            for distance, offset, axis in ((_T.HORIZONTAL_DISTANCE, x, _Y), (_T.VERTICAL_DISTANCE, y, _X)):
-                far = Constraint(distance, (_ORIGIN, ref), offset)
-                yield far if abs(offset) > zero else Constraint(_T.POINT_ON_CURVE, (ref, axis))
+            for distance_type, coordinate, axis in ((_T.HORIZONTAL_DISTANCE, x, _Y), (_T.VERTICAL_DISTANCE, y, _X)):
+                if abs(coordinate) > zero:
+                    yield Constraint(distance_type, (_ORIGIN, ref), coordinate)
+                else:
+                    yield Constraint(_T.POINT_ON_CURVE, (ref, axis))
 
 
-def _independent(of: EquationSet, constraints: Sequence[Constraint], num_own: int) -> tuple[list[Constraint], set[int]]:
-    """Drop each constraint that follows from the others, one after the other.
+def _drop_dependent(
+    equation_set: EquationSet, constraints: Sequence[Constraint], num_user: int
+) -> tuple[list[Constraint], set[int]]:
+    """Drop each constraint whose equations follow from the others, one after the other.
 
     Returns:
-        The constraints that are left, some replaced by a half; and the ids of other constraints of which half follows.
+        The remaining constraints, some replaced by one for a single equation; and the `id()` of each remaining
+        constraint of which some equation is still redundant.
     """
-    left: dict[int, Constraint] = dict(enumerate(constraints))
-    partial: set[int] = set()
-    for block in blocks(of):
-        if block.too_large or len(block.columns) > _MAX_DECOMPOSED:
+    remaining: dict[int, Constraint] = dict(enumerate(constraints))
+    partly_redundant: set[int] = set()
+    for block in blocks(equation_set):
+        if block.too_large or len(block.columns) > _MAX_BLOCK_VARIABLES:
             continue
-        null = _null_space(block.system.evaluate(np.zeros(block.system.num_free))[1])
-        rows: defaultdict[int, list[int]] = defaultdict(list)
+        null_space = _left_null_space(block.system.evaluate(np.zeros(block.system.num_free))[1])
+        rows_of_constraint: defaultdict[int, list[int]] = defaultdict(list)
         for row, owner in enumerate(block.owners):
-            if owner >= num_own:
-                rows[owner].append(row)
-        for owner in sorted(rows, key=lambda i: (_DROP_ORDER.get(constraints[i].type, -1), -i)):
-            if not null.shape[1]:
-                break
-            rest = _null_space_without(null, rows[owner])
-            if rest is not None:
-                null = rest
-                del left[owner]
+            if owner >= num_user:
+                rows_of_constraint[owner].append(row)
+        for i in sorted(rows_of_constraint, key=lambda i: (_DROP_ORDER.get(constraints[i].type, -1), -i)):
+            if not null_space.shape[1]:
+                break  # the equations are independent now
+            reduced = _null_space_without(null_space, rows_of_constraint[i])
+            if reduced is not None:
+                null_space = reduced
+                del remaining[i]
                 continue
-            for row, half in zip(rows[owner], _halves(constraints[owner]), strict=False):
-                rest = _null_space_without(null, [row])
-                if rest is not None:
-                    null, left[owner] = rest, half
+            replacements = _single_equation_constraints(constraints[i])
+            for row, replacement in zip(rows_of_constraint[i], replacements, strict=False):
+                reduced = _null_space_without(null_space, [row])
+                if reduced is not None:
+                    null_space, remaining[i] = reduced, replacement
                     break
-        partial |= {i for i in rows if i in left and np.abs(null[rows[i]]).max(initial=0.0) > _DEPENDENT}
-    return list(left.values()), {id(left[i]) for i in partial}
+        partly_redundant |= {
+            i
+            for i, rows in rows_of_constraint.items()
+            if i in remaining and np.abs(null_space[rows]).max(initial=0.0) > _DEPENDENCE_TOLERANCE
+        }
+    return list(remaining.values()), {id(remaining[i]) for i in partly_redundant}
 
 
-def _null_space(rows: Floats) -> Floats:
-    """An orthonormal basis, as columns, of the combinations of rows that vanish."""
+def _left_null_space(rows: Floats) -> Floats:
+    """Compute an orthonormal basis, as columns, of the linear combinations of rows that are zero."""
     length = row_lengths(rows)
-    unit = np.where(length[:, None] > ZERO_ROW, rows / np.maximum(length, ZERO_ROW)[:, None], 0.0)
-    r, order = qr(unit.T, mode="r", pivoting=True)
-    rank = int((np.abs(r.diagonal()) > _DEPENDENT).sum())
-    null = np.zeros((len(rows), len(rows) - rank))
+    unit_rows = np.where(length[:, None] > ZERO_ROW, rows / np.maximum(length, ZERO_ROW)[:, None], 0.0)
+    r, order = qr(unit_rows.T, mode="r", pivoting=True)
+    rank = int((np.abs(r.diagonal()) > _DEPENDENCE_TOLERANCE).sum())
+    null_space = np.zeros((len(rows), len(rows) - rank))
     if rank:
-        null[order[:rank]] = -solve_triangular(r[:rank, :rank], r[:rank, rank:])
-    null[order[rank:]] = np.eye(len(rows) - rank)
-    basis: Floats = qr(null, mode="economic")[0]
+        null_space[order[:rank]] = -solve_triangular(r[:rank, :rank], r[:rank, rank:])
+    null_space[order[rank:]] = np.eye(len(rows) - rank)
+    basis: Floats = qr(null_space, mode="economic")[0]
     return basis
 
 
-def _null_space_without(null: Floats, rows: Sequence[int]) -> Floats | None:
-    """The null space without some rows; None if these do not follow from the others."""
-    _, size, turn = np.linalg.svd(null[rows])
-    if len(size) < len(rows) or size[-1] <= _DEPENDENT:
+def _null_space_without(null_space: Floats, rows: Sequence[int]) -> Floats | None:
+    """Compute the null space after some rows are removed; None if these rows do not follow from the others."""
+    _, singular_values, vt = np.linalg.svd(null_space[rows])
+    if len(singular_values) < len(rows) or singular_values[-1] <= _DEPENDENCE_TOLERANCE:
         return None
-    rest: Floats = null @ turn[len(size) :].T
-    return rest
+    reduced: Floats = null_space @ vt[len(singular_values) :].T
+    return reduced
 
 
-def _halves(constraint: Constraint) -> list[Constraint]:
-    """A constraint without either of its two equations, where that has a type.
+def _single_equation_constraints(constraint: Constraint) -> list[Constraint]:
+    """For each equation k, return the constraint that remains when equation k is removed.
 
-    Of collinear lines: the other end of the second lies on the first. Of a point on the origin: it lies on an axis.
+    Empty if no such type exists. Collinear lines: the end, or the start, of the second line lies on the first line. A
+    point at the origin: the point lies on the x axis, or on the y axis.
     """
     if len(constraint.refs) != 2:
         return []
@@ -255,16 +306,18 @@ def _halves(constraint: Constraint) -> list[Constraint]:
     return [Constraint(_T.POINT_ON_CURVE, pair) for pair in pairs]
 
 
-def _relax_midpoints(sketch: Sketch, constraints: list[Constraint], partial: set[int], dof: int) -> list[Constraint]:
-    """Replace a midpoint by a point on the line, where that leaves the same degrees of freedom."""
+def _relax_midpoints(
+    sketch: Sketch, constraints: list[Constraint], partly_redundant_ids: set[int], dof: int
+) -> list[Constraint]:
+    """Replace each partly redundant midpoint by a point on the line, if that leaves the same degrees of freedom."""
     for k, c in enumerate(constraints):
-        if id(c) in partial and c.type is _T.MIDPOINT and len(c.refs) == 2:
-            half = [*constraints[:k], Constraint(_T.POINT_ON_CURVE, c.refs), *constraints[k + 1 :]]
-            if solve(sketch, half).dof == dof:
-                constraints = half
+        if id(c) in partly_redundant_ids and c.type is _T.MIDPOINT and len(c.refs) == 2:
+            relaxed = [*constraints[:k], Constraint(_T.POINT_ON_CURVE, c.refs), *constraints[k + 1 :]]
+            if solve(sketch, relaxed).dof == dof:
+                constraints = relaxed
     return constraints
 
 
-def _identities(redundant: Sequence[Constraint], inferred: Sequence[Constraint]) -> set[int]:
-    """The ids of the redundant constraints among the inferred ones."""
+def _redundant_ids(redundant: Sequence[Constraint], inferred: Sequence[Constraint]) -> set[int]:
+    """Return the `id()` of each redundant constraint that is among the inferred ones."""
     return {id(c) for c in redundant} & {id(c) for c in inferred}

@@ -21,7 +21,7 @@ from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import encode_table, layout
 from sketchdnn.representation.hashing import symmetric_keys
 from sketchdnn.systems import System, TrainingIndex
-from sketchdnn.systems.training_index import GRID
+from sketchdnn.systems.training_index import HASH_GRID_LEVELS
 
 # Attempts at a sketch before the closest one is returned, with a note on what it lacks.
 MAX_ATTEMPTS = 24
@@ -145,7 +145,7 @@ def check_conditions(conditions: Conditions, system: System) -> None:
 
 def trained_range(system: System) -> tuple[int, int]:
     """The fewest and the most primitives of the training sketches; any number that fits, if there is no record."""
-    return (1, layout.MAX_PRIMITIVES) if system.training_index is None else system.training_index.primitives
+    return (1, layout.MAX_PRIMITIVES) if system.training_index is None else system.training_index.primitive_count_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,9 @@ class ConditionChecker:
 def sketch_key(sketch: Sketch) -> int:
     """Equal for sketches that are equal up to symmetry and size, on the grid of 6 bits."""
     placed, _ = normalize(sketch)
-    return int(symmetric_keys(encode_table(sketches_to_table([placed]), max_primitives=len(sketch)), GRID)[0])
+    return int(
+        symmetric_keys(encode_table(sketches_to_table([placed]), max_primitives=len(sketch)), HASH_GRID_LEVELS)[0]
+    )
 
 
 def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterator[Shortfall]:

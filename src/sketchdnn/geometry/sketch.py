@@ -78,7 +78,7 @@ class Sketch:
         """The sketch as data that `json` can write: the content of a `.json` file.
 
         >>> Sketch((Circle((0, 0), 5),), units="mm").to_dict()
-        {'primitives': [{'type': 'circle', 'construction': False, 'center': [0.0, 0.0], 'radius': 5.0}], 'units': 'mm'}
+        {'primitives': [{'type': 'circle', 'construction': False, 'center': [0, 0], 'radius': 5}], 'units': 'mm'}
 
         Args:
             compact: Primitives as rows such as `["L", 0, x1, y1, x2, y2]`, without extra keys of their own.

@@ -44,7 +44,7 @@ def test_value_place_and_position_all_count(part: int) -> None:
 
 def test_one_at_a_time_with_a_cache_is_the_same_as_all_at_once() -> None:
     network, tokens = made(), some_tokens()
-    cache = Cache(room=15)
+    cache = Cache(capacity=15)
     steps = [network(*(part[:, n : n + 1] for part in tokens), cache) for n in range(15)]
     assert cache.length == 15
     assert torch.allclose(torch.cat(steps, dim=1), network(*tokens), atol=1e-4)

@@ -233,25 +233,25 @@ def test_what_it_draws_it_finds_likely() -> None:
     assert float(nats(one, drawn).mean()) < float(nats(one, foreign).mean())
 
 
-def test_a_system_is_told_what_it_cannot_do(system: TokenSystem) -> None:
+def test_unsupported_options_are_refused(system: TokenSystem) -> None:
     with pytest.raises(SketchError, match="cannot draw with ddim; use ancestral"):
         system.sample(noise_of(0), SamplingOptions(sampler="ddim"))
     given = condition_on_rows(clean_batch(1), torch.zeros(1, 16, dtype=torch.bool))
-    with pytest.raises(SketchError, match="cannot be given"):
+    with pytest.raises(SketchError, match="cannot be conditioned"):
         system.sample(noise_of(0), SamplingOptions(conditioning=given))
     for wrong in ({"top_p": 0.0}, {"top_p": 1.5}, {"temperature": -1.0}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):
             config_from_dict(system.config_class, wrong, "here")
 
 
-def test_progress_is_heard_and_ends(system: TokenSystem) -> None:
-    heard: list[Progress] = []
-    batch = system.sample(noise_of(0, 1), SamplingOptions(on_step=heard.append))
-    assert [one.number for one in heard[:-1]] == list(range(1, len(heard)))
-    assert heard[-1].number == heard[-1].total
-    assert heard[-1].s == 0
-    assert torch.equal(heard[-1].batch.flat(), batch.flat())
-    counts = [int((one.batch.kind.argmax(dim=-1) != layout.NONE).sum()) for one in heard]
+def test_every_token_is_reported(system: TokenSystem) -> None:
+    steps: list[Progress] = []
+    batch = system.sample(noise_of(0, 1), SamplingOptions(on_step=steps.append))
+    assert [one.number for one in steps[:-1]] == list(range(1, len(steps)))
+    assert steps[-1].number == steps[-1].total
+    assert steps[-1].s == 0
+    assert torch.equal(steps[-1].batch.flat(), batch.flat())
+    counts = [int((one.batch.kind.argmax(dim=-1) != layout.NONE).sum()) for one in steps]
     assert counts == sorted(counts)  # primitive by primitive
 
 
