@@ -17,7 +17,7 @@ from torch import Tensor
 from benchmarks.oracles import Estimate, RowTarget, entropy, estimate
 from sketchdnn.diffusion import gaussian_softmax
 from sketchdnn.diffusion.gaussian import Level, Schedule, augment, cosine
-from sketchdnn.diffusion.gaussian_softmax import REVERSE_LOGITS, ReverseLogits
+from sketchdnn.diffusion.gaussian_softmax import REVERSE_LOGITS_METHODS, ReverseLogitsMethod
 from sketchdnn.diffusion.likelihood import elbo
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import our_process
@@ -155,19 +155,19 @@ def _draw_triangle(panel: Any, samples: Float[Tensor, "sample 3"]) -> None:
 
 
 SHARES = (0.55, 0.25, 0.12, 0.06, 0.02)
-NAMES: dict[ReverseLogits, str] = {
+NAMES: dict[ReverseLogitsMethod, str] = {
     "log": "log ŷ₀ (paper)",
     "2log": "2·log ŷ₀ (authors)",
     "expected": "Σ ŷ₀[c]·log y′₀(c) (ours)",
 }
-_COLORS: dict[ReverseLogits, str] = {"log": ORANGE, "2log": GREEN, "expected": BLUE}
+_COLORS: dict[ReverseLogitsMethod, str] = {"log": ORANGE, "2log": GREEN, "expected": BLUE}
 
 
 @dataclass(frozen=True, slots=True)
 class LogitsBias:
     """One choice of reverse logits: the shares of sampled labels, and the bound on the nats of a label."""
 
-    logits: ReverseLogits
+    logits: ReverseLogitsMethod
     shares: tuple[float, ...]
     nats: Estimate
     labels: int
@@ -194,7 +194,7 @@ def measure_bias(
     """
     target = RowTarget(SHARES)
     biases = []
-    for logits in REVERSE_LOGITS:
+    for logits in REVERSE_LOGITS_METHODS:
         process = replace(our_process(num_steps, label_smoothing), reverse_logits=logits)
         denoise = target.denoiser(process)
         noise = seeded_noise(seed, torch.arange(samples))

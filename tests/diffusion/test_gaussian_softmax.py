@@ -117,9 +117,9 @@ def test_expected_logit_is_an_expectation(num_categories: int, k: float, seed: i
     torch.testing.assert_close(labels.reverse_logits(y0_hat, k, "expected"), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("form", labels.REVERSE_LOGITS)
+@pytest.mark.parametrize("form", labels.REVERSE_LOGITS_METHODS)
 @pytest.mark.parametrize("k", [0.99, 1 - 1e-6])
-def test_certain_prediction_has_finite_logits(form: labels.ReverseLogits, k: float) -> None:
+def test_certain_prediction_has_finite_logits(form: labels.ReverseLogitsMethod, k: float) -> None:
     certain = one_hot(torch.arange(5), 5)[:, None].float().requires_grad_()
     logits = labels.reverse_logits(certain, k, form)
     logits.sum().backward()
@@ -143,7 +143,7 @@ def test_no_nan_in_float32_states_or_their_gradients(num_categories: int, k: flo
     clean = one_hot(torch.zeros(2000, 1, dtype=torch.int64), num_categories).float()
     y_t = labels.diffuse(clean, torch.randn(shape, generator=generator), schedule.at(t), k)
     assert (y_t > 0).all()
-    for form in labels.REVERSE_LOGITS:
+    for form in labels.REVERSE_LOGITS_METHODS:
         y_s = labels.step_back(
             labels.reverse_logits(prediction, k, form),
             y_t,

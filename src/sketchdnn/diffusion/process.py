@@ -17,7 +17,7 @@ from sketchdnn.representation.batch import Prediction, SketchBatch
 
 from . import gaussian, gaussian_softmax
 from .gaussian import Level, Schedule, augment, authors_cosine, check_smoothing, cosine
-from .gaussian_softmax import REVERSE_LOGITS, ReverseLogits
+from .gaussian_softmax import REVERSE_LOGITS_METHODS, ReverseLogitsMethod
 
 # Standard normal noise in the shape of a batch: the same three named tensors.
 Noise = SketchBatch
@@ -85,12 +85,12 @@ class JointProcess:
     kind: Schedule
     construction: Schedule
     label_smoothing: float
-    reverse_logits: ReverseLogits = "expected"
+    reverse_logits: ReverseLogitsMethod = "expected"
     superposition: Superposition = "max"
 
     def __post_init__(self) -> None:
-        if self.reverse_logits not in REVERSE_LOGITS:
-            raise ValueError(f"reverse_logits must be one of {REVERSE_LOGITS}, not {self.reverse_logits!r}")
+        if self.reverse_logits not in REVERSE_LOGITS_METHODS:
+            raise ValueError(f"reverse_logits must be one of {REVERSE_LOGITS_METHODS}, not {self.reverse_logits!r}")
         if self.superposition not in get_args(Superposition):
             raise ValueError(f"superposition must be one of {get_args(Superposition)}, not {self.superposition!r}")
         if not self.params.num_steps == self.kind.num_steps == self.construction.num_steps:
@@ -255,7 +255,7 @@ def our_process(num_steps: int = 2000, label_smoothing: float = 0.99) -> JointPr
     return _joint(cosine(num_steps), label_smoothing, "expected")
 
 
-def _joint(raw: Schedule, k: float, reverse_logits: ReverseLogits, *, of_root: bool = False) -> JointProcess:
+def _joint(raw: Schedule, k: float, reverse_logits: ReverseLogitsMethod, *, of_root: bool = False) -> JointProcess:
     return JointProcess(
         params=raw,
         kind=augment(raw, layout.NUM_KINDS, k, of_root=of_root),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
-from sketchdnn.diffusion.gaussian_softmax import ReverseLogits
+from sketchdnn.diffusion.gaussian_softmax import ReverseLogitsMethod
 from sketchdnn.diffusion.likelihood import Bins, Elbo, elbo
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import JointProcess, authors_process, our_process, paper_process
@@ -38,7 +38,7 @@ class SketchDNNConfig(RowDenoiserConfig):
 
     label_smoothing: float = field(default=0.99, metadata=within(0, 1, with_low=False, with_high=False))
     label_schedule: LabelSchedule = "augmented"
-    reverse_logits: ReverseLogits | None = None
+    reverse_logits: ReverseLogitsMethod | None = None
 
 
 class SketchDNNSystem(RowDenoiser[JointProcess]):
