@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from . import drawing
+from . import gallery_command
+from .console import stderr_console
 from .reading import FLATTEN, AssumeUnits, Flatten, read_options
 
 
@@ -20,7 +21,7 @@ def complete(
     file: Annotated[
         Path, typer.Argument(metavar="PART", help="A sketch to finish: .dxf, .svg, .fcstd, .json, …", readable=False)
     ],
-    out: drawing.Out,
+    out: gallery_command.Out,
     count: Annotated[int, typer.Option(help="How many completions.")] = 8,
     seed: Annotated[int, typer.Option(help="Which completions: the same seed gives the same.")] = 0,
     scale: Annotated[
@@ -37,18 +38,18 @@ def complete(
     repair: Annotated[
         bool, typer.Option(help="Close gaps to what was added, and add constraints; in all formats alike.")
     ] = True,
-    format: drawing.Formats = drawing.FORMATS,  # noqa: A002
-    steps: drawing.Steps = 50,
-    sampler: drawing.SamplerName = None,
-    model: drawing.Model = "ours",
-    device: drawing.Device = "auto",
-    force: drawing.Force = False,
+    format: gallery_command.Formats = gallery_command.FORMATS,  # noqa: A002
+    steps: gallery_command.Steps = 50,
+    sampler: gallery_command.SamplerName = None,
+    model: gallery_command.Model = "ours",
+    device: gallery_command.Device = "auto",
+    force: gallery_command.Force = False,
     flatten: Flatten = FLATTEN,
     assume_units: AssumeUnits = None,
 ) -> None:
     """Finish a sketch: the part stays exactly as it is, and the model adds the rest, in several ways."""
-    console = drawing.stderr()
-    part = drawing.read_one_sketch(file, console, read_options(flatten, assume_units))
+    console = stderr_console()
+    part = gallery_command.read_one_sketch(file, console, read_options(flatten, assume_units))
 
     # Imported here: torch takes seconds to load, and --help should not.
     from sketchdnn.generation import CompleteRequest, OutputOptions, SketchDNN
@@ -69,7 +70,7 @@ def complete(
     )
     options = OutputOptions(out, format.split(","), force=force)
     loaded = SketchDNN.from_pretrained(model, device=device)
-    with drawing.progress_bar(console, "completing", count, out) as callback:
+    with gallery_command.progress_bar(console, "completing", count, out) as callback:
         summary = loaded.write_gallery(request, options, file, callback)
-    what = f"{count:,} completion{'s' * (count != 1)} as {', '.join(options.formats)}"
-    drawing.print_summary(console, out, what, "gallery.html shows them, the part in black", summary)
+    what = f"{gallery_command.count_of(count, 'completion', 'completions')} as {', '.join(options.formats)}"
+    gallery_command.print_summary(console, out, what, "gallery.html shows them, the part in black", summary)

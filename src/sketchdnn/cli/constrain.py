@@ -17,9 +17,9 @@ from sketchdnn.formats import ReadItem, convert
 from sketchdnn.geometry import MM_PER_UNIT, Sketch
 from sketchdnn.geometry.quantities import parse_length
 
+from .console import stderr_console
 from .constrain_report import ConstrainReport
 from .convert import report
-from .drawing import stderr
 from .progress import progress
 from .reading import FLATTEN, AssumeUnits, Flatten, read_options
 
@@ -98,7 +98,7 @@ def constrain(
         origin=_has_origin(source) if origin is None else origin,
         **_parse_tolerance(tolerance),
     )
-    console = stderr()
+    console = stderr_console()
     results = ConstrainReport()
     files: deque[str] = deque([""])  # the file being read, after those of sketches that are not yet done
     with progress(console, "constraining") as bar:

@@ -1,4 +1,4 @@
-"""`sketchdnn generate`: new sketches, or variations of one, as CAD files."""
+"""The command `sketchdnn generate`: generates new sketches, or variations of a sketch, as CAD files."""
 
 from __future__ import annotations
 
@@ -7,71 +7,100 @@ from typing import Annotated
 
 import typer
 
-from . import drawing
+from . import gallery_command
+from .console import stderr_console
 
+# The number of denoising steps that --trajectory writes.
 _TRAJECTORY_FRAMES = 40
-_CONDITIONS, _VARIATIONS = "Conditions, which may be combined", "Variations"
+# The titles of groups of options in the help text.
+_CONDITIONS, _VARIATIONS = "Conditions (may be combined)", "Variations"
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the command to the application."""
     app.command(epilog="Example: sketchdnn generate --count 16 --seed 0 --out sketches")(generate)
 
 
+# `format` and `compile` are named as the options; they hide builtins that are not used here (A002).
 def generate(
-    out: drawing.Out,
-    count: Annotated[int, typer.Option(help="How many sketches.")] = 16,
-    seed: Annotated[int, typer.Option(help="Which sketches: the same seed gives the same.")] = 0,
+    out: gallery_command.Out,
+    count: Annotated[int, typer.Option(help="Number of sketches.")] = 16,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same sketches.")] = 0,
     start_index: Annotated[
-        int, typer.Option(help="Index of the first: --start-index 7 --count 1 generates sketch 7 alone.")
+        int, typer.Option(help="Index of the first sketch; --start-index 7 --count 1 generates only sketch 7.")
     ] = 0,
-    format: drawing.Formats = drawing.FORMATS,  # noqa: A002
+    format: gallery_command.Formats = gallery_command.FORMATS,  # noqa: A002
     size: Annotated[
-        str | None, typer.Option(help="Larger side of every sketch: 100mm, 4in, …", show_default="100mm")
+        str | None,
+        typer.Option(help="Length of the larger side of every sketch, such as 100mm or 4in.", show_default="100mm"),
     ] = None,
-    steps: drawing.Steps = 50,
-    sampler: drawing.SamplerName = None,
-    model: drawing.Model = "ours",
-    device: drawing.Device = "auto",
+    steps: gallery_command.Steps = 50,
+    sampler: gallery_command.SamplerName = None,
+    model: gallery_command.Model = "ours",
+    device: gallery_command.Device = "auto",
     compile: Annotated[  # noqa: A002
-        bool, typer.Option("--compile", help="On a GPU: quicker after a minute, for 100,000 sketches or more.")
+        bool,
+        typer.Option(
+            "--compile",
+            help="Compile the model: about one minute of start-up, then faster; worthwhile from 100,000 sketches "
+            "(GPU only).",
+        ),
     ] = False,
     repair: Annotated[
-        bool, typer.Option(help="Close gaps, drop what is there twice, add constraints; in all formats alike.")
+        bool, typer.Option(help="Close gaps, remove duplicates and add constraints, in all formats.")
     ] = True,
     primitives: Annotated[
         str | None,
-        typer.Option(help="How many primitives: 12 or 8..16.", rich_help_panel=_CONDITIONS, show_default=False),
+        typer.Option(
+            help="Number of primitives, or a range, such as 12 or 8..16.",
+            rich_help_panel=_CONDITIONS,
+            show_default=False,
+        ),
     ] = None,
     kinds: Annotated[
         str | None,
         typer.Option(
-            help="How many of each kind, besides construction: line=8,circle=2.",
+            help="Number of primitives of each kind, not counting construction geometry, such as line=8,circle=2.",
             rich_help_panel=_CONDITIONS,
             show_default=False,
         ),
     ] = None,
     count_construction: Annotated[
         bool,
-        typer.Option("--count-construction", help="--kinds counts construction too.", rich_help_panel=_CONDITIONS),
+        typer.Option(
+            "--count-construction", help="Let --kinds count construction geometry too.", rich_help_panel=_CONDITIONS
+        ),
     ] = False,
     construction: Annotated[
         str | None,
-        typer.Option(help="Share of construction geometry: 0.1..0.3.", rich_help_panel=_CONDITIONS, show_default=False),
+        typer.Option(
+            help="Range of the fraction of construction geometry, such as 0.1..0.3.",
+            rich_help_panel=_CONDITIONS,
+            show_default=False,
+        ),
     ] = None,
     aspect: Annotated[
         str | None,
-        typer.Option(help="Width over height: 0.5..2, or 1..1.1.", rich_help_panel=_CONDITIONS, show_default=False),
+        typer.Option(
+            help="Range of width divided by height, such as 0.5..2.", rich_help_panel=_CONDITIONS, show_default=False
+        ),
     ] = None,
     closed: Annotated[
-        bool, typer.Option("--closed", help="Only sketches that can be extruded.", rich_help_panel=_CONDITIONS)
+        bool, typer.Option("--closed", help="Only sketches whose profile can be extruded.", rich_help_panel=_CONDITIONS)
     ] = False,
-    unique: Annotated[bool, typer.Option("--unique", help="No two alike.", rich_help_panel=_CONDITIONS)] = False,
+    unique: Annotated[
+        bool, typer.Option("--unique", help="All sketches different.", rich_help_panel=_CONDITIONS)
+    ] = False,
     novel: Annotated[
-        bool, typer.Option("--novel", help="None that is in the training corpus.", rich_help_panel=_CONDITIONS)
+        bool, typer.Option("--novel", help="No sketch that occurs in the training data.", rich_help_panel=_CONDITIONS)
     ] = False,
     best_of: Annotated[
-        int, typer.Option(help="Draw so many for each and keep the cleanest one.", rich_help_panel=_CONDITIONS)
+        int,
+        typer.Option(
+            help="Generate N candidates per sketch and keep the one with the highest score.",
+            metavar="N",
+            rich_help_panel=_CONDITIONS,
+        ),
     ] = 1,
     init_sketch: Annotated[
         Path | None,
@@ -79,36 +108,39 @@ def generate(
             help="Generate variations of the sketch in this file.",
             rich_help_panel=_VARIATIONS,
             show_default=False,
-            readable=False,
+            readable=False,  # reading the file reports why it cannot be read
         ),
     ] = None,
     strength: Annotated[
         float | None,
         typer.Option(
-            help="With --init-sketch: how much to change, above 0 to 1.",
+            help="With --init-sketch: how much to change it, greater than 0, at most 1.",
             rich_help_panel=_VARIATIONS,
             show_default="0.3",
         ),
     ] = None,
     trajectory: Annotated[
         bool,
-        typer.Option("--trajectory", help="Also write how each emerges from noise, before repair: SVG, GIF, strip."),
+        typer.Option(
+            "--trajectory",
+            help="Also write the denoising steps of each sketch, before repair, as SVG, GIF and a strip of images.",
+        ),
     ] = False,
-    force: drawing.Force = False,
+    force: gallery_command.Force = False,
 ) -> None:
-    """Generate new sketches and write them as CAD files, with a gallery to look at.
+    """Generate new sketches and write them as CAD files, with a gallery that shows them.
 
-    Sketch i of a seed does not depend on the other options of the run.
+    Sketch i of a seed does not depend on --count, --start-index or the number of processes.
 
-    Several processes share the work: torchrun --nproc-per-node 8 -m sketchdnn generate …
+    To use several processes: torchrun --nproc-per-node 8 -m sketchdnn generate …
     """
     # Imported here: torch takes seconds to load, and --help should not.
     from sketchdnn.generation import GenerateRequest, OutputOptions, SketchDNN
     from sketchdnn.generation.manifest import process_share
     from sketchdnn.generation.repair import available_cores
 
-    with process_share() as share:
-        console = drawing.stderr(quiet=not share.is_first)
+    with process_share() as worker:
+        console = stderr_console(quiet=not worker.is_first)
         request = GenerateRequest.parse(
             count=count,
             seed=seed,
@@ -125,16 +157,16 @@ def generate(
             unique=unique,
             novel=novel,
             best_of=best_of,
-            init_sketch=None if init_sketch is None else drawing.read_one_sketch(init_sketch, console),
+            init_sketch=None if init_sketch is None else gallery_command.read_one_sketch(init_sketch, console),
             strength=strength,
             repair=repair,
-            workers=available_cores(share.world),
+            workers=available_cores(worker.world),
             trajectory_frames=_TRAJECTORY_FRAMES if trajectory else 0,
             compile=compile,
         )
-        options = OutputOptions(out, format.split(","), share=share, force=force)
-        loaded = SketchDNN.from_pretrained(model, device=device, local_rank=share.local_rank)
-        with drawing.progress_bar(console, "drawing", len(share.select(request.indices)), out) as callback:
+        options = OutputOptions(out, format.split(","), share=worker, force=force)
+        loaded = SketchDNN.from_pretrained(model, device=device, local_rank=worker.local_rank)
+        with gallery_command.progress_bar(console, "drawing", len(worker.select(request.indices)), out) as callback:
             summary = loaded.write_gallery(request, options, init_sketch, callback)
-    what = f"{count:,} sketch{'es' * (count != 1)} as {', '.join(options.formats)}"
-    drawing.print_summary(console, out, what, "look at gallery.html", summary)
+    what = f"{gallery_command.count_of(count, 'sketch', 'sketches')} as {', '.join(options.formats)}"
+    gallery_command.print_summary(console, out, what, "look at gallery.html", summary)

@@ -11,7 +11,7 @@ import typer
 
 from sketchdnn.errors import SketchError, display_path
 
-from .drawing import stderr
+from .console import stderr_console
 from .progress import progress
 
 PRESETS = ("ours", "paper", "authors")
@@ -63,7 +63,7 @@ def prepare(
     limits: dict[str, Any] = {"min_primitives": min_primitives, "max_primitives": max_primitives}
     config = replace(CONFIGS[preset], **{name: value for name, value in limits.items() if value is not None})
     parts = Procedural(count, seed) if source else None
-    console = stderr()
+    console = stderr_console()
     with progress(console, "reading") as bar:
         report = run(
             files or [],

@@ -12,7 +12,7 @@ import typer
 
 from sketchdnn.errors import display_path
 
-from .drawing import stderr
+from .console import stderr_console
 from .progress import Progress, progress
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def train(
         validate_every=validate_every,
         preview_every=preview_every,
     )
-    with progress(stderr(), "starting", total=1.0) as bar:
+    with progress(stderr_console(), "starting", total=1.0) as bar:
         hooks = Hooks(partial(show_report, bar), partial(_show_validation, bar), tuple(logger or ()))
         outcome = start_training(TrainRequest(settings, config, data, out, device, resume, init_from, fsdp, hooks))
     _show_outcome(outcome, out)

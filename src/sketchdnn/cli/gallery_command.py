@@ -1,4 +1,7 @@
-"""What `generate` and `complete` share: the initial sketch, the progress bar, and the summary."""
+"""The parts of a command that writes a gallery (`generate`, `complete`).
+
+These are the common options, reading of the input sketch, the progress bar, and the printed summary.
+"""
 
 from __future__ import annotations
 
@@ -26,30 +29,34 @@ _MAX_REASONS = 5
 
 Out = Annotated[
     Path,
-    typer.Option(help="Folder to write to; the sketches of an earlier run there are replaced.", show_default=False),
+    typer.Option(help="Output folder; the sketches of an earlier run in it are replaced.", show_default=False),
 ]
-Formats = Annotated[str, typer.Option(help="Files to write for each sketch.")]
-Steps = Annotated[int, typer.Option(help="Denoising steps: fewer are quicker, more close gaps.")]
+Formats = Annotated[str, typer.Option(help="File formats to write for each sketch, separated by commas.")]
+Steps = Annotated[int, typer.Option(help="Number of denoising steps: fewer are faster, more leave fewer gaps.")]
 SamplerName = Annotated[
     str | None,
     typer.Option(
-        help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="the model's own"
+        help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="default of the model"
     ),
 ]
-Model = Annotated[str, typer.Option(help="A model folder, or the bundled one.")]
-Device = Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, …")]
+Model = Annotated[str, typer.Option(help="Folder of a model, or the name of the bundled model.")]
+Device = Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda, cuda:1, …")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace files in --out that were changed, or that no earlier run wrote.")
 ]
 
 
-def stderr(*, quiet: bool = False) -> Console:
-    """The console of commands whose result is files."""
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=quiet)
+def count_of(count: int, singular: str, plural: str) -> str:
+    """Return a number with its noun.
+
+    >>> count_of(1, "sketch", "sketches"), count_of(1200, "sketch", "sketches")
+    ('1 sketch', '1,200 sketches')
+    """
+    return f"{count:,} {singular if count == 1 else plural}"
 
 
 def read_one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Sketch:
-    """The only sketch of a file. Prints what could not be read."""
+    """Return the only sketch of a file, and print which entities could not be read."""
     reading = read(file, options)
     report_reading(console, reading.skipped, reading.notes, f"{display_path(file)}: left out")
     if not reading.sketches:
@@ -60,20 +67,23 @@ def read_one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT
 
 
 @contextmanager
-def progress_bar(console: Console, doing: str, total: int, out: Path) -> Iterator[Callable[[float], None]]:
-    """Show progress, and yield a function to call with the number done. On Ctrl-C, print what is there."""
+def progress_bar(console: Console, activity: str, total: int, out: Path) -> Iterator[Callable[[float], None]]:
+    """Show progress, and yield a function to call with the number of finished sketches.
+
+    On Ctrl-C, print where the finished sketches are, and exit.
+    """
     try:
-        with progress(console, doing, total) as bar:
+        with progress(console, activity, total) as bar:
             yield bar.update
     except KeyboardInterrupt:
-        # Several processes write no manifest if they are stopped.
+        # A run of several processes writes no manifest if it is stopped.
         listed = ", and manifest.json lists it" if (out / "manifest.json").is_file() else ""
         console.print(f"{display_path(out)}: stopped; what was drawn by then is there{listed}")
         raise typer.Exit(INTERRUPTED) from None
 
 
 def print_summary(console: Console, out: Path, what: str, look: str, summary: OutputSummary) -> None:
-    """Print what is where, and whether all of it meets the conditions."""
+    """Print what was written where, and how many sketches do not meet the conditions."""
     console.print(f"{display_path(out)}: {what}; {look} (drawn in {summary.seconds['drawing']:.1f} s)")
     if summary.removed:
         console.print(f"{summary.removed:,} files of an earlier run there were removed")
