@@ -22,7 +22,8 @@ from sketchdnn.geometry import Constraint, Primitive, Profile, Sketch, bounds, p
 
 from .budget import Budget, attempt_cost, is_tangle, num_parameters
 from .dedupe import Deduplicated, deduplicate, extent
-from .infer_solve import Limits, Solved, find_joins, infer_and_solve, noise_estimate
+from .infer_solve import Limits, Solved, infer_and_solve
+from .joins import find_joins, noise_estimate
 from .quality import (
     EXACT,
     ROUNDING,
