@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError, UnsuitableSketchError
-from sketchdnn.formats.format import Format, Losses, format_losses, single_sketch
+from sketchdnn.formats.format import Format, Losses, losses_in_format, single_sketch
 from sketchdnn.formats.polylines import Vertices, arc_midpoint, outline
 from sketchdnn.geometry import Circle, Kind, Profile, Sketch, profile
 from sketchdnn.io import atomic_write, remove_abandoned, temporary_folder
@@ -82,7 +82,7 @@ def extrude(sketch: Sketch, height: float, path: Path) -> Extrusion:
 
 def solid_losses(sketch: Sketch, name: str) -> Losses:
     """The losses of a sketch in a solid or script of the format `name`."""
-    losses = format_losses(sketch, name, units="mm")
+    losses = losses_in_format(sketch, name, units="mm")
     if construction := sum(p.construction for p in sketch):
         losses.left_out[f"construction geometry, which {name} cannot hold"] = construction
     if points := sum(p.kind is Kind.POINT and not p.construction for p in sketch):
@@ -178,5 +178,7 @@ def _is_step(path: Path, head: bytes) -> bool:
     return head.lstrip().startswith(b"ISO-10303-21;")
 
 
-STEP = Format("step", (".step", ".stp"), False, _is_step, write=_writer("step"), options=("height",), is_text=True)
-STL = Format("stl", (".stl",), False, lambda path, head: False, write=_writer("stl"), options=("height",))
+STEP = Format(
+    "step", (".step", ".stp"), False, _is_step, write=_writer("step"), write_options=("height",), is_text=True
+)
+STL = Format("stl", (".stl",), False, lambda path, head: False, write=_writer("stl"), write_options=("height",))
