@@ -352,7 +352,7 @@ def find_overlaps(number: int, sketch: Sketch) -> Case | None:
 
 def find_crossings(number: int, sketch: Sketch) -> Case | None:
     """Crossings of curves away from their ends, without construction."""
-    points = [meeting.at for meeting in profile(sketch, LOOSE_TOLERANCE).meetings if meeting.crosses]
+    points = [contact.at for contact in profile(sketch, LOOSE_TOLERANCE).contacts if contact.crosses]
     if not points:
         return None
     return Case(number, sketch, (len(points),), _plural(len(points), "crossing"), tuple(points), marker="x")

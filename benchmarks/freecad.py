@@ -303,8 +303,8 @@ def _faults(sketch: Sketch) -> list[str]:
         "no closed loop": not curves.loops,
         "an open chain": bool(curves.chains),
         "a branch": bool(curves.branches),
-        "a crossing": any(meeting.crosses for meeting in curves.meetings),
-        "a touch": any(not meeting.crosses for meeting in curves.meetings),
+        "a crossing": any(contact.crosses for contact in curves.contacts),
+        "a touch": any(not contact.crosses for contact in curves.contacts),
         "an overlap": bool(curves.overlaps),
     }
     return [fault for fault, is_there in faults.items() if is_there] or [

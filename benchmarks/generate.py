@@ -288,7 +288,7 @@ def time_step(
         forward = best_seconds(lambda: network(inputs, steps), device, repeats, inner=1)
     with torch.inference_mode():
         step = best_seconds(
-            lambda: process.step_back(process.clean(prediction), noisy, s, t, noise), device, repeats, inner=10
+            lambda: process.step_back(process.x0_logits(prediction), noisy, s, t, noise), device, repeats, inner=10
         )
         noise_seconds = best_seconds(lambda: source(1), device, repeats, inner=10)
     return StepTiming(device_name(device), batch, rows, network_batch, forward, step, noise_seconds)

@@ -199,7 +199,7 @@ def measure_bias(
         denoise = target.denoiser(process)
         noise = seeded_noise(seed, torch.arange(samples))
         options = SamplingOptions(on_step=(lambda _: on_step()) if on_step else None)
-        drawn = sample_ancestral(denoise, process, noise, options, labels="mean")
+        drawn = sample_ancestral(denoise, process, noise, options, labels="logit")
         counts = torch.bincount(drawn.kind.argmax(dim=-1).flatten(), minlength=layout.NUM_KINDS)
         generator = torch.Generator().manual_seed(seed)
         x0 = target.sample(samples, generator=generator, dtype=torch.float64)

@@ -243,7 +243,7 @@ def test_polylines_and_dimensions_options(tmp_path: Path) -> None:
         ("out.dxf", ("--height", "5mm"), "'height' is an option of step, stl, cadquery, build123d, not of dxf"),
         ("out.json", ("--dimensions",), "'dimensions' is an option of freecad, not of json"),
         ("out.step", ("--height", "tall"), "--height is a length such as 120mm or 4in, not 'tall'"),
-        ("out.step", (), "Nothing closes to a loop. 1 chain left open, such as primitive 0."),
+        ("out.step", (), "There is no closed loop. 1 chain is left open, such as primitive 0."),
     ],
 )
 def test_options_that_make_no_sense(tmp_path: Path, target: str, option: tuple[str, ...], sentence: str) -> None:

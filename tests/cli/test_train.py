@@ -219,12 +219,13 @@ def test_bad_input_ends_with_exit_code_2(preset: Path, tmp_path: Path) -> None:
 
 def test_any_setting_can_be_overridden(preset: Path, corpus: Path, tmp_path: Path) -> None:
     overrides = ["--set", "system.network.width=16", "--set", "training.learning_rate=3e-4", "--set", "training.ema=0"]
+    overrides += ["--set", "training.seed=5"]
     arguments = _arguments(preset, corpus, tmp_path / "run", "--steps", "1", *overrides)
     assert CliRunner().invoke(app, arguments).exit_code == 0
     assert from_pretrained(tmp_path / "run" / "model").config.network.width == 16
     (checkpoint,) = list_checkpoints(tmp_path / "run" / "checkpoints")
     training = json.loads((checkpoint / "state.json").read_text())["identity"]["training"]
-    assert (training["learning_rate"], training["ema"]) == (3e-4, 0)
+    assert (training["learning_rate"], training["ema"], training["seed"]) == (3e-4, 0, 5)
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def completed(method, **options) -> torch.Tensor:
     none = torch.zeros(4000, 1, dtype=torch.bool)
     known = Conditioning(values, none, none, mask, method, **options)
     noise = random_noise(1, 4000, rows=1)
-    return run(sample_ancestral, denoise, process, noise, conditioning=known, labels="mean").params[:, 0, 1]
+    return run(sample_ancestral, denoise, process, noise, conditioning=known, labels="logit").params[:, 0, 1]
 
 
 @pytest.mark.parametrize(

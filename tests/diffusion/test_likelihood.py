@@ -120,7 +120,7 @@ def test_diffusion_term_is_the_kl_of_two_posteriors(form) -> None:
     one = StepDraws(t[None], torch.ones(1, 6, dtype=torch.float64))
     parts = diffusion(lambda batch_t, t: said, process, x0, lambda _: noise, one)
 
-    x_t, clean = process.diffuse(x0, t, noise), process.clean(said)
+    x_t, clean = process.diffuse(x0, t, noise), process.x0_logits(said)
     logits = {"construction": clean.construction, "kind": clean.kind}
     for i in range(6):
         at_s, at_t = process.levels(int(t[i]) - 1), process.levels(int(t[i]))

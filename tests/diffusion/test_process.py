@@ -30,7 +30,7 @@ PROCESSES = [paper_process, authors_process, our_process]
 def truth(process: JointProcess, x0: SketchBatch) -> LogitBatch:
     """The clean sketch itself, as an oracle's prediction would enter the reverse mean."""
     certain = Prediction(x0.construction.log(), x0.kind.log(), x0.params)
-    return replace(process, reverse_logits="log", superposition="none").clean(certain)
+    return replace(process, reverse_logits="log", superposition="none").x0_logits(certain)
 
 
 @pytest.mark.parametrize("make", PROCESSES)
@@ -70,9 +70,9 @@ def test_rows_are_independent() -> None:
     permuted_x_t = process.diffuse(x0.permuted(order), 60, noise.permuted(order))
     assert torch.equal(x_t.permuted(order).flat(), permuted_x_t.flat())
     said = SketchBatch(prediction.construction_logits, prediction.kind_logits, prediction.params).permuted(order)
-    x_s = process.step_back(process.clean(prediction), x_t, 30, 60, noise)
+    x_s = process.step_back(process.x0_logits(prediction), x_t, 30, 60, noise)
     permuted_x_s = process.step_back(
-        process.clean(Prediction(said.construction, said.kind, said.params)),
+        process.x0_logits(Prediction(said.construction, said.kind, said.params)),
         permuted_x_t,
         30,
         60,
@@ -115,10 +115,10 @@ def test_superposition_weights_kinds() -> None:
 
 def test_reverse_mean_is_superposed() -> None:
     process, prediction = our_process(10), random_prediction(3)
-    assert torch.equal(process.clean(prediction).params, superpose(prediction.params, prediction.kind))
-    assert not torch.allclose(process.clean(prediction).params, prediction.params)
-    assert torch.equal(replace(process, superposition="none").clean(prediction).params, prediction.params)
-    expected = replace(process, superposition="expected").clean(prediction).params
+    assert torch.equal(process.x0_logits(prediction).params, superpose(prediction.params, prediction.kind))
+    assert not torch.allclose(process.x0_logits(prediction).params, prediction.params)
+    assert torch.equal(replace(process, superposition="none").x0_logits(prediction).params, prediction.params)
+    expected = replace(process, superposition="expected").x0_logits(prediction).params
     assert torch.allclose(expected, superpose(prediction.params, prediction.kind) * prediction.kind.amax(-1)[..., None])
     with pytest.raises(ValueError, match="superposition"):
         replace(process, superposition="most")  # type: ignore[arg-type]
@@ -134,7 +134,7 @@ def test_joint_step_is_one_graph(make) -> None:
     def step(
         prediction: Prediction, x_t: SketchBatch, s: torch.Tensor, t: torch.Tensor, noise: SketchBatch
     ) -> SketchBatch:
-        return process.step_back(process.clean(prediction), x_t, s, t, noise)
+        return process.step_back(process.x0_logits(prediction), x_t, s, t, noise)
 
     compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
     with torch._dynamo.config.patch(error_on_recompile=True):
@@ -188,7 +188,7 @@ def test_wrong_steps_and_noise_are_refused_by_name() -> None:
             process.diffuse(x0, t, noise)
     with pytest.raises(ValueError, match=r"^noise\."):
         process.diffuse(x0, 5, normal_batch(1))  # one sample's noise would broadcast to all
-    x_t, clean = process.diffuse(x0, 5, noise), process.clean(random_prediction(4))
+    x_t, clean = process.diffuse(x0, 5, noise), process.x0_logits(random_prediction(4))
     for s in (5, 6):
         with pytest.raises(ValueError, match=r"^s must"):
             process.step_back(clean, x_t, s, 5, noise)

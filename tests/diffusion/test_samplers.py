@@ -92,7 +92,7 @@ def test_noise_determines_the_device_and_no_draw_is_used_twice(sampler) -> None:
 def test_ddim_with_full_noise_is_ancestral() -> None:
     process, steps = our_process(50), step_sequence(50, 20)
     noise = [random_noise(2, 6, dtype=torch.float64) for _ in range(2)]
-    a = run(sample_ancestral, wobbly, process, noise[0], steps=steps, labels="mean")
+    a = run(sample_ancestral, wobbly, process, noise[0], steps=steps, labels="logit")
     b = run(sample_ddim, wobbly, process, noise[1], steps=steps, eta=1.0)
     torch.testing.assert_close(a.flat(), b.flat(), atol=1e-10, rtol=1e-10)
     for schedule in (cosine(50), linear(50), log_linear_snr(50)):
@@ -112,7 +112,7 @@ def test_ancestral_takes_the_steps_of_the_process() -> None:
     start = fresh(0)
     batch = SketchBatch(start.construction.softmax(-1), start.kind.softmax(-1), start.params)
     for step in steps:
-        clean = process.clean(wobbly(batch, torch.full((3,), step.t)))
+        clean = process.x0_logits(wobbly(batch, torch.full((3,), step.t)))
         batch = process.step_back(clean, batch, step.s, step.t, fresh(step.number))
         torch.testing.assert_close(step.batch.flat(), batch.flat(), atol=1e-9, rtol=1e-9)
 
@@ -260,14 +260,14 @@ def test_variance_lost_by_few_steps_is_as_documented(sampler, documented: dict[i
 def test_variance_of_a_completion_in_a_hundred_steps_is_as_documented() -> None:
     """That of the second of two numbers of correlation 0.9, given the first: the 7.6 % of docs/equations.md."""
     std, steps = math.sqrt(1 - 0.9**2), range(100, -1, -1)
-    (error,) = relative_errors(sample_ancestral, our_process(100), (std,), steps, labels="mean")
+    (error,) = relative_errors(sample_ancestral, our_process(100), (std,), steps, labels="logit")
     assert 100 * error == pytest.approx(-7.6, abs=0.05)
 
 
 @pytest.mark.parametrize(
     ("sampler", "options", "order"),
     [
-        (sample_ancestral, {"labels": "mean"}, 1),
+        (sample_ancestral, {"labels": "logit"}, 1),
         (sample_ddim, {}, 1),
         (sample_ddim, {"eta": 0.5}, 1),
         (sample_dpm_solver_pp, {}, 2),
@@ -304,7 +304,7 @@ def kind_frequencies(
 
 def test_expected_logits_are_unbiased_and_the_logit_of_the_expectation_is_not() -> None:
     target, process = RowTarget(FREQUENCIES.kind), our_process(2000)
-    unbiased = kind_frequencies(sample_ancestral, process, target, 1000, 400, labels="mean")
+    unbiased = kind_frequencies(sample_ancestral, process, target, 1000, 400, labels="logit")
     assert (unbiased - torch.tensor(target.kind)).abs().max() < 0.02
     flat, sharp = (
         kind_frequencies(sample_ancestral, replace(process, reverse_logits=form), target, 300, 200)
@@ -324,22 +324,26 @@ def test_drawn_labels_keep_their_frequencies_in_few_steps() -> None:
         )
 
     for count in (5, 12):
-        drawn = off(sample_ancestral, count, labels="drawn")
+        drawn = off(sample_ancestral, count, labels="sampled")
         assert drawn < 0.012
-        assert off(sample_ancestral, count, labels="mean") > 2 * drawn
-    assert off(sample_predictor_corrector, 12, labels="drawn") < 0.012
+        assert off(sample_ancestral, count, labels="logit") > 2 * drawn
+    assert off(sample_predictor_corrector, 12, labels="sampled") < 0.012
 
 
 def test_ancestral_draws_labels_where_logits_are_expected() -> None:
     prediction = random_prediction(4)
-    for form, default in (("expected", "drawn"), ("log", "mean")):
+    for form, default in (("expected", "sampled"), ("log", "logit")):
         process = replace(our_process(50), reverse_logits=form)
         results = {
             labels: run(sample_ancestral, lambda *_: prediction, process, seeded_noise(0, torch.arange(4)), **options)
-            for labels, options in {"default": {}, "drawn": {"labels": "drawn"}, "mean": {"labels": "mean"}}.items()
+            for labels, options in {
+                "default": {},
+                "sampled": {"labels": "sampled"},
+                "logit": {"labels": "logit"},
+            }.items()
         }
         assert same(results["default"], results[default])
-        assert not same(results["drawn"], results["mean"])
+        assert not same(results["sampled"], results["logit"])
 
 
 # Predictor-corrector.
@@ -390,12 +394,12 @@ def test_corrected_coordinates_have_more_of_the_true_variance() -> None:
         return 0.5 - float(batch.params[..., 7:12].std())
 
     for count, order in ((12, 1), (25, 1), (25, 2), (50, 2)):  # second order overshoots in long steps
-        plain = missing(sample_ancestral, count, labels="mean")
+        plain = missing(sample_ancestral, count, labels="logit")
         assert plain > 0.015  # too narrow, even in 50 steps
         assert abs(missing(sample_predictor_corrector, count, order=order)) < 0.75 * plain
 
 
-@pytest.mark.parametrize("labels", ["drawn", "mean"])
+@pytest.mark.parametrize("labels", ["sampled", "logit"])
 @pytest.mark.parametrize("order", [1, 2])
 def test_predictor_corrector_evaluates_once_a_step(labels: str, order: int) -> None:
     x0, evaluated = sketches(3), list[int]()
@@ -505,5 +509,5 @@ def test_restart_reports_both_passes_as_one(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_restart_takes_a_number_of_steps() -> None:
-    with pytest.raises(SketchError, match="pass their number"):
+    with pytest.raises(SketchError, match="pass a number of steps"):
         run(sample_restart, wobbly, PROCESS, random_noise(0, 2), steps=[100, 50, 0])

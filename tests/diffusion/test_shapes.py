@@ -29,8 +29,8 @@ s, t = torch.tensor([0, 1, 4, 9]), torch.tensor([1, 2, 8, 10])
 for process in (diffusion.paper_process(10), diffusion.authors_process(10), diffusion.our_process(10)):
     x_t = process.diffuse(x0, t, noise)
     process.step_forward(process.diffuse(x0, s, noise), s, t, noise)
-    process.step_back(process.clean(network(x_t, t)), x_t, s, t, noise)
-    process.step_back(process.clean(prediction), x_t, 3, 7, noise)
+    process.step_back(process.x0_logits(network(x_t, t)), x_t, s, t, noise)
+    process.step_back(process.x0_logits(prediction), x_t, 3, 7, noise)
     gaussian.denoised(x0.params, x_t.params, process.params.at(t), 0.5)
     diffusion.our_loss(prediction, x0, process.params.at(t), 0.5).total
 diffusion.paper_loss(prediction, x0, t).total

@@ -77,9 +77,9 @@ class TestRegions:
     @pytest.mark.parametrize(
         ("sketch", "words"),
         [
-            (OPEN, "Nothing closes to a loop. 1 chain left open, such as primitives 0 and 1"),
-            (Sketch((Point((0.0, 0.0)),)), "Nothing closes to a loop"),
-            (Sketch(()), "Nothing closes to a loop"),
+            (OPEN, "There is no closed loop. 1 chain is left open, such as primitives 0 and 1"),
+            (Sketch((Point((0.0, 0.0)),)), "There is no closed loop"),
+            (Sketch(()), "There is no closed loop"),
             (Sketch((Circle((0.0, 0.0), 2.0), Circle((1.0, 0.0), 2.0))), "Curves cross in 2 places"),
         ],
     )
@@ -287,7 +287,7 @@ class TestMany:
         write([OPEN, OPEN], tmp_path / "many.jsonl")
         with pytest.raises(
             FormatError,
-            match=r"out: cannot be written: no sketch fits, the last one cannot be extruded: .* 1 chain left open",
+            match=r"out: cannot be written: no sketch fits, the last one cannot be extruded: .* 1 chain is left open",
         ):
             convert(tmp_path / "many.jsonl", f"{tmp_path}/out/", format="cadquery")
         assert not (tmp_path / "out").exists()

@@ -211,7 +211,7 @@ def test_nested_groups_and_mirrored_arcs(tmp_path: Path) -> None:
         ("<line/>", "a line needs two different ends"),
         ('<rect width="1"/>', "a rectangle of no size"),
         ('<polyline points="0 0 one two"/>', "a list of points we cannot read"),
-        ('<polyline points="0 0 nan 2"/>', "a line has a coordinate that is not a number"),
+        ('<polyline points="0 0 nan 2"/>', "a line has a value that is not a number"),
     ],
 )
 def test_unsupported_elements_are_counted(tmp_path: Path, body: str, reason: str) -> None:

@@ -13,7 +13,7 @@ from support.strategies import primitives, sketches
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Overlap, Point, Primitive, Sketch, Vec, overlaps
-from sketchdnn.geometry.intersections import Curve, Extent, distance_to_curve, endpoints, meeting_points
+from sketchdnn.geometry.intersections import Curve, Extent, contact_points, distance_to_curve, endpoints
 from sketchdnn.geometry.proximity import MAX_RESULTS
 
 TINY = 1e-6
@@ -26,7 +26,7 @@ CURVES = st.one_of(LINES, CIRCLES, ARCS)
 
 
 def crossings_of(a: Curve, b: Curve) -> list[Vec]:
-    return [point for point, crosses in meeting_points(a, b, TINY) if crosses]
+    return [point for point, crosses in contact_points(a, b, TINY) if crosses]
 
 
 def side(curve: Curve, point: tuple[float, float]) -> float:
@@ -72,15 +72,15 @@ def test_crossings_agree_with_side_changes_along_a_curve(a: Curve, b: Curve) -> 
 
 
 @given(CURVES, CURVES)
-def test_meeting_points_are_symmetric(a: Curve, b: Curve) -> None:
-    there, back = (sorted(meeting_points(x, y, TINY)) for x, y in ((a, b), (b, a)))
+def test_contact_points_are_symmetric(a: Curve, b: Curve) -> None:
+    there, back = (sorted(contact_points(x, y, TINY)) for x, y in ((a, b), (b, a)))
     assert [crosses for _, crosses in there] == [crosses for _, crosses in back]
     for (p, _), (q, _) in zip(there, back, strict=True):
         assert math.dist(p, q) < 1e-6
 
 
 @given(ARCS, st.floats(0.5, 3), st.booleans(), st.floats(0, TAU), st.sampled_from([1e-8, 1e-6, 1e-4]))
-def test_tangent_continuation_is_no_meeting(
+def test_tangent_continuation_is_no_contact(
     arc: Arc, length: float, at_start: bool, turn: float, tolerance: float
 ) -> None:
     angle = arc.start_angle if at_start else arc.end_angle
@@ -88,7 +88,7 @@ def test_tangent_continuation_is_no_meeting(
     x, y = arc.start if at_start else arc.end
     line = Line((x, y), (x + length * math.cos(heading), y + length * math.sin(heading)))
     # A major arc may cross its own tangent elsewhere.
-    found = meeting_points(turned(arc, turn), turned(line, turn), tolerance)  # type: ignore[arg-type]
+    found = contact_points(turned(arc, turn), turned(line, turn), tolerance)  # type: ignore[arg-type]
     joint = turned(line, turn).start  # type: ignore[union-attr]
     assert all(math.dist(point, joint) > 0.05 * arc.radius for point, _ in found)
 
@@ -98,19 +98,19 @@ def test_touching_circles_do_not_cross(r: float, s: float, angle: float, inside:
     assume(not inside or abs(r - s) > 0.05)
     apart = abs(r - s) if inside else r + s
     a, b = Circle((0, 0), r), Circle((apart * math.cos(angle), apart * math.sin(angle)), s)
-    ((point, crosses),) = meeting_points(a, b, TINY)
+    ((point, crosses),) = contact_points(a, b, TINY)
     assert not crosses
     assert distance_to_curve(a, point) < 1e-5
     assert distance_to_curve(b, point) < 1e-5
     closer = -0.01 if inside and s > r else 0.01
     assert len(crossings_of(a, Circle(b.center, s + closer))) == 2
-    assert meeting_points(a, Circle(b.center, s - closer), TINY) == []
+    assert contact_points(a, Circle(b.center, s - closer), TINY) == []
 
 
 def test_tangent_line_touches_once() -> None:
-    assert meeting_points(Line((-2, 1), (2, 1)), Circle((0, 0), 1), TINY) == [((0, 1), False)]
-    assert meeting_points(Line((0, 1), (2, 1)), Circle((0, 0), 1), TINY) == [((0, 1), False)]  # with its end
-    assert meeting_points(Line((0.5, 1), (2, 1)), Circle((0, 0), 1), TINY) == []
+    assert contact_points(Line((-2, 1), (2, 1)), Circle((0, 0), 1), TINY) == [((0, 1), False)]
+    assert contact_points(Line((0, 1), (2, 1)), Circle((0, 0), 1), TINY) == [((0, 1), False)]  # with its end
+    assert contact_points(Line((0.5, 1), (2, 1)), Circle((0, 0), 1), TINY) == []
 
 
 def test_touch_becomes_crossing_beyond_the_tolerance() -> None:
@@ -118,7 +118,7 @@ def test_touch_becomes_crossing_beyond_the_tolerance() -> None:
     tolerance = 2.0**-20
 
     def at(height: float) -> list[bool]:
-        return [crosses for _, crosses in meeting_points(Line((-2, height), (2, height)), Circle((0, 0), 1), tolerance)]
+        return [crosses for _, crosses in contact_points(Line((-2, height), (2, height)), Circle((0, 0), 1), tolerance)]
 
     assert at(1 - tolerance) == at(1) == at(1 + tolerance) == [False]
     assert at(1 - 2 * tolerance) == [True, True]
@@ -127,24 +127,24 @@ def test_touch_becomes_crossing_beyond_the_tolerance() -> None:
 
 def test_end_inside_another_curve_touches() -> None:
     wall = Line((0, 0), (4, 0))
-    assert meeting_points(wall, Line((1, 0), (1, 2)), TINY) == [((1, 0), False)]
-    assert meeting_points(wall, Line((1, 1e-7), (1, 2)), TINY) == [((1, 1e-7), False)]
-    assert meeting_points(wall, Line((1, 1e-3), (1, 2)), TINY) == []
+    assert contact_points(wall, Line((1, 0), (1, 2)), TINY) == [((1, 0), False)]
+    assert contact_points(wall, Line((1, 1e-7), (1, 2)), TINY) == [((1, 1e-7), False)]
+    assert contact_points(wall, Line((1, 1e-3), (1, 2)), TINY) == []
     assert crossings_of(wall, Line((1, -1e-3), (1, 2))) == [(1, 0)]
 
 
 def test_joined_ends_do_not_meet() -> None:
     corner = [Line((0, 0), (4, 0)), Line((4, 0), (4, 3))]
-    assert meeting_points(*corner, TINY) == []
-    assert meeting_points(Line((0, 0), (4, 0)), Line((4 + 5e-7, -5e-7), (4, 3)), TINY) == []
-    assert meeting_points(Line((0, 0), (4, 0)), Line((4, 0), (0, 1e-3)), TINY) == []  # a narrow wedge
+    assert contact_points(*corner, TINY) == []
+    assert contact_points(Line((0, 0), (4, 0)), Line((4 + 5e-7, -5e-7), (4, 3)), TINY) == []
+    assert contact_points(Line((0, 0), (4, 0)), Line((4, 0), (0, 1e-3)), TINY) == []  # a narrow wedge
 
 
 def test_overlapping_curves_do_not_meet() -> None:
-    assert meeting_points(Line((0, 0), (4, 0)), Line((1, 0), (6, 0)), TINY) == []
-    assert meeting_points(Line((0, 0), (4, 0)), Line((1, 1e-7), (6, -1e-7)), TINY) == []
-    assert meeting_points(Arc((0, 0), 1, 0, 2), Arc((0, 0), 1, 1, 2), TINY) == []
-    assert meeting_points(Circle((0, 0), 1), Circle((1e-8, 0), 1), TINY) == []
+    assert contact_points(Line((0, 0), (4, 0)), Line((1, 0), (6, 0)), TINY) == []
+    assert contact_points(Line((0, 0), (4, 0)), Line((1, 1e-7), (6, -1e-7)), TINY) == []
+    assert contact_points(Arc((0, 0), 1, 0, 2), Arc((0, 0), 1, 1, 2), TINY) == []
+    assert contact_points(Circle((0, 0), 1), Circle((1e-8, 0), 1), TINY) == []
 
 
 def test_rounded_tangent_joints_do_not_cross() -> None:
@@ -152,7 +152,7 @@ def test_rounded_tangent_joints_do_not_cross() -> None:
     for radius in (1.0, 10.0, 1e4):
         for off in (-5e-5, 5e-5):
             arc = Arc((off, radius + off), radius, -math.pi / 2, 0.8)
-            assert meeting_points(line, arc, 1e-4) == []
+            assert contact_points(line, arc, 1e-4) == []
 
 
 DUPLICATE, CONTAINED, PARTIAL = Extent.DUPLICATE, Extent.CONTAINED, Extent.PARTIAL

@@ -71,7 +71,7 @@ def test_known_shapes(name: str, seed: int) -> None:
     assert found.area == pytest.approx(area * scale**2, rel=1e-9)
     assert sorted(loop.depth for loop in found.loops) == depths
     assert len(found.holes) == sum(depth % 2 for depth in depths)
-    assert sorted(e.primitive for loop in found.loops for e in loop.edges) == list(range(len(items)))
+    assert sorted(e.primitive_index for loop in found.loops for e in loop.edges) == list(range(len(items)))
     for loop in found.loops:
         assert (loop.area < 0) == loop.is_hole
         assert drawn_area(items, loop) == pytest.approx(loop.area, rel=1e-4)
@@ -92,13 +92,13 @@ def test_points_and_construction_are_ignored() -> None:
     found = profile([*noise, *plate])
     assert found.is_extrudable
     assert found.area == profile(plate).area
-    assert min(e.primitive for loop in found.loops for e in loop.edges) == len(noise)
+    assert min(e.primitive_index for loop in found.loops for e in loop.edges) == len(noise)
 
 
 def test_empty_profile_is_not_extrudable() -> None:
     for items in ([], [Point((0, 0))], [Line((0, 0), (1, 0), construction=True)]):
         found = profile(items)
-        assert found.reasons == ("Nothing closes to a loop.",)
+        assert found.reasons == ("There is no closed loop.",)
         assert (found.loops, found.chains) == ((), ())
 
 
@@ -106,11 +106,11 @@ def test_open_chain() -> None:
     found = profile([*rectangle(0, 0, 4, 4)[:3], Circle((9, 9), 1)])
     assert not found.is_extrudable
     (chain,) = found.chains
-    assert [e.primitive for e in chain.edges] == [0, 1, 2]
+    assert [e.primitive_index for e in chain.edges] == [0, 1, 2]
     assert all(e.forward for e in chain.edges)
     assert (chain.start, chain.end, chain.length) == ((0, 0), (0, 4), 12)
     assert len(found.loops) == 1
-    assert found.reasons == ("1 chain left open, such as primitives 0, 1 and 2.",)
+    assert found.reasons == ("1 chain is left open, such as primitives 0, 1 and 2.",)
 
 
 def test_gap_closes_within_the_tolerance_only() -> None:
@@ -125,10 +125,10 @@ def test_self_intersection() -> None:
     found = profile(polygon((0, 0), (2, 2), (2, 0), (0, 2)))
     assert not found.is_extrudable
     assert len(found.loops) == 1
-    (meeting,) = found.meetings
-    assert meeting.crosses
-    assert meeting.at == pytest.approx((1, 1))
-    assert (meeting.first, meeting.second) == (0, 2)
+    (contact,) = found.contacts
+    assert contact.crosses
+    assert contact.at == pytest.approx((1, 1))
+    assert (contact.first, contact.second) == (0, 2)
     assert found.reasons == ("Curves cross in 1 place, such as primitives 0 and 2.",)
 
 
@@ -141,19 +141,19 @@ def test_branch_between_two_loops() -> None:
 
 def test_branch_with_an_open_end() -> None:
     found = profile([*rectangle(0, 0, 2, 2), Line((2, 2), (4, 4))])
-    assert [sorted(e.primitive for e in loop.edges) for loop in found.loops] == [[0, 1, 2, 3]]
-    assert [[e.primitive for e in chain.edges] for chain in found.chains] == [[4]]
+    assert [sorted(e.primitive_index for e in loop.edges) for loop in found.loops] == [[0, 1, 2, 3]]
+    assert [[e.primitive_index for e in chain.edges] for chain in found.chains] == [[4]]
     (branch,) = found.branches
     assert (branch.at, branch.primitives) == ((2, 2), (1, 2, 4))
     assert len(found.reasons) == 2
-    assert "More than two ends meet in 1 place, such as those of primitives 1, 2 and 4." in found.reasons
+    assert "More than two ends meet in 1 place, such as the ends of primitives 1, 2 and 4." in found.reasons
 
 
 def test_curve_between_two_regions_is_in_both() -> None:
     rooms = [*polygon((0, 0), (2, 0), (5, 0), (5, 4), (2, 4), (0, 4)), Line((2, 0), (2, 4))]
     found = profile(rooms)
     assert sorted(loop.area for loop in found.loops) == [8, 12]
-    assert Counter(e.primitive for loop in found.loops for e in loop.edges)[6] == 2
+    assert Counter(e.primitive_index for loop in found.loops for e in loop.edges)[6] == 2
     assert [loop.depth for loop in found.loops] == [0, 0]
     assert not found.is_extrudable
 
@@ -184,13 +184,13 @@ def test_tangent_curves_at_a_branch_are_ordered_by_curvature(tilt: float) -> Non
 def test_bridge_between_two_loops_is_open() -> None:
     found = profile([*rectangle(0, 0, 1, 1), Line((1, 1), (3, 3)), *rectangle(3, 3, 1, 1)])
     assert len(found.loops) == 2
-    assert [[e.primitive for e in chain.edges] for chain in found.chains] == [[4]]
+    assert [[e.primitive_index for e in chain.edges] for chain in found.chains] == [[4]]
 
 
 def test_crossing_loops_are_not_nested() -> None:
     found = profile([*rectangle(0, 0, 4, 4), Circle((4, 2), 1)])
     assert [loop.depth for loop in found.loops] == [0, 0]
-    assert [m.crosses for m in found.meetings] == [True, True]
+    assert [m.crosses for m in found.contacts] == [True, True]
     assert found.reasons == ("Curves cross in 2 places, such as primitives 1 and 4.",)
 
 
@@ -221,14 +221,14 @@ def test_touching_hole_is_reported() -> None:
 def test_corner_on_a_side_is_reported() -> None:
     found = profile([*rectangle(0, 0, 4, 4), *polygon((4, 2), (6, 1), (6, 3))])
     assert not found.is_extrudable
-    assert {m.crosses for m in found.meetings} == {False}
+    assert {m.crosses for m in found.contacts} == {False}
     assert [loop.depth for loop in found.loops] == [0, 0]
 
 
 def test_duplicates_are_ignored_and_reported() -> None:
     square = rectangle(0, 0, 4, 4)
     found = profile([*square, backwards(square[2]), Circle((2, 2), 1), Circle((2, 2), 1)])
-    assert found.ignored == (4, 6)
+    assert found.unused == (4, 6)
     assert found.area == pytest.approx(16 - PI)
     assert found.branches == ()
     assert found.reasons == ("2 pairs of curves overlap, such as primitives 2 and 4.",)
@@ -237,14 +237,14 @@ def test_duplicates_are_ignored_and_reported() -> None:
 def test_short_line_is_ignored() -> None:
     found = profile([*polygon((0, 0), (4, 0), (4, 4), (0, 4), (0, 1e-5))])
     assert found.is_extrudable
-    assert found.ignored == (4,)
+    assert found.unused == (4,)
 
 
 def test_almost_full_arc_is_a_loop() -> None:
     found = profile([Arc((3, 1), 2, 0.5, TAU - 1e-6)])
     assert found.is_extrudable
     assert found.area == pytest.approx(4 * PI)
-    assert profile([Arc((3, 1), 2, 0.5, TAU - 1e-2)]).reasons[0] == "Nothing closes to a loop."
+    assert profile([Arc((3, 1), 2, 0.5, TAU - 1e-2)]).reasons[0] == "There is no closed loop."
 
 
 def test_areas_are_exact_for_flat_arcs_and_far_from_the_origin() -> None:
@@ -315,13 +315,13 @@ def test_tangles_on_a_grid_are_independent_of_order(items: list[Primitive], rng:
 
 
 def used_primitives(found: Profile) -> set[int]:
-    """The curves of loops, chains and `ignored`; those of a chain and ignored ones are in nothing else."""
-    in_loops = {e.primitive for loop in found.loops for e in loop.edges}
-    in_chains = [e.primitive for chain in found.chains for e in chain.edges]
+    """The curves of loops, chains and `unused`; those of a chain and unused ones are in nothing else."""
+    in_loops = {e.primitive_index for loop in found.loops for e in loop.edges}
+    in_chains = [e.primitive_index for chain in found.chains for e in chain.edges]
     assert len(in_chains) == len(set(in_chains))
     assert not in_loops & set(in_chains)
-    assert not (in_loops | set(in_chains)) & set(found.ignored)
-    return in_loops | set(in_chains) | set(found.ignored)
+    assert not (in_loops | set(in_chains)) & set(found.unused)
+    return in_loops | set(in_chains) | set(found.unused)
 
 
 def assert_alike(a: Profile, b: Profile, scale: float = 1.0) -> None:
@@ -339,10 +339,10 @@ def defect_counts(found: Profile) -> dict[str, object]:
     """The number of defects of each kind."""
     return {
         "branches": sorted(len(branch.primitives) for branch in found.branches),
-        "crossings": sum(m.crosses for m in found.meetings),
-        "touches": sum(not m.crosses for m in found.meetings),
+        "crossings": sum(m.crosses for m in found.contacts),
+        "touches": sum(not m.crosses for m in found.contacts),
         "overlaps": len(found.overlaps),
-        "ignored": len(found.ignored),
+        "unused": len(found.unused),
         "extrudable": found.is_extrudable,
     }
 

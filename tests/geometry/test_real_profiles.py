@@ -44,7 +44,7 @@ def test_most_real_sketches_are_closed(
 def test_every_real_curve_is_used(drawings: Drawings, profiles: dict[str, list[Profile]]) -> None:
     for source, some in drawings.items():
         for items, found in zip(some, profiles[source], strict=True):
-            used = {e.primitive for part in (*found.loops, *found.chains) for e in part.edges} | {*found.ignored}
+            used = {e.primitive_index for part in (*found.loops, *found.chains) for e in part.edges} | {*found.unused}
             assert used == {i for i, p in enumerate(items) if not isinstance(p, Point) and not p.construction}
             assert found.is_extrudable == (not found.reasons)
 
@@ -87,7 +87,7 @@ def test_real_profiles_are_invariant(drawings: Drawings, profiles: dict[str, lis
             assert other.is_extrudable == found.is_extrudable
             assert other.area == pytest.approx(49 * found.area, rel=1e-6, abs=1e-6)
             assert sorted(loop.depth for loop in other.loops) == sorted(loop.depth for loop in found.loops)
-            assert len(other.meetings) == len(found.meetings)
+            assert len(other.contacts) == len(found.contacts)
 
 
 def test_overlaps_agree_with_the_profile(drawings: Drawings, profiles: dict[str, list[Profile]]) -> None:

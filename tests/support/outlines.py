@@ -69,8 +69,8 @@ def permuted(items: Sequence[Primitive], order: Sequence[int]) -> list[Primitive
 
 def drawn_area(items: list[Primitive], loop: Loop) -> float:
     """The shoelace area of a fine polyline along the edges of a loop, which must follow one another."""
-    size = sum(items[e.primitive].length for e in loop.edges)
-    pieces = [tessellate(items[e.primitive], 1e-7 * size)[:: 1 if e.forward else -1] for e in loop.edges]
+    size = sum(items[e.primitive_index].length for e in loop.edges)
+    pieces = [tessellate(items[e.primitive_index], 1e-7 * size)[:: 1 if e.forward else -1] for e in loop.edges]
     for a, b in zip(pieces, pieces[1:] + pieces[:1], strict=True):
         assert np.hypot(*(a[-1] - b[0])) < 1e-6 * size
     x, y = (np.concatenate(pieces) - pieces[0][0]).T

@@ -59,7 +59,7 @@ def train(
             "--set", help="Any setting of the preset: SECTION.NAME=VALUE; may be repeated.", show_default=False
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of weights, order and noise.")] = 0,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of weights, order and noise.", show_default="0")] = None,
     device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda, cuda:1, …")] = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in --out.")] = False,
     init_from: Annotated[
@@ -68,11 +68,15 @@ def train(
     fsdp: Annotated[
         bool, typer.Option("--fsdp", help="Shard the weights over the devices, for a model too large for one.")
     ] = False,
-    checkpoint_minutes: Annotated[float, typer.Option(min=0, help="Save this often.")] = 5.0,
-    keep: Annotated[int, typer.Option(min=1, help="How many checkpoints to keep.")] = 2,
-    log_every: Annotated[int, typer.Option(min=1, help="Steps between reports.")] = 50,
-    validate_every: Annotated[int, typer.Option(min=0, help="Steps between validations; 0: none.")] = 1000,
-    preview_every: Annotated[int, typer.Option(min=0, help="Steps between pictures of samples; 0: none.")] = 5000,
+    checkpoint_minutes: Annotated[float | None, typer.Option(min=0, help="Save this often.", show_default="5")] = None,
+    keep: Annotated[int | None, typer.Option(min=1, help="How many checkpoints to keep.", show_default="2")] = None,
+    log_every: Annotated[int | None, typer.Option(min=1, help="Steps between reports.", show_default="50")] = None,
+    validate_every: Annotated[
+        int | None, typer.Option(min=0, help="Steps between validations; 0: none.", show_default="1000")
+    ] = None,
+    preview_every: Annotated[
+        int | None, typer.Option(min=0, help="Steps between pictures of samples; 0: none.", show_default="5000")
+    ] = None,
     logger: Annotated[
         list[str] | None,
         typer.Option(help="tensorboard or wandb, besides CSV; may be repeated.", show_default=False),
@@ -87,7 +91,7 @@ def train(
 
     settings = load_preset(preset, system, overrides or ())
     config = parse_train_config(
-        settings.training,
+        {"validate_every": 1000, "preview_every": 5000} | dict(settings.training),
         f"{settings.name}: training",
         steps=steps,
         epochs=epochs,

@@ -189,7 +189,7 @@ def diffusion(denoise: Denoiser, process: JointProcess, x0: SketchBatch, noise: 
     target = _target(process, x0)
 
     def errors(prediction: Prediction) -> Squares:
-        return _squared_lengths(LogitBatch(*map(torch.sub, target, process.clean(prediction))))
+        return _squared_lengths(LogitBatch(*map(torch.sub, target, process.x0_logits(prediction))))
 
     return _sum_over_steps(denoise, process, x0, noise, steps, errors)
 

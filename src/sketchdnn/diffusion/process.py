@@ -142,8 +142,8 @@ class JointProcess:
             gaussian.step_forward(batch_s.params, noise.params, at_s.params, at_t.params),
         )
 
-    def clean(self, prediction: Prediction) -> LogitBatch:
-        """The inputs of the reverse mean: logits of both labels, and parameters, superposed."""
+    def x0_logits(self, prediction: Prediction) -> LogitBatch:
+        """Return x̂_0 as it enters the reverse mean: logits of the two labels, and superposed parameters."""
         kind = prediction.kind
         return LogitBatch(
             gaussian_softmax.reverse_logits(prediction.construction, self.label_smoothing, self.reverse_logits),

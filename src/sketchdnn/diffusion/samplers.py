@@ -1,7 +1,13 @@
-"""Samplers: functions from noise to sketches that can be read alone.
+"""The samplers: functions that turn noise into sketches by repeated denoising.
 
-All but `sample_restart` run `sampling_loop` once and differ in its weights: a transition is a weighted sum of state,
-prediction and noise for coordinates and for logits of labels, each on its own schedule.
+Each transition computes the next state as a weighted sum of the current state, the predictions of the clean sketch and
+noise. It does so for the coordinates and for the logits of the labels, which have separate noise schedules. The
+samplers differ in the weights. All run `sampling_loop` once, except `sample_restart`, which runs it twice.
+
+Symbols: a transition goes from level t (the current state, noisier) to level s (the next state). `earlier` is the level
+at which the previous prediction was made. x̂_0 is the prediction of the clean sketch, and λ = ½ log SNR.
+
+"The paper" is SketchDNN (docs/equations.md); "the authors' code" is the implementation that they published.
 """
 
 from __future__ import annotations
@@ -28,18 +34,20 @@ from .process import Denoiser, JointProcess, LogitBatch, Noise
 from .sampling import OnStep, Progress, SamplingOptions, Start, Weights, register_sampler, sampling_loop
 from .timesteps import step_as_noisy_as
 
-# How a prediction's label enters the reverse mean: as the process's logit of it, or drawn from its probabilities.
-Labels = Literal["mean", "drawn"]
+# How a predicted label distribution enters a step: as its (expected or log) logit, or as one label sampled from it.
+LabelEstimate = Literal["logit", "sampled"]
 
-# `sample_restart`: the share of all steps that the first pass takes.
-_FIRST_PASS = 0.72
-# The standard deviation of the noise that the second pass starts from: 0.6 beside 0.8 of the sketch, σ = 0.75 where the
-# larger side is 2. Most of the sketch is settled there, the joints between ends are not.
+# Constants of `sample_restart`.
+# The fraction of all steps that the first pass takes.
+_FIRST_PASS_FRACTION = 0.72
+# The standard deviation of the noise that the second pass starts from. At this level x_t = 0.8·x_0 + 0.6·ε, a
+# noise-to-signal ratio of 0.75; the larger side of a sketch is 2. Most of the sketch is determined at this level, but
+# not yet which ends meet.
 _RESTART_NOISE = 0.6
-# With fewer steps the second pass repairs nothing.
+# The smallest number of steps of a second pass; fewer steps close no profile.
 _MIN_RESTART_STEPS = 4
-# Noise draws that no first pass reaches.
-_SECOND_PASS_DRAWS = 1 << 20
+# Added to the draw number in the second pass, so that the passes never share noise.
+_SECOND_PASS_DRAW_OFFSET = 1 << 20
 
 
 @register_sampler("ancestral")
@@ -49,26 +57,28 @@ def sample_ancestral(
     noise: NoiseSource,
     options: SamplingOptions,
     *,
-    labels: Labels | None = None,
+    labels: LabelEstimate | None = None,
 ) -> SketchBatch:
-    """The paper's sampler: each step is drawn from the posterior given the prediction.
+    """Sample each state from the posterior q(x_s | x_t, x̂_0), as the paper does.
 
-    Small steps make no difference between `labels`. In long steps the mean loses the uncertainty of the label and
-    favors common kinds; a drawn label has the right distribution at any step length (docs/decisions/0004). The default
-    is `drawn` where the process uses expected logits, else `mean`.
+    Args:
+        labels: With short steps, both choices give the same distribution. With long steps, `logit` loses the
+            uncertainty of the label and favors common kinds, while `sampled` keeps the right distribution
+            (docs/decisions/0004). The default is `sampled` if the process uses expected logits, else `logit`.
     """
-    labels = labels or ("drawn" if process.reverse_logits == "expected" else "mean")
-    clean = partial(draw_labels, process) if labels == "drawn" else None
-    return sampling_loop(denoise, process, noise, options, posterior_weights, clean=clean)
+    labels = labels or ("sampled" if process.reverse_logits == "expected" else "logit")
+    estimate_x0 = partial(sample_labels, process) if labels == "sampled" else None
+    return sampling_loop(denoise, process, noise, options, posterior_weights, estimate_x0=estimate_x0)
 
 
 @register_sampler("ddim")
 def sample_ddim(
     denoise: Denoiser, process: JointProcess, noise: NoiseSource, options: SamplingOptions, *, eta: float = 0.0
 ) -> SketchBatch:
-    """DDIM (Song et al. 2021) on coordinates and logits together.
+    """Sample by DDIM (Song et al. 2021), for coordinates and for logits of labels.
 
-    `eta` scales the noise of the ancestral sampler; 0 is deterministic.
+    Args:
+        eta: Factor of the noise: 1 is the noise of the ancestral sampler, 0 is deterministic.
     """
     _check_eta(eta)
     return sampling_loop(denoise, process, noise, options, partial(_ddim_rule, eta=eta))
@@ -78,10 +88,11 @@ def sample_ddim(
 def sample_dpm_solver_pp(
     denoise: Denoiser, process: JointProcess, noise: NoiseSource, options: SamplingOptions
 ) -> SketchBatch:
-    """DPM-Solver++(2M), Lu et al. 2022: deterministic, of second order in λ = ½ log SNR.
+    """Sample by DPM-Solver++(2M) (Lu et al. 2022): deterministic, of second order in λ = ½ log SNR.
 
-    A step is a DDIM step with the prediction extrapolated from the last two. Where λ is infinite, from pure noise and
-    to the clean end, it is of first order.
+    A step is a DDIM step with an extrapolated prediction: the line through the current and the previous prediction,
+    continued to the middle of the step. The first and the last step are plain DDIM steps, as λ is infinite for pure
+    noise and for a clean sketch.
     """
     return sampling_loop(denoise, process, noise, options, solver_weights)
 
@@ -95,20 +106,25 @@ def sample_authors(
     *,
     prediction_weight: float = 2.0,
 ) -> SketchBatch:
-    """The authors' sampler: `prediction_weight`·log ŷ_0 in the reverse mean, and the last prediction is the sample.
+    """Sample as the authors' code does: multiply the predicted log-probabilities, and return the final prediction.
 
-    The weight (1 is the paper's mean) replaces the process's own `reverse_logits`. Above 1 labels gain certainty and
-    lose variety: it is no longer the reverse of the process.
+    The posterior mean takes `prediction_weight`·log ŷ_0 for the labels, whatever `process.reverse_logits` is.
+
+    Args:
+        prediction_weight: 1 is the posterior mean of the paper. Above 1, labels are more certain and less varied, and
+            the sampler no longer reverses the diffusion process.
     """
     if not prediction_weight > 0:
-        raise ValueError(f"prediction_weight must be above zero, not {prediction_weight}")
-    plain = replace(process, reverse_logits="log")
+        raise ValueError(f"prediction_weight must be greater than 0, not {prediction_weight}")
+    log_process = replace(process, reverse_logits="log")
 
-    def weighted(prediction: Prediction, _: Callable[[], Noise]) -> LogitBatch:
-        clean = plain.clean(prediction)
-        return LogitBatch(prediction_weight * clean.construction, prediction_weight * clean.kind, clean.params)
+    def weighted_x0(prediction: Prediction, _: Callable[[], Noise]) -> LogitBatch:
+        x0 = log_process.x0_logits(prediction)
+        return LogitBatch(prediction_weight * x0.construction, prediction_weight * x0.kind, x0.params)
 
-    return sampling_loop(denoise, process, noise, options, posterior_weights, clean=weighted, end_on_prediction=True)
+    return sampling_loop(
+        denoise, process, noise, options, posterior_weights, estimate_x0=weighted_x0, end_on_prediction=True
+    )
 
 
 @register_sampler("predictor_corrector")
@@ -120,18 +136,21 @@ def sample_predictor_corrector(
     *,
     eta: float = 1.0,
     order: Literal[1, 2] = 2,
-    labels: Labels = "mean",
+    labels: LabelEstimate = "logit",
 ) -> SketchBatch:
-    """Predictor-corrector with one evaluation a step, after the stochastic Adams methods (SA-Solver, Xue et al. 2023).
+    """Sample by a predictor-corrector method with one network evaluation per step.
 
-    Other samplers hold the prediction constant from t to s, so long steps give coordinates too little variance. Here
-    the prediction at s, which the next step needs anyway, corrects the step as if the prediction had moved there in a
-    straight line over λ = ½ log SNR.
+    It follows the stochastic Adams methods (SA-Solver, Xue et al. 2023). Other samplers treat the prediction as
+    constant from t to s; with long steps the coordinates then get too little variance. Here the prediction made at s
+    corrects the coordinates of the step from t to s: the corrected step assumes that the prediction changed linearly in
+    λ = ½ log SNR. The next step needs the prediction at s anyway, so the correction costs no evaluation.
 
     Args:
-        eta: Scale of the noise of the ancestral sampler, on coordinates.
-        order: The predictor uses the last prediction (1), or a line through the last two (2).
-        labels: `drawn` from the prediction (docs/decisions/0004), or solved by DPM-Solver++ without noise (`mean`).
+        eta: Factor of the noise on coordinates; 1 is the noise of the ancestral sampler.
+        order: Before the correction, the step uses the current prediction (1), or the line through the current and the
+            previous prediction (2).
+        labels: `sampled` samples labels and takes posterior steps (docs/decisions/0004). `logit` takes the steps of
+            DPM-Solver++, without noise.
     """
     _check_eta(eta)
     if order not in (1, 2):
@@ -142,8 +161,8 @@ def sample_predictor_corrector(
         noise,
         options,
         partial(predictor_weights, eta=eta, order=order),
-        label_weights=posterior_weights if labels == "drawn" else solver_weights,
-        clean=partial(draw_labels, process) if labels == "drawn" else None,
+        label_weights=posterior_weights if labels == "sampled" else solver_weights,
+        estimate_x0=partial(sample_labels, process) if labels == "sampled" else None,
         correction=partial(corrector_weight, eta=eta),
     )
 
@@ -152,51 +171,60 @@ def sample_predictor_corrector(
 def sample_restart(
     denoise: Denoiser, process: JointProcess, noise: NoiseSource, options: SamplingOptions
 ) -> SketchBatch:
-    """`sample_predictor_corrector`, then a second pass from moderate noise for sketches with a loose end.
+    """Run `sample_predictor_corrector`, then sample sketches with a loose end again from a moderate noise level.
 
-    Which ends meet is decided at little noise, and partly by chance: sampled again from more noise, a profile may close
-    (docs/results/quality.md). The second pass takes its steps from the first, so that both together cost as much as
-    one. Sketches without a loose end keep the result of the first pass.
+    A loose end is an end of a line or arc that meets no other end. Which ends meet is decided at low noise levels,
+    partly at random. So a second pass from a higher noise level may close the profile (docs/results/quality.md). The
+    two passes share the given number of steps: together they cost as much as one pass with all steps. Sketches without
+    a loose end keep the result of the first pass.
     """
     if not (options.steps is None or isinstance(options.steps, int)):
-        raise SketchError("'restart' splits the steps between two passes: pass their number, or use another sampler")
-    most = options.first_step(process.num_steps)
-    steps = most if options.steps is None else options.steps
-    restart_at = min(most, step_as_noisy_as(process, _RESTART_NOISE))
-    first = round(_FIRST_PASS * steps)
-    second = min(steps - first, restart_at)
-    run = partial(sample_predictor_corrector, denoise, process)
-    if second < _MIN_RESTART_STEPS:
-        return run(noise, replace(options, steps=steps))
-    report = _TwoPassReport(second / first, options.on_step)
-    sketches = run(noise, replace(options, steps=first, on_step=report.first_pass))
-    # The whole batch is sampled again, so that no sketch depends on the others in its batch.
-    report.active = has_loose_end(sketches)
-    # Restart no noisier than the variation began.
+        raise SketchError(
+            "the sampler 'restart' splits the steps between two passes: pass a number of steps, or use another sampler"
+        )
+    max_steps = options.first_step(process.num_steps)
+    num_steps = max_steps if options.steps is None else options.steps
+    restart_t = min(max_steps, step_as_noisy_as(process, _RESTART_NOISE))
+    first_steps = round(_FIRST_PASS_FRACTION * num_steps)
+    second_steps = min(num_steps - first_steps, restart_t)
+    sample = partial(sample_predictor_corrector, denoise, process)
+    if second_steps < _MIN_RESTART_STEPS:
+        return sample(noise, replace(options, steps=num_steps))
+    report = _TwoPassReport(second_steps / first_steps, options.on_step)
+    sketches = sample(noise, replace(options, steps=first_steps, on_step=report.first_pass))
+    report.resampled_mask = has_loose_end(sketches)
+    # When generating variations of a given sketch at a lower noise level than the restart level, the second pass starts
+    # from that sketch and level again.
     start = options.start
-    if start is None or start.t > restart_at:
-        start = Start(restart_at, sketches.most_likely())
-    second_options = replace(options, steps=second, start=start, on_step=report.second_pass)
-    again = run(lambda draw: noise(_SECOND_PASS_DRAWS + draw), second_options)
-    return _choose(report.active, again, sketches)
+    if start is None or start.t > restart_t:
+        start = Start(restart_t, sketches.most_likely())
+    second_options = replace(options, steps=second_steps, start=start, on_step=report.second_pass)
+    # The whole batch is sampled again, even sketches without a loose end, so that no result depends on the other
+    # sketches of the batch.
+    resampled = sample(lambda draw: noise(_SECOND_PASS_DRAW_OFFSET + draw), second_options)
+    return _choose(report.resampled_mask, resampled, sketches)
 
 
 class _TwoPassReport:
-    """Reports two passes as one; in the second, sketches that are not sampled again stay as they are."""
+    """Reports the progress of two passes as that of one.
 
-    def __init__(self, ratio: float, on_step: OnStep | None) -> None:
-        self.ratio, self.on_step = ratio, on_step  # approximate length of the second pass over that of the first
-        self.active: Bool[Tensor, " batch"]
-        self.last: Progress
+    During the second pass, it reports the result of the first pass for sketches that are not sampled again.
+    """
+
+    def __init__(self, steps_ratio: float, on_step: OnStep | None) -> None:
+        self.steps_ratio = steps_ratio  # steps of the second pass / steps of the first pass, approximately
+        self.on_step = on_step  # the callback of the caller
+        self.resampled_mask: Bool[Tensor, " batch"]  # sketches that the second pass replaces; set after the first pass
+        self.previous: Progress  # the latest report of the first pass
 
     def first_pass(self, progress: Progress) -> None:
-        self.last = replace(progress, total=progress.total + round(self.ratio * progress.total))
-        self._report(self.last)
+        self.previous = replace(progress, total=progress.total + round(self.steps_ratio * progress.total))
+        self._report(self.previous)
 
     def second_pass(self, progress: Progress) -> None:
-        batch = _choose(self.active, progress.batch, self.last.batch)
-        number, total = self.last.number + progress.number, self.last.number + progress.total
-        self._report(replace(progress, number=number, total=total, batch=batch, active=self.active))
+        batch = _choose(self.resampled_mask, progress.batch, self.previous.batch)
+        number, total = self.previous.number + progress.number, self.previous.number + progress.total
+        self._report(replace(progress, number=number, total=total, batch=batch, active=self.resampled_mask))
 
     def _report(self, progress: Progress) -> None:
         if self.on_step is not None:
@@ -204,23 +232,28 @@ class _TwoPassReport:
 
 
 def single_pass(sampler: str) -> str:
-    """The sampler of a single pass: `restart` consists of passes of `predictor_corrector`."""
+    """Return the name of the sampler that each pass runs: `predictor_corrector` for `restart`, else the name itself."""
     return "predictor_corrector" if sampler == "restart" else sampler
 
 
 def posterior_weights(level_s: Level, level_t: Level, _: Level) -> Weights:
-    """Those of q(x_s | x_t, x_0)."""
+    """Return the weights that sample from the posterior q(x_s | x_t, x_0)."""
     of_x_t, of_x0, std = gaussian.posterior_weights(level_s, level_t)
     return Weights(of_x_t, of_x0, torch.zeros_like(of_x0), std)
 
 
 def ddim_weights(level_s: Level, level_t: Level, eta: float) -> Weights:
-    """Noise of `eta` times the posterior's deviation; the rest is kept from x_t. With eta = 1 it is the posterior."""
+    """Return the weights of a DDIM step.
+
+    The noise is `eta` times the standard deviation of the posterior. The remaining variance of x_s comes from the noise
+    in x_t. With eta = 1 the step samples from the posterior.
+    """
     alpha_ts, var_ts = gaussian.transition(level_s, level_t)
     std = eta * gaussian.root(var_ts * level_s.var / level_t.var)
-    # √(var_s − std²)/√var_t, with the difference written out so that it does not cancel.
-    kept = alpha_ts * level_s.var + (1 - eta**2) * var_ts
-    of_x_t = gaussian.root(level_s.var * kept) / level_t.var
+    # The weight of x_t is √(var_s − std²)/√var_t. The difference is written as var_s·remaining_var/var_t, to avoid
+    # catastrophic cancellation.
+    remaining_var = alpha_ts * level_s.var + (1 - eta**2) * var_ts
+    of_x_t = gaussian.root(level_s.var * remaining_var) / level_t.var
     of_x0 = gaussian.root(level_s.alpha_bar) - gaussian.root(level_t.alpha_bar) * of_x_t
     return Weights(of_x_t, of_x0, torch.zeros_like(of_x0), std)
 
@@ -230,71 +263,92 @@ def _ddim_rule(level_s: Level, level_t: Level, _: Level, eta: float) -> Weights:
 
 
 def solver_weights(level_s: Level, level_t: Level, earlier: Level) -> Weights:
-    """A DDIM step with x̂_0 replaced by x̂_0 + w·(x̂_0 − previous x̂_0)."""
-    plain = ddim_weights(level_s, level_t, 0.0)
-    beyond = extrapolation(level_s, level_t, earlier)
-    return plain._replace(x0=plain.x0 * (1 + beyond), previous=-plain.x0 * beyond)
+    """Return the weights of a DPM-Solver++(2M) step.
+
+    It is a DDIM step with x̂_0 + w·(x̂_0 − previous x̂_0) in place of x̂_0, where w is the `extrapolation`.
+    """
+    ddim = ddim_weights(level_s, level_t, 0.0)
+    w = extrapolation(level_s, level_t, earlier)
+    return ddim._replace(x0=ddim.x0 * (1 + w), previous=-ddim.x0 * w)
 
 
 def predictor_weights(level_s: Level, level_t: Level, earlier: Level, eta: float, order: int = 2) -> Weights:
-    """A DDIM step with `eta`; at order 2 the prediction goes on in λ as it went between the last two."""
-    plain = ddim_weights(level_s, level_t, eta)
+    """Return the weights of the predictor: a DDIM step with `eta`, before the correction.
+
+    At order 2 the prediction changes linearly in λ over the step, at the rate from the previous to the current
+    prediction.
+    """
+    ddim = ddim_weights(level_s, level_t, eta)
     if order == 1:
-        return plain
-    # Where `extrapolation` goes half a step on, the prediction itself would be a whole step further.
-    beyond = 2 * extrapolation(level_s, level_t, earlier) * corrector_weight(level_s, level_t, eta)
-    return plain._replace(x0=plain.x0 + beyond, previous=-beyond)
+        return ddim
+    # `extrapolation` returns r/2 (midpoint of the step), while `corrector_weight` needs the change over the whole step,
+    # r; hence the factor 2.
+    change = 2 * extrapolation(level_s, level_t, earlier) * corrector_weight(level_s, level_t, eta)
+    return ddim._replace(x0=ddim.x0 + change, previous=-change)
 
 
 def corrector_weight(level_s: Level, level_t: Level, eta: float) -> Float[Tensor, " steps"]:
-    """The weight of a prediction that grows from 0 at t to 1 at s, linearly in λ: about half of a constant one's.
+    """Return the weight of a change of the prediction that grows linearly in λ, from 0 at t to 1 at s.
 
-    A constant one has √ᾱ_s·(1 − e^−κ), this one √ᾱ_s·(1 − (1 − e^−κ)/κ). Zero where λ is infinite: there the whole step
-    is at the one end, or there is no prediction at the other.
+    In a DDIM step a constant prediction has the weight √ᾱ_s·(1 − e^−κ). This defines κ: it is λ_s − λ_t for eta = 0,
+    and twice that for eta = 1. A prediction that grows linearly from 0 to 1 has the weight √ᾱ_s·(1 − (1 − e^−κ)/κ),
+    about half of it in a short step. The weight is 0 if λ is infinite at s or t: no correction is possible there.
     """
     signal = gaussian.root(level_s.alpha_bar)
-    gained = ddim_weights(level_s, level_t, eta).x0 / signal
-    usable = (level_t.alpha_bar > 0) & (level_s.var > 0) & (gained > 0)
-    gained = torch.where(usable, gained, 0.5)
-    return torch.where(usable, signal * (1 + gained / torch.log1p(-gained)), 0.0)
+    one_minus_exp = ddim_weights(level_s, level_t, eta).x0 / signal  # 1 − e^−κ
+    usable = (level_t.alpha_bar > 0) & (level_s.var > 0) & (one_minus_exp > 0)
+    # 0.5 is a dummy value that keeps the masked-out results, and their gradients, finite.
+    one_minus_exp = torch.where(usable, one_minus_exp, 0.5)
+    return torch.where(usable, signal * (1 + one_minus_exp / torch.log1p(-one_minus_exp)), 0.0)
 
 
 def extrapolation(level_s: Level, level_t: Level, earlier: Level) -> Tensor:
-    """How far DPM-Solver++(2M) extrapolates the last two predictions.
+    """Return w = r/2, the weight of (x̂_0 − previous x̂_0) in DPM-Solver++(2M).
 
-    Zero where a step in λ is infinite, or where no prediction was made at a noisier level before.
+    r = (λ_s − λ_t) / (λ_t − λ_earlier) is the length of the step relative to the previous one. The result is 0 if one
+    of the two lengths is infinite, or if no prediction was made at a noisier level before.
     """
     lambda_s, lambda_t, lambda_earlier = (_half_log_snr(level) for level in (level_s, level_t, earlier))
-    ahead, behind = lambda_s - lambda_t, lambda_t - lambda_earlier
-    usable = ahead.isfinite() & behind.isfinite() & (behind > 0)
-    return torch.where(usable, torch.where(usable, ahead, 0.0) / (2 * torch.where(usable, behind, 1.0)), 0.0)
+    next_step, previous_step = lambda_s - lambda_t, lambda_t - lambda_earlier
+    usable = next_step.isfinite() & previous_step.isfinite() & (previous_step > 0)
+    # The dummy values 0 and 1 keep the masked-out results, and their gradients, finite.
+    numerator = torch.where(usable, next_step, 0.0)
+    return torch.where(usable, numerator / (2 * torch.where(usable, previous_step, 1.0)), 0.0)
 
 
-def draw_labels(process: JointProcess, prediction: Prediction, noise: Callable[[], Noise]) -> LogitBatch:
-    """A prediction with its labels drawn; parameters stay superposed by the probabilities of their kinds."""
+def sample_labels(process: JointProcess, prediction: Prediction, noise: Callable[[], Noise]) -> LogitBatch:
+    """Return x̂_0 with labels sampled from the predicted distributions.
+
+    The parameters are those of `process.x0_logits`: combined by the predicted probabilities of the kinds, not by the
+    sampled kind.
+    """
     fresh = noise()
     construction = draw_label(prediction.construction, fresh.construction)
     kind = draw_label(prediction.kind, fresh.kind)
-    drawn = LogitBatch.from_sketch(SketchBatch(construction, kind, prediction.params), process.label_smoothing)
-    return drawn._replace(params=process.clean(prediction).params)
+    sampled = LogitBatch.from_sketch(SketchBatch(construction, kind, prediction.params), process.label_smoothing)
+    return sampled._replace(params=process.x0_logits(prediction).params)
 
 
 def _check_eta(eta: float) -> None:
     if not 0 <= eta <= 1:
-        raise ValueError(f"eta must lie in 0..1, not {eta}")
+        raise ValueError(f"eta must be between 0 and 1, not {eta}")
 
 
 def _half_log_snr(level: Level) -> Tensor:
-    """±inf at the ends. Set there, not computed, so that masked-out values have a finite gradient."""
-    noise, clean = level.alpha_bar == 0, level.var == 0
-    half = (level.alpha_bar.masked_fill(noise, 1.0).log() - level.var.masked_fill(clean, 1.0).log()) / 2
-    return half.masked_fill(noise, -math.inf).masked_fill(clean, math.inf)
+    """Return λ = ½ log SNR: −inf for pure noise, +inf for a clean state.
+
+    The infinite values are filled in, not computed, so that masked-out values have a finite gradient.
+    """
+    is_noise, is_clean = level.alpha_bar == 0, level.var == 0
+    half = (level.alpha_bar.masked_fill(is_noise, 1.0).log() - level.var.masked_fill(is_clean, 1.0).log()) / 2
+    return half.masked_fill(is_noise, -math.inf).masked_fill(is_clean, math.inf)
 
 
-def _choose(mask: Bool[Tensor, " batch"], where_true: SketchBatch, where_false: SketchBatch) -> SketchBatch:
-    at = mask[:, None, None]
+def _choose(mask: Bool[Tensor, " batch"], if_true: SketchBatch, if_false: SketchBatch) -> SketchBatch:
+    """Return the sketches of `if_true` if the mask is set, else those of `if_false`."""
+    row_mask = mask[:, None, None]
     return SketchBatch(
-        torch.where(at, where_true.construction, where_false.construction),
-        torch.where(at, where_true.kind, where_false.kind),
-        torch.where(at, where_true.params, where_false.params),
+        torch.where(row_mask, if_true.construction, if_false.construction),
+        torch.where(row_mask, if_true.kind, if_false.kind),
+        torch.where(row_mask, if_true.params, if_false.params),
     )

@@ -306,7 +306,7 @@ WeightRule = Callable[[Level, Level, Level], Weights]
 # (level_s, level_t) → weight of the change of prediction between t and s.
 CorrectionRule = Callable[[Level, Level], Float[Tensor, " steps"]]
 # (prediction, extra noise on request) → x̂_0 of the weighted sum.
-CleanRule = Callable[[Prediction, Callable[[], Noise]], LogitBatch]
+X0Rule = Callable[[Prediction, Callable[[], Noise]], LogitBatch]
 
 
 def sampling_loop(
@@ -317,7 +317,7 @@ def sampling_loop(
     weights: WeightRule,
     *,
     label_weights: WeightRule | None = None,
-    clean: CleanRule | None = None,
+    estimate_x0: X0Rule | None = None,
     correction: CorrectionRule | None = None,
     end_on_prediction: bool = False,
 ) -> SketchBatch:
@@ -325,8 +325,8 @@ def sampling_loop(
 
     Args:
         weights: Of coordinates and, without `label_weights`, of labels.
-        clean: Makes x̂_0 of a prediction, by default `process.clean`. Its extra noise comes from draws that no
-            transition uses.
+        estimate_x0: Computes x̂_0 from a prediction, by default `process.x0_logits`. Its extra noise comes from draws
+            that no transition uses.
         correction: Corrects the coordinates of a transition by the prediction made where it arrived, which the next
             transition needs anyway.
         end_on_prediction: Return the last prediction in place of the last state.
@@ -335,7 +335,7 @@ def sampling_loop(
     options.check_shapes(pure)
     transitions = options.transitions(process.num_steps)
     conditioning = None if options.conditioning is None else options.conditioning.to(pure.params)
-    clean = clean or (lambda prediction, _: process.clean(prediction))
+    estimate_x0 = estimate_x0 or (lambda prediction, _: process.x0_logits(prediction))
     table = _weight_table(process, transitions, weights, label_weights or weights, pure.params)
     corrections = None if correction is None else _correction_table(process, transitions, correction, pure.params)
     denoise = begin_trajectory(denoise)
@@ -350,7 +350,7 @@ def sampling_loop(
             fresh = LogitBatch.from_noise(noise(number))
             if s < t:
                 prediction = predict(denoise, batch, t, conditioning)
-                latest = clean(prediction, partial(noise, len(transitions) + number))
+                latest = estimate_x0(prediction, partial(noise, len(transitions) + number))
                 if conditioning is not None:
                     latest = conditioning.fill_logits(latest, process.label_smoothing)
                 if corrections is not None and number > 1:

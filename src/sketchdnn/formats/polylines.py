@@ -41,7 +41,7 @@ class Polyline:
 
 def outline(loop: Loop, primitives: Sequence[Primitive]) -> Vertices | Circle:
     """The vertices of a loop, or the circle that it consists of."""
-    first = primitives[loop.edges[0].primitive]
+    first = primitives[loop.edges[0].primitive_index]
     if len(loop.edges) == 1 and not isinstance(first, Line | Point):
         return Circle(first.center, first.radius)
     return _vertices(loop.edges, primitives)
@@ -59,22 +59,22 @@ def to_polylines(sketch: Sketch) -> Iterator[Polyline | Primitive]:
     arcs whose ends are so close that no polyline can hold them.
     """
     parts = profile(sketch)
-    uses = Counter(edge.primitive for loop in parts.loops for edge in loop.edges)
-    loops = [(loop.edges, None) for loop in parts.loops if all(uses[edge.primitive] == 1 for edge in loop.edges)]
+    uses = Counter(edge.primitive_index for loop in parts.loops for edge in loop.edges)
+    loops = [(loop.edges, None) for loop in parts.loops if all(uses[edge.primitive_index] == 1 for edge in loop.edges)]
     used: set[int] = set()
     for edges, end in [*loops, *((chain.edges, Vertex(chain.end)) for chain in parts.chains)]:
         if len(edges) == 1:
             continue
         vertices = _vertices(edges, sketch.primitives) + (() if end is None else (end,))
         if _is_equivalent(vertices, edges, sketch, closed=end is None):
-            used.update(edge.primitive for edge in edges)
+            used.update(edge.primitive_index for edge in edges)
             yield Polyline(vertices, end is None, _count_gaps(vertices, edges, sketch))
     yield from (primitive for i, primitive in enumerate(sketch) if i not in used)
 
 
 def _vertices(edges: Sequence[Edge], primitives: Sequence[Primitive]) -> Vertices:
     """The start of each edge in its direction. Ends within the tolerance of profiles become one vertex."""
-    return tuple(_vertex(primitives[edge.primitive], edge.forward) for edge in edges)
+    return tuple(_vertex(primitives[edge.primitive_index], edge.forward) for edge in edges)
 
 
 def _vertex(primitive: Primitive, forward: bool) -> Vertex:
@@ -90,7 +90,7 @@ def _is_equivalent(vertices: Vertices, edges: Sequence[Edge], sketch: Sketch, *,
     """Whether the polyline equals its curves, within the tolerance of profiles."""
     within = 2 * TOLERANCE * bounds(sketch).size
     for edge, (start, end) in zip(edges, pairwise(vertices + vertices[:1] if closed else vertices), strict=True):
-        if start.at == end.at or not _is_same_curve(sketch.primitives[edge.primitive], start, end, within):
+        if start.at == end.at or not _is_same_curve(sketch.primitives[edge.primitive_index], start, end, within):
             return False
     return True
 
@@ -100,7 +100,7 @@ def _count_gaps(vertices: Vertices, edges: Sequence[Edge], sketch: Sketch) -> in
     least = _ROUNDING * bounds(sketch).size
     gaps = 0
     for edge, vertex in zip(edges, vertices[1:] + vertices[:1], strict=False):
-        primitive = sketch.primitives[edge.primitive]
+        primitive = sketch.primitives[edge.primitive_index]
         if isinstance(primitive, Line | Arc):
             gaps += math.dist(primitive.end if edge.forward else primitive.start, vertex.at) > least
     return gaps

@@ -215,7 +215,7 @@ def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterat
         yield Shortfall("nothing in it closes", float(max(len(sketch), 1)))
     for count, noun, sentence in (
         (len(outlines.branches), "place", "more than two ends meet in {}"),
-        (len(outlines.meetings), "place", "curves cross or touch in {}"),
+        (len(outlines.contacts), "place", "curves cross or touch in {}"),
         (len(outlines.overlaps), "pair", "{} of curves overlap"),
     ):
         if count:
@@ -244,8 +244,8 @@ def score_sketch(sketch: Sketch) -> float:
     """
     curves = [p for p in sketch if not isinstance(p, Point) and not p.construction]
     outlines = profile(sketch, CLOSE_TOLERANCE)
-    looped = {edge.primitive for loop in outlines.loops for edge in loop.edges}
-    looped -= {number for meeting in outlines.meetings for number in (meeting.first, meeting.second)}
+    looped = {edge.primitive_index for loop in outlines.loops for edge in loop.edges}
+    looped -= {number for contact in outlines.contacts for number in (contact.first, contact.second)}
     looped -= {number for branch in outlines.branches for number in branch.primitives}
     closed = len(looped) / max(len(curves), 1) * min(1.0, _outline_ratio(sketch, outlines) / MIN_OUTLINE_RATIO)
     overlapping = {number for pair in overlaps(sketch, CLOSE_TOLERANCE) for number in (pair.first, pair.second)}
@@ -259,7 +259,7 @@ def format_range(limits: Range, separator: str = " to ") -> str:
 
 def _outline_ratio(sketch: Sketch, outlines: Profile) -> float:
     """Size of the largest outline over that of the whole sketch; 0 without an outline."""
-    sizes = [bounds([sketch.primitives[edge.primitive] for edge in loop.edges]).size for loop in outlines.outer]
+    sizes = [bounds([sketch.primitives[edge.primitive_index] for edge in loop.edges]).size for loop in outlines.outer]
     return max(sizes, default=0.0) / bounds(sketch).size if sizes else 0.0
 
 

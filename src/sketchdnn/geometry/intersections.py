@@ -23,8 +23,15 @@ Curve = Line | Arc | Circle
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """Primitives `first` < `second` meet at a point: their interiors cross there, or they only touch."""
+class Contact:
+    """A point where two curves cross or touch, other than at a joint of their ends.
+
+    Attributes:
+        first: The index of one primitive.
+        second: The index of the other primitive, greater than `first`.
+        at: The point.
+        crosses: True if each curve passes from one side of the other to its other side; False if they only touch.
+    """
 
     first: int
     second: int
@@ -32,13 +39,13 @@ class Meeting:
     crosses: bool
 
 
-def meeting_points(a: Curve, b: Curve, tolerance: float) -> list[tuple[Vec, bool]]:
+def contact_points(a: Curve, b: Curve, tolerance: float) -> list[tuple[Vec, bool]]:
     """Points where two curves cross (True) or touch (False): at a tangent point, or with an end inside the other.
 
-    >>> meeting_points(Line((-2, 0), (2, 0)), Circle((0, 0), 1), 1e-6)
+    >>> contact_points(Line((-2, 0), (2, 0)), Circle((0, 0), 1), 1e-6)
     [((-1.0, 0.0), True), ((1.0, 0.0), True)]
     """
-    points, crosses = _carrier_meetings(a, b, tolerance)
+    points, crosses = _carrier_contacts(a, b, tolerance)
     inside_both = [
         (point, crosses)
         for point in points
@@ -82,7 +89,7 @@ def midpoint(curve: Curve) -> Vec:
             return _on_circle(curve, math.pi)
 
 
-def _carrier_meetings(a: Curve, b: Curve, tolerance: float) -> tuple[list[Vec], bool]:
+def _carrier_contacts(a: Curve, b: Curve, tolerance: float) -> tuple[list[Vec], bool]:
     """Where the carriers meet, and whether they cross there rather than touch to within the tolerance."""
     if isinstance(a, Line):
         return _line_line(a, b) if isinstance(b, Line) else _line_circle(a, b, tolerance)

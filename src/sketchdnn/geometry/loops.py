@@ -1,8 +1,9 @@
-"""Closed loops of curves: curves traced from end to end, and outlines nested in one another.
+"""Closed loops of curves: trace curves from end to end, and find which closed curve lies inside which.
 
-A curve can be followed in two directions: edge `2 * i` is curve i from its start, `2 * i + 1` from its end, and
-`edge ^ 1` is the same curve in the other direction. Numbers count the curves of the graph, not the primitives of a
-sketch.
+A half-edge is a curve together with a direction. Half-edge `2 * i` is curve i from its start to its end, and
+`2 * i + 1` is curve i from its end to its start. So `half_edge >> 1` is the index of the curve (`curve_of`), and
+`half_edge ^ 1` is the same curve in the other direction (`opposite`). Indices refer to the curves of the graph, not to
+the primitives of a sketch.
 """
 
 from __future__ import annotations
@@ -33,6 +34,16 @@ class Graph:
     starts: Sequence[Vec]
     vertices: Sequence[int]
     outgoing: Sequence[Sequence[int]]
+
+
+def curve_of(half_edge: int) -> int:
+    """Return the index of the curve of a half-edge."""
+    return half_edge >> 1
+
+
+def opposite(half_edge: int) -> int:
+    """Return the half-edge of the same curve in the other direction."""
+    return half_edge ^ 1
 
 
 def build_graph(curves: Sequence[Line | Arc], distance: float) -> Graph:
@@ -211,10 +222,15 @@ _ALONG = 0.381966
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
-    """A closed curve: its pieces, its corners in order (both ends of each piece), and the positive area inside.
+class ClosedCurve:
+    """The geometry of a loop.
 
-    Outlines that `branch` may share pieces or corners with another.
+    Attributes:
+        pieces: Its curves in order.
+        corners: The start and the end of each piece, in order; empty for a full circle.
+        area: The area inside, always positive.
+        branches: Whether more than two ends meet at one of its corners. It may then share pieces or corners with
+            another closed curve.
     """
 
     pieces: Sequence[Curve]
@@ -223,30 +239,30 @@ class Outline:
     branches: bool = False
 
 
-def nest_outlines(
-    outlines: Sequence[Outline], crossing: set[tuple[int, int]], touching: set[tuple[int, int]], slack: float
+def nest_closed_curves(
+    closed_curves: Sequence[ClosedCurve], crossing: set[tuple[int, int]], touching: set[tuple[int, int]], slack: float
 ) -> list[int | None]:
-    """The index of the smallest outline around each one.
+    """Return the index of the smallest closed curve around each one, or None.
 
     Args:
-        outlines: Closed curves.
+        closed_curves: The closed curves.
         crossing: Pairs i < j that cross; neither is inside the other.
         touching: Pairs i < j that touch.
         slack: How far the inner one may stick out.
     """
-    parents: list[int | None] = [None] * len(outlines)
-    if len(outlines) < 2:
+    parents: list[int | None] = [None] * len(closed_curves)
+    if len(closed_curves) < 2:
         return parents
-    corners = row_bounds(sketches_to_table([[piece for outline in outlines for piece in outline.pieces]]))
-    starts = np.cumsum([0] + [len(outline.pieces) for outline in outlines[:-1]])
+    corners = row_bounds(sketches_to_table([[piece for curve in closed_curves for piece in curve.pieces]]))
+    starts = np.cumsum([0] + [len(curve.pieces) for curve in closed_curves[:-1]])
     low, high = np.minimum.reduceat(corners[0], starts), np.maximum.reduceat(corners[1], starts)
-    area = np.array([outline.area for outline in outlines])
+    area = np.array([closed_curve.area for closed_curve in closed_curves])
     for inner, outer in _nested_boxes(low, high, area, slack):
         parent, pair = parents[inner], (min(inner, outer), max(inner, outer))
         if (parent is not None and area[parent] <= area[outer]) or pair in crossing:
             continue
-        on_boundary = pair in touching or (outlines[inner].branches and outlines[outer].branches)
-        if is_inside(outlines[inner], outlines[outer], on_boundary=on_boundary):
+        on_boundary = pair in touching or (closed_curves[inner].branches and closed_curves[outer].branches)
+        if is_inside(closed_curves[inner], closed_curves[outer], on_boundary=on_boundary):
             parents[inner] = outer
     return parents
 
@@ -260,8 +276,8 @@ def _nested_boxes(low: Floats, high: Floats, area: Floats, slack: float) -> Iter
         yield from zip(inner[keep].tolist(), outer[keep].tolist(), strict=True)
 
 
-def is_inside(inner: Outline, outer: Outline, *, on_boundary: bool) -> bool:
-    """Whether an outline is inside another that it does not cross.
+def is_inside(inner: ClosedCurve, outer: ClosedCurve, *, on_boundary: bool) -> bool:
+    """Whether a closed curve is inside another that it does not cross.
 
     Any of its points decides. If the two may share a boundary, the point farthest from the outer one is taken.
     """
@@ -287,16 +303,16 @@ def _generic_point(curve: Curve) -> Vec:
             return (x + radius * math.cos(TAU * _ALONG), y + radius * math.sin(TAU * _ALONG))
 
 
-def contains_point(outline: Outline, point: Vec) -> bool:
+def contains_point(closed_curve: ClosedCurve, point: Vec) -> bool:
     """Even-odd test: the polygon of chords, toggled by each circular segment that contains the point."""
     x, y = point
     inside = False
-    px, py = outline.corners[-1] if outline.corners else point
-    for cx, cy in outline.corners:
+    px, py = closed_curve.corners[-1] if closed_curve.corners else point
+    for cx, cy in closed_curve.corners:
         if (py > y) != (cy > y) and x < px + (y - py) / (cy - py) * (cx - px):
             inside = not inside
         px, py = cx, cy
-    for piece in outline.pieces:
+    for piece in closed_curve.pieces:
         if isinstance(piece, Line) or math.dist(point, piece.center) >= piece.radius:
             continue
         if isinstance(piece, Circle):

@@ -1,13 +1,13 @@
-"""The four kinds of primitive of a sketch as frozen, checked values, and the notations of an arc.
+"""The four kinds of primitives: immutable classes that check their values, and conversions between forms of an arc.
 
-Angles are radians, counter-clockwise, y up. An `Arc` always runs counter-clockwise from `start` to `end`. Files and
-models write arcs in other forms, which are converted exactly:
+Angles are in radians and increase counter-clockwise; the y axis points up. An `Arc` always runs counter-clockwise from
+`start` to `end`. Files and models describe arcs in one of three forms, which are equivalent up to rounding:
 
 | form | used by |
 |---|---|
-| center, radius, two angles | our JSON, DXF ARC, FreeCAD, SketchGraphs |
-| ends and sweep | our representation, HPSketch |
-| ends and bulge = tan(sweep / 4) | DXF polylines; negative runs clockwise |
+| center, radius, start angle and end angle | the JSON files of this package, DXF ARC, FreeCAD, SketchGraphs |
+| start, end and sweep | the rows that the models generate, HPSketch |
+| start, end and bulge = tan(sweep / 4) | DXF polylines; a negative bulge runs clockwise |
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from sketchdnn.errors import GeometryError
 Vec = tuple[float, float]
 
 TAU = 2 * math.pi
-# Squares and sums of such numbers stay finite.
+# The largest absolute value of a coordinate, radius or angle. Sums of squares of such values do not overflow.
 LARGEST_COORDINATE = 1e12
 
 
 class Kind(IntEnum):
-    """The kinds of primitives, in the order of the paper's columns."""
+    """The kinds of primitives, numbered as the columns of the SketchDNN paper."""
 
     LINE = 0
     CIRCLE = 1
@@ -36,7 +36,7 @@ class Kind(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name in files and reports.
+        """The name of the kind in files and reports.
 
         >>> Kind.ARC.label
         'arc'
@@ -54,7 +54,7 @@ class Line:
     construction: bool = False
 
     def __post_init__(self) -> None:
-        _check_numbers("a line", *self.start, *self.end)
+        _check_values("a line", *self.start, *self.end)
         if self.start == self.end:
             raise GeometryError(f"a line needs two different ends, both are {self.start}")
 
@@ -73,7 +73,7 @@ class Circle:
     construction: bool = False
 
     def __post_init__(self) -> None:
-        _check_numbers("a circle", *self.center, self.radius)
+        _check_values("a circle", *self.center, self.radius)
         _check_radius("a circle", self.radius)
 
     @property
@@ -83,7 +83,7 @@ class Circle:
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """Part of a circle, counter-clockwise from `start_angle` through `sweep`, strictly between 0 and 2π."""
+    """Part of a circle, from `start_angle` counter-clockwise by the angle `sweep`, where 0 < sweep < 2π."""
 
     kind: ClassVar[Kind] = Kind.ARC
     center: Vec
@@ -93,7 +93,7 @@ class Arc:
     construction: bool = False
 
     def __post_init__(self) -> None:
-        _check_numbers("an arc", *self.center, self.radius, self.start_angle, self.sweep)
+        _check_values("an arc", *self.center, self.radius, self.start_angle, self.sweep)
         _check_radius("an arc", self.radius)
         if not 0 < self.sweep < TAU:
             raise GeometryError(f"an arc's sweep lies between 0 and 2π, not {self.sweep}")
@@ -121,35 +121,36 @@ class Arc:
         return self.radius * self.sweep
 
     def at(self, fraction: float) -> Vec:
-        """The point a fraction of the way along the arc."""
+        """Return the point at a fraction of the arc: 0 is its start, 1 is its end."""
         angle = self.start_angle + fraction * self.sweep
         return (self.center[0] + self.radius * math.cos(angle), self.center[1] + self.radius * math.sin(angle))
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point."""
+    """A single point at the position `at`."""
 
     kind: ClassVar[Kind] = Kind.POINT
     at: Vec
     construction: bool = False
 
     def __post_init__(self) -> None:
-        _check_numbers("a point", *self.at)
+        _check_values("a point", *self.at)
 
     @property
     def length(self) -> float:
+        """Zero, so that all primitives have a length."""
         return 0.0
 
 
 Primitive = Line | Circle | Arc | Point
 
 
-def _check_numbers(what: str, *numbers: float) -> None:
-    for number in numbers:
-        if not -LARGEST_COORDINATE <= number <= LARGEST_COORDINATE:  # false for NaN too
-            reason = "is not a number" if math.isnan(number) else f"is beyond ±{LARGEST_COORDINATE:g}"
-            raise GeometryError(f"{what} has a coordinate that {reason}")
+def _check_values(what: str, *values: float) -> None:
+    for value in values:
+        if not -LARGEST_COORDINATE <= value <= LARGEST_COORDINATE:  # the comparison is False for NaN
+            reason = "is not a number" if math.isnan(value) else f"is beyond ±{LARGEST_COORDINATE:g}"
+            raise GeometryError(f"{what} has a value that {reason}")
 
 
 def _check_radius(what: str, radius: float) -> None:
@@ -160,44 +161,50 @@ def _check_radius(what: str, radius: float) -> None:
 def arc_from_angles(
     center: Vec, radius: float, start_angle: float, end_angle: float, *, construction: bool = False
 ) -> Arc:
-    """The counter-clockwise arc between two angles, which may differ by full turns.
+    """Return the arc that runs counter-clockwise from one angle to another.
+
+    The angles may have any size: the sweep is their difference modulo 2π.
 
     >>> arc_from_angles((0, 0), 1, math.pi / 2, 0).sweep == 3 * math.pi / 2
     True
     """
     if not (math.isfinite(start_angle) and math.isfinite(end_angle)):
-        raise GeometryError("an arc has an angle that is not a number")
+        raise GeometryError("an arc has an angle that is not finite")
     return Arc(center, radius, start_angle, (end_angle - start_angle) % TAU, construction)
 
 
 def arc_from_sweep(start: Vec, end: Vec, sweep: float, *, construction: bool = False) -> Arc:
-    """The arc from `start` to `end` that turns through `sweep`; a negative sweep runs clockwise."""
+    """Return the arc from `start` to `end` with the given sweep.
+
+    A negative sweep runs clockwise from `start` to `end`. The result is then the same curve with its ends swapped, as
+    an `Arc` always runs counter-clockwise.
+    """
     if sweep < 0:
         start, end, sweep = end, start, -sweep
     chord = math.dist(start, end)
-    half_sine = math.sin(sweep / 2) if 0 < sweep < TAU else 0.0
-    if not 0 < chord < math.inf or half_sine <= 0:
-        raise GeometryError(f"no arc turns through {sweep} between ends {chord} apart")
-    # The center is to the left of the chord's middle, by a distance that is negative past the semicircle: it is
-    # chord/2 · cot(sweep/2), written so that nothing is divided by a vanishing cosine.
-    height = chord / 2 * math.cos(sweep / 2) / half_sine
-    return _arc_on_chord(start, end, chord / (2 * half_sine), height, sweep, construction)
+    sin_half_sweep = math.sin(sweep / 2) if 0 < sweep < TAU else 0.0
+    if not 0 < chord < math.inf or sin_half_sweep <= 0:
+        raise GeometryError(f"there is no arc with a sweep of {sweep} between ends at a distance of {chord}")
+    # The center is to the left of the middle of the chord at the distance chord/2 · cot(sweep/2), negative if
+    # sweep > π; computed as cos/sin because tan is infinite at sweep = π.
+    center_offset = chord / 2 * math.cos(sweep / 2) / sin_half_sweep
+    return _arc_on_chord(start, end, chord / (2 * sin_half_sweep), center_offset, sweep, construction)
 
 
 def arc_from_bulge(start: Vec, end: Vec, bulge: float, *, construction: bool = False) -> Arc:
-    """The DXF polyline form: bulge = tan(sweep / 4), negative for a clockwise arc."""
+    """Return the arc of a segment of a DXF polyline: bulge = tan(sweep / 4), negative for a clockwise arc."""
     return arc_from_sweep(start, end, 4 * math.atan(bulge), construction=construction)
 
 
 def bulge(arc: Arc) -> float:
-    """tan(sweep / 4), the DXF polyline scalar; always positive since our arcs run counter-clockwise."""
+    """Return tan(sweep / 4), the bulge of a DXF polyline; it is positive, as an `Arc` runs counter-clockwise."""
     return math.tan(arc.sweep / 4)
 
 
-def _arc_on_chord(start: Vec, end: Vec, radius: float, height: float, sweep: float, construction: bool) -> Arc:
-    """The arc whose center lies `height` to the left of the middle of its chord."""
+def _arc_on_chord(start: Vec, end: Vec, radius: float, center_offset: float, sweep: float, construction: bool) -> Arc:
+    """Return the arc whose center is `center_offset` to the left of the middle of its chord."""
     chord = math.dist(start, end)
     ux, uy = (end[0] - start[0]) / chord, (end[1] - start[1]) / chord
-    center = ((start[0] + end[0]) / 2 - height * uy, (start[1] + end[1]) / 2 + height * ux)
+    center = ((start[0] + end[0]) / 2 - center_offset * uy, (start[1] + end[1]) / 2 + center_offset * ux)
     start_angle = math.atan2(start[1] - center[1], start[0] - center[0])
     return Arc(center, radius, start_angle, sweep, construction)

@@ -1,6 +1,9 @@
-"""The profile of a sketch: its closed loops, how they are nested, and what prevents an extrusion.
+"""The profile of a sketch: its closed loops, how they are nested, and the defects that prevent an extrusion.
 
-Points and construction geometry are ignored. A loop bounds material at even depth and a hole at odd depth.
+Points and construction geometry are not part of a profile. The depth of a loop is the number of loops around it. A loop
+at even depth (0, 2, …) is the outer boundary of material, and a loop at odd depth is the boundary of a hole.
+
+A `Loop` consists of primitives of the sketch; a cycle is a closed list of half-edges of the graph (see `loops`).
 """
 
 from __future__ import annotations
@@ -12,8 +15,17 @@ from itertools import chain, islice, product
 from typing import NamedTuple
 
 from .bounds import row_bounds
-from .intersections import Curve, Extent, Meeting, Overlap, find_duplicates, find_overlap, meeting_points
-from .loops import Graph, Outline, build_graph, nest_outlines, signed_area, trace_cycles
+from .intersections import Contact, Curve, Extent, Overlap, contact_points, find_duplicates, find_overlap
+from .loops import (
+    ClosedCurve,
+    Graph,
+    build_graph,
+    curve_of,
+    nest_closed_curves,
+    opposite,
+    signed_area,
+    trace_cycles,
+)
 from .primitives import Arc, Circle, Line, Point, Primitive, Vec
 from .proximity import MAX_PAIRS, MAX_RESULTS, TOLERANCE, absolute_tolerance, close_pairs
 from .sketch import Sketch
@@ -22,18 +34,26 @@ from .table import sketches_to_table
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A primitive in a loop or chain, from its start, or from its end if not `forward`."""
+    """A primitive in a loop or chain.
 
-    primitive: int
+    Attributes:
+        primitive_index: Its index in the sketch.
+        forward: True if the loop or chain follows the primitive from its start to its end, False for the reverse.
+    """
+
+    primitive_index: int
     forward: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A closed loop of primitives. Outlines run counter-clockwise, holes clockwise.
+    """A closed loop of primitives. A full circle is a loop of one edge.
 
-    `area` is exact and has the sign of the direction, so that the areas of all loops add up to that of the profile.
-    `parent` is the index of the smallest loop around it. A full circle is a loop of one edge.
+    Attributes:
+        edges: The primitives in order: counter-clockwise at even depth, clockwise for holes.
+        area: The exact area inside, negative for holes. So the areas of all loops add up to the area of the profile.
+        depth: The number of loops around it.
+        parent: The index of the smallest loop around it; None at depth 0.
     """
 
     edges: tuple[Edge, ...]
@@ -48,7 +68,14 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Primitives that are joined end to end but do not close, or lead from branch to branch."""
+    """Primitives that are joined end to end but are in no loop. A chain ends at a loose end or at a branch.
+
+    Attributes:
+        edges: The primitives in order.
+        length: The sum of their lengths.
+        start: The point where the chain starts.
+        end: The point where the chain ends.
+    """
 
     edges: tuple[Edge, ...]
     length: float
@@ -58,7 +85,12 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A point where more than two ends meet, and their primitives."""
+    """A point where more than two ends meet.
+
+    Attributes:
+        at: The point.
+        primitives: The indices of the primitives with an end there.
+    """
 
     at: Vec
     primitives: tuple[int, ...]
@@ -66,24 +98,32 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Loops, chains and defects. Every curve is in a loop or a chain, or is listed in `ignored`.
+    """The loops, chains and defects of a sketch. Every curve is in a loop, in a chain or in `unused`.
 
-    At branches, loops are the regions that the curves bound, and a curve between two regions is part of both.
-    `ignored` are duplicates of another curve, and curves shorter than the tolerance. If the search for meetings and
-    overlaps reached its limits, loops are not nested, and `is_complete` is False.
+    If curves branch, each region that they enclose has a loop, and a curve between two regions is in both loops.
+
+    Attributes:
+        loops: The closed loops.
+        chains: Curves that are joined end to end but are in no loop.
+        branches: The points where more than two ends meet.
+        contacts: The points where curves cross or touch.
+        overlaps: The pairs of curves that coincide at least partly.
+        unused: Indices of duplicates of another curve, and of curves shorter than the tolerance.
+        is_complete: False if the search for contacts and overlaps was stopped at its limits. The loops are then not
+            nested: all have depth 0.
     """
 
     loops: tuple[Loop, ...]
     chains: tuple[Chain, ...]
     branches: tuple[Branch, ...]
-    meetings: tuple[Meeting, ...]
+    contacts: tuple[Contact, ...]
     overlaps: tuple[Overlap, ...]
-    ignored: tuple[int, ...]
+    unused: tuple[int, ...]
     is_complete: bool = True
 
     @property
     def outer(self) -> tuple[Loop, ...]:
-        """The outlines: loops outside of all others, and islands within holes."""
+        """The loops that bound material from outside: those at even depth, islands within holes included."""
         return tuple(loop for loop in self.loops if not loop.is_hole)
 
     @property
@@ -92,7 +132,7 @@ class Profile:
 
     @property
     def area(self) -> float:
-        """The area of the outlines without the holes."""
+        """The area of the material: outer loops minus holes."""
         return sum(loop.area for loop in self.loops)
 
     @property
@@ -102,35 +142,37 @@ class Profile:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the profile is not extrudable, a sentence each; empty if it is."""
+        """The reasons why the profile cannot be extruded, one sentence each; empty if it can."""
         reasons = []
         if not self.loops:
-            reasons.append("Nothing closes to a loop.")
+            reasons.append("There is no closed loop.")
         if self.chains:
-            names = _names(e.primitive for e in self.chains[0].edges)
-            reasons.append(f"{_count(self.chains, 'chain')} left open, such as {names}.")
+            names = _names(e.primitive_index for e in self.chains[0].edges)
+            verb = "is" if len(self.chains) == 1 else "are"
+            reasons.append(f"{_count(self.chains, 'chain')} {verb} left open, such as {names}.")
         if self.branches:
             names = _names(self.branches[0].primitives)
-            reasons.append(f"More than two ends meet in {_count(self.branches, 'place')}, such as those of {names}.")
+            reasons.append(f"More than two ends meet in {_count(self.branches, 'place')}, such as the ends of {names}.")
         for crosses, verb in ((True, "cross"), (False, "touch")):
-            meetings = [m for m in self.meetings if m.crosses is crosses]
-            if meetings:
-                names = _names((meetings[0].first, meetings[0].second))
-                reasons.append(f"Curves {verb} in {_count(meetings, 'place')}, such as {names}.")
+            contacts = [m for m in self.contacts if m.crosses is crosses]
+            if contacts:
+                names = _names((contacts[0].first, contacts[0].second))
+                reasons.append(f"Curves {verb} in {_count(contacts, 'place')}, such as {names}.")
         if self.overlaps:
             names = _names((self.overlaps[0].first, self.overlaps[0].second))
-            reasons.append(f"{_count(self.overlaps, 'pair')} of curves overlap, such as {names}.")
+            verb = "overlaps" if len(self.overlaps) == 1 else "overlap"
+            reasons.append(f"{_count(self.overlaps, 'pair')} of curves {verb}, such as {names}.")
         if not self.is_complete:
             reasons.append("So many curves come close to each other that not all were compared.")
         return tuple(reasons)
 
 
 def profile(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE) -> Profile:
-    """Join ends that are close, and find loops, chains, crossings and overlaps.
+    """Join ends that are close, and return the loops, chains, contacts and overlaps.
 
     Args:
-        sketch: The primitives; points and construction geometry are ignored.
-        tolerance: The distance of joined ends, as a share of the size of the sketch.
+        sketch: The primitives. Points and construction geometry are left out.
+        tolerance: The largest distance between ends that are joined, relative to the size of the sketch.
 
     >>> from sketchdnn.geometry import Circle, Line
     >>> corners = [(0, 0), (4, 0), (4, 3), (0, 3)]
@@ -138,150 +180,168 @@ def profile(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE) 
     >>> profile(plate).is_extrudable, [round(loop.area, 3) for loop in profile(plate).loops]
     (True, [12.0, -0.785])
     >>> profile(plate[1:]).reasons
-    ('1 chain left open, such as primitives 0, 1 and 2.',)
+    ('1 chain is left open, such as primitives 0, 1 and 2.',)
     """
     curves = {i: p for i, p in enumerate(sketch) if not isinstance(p, Point) and not p.construction}
     if not curves:
-        return Profile((), (), (), (), (), ())
+        return Profile(loops=(), chains=(), branches=(), contacts=(), overlaps=(), unused=())
     pairs = _compare_pairs(curves, tolerance)
     duplicates = {overlap.second for overlap in pairs.overlaps if overlap.extent is Extent.DUPLICATE}
-    numbers: list[int] = []
+    # The lines and arcs, and the index in the sketch of each of them.
     open_curves: list[Line | Arc] = []
-    rings: list[_Ring] = []
+    primitive_indices: list[int] = []
+    loops: list[_UnnestedLoop] = []
     for i, curve in curves.items():
         if i in duplicates:
             continue
         if isinstance(curve, Circle):
-            rings.append(_Ring((Edge(i),), Outline([curve], [], math.pi * curve.radius**2)))
+            loops.append(_UnnestedLoop((Edge(i),), ClosedCurve([curve], [], math.pi * curve.radius**2)))
         else:
-            numbers.append(i)
+            primitive_indices.append(i)
             open_curves.append(curve)
     graph = build_graph(open_curves, pairs.distance)
     cycles, paths = trace_cycles(graph)
-    rings.extend(_ring(graph, numbers, cycle) for cycle in cycles)
-    rings.sort(key=lambda ring: [edge.primitive for edge in ring.edges])
-    short = set(range(len(numbers))) - {half_edge >> 1 for half_edges in graph.outgoing for half_edge in half_edges}
+    loops.extend(_loop_from_cycle(graph, primitive_indices, cycle) for cycle in cycles)
+    loops.sort(key=lambda loop: [edge.primitive_index for edge in loop.edges])
+    # The graph leaves out curves that are shorter than the tolerance.
+    in_graph = {curve_of(half_edge) for half_edges in graph.outgoing for half_edge in half_edges}
+    too_short = set(range(len(open_curves))) - in_graph
     return Profile(
-        _nested(rings, pairs),
-        tuple(_chain(graph, numbers, path) for path in paths),
-        tuple(_branch(graph, numbers, half_edges) for half_edges in graph.outgoing if len(half_edges) > 2),
-        tuple(pairs.meetings),
-        tuple(pairs.overlaps),
-        tuple(sorted(duplicates | {numbers[k] for k in short})),
-        pairs.is_complete,
+        loops=_nest(loops, pairs),
+        chains=tuple(_chain(graph, primitive_indices, path) for path in paths),
+        branches=tuple(
+            _branch(graph, primitive_indices, half_edges) for half_edges in graph.outgoing if len(half_edges) > 2
+        ),
+        contacts=tuple(pairs.contacts),
+        overlaps=tuple(pairs.overlaps),
+        unused=tuple(sorted(duplicates | {primitive_indices[k] for k in too_short})),
+        is_complete=pairs.is_complete,
     )
 
 
-class _Pairs(NamedTuple):
-    """How pairs of curves meet and overlap, and the tolerance as a length."""
+class _PairResults(NamedTuple):
+    """The results of comparing pairs of curves.
+
+    `distance` is the tolerance as a length. `is_complete` is False if not all pairs were compared.
+    """
 
     distance: float
-    meetings: list[Meeting]
+    contacts: list[Contact]
     overlaps: list[Overlap]
     is_complete: bool
 
 
-class _Ring(NamedTuple):
-    """A loop before nesting, counter-clockwise."""
+class _UnnestedLoop(NamedTuple):
+    """A loop before its depth is known; it runs counter-clockwise."""
 
     edges: tuple[Edge, ...]
-    outline: Outline
+    closed_curve: ClosedCurve
 
 
-def _compare_pairs(curves: Mapping[int, Curve], tolerance: float) -> _Pairs:
-    """Compare every pair of curves that come close."""
-    overlaps, numbers = find_duplicates(curves.items())
-    meetings: list[Meeting] = []
-    table = sketches_to_table([[curves[i] for i in numbers]])
+def _compare_pairs(curves: Mapping[int, Curve], tolerance: float) -> _PairResults:
+    """Find the contacts and overlaps of all pairs of curves that come close."""
+    overlaps, distinct = find_duplicates(curves.items())
+    contacts: list[Contact] = []
+    table = sketches_to_table([[curves[i] for i in distinct]])
     low, high = row_bounds(table)
     distance = absolute_tolerance(tolerance, low, high)
-    most = MAX_RESULTS + len(overlaps)
+    # Duplicates were found without comparing pairs, so they do not count.
+    max_results = MAX_RESULTS + len(overlaps)
     pairs = close_pairs(table, low, high, distance)
     for a, b in islice(pairs, MAX_PAIRS):
-        i, j = numbers[a], numbers[b]
+        i, j = distinct[a], distinct[b]
         overlap = find_overlap(i, curves[i], j, curves[j], distance)
         if overlap is not None:
             overlaps.append(overlap)
         else:
-            meetings.extend(Meeting(i, j, *met) for met in meeting_points(curves[i], curves[j], distance))
-        if len(meetings) + len(overlaps) >= most:
+            contacts.extend(
+                Contact(i, j, point, crosses) for point, crosses in contact_points(curves[i], curves[j], distance)
+            )
+        if len(contacts) + len(overlaps) >= max_results:
             break
+    # The search is complete if no pair is left in the iterator.
     is_complete = next(pairs, None) is None
-    meetings.sort(key=lambda m: (m.first, m.second, m.at))
-    overlaps.sort(key=lambda o: (o.first, o.second))
-    return _Pairs(distance, meetings, overlaps, is_complete)
+    contacts.sort(key=lambda contact: (contact.first, contact.second, contact.at))
+    overlaps.sort(key=lambda overlap: (overlap.first, overlap.second))
+    return _PairResults(distance, contacts, overlaps, is_complete)
 
 
-def _ring(graph: Graph, numbers: Sequence[int], cycle: list[int]) -> _Ring:
-    """A cycle as a ring: counter-clockwise, from its lowest number."""
+def _loop_from_cycle(graph: Graph, primitive_indices: Sequence[int], cycle: list[int]) -> _UnnestedLoop:
+    """Return the loop of a cycle of half-edges: counter-clockwise, from its lowest half-edge."""
     area = signed_area(graph, cycle)
     if area < 0:
-        cycle = [half_edge ^ 1 for half_edge in reversed(cycle)]
+        cycle = [opposite(half_edge) for half_edge in reversed(cycle)]
     lowest = cycle.index(min(cycle))
     cycle = cycle[lowest:] + cycle[:lowest]
-    outline = Outline(
-        [graph.curves[half_edge >> 1] for half_edge in cycle],
-        [graph.starts[end] for half_edge in cycle for end in (half_edge, half_edge ^ 1)],
+    closed_curve = ClosedCurve(
+        [graph.curves[curve_of(half_edge)] for half_edge in cycle],
+        [graph.starts[end] for half_edge in cycle for end in (half_edge, opposite(half_edge))],
         abs(area),
         any(len(graph.outgoing[graph.vertices[half_edge]]) > 2 for half_edge in cycle),
     )
-    return _Ring(_edges(numbers, cycle), outline)
+    return _UnnestedLoop(_edges(primitive_indices, cycle), closed_curve)
 
 
-def _nested(rings: Sequence[_Ring], pairs: _Pairs) -> tuple[Loop, ...]:
-    """Rings as loops; those at odd depth are reversed."""
-    rings_of: dict[int, list[int]] = {}
-    for i, ring in enumerate(rings):
-        for edge in ring.edges:
-            rings_of.setdefault(edge.primitive, []).append(i)
+def _nest(unnested: Sequence[_UnnestedLoop], pairs: _PairResults) -> tuple[Loop, ...]:
+    """Find the parent and the depth of each loop, and reverse the loops at odd depth."""
+    loops_with: dict[int, list[int]] = {}  # the loops that contain each primitive
+    for i, loop in enumerate(unnested):
+        for edge in loop.edges:
+            loops_with.setdefault(edge.primitive_index, []).append(i)
     crossing: set[tuple[int, int]] = set()
     touching: set[tuple[int, int]] = set()
-    both: Iterable[Meeting | Overlap] = chain(pairs.meetings, pairs.overlaps)
-    for pair in both:
-        indices = crossing if isinstance(pair, Meeting) and pair.crosses else touching
-        for i, j in product(rings_of.get(pair.first, ()), rings_of.get(pair.second, ())):
-            indices.add((min(i, j), max(i, j)))
-    parents: list[int | None] = [None] * len(rings)
+    contacts_and_overlaps: Iterable[Contact | Overlap] = chain(pairs.contacts, pairs.overlaps)
+    for pair in contacts_and_overlaps:
+        loop_pairs = crossing if isinstance(pair, Contact) and pair.crosses else touching
+        for i, j in product(loops_with.get(pair.first, ()), loops_with.get(pair.second, ())):
+            loop_pairs.add((min(i, j), max(i, j)))
+    parents: list[int | None] = [None] * len(unnested)
     if pairs.is_complete:
-        parents = nest_outlines([ring.outline for ring in rings], crossing, touching, pairs.distance)
+        parents = nest_closed_curves([loop.closed_curve for loop in unnested], crossing, touching, pairs.distance)
     loops: dict[int, Loop] = {}
-    for i in sorted(range(len(rings)), key=lambda i: -rings[i].outline.area):
-        (edges, outline), parent = rings[i], parents[i]
+    # From the largest to the smallest, since a parent is larger than its children.
+    for i in sorted(range(len(unnested)), key=lambda i: -unnested[i].closed_curve.area):
+        (edges, closed_curve), parent = unnested[i], parents[i]
         depth = 0 if parent is None else loops[parent].depth + 1
-        area = outline.area
+        area = closed_curve.area
         if depth % 2 == 1:
             edges, area = _reversed(edges), -area
         loops[i] = Loop(edges, area, depth, parent)
-    return tuple(loops[i] for i in range(len(rings)))
+    return tuple(loops[i] for i in range(len(unnested)))
 
 
-def _chain(graph: Graph, numbers: Sequence[int], path: list[int]) -> Chain:
-    length = sum(graph.curves[half_edge >> 1].length for half_edge in path)
-    return Chain(_edges(numbers, path), length, graph.starts[path[0]], graph.starts[path[-1] ^ 1])
+def _chain(graph: Graph, primitive_indices: Sequence[int], path: list[int]) -> Chain:
+    """Return the chain of a path of half-edges."""
+    length = sum(graph.curves[curve_of(half_edge)].length for half_edge in path)
+    return Chain(_edges(primitive_indices, path), length, graph.starts[path[0]], graph.starts[opposite(path[-1])])
 
 
-def _branch(graph: Graph, numbers: Sequence[int], half_edges: Sequence[int]) -> Branch:
-    return Branch(graph.starts[half_edges[0]], tuple(sorted({numbers[half_edge >> 1] for half_edge in half_edges})))
+def _branch(graph: Graph, primitive_indices: Sequence[int], half_edges: Sequence[int]) -> Branch:
+    """Return the branch at the common start of half-edges."""
+    primitives = {primitive_indices[curve_of(half_edge)] for half_edge in half_edges}
+    return Branch(graph.starts[half_edges[0]], tuple(sorted(primitives)))
 
 
-def _edges(numbers: Sequence[int], half_edges: Iterable[int]) -> tuple[Edge, ...]:
-    return tuple(Edge(numbers[half_edge >> 1], forward=not half_edge & 1) for half_edge in half_edges)
+def _edges(primitive_indices: Sequence[int], half_edges: Iterable[int]) -> tuple[Edge, ...]:
+    """Return the edges of half-edges; odd half-edges run backward."""
+    return tuple(Edge(primitive_indices[curve_of(half_edge)], forward=not half_edge & 1) for half_edge in half_edges)
 
 
 def _reversed(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """The same edges in the other direction, from the same first primitive."""
-    return tuple(Edge(edge.primitive, not edge.forward) for edge in (edges[0], *reversed(edges[1:])))
+    """Return the edges of a loop in the other direction, starting with the same primitive."""
+    return tuple(Edge(edge.primitive_index, not edge.forward) for edge in (edges[0], *reversed(edges[1:])))
 
 
-def _count(things: Sequence[object], noun: str) -> str:
-    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
+def _count(items: Sequence[object], noun: str) -> str:
+    """Return the number of items with the noun, in the plural if needed."""
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
-def _names(numbers: Iterable[int], most: int = 6) -> str:
-    """A list of primitives in words."""
-    names = [str(n) for n in numbers]
+def _names(primitive_indices: Iterable[int], limit: int = 6) -> str:
+    """Return a list of primitives in words: at most `limit` of them, and how many more there are."""
+    names = [str(i) for i in primitive_indices]
     if len(names) == 1:
         return f"primitive {names[0]}"
-    if len(names) > most:
-        return f"primitives {', '.join(names[:most])} and {len(names) - most} more"
+    if len(names) > limit:
+        return f"primitives {', '.join(names[:limit])} and {len(names) - limit} more"
     return f"primitives {', '.join(names[:-1])} and {names[-1]}"

@@ -299,7 +299,7 @@ def squares(count: int) -> Sketch:
 
 def test_large_drawing_is_repaired_in_pieces() -> None:
     result = repair(squares(50))
-    assert result.warning == "it is so large that its 50 pieces were repaired one by one"
+    assert result.warning == "the sketch is so large that its 50 connected components were repaired separately"
     assert profile(result.sketch, 1e-6).is_extrudable
     assert result.dof == 150
     assert repair(result.sketch).sketch.primitives == result.sketch.primitives

@@ -396,7 +396,7 @@ def _next_state(
         names = ", ".join(_describe(c, sources) for c in restore_all(attempt.rejected))
         warnings.append(f"left out, as it conflicts with others: {names}")
     dof, freedom = solved.dof, tuple(solved.freedom[k] for k in order if k < len(solved.freedom))
-    if not solved.is_fresh:
+    if not solved.was_solved:
         dof, freedom = state.dof, state.freedom
     return _State(
         replace(state.sketch, primitives=primitives, constraints=restore_all(attempt.constraints)),

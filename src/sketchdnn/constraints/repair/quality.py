@@ -31,10 +31,10 @@ from sketchdnn.geometry import (
 )
 from sketchdnn.geometry.constraints import LENGTHS
 from sketchdnn.geometry.intersections import (
+    contact_points,
     distance_to_curve,
     endpoints,
     find_overlap,
-    meeting_points,
     midpoint,
 )
 
@@ -153,8 +153,8 @@ class ProfileQuality:
 
     @classmethod
     def of(cls, shape: Profile) -> ProfileQuality:
-        loops = tuple(frozenset(edge.primitive for edge in loop.edges) for loop in shape.loops)
-        return cls(shape.is_extrudable, loops, sum(meeting.crosses for meeting in shape.meetings))
+        loops = tuple(frozenset(edge.primitive_index for edge in loop.edges) for loop in shape.loops)
+        return cls(shape.is_extrudable, loops, sum(contact.crosses for contact in shape.contacts))
 
     def is_worse_than(self, before: ProfileQuality, dropped: Collection[int]) -> bool:
         """Whether something was lost; a loop of dropped primitives only was a duplicate, and is no loss."""
@@ -242,7 +242,7 @@ def close_profile(
     links = _links(after, shape, tolerance)
     if links:
         with_links = profile([*after, *(line for line, _, _ in links)], EXACT)
-        looped = {edge.primitive for loop in with_links.loops for edge in loop.edges}
+        looped = {edge.primitive_index for loop in with_links.loops for edge in loop.edges}
         links = [link for k, link in enumerate(links, len(after)) if k in looped]
     for line, a, b in links:
         for part, end in ((Part.START, a), (Part.END, b)):
@@ -274,7 +274,7 @@ def _links(primitives: Sequence[Primitive], shape: Profile, tolerance: float) ->
             continue
         line = Line(a.at, b.at)
         others = [*curves, *(link for link, _, _ in links)]
-        if any(find_overlap(0, line, 1, curve, EXACT) or meeting_points(line, curve, EXACT) for curve in others):
+        if any(find_overlap(0, line, 1, curve, EXACT) or contact_points(line, curve, EXACT) for curve in others):
             continue
         used |= {a.ref, b.ref}
         links.append((line, a.ref, b.ref))
@@ -284,8 +284,8 @@ def _links(primitives: Sequence[Primitive], shape: Profile, tolerance: float) ->
 def _open_ends(number: int, chain: Chain, primitives: Sequence[Primitive]) -> list[_OpenEnd]:
     """The ends of a chain that no other curve touches."""
     first, last = chain.edges[0], chain.edges[-1]
-    start = _OpenEnd(chain.start, Ref(first.primitive, Part.START if first.forward else Part.END), number)
-    end = _OpenEnd(chain.end, Ref(last.primitive, Part.END if last.forward else Part.START), number)
+    start = _OpenEnd(chain.start, Ref(first.primitive_index, Part.START if first.forward else Part.END), number)
+    end = _OpenEnd(chain.end, Ref(last.primitive_index, Part.END if last.forward else Part.START), number)
     curves = [(i, p) for i, p in enumerate(primitives) if not isinstance(p, Point) and not p.construction]
     return [
         e
@@ -296,7 +296,7 @@ def _open_ends(number: int, chain: Chain, primitives: Sequence[Primitive]) -> li
 
 def _open_curves(primitives: Sequence[Primitive], shape: Profile, keep: Collection[int]) -> set[int]:
     """Curves of open chains beside loops, if they are few."""
-    curves = {edge.primitive for chain in shape.chains for edge in chain.edges}
+    curves = {edge.primitive_index for chain in shape.chains for edge in chain.edges}
     if not curves or not shape.loops or not curves.isdisjoint(keep):
         return set()
     length = {i: p.length for i, p in enumerate(primitives) if not isinstance(p, Point) and not p.construction}

@@ -100,7 +100,7 @@ def _advice(parts: Profile) -> Iterator[str]:
         yield "Draw a closed outline that is not construction."
     if parts.overlaps:
         yield "Curves that lie on each other are merged by 'sketchdnn constrain'."
-    if parts.branches or parts.meetings:
+    if parts.branches or parts.contacts:
         yield "Trim curves that cross, touch or branch, or make them construction, in a CAD program."
 
 
