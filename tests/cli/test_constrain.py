@@ -217,7 +217,7 @@ def test_degenerate_sketches_are_handled(folder: Path) -> None:
         (["missing.json", "--out", "part.json"], "missing.json: cannot be read"),
         (["broken.json", "--out", "part.json"], "broken.json"),
         (["rough.json", "--out", "part.xyz"], "part.xyz: cannot be written"),
-        (["rough.json", "--out", "part.json", "--units", "furlong"], "'furlong' is no known unit"),
+        (["rough.json", "--out", "part.json", "--units", "furlong"], "'furlong' is not a known unit"),
         (["rough.json", "--out", "part.json", "--tolerance", "5"], "such as 0.5%"),
         (["rough.json", "--out", "part.json", "--tolerance", "20%"], "up to 3%"),
         (["rough.json", "--out", "part.json", "--tolerance", "x%"], "not 'x%'"),

@@ -116,7 +116,7 @@ def test_failure_on_way_leaves_old_file_alone(tmp_path: Path, monkeypatch: pytes
         yield PART
         raise OSError(5, "Input/output error")
 
-    broken = Format("broken", (".broken",), holds_many=True, recognizes=lambda p, head: True, read=break_off)
+    broken = Format("broken", (".broken",), multiple_sketches=True, recognizes=lambda p, head: True, read=break_off)
     source = tmp_path / "x.broken"
     source.write_text("x")
     (tmp_path / "out.jsonl").write_text("precious")
@@ -140,7 +140,7 @@ def test_target_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_units_and_formats_that_do_not_exist(tmp_path: Path) -> None:
     write(PART, tmp_path / "part.json")
-    with pytest.raises(SketchError, match="'furlong' is no known unit"):
+    with pytest.raises(SketchError, match="'furlong' is not a known unit"):
         convert(tmp_path / "part.json", tmp_path / "out.json", units="furlong")
     with pytest.raises(SketchError, match="'iges' is no format that we write"):
         convert(tmp_path / "part.json", tmp_path / "out", format="iges")

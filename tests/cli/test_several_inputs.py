@@ -52,7 +52,7 @@ def test_losses_name_the_written_file(folder: Path, tmp_path: Path) -> None:
         (folder / f"{name}.jsonl").unlink()
     Sketch((Circle((0, 0), 5),)).save(folder / "disc.json")
     said = run("convert", folder, tmp_path / "scripts", "--format", "cadquery").stderr
-    assert "a sketch without units, taken to be in millimeters (in 000001.py)" in said
+    assert "a sketch without units, its lengths taken as millimeters (in 000001.py)" in said
     assert "skipped 1 × a sketch that " in said
     assert "(in 000002.py)" in said
 

@@ -381,7 +381,7 @@ def test_splines_and_ellipses_close_outline(tmp_path: Path) -> None:
     }
     ends = [end for p in sketch if isinstance(p, Line | Arc) for end in (p.start, p.end)]
     assert all(sum(math.dist(a, b) < 1e-12 * 40 for b in ends) == 2 for a in ends)
-    coarse = drawn(tmp_path / "a.dxf", draw, options=ReadOptions(flatten=0.2))
+    coarse = drawn(tmp_path / "a.dxf", draw, options=ReadOptions(curve_tolerance_mm=0.2))
     assert len(only(coarse)) < len(sketch)
 
 

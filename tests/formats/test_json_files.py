@@ -169,7 +169,7 @@ BAD_LINES = {
     "construction a word": (_primitive('{"construction": "no"}'), "'construction' must be true or false"),
     "a key twice": ('{"primitives": [], "a": 1, "a": 2}', "an object with a key that appears twice"),
     "deep": (f'{{"primitives": [], "a": {"[" * 100_000}{"]" * 100_000}}}', "JSON nested too deeply"),
-    "unknown units": ('{"primitives": [], "units": "furlong"}', "'furlong' is no known unit"),
+    "unknown units": ('{"primitives": [], "units": "furlong"}', "'furlong' is not a known unit"),
     "units a number": ('{"primitives": [], "units": 3}', "'constraints' must be a list and 'units' a word"),
     "a dangling reference": (
         _constraint('{"type": "fix", "refs": [[4, "whole"]]}'),

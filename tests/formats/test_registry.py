@@ -91,7 +91,7 @@ def test_random_sketches_survive_every_format(
     assert_same(sketch, again.in_units("mm"))
 
 
-@pytest.mark.parametrize("form", [f for f in WRITABLE if f.holds_many], ids=lambda f: f.name)
+@pytest.mark.parametrize("form", [f for f in WRITABLE if f.multiple_sketches], ids=lambda f: f.name)
 def test_many_sketches_keep_their_order(tmp_path: Path, form: Format) -> None:
     path = tmp_path / f"many{form.suffixes[0]}"
     many = [PART.moved(1.0, (float(i), 0.0)) for i in range(5)]
@@ -100,7 +100,7 @@ def test_many_sketches_keep_their_order(tmp_path: Path, form: Format) -> None:
         assert_same(before, after.in_units("mm"))
 
 
-@pytest.mark.parametrize("form", [f for f in WRITABLE if not f.holds_many], ids=lambda f: f.name)
+@pytest.mark.parametrize("form", [f for f in WRITABLE if not f.multiple_sketches], ids=lambda f: f.name)
 def test_single_sketch_formats_refuse_other_numbers(tmp_path: Path, form: Format) -> None:
     for some in ([], [PART, PART]):
         with pytest.raises(FormatError, match="holds one sketch"):
@@ -224,7 +224,7 @@ def _failing(error: Exception) -> Format:
         yield PART
         raise error
 
-    return Format("failing", (".fail",), holds_many=True, recognizes=lambda path, head: True, read=fail)
+    return Format("failing", (".fail",), multiple_sketches=True, recognizes=lambda path, head: True, read=fail)
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,7 @@ def test_freecad_losses_are_counted(tmp_path: Path, name: str) -> None:
         f"{OFF}: it follows from the others": 1,
         "a constraint only noted in the file: it refers to something outside the sketch": 1,
         "a constraint only noted in the file: FreeCAD has no such constraint for what it refers to": 1,
-        "a sketch without units, taken to be in millimeters": 1,
+        "a sketch without units, its lengths taken as millimeters": 1,
     }
 
 
@@ -391,7 +391,7 @@ def test_freecad_losses_are_counted(tmp_path: Path, name: str) -> None:
             "out.py",
             "cadquery",
             {"a constraint": 5, "a name or other key of a sketch": 2, "construction geometry": 1, "a point": 1},
-            {"a sketch without units, taken to be in millimeters": 1},
+            {"a sketch without units, its lengths taken as millimeters": 1},
         ),
         (
             "out.npy",
@@ -400,7 +400,7 @@ def test_freecad_losses_are_counted(tmp_path: Path, name: str) -> None:
                 "a name or other key of a sketch": 2,
                 "a constraint's parameter that is neither a number, a word nor a flag": 1,
             },
-            {"a sketch without units, taken to be in meters": 1},
+            {"a sketch without units, its lengths taken as meters": 1},
         ),
         (
             "out.onshape.json",
@@ -410,7 +410,7 @@ def test_freecad_losses_are_counted(tmp_path: Path, name: str) -> None:
                 "a constraint's parameter that is neither a number, a word nor a flag": 1,
             },
             {
-                "a sketch without units, taken to be in meters": 1,
+                "a sketch without units, its lengths taken as meters": 1,
                 "a reference to something outside the sketch, written as an empty query": 1,
             },
         ),
@@ -450,7 +450,7 @@ def test_dumps_and_loads_are_inverse() -> None:
         result = loads(data, form.name)
         assert not result.skipped
         assert_same(PART, result.sketches[0].in_units("mm"))
-        if form.holds_many:
+        if form.multiple_sketches:
             assert len(loads(dumps([PART, PART], form.name), form.name)) == 2
     for suffix in ("jsonl.gz", "svgz"):
         data = dumps(PART, suffix)

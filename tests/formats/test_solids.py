@@ -271,7 +271,7 @@ class TestFiles:
         with pytest.raises(FormatError):
             replace(NESTED, extra={"name": "import os"}).save(tmp_path / "part.step")
         job = json.loads((tmp_path / "job.json").read_text())
-        assert set(job) == {"kind", "out", "report", "height", "regions"}
+        assert set(job) == {"file_type", "out", "report", "height", "regions"}
         assert "import" not in json.dumps(job["regions"])
 
 

@@ -215,7 +215,7 @@ def test_nested_groups_and_mirrored_arcs(tmp_path: Path) -> None:
     ],
 )
 def test_unsupported_elements_are_counted(tmp_path: Path, body: str, reason: str) -> None:
-    reading = drawing(tmp_path, body + '<line x2="7"/>', options=ReadOptions(flatten=None))
+    reading = drawing(tmp_path, body + '<line x2="7"/>', options=ReadOptions(curve_tolerance_mm=None))
     assert reading.skipped == {reason: 1}
     (sketch,) = reading
     assert sketch.primitives[-1] == Line((0.0, 0.0), (7.0, 0.0))

@@ -116,7 +116,7 @@ def test_units_change_numbers_and_keep_the_size() -> None:
 
 def test_unknown_units_are_refused() -> None:
     for make in (lambda: Sketch((), units="furlong"), lambda: PLATE.in_units("furlong")):
-        with pytest.raises(GeometryError, match="'furlong' is no known unit"):
+        with pytest.raises(GeometryError, match="'furlong' is not a known unit"):
             make()
 
 

@@ -15,7 +15,7 @@ from sketchdnn.geometry import Sketch
 Draw = Callable[[Any, Any], None]
 
 
-NO_FLATTENING = ReadOptions(flatten=None)
+NO_FLATTENING = ReadOptions(curve_tolerance_mm=None)
 
 
 def read(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> ReadResult:

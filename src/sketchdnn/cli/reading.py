@@ -13,7 +13,7 @@ from sketchdnn.formats.format import ReasonCounts
 from sketchdnn.geometry import MM_PER_UNIT
 from sketchdnn.geometry.quantities import parse_length
 
-FLATTEN = f"{DEFAULT_READ_OPTIONS.flatten:g}mm"
+FLATTEN = f"{DEFAULT_READ_OPTIONS.curve_tolerance_mm:g}mm"
 
 Flatten = Annotated[
     str,

@@ -144,7 +144,7 @@ BYTES_PER_STRIPE = 2**20
 MAX_STRIPES = 16
 FILES_PER_TASK = 64
 # Splines are not flattened but counted as dropped entities.
-_READ_OPTIONS = ReadOptions(flatten=None)
+_READ_OPTIONS = ReadOptions(curve_tolerance_mm=None)
 
 
 class InputError(SketchError):

@@ -36,10 +36,10 @@ from .format import (
     ReadItem,
     ReadOptions,
     Skipped,
-    format_losses,
+    losses_in_format,
     read_bounded,
+    separate_items,
     single_sketch,
-    tally,
 )
 from .polylines import Polyline, to_polylines
 
@@ -82,7 +82,7 @@ def read(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[Re
     try:
         sketch, skipped, notes = _read_document(path, options)
     except TooManyEntitiesError as error:
-        raise FormatError(path, f"expands to more than {MAX_ENTITIES:,} entities; that is no sketch") from error
+        raise FormatError(path, f"expands to more than {MAX_ENTITIES:,} entities; that is not a sketch") from error
     except GeometryError as error:
         raise FormatError(path, f"cannot be measured in its own units: {error}") from error
     except Exception as error:  # a broken file can make ezdxf raise anything
@@ -108,14 +108,22 @@ def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) ->
     _import_ezdxf()
     with _fixed_metadata(), atomic_write(path) as temporary:
         _document(sketch, items).saveas(temporary)
-    losses = format_losses(sketch, "dxf")
+    losses = losses_in_format(sketch, "dxf")
     if gaps := sum(item.closed_gaps for item in items if isinstance(item, Polyline)):
         losses.changed["a gap between ends, closed where a polyline has one corner"] = gaps
     return losses
 
 
 FORMAT = Format(
-    "dxf", (".dxf",), False, _recognizes, read, write, options=("polylines",), is_drawing=True, is_text=True
+    "dxf",
+    (".dxf",),
+    False,
+    _recognizes,
+    read,
+    write,
+    write_options=("polylines",),
+    read_takes_options=True,
+    is_text=True,
 )
 
 
@@ -197,9 +205,9 @@ def _check(path: Path) -> list[Note]:
         raise FormatError(path, "is cut off: a DXF ends in EOF")
     for codes in _group_codes(data, is_binary=is_binary):
         if codes.total() > MAX_TAGS:
-            raise FormatError(path, f"holds more than {MAX_TAGS:,} tags; that is no sketch")
+            raise FormatError(path, f"holds more than {MAX_TAGS:,} tags; that is not a sketch")
         if sum(count for code, count in codes.items() if _begins_entity(code)) > MAX_ENTITIES:
-            raise FormatError(path, f"holds more than {MAX_ENTITIES:,} entities; that is no sketch")
+            raise FormatError(path, f"holds more than {MAX_ENTITIES:,} entities; that is not a sketch")
     return [] if has_end else [_NO_END]
 
 
@@ -231,9 +239,9 @@ def _read_document(path: Path, options: ReadOptions) -> tuple[Sketch, Counter[st
     """The sketch, and the counts of what was skipped and of what was changed."""
     document, skipped = _load(path)
     units, factor = _UNITS.get(document.header.get("$INSUNITS", 0), (None, 1))
-    mm_per_unit = factor * MM_PER_UNIT[units] if units else options.mm_per_assumed
-    entities = read_entities(document, MAX_ENTITIES, Flattener(options.flatten, mm_per_unit))
-    primitives, skipped_entities, notes = tally(entities)
+    mm_per_unit = factor * MM_PER_UNIT[units] if units else options.assumed_mm_per_unit
+    entities = read_entities(document, MAX_ENTITIES, Flattener(options.curve_tolerance_mm, mm_per_unit))
+    primitives, skipped_entities, notes = separate_items(entities)
     skipped.update(skipped_entities)
     dropped = sum(count for reason, count in skipped_entities.items() if _is_loss(reason))
     sheets = [layout for layout in document.layouts if layout.is_any_paperspace]

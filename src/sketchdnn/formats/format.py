@@ -1,7 +1,7 @@
-"""The interface of a file format, read options, and the items that readers yield.
+"""The interface of a file format, the options of readers, and the results of readers and writers.
 
-A reader yields `ReadItem`s: sketches, `Skipped` for anything that did not become part of one, and `Note` for anything
-that was read with a change. A writer returns `Losses`.
+A reader yields `ReadItem`s: a `Sketch`, a `Skipped` for content that was left out, or a `Note` for content that was
+changed. A writer returns `Losses`.
 """
 
 from __future__ import annotations
@@ -18,37 +18,39 @@ from typing import Any
 from sketchdnn.errors import FormatError, SketchError, quoted
 from sketchdnn.geometry import MM_PER_UNIT, Sketch
 
-# How many bytes of a file `Format.recognizes` receives.
+# `Format.recognizes` receives this many bytes from the start of a file.
 HEAD_BYTES = 4096
 
-# Keys that readers add to record the origin of a sketch. A format that does not hold them loses nothing.
+# Keys of `Sketch.extra` that readers add to record the origin of a sketch. They describe the file that was read, so a
+# writer that omits them does not report a loss.
 _PROVENANCE = frozenset({"id", "source", "index", "group", "dropped_entities"})
 _UNIT_NAMES = {"m": "meters", "mm": "millimeters"}
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How files are read.
+    """Options of readers.
 
     Attributes:
-        flatten: Tolerance in millimeters of the lines and arcs that replace a spline, Bézier curve or ellipse; None
-            skips such curves and counts them.
-        assume_units: The unit of a sketch whose file names none. By default the sketch has no unit, and tolerances
-            treat its unit as a millimeter.
+        curve_tolerance_mm: Splines, Bézier curves and ellipses are replaced by lines and arcs that differ from them by
+            at most this length in millimeters. With None, such curves are skipped and counted. It is the option
+            `--flatten` of the command line.
+        assume_units: The unit of a file that states no unit. With None, the sketch has no unit, and one unit of the
+            file counts as one millimeter for `curve_tolerance_mm`.
     """
 
-    flatten: float | None = 0.01
+    curve_tolerance_mm: float | None = 0.01
     assume_units: str | None = None
 
     def __post_init__(self) -> None:
-        if self.flatten is not None and not 0 < self.flatten < math.inf:
-            raise SketchError(f"a tolerance of {self.flatten} mm is none to approximate curves within")
+        if self.curve_tolerance_mm is not None and not 0 < self.curve_tolerance_mm < math.inf:
+            raise SketchError(f"a curve tolerance is a positive length in mm, not {self.curve_tolerance_mm}")
         if self.assume_units is not None and self.assume_units not in MM_PER_UNIT:
-            raise SketchError(f"'{self.assume_units}' is no known unit; use one of {', '.join(MM_PER_UNIT)}")
+            raise SketchError(f"'{self.assume_units}' is not a known unit; use one of {', '.join(MM_PER_UNIT)}")
 
     @property
-    def mm_per_assumed(self) -> float:
-        """Millimeters per unit of a file that names no unit."""
+    def assumed_mm_per_unit(self) -> float:
+        """The millimeters per unit of length in a file that states no unit."""
         return MM_PER_UNIT[self.assume_units or "mm"]
 
 
@@ -61,35 +63,37 @@ class Format:
 
     Attributes:
         name: The name that users type.
-        suffixes: Suffixes of its files; the first is the default.
-        holds_many: Whether a file can hold several sketches.
-        recognizes: `recognizes(path, head)` decides by the name and the first bytes of a file.
-        read: Streams the items of a file, so that it may be larger than memory. Raises `FormatError` for a file that
-            is not in this format.
-        write: Writes any iterable of sketches, completely or not at all. Returns the losses, None where there are none.
-        options: Keywords that `write` takes.
-        is_drawing: `read` takes `ReadOptions` after the path.
-        is_text: Files are UTF-8 text.
+        suffixes: The suffixes of its files; the first is the default.
+        multiple_sketches: Whether a file can contain several sketches.
+        recognizes: `recognizes(path, head)` returns whether a file is in this format. `head` is the first `HEAD_BYTES`
+            bytes of the file.
+        read: `read(path)` yields the items of a file one by one, so that a file may be larger than memory. It raises
+            `FormatError` for a file that is not in this format. None if the format cannot be read.
+        write: `write(sketches, path, **options)` writes the complete file, or no file if there is an error. It returns
+            the losses, or None if there are none. None if the format cannot be written.
+        write_options: The names of the keyword arguments of `write`.
+        read_takes_options: Whether `read` takes `ReadOptions` as its second argument. True for drawings (DXF, SVG).
+        is_text: Whether files are UTF-8 text.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    holds_many: bool
+    multiple_sketches: bool
     recognizes: Callable[[Path, bytes], bool]
     read: Callable[..., Iterator[ReadItem]] | None = None
     write: Callable[..., Losses | None] | None = None
-    options: tuple[str, ...] = ()
-    is_drawing: bool = False
+    write_options: tuple[str, ...] = ()
+    read_takes_options: bool = False
     is_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something in a file that did not become a sketch or part of one.
+    """Content of a file that was left out: a whole sketch or an entity.
 
     Attributes:
-        reason: A short text, the same for every case of its kind, so that cases can be counted.
-        is_sketch: A whole sketch was refused, not a single entity.
+        reason: A short text. Similar cases have the same text, so that they can be counted.
+        is_sketch: True if a whole sketch was left out, False if only an entity of a sketch.
         count: The number of cases.
     """
 
@@ -98,24 +102,38 @@ class Skipped:
     count: int = 1
 
     def __post_init__(self) -> None:
+        # The reason can contain text of the file. `quoted` makes it safe to print. The class is frozen, so the
+        # attribute is set this way.
         object.__setattr__(self, "reason", quoted(self.reason))
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that was read with a change, such as a spline as arcs. `text` is the same for all cases of a kind."""
+    """Content of a file that was changed, such as a spline that became arcs.
+
+    Attributes:
+        text: A short text. Similar cases have the same text, so that they can be counted.
+        count: The number of cases.
+    """
 
     text: str
     count: int = 1
 
 
 ReadItem = Sketch | Skipped | Note
+# The note of a drawing that states no unit.
 NO_UNITS = Note("a drawing without units, its lengths taken as mm (--assume-units names another unit)")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """The sketches of a file, and the counts of each reason to skip something and of each note."""
+    """All sketches of a file, with the counts of other items.
+
+    Attributes:
+        sketches: The sketches.
+        skipped: The number of cases for each `Skipped.reason`.
+        notes: The number of cases for each `Note.text`.
+    """
 
     sketches: tuple[Sketch, ...]
     skipped: Counter[str]
@@ -130,19 +148,28 @@ class ReadResult:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Counts by reason of what a writer left out of sketches, and of what it changed."""
+    """Content of sketches that a writer left out or changed.
+
+    The class is frozen: its two counters are never replaced. The counts in them change, for example by `update`.
+
+    Attributes:
+        left_out: The number of cases for each reason.
+        changed: The number of cases for each reason.
+    """
 
     left_out: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
 
     def update(self, other: Losses) -> None:
-        """Add the counts of `other`."""
+        """Add the counts of `other` to this object."""
         self.left_out.update(other.left_out)
         self.changed.update(other.changed)
 
 
 class ReasonCounts(Counter[str]):
-    """Counts by reason and, for several input files, their number and the first names.
+    """Counts by reason, with the input files in which each reason occurs.
+
+    At most three file names are stored for each reason; further files are only counted.
 
     >>> reasons = ReasonCounts()
     >>> for file in ("a.dxf", "a.dxf", "b.dxf", "c.dxf", "d.dxf", "e.dxf"):
@@ -151,50 +178,64 @@ class ReasonCounts(Counter[str]):
     ['skipped 6 × a text (in a.dxf, b.dxf, c.dxf and 2 more files)']
     """
 
-    _NAMED_FILES = 3
+    _MAX_FILE_NAMES = 3
     _MAX_LINES = 20
 
     def __init__(self, counts: Mapping[str, int] | None = None) -> None:
         super().__init__(counts or {})
-        self._files: dict[str, list[str]] = {}
-        self._other_files: Counter[str] = Counter()
+        # For each reason: the first files, the number of further files, and the file that was added last.
+        self._first_files: dict[str, list[str]] = {}
+        self._num_other_files: Counter[str] = Counter()
         self._last_file: dict[str, str] = {}
 
     def add(self, reason: str, count: int = 1, file: str = "") -> None:
-        """Count a reason. Files come one after the other, so that few names are stored."""
+        """Add `count` cases of a reason, found in `file`; without `file`, there is only one input.
+
+        All cases of a file must be added before those of the next file. A file is new if it is not the last one.
+        """
         self[reason] += count
         if not file or self._last_file.get(reason) == file:
             return
         self._last_file[reason] = file
-        files = self._files.setdefault(reason, [])
-        if len(files) < self._NAMED_FILES:
+        files = self._first_files.setdefault(reason, [])
+        if len(files) < self._MAX_FILE_NAMES:
             files.append(file)
         else:
-            self._other_files[reason] += 1
+            self._num_other_files[reason] += 1
 
     def lines(self, verb: str = "", max_lines: int = _MAX_LINES) -> Iterator[str]:
-        """A line for each reason, the commonest first, with `verb` before the count."""
+        """Yield a line for each reason, the most frequent first, with `verb` before the count.
+
+        If there are more than `max_lines` reasons, the last line is the total of the others.
+        """
         verb = f"{verb} " if verb else ""
-        common = self.most_common(max_lines)
-        for reason, count in common:
+        most_frequent = self.most_common(max_lines)
+        for reason, count in most_frequent:
             yield f"{verb}{count:,} × {reason}{self.files(reason)}"
-        if more := self.total() - sum(count for _, count in common):
-            yield f"{verb}{more:,} × other reasons"
+        if num_others := self.total() - sum(count for _, count in most_frequent):
+            yield f"{verb}{num_others:,} × for other reasons"
 
     def files(self, reason: str) -> str:
-        """The files of a reason, in brackets; empty for a single input."""
-        names, others = ", ".join(self._files.get(reason, ())), self._other_files[reason]
-        more = f" and {others:,} more file{'s' * (others != 1)}" if others else ""
-        return f" (in {names}{more})" if names else ""
+        """Format the files of a reason, in parentheses; empty if no files were given."""
+        names = ", ".join(self._first_files.get(reason, ()))
+        num_others = self._num_other_files[reason]
+        others = f" and {num_others:,} more file{'s' * (num_others != 1)}" if num_others else ""
+        return f" (in {names}{others})" if names else ""
 
 
 def collect(items: Iterable[ReadItem]) -> ReadResult:
-    """All sketches of a stream, and the counts of the other items."""
-    return ReadResult(*tally(items))
+    """Read all items of a reader into a `ReadResult`."""
+    return ReadResult(*separate_items(items))
 
 
-def tally(items: Iterable[Any]) -> tuple[tuple[Any, ...], Counter[str], Counter[str]]:
-    """The values of a stream, and the counts of what was skipped and of the notes."""
+def separate_items(items: Iterable[Any]) -> tuple[tuple[Any, ...], Counter[str], Counter[str]]:
+    """Separate a stream that contains `Skipped` and `Note` items between values of any type.
+
+    `collect` does this for a stream of sketches. The DXF reader does it for a stream of primitives.
+
+    Returns:
+        The values, the counts by `Skipped.reason`, and the counts by `Note.text`.
+    """
     values: list[Any] = []
     skipped: Counter[str] = Counter()
     notes: Counter[str] = Counter()
@@ -209,36 +250,42 @@ def tally(items: Iterable[Any]) -> tuple[tuple[Any, ...], Counter[str], Counter[
 
 
 def read_bounded(path: Path, limit: int) -> bytes:
-    """The content of a file; `FormatError` if it is larger than `limit` bytes."""
+    """Read a file of at most `limit` bytes.
+
+    Raises:
+        FormatError: The file is larger.
+    """
     with path.open("rb") as file:
         data = file.read(limit + 1)
     if len(data) > limit:
-        raise FormatError(path, f"is larger than {limit >> 20} MiB; that is no sketch")
+        raise FormatError(path, f"is larger than {limit >> 20} MiB; that is not a sketch")
     return data
 
 
 def short_reason(error: SketchError) -> str:
-    """The message of an error without the details of the case, so that equal cases can be counted.
+    """Shorten the message of an error to its first part, without indices, so that similar cases can be counted.
 
     >>> short_reason(SketchError("primitive 7: a line needs two different ends, both are (0, 0)"))
     'a line needs two different ends'
     """
     sentence = error.reason if isinstance(error, FormatError) else str(error)
     sentence = re.sub(r"^primitive \d+: ", "", sentence)
-    return re.sub(r"\bprimitive -?\d+", "a primitive", re.split(r"[;:]|,(?!\d)", sentence)[0].strip())[:100]
+    # Details follow the first semicolon, colon or comma. A comma before a digit belongs to a number, as in 1,000.
+    summary = re.split(r"[;:]|,(?!\d)", sentence)[0].strip()
+    return re.sub(r"\bprimitive -?\d+", "a primitive", summary)[:100]
 
 
-def format_losses(
+def losses_in_format(
     sketch: Sketch, name: str, *, constraints: bool = False, keys: Collection[str] = (), units: str | None = None
 ) -> Losses:
-    """The losses of a sketch in the format `name`.
+    """Count the parts of a sketch that a format cannot store.
 
     Args:
         sketch: The sketch that is written.
         name: The name of the format.
-        constraints: Whether the format holds constraints.
-        keys: The keys of `Sketch.extra` that it holds.
-        units: Its only unit, if it has one.
+        constraints: Whether the format stores constraints.
+        keys: The keys of `Sketch.extra` that the format stores.
+        units: The unit of all files of the format; None if the format stores the unit of the sketch or no unit.
     """
     losses = Losses()
     if sketch.constraints and not constraints:
@@ -246,15 +293,19 @@ def format_losses(
     if lost := len(sketch.extra.keys() - _PROVENANCE - set(keys)):
         losses.left_out[f"a name or other key of a sketch, which {name} cannot hold"] = lost
     if units is not None and sketch.units is None:
-        losses.changed[f"a sketch without units, taken to be in {_UNIT_NAMES[units]}"] = 1
+        losses.changed[f"a sketch without units, its lengths taken as {_UNIT_NAMES[units]}"] = 1
     return losses
 
 
 def single_sketch(sketches: Iterable[Sketch], path: Path) -> Sketch:
-    """The sketch for a file that holds one; any other number is refused before anything is written."""
-    first = list(islice(sketches, 2))
-    if len(first) != 1:
-        number = "there are more" if first else "there is none"
+    """Return the only sketch, for a format with one sketch per file. At most two sketches are taken from `sketches`.
+
+    Raises:
+        FormatError: There is no sketch or more than one.
+    """
+    first_two = list(islice(sketches, 2))
+    if len(first_two) != 1:
+        number = "there are more" if first_two else "there is none"
         advice = "write many to a .jsonl file, or to a folder with --format"
         raise FormatError(path, f"a {path.suffix} file holds one sketch, and {number}; {advice}")
-    return first[0]
+    return first_two[0]

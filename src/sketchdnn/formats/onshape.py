@@ -25,7 +25,7 @@ from sketchdnn.geometry.constraints import LENGTHS, PARTS_OF_KIND
 from sketchdnn.geometry.records import constraint_to_dict, parse_constraint
 from sketchdnn.io import atomic_write
 
-from .format import Format, Losses, ReadItem, Skipped, format_losses, read_bounded
+from .format import Format, Losses, ReadItem, Skipped, losses_in_format, read_bounded
 from .json_files import dump_json, parse_json
 from .sketchgraphs.constraints import (
     LOST_PARAMETER,
@@ -123,7 +123,7 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
 def _count_losses(sketches: Iterable[Sketch], losses: Losses) -> Iterator[Sketch]:
     """Pass the sketches on and count what a feature cannot hold of them."""
     for sketch in sketches:
-        losses.update(format_losses(sketch, "onshape", constraints=True, keys=("name",), units="m"))
+        losses.update(losses_in_format(sketch, "onshape", constraints=True, keys=("name",), units="m"))
         if lost := count_lost_parameters(sketch):
             losses.left_out[LOST_PARAMETER] += lost
         if outside := sum(ref.part is Part.EXTERNAL for c in sketch.constraints for ref in c.refs):
@@ -386,5 +386,5 @@ def _recognizes(path: Path, head: bytes) -> bool:
 
 
 FORMAT = Format(
-    "onshape", (".onshape.json",), holds_many=True, recognizes=_recognizes, read=read, write=write, is_text=True
+    "onshape", (".onshape.json",), multiple_sketches=True, recognizes=_recognizes, read=read, write=write, is_text=True
 )

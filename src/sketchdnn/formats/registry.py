@@ -185,8 +185,8 @@ def find_writer(path: str | Path, name: str | None = None, options: Collection[s
         names = ", ".join(f.name for f in writable)
         raise SketchError(f"'{name}' is no format that we write; use one of {names}")
     for option in options:
-        if option not in chosen.options:
-            others = ", ".join(f.name for f in writable if option in f.options) or "no format"
+        if option not in chosen.write_options:
+            others = ", ".join(f.name for f in writable if option in f.write_options) or "no format"
             raise SketchError(f"'{option}' is an option of {others}, not of {chosen.name}")
     return chosen
 
@@ -201,7 +201,7 @@ def _scan_file(path: Path, options: ReadOptions, chosen: Format | None = None) -
         chosen = chosen or detect_format(path)
         if chosen.read is None:
             raise FormatError(path, f"is for other programs: {chosen.name} files are written here, not read")
-        for item in chosen.read(path, options) if chosen.is_drawing else chosen.read(path):
+        for item in chosen.read(path, options) if chosen.read_takes_options else chosen.read(path):
             if options.assume_units and isinstance(item, Sketch) and item.units is None:
                 yield replace(item, units=options.assume_units)
             else:

@@ -42,7 +42,7 @@ from .format import (
     ReadItem,
     ReadOptions,
     Skipped,
-    format_losses,
+    losses_in_format,
     read_bounded,
     short_reason,
     single_sketch,
@@ -92,7 +92,7 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
     with atomic_write(path) as temporary:
         text = to_svg(sketch).encode()
         temporary.write_bytes(gzip.compress(text, mtime=0) if path.suffix.lower() == ".svgz" else text)
-    return format_losses(sketch, "svg")
+    return losses_in_format(sketch, "svg")
 
 
 def to_svg(sketch: Sketch) -> str:
@@ -122,8 +122,8 @@ def read(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[Re
     elements = _read_elements(path)
     _, root, _ = next(elements)
     scale, units = _units(root)
-    mm_per_unit = scale * MM_PER_UNIT[units] if units else options.mm_per_assumed
-    flattener = Flattener(options.flatten, mm_per_unit)
+    mm_per_unit = scale * MM_PER_UNIT[units] if units else options.assumed_mm_per_unit
+    flattener = Flattener(options.curve_tolerance_mm, mm_per_unit)
     primitives: list[Primitive] = []
     dropped = pieces = 0
     for element in elements:
@@ -141,7 +141,7 @@ def read(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[Re
                     primitives.extend(Sketch((item,)).moved(scale))
                 pieces += not isinstance(item, Note)
                 if pieces > MAX_ELEMENTS:  # one path may have many
-                    raise FormatError(path, f"draws more than {MAX_ELEMENTS:,} lines and arcs; that is no sketch")
+                    raise FormatError(path, f"draws more than {MAX_ELEMENTS:,} lines and arcs; that is not a sketch")
         except FormatError:
             raise
         except SketchError as error:
@@ -341,9 +341,9 @@ def _data(path: Path) -> bytes:
         except (EOFError, OSError, zlib.error) as error:
             raise FormatError(path, "is compressed, but damaged or cut off") from error
     if len(data) > MAX_BYTES:
-        raise FormatError(path, f"is larger than {MAX_BYTES >> 20} MiB; that is no sketch")
+        raise FormatError(path, f"is larger than {MAX_BYTES >> 20} MiB; that is not a sketch")
     if data.count(b"<") > 2 * MAX_ELEMENTS:  # each begins and ends
-        raise FormatError(path, f"holds more than {MAX_ELEMENTS:,} elements; that is no sketch")
+        raise FormatError(path, f"holds more than {MAX_ELEMENTS:,} elements; that is not a sketch")
     return data
 
 
@@ -355,4 +355,4 @@ def _is_visible(tag: str, element: Any) -> bool:
     return tag not in _NOT_DRAWN and display != "none" and visibility not in ("hidden", "collapse")
 
 
-FORMAT = Format("svg", (".svg", ".svgz"), False, _recognizes, read, write, is_drawing=True, is_text=True)
+FORMAT = Format("svg", (".svg", ".svgz"), False, _recognizes, read, write, read_takes_options=True, is_text=True)

@@ -54,7 +54,7 @@ class Sketch:
 
     def __post_init__(self) -> None:
         if self.units is not None and self.units not in MM_PER_UNIT:
-            raise GeometryError(f"{str(self.units)[:20]!r} is no known unit; use one of {', '.join(MM_PER_UNIT)}")
+            raise GeometryError(f"{str(self.units)[:20]!r} is not a known unit; use one of {', '.join(MM_PER_UNIT)}")
         for constraint in self.constraints:
             for ref in constraint.refs:
                 if ref.primitive is None:
@@ -132,7 +132,7 @@ class Sketch:
     def in_units(self, units: str) -> Sketch:
         """The same sketch in other units. A sketch without units is assumed to be in them already."""
         if units not in MM_PER_UNIT:
-            raise GeometryError(f"'{units}' is no known unit; use one of {', '.join(MM_PER_UNIT)}")
+            raise GeometryError(f"'{units}' is not a known unit; use one of {', '.join(MM_PER_UNIT)}")
         if self.units is None or self.units == units:
             return replace(self, units=units)
         return replace(self.moved(MM_PER_UNIT[self.units] / MM_PER_UNIT[units]), units=units)

@@ -15,7 +15,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
 
 from sketchdnn.errors import FormatError, GeometryError, SketchError
-from sketchdnn.formats.format import Format, Losses, ReadItem, Skipped, format_losses
+from sketchdnn.formats.format import Format, Losses, ReadItem, Skipped, losses_in_format
 from sketchdnn.geometry import Box, Constraint, Primitive, Sketch, bounds
 from sketchdnn.io import atomic_write
 
@@ -100,7 +100,7 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
             in_mm = sketch.in_units("mm")
             element, inactive = _sketch_element(in_mm, name, dimensions=dimensions)
             losses.changed.update(inactive)
-            losses.update(format_losses(sketch, "freecad", constraints=True, keys=sketch.extra, units="mm"))
+            losses.update(losses_in_format(sketch, "freecad", constraints=True, keys=sketch.extra, units="mm"))
             objects.append(tostring(element, encoding="utf-8"))
             names.append(name)
             boxes.extend([bounds(in_mm)] if len(in_mm) else [])
@@ -119,7 +119,13 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
 
 
 FORMAT = Format(
-    "freecad", (".FCStd",), holds_many=True, recognizes=_recognizes, read=read, write=write, options=("dimensions",)
+    "freecad",
+    (".FCStd",),
+    multiple_sketches=True,
+    recognizes=_recognizes,
+    read=read,
+    write=write,
+    write_options=("dimensions",),
 )
 
 

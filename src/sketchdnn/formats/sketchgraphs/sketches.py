@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.errors import GeometryError, SketchError
-from sketchdnn.formats.format import Losses, ReadItem, Skipped, format_losses
+from sketchdnn.formats.format import Losses, ReadItem, Skipped, losses_in_format
 from sketchdnn.geometry import EXTERNAL, Constraint, Kind, Part, Ref, Sketch
 from sketchdnn.geometry.constraints import PARTS_OF_KIND
 from sketchdnn.geometry.table import PrimitiveTable, table_to_sketches
@@ -154,7 +154,7 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
         for sketch in sketches:
             ops, notes = split_notes(sketch_to_ops(sketch))
             add(dump_ops(ops), len(ops), dump_notes(notes))
-            losses.update(format_losses(sketch, "sketchgraphs", constraints=True, units="m"))
+            losses.update(losses_in_format(sketch, "sketchgraphs", constraints=True, units="m"))
             if lost := count_lost_parameters(sketch):
                 losses.left_out[LOST_PARAMETER] += lost
     return losses

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError, UnsuitableSketchError
-from sketchdnn.formats.format import Format, Losses, format_losses, single_sketch
+from sketchdnn.formats.format import Format, Losses, losses_in_format, single_sketch
 from sketchdnn.formats.polylines import Vertices, arc_midpoint, outline
 from sketchdnn.geometry import Circle, Kind, Profile, Sketch, profile
 from sketchdnn.io import atomic_write, remove_abandoned, temporary_folder
@@ -82,7 +82,7 @@ def extrude(sketch: Sketch, height: float, path: Path) -> Extrusion:
 
 def solid_losses(sketch: Sketch, name: str) -> Losses:
     """The losses of a sketch in a solid or script of the format `name`."""
-    losses = format_losses(sketch, name, units="mm")
+    losses = losses_in_format(sketch, name, units="mm")
     if construction := sum(p.construction for p in sketch):
         losses.left_out[f"construction geometry, which {name} cannot hold"] = construction
     if points := sum(p.kind is Kind.POINT and not p.construction for p in sketch):
@@ -104,15 +104,15 @@ def _advice(parts: Profile) -> Iterator[str]:
         yield "Trim curves that cross, touch or branch, or make them construction, in a CAD program."
 
 
-def _writer(kind: str) -> Callable[..., Losses]:
+def _writer(file_type: str) -> Callable[..., Losses]:
     def write(sketches: Iterable[Sketch], path: Path, *, height: float = DEFAULT_HEIGHT) -> Losses:
         sketch = single_sketch(sketches, path)
         extrusion = extrude(sketch, height, path)
         command = _builder(path)
         remove_abandoned()
         with atomic_write(path) as temporary, temporary_folder() as folder:
-            temporary.write_bytes(_build(command, extrusion, kind, folder, path))
-        return solid_losses(sketch, kind)
+            temporary.write_bytes(_build(command, extrusion, file_type, folder, path))
+        return solid_losses(sketch, file_type)
 
     return write
 
@@ -131,11 +131,17 @@ def _builder(path: Path) -> list[str]:
     raise FormatError(path, f"a {path.suffix} file needs FreeCAD or build123d; {advice}")
 
 
-def _build(command: list[str], extrusion: Extrusion, kind: str, folder: Path, path: Path) -> bytes:
+def _build(command: list[str], extrusion: Extrusion, file_type: str, folder: Path, path: Path) -> bytes:
     """The file that the program writes into the empty `folder`."""
-    job, out, report = (folder / name for name in ("job.json", f"part.{kind}", "report.json"))
+    job, out, report = (folder / name for name in ("job.json", f"part.{file_type}", "report.json"))
     regions = [{"outer": _outline(r.outer), "holes": list(map(_outline, r.holes))} for r in extrusion.regions]
-    fields = {"kind": kind, "out": str(out), "report": str(report), "height": extrusion.height, "regions": regions}
+    fields = {
+        "file_type": file_type,
+        "out": str(out),
+        "report": str(report),
+        "height": extrusion.height,
+        "regions": regions,
+    }
     job.write_text(json.dumps(fields))
     # FreeCAD writes settings and logs to its home.
     environment = {**os.environ, JOB: str(job), "HOME": str(folder)}
@@ -148,7 +154,7 @@ def _build(command: list[str], extrusion: Extrusion, kind: str, folder: Path, pa
     data = out.read_bytes() if out.exists() else b""
     if not data:
         raise FormatError(path, f"could not be built: {_NAME} wrote nothing")
-    return _TIME.sub(_NO_TIME, data, count=1) if kind == "step" else data
+    return _TIME.sub(_NO_TIME, data, count=1) if file_type == "step" else data
 
 
 def _check(path_of_report: Path, extrusion: Extrusion, path: Path) -> None:
@@ -167,7 +173,7 @@ def _check(path_of_report: Path, extrusion: Extrusion, path: Path) -> None:
 
 
 def _outline(outline: Outline) -> dict[str, Any]:
-    """A circle, or edges: the start of each, and a point on it if it is an arc."""
+    """Encode an outline for the job file; see `cad_job.py`."""
     if isinstance(outline, Circle):
         return {"center": outline.center, "radius": outline.radius}
     following = outline[1:] + outline[:1]
@@ -178,5 +184,7 @@ def _is_step(path: Path, head: bytes) -> bool:
     return head.lstrip().startswith(b"ISO-10303-21;")
 
 
-STEP = Format("step", (".step", ".stp"), False, _is_step, write=_writer("step"), options=("height",), is_text=True)
-STL = Format("stl", (".stl",), False, lambda path, head: False, write=_writer("stl"), options=("height",))
+STEP = Format(
+    "step", (".step", ".stp"), False, _is_step, write=_writer("step"), write_options=("height",), is_text=True
+)
+STL = Format("stl", (".stl",), False, lambda path, head: False, write=_writer("stl"), write_options=("height",))

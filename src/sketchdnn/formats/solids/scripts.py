@@ -135,7 +135,7 @@ def _format(name: str, suffixes: tuple[str, ...], script: Callable[[Extrusion], 
             temporary.write_text(code, encoding="ascii")
         return solid_losses(sketch, name)
 
-    return Format(name, suffixes, False, lambda path, head: False, write=write, options=("height",), is_text=True)
+    return Format(name, suffixes, False, lambda path, head: False, write=write, write_options=("height",), is_text=True)
 
 
 CADQUERY = _format("cadquery", (".py", ".cadquery.py"), cadquery_script)
