@@ -19,7 +19,7 @@ pixels. A strip runs along x or along y; u counts along it and v across it, so a
 
 - **Line**, along the axis it is closer to. A pixel within R of the segment is within R of the infinite line, so within
   R/cos θ ≤ √2·R of it across, since the angle θ to the axis is at most 45°. A window has to span 2√2·R.
-- **Circle**, four strips: the pixels above the center that are no farther aside than above, and so on. Relative to the
+- **Circle**, four strips: the pixels above the center with |dx| ≤ dy from it, and so on. Relative to the
   center, a pixel with ink in the upper strip has u² + v² between (r−R)² and (r+R)², and v ≥ |u|. So v is at least
   w = max(√((r−R)² − u²), |u|), without the root if r < R or u > r−R, and √((r+R)² − u²) − w ≤ 2√2·R for every radius:
   a window that begins at w holds them all. And |u| ≤ (r+R)/√2.

@@ -99,7 +99,7 @@ class Conditions:
 
     @property
     def is_restrictive(self) -> bool:
-        """Whether any condition is set, `best_of` aside."""
+        """Whether any condition other than `best_of` is set."""
         ranges = (self.primitives, self.kinds, self.construction, self.aspect)
         return any(each is not None for each in ranges) or self.closed or self.unique or self.novel
 
@@ -157,7 +157,7 @@ class Shortfall:
 
 
 def find_shortfall(conditions: Conditions, sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Shortfall | None:
-    """Why a sketch fails the conditions, `unique` and `novel` aside; None if it meets them.
+    """Why a sketch fails the conditions other than `unique` and `novel`; None if it meets them.
 
     Args:
         conditions: What is required.
@@ -232,7 +232,7 @@ def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterat
 def score_sketch(sketch: Sketch) -> float:
     """How well a sketch can be extruded, at most 1: closed − overlapping − gap / 2, all at `CLOSE_TOLERANCE`.
 
-    - closed: fraction of the curves that lie in a loop without crossing, contact or branch, construction aside; times
+    - closed: fraction of non-construction curves that lie in a loop without crossing, contact or branch; times
       the outline's fraction of the size over `MIN_OUTLINE_RATIO` if it is smaller.
     - overlapping: fraction of the primitives that lie along another.
     - gap: largest distance between joined ends over the tolerance.

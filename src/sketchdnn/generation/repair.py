@@ -28,7 +28,7 @@ _ACTION_WORDS = {
     "square": "squared up",
     "constrain": "aligned",
     "close": "added to close an outline",
-    "construction": "set aside as construction",
+    "construction": "made construction",
 }
 
 

@@ -1,4 +1,4 @@
-"""Ends that are left loose: what a sampler can see of a sketch before anybody makes loops of it."""
+"""Loose ends of a batch of sketches, for samplers: found from the rows, without tracing loops."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sketchdnn.geometry import Kind
 from . import layout
 from .batch import SketchBatch
 
-# In a model's coordinates, where the larger side is about 2: what is judged as met before any repair.
+# In a model's coordinates, where the larger side is about 2: ends this close count as joined before repair.
 WITHIN = 0.02
 
 
 def has_loose_end(batch: SketchBatch, within: float = WITHIN) -> Bool[Tensor, " batch"]:
-    """Whether some end of a line or an arc, construction aside, has no end of another one `within` reach.
+    """Whether a non-construction line or arc has an end with no end of another curve `within` a distance.
 
-    One that lies on another's middle is loose too: no loop goes on there.
+    An end on the middle of another curve is loose too, since no loop continues there.
     """
     kind = batch.kind.argmax(dim=-1)
     is_arc = kind == Kind.ARC.value
