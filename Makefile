@@ -24,7 +24,7 @@ fuzz: $(VENV)/.installed
 COUNT ?= 200
 SEED ?= 0
 mutants: $(VENV)/.installed
-	$(BIN)/python scripts/mutants.py --count $(COUNT) --seed $(SEED)
+	$(BIN)/python scripts/mutants.py --count $(COUNT) --seed $(SEED) --jobs $(JOBS)
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)

@@ -12,6 +12,7 @@ import ast
 import copy
 import hashlib
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -39,6 +40,7 @@ MOST_SECONDS = 90.0
 TIMES_LONGER, SECONDS_LONGER = 5.0, 60.0
 # Stands for every line of a file in the map of lines to tests.
 ANYWHERE = "*"
+_ALIVE = ("survived", "uncovered")
 # Mutants that no behavior tells apart from the original: the file, a piece of `Mutant.key`, and the reason.
 EQUIVALENT = (
     ("diffusion/noise.py", "(count + 3) // 4 -> (count + 3) * 4", "only computes numbers that are then cut off"),
@@ -351,6 +353,11 @@ def copied(to: Path) -> None:
             shutil.copy2(ROOT / name, to / name)
 
 
+def _log() -> Path:
+    """The output of the last tests that this process ran."""
+    return KEPT / f"last-{multiprocessing.current_process().name}.log"
+
+
 def in_child(work: Path, call: Callable[[], int], seconds: float | None) -> int | None:
     """What a call returns in a child process that imports the package from the copy; None if it took too long."""
     child = os.fork()
@@ -361,7 +368,7 @@ def in_child(work: Path, call: Callable[[], int], seconds: float | None) -> int 
             os.chdir(work)
             sys.path.insert(0, str(work / "src"))
             os.environ["PYTHONPATH"] = str(work / "src")
-            quiet = os.open(KEPT / "last.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            quiet = os.open(_log(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(quiet, 1)
             os.dup2(quiet, 2)
             status = call()
@@ -412,23 +419,46 @@ def _warm_up() -> None:
         import_module(name)
 
 
-def known_tests(work: Path, files: Sequence[str], *, again: bool) -> dict[str, Any]:
+def in_parallel(jobs: int, items: Sequence[Any], handle: Callable[[Path, Any], None]) -> None:
+    """Call `handle(copy of the tree, item)` for every item, in `jobs` processes."""
+    fork = multiprocessing.get_context("fork")
+    queue = fork.Queue()
+    for item in [*items, *[None] * jobs]:
+        queue.put(item)
+
+    def worker() -> None:
+        with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+            copied(Path(folder))
+            while (item := queue.get()) is not None:
+                handle(Path(folder), item)
+
+    workers = [fork.Process(target=worker, name=str(number)) for number in range(jobs)]
+    for process in workers:
+        process.start()
+    for process in workers:
+        process.join()
+    if any(process.exitcode for process in workers):
+        raise SystemExit(f"a worker failed: see the messages above and the logs in {KEPT}")
+
+
+def known_tests(jobs: int, files: Sequence[str], *, again: bool) -> dict[str, Any]:
     """The kept map of lines to tests. Test files that it lacks, or that have changed, are measured."""
     kept = KEPT / "tests.json"
     known: dict[str, Any] = {"files": {}, "sources": {}, "seconds": {}, "lines": {}}
     if kept.is_file() and not again:
         known = json.loads(kept.read_text())
     _forget_lines(known)
-    for file in files:
-        content = _hash(file)
-        if known["files"].get(file) != content:
-            print(f"measuring which lines {file} runs", flush=True)
-            _add(known, file, _measured(work, file))
-            known["files"][file] = content
-            known["sources"] = {source: _hash(source) for source in known["lines"]}
-            temporary = KEPT / "tests.json.part"
-            temporary.write_text(json.dumps(known))
-            temporary.replace(kept)
+    changed = [file for file in files if known["files"].get(file) != _hash(file)]
+    parts = {file: KEPT / f"part-{number}.json" for number, file in enumerate(changed)}
+    in_parallel(jobs, changed, lambda work, file: _measure_into(parts[file], work, file))
+    for file, part in parts.items():
+        _add(known, file, json.loads(part.read_text()))
+        known["files"][file] = _hash(file)
+        part.unlink()
+    known["sources"] = {source: _hash(source) for source in known["lines"]}
+    temporary = KEPT / "tests.json.part"
+    temporary.write_text(json.dumps(known))
+    temporary.replace(kept)
     return known
 
 
@@ -443,17 +473,15 @@ def _forget_lines(known: dict[str, Any]) -> None:
             known["lines"][source] = {ANYWHERE: sorted({test for tests in lines.values() for test in tests})}
 
 
-def _measured(work: Path, file: str) -> dict[str, Any]:
-    part = KEPT / "part.json"
+def _measure_into(part: Path, work: Path, file: str) -> None:
+    print(f"measuring which lines {file} runs", flush=True)
 
     def once() -> int:
         part.write_text(json.dumps(measure(work, file)))
         return 0
 
     if in_child(work, once, None) != 0:
-        raise SystemExit(f"the tests of {file} could not be measured: see {KEPT / 'last.log'}")
-    found: dict[str, Any] = json.loads(part.read_text())
-    return found
+        raise SystemExit(f"the tests of {file} could not be measured: see {_log()}")
 
 
 def _add(known: dict[str, Any], file: str, found: dict[str, Any]) -> None:
@@ -498,38 +526,51 @@ def main() -> None:
     parser.add_argument("--tests", nargs="+", help="run these tests, not those that cover the line")
     parser.add_argument("--test-files", nargs="+", default=_test_files(), help="whose tests to run; default all")
     parser.add_argument("--survivors-again", action="store_true", help="try again those that survived before")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that run tests at the same time")
     parser.add_argument("--measure-again", action="store_true", help="find again which tests run which line")
     args = parser.parse_args()
     KEPT.mkdir(exist_ok=True)
     _warm_up()
     results = KEPT / "results.jsonl"
-    before = {}
-    if results.is_file():
-        before = {one["key"]: one["result"] for one in map(json.loads, results.read_text().splitlines())}
-    count = Counter[str]()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        work = Path(folder)
-        copied(work)
-        known: dict[str, Any] = {}
-        if not args.tests:
-            known = known_tests(work, args.test_files, again=args.measure_again)
-        for mutant in _chosen(args):
-            is_same = any(mutant.key.startswith(file) and piece in mutant.key for file, piece, _ in EQUIVALENT)
-            result = "equivalent" if is_same else before.get(mutant.key)
-            if (
-                (args.tests and result != "equivalent")
-                or result is None
-                or (args.survivors_again and result in ("survived", "uncovered"))
-            ):
-                tests = args.tests or tests_of(mutant, known)
-                seconds = 60.0 if args.tests else sum(known["seconds"][test] for test in tests)
-                result = try_mutant(work, mutant, tests, seconds)
-                with results.open("a") as file:
-                    file.write(json.dumps({"key": mutant.key, "result": result}) + "\n")
-            count[result] += 1
-            print(f"{result:10} {mutant.line:4} {mutant.key}", flush=True)
-    dead, alive = count["killed"] + count["timeout"], count["survived"] + count["uncovered"]
+    before = _read_results(results)
+    known = {} if args.tests else known_tests(args.jobs, args.test_files, again=args.measure_again)
+    chosen = _chosen(args)
+    pending = [m for m in chosen if _must_try(m, before, args)]
+
+    def handle(work: Path, number: int) -> None:
+        mutant = pending[number]
+        tests = args.tests or tests_of(mutant, known)
+        seconds = 60.0 if args.tests else sum(known["seconds"][test] for test in tests)
+        result = try_mutant(work, mutant, tests, seconds)
+        with results.open("a") as file:
+            file.write(json.dumps({"key": mutant.key, "result": result}) + "\n")
+        print(f"{result:10} {mutant.line:4} {mutant.key}", flush=True)
+
+    in_parallel(args.jobs, range(len(pending)), handle)
+    after = _read_results(results)
+    count = Counter("equivalent" if _is_equivalent(mutant) else after[mutant.key] for mutant in chosen)
+    for mutant in chosen:
+        if not _is_equivalent(mutant) and after[mutant.key] in _ALIVE:
+            print(f"alive: {after[mutant.key]:10} {mutant.line:4} {mutant.key}")
+    dead, alive = count["killed"] + count["timeout"], sum(count[result] for result in _ALIVE)
     print(f"{dead} of {dead + alive} killed ({dead / max(1, dead + alive):.1%}); {dict(count)}")
+
+
+def _must_try(mutant: Mutant, before: dict[str, str], args: argparse.Namespace) -> bool:
+    if _is_equivalent(mutant):
+        return False
+    result = before.get(mutant.key)
+    return bool(args.tests) or result is None or (args.survivors_again and result in _ALIVE)
+
+
+def _is_equivalent(mutant: Mutant) -> bool:
+    return any(mutant.key.startswith(file) and piece in mutant.key for file, piece, _ in EQUIVALENT)
+
+
+def _read_results(path: Path) -> dict[str, str]:
+    """The last result of every mutant that was tried."""
+    lines = path.read_text().splitlines() if path.is_file() else []
+    return {one["key"]: one["result"] for one in map(json.loads, lines)}
 
 
 def _test_files() -> list[str]:
