@@ -195,7 +195,7 @@ def test_bad_input_is_an_error(folder: Path) -> None:
         ("one.json --out one.json/picture.png", "picture.png"),
         ("many.jsonl --size 4000", "pixels"),
     ):
-        assert reason in refused("view", *words.split())
+        assert reason in refused("view", *words.split(), after_notes=True)
         assert sorted(folder.iterdir()) == before
 
 
