@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from sketchdnn.cli.console import report_reading
 from sketchdnn.cli.progress import progress
-from sketchdnn.cli.reading import report_reading
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Sketch
 

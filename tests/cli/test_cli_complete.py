@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.commands import refused  # noqa: F401 - a fixture
+from support.commands import refused, run
 from support.corpora import open_sketches
 from support.evaluation_data import small_model
 from support.strategies import assert_same
-from typer.testing import CliRunner
 
-from sketchdnn.cli.app import app
 from sketchdnn.formats import read, write
 from sketchdnn.generation.complete import ADDED_COLOR, PART_COLOR
 from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Line, Sketch
@@ -37,10 +34,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def complete(file: Path, out: Path, model: Path, *options: object, repair: bool = False) -> str:
     """Sketches of an untrained model take long to repair, so they are repaired only where that is the point."""
-    arguments = ["complete", file, "--out", out, "--model", model, "--steps", 4, *options]
-    result = CliRunner().invoke(app, [*map(str, arguments), *([] if repair else ["--no-repair"])])
-    assert result.exit_code == 0, result.output
-    return result.output
+    arguments = [file, "--out", out, "--model", model, "--steps", 4, *options]
+    return run("complete", *arguments, *([] if repair else ["--no-repair"])).output
 
 
 def in_millimeters(sketch: Sketch, count: int) -> Sketch:
@@ -114,11 +109,7 @@ def test_real_parts_are_completed(tmp_path: Path, model: Path, real_data: Path) 
         assert completed.primitives[: len(part)] == part.primitives
 
 
-def test_invalid_options_and_parts_are_refused_and_leave_nothing(
-    tmp_path: Path,
-    model: Path,
-    refused: Callable[..., str],  # noqa: F811
-) -> None:
+def test_invalid_options_and_parts_are_refused_and_leave_nothing(tmp_path: Path, model: Path) -> None:
     write(PART, tmp_path / "part.json")
     many = [{"type": "line", "start": [i, 0], "end": [i, 1]} for i in range(20)]
     parts = {

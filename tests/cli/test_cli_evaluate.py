@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import commands
+from support.commands import run
 from support.evaluation_data import FakeExtractor, sample_file, small_corpus, small_model
-from typer.testing import CliRunner, Result
 
-from sketchdnn.cli.app import app, main
 from sketchdnn.evaluation.features import INCEPTION_SHA256
 
 MODULE = "sketchdnn.evaluation.evaluate"
@@ -39,29 +40,14 @@ def fake_inception(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(app, ["evaluate", *map(str, arguments)])
-    assert result.exit_code == 0, result.output
-    return result
-
-
 def read_report(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "report.json").read_text()))
 
 
 def test_bad_requests_are_refused_and_leave_nothing(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*arguments: object) -> str:
-        """The last line of stderr; the time on the CPU may come before it."""
-        monkeypatch.setattr(sys, "argv", ["sketchdnn", "evaluate", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        assert stopped.value.code == 2
-        error = capsys.readouterr().err
-        assert "Traceback" not in error
-        return error.strip().splitlines()[-1]
-
+    refused = partial(commands.refused, "evaluate", after_notes=True)  # the time on the CPU
     monkeypatch.setattr(f"{MODULE}.find_inception", lambda path: path or Path("inception.pt"))
     model, parts, out, data = folder / "model", folder / "parts.jsonl", tmp_path / "out", folder / "corpus"
     cases: list[tuple[str, tuple[object, ...]]] = [
@@ -105,7 +91,7 @@ def test_bad_requests_are_refused_and_leave_nothing(
 @pytest.mark.usefixtures("fake_inception")
 def test_evaluate_a_model(folder: Path, tmp_path: Path) -> None:
     options = ["--data", folder / "corpus", "--fast", "--count", 8, "--steps", 3, "--device", "cpu"]
-    run("--model", folder / "model", "--out", tmp_path / "out", *options)
+    run("evaluate", "--model", folder / "model", "--out", tmp_path / "out", *options)
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"report.html", "report.json", "report.md", "sheet.png", "real.png", "samples.jsonl"}
     report = read_report(tmp_path / "out")
@@ -119,7 +105,7 @@ def test_evaluate_a_model(folder: Path, tmp_path: Path) -> None:
 def test_fast_evaluation_repairs_only_on_request(folder: Path, tmp_path: Path) -> None:
     arguments = ["--samples", folder / "parts.jsonl", "--data", folder / "corpus", "--fast", "--count", 8]
     for options in ((), ("--repaired",)):
-        result = run(*arguments, "--out", tmp_path / "out", *options)
+        result = run("evaluate", *arguments, "--out", tmp_path / "out", *options)
         assert ("after repair" in result.output) == bool(options)
         assert bool(read_report(tmp_path / "out")["repaired"]) == bool(options)
 
@@ -127,13 +113,13 @@ def test_fast_evaluation_repairs_only_on_request(folder: Path, tmp_path: Path) -
 @pytest.mark.usefixtures("fake_inception")
 def test_compare_writes_tables_and_a_figure(folder: Path, tmp_path: Path) -> None:
     options = ["--data", folder / "corpus", "--fast", "--count", 12, "--steps", 3, "--no-likelihood"]
-    run("--compare", folder / "model", folder / "parts.jsonl", "--out", tmp_path / "out", *options)
+    run("evaluate", "--compare", folder / "model", folder / "parts.jsonl", "--out", tmp_path / "out", *options)
     names = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
     assert names == {f"comparison.{suffix}" for suffix in ("md", "csv", "json", "png", "svg")}
 
 
 def test_help_has_examples_and_does_not_import_torch() -> None:
-    assert "sketchdnn evaluate --model ours" in run("--help").output
+    assert "sketchdnn evaluate --model ours" in run("evaluate", "--help").output
     code = "import sys; from sketchdnn.cli import evaluate; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -144,7 +130,7 @@ def test_inception_scores_are_deterministic(folder: Path, tmp_path: Path, monkey
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     options = ["--data", folder / "corpus", "--fast", "--count", 20, "--corruption", "--device", "cpu"]
     for name in ("one", "two"):
-        run("--samples", folder / "parts.jsonl", "--out", tmp_path / name, *options)
+        run("evaluate", "--samples", folder / "parts.jsonl", "--out", tmp_path / name, *options)
     first, second = (read_report(tmp_path / name) for name in ("one", "two"))
     assert first["protocol"]["extractor"] == INCEPTION_SHA256
     assert first["scores"] == second["scores"]

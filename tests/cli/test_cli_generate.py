@@ -7,26 +7,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.commands import refused  # noqa: F401 - a fixture
+from support.commands import refused, run
 from support.evaluation_data import small_model
 from support.strategies import assert_same
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import sketchdnn
-from sketchdnn.cli.app import app
 from sketchdnn.generation import manifest
 from sketchdnn.geometry import bounds
 from sketchdnn.systems import load_preset, save_pretrained
 from sketchdnn.systems.pretrained import model_hash
 
 GALLERY = ["gallery.html", "gallery.png", "manifest.json"]
-Refused = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +33,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def generate(out: Path, *options: object, repair: bool = False) -> Result:
     """Sketches of an untrained model take long to repair, so they are repaired only where that is the point."""
-    extra = [] if repair else ["--no-repair"]
-    result = CliRunner().invoke(app, ["generate", "--out", str(out), *map(str, options), *extra])
-    assert result.exit_code == 0, result.output
-    return result
+    return run("generate", "--out", out, *options, *([] if repair else ["--no-repair"]))
 
 
 def contents(out: Path) -> dict[str, bytes]:
@@ -128,7 +122,7 @@ def test_autoregressive_system_has_no_denoising(tmp_path: Path) -> None:
     assert " steps" not in page
 
 
-def test_variations_of_a_file(tmp_path: Path, model: Path, refused: Refused) -> None:  # noqa: F811
+def test_variations_of_a_file(tmp_path: Path, model: Path) -> None:
     lines = "".join(f'<line x1="{x}" y1="0" x2="{x + 9}" y2="40"/>' for x in range(0, 60, 10))
     (tmp_path / "part.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg" stroke="black">{lines}</svg>')
     options = ["--model", model, "--steps", 5, "--count", 2, "--format", "json", "--strength", 0.2, "--trajectory"]
@@ -183,10 +177,7 @@ def test_several_processes_write_what_one_does(tmp_path: Path, model: Path) -> N
 
 
 def test_invalid_options_are_refused_and_leave_nothing(
-    tmp_path: Path,
-    model: Path,
-    refused: Refused,  # noqa: F811
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
     for words, sentence in (
@@ -228,7 +219,7 @@ def test_invalid_options_are_refused_and_leave_nothing(
     assert str(tmp_path / "file") in refused("generate", "--out", tmp_path / "file", "--model", model)
 
 
-def test_invalid_initial_sketches_are_refused(tmp_path: Path, model: Path, refused: Refused) -> None:  # noqa: F811
+def test_invalid_initial_sketches_are_refused(tmp_path: Path, model: Path) -> None:
     line = [{"type": "line", "start": [0, 0], "end": [1, 0]}]
     for sketches, options, sentence in (
         ([line], ["--strength", "5"], "above 0 and goes up to 1"),
@@ -246,6 +237,6 @@ def test_invalid_initial_sketches_are_refused(tmp_path: Path, model: Path, refus
 
 def test_help_has_an_example_and_does_not_import_torch() -> None:
     for name, example in (("generate", "sketchdnn generate --count 16"), ("complete", "sketchdnn complete part.dxf")):
-        assert example in CliRunner().invoke(app, [name, "--help"]).output
+        assert example in run(name, "--help").output
         code = f"import sys; from sketchdnn.cli import {name}; sys.exit('torch' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

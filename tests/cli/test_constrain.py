@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.commands import program, refused, run
 from support.freecad_judge import ask_freecad
 from support.noisy_sketches import PLATE, add_noise
-from typer.testing import CliRunner, Result
 
-from sketchdnn.cli.app import app, main
 from sketchdnn.constraints import solve
 from sketchdnn.formats import read, write
 from sketchdnn.geometry import Circle, Constraint, ConstraintType, Line, Ref, Sketch, bounds, profile
@@ -22,27 +19,10 @@ T = ConstraintType
 ROUGH = add_noise(PLATE, 0.1)
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["constrain", *map(str, arguments)])
-
-
 def constrained(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
+    result = run("constrain", *arguments)
     assert result.stdout == ""
     return " ".join(result.stderr.split())
-
-
-def refused(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The one sentence that the whole program says."""
-    monkeypatch.setattr(sys, "argv", ["sketchdnn", "constrain", *map(str, arguments)])
-    with pytest.raises(SystemExit) as exit_:
-        main()
-    output = capfd.readouterr()
-    assert exit_.value.code == 2
-    assert output.err.count("\n") == 1
-    assert output.err.startswith("sketchdnn: ")
-    return output.err
 
 
 @pytest.fixture
@@ -167,13 +147,11 @@ def test_many_sketches_keep_their_order(folder: Path, workers: int) -> None:
     assert "in the median sketch" in output
 
 
-def test_many_sketches_are_written_to_a_folder(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_many_sketches_are_written_to_a_folder(folder: Path) -> None:
     write([ROUGH, replace(ROUGH, extra={"id": "second"})], folder / "two.jsonl")
     constrained("two.jsonl", "--out", "parts/", "--format", "freecad")
     assert {path.name for path in (folder / "parts").iterdir()} == {"plate.FCStd", "second.FCStd"}
-    assert "--format" in refused(monkeypatch, capfd, "two.jsonl", "--out", "one.svg")
+    assert "--format" in refused("constrain", "two.jsonl", "--out", "one.svg")
 
 
 def test_format_without_constraints_is_reported(folder: Path) -> None:
@@ -211,33 +189,24 @@ def test_degenerate_sketches_are_handled(folder: Path) -> None:
     assert len(read(folder / "part.json").sketches[0]) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["missing.json", "--out", "part.json"], "missing.json: cannot be read"),
-        (["broken.json", "--out", "part.json"], "broken.json"),
-        (["rough.json", "--out", "part.xyz"], "part.xyz: cannot be written"),
-        (["rough.json", "--out", "part.json", "--units", "furlong"], "'furlong' is not a known unit"),
-        (["rough.json", "--out", "part.json", "--tolerance", "5"], "such as 0.5%"),
-        (["rough.json", "--out", "part.json", "--tolerance", "20%"], "up to 3%"),
-        (["rough.json", "--out", "part.json", "--tolerance", "x%"], "not 'x%'"),
-        (["rough.json", "--out", "part.json", "--tolerance", "-1mm"], "--tolerance is a length"),
-        (["rough.json", "--out", "part.json", "--tolerance", "3parsec"], "--tolerance is a length"),
-        (["rough.json", "--out", "part.json", "--all-inferred"], "--no-repair"),
-        (["rough.json", "--out", "part.json", "--close", "--no-repair"], "--close is part of a repair"),
-    ],
-)
-def test_bad_input_is_one_sentence(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    arguments: list[str],
-    reason: str,
-) -> None:
+def test_bad_input_is_one_sentence(folder: Path) -> None:
     (folder / "broken.json").write_text("{")
     before = sorted(folder.iterdir())
-    assert reason in refused(monkeypatch, capfd, *arguments)
-    assert sorted(folder.iterdir()) == before
+    for words, reason in (
+        ("missing.json --out part.json", "missing.json: cannot be read"),
+        ("broken.json --out part.json", "broken.json"),
+        ("rough.json --out part.xyz", "part.xyz: cannot be written"),
+        ("rough.json --out part.json --units furlong", "'furlong' is not a known unit"),
+        ("rough.json --out part.json --tolerance 5", "such as 0.5%"),
+        ("rough.json --out part.json --tolerance 20%", "up to 3%"),
+        ("rough.json --out part.json --tolerance x%", "not 'x%'"),
+        ("rough.json --out part.json --tolerance -1mm", "--tolerance is a length"),
+        ("rough.json --out part.json --tolerance 3parsec", "--tolerance is a length"),
+        ("rough.json --out part.json --all-inferred", "--no-repair"),
+        ("rough.json --out part.json --close --no-repair", "--close is part of a repair"),
+    ):
+        assert reason in refused("constrain", *words.split())
+        assert sorted(folder.iterdir()) == before
 
 
 def test_tolerance_larger_than_a_sketch_is_a_warning(folder: Path) -> None:
@@ -272,20 +241,19 @@ def test_dimensions_fully_constrain_and_hold(folder: Path) -> None:
 
 
 def test_help_shows_an_example() -> None:
-    assert "sketchdnn constrain drawing.dxf" in " ".join(run("--help").stdout.split())
+    assert "sketchdnn constrain drawing.dxf" in " ".join(run("constrain", "--help").stdout.split())
 
 
 def test_progress_is_shown_in_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    assert "constraining" in run("rough.json", "--out", "part.json").stderr
+    assert "constraining" in run("constrain", "rough.json", "--out", "part.json").stderr
 
 
 def test_program_reports_on_stderr(folder: Path) -> None:
-    program = [sys.executable, "-m", "sketchdnn", "constrain", "rough.json", "--out", "part.FCStd"]
-    done = subprocess.run(program, capture_output=True, check=False, cwd=folder)
-    assert (done.returncode, done.stdout) == (0, b"")
-    assert done.stderr.decode().startswith("part.FCStd: 1 sketch\n")
+    done = program("constrain", "rough.json", "--out", "part.FCStd", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("part.FCStd: 1 sketch\n")
 
 
 def test_freecad_solves_the_result(folder: Path, freecadcmd: str) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.commands import invoke, program, run
 from support.outlines import rectangle
 from support.strategies import assert_same
-from typer.testing import CliRunner, Result
 
-from sketchdnn.cli.app import app
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats import Format, convert, detect_format, read, registry, write
 from sketchdnn.geometry import Circle, Line, Point, Sketch
@@ -21,34 +18,37 @@ PART = Sketch((Line((0.0, 0.0), (30.0, 0.0)), Circle((5.0, 5.0), 2.0)), units="m
 MANY = [Sketch(PART.primitives, units="mm", extra={"id": name}) for name in ("a", "b", "../b", "A", "a")]
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["convert", *map(str, arguments)])
-
-
-def test_one_file_to_another(tmp_path: Path) -> None:
+@pytest.fixture
+def part(tmp_path: Path) -> Path:
     write(PART, tmp_path / "part.json")
-    result = run(tmp_path / "part.json", tmp_path / "new" / "part.svg")
-    assert result.exit_code == 0
+    return tmp_path / "part.json"
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    write(MANY, tmp_path / "many.jsonl")
+    return tmp_path / "many.jsonl"
+
+
+def test_one_file_to_another(part: Path, tmp_path: Path) -> None:
+    result = run("convert", part, tmp_path / "new" / "part.svg")
     assert result.stdout == ""
     assert result.stderr == f"{tmp_path}/new/part.svg: 1 sketch\n"
     assert_same(PART, read(tmp_path / "new" / "part.svg").sketches[0])
 
 
-def test_many_to_one_line_each(tmp_path: Path) -> None:
-    write(MANY, tmp_path / "many.jsonl")
-    assert run(tmp_path / "many.jsonl", tmp_path / "again.jsonl.gz").exit_code == 0
+def test_many_to_one_line_each(many: Path, tmp_path: Path) -> None:
+    run("convert", many, tmp_path / "again.jsonl.gz")
     assert list(read(tmp_path / "again.jsonl.gz")) == MANY
 
 
 @pytest.mark.parametrize("how", ["slash", "existing", "format"])
-def test_many_to_folder(tmp_path: Path, how: str) -> None:
-    write(MANY, tmp_path / "many.jsonl")
+def test_many_to_folder(many: Path, tmp_path: Path, how: str) -> None:
     out = tmp_path / "out"
     if how == "existing":
         out.mkdir()
         (out / "keep.txt").touch()
-    result = run(tmp_path / "many.jsonl", f"{out}/" if how == "slash" else out, "--format", "svg")
-    assert result.exit_code == 0
+    run("convert", many, f"{out}/" if how == "slash" else out, "--format", "svg")
     # The id where it can be a name and is not taken, upper and lower case alike; else the number.
     names = {"a.svg", "b.svg", "000003.svg", "000004.svg", "000005.svg"}
     assert {p.name for p in out.iterdir()} - {"keep.txt"} == names
@@ -56,9 +56,8 @@ def test_many_to_folder(tmp_path: Path, how: str) -> None:
     assert {p.name for p in tmp_path.iterdir()} == {"many.jsonl", "out"}
 
 
-def test_folder_without_format_gets_json(tmp_path: Path) -> None:
-    write(MANY, tmp_path / "many.jsonl")
-    assert run(tmp_path / "many.jsonl", f"{tmp_path}/out/").exit_code == 0
+def test_folder_without_format_gets_json(many: Path, tmp_path: Path) -> None:
+    run("convert", many, f"{tmp_path}/out/")
     assert {p.suffix for p in (tmp_path / "out").iterdir()} == {".json"}
 
 
@@ -70,13 +69,12 @@ def test_numbers_do_not_collide_with_ids(tmp_path: Path) -> None:
     assert list(read(tmp_path / "out")) == clash
 
 
-def test_many_sketches_into_single_sketch_file(tmp_path: Path) -> None:
-    write(MANY, tmp_path / "many.jsonl")
+def test_many_sketches_into_single_sketch_file(many: Path, tmp_path: Path) -> None:
     (tmp_path / "part.svg").write_text("precious")
     with pytest.raises(
         FormatError, match=r"part\.svg: a \.svg file holds one sketch.* \.jsonl file.* folder with --format"
     ):
-        convert(tmp_path / "many.jsonl", tmp_path / "part.svg")
+        convert(many, tmp_path / "part.svg")
     assert (tmp_path / "part.svg").read_text() == "precious"
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -84,8 +82,7 @@ def test_many_sketches_into_single_sketch_file(tmp_path: Path) -> None:
 def test_skipped_is_counted_commonest_first(tmp_path: Path) -> None:
     path = tmp_path / "some.jsonl"
     path.write_text('{"primitives": [["P", 0, 0, 0]]}\n{\n{"primitives": [["S"]]}\n{"primitives": [3]}\n[\n')
-    result = run(path, tmp_path / "out.jsonl")
-    assert result.exit_code == 0
+    result = run("convert", path, tmp_path / "out.jsonl")
     assert result.stderr.splitlines() == [
         f"{tmp_path}/out.jsonl: 1 sketch",
         "skipped 2 × not JSON",
@@ -103,10 +100,9 @@ def test_nothing_readable_leaves_nothing_behind(tmp_path: Path, target: str) -> 
     assert [p.name for p in tmp_path.iterdir()] == ["bad.jsonl"]
 
 
+@pytest.mark.usefixtures("part")
 def test_folder_may_be_converted_into_itself(tmp_path: Path) -> None:
-    write(PART, tmp_path / "part.json")
-    result = run(tmp_path, tmp_path, "--format", "svg")
-    assert result.exit_code == 0
+    run("convert", tmp_path, tmp_path, "--format", "svg")
     assert {p.name for p in tmp_path.iterdir()} == {"part.json", "plate-7.svg"}
 
 
@@ -129,79 +125,62 @@ def test_failure_on_way_leaves_old_file_alone(tmp_path: Path, monkeypatch: pytes
     assert {p.name for p in tmp_path.iterdir()} == {"x.broken", "out.jsonl"}
 
 
-def test_target_that_cannot_be_written(tmp_path: Path) -> None:
-    write(PART, tmp_path / "part.json")
+def test_target_that_cannot_be_written(part: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for target in ("file/part.svg", "file/folder/", "part.step", "nosuffix"):
         with pytest.raises(SketchError):
-            convert(tmp_path / "part.json", f"{tmp_path}/{target}")
+            convert(part, f"{tmp_path}/{target}")
     assert {p.name for p in tmp_path.iterdir()} == {"part.json", "file"}
 
 
-def test_units_and_formats_that_do_not_exist(tmp_path: Path) -> None:
-    write(PART, tmp_path / "part.json")
+def test_units_and_formats_that_do_not_exist(part: Path, tmp_path: Path) -> None:
     with pytest.raises(SketchError, match="'furlong' is not a known unit"):
-        convert(tmp_path / "part.json", tmp_path / "out.json", units="furlong")
+        convert(part, tmp_path / "out.json", units="furlong")
     with pytest.raises(SketchError, match="'iges' is no format that we write"):
-        convert(tmp_path / "part.json", tmp_path / "out", format="iges")
-    assert [p.name for p in tmp_path.iterdir()] == ["part.json"]
-
-
-def test_sketch_too_large_for_units_names_its_file(tmp_path: Path) -> None:
-    write(Sketch((Circle((0.0, 0.0), 1e11),), units="m"), tmp_path / "part.json")
+        convert(part, tmp_path / "out", format="iges")
+    write(Sketch((Circle((0.0, 0.0), 1e11),), units="m"), part)
     with pytest.raises(FormatError, match=r"part\.json: cannot be measured in um: "):
-        convert(tmp_path / "part.json", tmp_path / "out.json", units="um")
+        convert(part, tmp_path / "out.json", units="um")
     assert [p.name for p in tmp_path.iterdir()] == ["part.json"]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "convert broken.json out.json",
-        "view broken.json --out folder/picture.png",
-        "prepare broken.json --out folder",
-        "train --data folder --out folder --init-from folder",
-    ],
-)
-def test_unreadable_inputs_are_reported_by_the_reader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str
-) -> None:
+def test_unreadable_inputs_are_reported_by_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parser of the command line would ask first, and answer with a box of five lines."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "access", lambda *_, **__: False)
     (tmp_path / "folder").mkdir()
     (tmp_path / "broken.json").write_text("{")
-    result = CliRunner().invoke(app, arguments.split())
-    assert isinstance(result.exception, SketchError), result.output
+    for command in (
+        "convert broken.json out.json",
+        "view broken.json --out folder/picture.png",
+        "prepare broken.json --out folder",
+        "train --data folder --out folder --init-from folder",
+    ):
+        result = invoke(*command.split())
+        assert isinstance(result.exception, SketchError), result.output
 
 
 def test_help_shows_example() -> None:
-    result = run("--help")
-    assert result.exit_code == 0
-    assert "sketchdnn convert bracket.dxf bracket.FCStd" in result.stdout
+    assert "sketchdnn convert bracket.dxf bracket.FCStd" in run("convert", "--help").stdout
 
 
-def test_program_prints_one_sentence(tmp_path: Path) -> None:
+def test_program_prints_one_sentence(part: Path, tmp_path: Path) -> None:
     """Through a real process: stdout, stderr, exit code; no colors or bars where there is no terminal."""
-    write(PART, tmp_path / "part.json")
-    program = [sys.executable, "-m", "sketchdnn", "convert"]
-    good = subprocess.run([*program, tmp_path / "part.json", tmp_path / "p.dxf"], capture_output=True, check=False)
-    assert (good.returncode, good.stdout, good.stderr) == (0, b"", f"{tmp_path}/p.dxf: 1 sketch\n".encode())
-    bad = subprocess.run([*program, tmp_path / "none.json", tmp_path / "q.dxf"], capture_output=True, check=False)
+    good = program("convert", part, tmp_path / "p.dxf")
+    assert (good.returncode, good.stdout, good.stderr) == (0, "", f"{tmp_path}/p.dxf: 1 sketch\n")
+    bad = program("convert", tmp_path / "none.json", tmp_path / "q.dxf")
     assert bad.returncode == 2
-    assert bad.stderr.decode() == f"sketchdnn: {tmp_path}/none.json: cannot be read (No such file or directory)\n"
+    assert bad.stderr == f"sketchdnn: {tmp_path}/none.json: cannot be read (No such file or directory)\n"
 
 
-def test_terminal_sees_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_sees_progress(many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    write(MANY, tmp_path / "many.jsonl")
-    assert "sketches read" in run(tmp_path / "many.jsonl", tmp_path / "out.jsonl").stderr
+    assert "sketches read" in run("convert", many, tmp_path / "out.jsonl").stderr
 
 
 def test_real_files_convert(real_data: Path, tmp_path: Path) -> None:
-    result = run(real_data / "hpsketch_sample.tar.xz", tmp_path / "hp.jsonl")
-    assert result.exit_code == 0
+    result = run("convert", real_data / "hpsketch_sample.tar.xz", tmp_path / "hp.jsonl")
     assert "516 sketches" in result.stderr
     assert "skipped 92 × a sketch with a spline" in result.stderr
     assert detect_format(tmp_path / "hp.jsonl").name == "jsonl"
@@ -211,28 +190,31 @@ def test_real_files_convert(real_data: Path, tmp_path: Path) -> None:
 PLATE = Sketch((*rectangle(0, 0, 30, 20), Circle((10.0, 10.0), 2.0)), units="mm")
 
 
-def test_height_of_solid_has_unit(tmp_path: Path) -> None:
+@pytest.fixture
+def plate(tmp_path: Path) -> Path:
     write(PLATE, tmp_path / "plate.json")
+    return tmp_path / "plate.json"
+
+
+def test_height_of_solid_has_unit(plate: Path, tmp_path: Path) -> None:
     for words, height in (("5", 5.0), ("5mm", 5.0), ("0.5in", 12.7), ("2 cm", 20.0)):
-        result = run(tmp_path / "plate.json", tmp_path / "plate.py", "--height", words)
-        assert result.exit_code == 0, result.stderr
+        run("convert", plate, tmp_path / "plate.py", "--height", words)
         assert f"\nHEIGHT = {height}\n" in (tmp_path / "plate.py").read_text()
-    assert run(tmp_path / "plate.json", tmp_path / "plate.py").exit_code == 0
+    run("convert", plate, tmp_path / "plate.py")
     assert "\nHEIGHT = 10.0\n" in (tmp_path / "plate.py").read_text()
 
 
-def test_solid_is_written(freecadcmd: str, tmp_path: Path) -> None:
-    write(PLATE, tmp_path / "plate.json")
-    result = run(tmp_path / "plate.json", tmp_path / "plate.step", "--height", "3mm")
-    assert (result.exit_code, result.stderr) == (0, f"{tmp_path}/plate.step: 1 sketch\n")
+@pytest.mark.usefixtures("freecadcmd")
+def test_solid_is_written(plate: Path, tmp_path: Path) -> None:
+    result = run("convert", plate, tmp_path / "plate.step", "--height", "3mm")
+    assert result.stderr == f"{tmp_path}/plate.step: 1 sketch\n"
     assert (tmp_path / "plate.step").read_bytes().startswith(b"ISO-10303-21;")
 
 
-def test_polylines_and_dimensions_options(tmp_path: Path) -> None:
-    write(PLATE, tmp_path / "plate.json")
-    assert run(tmp_path / "plate.json", tmp_path / "plate.dxf", "--polylines").exit_code == 0
+def test_polylines_and_dimensions_options(plate: Path, tmp_path: Path) -> None:
+    run("convert", plate, tmp_path / "plate.dxf", "--polylines")
     assert (tmp_path / "plate.dxf").read_text().count("LWPOLYLINE") > 0
-    assert run(tmp_path / "plate.json", tmp_path / "plate.FCStd", "--dimensions").exit_code == 0
+    run("convert", plate, tmp_path / "plate.FCStd", "--dimensions")
     assert len(read(tmp_path / "plate.FCStd").sketches[0].constraints) == 4 * 4 + 3
 
 
@@ -248,9 +230,7 @@ def test_polylines_and_dimensions_options(tmp_path: Path) -> None:
 )
 def test_options_that_make_no_sense(tmp_path: Path, target: str, option: tuple[str, ...], sentence: str) -> None:
     write(Sketch((Line((0.0, 0.0), (1.0, 0.0)),)), tmp_path / "line.json")
-    environment = {**os.environ, "COLUMNS": "500"}
-    command = [sys.executable, "-m", "sketchdnn", "convert", "line.json", target, *option]
-    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    result = program("convert", "line.json", target, *option, cwd=tmp_path, COLUMNS="500")
     assert result.returncode == 2
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr
@@ -271,7 +251,7 @@ def test_input_is_never_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ways += [(part, name) for name in ("symbolic.dxf", "hard.dxf", "parts/../parts/part.dxf")]
     for source, target in ways:
         for command in (["convert", str(source), target], ["constrain", str(source), "--out", target]):
-            result = CliRunner().invoke(app, command)
+            result = invoke(*command)
             assert isinstance(result.exception, FormatError), command
             assert "is an input, and would be overwritten" in str(result.exception)
     assert part.read_bytes() == before
@@ -282,6 +262,6 @@ def test_input_in_output_folder_is_kept(tmp_path: Path) -> None:
     source = tmp_path / "plate-7.json"
     write(PART, source)
     before = source.read_bytes()
-    assert isinstance(run(source, tmp_path, "--units", "in").exception, FormatError)
+    assert isinstance(invoke("convert", source, tmp_path, "--units", "in").exception, FormatError)
     assert source.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["plate-7.json"]

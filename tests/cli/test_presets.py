@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from typer.testing import CliRunner
+from support.commands import invoke
 
-from sketchdnn.cli.app import app
 from sketchdnn.systems import load_preset, preset_names
 
 
 def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["presets", *arguments])
+    result = invoke("presets", *arguments)
     return result.stdout if result.exit_code == 0 else str(result.exception)
 
 

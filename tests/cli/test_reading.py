@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import ezdxf
 import pytest
-from typer.testing import CliRunner, Result
+from support.commands import invoke, program, run
 
-from sketchdnn.cli.app import app
 from sketchdnn.errors import FormatError, display_path, quoted
 from sketchdnn.formats import Skipped, read, write
 from sketchdnn.geometry import Circle, Line, Sketch
 
 PART = Sketch((Line((0.0, 0.0), (30.0, 0.0)), Circle((5.0, 5.0), 2.0)), units="mm")
 EVIL = "\x1b]0;title\x07\x9b2J\u202e\n" + "Z" * 5000
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [*map(str, arguments)])
-
-
-def program(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "sketchdnn", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, cwd=cwd, env={**os.environ, **environment}, check=False)
 
 
 def curved(path: Path) -> Path:
@@ -48,7 +36,6 @@ def test_commands_report_changes_and_omissions(tmp_path: Path, command: str) -> 
     source, out = curved(tmp_path / "a.dxf"), tmp_path / ("out.png" if command == "view" else "out.json")
     names = [source, out] if command == "convert" else [source, "--out", out]
     told = run(command, *names)
-    assert told.exit_code == 0
     assert "1 × ELLIPSE read as lines and arcs within 0.01 mm" in told.stderr
     assert "1 × a drawing without units, its lengths taken as mm (--assume-units names another unit)" in told.stderr
     assert "skipped 1 × LINE on a layer that is off" in told.stderr
@@ -62,7 +49,7 @@ def test_commands_report_changes_and_omissions(tmp_path: Path, command: str) -> 
 def test_bad_read_options_are_refused(tmp_path: Path) -> None:
     source = curved(tmp_path / "a.dxf")
     for wrong in (["--flatten", "0"], ["--flatten", "much"], ["--assume-units", "parsec"]):
-        assert run("convert", source, tmp_path / "a.json", *wrong).exit_code != 0
+        assert invoke("convert", source, tmp_path / "a.json", *wrong).exit_code != 0
 
 
 def test_quoted_text_is_short_and_printable(tmp_path: Path) -> None:
@@ -80,8 +67,8 @@ def test_quoted_text_is_short_and_printable(tmp_path: Path) -> None:
             archive.writestr(name, content)
     (tmp_path / "b.json").write_text(json.dumps({"primitives": [["P", 0, 0, 0]], "units": EVIL}))
     for told in (
-        run("convert", tmp_path / "a.FCStd", tmp_path / "a.json"),
-        run("convert", tmp_path / "b.json", tmp_path / "a.json"),
+        invoke("convert", tmp_path / "a.FCStd", tmp_path / "a.json"),
+        invoke("convert", tmp_path / "b.json", tmp_path / "a.json"),
     ):
         said = told.stderr + str(told.exception or "")
         assert "ZZZ" in said
@@ -102,7 +89,7 @@ def test_help_on_ascii_terminal(tmp_path: Path) -> None:
     for arguments in (["--help"], ["convert", "--help"]):
         told = program(*arguments, cwd=tmp_path, PYTHONIOENCODING="ascii", LANG="C", LC_ALL="C")
         assert told.returncode == 0
-        assert b"Traceback" not in told.stderr
+        assert "Traceback" not in told.stderr
         assert told.stdout.isascii()
 
 
@@ -112,5 +99,5 @@ def test_ezdxf_ini_of_working_folder_is_ignored(tmp_path: Path, content: bytes) 
     write(PART, tmp_path / "a.json")
     for arguments in (["convert", "a.json", "a.dxf"], ["convert", "a.dxf", "b.json"]):
         told = program(*arguments, cwd=tmp_path)
-        assert (told.returncode, told.stdout) == (0, b""), told.stderr
+        assert (told.returncode, told.stdout) == (0, ""), told.stderr
     assert read(tmp_path / "b.json").sketches[0].primitives == PART.primitives

@@ -7,10 +7,9 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from support.commands import invoke, run
 
 from sketchdnn import Circle, Line, Sketch
-from sketchdnn.cli.app import app
 
 PLATE = Sketch((Circle((0, 0), 5), *(Line((k, 9), (k + 1, 10)) for k in range(9))), units="mm")
 
@@ -27,12 +26,6 @@ def folder(tmp_path: Path) -> Path:
     for name in "abcdef":
         (folder / f"{name}.jsonl").write_text(f"{json.dumps(record)}\nno JSON\n")
     return folder
-
-
-def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(app, [str(word) for word in arguments])
-    assert result.exit_code == 0, result.output
-    return result
 
 
 def test_convert_names_files_of_each_reason(folder: Path, tmp_path: Path) -> None:
@@ -69,8 +62,7 @@ def test_constrain_names_files_of_each_warning(folder: Path, tmp_path: Path) -> 
 
 
 def test_complete_names_file_of_skipped_items(folder: Path, tmp_path: Path) -> None:
-    asked = ["complete", str(folder / "a.jsonl"), "--out", str(tmp_path / "out"), "--format", "none"]
-    said = CliRunner().invoke(app, asked)
+    said = invoke("complete", folder / "a.jsonl", "--out", tmp_path / "out", "--format", "none")
     assert f"{folder / 'a.jsonl'}: left out 1 × not JSON" in said.stderr
 
 

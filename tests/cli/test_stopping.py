@@ -11,10 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from support.commands import invoke, run
 from support.corpora import contents, parts, written
-from typer.testing import CliRunner
 
-from sketchdnn.cli.app import app
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import write
 from sketchdnn.geometry import Circle, Line, Sketch
@@ -104,29 +103,29 @@ def test_second_prepare_is_refused_while_the_first_runs(tmp_path: Path) -> None:
 def test_folder_in_use_is_refused(tmp_path: Path, command: list[str]) -> None:
     both = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
     with exclusive_run(tmp_path / "out"):
-        result = CliRunner().invoke(app, [*command, *both, "--device", "cpu"])
+        result = invoke(*command, *both, "--device", "cpu")
     assert isinstance(result.exception, FormatError)
     assert "out: is in use by another run" in str(result.exception)
     # Nor do they write into the corpus that they read.
     both[-1] = f"{tmp_path}/out/../data"
-    assert "the corpus" in str(CliRunner().invoke(app, [*command, *both, "--device", "cpu"]).exception)
+    assert "the corpus" in str(invoke(*command, *both, "--device", "cpu").exception)
     assert not names(tmp_path)
 
 
 def test_forced_prepare_keeps_other_files(tmp_path: Path) -> None:
     sources = [written(parts(count), tmp_path / f"{count}.jsonl") for count in (30, 40)]
     out = tmp_path / "out"
-    run = ["prepare", "--workers", "1", "--out", str(out)]
-    assert CliRunner().invoke(app, [*run, str(sources[0])]).exit_code == 0
+    prepare = ["prepare", "--workers", "1", "--out", str(out)]
+    run(*prepare, str(sources[0]))
     mine = {"notes.txt": "mine", "train/notes.txt": "mine too", "study/deep/notes.txt": "also mine"}
     for name, words in mine.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_text(words)
     (out / "link").symlink_to(tmp_path)
-    assert CliRunner().invoke(app, [*run, str(sources[1]), "--force"]).exit_code == 0
+    run(*prepare, str(sources[1]), "--force")
     assert (out / "link").readlink() == tmp_path
     (out / "link").unlink()
-    assert CliRunner().invoke(app, [*run[:-1], str(tmp_path / "fresh"), str(sources[1])]).exit_code == 0
+    run(*prepare[:-1], str(tmp_path / "fresh"), str(sources[1]))
     whole = contents(out, without=())
     assert {name: whole.pop(name).decode() for name in mine} == mine
     assert whole == contents(tmp_path / "fresh", without=())

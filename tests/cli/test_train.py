@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -15,10 +14,9 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.commands import invoke, program, run
 from support.corpora import parts, written
-from typer.testing import CliRunner
 
-from sketchdnn.cli.app import app
 from sketchdnn.data import PrepareConfig, prepare
 from sketchdnn.generation import Conditions
 from sketchdnn.generation.conditions import ConditionChecker
@@ -61,12 +59,12 @@ def _arguments(preset: Path, corpus: Path, out: Path, *more: str) -> list[str]:
     return ["train", "--preset", str(preset), "--data", str(corpus), "--out", str(out), *quiet, *more]
 
 
-def _program(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "sketchdnn", *arguments]
+def _start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-m", "sketchdnn", *arguments], text=True, **options)
 
 
 def _fails(*arguments: str) -> str:
-    result = CliRunner().invoke(app, list(arguments))
+    result = invoke(*arguments)
     assert result.exit_code != 0
     return str(result.exception)
 
@@ -82,8 +80,8 @@ def _final(out: Path) -> dict[str, torch.Tensor]:
 def test_killed_at_any_moment_and_resumed_it_ends_the_same(preset: Path, corpus: Path, tmp_path: Path) -> None:
     how = ("--steps", "100", "--log-every", "4", "--checkpoint-minutes", "0")
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert CliRunner().invoke(app, _arguments(preset, corpus, whole, *how)).exit_code == 0
-    process = subprocess.Popen(_program(*_arguments(preset, corpus, killed, *how)))
+    run(*_arguments(preset, corpus, whole, *how))
+    process = _start(*_arguments(preset, corpus, killed, *how))
     until = time.monotonic() + 120
     while not list_checkpoints(killed / "checkpoints") and time.monotonic() < until and process.poll() is None:
         time.sleep(0.02)
@@ -91,8 +89,7 @@ def test_killed_at_any_moment_and_resumed_it_ends_the_same(preset: Path, corpus:
     process.kill()
     process.wait()
     at = int(list_checkpoints(killed / "checkpoints")[-1].name)
-    result = CliRunner().invoke(app, _arguments(preset, corpus, killed, *how, "--resume"))
-    assert result.exit_code == 0, result.exception
+    run(*_arguments(preset, corpus, killed, *how, "--resume"))
     one, other = _final(whole), _final(killed)
     assert one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) for name in one), f"killed at {at}"
@@ -102,7 +99,7 @@ def test_killed_at_any_moment_and_resumed_it_ends_the_same(preset: Path, corpus:
 
 def test_two_processes_see_the_loss_of_one(preset: Path, corpus: Path, tmp_path: Path) -> None:
     how = ("--steps", "6", "--log-every", "1", "--checkpoint-minutes", "9")
-    assert CliRunner().invoke(app, _arguments(preset, corpus, tmp_path / "one", *how)).exit_code == 0
+    run(*_arguments(preset, corpus, tmp_path / "one", *how))
     shared = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "sketchdnn"]
     arguments = _arguments(preset, corpus, tmp_path / "two", *how)
     result = subprocess.run([*shared, *arguments], capture_output=True, text=True, check=False, timeout=300)
@@ -114,8 +111,8 @@ def test_two_processes_see_the_loss_of_one(preset: Path, corpus: Path, tmp_path:
 
 
 def test_sigterm_saves_and_says_so(preset: Path, corpus: Path, tmp_path: Path) -> None:
-    program = _program(*_arguments(preset, corpus, tmp_path, "--minutes", "5", "--log-every", "1"))
-    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
+    often = _arguments(preset, corpus, tmp_path, "--minutes", "5", "--log-every", "1")
+    process = _start(*often, stdout=subprocess.PIPE)
     until = time.monotonic() + 120
     while not (tmp_path / "log.csv").exists() and time.monotonic() < until:
         time.sleep(0.05)
@@ -128,12 +125,11 @@ def test_sigterm_saves_and_says_so(preset: Path, corpus: Path, tmp_path: Path) -
 
 def test_the_model_is_written_and_can_start_another_run(preset: Path, corpus: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    result = CliRunner().invoke(app, _arguments(preset, corpus, first, "--epochs", "1"))
-    assert result.exit_code == 0, result.exception
+    result = run(*_arguments(preset, corpus, first, "--epochs", "1"))
     assert "the model is in" in result.output
     model = from_pretrained(first / "model")
     more = ("--steps", "1", "--learning-rate", "1e-9", "--init-from", str(first / "model"))
-    assert CliRunner().invoke(app, _arguments(preset, corpus, second, *more)).exit_code == 0
+    run(*_arguments(preset, corpus, second, *more))
     begun = from_pretrained(second / "model").state_dict()
     assert all(torch.allclose(w, begun[name], atol=1e-3) for name, w in model.state_dict().items())
     wider = tmp_path / "wider.toml"
@@ -145,8 +141,7 @@ def test_training_without_a_terminal_prints_the_loss_at_each_validation(
     preset: Path, corpus: Path, tmp_path: Path
 ) -> None:
     often = ("--steps", "8", "--log-every", "4", "--validate-every", "4")
-    result = CliRunner().invoke(app, _arguments(preset, corpus, tmp_path, *often))
-    assert result.exit_code == 0, result.output
+    result = run(*_arguments(preset, corpus, tmp_path, *often))
     _, *rows = (tmp_path / "validation.csv").read_text().split()
     means = [sum(map(float, row.split(",")[1:])) / row.count(",") for row in rows]
     told = [f"validation at step {step}: loss {mean:.4f}" for step, mean in zip((4, 8), means, strict=True)]
@@ -160,19 +155,14 @@ def test_trained_model_refuses_its_training_sketches_as_novel(
     source = written(parts(20), tmp_path / "parts.jsonl")
     prepare([source], tmp_path / "corpus", PrepareConfig(fractions=(1, 0, 0), **choices), workers=1)
     out = tmp_path / "run"
-    trained = CliRunner().invoke(app, _arguments(preset, tmp_path / "corpus", out, "--steps", "3"))
-    assert trained.exit_code == 0, trained.output
+    run(*_arguments(preset, tmp_path / "corpus", out, "--steps", "3"))
     model = str(out / "model")
-    keeper = ConditionChecker(Conditions(novel=True), from_pretrained(model).training_index)
-    seen = [keeper.find_shortfall(sketch) for sketch in parts(40)]
-    assert all(
-        list_checkpoints is not None and list_checkpoints.sentence == "it is in the training corpus"
-        for list_checkpoints in seen[:20]
-    )
+    checker = ConditionChecker(Conditions(novel=True), from_pretrained(model).training_index)
+    seen = [checker.find_shortfall(sketch) for sketch in parts(40)]
+    assert all(each is not None and each.sentence == "it is in the training corpus" for each in seen[:20])
     assert seen[20:].count(None) > 15
     options = ["--model", model, "--novel", "--count", "1", "--steps", "2", "--format", "json"]
-    drawn = CliRunner().invoke(app, ["generate", "--out", str(tmp_path / "drawn"), *options])
-    assert drawn.exit_code == 0, drawn.output
+    run("generate", "--out", tmp_path / "drawn", *options)
 
 
 def test_what_cannot_be_trained_is_one_sentence(preset: Path, corpus: Path, tmp_path: Path) -> None:
@@ -210,8 +200,7 @@ def test_another_representation_and_damaged_arrays_are_refused(preset: Path, cor
 
 
 def test_bad_input_ends_with_exit_code_2(preset: Path, tmp_path: Path) -> None:
-    program = _program(*_arguments(preset, tmp_path, tmp_path / "out", "--steps", "1"))
-    result = subprocess.run(program, capture_output=True, text=True, check=False, env=os.environ)
+    result = program(*_arguments(preset, tmp_path, tmp_path / "out", "--steps", "1"))
     assert result.returncode == 2
     assert result.stderr.startswith("sketchdnn: ")
     assert "Traceback" not in result.stderr
@@ -221,38 +210,29 @@ def test_any_setting_can_be_overridden(preset: Path, corpus: Path, tmp_path: Pat
     overrides = ["--set", "system.network.width=16", "--set", "training.learning_rate=3e-4", "--set", "training.ema=0"]
     overrides += ["--set", "training.seed=5"]
     arguments = _arguments(preset, corpus, tmp_path / "run", "--steps", "1", *overrides)
-    assert CliRunner().invoke(app, arguments).exit_code == 0
+    run(*arguments)
     assert from_pretrained(tmp_path / "run" / "model").config.network.width == 16
     (checkpoint,) = list_checkpoints(tmp_path / "run" / "checkpoints")
     training = json.loads((checkpoint / "state.json").read_text())["identity"]["training"]
     assert (training["learning_rate"], training["ema"], training["seed"]) == (3e-4, 0, 5)
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("width=16", "write it as training.learning_rate=3e-4"),
-        ("training.learning_rate", "write it as training.learning_rate=3e-4"),
-        ("training.speed=1", "'speed' is no setting"),
-        ("training.learning_rate=fast", "must be a number"),
-        ("system.name.x=1", "'name' is a setting, not a section"),
-        ("other.x=1", "'other' is no section"),
-    ],
-)
-def test_wrong_overrides_are_refused(preset: Path, corpus: Path, tmp_path: Path, override: str, message: str) -> None:
-    arguments = _arguments(preset, corpus, tmp_path / "run", "--steps", "1", "--set", override)
-    result = CliRunner().invoke(app, arguments)
-    assert message in str(result.exception)
-    assert not (tmp_path / "run").exists()
-
-
-def test_unknown_and_missing_loggers_are_refused(
+def test_wrong_overrides_and_loggers_are_refused(
     preset: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)
-    for logger, message in (("paper", "use tensorboard or wandb"), ("wandb", "pip install wandb")):
-        arguments = _arguments(preset, corpus, tmp_path / logger, "--steps", "1", "--logger", logger)
-        assert message in str(CliRunner().invoke(app, arguments).exception)
+    for option, value, message in (
+        ("--set", "width=16", "write it as training.learning_rate=3e-4"),
+        ("--set", "training.learning_rate", "write it as training.learning_rate=3e-4"),
+        ("--set", "training.speed=1", "'speed' is no setting"),
+        ("--set", "training.learning_rate=fast", "must be a number"),
+        ("--set", "system.name.x=1", "'name' is a setting, not a section"),
+        ("--set", "other.x=1", "'other' is no section"),
+        ("--logger", "paper", "use tensorboard or wandb"),
+        ("--logger", "wandb", "pip install wandb"),
+    ):
+        assert message in _fails(*_arguments(preset, corpus, tmp_path / option, "--steps", "1", option, value))
+    assert not (tmp_path / "--set").exists()
 
 
 def test_loggers_get_reports_and_validation(preset: Path, corpus: Path, tmp_path: Path) -> None:
@@ -261,7 +241,7 @@ def test_loggers_get_reports_and_validation(preset: Path, corpus: Path, tmp_path
 
     arguments = _arguments(preset, corpus, tmp_path / "run", "--steps", "4", "--log-every", "2")
     arguments += ["--validate-every", "4", "--logger", "tensorboard"]
-    assert CliRunner().invoke(app, arguments).exit_code == 0
+    run(*arguments)
     events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
     events.Reload()
     assert [event.step for event in events.Scalars("train/loss")] == [2, 4]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
+from support.commands import refused, run
 
-from sketchdnn.cli.app import app, main
 from sketchdnn.errors import SketchError
 
 CIRCLE = {"primitives": [{"type": "circle", "center": [0, 0], "radius": 2}]}
@@ -30,20 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def view(*arguments: str | Path) -> str:
-    result = CliRunner().invoke(app, ["view", *map(str, arguments)], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stderr
-
-
-def refused(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """The error message of the program."""
-    monkeypatch.setattr(sys, "argv", ["sketchdnn", "view", *map(str, arguments)])
-    with pytest.raises(SystemExit) as exit_:
-        main()
-    output = capfd.readouterr()
-    assert exit_.value.code == 2
-    assert "Traceback" not in output.err
-    return output.err
+    return run("view", *arguments).stderr
 
 
 def captions(path: Path) -> list[str]:
@@ -122,9 +107,7 @@ def test_skipped_items_are_counted(folder: Path) -> None:
     assert output.count("skipped 1 × ") == 2
 
 
-def test_folder_that_cannot_be_listed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_folder_that_cannot_be_listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "shut").mkdir()
     real = os.scandir
 
@@ -135,7 +118,7 @@ def test_folder_that_cannot_be_listed(
 
     monkeypatch.setattr(os, "scandir", scandir)
     assert "skipped 1 × shut: cannot be listed (Permission denied)" in view("one.json", "shut", "--out", "a.svg")
-    assert refused(monkeypatch, capfd, "shut") == "sketchdnn: shut: cannot be listed (Permission denied)\n"
+    assert refused("view", "shut") == "sketchdnn: shut: cannot be listed (Permission denied)"
 
 
 def test_empty_sketch(folder: Path) -> None:
@@ -198,35 +181,28 @@ def test_failed_inference_is_a_warning(folder: Path, monkeypatch: pytest.MonkeyP
     assert "1 free" in captions(folder / "one.svg")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["missing.json"], "missing.json"),
-        (["one.json", "--out", "picture.gif"], ".png, .svg, .html"),
-        (["hollow.json"], "hollow.json"),
-        (["hollow.json", "broken.json"], "nothing to show"),
-        (["nothing"], "nothing to show"),
-        (["one.json", "--out", "one.json/picture.png"], "picture.png"),
-        (["many.jsonl", "--size", "4000"], "pixels"),
-    ],
-)
-def test_bad_input_is_an_error(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], arguments: list[str], reason: str
-) -> None:
+def test_bad_input_is_an_error(folder: Path) -> None:
     (folder / "hollow.json").write_text("")
     (folder / "broken.json").write_text("{")
     (folder / "nothing").mkdir()
     before = sorted(folder.iterdir())
-    assert reason in refused(monkeypatch, capfd, *arguments)
-    assert sorted(folder.iterdir()) == before
+    for words, reason in (
+        ("missing.json", "missing.json"),
+        ("one.json --out picture.gif", ".png, .svg, .html"),
+        ("hollow.json", "hollow.json"),
+        ("nothing", "nothing to show"),
+        ("hollow.json broken.json", "nothing to show"),
+        ("one.json --out one.json/picture.png", "picture.png"),
+        ("many.jsonl --size 4000", "pixels"),
+    ):
+        assert reason in refused("view", *words.split(), after_notes=True)
+        assert sorted(folder.iterdir()) == before
 
 
-def test_picture_never_overwrites_its_input(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_picture_never_overwrites_its_input(folder: Path) -> None:
     view("one.json", "--out", "one.svg")
     before = (folder / "one.svg").read_bytes()
-    assert "name another output" in refused(monkeypatch, capfd, "one.svg", "--out", "./one.svg")
+    assert "name another output" in refused("view", "one.svg", "--out", "./one.svg")
     assert (folder / "one.svg").read_bytes() == before
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import given, settings
-from support.generation import copy_as, randomized
+from support.generation import PART, copy_as, randomized
 from support.small_systems import small_system
 from support.strategies import sketches
 
@@ -23,25 +22,11 @@ from sketchdnn.evaluation.validity import LOOSE_TOLERANCE, is_closed
 from sketchdnn.generation import CompleteRequest, GeneratedSketch
 from sketchdnn.generation import complete as complete_request
 from sketchdnn.generation.inpainting import CompletedPart, FramedPart
-from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Point, Ref, Sketch, bounds, profile
+from sketchdnn.geometry import Circle, Line, Point, Sketch, bounds, profile
 from sketchdnn.representation import SketchBatch
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System, load_preset
 from sketchdnn.systems.sketchdnn import SketchDNNSystem
-
-PART = Sketch(
-    (
-        Line((110.3, 10), (10.1, 10)),
-        Line((110.3, 10), (110.3, 60)),
-        Circle((30, 30), 8.7),
-        Arc((100.3, 60), 10, 0.1, 1.3),
-        Point((60, 20)),
-        Line((60, 0), (60, 40), construction=True),
-    ),
-    (Constraint(ConstraintType.RADIUS, (Ref(2),), 8.7),),
-    units="in",
-    extra={"source": "a drawing"},
-)
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +34,14 @@ def system() -> SketchDNNSystem:
     return small_system(knows=False)
 
 
-def complete(
-    system: System,
-    part: Sketch,
-    count: int,
-    on_progress: Callable[[float], None] = lambda done: None,
-    **options: Any,
-) -> list[GeneratedSketch]:
+def complete(system: System, part: Sketch, count: int, **options: Any) -> list[GeneratedSketch]:
+    """The completions, not repaired by default. Progress rises to their number."""
+    reports: list[float] = []
     request = CompleteRequest(part=part, count=count, **{"repair": False, **options})
-    return list(complete_request(system, request, on_progress))
+    results = list(complete_request(system, request, reports.append))
+    assert reports == sorted(reports)
+    assert reports[-1] == count
+    return results
 
 
 @pytest.mark.parametrize("method", ["conditional", "repaint"])
@@ -127,7 +111,7 @@ def test_completion_that_only_repeats_the_part_is_refused(system: SketchDNNSyste
 
 
 def test_number_of_primitives_is_met_or_reported(system: System) -> None:
-    for each in complete(system, PART, 4, steps=4, primitives=9):
+    for each in complete(system, PART, 6, steps=4, primitives=9):
         assert len(each.sketch) <= 9
         assert (each.shortfall is None) == (len(each.sketch) == 9)
         if each.shortfall:
@@ -160,13 +144,6 @@ def test_bundled_model_adds_the_requested_number() -> None:
         assert each.shortfall is None
         assert 9 <= len(each.sketch) <= 12
         assert each.sketch.primitives[:4] == corner.primitives
-
-
-def test_progress_rises_to_the_count(system: System) -> None:
-    reports: list[float] = []
-    complete(system, PART, 6, reports.append, steps=3, primitives=9)
-    assert reports == sorted(reports)
-    assert reports[-1] == 6
 
 
 def test_part_with_lines_too_short_for_the_model_is_completed(system: System) -> None:

@@ -19,11 +19,10 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+from support.commands import refused, run
 from support.strategies import assert_same
-from typer.testing import CliRunner
 
 from sketchdnn import read
-from sketchdnn.cli.app import app
 from sketchdnn.data import Procedural, prepare
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats import convert
@@ -468,12 +467,10 @@ def test_folder_of_version_0_1_is_read_back_and_replaced(plates: Path) -> None:
 
 def test_view_shows_each_sketch_once_and_replaces_none(plates: Path) -> None:
     out = plates.parent / "view.html"
-    result = CliRunner().invoke(app, ["view", str(plates), "--out", str(out)])
-    assert result.stderr == f"{out}: 3 sketches\n"
+    assert run("view", plates, "--out", out).stderr == f"{out}: 3 sketches\n"
     assert all(out.read_text().count(f"{name}<") == 1 for name in NAMES)
     before = contents(plates)
-    result = CliRunner().invoke(app, ["view", str(plates), "--out", str(plates / "sketch-0001.svg")])
-    assert "is an input" in str(result.exception)
+    assert "is an input" in refused("view", plates, "--out", plates / "sketch-0001.svg")
     assert contents(plates) == before
 
 

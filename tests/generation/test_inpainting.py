@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.generation import PART
 from support.strategies import sketches
 
 from sketchdnn.errors import SketchError
@@ -23,23 +24,13 @@ from sketchdnn.generation.inpainting import (
     condition_on_parts,
     decode_completions,
 )
-from sketchdnn.geometry import Arc, Circle, Kind, Line, Placement, Point, Sketch, bounds, overlaps
+from sketchdnn.geometry import Circle, Kind, Line, Placement, Sketch, bounds, overlaps
 from sketchdnn.representation import decode
 from sketchdnn.representation.layout import MAX_PRIMITIVES, NONE
 from sketchdnn.systems import RowForm
 
 UNIFORM = st.floats(0, 1, exclude_max=True)
 SCALE = st.floats(1, MAX_SCALE)
-PART = Sketch(
-    (
-        Line((110.3, 10), (10.1, 10)),  # the greater end first, which rows may not keep
-        Line((110.3, 10), (110.3, 60)),
-        Circle((30, 30), 8.7),
-        Arc((100.3, 60), 10, 0.1, 1.3),
-        Point((60, 20)),
-        Line((60, 0), (60, 40), construction=True),
-    )
-)
 
 
 def smallest_frame(part: Sketch, scale: float = 1.0) -> Placement:

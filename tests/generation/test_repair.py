@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from support.generation import draw
+from support.sketch_sets import pulled_square, square
 from support.small_systems import small_system
 
 from sketchdnn.constraints import solve
@@ -55,11 +56,6 @@ def without_last(sketch: Sketch) -> Sketch:
     return Sketch(sketch.primitives[:-1])
 
 
-def plate(gap: float = 0.0) -> Sketch:
-    ends = [*CORNERS[1:], (gap, 0.0)]
-    return Sketch(tuple(Line(a, b) for a, b in zip(CORNERS, ends, strict=True)))
-
-
 def test_each_sketch_is_repaired_once_and_then_scaled(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = replace_repair(monkeypatch, lambda sketch: mark(without_last(sketch)))
     raw, repaired = (list(draw(system, 18, steps=4, repair=repair)) for repair in (False, True))
@@ -100,18 +96,16 @@ def test_sketch_that_repair_empties_is_drawn_again(system: System, monkeypatch: 
     assert [each.attempts for each in draw(system, 3, steps=3, repair=True)] == [2, 1, 1]
 
 
-@pytest.mark.parametrize(("gap", "closes"), [(0.0, True), (0.005, False)])
-def test_closed_means_exactly_closed_after_repair(
-    system: System, monkeypatch: pytest.MonkeyPatch, gap: float, closes: bool
-) -> None:
-    """Without repair a gap of 0.005 would be allowed."""
-    replace_repair(monkeypatch, lambda _: plate(gap))
-    (each,) = draw(system, 1, steps=2, conditions=Conditions(closed=True), repair=True)
-    assert (each.shortfall is None) == closes
+def test_closed_means_exactly_closed_after_repair(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without repair a gap of 0.005 of the size would be allowed."""
+    for gap in (0.0, 0.01):
+        replace_repair(monkeypatch, lambda _, gap=gap: Sketch(tuple(pulled_square(gap))))  # type: ignore[misc]
+        (each,) = draw(system, 1, steps=2, conditions=Conditions(closed=True), repair=True)
+        assert (each.shortfall is None) == (gap == 0)
 
 
 def test_best_of_is_chosen_after_repair(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = replace_repair(monkeypatch, lambda _: plate() if len(calls) == 3 else without_last(plate()))
+    calls = replace_repair(monkeypatch, lambda _: Sketch(tuple(square()[: 4 if len(calls) == 3 else 3])))
     (each,) = draw(system, 1, steps=2, conditions=Conditions(best_of=4), repair=True)
     assert (len(calls), each.attempts) == (4, 4)
     assert (len(each.sketch), each.score, each.best_of_shortfall) == (4, 1.0, None)

@@ -1,4 +1,4 @@
-"""The command line: one thin module a verb. Options in, one call into a room, one sentence out when it goes wrong."""
+"""The command line: one thin module a command. It parses options, calls one function, and prints."""
 
 from .app import main
 

@@ -9,25 +9,15 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 import sketchdnn
 from sketchdnn.errors import SketchError, display_path, quoted
 
+from .console import stderr_console
 from .signals import SignalHandler
 
 # The modules of the commands, in the order of --help. Each defines `register(app)`.
-COMMANDS = (
-    "generate",
-    "complete",
-    "constrain",
-    "convert",
-    "view",
-    "prepare",
-    "train",
-    "evaluate",
-    "presets",
-)
+COMMANDS = ("generate", "complete", "constrain", "convert", "view", "prepare", "train", "evaluate", "presets")
 
 # Longest error message, in characters: it may quote file names and contents.
 _MAX_ERROR = 2000
@@ -95,7 +85,5 @@ def run(app: typer.Typer, name: str) -> None:
 
 
 def _fail(sentence: str) -> None:
-    Console(stderr=True, highlight=False, markup=False, soft_wrap=True).print(
-        f"sketchdnn: {quoted(sentence, _MAX_ERROR)}"
-    )
+    stderr_console().print(f"sketchdnn: {quoted(sentence, _MAX_ERROR)}")
     raise SystemExit(2)

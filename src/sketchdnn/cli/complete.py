@@ -9,7 +9,7 @@ import typer
 
 from . import gallery_command
 from .console import stderr_console
-from .reading import FLATTEN, AssumeUnits, Flatten, read_options
+from .options import FLATTEN, AssumeUnits, Device, Flatten, path_argument, read_options
 
 
 def register(app: typer.Typer) -> None:
@@ -18,9 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 def complete(
-    file: Annotated[
-        Path, typer.Argument(metavar="PART", help="A sketch to finish: .dxf, .svg, .fcstd, .json, …", readable=False)
-    ],
+    file: Annotated[Path, path_argument(metavar="PART", help="A sketch to finish: .dxf, .svg, .fcstd, .json, …")],
     out: gallery_command.Out,
     count: Annotated[int, typer.Option(help="How many completions.")] = 8,
     seed: Annotated[int, typer.Option(help="Which completions: the same seed gives the same.")] = 0,
@@ -42,7 +40,7 @@ def complete(
     steps: gallery_command.Steps = 50,
     sampler: gallery_command.SamplerName = None,
     model: gallery_command.Model = "ours",
-    device: gallery_command.Device = "auto",
+    device: Device = "auto",
     force: gallery_command.Force = False,
     flatten: Flatten = FLATTEN,
     assume_units: AssumeUnits = None,
@@ -52,7 +50,7 @@ def complete(
     part = gallery_command.read_one_sketch(file, console, read_options(flatten, assume_units))
 
     # Imported here: torch takes seconds to load, and --help should not.
-    from sketchdnn.generation import CompleteRequest, OutputOptions, SketchDNN
+    from sketchdnn.generation import CompleteRequest, OutputOptions
     from sketchdnn.generation.repair import available_cores
 
     request = CompleteRequest(
@@ -69,8 +67,6 @@ def complete(
         workers=available_cores(),
     )
     options = OutputOptions(out, format.split(","), force=force)
-    loaded = SketchDNN.from_pretrained(model, device=device)
-    with gallery_command.progress_bar(console, "completing", count, out) as callback:
-        summary = loaded.write_gallery(request, options, file, callback)
-    what = f"{gallery_command.count_of(count, 'completion', 'completions')} as {', '.join(options.formats)}"
-    gallery_command.print_summary(console, out, what, "gallery.html shows them, the part in black", summary)
+    summary = gallery_command.write_gallery(console, request, options, file, model=model, device=device)
+    what = f"{count:,} completion{'s' * (count != 1)}"
+    gallery_command.print_summary(console, options, what, "gallery.html shows them, the part in black", summary)

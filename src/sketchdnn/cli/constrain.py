@@ -14,14 +14,13 @@ import typer
 
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import ReadItem, convert
-from sketchdnn.geometry import MM_PER_UNIT, Sketch
-from sketchdnn.geometry.quantities import parse_length
+from sketchdnn.geometry import Sketch
 
 from .console import stderr_console
 from .constrain_report import ConstrainReport
 from .convert import report
+from .options import FLATTEN, AssumeUnits, Flatten, millimeters, path_argument, read_options
 from .progress import progress
-from .reading import FLATTEN, AssumeUnits, Flatten, read_options
 
 if TYPE_CHECKING:
     from sketchdnn.constraints.constrain import ConstrainOptions, ConstrainResult
@@ -36,12 +35,10 @@ def register(app: typer.Typer) -> None:
 
 
 def constrain(
-    source: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A file, folder or tar archive of sketches.", readable=False)
-    ],
-    out: Annotated[str, typer.Option(help="A file, whose suffix gives the format, or a folder.", show_default=False)],
+    source: Annotated[Path, path_argument(metavar="FILE", help="A file, folder or tar archive of sketches.")],
+    out: Annotated[str, typer.Option(help="A file, whose suffix gives the format, or a folder.")],
     format: Annotated[  # noqa: A002
-        str | None, typer.Option(help="The format, where the suffix does not give it.", show_default=False)
+        str | None, typer.Option(help="The format, where the suffix does not give it.")
     ] = None,
     repair: Annotated[
         bool, typer.Option(help="Close gaps, drop duplicates, square up; or only infer and solve.")
@@ -50,8 +47,7 @@ def constrain(
         str | None,
         typer.Option(
             help="How far off things may be drawn: a share of the size such as 0.5%, or a length such as 0.1mm. "
-            "By default 1% with repair, 0.5% without.",
-            show_default=False,
+            "By default 1% with repair, 0.5% without."
         ),
     ] = None,
     close: Annotated[
@@ -68,13 +64,12 @@ def constrain(
         bool | None,
         typer.Option(
             help="Put points near the origin or an axis there. By default for files with a meaningful origin: FreeCAD, "
-            "Onshape, SketchGraphs and our own JSON.",
-            show_default=False,
+            "Onshape, SketchGraphs and our own JSON."
         ),
     ] = None,
     units: Annotated[str | None, typer.Option(help="Measure the result in mm, cm, m, in, …")] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes for many sketches; by default one a core.", show_default=False)
+        int | None, typer.Option(min=1, help="Processes for many sketches; by default one a core.")
     ] = None,
     flatten: Flatten = FLATTEN,
     assume_units: AssumeUnits = None,
@@ -165,7 +160,6 @@ def _parse_tolerance(text: str | None) -> dict[str, float]:
         if 0 < share <= MAX_TOLERANCE:
             return {"tolerance": share}
     elif value[-1:].isalpha():
-        number, unit = parse_length(text, "--tolerance")
-        return {"tolerance_mm": number * MM_PER_UNIT[unit]}
+        return {"tolerance_mm": millimeters(text, "--tolerance")}
     example = f"--tolerance is a share of the size up to {MAX_TOLERANCE:.0%} such as 0.5%, or a length such as 0.1mm"
     raise SketchError(f"{example}, not '{text}'")

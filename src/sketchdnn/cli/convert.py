@@ -12,8 +12,9 @@ from sketchdnn.errors import display_path
 from sketchdnn.formats import Conversion, convert
 from sketchdnn.geometry import Sketch
 
+from .console import report_reading, stderr_console
+from .options import FLATTEN, AssumeUnits, Flatten, millimeters, path_argument, read_options
 from .progress import progress
-from .reading import FLATTEN, AssumeUnits, Flatten, millimeters, read_options, report_reading
 
 
 def register(app: typer.Typer) -> None:
@@ -22,9 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _convert(
-    source: Annotated[
-        Path, typer.Argument(metavar="IN", help="A file, folder or tar archive of sketches.", readable=False)
-    ],
+    source: Annotated[Path, path_argument(metavar="IN", help="A file, folder or tar archive of sketches.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="A file, whose suffix names the format; or a folder.")],
     format: Annotated[  # noqa: A002
         str | None,
@@ -65,7 +64,7 @@ def _convert(
 
         sketchdnn convert logo.svg logo.FCStd --flatten 0.05mm --assume-units in
     """
-    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    console = stderr_console()
     options: dict[str, Any] = {"polylines": polylines or None, "dimensions": dimensions or None}
     options["height"] = None if height is None else millimeters(height, "--height")
     with progress(console, "sketches read") as bar:

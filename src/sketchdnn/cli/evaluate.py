@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.io import exclusive_run, remove_abandoned
 
+from .console import stderr_console
+from .options import Device, path_option
 from .progress import progress
 
 EXAMPLES = (
@@ -29,20 +30,13 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
-    data: Annotated[
-        Path, typer.Option(help="A corpus made by `sketchdnn prepare`.", show_default=False, readable=False)
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the report.", show_default=False, readable=False)],
+    data: Annotated[Path, path_option(help="A corpus made by `sketchdnn prepare`.")],
+    out: Annotated[Path, path_option(help="Folder for the report.")],
     systems: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SYSTEM]...", help="With --compare: models, sample files or reports.", show_default=False
-        ),
+        list[str] | None, typer.Argument(metavar="[SYSTEM]...", help="With --compare: models, sample files or reports.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="A model: a folder, or a bundled one.", show_default=False)] = None,
-    samples: Annotated[
-        Path | None, typer.Option(help="Sketches: a file, folder or archive.", show_default=False, readable=False)
-    ] = None,
+    model: Annotated[str | None, typer.Option(help="A model: a folder, or a bundled one.")] = None,
+    samples: Annotated[Path | None, path_option(help="Sketches: a file, folder or archive.")] = None,
     compare: Annotated[bool, typer.Option("--compare", help="Compare several systems.")] = False,
     count: Annotated[
         int | None, typer.Option(help="Number of sketches to draw, or to read at most.", show_default="10,000")
@@ -61,33 +55,22 @@ def evaluate(
     fast: Annotated[
         bool, typer.Option("--fast", help="500 samples, 500 references, few likelihoods; the report says so.")
     ] = False,
-    likelihood: Annotated[
-        bool, typer.Option("--likelihood/--no-likelihood", help="Bits of the real sketches under a model.")
-    ] = True,
+    likelihood: Annotated[bool, typer.Option(help="Bits of the real sketches under a model.")] = True,
     corruption: Annotated[
         bool | None,
-        typer.Option(
-            "--corruption/--no-corruption",
-            help="Check that scores get worse with damage to real sketches.",
-            show_default=UNLESS_FAST,
-        ),
+        typer.Option(help="Check that scores get worse with damage to real sketches.", show_default=UNLESS_FAST),
     ] = None,
     repaired: Annotated[
-        bool | None,
-        typer.Option("--repaired/--no-repaired", help="Score the samples after repair too.", show_default=UNLESS_FAST),
+        bool | None, typer.Option(help="Score the samples after repair too.", show_default=UNLESS_FAST)
     ] = None,
     inception: Annotated[
-        Path | None,
-        typer.Option(help="The FID Inception as a TorchScript file.", show_default="the one installed", readable=False),
+        Path | None, path_option(help="The FID Inception as a TorchScript file.", show_default="the one installed")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda, cuda:1, …")] = "auto",
+    device: Device = "auto",
     cache: Annotated[
-        Path | None,
-        typer.Option(help="Folder for features of the corpus.", show_default="~/.cache/sketchdnn", readable=False),
+        Path | None, path_option(help="Folder for features of the corpus.", show_default="~/.cache/sketchdnn")
     ] = None,
-    save_samples: Annotated[
-        bool, typer.Option("--save-samples/--no-save-samples", help="Save the drawn sketches as samples.jsonl.")
-    ] = True,
+    save_samples: Annotated[bool, typer.Option(help="Save the drawn sketches as samples.jsonl.")] = True,
 ) -> None:
     """Score sketches against real ones: FID, KID, precision and recall, likelihood, validity and novelty."""
     names = _system_names(systems, model, samples, compare)
@@ -108,7 +91,7 @@ def evaluate(
         raise SketchError(
             f"--out {display_path(out)} is the corpus, whose report would be overwritten; name another folder"
         )
-    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    console = stderr_console()
     with progress(console, "starting", total=1.0) as bar, exclusive_run(out):
         remove_abandoned(out)
         evaluator = Evaluator(request, on_stage=lambda name, share: bar.update(share, doing=name))

@@ -1,12 +1,10 @@
 """The parts of a command that writes a gallery (`generate`, `complete`).
 
-These are the common options, reading of the input sketch, the progress bar, and the printed summary.
+These are the common options, reading of the input sketch, the run with its progress bar, and the printed summary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,20 +15,17 @@ from sketchdnn.errors import FormatError, display_path
 from sketchdnn.formats import DEFAULT_READ_OPTIONS, ReadOptions, read
 from sketchdnn.geometry import Sketch
 
+from .console import report_reading
 from .progress import progress
-from .reading import report_reading
 from .signals import INTERRUPTED
 
 if TYPE_CHECKING:
-    from sketchdnn.generation import OutputSummary
+    from sketchdnn.generation import CompleteRequest, GenerateRequest, OutputOptions, OutputSummary
 
 FORMATS = "json,svg,dxf,fcstd"
 _MAX_REASONS = 5
 
-Out = Annotated[
-    Path,
-    typer.Option(help="Output folder; the sketches of an earlier run in it are replaced.", show_default=False),
-]
+Out = Annotated[Path, typer.Option(help="Output folder; the sketches of an earlier run in it are replaced.")]
 Formats = Annotated[str, typer.Option(help="File formats to write for each sketch, separated by commas.")]
 Steps = Annotated[int, typer.Option(help="Number of denoising steps: fewer are faster, more leave fewer gaps.")]
 SamplerName = Annotated[
@@ -40,19 +35,9 @@ SamplerName = Annotated[
     ),
 ]
 Model = Annotated[str, typer.Option(help="Folder of a model, or the name of the bundled model.")]
-Device = Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda, cuda:1, …")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace files in --out that were changed, or that no earlier run wrote.")
 ]
-
-
-def count_of(count: int, singular: str, plural: str) -> str:
-    """Return a number with its noun.
-
-    >>> count_of(1, "sketch", "sketches"), count_of(1200, "sketch", "sketches")
-    ('1 sketch', '1,200 sketches')
-    """
-    return f"{count:,} {singular if count == 1 else plural}"
 
 
 def read_one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Sketch:
@@ -66,25 +51,38 @@ def read_one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT
     return reading.sketches[0]
 
 
-@contextmanager
-def progress_bar(console: Console, activity: str, total: int, out: Path) -> Iterator[Callable[[float], None]]:
-    """Show progress, and yield a function to call with the number of finished sketches.
+def write_gallery(
+    console: Console,
+    request: GenerateRequest | CompleteRequest,
+    options: OutputOptions,
+    source: Path | None,
+    *,
+    model: str,
+    device: str,
+) -> OutputSummary:
+    """Load the model and write a gallery, with progress. On Ctrl-C, print where the finished sketches are, and exit.
 
-    On Ctrl-C, print where the finished sketches are, and exit.
+    `source` is the file of the initial sketch or of the part.
     """
+    from sketchdnn.generation import SketchDNN
+
+    share, name = options.share, display_path(options.folder)
+    loaded = SketchDNN.from_pretrained(model, device=device, local_rank=share.local_rank)
+    activity = "drawing" if request.stem == "sketch" else "completing"
     try:
-        with progress(console, activity, total) as bar:
-            yield bar.update
+        with progress(console, activity, len(share.select(request.indices))) as bar:
+            return loaded.write_gallery(request, options, source, bar.update)
     except KeyboardInterrupt:
         # A run of several processes writes no manifest if it is stopped.
-        listed = ", and manifest.json lists it" if (out / "manifest.json").is_file() else ""
-        console.print(f"{display_path(out)}: stopped; what was drawn by then is there{listed}")
+        listed = ", and manifest.json lists it" if (options.folder / "manifest.json").is_file() else ""
+        console.print(f"{name}: stopped; what was drawn by then is there{listed}")
         raise typer.Exit(INTERRUPTED) from None
 
 
-def print_summary(console: Console, out: Path, what: str, look: str, summary: OutputSummary) -> None:
+def print_summary(console: Console, options: OutputOptions, what: str, look: str, summary: OutputSummary) -> None:
     """Print what was written where, and how many sketches do not meet the conditions."""
-    console.print(f"{display_path(out)}: {what}; {look} (drawn in {summary.seconds['drawing']:.1f} s)")
+    out, formats = display_path(options.folder), ", ".join(options.formats)
+    console.print(f"{out}: {what} as {formats}; {look} (drawn in {summary.seconds['drawing']:.1f} s)")
     if summary.removed:
         console.print(f"{summary.removed:,} files of an earlier run there were removed")
     if summary.few:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +10,14 @@ import typer
 
 from . import gallery_command
 from .console import stderr_console
+from .options import Device, path_option
 
 # The number of denoising steps that --trajectory writes.
 _TRAJECTORY_FRAMES = 40
-# The titles of groups of options in the help text.
-_CONDITIONS, _VARIATIONS = "Conditions (may be combined)", "Variations"
+
+# Groups of options in the help text.
+_condition = partial(typer.Option, rich_help_panel="Conditions (may be combined)")
+_variation = partial(path_option, rich_help_panel="Variations")
 
 
 def register(app: typer.Typer) -> None:
@@ -37,7 +41,7 @@ def generate(
     steps: gallery_command.Steps = 50,
     sampler: gallery_command.SamplerName = None,
     model: gallery_command.Model = "ours",
-    device: gallery_command.Device = "auto",
+    device: Device = "auto",
     compile: Annotated[  # noqa: A002
         bool,
         typer.Option(
@@ -49,75 +53,30 @@ def generate(
     repair: Annotated[
         bool, typer.Option(help="Close gaps, remove duplicates and add constraints, in all formats.")
     ] = True,
-    primitives: Annotated[
-        str | None,
-        typer.Option(
-            help="Number of primitives, or a range, such as 12 or 8..16.",
-            rich_help_panel=_CONDITIONS,
-            show_default=False,
-        ),
-    ] = None,
+    primitives: Annotated[str | None, _condition(help="Number of primitives, or a range, such as 12 or 8..16.")] = None,
     kinds: Annotated[
         str | None,
-        typer.Option(
-            help="Number of primitives of each kind, not counting construction geometry, such as line=8,circle=2.",
-            rich_help_panel=_CONDITIONS,
-            show_default=False,
+        _condition(
+            help="Number of primitives of each kind, not counting construction geometry, such as line=8,circle=2."
         ),
     ] = None,
     count_construction: Annotated[
-        bool,
-        typer.Option(
-            "--count-construction", help="Let --kinds count construction geometry too.", rich_help_panel=_CONDITIONS
-        ),
+        bool, _condition("--count-construction", help="Let --kinds count construction geometry too.")
     ] = False,
     construction: Annotated[
-        str | None,
-        typer.Option(
-            help="Range of the fraction of construction geometry, such as 0.1..0.3.",
-            rich_help_panel=_CONDITIONS,
-            show_default=False,
-        ),
+        str | None, _condition(help="Range of the fraction of construction geometry, such as 0.1..0.3.")
     ] = None,
-    aspect: Annotated[
-        str | None,
-        typer.Option(
-            help="Range of width divided by height, such as 0.5..2.", rich_help_panel=_CONDITIONS, show_default=False
-        ),
-    ] = None,
-    closed: Annotated[
-        bool, typer.Option("--closed", help="Only sketches whose profile can be extruded.", rich_help_panel=_CONDITIONS)
-    ] = False,
-    unique: Annotated[
-        bool, typer.Option("--unique", help="All sketches different.", rich_help_panel=_CONDITIONS)
-    ] = False,
-    novel: Annotated[
-        bool, typer.Option("--novel", help="No sketch that occurs in the training data.", rich_help_panel=_CONDITIONS)
-    ] = False,
+    aspect: Annotated[str | None, _condition(help="Range of width divided by height, such as 0.5..2.")] = None,
+    closed: Annotated[bool, _condition("--closed", help="Only sketches whose profile can be extruded.")] = False,
+    unique: Annotated[bool, _condition("--unique", help="All sketches different.")] = False,
+    novel: Annotated[bool, _condition("--novel", help="No sketch that occurs in the training data.")] = False,
     best_of: Annotated[
-        int,
-        typer.Option(
-            help="Generate N candidates per sketch and keep the one with the highest score.",
-            metavar="N",
-            rich_help_panel=_CONDITIONS,
-        ),
+        int, _condition(help="Generate N candidates per sketch and keep the one with the highest score.", metavar="N")
     ] = 1,
-    init_sketch: Annotated[
-        Path | None,
-        typer.Option(
-            help="Generate variations of the sketch in this file.",
-            rich_help_panel=_VARIATIONS,
-            show_default=False,
-            readable=False,  # reading the file reports why it cannot be read
-        ),
-    ] = None,
+    init_sketch: Annotated[Path | None, _variation(help="Generate variations of the sketch in this file.")] = None,
     strength: Annotated[
         float | None,
-        typer.Option(
-            help="With --init-sketch: how much to change it, greater than 0, at most 1.",
-            rich_help_panel=_VARIATIONS,
-            show_default="0.3",
-        ),
+        _variation(help="With --init-sketch: how much to change it, greater than 0, at most 1.", show_default="0.3"),
     ] = None,
     trajectory: Annotated[
         bool,
@@ -135,7 +94,7 @@ def generate(
     To use several processes: torchrun --nproc-per-node 8 -m sketchdnn generate …
     """
     # Imported here: torch takes seconds to load, and --help should not.
-    from sketchdnn.generation import GenerateRequest, OutputOptions, SketchDNN
+    from sketchdnn.generation import GenerateRequest, OutputOptions
     from sketchdnn.generation.manifest import process_share
     from sketchdnn.generation.repair import available_cores
 
@@ -165,8 +124,6 @@ def generate(
             compile=compile,
         )
         options = OutputOptions(out, format.split(","), share=worker, force=force)
-        loaded = SketchDNN.from_pretrained(model, device=device, local_rank=worker.local_rank)
-        with gallery_command.progress_bar(console, "drawing", len(worker.select(request.indices)), out) as callback:
-            summary = loaded.write_gallery(request, options, init_sketch, callback)
-    what = f"{gallery_command.count_of(count, 'sketch', 'sketches')} as {', '.join(options.formats)}"
-    gallery_command.print_summary(console, out, what, "look at gallery.html", summary)
+        summary = gallery_command.write_gallery(console, request, options, init_sketch, model=model, device=device)
+    what = f"{count:,} sketch{'es' * (count != 1)}"
+    gallery_command.print_summary(console, options, what, "look at gallery.html", summary)

@@ -12,6 +12,7 @@ import typer
 from sketchdnn.errors import SketchError, display_path
 
 from .console import stderr_console
+from .options import path_argument, path_option
 from .progress import progress
 
 PRESETS = ("ours", "paper", "authors")
@@ -25,27 +26,25 @@ def register(app: typer.Typer) -> None:
 
 
 def prepare(
-    out: Annotated[Path, typer.Option(help="The folder of the corpus.", show_default=False, readable=False)],
+    out: Annotated[Path, path_option(help="The folder of the corpus.")],
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="SOURCE", help="Files, folders or archives in any format that is read.", readable=False),
+        path_argument(metavar="SOURCE", help="Files, folders or archives in any format that is read."),
     ] = None,
     preset: Annotated[
         str, typer.Option(help="ours; paper: as its text describes; authors: as their code does.")
     ] = PRESETS[0],
-    source: Annotated[
-        str | None, typer.Option(help="'procedural': generated parts, no download.", show_default=False)
-    ] = None,
+    source: Annotated[str | None, typer.Option(help="'procedural': generated parts, no download.")] = None,
     count: Annotated[int, typer.Option(min=1, help="The number of procedural parts.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="The seed of procedural parts.")] = 0,
     min_primitives: Annotated[
-        int | None, typer.Option(help="The fewest primitives of a sketch, instead of the preset's.", show_default=False)
+        int | None, typer.Option(help="The fewest primitives of a sketch, instead of the preset's.")
     ] = None,
     max_primitives: Annotated[
-        int | None, typer.Option(help="The most primitives of a sketch, instead of the preset's.", show_default=False)
+        int | None, typer.Option(help="The most primitives of a sketch, instead of the preset's.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="The number of processes; by default one per core.", show_default=False)
+        int | None, typer.Option(min=1, help="The number of processes; by default one per core.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing corpus.")] = False,
 ) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from sketchdnn.errors import SketchError, display_path
 
-Name = Annotated[str, typer.Argument(help="A preset, as `sketchdnn presets` lists them.", show_default=False)]
+Name = Annotated[str, typer.Argument(help="A preset, as `sketchdnn presets` lists them.")]
 
 presets = typer.Typer(help="List, show and copy presets.", invoke_without_command=True)
 
@@ -40,10 +40,7 @@ def show(name: Name) -> None:
 
 
 @presets.command(epilog="Example: sketchdnn presets copy tiny mine.toml")
-def copy(
-    name: Name,
-    file: Annotated[Path, typer.Argument(help="The new .toml file, for `train --preset`.", show_default=False)],
-) -> None:
+def copy(name: Name, file: Annotated[Path, typer.Argument(help="The new .toml file, for `train --preset`.")]) -> None:
     """Copy a preset to a file, to change it and train with it."""
     from sketchdnn.io import atomic_write
     from sketchdnn.systems.registry import preset_path

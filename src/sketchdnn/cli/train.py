@@ -13,6 +13,7 @@ import typer
 from sketchdnn.errors import display_path
 
 from .console import stderr_console
+from .options import Device, path_option
 from .progress import Progress, progress
 
 if TYPE_CHECKING:
@@ -30,10 +31,8 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
-    data: Annotated[Path, typer.Option(help="A corpus from `sketchdnn prepare`.", show_default=False, readable=False)],
-    out: Annotated[
-        Path, typer.Option(help="The run's folder: checkpoints, logs, the model.", show_default=False, readable=False)
-    ],
+    data: Annotated[Path, path_option(help="A corpus from `sketchdnn prepare`.")],
+    out: Annotated[Path, path_option(help="The run's folder: checkpoints, logs, the model.")],
     preset: Annotated[
         str | None,
         typer.Option(
@@ -46,25 +45,20 @@ def train(
             help="sketchdnn, sketchdnn-pos, sketchdnn-cat, latent, vitruvion or sketchgen.", show_default="the preset's"
         ),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Train this many steps,", show_default=False)] = None,
-    epochs: Annotated[float | None, typer.Option(help="… or passes over the corpus,", show_default=False)] = None,
-    minutes: Annotated[float | None, typer.Option(help="… or minutes.", show_default=False)] = None,
+    steps: Annotated[int | None, typer.Option(help="Train this many steps,")] = None,
+    epochs: Annotated[float | None, typer.Option(help="… or passes over the corpus,")] = None,
+    minutes: Annotated[float | None, typer.Option(help="… or minutes.")] = None,
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Sketches a step, over all devices.", show_default="the preset's")
     ] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Peak rate.", show_default="the preset's")] = None,
     overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="Any setting of the preset: SECTION.NAME=VALUE; may be repeated.", show_default=False
-        ),
+        list[str] | None, typer.Option("--set", help="Any setting of the preset: SECTION.NAME=VALUE; may be repeated.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of weights, order and noise.", show_default="0")] = None,
-    device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda, cuda:1, …")] = "auto",
+    device: Device = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in --out.")] = False,
-    init_from: Annotated[
-        Path | None, typer.Option(help="Start with the weights of this model.", show_default=False, readable=False)
-    ] = None,
+    init_from: Annotated[Path | None, path_option(help="Start with the weights of this model.")] = None,
     fsdp: Annotated[
         bool, typer.Option("--fsdp", help="Shard the weights over the devices, for a model too large for one.")
     ] = False,
@@ -78,8 +72,7 @@ def train(
         int | None, typer.Option(min=0, help="Steps between pictures of samples; 0: none.", show_default="5000")
     ] = None,
     logger: Annotated[
-        list[str] | None,
-        typer.Option(help="tensorboard or wandb, besides CSV; may be repeated.", show_default=False),
+        list[str] | None, typer.Option(help="tensorboard or wandb, besides CSV; may be repeated.")
     ] = None,
 ) -> None:
     """Train a model. Ctrl-C or SIGTERM saves and stops; --resume continues, equal to a run without interruption."""

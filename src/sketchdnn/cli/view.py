@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from sketchdnn.errors import FormatError, SketchError, display_path, quoted
 from sketchdnn.formats import Note, ReadOptions, Skipped, scan
@@ -21,7 +20,8 @@ from sketchdnn.io import atomic_write, remove_abandoned
 from sketchdnn.render.annotations import ConstraintStatus
 
 from .annotations import annotate, summary_lines
-from .reading import FLATTEN, AssumeUnits, Flatten, read_options, report_reading
+from .console import report_reading, stderr_console
+from .options import FLATTEN, AssumeUnits, Flatten, path_argument, path_option, read_options
 
 SUFFIXES = (".png", ".svg", ".html")
 SINGLE_SIZE, CARD_SIZE, ANNOTATED_SIZE = 640, 200, 320
@@ -36,21 +36,14 @@ def register(app: typer.Typer) -> None:
 
 def view(
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE", help="Files, folders or archives in any format that is read.", readable=False),
+        list[Path], path_argument(metavar="FILE", help="Files, folders or archives in any format that is read.")
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The picture: .png, .svg or .html. By default NAME-view.png in the current folder.",
-            show_default=False,
-            readable=False,
-        ),
+        path_option(help="The picture: .png, .svg or .html. By default NAME-view.png in the current folder."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Show at most this many: the first, unless --random.")] = 64,
-    columns: Annotated[
-        int | None, typer.Option(min=1, help="Columns of the gallery; by default about square.", show_default=False)
-    ] = None,
+    columns: Annotated[int | None, typer.Option(min=1, help="Columns of the gallery; by default about square.")] = None,
     size: Annotated[
         int | None,
         typer.Option(
@@ -58,7 +51,6 @@ def view(
             max=4000,
             help=f"Pixels a side of each sketch; by default {SINGLE_SIZE} for one, {CARD_SIZE} in a gallery "
             f"({ANNOTATED_SIZE} with constraints).",
-            show_default=False,
         ),
     ] = None,
     at_random: Annotated[bool, typer.Option("--random", help="Show a random sample.")] = False,
@@ -79,7 +71,7 @@ def view(
     # An earlier picture in a folder that is read may be overwritten, unless it is an SVG, which is read as a sketch.
     check_no_overwrite([file for file in files if out.suffix.lower() == ".svg" or not file.is_dir()], [out])
     remove_abandoned(out.parent)
-    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    console = stderr_console()
     skipped, notes = ReasonCounts(), ReasonCounts()
     with console.status("Reading …"):
         stream = _read(files, read_options(flatten, assume_units), skipped, notes)

@@ -1,0 +1,42 @@
+"""Options that several commands share, and lengths and readers' options as they are written there."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from sketchdnn.formats import DEFAULT_READ_OPTIONS, ReadOptions
+from sketchdnn.geometry import MM_PER_UNIT
+from sketchdnn.geometry.quantities import parse_length
+
+FLATTEN = f"{DEFAULT_READ_OPTIONS.curve_tolerance_mm:g}mm"
+
+# Of files and folders: reading one reports why it cannot be read.
+path_option = partial(typer.Option, readable=False)
+path_argument = partial(typer.Argument, readable=False)
+_reading_option = partial(typer.Option, rich_help_panel="Reading drawings")
+
+Flatten = Annotated[
+    str,
+    _reading_option(
+        help="Tolerance of the lines and arcs that replace splines, Béziers and ellipses; 'off' skips such curves."
+    ),
+]
+AssumeUnits = Annotated[
+    str | None, _reading_option(help="The unit of a file that names none: mm, cm, m, in, …", show_default="mm")
+]
+Device = Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda, cuda:1, …")]
+
+
+def read_options(flatten: str, assume_units: str | None) -> ReadOptions:
+    """The options of readers, from `--flatten` and `--assume-units`."""
+    is_off = flatten.strip().lower() == "off"
+    return ReadOptions(None if is_off else millimeters(flatten, "--flatten"), assume_units)
+
+
+def millimeters(text: str, option: str) -> float:
+    """A length such as `5mm` or `0.25in` in millimeters."""
+    number, units = parse_length(text, option)
+    return number * MM_PER_UNIT[units]
