@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,7 @@ BLOCK_SIZE = 8192
 MAX_TEXT, MAX_ENTITIES = 1000, 10**6
 
 
-@dataclass(frozen=True, slots=True)
-class Origins:
+class Origins(NamedTuple):
     """The provenance of each sketch as text; "" if unknown."""
 
     id: Sequence[str]
@@ -44,10 +43,7 @@ class Origins:
 
     def select(self, keep: NDArray[np.bool_]) -> Origins:
         chosen = np.flatnonzero(keep).tolist()
-        return Origins(*([column[i] for i in chosen] for column in self.columns()))
-
-    def columns(self) -> tuple[Sequence[str], ...]:
-        return (self.id, self.source, self.licence, self.group, self.units)
+        return Origins(*([column[i] for i in chosen] for column in self))
 
 
 @dataclass(slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -78,11 +77,6 @@ def decode_rows(
         kept = tuple(issue for issue in repaired if issue.row not in lost)
         decoded.append(Decoded(Sketch(tuple(primitives)), kept, tuple(rejects)))
     return decoded
-
-
-def count_reasons(decoded: Iterable[Decoded]) -> Counter[str]:
-    """How often each repair or reject happened over some sketches."""
-    return Counter(issue.reason for one in decoded for issue in (*one.repairs, *one.rejects))
 
 
 def _primitive(kind: Kind, construction: bool, numbers: list[float]) -> Primitive | str:
