@@ -80,7 +80,7 @@ class SketchBatch:
         return self.params[..., layout.PARAMS_OF_KIND[kind]]
 
     def to(self, *args: object, **kwargs: object) -> SketchBatch:
-        return self._map(lambda part: part.to(*args, **kwargs))  # type: ignore[call-overload,no-any-return]
+        return self._map(lambda part: part.to(*args, **kwargs))  # type: ignore[call-overload]
 
     def __len__(self) -> int:
         return len(self.kind)
