@@ -23,16 +23,17 @@ from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import load_preset
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.training.checkpoint import list_checkpoints
-from sketchdnn.training.config import RunError, TrainConfig, parse_train_config
+from sketchdnn.training.config import RunError, TimestepSampling, TrainConfig, parse_train_config
 from sketchdnn.training.corpus import Corpus, DataOrder
 from sketchdnn.training.loop import Hooks, train
 from sketchdnn.training.run import Report, Run, _update_average
 from sketchdnn.training.step import timestep_cdf
 
 
-def _system() -> SketchDNNSystem:
+def _system(width: int = 32, num_steps: int = 2000) -> SketchDNNSystem:
     torch.manual_seed(0)
-    return SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=1)))
+    network = SetDenoiserConfig(width=width, depth=1, heads=1)
+    return SketchDNNSystem(SketchDNNConfig(network=network, num_steps=num_steps))
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +60,11 @@ def test_resume_is_bit_exact(corpus: Corpus, tmp_path: Path) -> None:
 
 
 def test_another_run_is_never_continued_or_written_over(corpus: Corpus, trained: Path) -> None:
-    wider = SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=64, depth=1, heads=1)))
     fewer = Corpus(corpus.kind[:-1], corpus.construction[:-1], corpus.params[:-1])
     for system, rows, config, reason in (
         (_system(), corpus, _config(4, batch_size=4), r"made with training\.batch_size"),
         (_system(), corpus, _config(4, seed=1), r"made with training\.seed"),
-        (wider, corpus, _config(4), r"system\.network\.width = 32, not 64"),
+        (_system(width=64), corpus, _config(4), r"system\.network\.width = 32, not 64"),
         (_system(), fewer, _config(4), "data"),
     ):
         with pytest.raises(RunError, match=reason):
@@ -95,8 +95,8 @@ def test_a_budget_of_minutes_is_used_by_the_clock(corpus: Corpus) -> None:
 
 def test_speed_is_counted_in_sketches_a_second(corpus: Corpus) -> None:
     run = Run(_system(), corpus, _config(4))
-    run.advance()
-    run.advance()
+    for _ in range(2):
+        run.advance()
     report = run.report()
     assert report.sketches_per_second * report.seconds == pytest.approx(2 * run.config.batch_size, rel=0.5)
 
@@ -109,25 +109,12 @@ def test_the_loss_falls(corpus: Corpus, tmp_path: Path) -> None:
     assert (tmp_path / "log.csv").read_text().count("\n") == len(reports) + 1
 
 
+# As TensorFlow's: the decay is at most (1 + n) / (10 + n) after n updates.
+SHORT = [1 / math.comb(n, 9) for n in range(10, 19)]
+
+
 @pytest.mark.parametrize(
-    ("decay", "left"),
-    [
-        (0.9999, [1 / 10, 1 / 55, 1 / 220, 1 / 715]),  # as TensorFlow's: at most (1 + n) / (10 + n) after n updates
-        (
-            0.5,
-            [
-                1 / 10,
-                1 / 55,
-                1 / 220,
-                1 / 715,
-                1 / 2002,
-                1 / 5005,
-                1 / 11440,
-                1 / 24310,
-                *(1 / 48620 / 2**n for n in range(9)),
-            ],
-        ),
-    ],
+    ("decay", "left"), [(0.9999, SHORT), (0.5, [*SHORT, *(SHORT[-1] / 2**n for n in range(1, 9))])]
 )
 def test_average_is_short_in_the_first_steps(decay: float, left: list[float]) -> None:
     """What is left of the first weights after each step, if all later ones are 0."""
@@ -208,21 +195,19 @@ def test_a_signal_finishes_the_step_and_saves(corpus: Corpus, tmp_path: Path, nu
 
 def test_a_loss_that_is_no_number_stops_with_its_batch(corpus: Corpus, tmp_path: Path) -> None:
     train(_system(), corpus, _config(2), tmp_path)
-    params = corpus.params.clone()
-    spoilt = int(DataOrder(len(corpus), 8, 0, "cpu").indices(4)[3])
+    params, order = corpus.params.clone(), DataOrder(len(corpus), 8, 0, "cpu")
+    spoilt = int(order.indices(4)[3])
     params[spoilt, 0, 0] = math.nan
     with pytest.raises(RunError, match=r"not finite; its batch is saved in .*failed"):
         train(_system(), Corpus(corpus.kind, corpus.construction, params), _config(20), tmp_path, resume=True)
     (folder,) = (tmp_path / "failed").iterdir()
     facts, batch = json.loads((folder / "facts.json").read_text()), load_file(folder / "batch.safetensors")
-    step = facts["step"]
-    assert facts["seed"] == 0
     # The first batch with the spoilt sketch, not the later one at which the loss was looked at.
-    first = next(s for s in range(2, 20) if spoilt in DataOrder(len(corpus), 8, 0, "cpu").indices(s))
-    assert step == first
-    assert torch.equal(batch["indices"], DataOrder(len(corpus), 8, 0, "cpu").indices(step))
+    first = next(step for step in range(2, 20) if spoilt in order.indices(step))
+    assert (facts["step"], facts["seed"]) == (first, 0)
+    assert torch.equal(batch["indices"], order.indices(first))
     assert batch["params"].isnan().any()
-    assert all(int(path.name) <= step for path in list_checkpoints(tmp_path / "checkpoints"))
+    assert all(int(path.name) <= first for path in list_checkpoints(tmp_path / "checkpoints"))
 
 
 def test_memory_that_runs_out_is_said(corpus: Corpus, tmp_path: Path) -> None:
@@ -231,11 +216,8 @@ def test_memory_that_runs_out_is_said(corpus: Corpus, tmp_path: Path) -> None:
 
 
 def test_validation_and_previews_are_written(corpus: Corpus, tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    network = SetDenoiserConfig(width=32, depth=1, heads=1)
-    system = SketchDNNSystem(SketchDNNConfig(network=network, num_steps=100))
     config = _config(4, validate_every=2, preview_every=4)
-    train(system, corpus, config, tmp_path, validation=corpus)
+    train(_system(num_steps=100), corpus, config, tmp_path, validation=corpus)
     header, first, second = (row.split(",") for row in (tmp_path / "validation.csv").read_text().split())
     assert header[0] == "step"
     assert [first[0], second[0]] == ["2", "4"]
@@ -251,30 +233,22 @@ def test_the_step_compiles_whole(corpus: Corpus) -> None:
     assert run.first_bad_step() is None
 
 
-def test_times_are_those_of_the_preset() -> None:
-    shares = {times: timestep_cdf(100, times).diff(prepend=torch.zeros(1)) for times in ("uniform", "authors")}  # type: ignore[arg-type]
-    assert torch.allclose(shares["uniform"], torch.full((100,), 0.01, dtype=torch.float64))
-    assert shares["authors"][-1] == 0
-    low = timestep_cdf(2000, "low_noise")
-    assert float(low[-1]) == pytest.approx(1)
-    assert float(low[400]) > 0.4  # a fifth of the steps, near the clean end, has well over a fifth of the weight
-    schedule = cosine(2000)
-    noise = (schedule.var / schedule.alpha_bar).sqrt()[1:]
-    middle = (noise > 0.01) & (noise < 0.6)
-    low, matching = (
-        float(timestep_cdf(2000, times).diff(prepend=torch.zeros(1))[middle].sum())  # type: ignore[arg-type]
-        for times in ("low_noise", "mid_noise")
-    )
-    assert low < 0.6 < 0.75 < matching
+def test_timestep_distributions() -> None:
+    def density(num_steps: int, sampling: TimestepSampling) -> torch.Tensor:
+        return timestep_cdf(num_steps, sampling).diff(prepend=torch.zeros(1))
 
-
-def test_low_noise_timesteps_are_uniform_above_the_data_scale() -> None:
-    """From σ = 1 on only the uniform half of the distribution is left."""
+    assert torch.allclose(density(100, "uniform"), torch.full((100,), 0.01, dtype=torch.float64))
+    assert density(100, "authors")[-1] == 0
     schedule = cosine(2000)
     sigma = (schedule.var / schedule.alpha_bar).sqrt()[1:]
-    density = timestep_cdf(2000, "low_noise").diff(prepend=torch.zeros(1))
-    assert torch.allclose(density[sigma > 1.01], torch.full((), 0.5 / 2000, dtype=torch.float64))
-    assert bool((density[(sigma > 0.01) & (sigma < 0.99)] > 0.51 / 2000).all())
+    low, mid = density(2000, "low_noise"), density(2000, "mid_noise")
+    assert float(low.sum()) == pytest.approx(1)
+    assert float(low[:401].sum()) > 0.4  # a fifth of the steps has well over a fifth of the weight
+    # From σ = 1 on, only the uniform half of the distribution is left.
+    assert torch.allclose(low[sigma > 1.01], torch.full((), 0.5 / 2000, dtype=torch.float64))
+    assert bool((low[(sigma > 0.01) & (sigma < 0.99)] > 0.51 / 2000).all())
+    middle = (sigma > 0.01) & (sigma < 0.6)
+    assert float(low[middle].sum()) < 0.6 < 0.75 < float(mid[middle].sum())
 
 
 @pytest.mark.parametrize("name", ["paper", "authors"])
