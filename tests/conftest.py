@@ -62,24 +62,24 @@ def _absent(what: str, reason: str) -> None:
     pytest.skip(reason)
 
 
+def _folder(what: str, variable: str, content: str, default: str = "") -> Path:
+    folder = os.environ.get(variable) or default
+    if not folder or not Path(folder).is_dir():
+        _absent(what, f"{variable} does not name a folder of {content}")
+    return Path(folder)
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of real sketches."""
-    folder = os.environ.get("SKETCHDNN_DATA", "")
-    if not folder or not Path(folder).is_dir():
-        _absent("data", "SKETCHDNN_DATA does not name a folder of real sketches")
-    return Path(folder)
+    return _folder("data", "SKETCHDNN_DATA", "real sketches")
 
 
 @pytest.fixture(scope="session")
 def hostile() -> Path:
     """The folder of hostile files."""
-    folder = os.environ.get("SKETCHDNN_HOSTILE", "")
-    if not folder and (data := os.environ.get("SKETCHDNN_DATA", "")):
-        folder = str(Path(data).parent / "hostile")
-    if not folder or not Path(folder).is_dir():
-        _absent("hostile", "SKETCHDNN_HOSTILE does not name a folder of hostile files")
-    return Path(folder)
+    data = os.environ.get("SKETCHDNN_DATA")
+    return _folder("hostile", "SKETCHDNN_HOSTILE", "hostile files", str(Path(data).parent / "hostile") if data else "")
 
 
 @pytest.fixture(scope="session")

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from sketchdnn.data import Dataset, Procedural, prepare
 from sketchdnn.errors import FormatError
-from sketchdnn.representation import decode, decode_compact
 
 
 @pytest.fixture(scope="module")
@@ -29,50 +27,41 @@ def copy(prepared: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(prepared, tmp_path / "copy"))
 
 
-def test_batches(prepared: Path) -> None:
-    train = Dataset.open(prepared).split("train")
-    index = np.array([3, 0, 5])
-    batch = train.batch(index, arc_scalar="sweep")
-    assert batch.flat().shape == (3, 16, 21)
-    assert batch.params.dtype == torch.float32
-    for one, other in zip(decode(batch, "sweep"), decode_compact(train.compact[index]), strict=True):
-        assert [p.kind for p in one.sketch] == [p.kind for p in other.sketch]
-    kind, construction, params = train.tensors()
-    assert (kind.dtype, construction.dtype, params.dtype) == (torch.uint8, torch.bool, torch.float32)
-    assert len(kind) == len(train)
-
-
 def test_arrays_are_mapped_read_only(prepared: Path) -> None:
-    train = Dataset.open(prepared).split("train")
-    assert isinstance(train.compact.params, np.memmap)
+    dataset = Dataset.open(prepared)
+    train = dataset.split("train")
+    rows = train.compact
+    assert len(train) == len(rows.kind) > 0
+    assert (rows.kind.dtype, rows.construction.dtype, rows.params.dtype) == (np.uint8, bool, np.float32)
+    assert isinstance(rows.params, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
-        train.compact.params[0] = 0
-    assert Dataset.open(prepared).half_extent == 1
+        rows.params[0] = 0
+    assert (dataset.half_extent, dataset.tight) == (1, True)
 
 
 def test_empty_split(tmp_path: Path) -> None:
     prepare([], tmp_path / "out", parts=Procedural(3), workers=1)
     data = Dataset.open(tmp_path / "out")
-    sizes = [len(data.split(name).tensors()[0]) for name in ("train", "validation", "test")]
-    assert 0 in sizes
+    assert 0 in [len(data.split(name)) for name in ("train", "validation", "test")]
 
 
-def test_not_a_corpus(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="is no prepared corpus"):
+def test_not_a_corpus(prepared: Path, tmp_path: Path) -> None:
+    description = json.loads((prepared / "dataset.json").read_text())
+    with pytest.raises(FormatError, match="is no prepared corpus: it has no"):
         Dataset.open(tmp_path)
-    (tmp_path / "dataset.json").write_text("[")
-    with pytest.raises(FormatError, match="cannot be read"):
-        Dataset.open(tmp_path)
-    (tmp_path / "dataset.json").write_text("[]")
-    with pytest.raises(FormatError, match="prepare it again"):
-        Dataset.open(tmp_path)
-
-
-def test_another_version(copy: Path) -> None:
-    path = copy / "dataset.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "representation": 99}))
-    with pytest.raises(FormatError, match="prepared for representation 99"):
-        Dataset.open(copy)
+    path = tmp_path / "dataset.json"
+    for content, reason in (
+        ("[", "cannot be read"),
+        ("[]", "prepare it again"),
+        (json.dumps({**description, "representation": 99}), "prepared for representation 99"),
+        (json.dumps({**description, "config": {"half_extent": -1}}), "has invalid settings"),
+        (json.dumps({**description, "counts": {}}), "does not say how many sketches are in train"),
+    ):
+        path.write_text(content)
+        with pytest.raises(FormatError, match=reason):
+            Dataset.open(tmp_path).split("train")
+    with pytest.raises(FormatError, match="is a file, not a prepared corpus"):
+        Dataset.open(prepared / "report.json")
 
 
 def test_damaged_arrays_are_refused(copy: Path) -> None:

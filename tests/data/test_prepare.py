@@ -221,16 +221,19 @@ def test_killed_worker_can_be_resumed(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
 
-def test_damaged_staging_is_redone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), FormatError("chunk", "cannot be written (No space left)")])
+def test_damaged_staging_is_redone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """After a run that was stopped, or for which the disk was too small, when its candidates were written."""
+
     def stopped(*_: object) -> None:
-        raise KeyboardInterrupt
+        raise error
 
     monkeypatch.setattr(sources_module, "BLOCK_SIZE", 60)
     some = Procedural(360)
     prepare([], tmp_path / "whole", parts=some, workers=1)
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["sketchdnn.data.prepare"], "create_arrays", stopped)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(type(error)):
             prepare([], tmp_path / "out", parts=some, workers=1)
     records = sorted((tmp_path / "out.partial" / "chunks").glob("*.json"))
     assert len(records) == 6
@@ -271,16 +274,6 @@ def test_killed_publication_is_completed(tmp_path: Path, monkeypatch: pytest.Mon
         assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
-def test_full_disk_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise FormatError("chunk", "cannot be written (No space left on device)")
-
-    monkeypatch.setattr(sys.modules["sketchdnn.data.prepare"], "create_arrays", full)
-    with pytest.raises(FormatError, match="No space"):
-        prepare([], tmp_path / "out", parts=Procedural(30), workers=1)
-    assert list((tmp_path / "out.partial" / "chunks").glob("*.arrow"))
-
-
 def test_output_inside_the_input(tmp_path: Path) -> None:
     written(parts(12), tmp_path / "good.jsonl")
     first = prepare([tmp_path], tmp_path / "corpus", workers=1)
@@ -288,9 +281,13 @@ def test_output_inside_the_input(tmp_path: Path) -> None:
     assert prepare([tmp_path], tmp_path / "corpus", workers=1, force=True)["files"] == 1
 
 
-def test_output_name_may_be_no_utf8(tmp_path: Path) -> None:
-    out = tmp_path / os.fsdecode(b"p\xff")
-    assert prepare([], out, parts=Procedural(30), workers=1)["found"] == 30
+def test_output_name_may_be_no_utf8_and_progress_is_reported(tmp_path: Path) -> None:
+    out, steps = tmp_path / os.fsdecode(b"p\xff"), []
+    report = prepare([], out, parts=Procedural(30), workers=1, on_progress=lambda *step: steps.append(step))
+    assert report["found"] == 30
+    assert steps[:2] == [("reading", 0, 1), ("reading", 1, 1)]
+    assert [step[0] for step in steps[2:]] == ["writing"] * len(steps[2:])
+    assert steps[-1][1] == steps[-1][2] == len(steps) - 2
     assert [path.name for path in tmp_path.iterdir()] == [out.name]
 
 
@@ -319,14 +316,6 @@ def test_metadata_is_not_trusted(tmp_path: Path) -> None:
     assert report["refused"] == {"an entity that is no primitive": 1}
     assert "<script" not in (tmp_path / "out" / "report.html").read_text()
     assert max(len(row["id"]) for row in all_rows(tmp_path / "out")) == 1000
-
-
-def test_progress_is_reported(tmp_path: Path) -> None:
-    steps: list[tuple[str, int, int]] = []
-    prepare([], tmp_path / "out", parts=Procedural(30), workers=1, on_progress=lambda *step: steps.append(step))
-    assert steps[0] == ("reading", 0, 1)
-    assert steps[-1][0] == "writing"
-    assert steps[-1][1] == steps[-1][2]
 
 
 def test_empty_corpus_is_an_error(tmp_path: Path) -> None:

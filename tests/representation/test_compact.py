@@ -68,31 +68,20 @@ def test_a_canonical_line_forgets_its_direction(numbers: list[float]) -> None:
     assert tuple(there[0, 0, :2]) == tuple(np.float32(min(a, b)))
 
 
-def test_noise_does_not_turn_an_upright_line() -> None:
+def test_noise_neither_turns_an_upright_line_nor_makes_another_zero() -> None:
     for x in (1e-12, 0.0, -1e-12):
         rows = encode([Sketch((Line((x, 0.5), (0, -0.5)),))], canonical_lines=True)
         assert rows.params[0, 0, 1] == -0.5
+    assert not np.signbit(encode([Sketch((Line((-0.0, -1e-60), (1, -0.0)),))]).params).any()
 
 
-def test_there_is_one_zero() -> None:
-    rows = encode([Sketch((Line((-0.0, -1e-60), (1, -0.0)),))])
-    assert not np.signbit(rows.params).any()
-
-
-def test_too_many_primitives() -> None:
+def test_what_does_not_fit_rows_is_refused() -> None:
     crowd = Sketch(tuple(Point((i, 0)) for i in range(17)))
     with pytest.raises(GeometryError, match="17 primitives does not fit in 16 rows"):
         encode([crowd])
     assert encode([crowd], max_primitives=24).kind.shape == (1, 24)
-
-
-def test_a_primitive_lost_in_rounding_is_refused() -> None:
-    far = Sketch((Line((1e6, 0), (1e6 + 1e-3, 0)),))
-    with pytest.raises(GeometryError, match="normalize first"):
-        encode([far])
-
-
-def test_arrays_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(GeometryError, match="normalize first"):  # lost in rounding
+        encode([Sketch((Line((1e6, 0), (1e6 + 1e-3, 0)),))])
     rows = encode([Sketch((Point((0, 0)),))])
     with pytest.raises(ValueError, match="do not fit together"):
         Compact(rows.kind, rows.construction, rows.params[:, :8])

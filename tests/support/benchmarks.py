@@ -10,8 +10,9 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from benchmarks.__main__ import app, main
-from sketchdnn.data import PRESETS, prepare
-from support.corpora import parts, written
+from support.corpora import prepared_parts
+
+__all__ = ["prepared_parts", "refuse", "run_benchmark", "write_page"]
 
 
 def run_benchmark(*arguments: object) -> Result:
@@ -35,9 +36,3 @@ def refuse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     error = capsys.readouterr().err.strip()
     assert len(error.splitlines()) == 1
     return error
-
-
-def prepared_parts(folder: Path, count: int = 150) -> Path:
-    """A prepared corpus of procedural parts."""
-    prepare([written(parts(count), folder / "parts.jsonl")], folder / "corpus", PRESETS["ours"], workers=1)
-    return folder / "corpus"

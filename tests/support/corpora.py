@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from sketchdnn.data import prepare
 from sketchdnn.data.procedural import procedural
 from sketchdnn.formats import scan, write
 from sketchdnn.geometry import Line, Sketch
@@ -44,6 +45,12 @@ def written(sketches: list[Sketch], path: Path) -> Path:
     """The sketches as a file."""
     write(sketches, path)
     return path
+
+
+def prepared_parts(folder: Path, count: int = 150) -> Path:
+    """A prepared corpus of procedural parts."""
+    prepare([written(parts(count), folder / "parts.jsonl")], folder / "corpus", workers=1)
+    return folder / "corpus"
 
 
 def contents(folder: Path, *, without: tuple[str, ...] = ("inputs.json",)) -> dict[str, bytes]:

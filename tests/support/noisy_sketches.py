@@ -8,19 +8,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from sketchdnn.geometry import (
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    Line,
-    Part,
-    Point,
-    Primitive,
-    Ref,
-    Sketch,
-    Vec,
-)
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Sketch, Vec
 from support.strategies import constraints_on, sketches
 
 T = ConstraintType

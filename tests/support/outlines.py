@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sketchdnn.geometry import TAU, Arc, Circle, Line, Loop, Point, Primitive, Vec, arc_from_sweep, tessellate
+from sketchdnn.geometry import Arc, Circle, Line, Loop, Point, Primitive, Vec, tessellate
 
 
 def polygon(*corners: Vec) -> list[Primitive]:
@@ -75,15 +75,3 @@ def drawn_area(items: list[Primitive], loop: Loop) -> float:
         assert np.hypot(*(a[-1] - b[0])) < 1e-6 * size
     x, y = (np.concatenate(pieces) - pieces[0][0]).T
     return float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))) / 2
-
-
-def arc_from_points(start: Vec, through: Vec, end: Vec, *, construction: bool = False) -> Arc:
-    """The arc with these ends (in either order) that passes through a third point."""
-    ax, ay = start[0] - through[0], start[1] - through[1]
-    bx, by = end[0] - through[0], end[1] - through[1]
-    cross = ax * by - ay * bx
-    # The inscribed angle at `through` is half of the arc that does *not* contain it.
-    inscribed = math.atan2(abs(cross), ax * bx + ay * by)
-    if cross > 0:  # seen from `through` the ends turn left: start → through → end runs clockwise
-        start, end = end, start
-    return arc_from_sweep(start, end, TAU - 2 * inscribed, construction=construction)

@@ -37,11 +37,7 @@ def impulses(draws: int) -> NoiseSource:
     def draw(number: int) -> SketchBatch:
         params = torch.zeros(batch, 1, layout.NUM_PARAMS, dtype=torch.float64)
         params[number // len(ARC_COLUMNS), 0, ARC_COLUMNS[number % len(ARC_COLUMNS)]] = 1.0
-        return SketchBatch(
-            torch.zeros(batch, 1, layout.NUM_CONSTRUCTION, dtype=torch.float64),
-            torch.zeros(batch, 1, layout.NUM_KINDS, dtype=torch.float64),
-            params,
-        )
+        return SketchBatch(*(params.new_zeros(batch, 1, width) for width in WIDTHS[:2]), params)
 
     return draw
 

@@ -20,34 +20,40 @@ def test_without_decay_the_rate_stays_to_the_end() -> None:
     assert [config.rate(step, step / 100) for step in (0, 50, 100)] == [0.5, 0.5, 0.5]
 
 
-@pytest.mark.parametrize(
-    ("name", "allowed", "refused"),
-    [
-        ("seed", (0, 2**63 - 1), (-1, 2**63)),
-        ("affine_augmentation", (0.0, 1.0), (-0.1, 1.1)),
-        ("min_primitives", (0, 16), (-1, 17)),
-        ("rare_oversampling", (1, 100), (0.9, 101)),
-        ("ema", (0.0, 0.9999), (-0.1, 1.0, 1.5)),
-        ("batch_size", (1,), (0,)),
-        ("learning_rate", (1e-9, 10.0), (0.0, -1.0, 10.1, float("inf"))),
-        ("weight_decay", (0.0, 100.0), (-0.1, 100.1)),
-        ("clip", (0.0, 1e6), (-1.0, 1.1e6)),
-        ("warmup", (0, 10**9), (-1, 10**9 + 1)),
-        ("decay", (0.0, 1.0), (-0.1, 1.1)),
-        ("conditioning", (0.0, 1.0), (-0.1, 1.1, float("nan"))),
-        ("checkpoint_minutes", (0.0, 1e6), (-1.0, 1.1e6)),
-        ("keep", (1, 10**6), (0, 10**6 + 1)),
-        ("log_every", (1, 10**9), (0, 10**9 + 1)),
-        ("validate_every", (0, 10**9), (-1, 10**9 + 1)),
-        ("preview_every", (0, 10**9), (-1, 10**9 + 1)),
-    ],
-)
+LIMITS: list[tuple[str, tuple[float, ...], tuple[float, ...]]] = [
+    ("seed", (0, 2**63 - 1), (-1, 2**63)),
+    ("affine_augmentation", (0.0, 1.0), (-0.1, 1.1)),
+    ("min_primitives", (0, 16), (-1, 17)),
+    ("rare_oversampling", (1, 100), (0.9, 101)),
+    ("ema", (0.0, 0.9999), (-0.1, 1.0, 1.5)),
+    ("batch_size", (1,), (0,)),
+    ("learning_rate", (1e-9, 10.0), (0.0, -1.0, 10.1, float("inf"))),
+    ("weight_decay", (0.0, 100.0), (-0.1, 100.1)),
+    ("clip", (0.0, 1e6), (-1.0, 1.1e6)),
+    ("warmup", (0, 10**9), (-1, 10**9 + 1)),
+    ("decay", (0.0, 1.0), (-0.1, 1.1)),
+    ("conditioning", (0.0, 1.0), (-0.1, 1.1, float("nan"))),
+    ("checkpoint_minutes", (0.0, 1e6), (-1.0, 1.1e6)),
+    ("keep", (1, 10**6), (0, 10**6 + 1)),
+    ("log_every", (1, 10**9), (0, 10**9 + 1)),
+    ("validate_every", (0, 10**9), (-1, 10**9 + 1)),
+    ("preview_every", (0, 10**9), (-1, 10**9 + 1)),
+]
+
+
+@pytest.mark.parametrize(("name", "allowed", "refused"), LIMITS)
 def test_numbers_have_limits(name: str, allowed: tuple[float, ...], refused: tuple[float, ...]) -> None:
     for value in allowed:
         assert getattr(TrainConfig(steps=1, **{name: value}), name) == value
     for value in refused:
         with pytest.raises(SketchError, match=name.replace("_", ".")):
             TrainConfig(steps=1, **{name: value})
+
+
+@pytest.mark.parametrize("budget", [{}, {"steps": 1, "minutes": 1.0}, {"minutes": 0.0}])
+def test_a_budget_must_be_one_and_positive(budget: dict[str, float]) -> None:
+    with pytest.raises(SketchError):
+        TrainConfig(**budget)  # type: ignore[arg-type]
 
 
 def test_budgets_have_limits() -> None:

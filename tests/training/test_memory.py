@@ -8,18 +8,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.corpora import parts, written
+from support.corpora import prepared_parts
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app
-from sketchdnn.data import PrepareConfig, prepare
 from sketchdnn.training.run import Run
 
 
 @pytest.fixture
 def arguments(tmp_path: Path) -> list[str]:
-    prepare([written(parts(30), tmp_path / "parts.jsonl")], tmp_path / "corpus", PrepareConfig(), workers=1)
-    where = ("--data", str(tmp_path / "corpus"), "--out", str(tmp_path / "run"), "--device", "cpu")
+    where = ("--data", str(prepared_parts(tmp_path, 30)), "--out", str(tmp_path / "run"), "--device", "cpu")
     return ["train", "--preset", "tiny", *where, "--steps", "1", "--batch-size"]
 
 
@@ -31,19 +29,18 @@ def test_a_batch_that_does_not_fit_ends_with_exit_code_2(arguments: list[str]) -
     assert result.stderr.strip() == f"sketchdnn: a batch of {10**8} does not fit in memory; lower --batch-size"
 
 
-def test_a_device_that_runs_out_in_a_step_is_told_the_same(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB"), "a batch of 8 does not fit"),
+        (RuntimeError("shapes do not match"), "shapes do not match"),
+    ],
+)
+def test_only_memory_that_runs_out_in_a_step_is_explained(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, error: RuntimeError, message: str
 ) -> None:
-    def runs_out(run: Run) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
-
-    monkeypatch.setattr(Run, "advance", runs_out)
-    assert "a batch of 8 does not fit" in str(CliRunner().invoke(app, [*arguments, "8"]).exception)
-
-
-def test_another_fault_is_not_taken_for_it(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(run: Run) -> None:
-        raise RuntimeError("shapes do not match")
+        raise error
 
     monkeypatch.setattr(Run, "advance", fails)
-    assert "shapes do not match" in str(CliRunner().invoke(app, [*arguments, "8"]).exception)
+    assert message in str(CliRunner().invoke(app, [*arguments, "8"]).exception)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from support.corpora import parts, written
+from support.commands import refused  # noqa: F401 - a fixture
+from support.corpora import prepared_parts
+from support.training import assert_resume_is_exact, part_corpus
 from torch import distributed, nn
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from sketchdnn.cli import main
-from sketchdnn.data import Dataset, PrepareConfig, prepare
 from sketchdnn.systems import SYSTEMS, System, load_preset
 from sketchdnn.training import start
-from sketchdnn.training.checkpoint import list_checkpoints
 from sketchdnn.training.config import RunError, TrainConfig, parse_train_config
-from sketchdnn.training.corpus import Corpus, to_device
+from sketchdnn.training.corpus import Corpus
 from sketchdnn.training.distributed import Ranks
 from sketchdnn.training.loop import Hooks, train
 from sketchdnn.training.optimizer import Muon, make_optimizer, orthogonalize, split_parameters
@@ -33,15 +31,8 @@ MATRICES = {"sketchdnn": 12, "sketchdnn-pos": 12, "sketchdnn-cat": 12, "latent":
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("muon")
-    prepare([written(parts(60), folder / "parts.jsonl")], folder / "corpus", PrepareConfig(), workers=1)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def corpus(folder: Path) -> Corpus:
-    return to_device(Dataset.open(folder / "corpus").split("train").compact, "cpu")
+def corpus() -> Corpus:
+    return part_corpus(48)
 
 
 def _fresh(name: str = "sketchdnn", preset: str = "tiny") -> System:
@@ -63,14 +54,14 @@ def _pushed(system: nn.Module, step: int) -> None:
 def test_matrices_become_orthogonal() -> None:
     stack = torch.randn(3, 24, 64, generator=torch.Generator().manual_seed(0))
     for given in (stack, stack.mT):
-        list_checkpoints = orthogonalize(given)
-        assert list_checkpoints.is_contiguous()
-        assert list_checkpoints.dtype == torch.bfloat16
+        result = orthogonalize(given)
+        assert result.is_contiguous()
+        assert result.dtype == torch.bfloat16
         u, _, v = torch.linalg.svd(given, full_matrices=False)
-        along = (u.mT @ list_checkpoints.float() @ v.mT).diagonal(dim1=-2, dim2=-1)
+        along = (u.mT @ result.float() @ v.mT).diagonal(dim1=-2, dim2=-1)
         assert 0.65 < float(along.min()) < float(along.max()) < 1.25
         # Each as if it were alone.
-        assert torch.allclose(orthogonalize(given[1:2])[0].float(), list_checkpoints[1].float(), atol=0.02)
+        assert torch.allclose(orthogonalize(given[1:2])[0].float(), result[1].float(), atol=0.02)
     assert not orthogonalize(torch.zeros(2, 3, 3)).any()
 
 
@@ -129,17 +120,8 @@ def test_the_modulations_of_the_papers_blocks_are_matrices_too() -> None:
 
 
 @pytest.mark.parametrize("name", ["sketchdnn", "latent", "vitruvion"])
-def test_a_resumed_run_ends_where_an_uninterrupted_one_does(name: str, corpus: Corpus, tmp_path: Path) -> None:
-    whole, resumed = _fresh(name), _fresh(name)
-    one = train(whole, corpus, _config(name), tmp_path / "whole")
-    train(_fresh(name), corpus, _config(name, 2), tmp_path / "half")
-    other = train(resumed, corpus, _config(name), tmp_path / "half", resume=True)
-    for key, weight in whole.state_dict().items():
-        assert torch.equal(weight, resumed.state_dict()[key]), key
-    for key, weight in one.model.state_dict().items():
-        assert torch.equal(weight, other.model.state_dict()[key]), key
-    last = [list_checkpoints(tmp_path / run / "checkpoints")[-1] / "state.safetensors" for run in ("whole", "half")]
-    assert last[0].read_bytes() == last[1].read_bytes()  # moments too
+def test_resume_is_bit_exact(name: str, corpus: Corpus, tmp_path: Path) -> None:
+    assert_resume_is_exact(lambda: _fresh(name), corpus, _config(name), tmp_path)
 
 
 def test_the_loss_falls_and_the_rate_is_for_all(corpus: Corpus, tmp_path: Path) -> None:
@@ -170,46 +152,30 @@ def test_a_loss_that_is_no_number_stops(corpus: Corpus, tmp_path: Path) -> None:
 
 
 def test_a_run_goes_on_with_the_optimizer_it_began_with(corpus: Corpus, tmp_path: Path) -> None:
-    train(_fresh(), corpus, _config(steps=2), tmp_path / "muon")
-    with pytest.raises(RunError, match=r"made with training\.optimizer = muon, not its default"):
-        train(_fresh(), corpus, _config(optimizer="adamw"), tmp_path / "muon", resume=True)
-    train(_fresh(), corpus, _config(steps=2, optimizer="adamw"), tmp_path / "adamw")
-    with pytest.raises(RunError, match=r"made with training\.optimizer = its default, not muon"):
-        train(_fresh(), corpus, _config(), tmp_path / "adamw", resume=True)
+    for first, then, reason in (("muon", "adamw", "muon, not its default"), ("adamw", "muon", "its default, not muon")):
+        train(_fresh(), corpus, _config(steps=2, optimizer=first), tmp_path / first)
+        with pytest.raises(RunError, match=rf"made with training\.optimizer = {reason}"):
+            train(_fresh(), corpus, _config(optimizer=then), tmp_path / first, resume=True)
 
 
-def _fails(
-    folder: Path, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *more: str
-) -> str:
-    """What the command line says of it, in one line."""
-    program = ["sketchdnn", "train", "--preset", str(folder / "small.toml"), "--data", str(folder / "corpus")]
-    monkeypatch.setattr("sys.argv", [*program, "--out", str(out), "--device", "cpu", "--steps", "1", *more])
-    monkeypatch.setitem(os.environ, "COLUMNS", "200")
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    said = capsys.readouterr()
-    assert not said.out
-    assert said.err.count("\n") == 1
-    return said.err
-
-
-def _preset(folder: Path, optimizer: str) -> None:
+def _arguments(folder: Path, optimizer: str) -> list[object]:
+    """The command that trains a small network with an optimizer on an own corpus."""
     tiny = '[system]\nname = "sketchdnn"\n[system.network]\ntype = "SetDenoiser"\nwidth = 32\ndepth = 1\nheads = 1\n'
     (folder / "small.toml").write_text(f'{tiny}[training]\nbatch_size = 8\noptimizer = "{optimizer}"\n')
+    data = prepared_parts(folder, 30)
+    return ["train", "--preset", folder / "small.toml", "--data", data, "--out", folder / "run", "--steps", 1]
 
 
-def test_one_that_is_none_is_refused(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _preset(folder, "lion")
-    assert "optimizer must be one of adamw, muon" in _fails(folder, tmp_path, monkeypatch, capsys)
+def test_one_that_is_none_is_refused(tmp_path: Path, refused: Callable[..., str]) -> None:  # noqa: F811
+    assert "optimizer must be one of adamw, muon" in refused(*_arguments(tmp_path, "lion"))
     with pytest.raises(RunError, match="optimizer must be one of adamw, muon, not 'lion'"):
         TrainConfig(steps=1, optimizer="lion")  # type: ignore[arg-type]
 
 
 def test_split_weights_are_refused(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: Callable[..., str],  # noqa: F811
 ) -> None:
     @contextmanager
     def believed(device: str, *, shards: bool) -> Iterator[Ranks]:
@@ -220,6 +186,6 @@ def test_split_weights_are_refused(
         finally:
             distributed.destroy_process_group()
 
-    _preset(folder, "muon")
     monkeypatch.setattr(start, "process_group", believed)
-    assert "--fsdp shards them; train without --fsdp" in _fails(folder, tmp_path, monkeypatch, capsys, "--fsdp")
+    error = refused(*_arguments(tmp_path, "muon"), "--fsdp", "--device", "cpu")
+    assert "--fsdp shards them; train without --fsdp" in error

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from support.corpora import parts, written
+from support.corpora import prepared_parts
+from support.training import part_corpus
 from torch import distributed
 from torch.distributed.tensor import DTensor
 from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -24,13 +25,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app
-from sketchdnn.data import Dataset, PrepareConfig, prepare
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import from_pretrained
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.training.checkpoint import list_checkpoints
 from sketchdnn.training.config import TrainConfig
-from sketchdnn.training.corpus import to_device
 from sketchdnn.training.distributed import Ranks
 from sketchdnn.training.run import Run
 
@@ -58,7 +57,7 @@ STEPS, HALF = 6, 3
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("split")
-    prepare([written(parts(60), folder / "parts.jsonl")], folder / "corpus", PrepareConfig(), workers=1)
+    prepared_parts(folder, 60)
     (folder / "small.toml").write_text(PRESET)
     return folder
 
@@ -148,14 +147,13 @@ def test_split_over_two_processes_it_trains_as_in_one(one: Path, two: Path) -> N
         assert torch.equal(weight, average[name].half().float()), name
 
 
-def test_begun_in_two_it_goes_on_in_one(folder: Path, one: Path, two: Path, tmp_path: Path) -> None:
-    _alone(folder, _half_of(two, tmp_path), "--resume")
-    _assert_same(tmp_path, one)
-
-
-def test_begun_in_one_it_goes_on_in_two(folder: Path, one: Path, tmp_path: Path) -> None:
-    _split(folder, _half_of(one, tmp_path), "--resume")
-    _assert_same(tmp_path, one)
+def test_begun_in_two_it_goes_on_in_one_and_the_other_way_round(
+    folder: Path, one: Path, two: Path, tmp_path: Path
+) -> None:
+    _alone(folder, _half_of(two, tmp_path / "one"), "--resume")
+    _split(folder, _half_of(one, tmp_path / "two"), "--resume")
+    for run in ("one", "two"):
+        _assert_same(tmp_path / run, one)
 
 
 def test_killed_in_two_and_resumed_in_two_it_ends_the_same(folder: Path, two: Path, tmp_path: Path) -> None:
@@ -199,11 +197,10 @@ class _Watch(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def test_a_process_keeps_its_part_and_no_more(first_of_four: Ranks, folder: Path) -> None:
-    corpus = to_device(Dataset.open(folder / "corpus").split("train").compact, "cpu")
+def test_a_process_keeps_its_part_and_no_more(first_of_four: Ranks) -> None:
     system = SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=DEPTH, heads=1)))
     whole = sum(weight.numel() for weight in system.parameters())
-    run = Run(system, corpus, TrainConfig(batch_size=8, steps=9, clip=1.0), first_of_four)
+    run = Run(system, part_corpus(), TrainConfig(batch_size=8, steps=9, clip=1.0), first_of_four)
     run.advance()
     with _Watch() as watch:
         run.advance()

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import resource
+import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -13,33 +14,39 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.training import assert_resume_is_exact, part_corpus
+from torch.optim.swa_utils import AveragedModel
 
-from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.gaussian import cosine
-from sketchdnn.errors import SketchError
-from sketchdnn.geometry import normalize
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.representation.compact import encode
 from sketchdnn.systems import load_preset
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.training.checkpoint import list_checkpoints
-from sketchdnn.training.config import RunError, TrainConfig, parse_train_config
-from sketchdnn.training.corpus import Corpus, DataOrder, to_device
+from sketchdnn.training.config import RunError, TimestepSampling, TrainConfig, parse_train_config
+from sketchdnn.training.corpus import Corpus, DataOrder
 from sketchdnn.training.loop import Hooks, train
-from sketchdnn.training.run import Report, Run
+from sketchdnn.training.run import Report, Run, _update_average
 from sketchdnn.training.step import timestep_cdf
 
 
-def _system() -> SketchDNNSystem:
+def _system(width: int = 32, num_steps: int = 2000) -> SketchDNNSystem:
     torch.manual_seed(0)
-    return SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=1)))
+    network = SetDenoiserConfig(width=width, depth=1, heads=1)
+    return SketchDNNSystem(SketchDNNConfig(network=network, num_steps=num_steps))
 
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    sketches = [normalize(procedural(0, i))[0] for i in range(24)]
-    return to_device(encode([s for s in sketches if len(s) <= 16], canonical_lines=True), "cpu")
+    return part_corpus()
+
+
+@pytest.fixture(scope="module")
+def trained(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two steps."""
+    folder = tmp_path_factory.mktemp("trained")
+    train(_system(), corpus, _config(2), folder)
+    return folder
 
 
 def _config(steps: int, **changes: float) -> TrainConfig:
@@ -47,18 +54,36 @@ def _config(steps: int, **changes: float) -> TrainConfig:
     return replace(config, **changes)  # type: ignore[arg-type]
 
 
-def test_a_resumed_run_ends_where_an_uninterrupted_one_does(corpus: Corpus, tmp_path: Path) -> None:
-    whole, resumed = _system(), _system()
-    one = train(whole, corpus, _config(8), tmp_path / "whole")
-    train(_system(), corpus, _config(4), tmp_path / "half")
-    other = train(resumed, corpus, _config(8), tmp_path / "half", resume=True)
-    for name, weight in whole.state_dict().items():
-        assert torch.equal(weight, resumed.state_dict()[name]), name
-    for name, weight in one.model.state_dict().items():
-        assert torch.equal(weight, other.model.state_dict()[name]), name
-    assert one.finished
-    assert other.step == 8
+def test_resume_is_bit_exact(corpus: Corpus, tmp_path: Path) -> None:
+    assert_resume_is_exact(_system, corpus, _config(8), tmp_path)
     assert [row.split(",")[0] for row in (tmp_path / "half" / "log.csv").read_text().split()[1:]] == list("2468")
+
+
+def test_another_run_is_never_continued_or_written_over(corpus: Corpus, trained: Path) -> None:
+    fewer = Corpus(corpus.kind[:-1], corpus.construction[:-1], corpus.params[:-1])
+    for system, rows, config, reason in (
+        (_system(), corpus, _config(4, batch_size=4), r"made with training\.batch_size"),
+        (_system(), corpus, _config(4, seed=1), r"made with training\.seed"),
+        (_system(width=64), corpus, _config(4), r"system\.network\.width = 32, not 64"),
+        (_system(), fewer, _config(4), "data"),
+    ):
+        with pytest.raises(RunError, match=reason):
+            train(system, rows, config, trained, resume=True)
+    with pytest.raises(RunError, match="holds a run at step 2; add --resume"):
+        train(_system(), corpus, _config(2), trained)
+
+
+def test_damaged_checkpoints_are_refused(corpus: Corpus, trained: Path, tmp_path: Path) -> None:
+    tensors = (list_checkpoints(trained / "checkpoints")[-1] / "state.safetensors").read_bytes()
+    for name, content, reason in (
+        ("state.json", b"[]", "it does not say how it was made"),
+        ("state.json", b'{"identity": []}', "it does not say how it was made"),
+        ("state.safetensors", tensors[:-100], r"does not fit or is damaged \((?!None).+\); delete it"),
+    ):
+        shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+        (list_checkpoints(tmp_path / "checkpoints")[-1] / name).write_bytes(content)
+        with pytest.raises(RunError, match=reason):
+            train(_system(), corpus, _config(4), tmp_path, resume=True)
 
 
 def test_a_budget_of_minutes_is_used_by_the_clock(corpus: Corpus) -> None:
@@ -70,8 +95,8 @@ def test_a_budget_of_minutes_is_used_by_the_clock(corpus: Corpus) -> None:
 
 def test_speed_is_counted_in_sketches_a_second(corpus: Corpus) -> None:
     run = Run(_system(), corpus, _config(4))
-    run.advance()
-    run.advance()
+    for _ in range(2):
+        run.advance()
     report = run.report()
     assert report.sketches_per_second * report.seconds == pytest.approx(2 * run.config.batch_size, rel=0.5)
 
@@ -82,6 +107,24 @@ def test_the_loss_falls(corpus: Corpus, tmp_path: Path) -> None:
     train(_system(), corpus, config, tmp_path, hooks=Hooks(on_report=reports.append))
     assert reports[-1].loss < 0.7 * reports[0].loss
     assert (tmp_path / "log.csv").read_text().count("\n") == len(reports) + 1
+
+
+# As TensorFlow's: the decay is at most (1 + n) / (10 + n) after n updates.
+SHORT = [1 / math.comb(n, 9) for n in range(10, 19)]
+
+
+@pytest.mark.parametrize(
+    ("decay", "left"), [(0.9999, SHORT), (0.5, [*SHORT, *(SHORT[-1] / 2**n for n in range(1, 9))])]
+)
+def test_average_is_short_in_the_first_steps(decay: float, left: list[float]) -> None:
+    """What is left of the first weights after each step, if all later ones are 0."""
+    module = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.ones_(module.weight)
+    average = AveragedModel(module)
+    torch.nn.init.zeros_(module.weight)
+    for expected in left:
+        _update_average(average, module, decay)
+        assert float(average.module.weight.detach()) == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_average_follows_the_weights_and_none_is_kept_without(corpus: Corpus, tmp_path: Path) -> None:
@@ -98,39 +141,6 @@ def test_only_the_newest_checkpoints_are_kept(corpus: Corpus, tmp_path: Path) ->
     assert [path.name for path in list_checkpoints(tmp_path / "checkpoints")] == ["00000006", "00000008"]
 
 
-def test_a_run_is_never_written_over(corpus: Corpus, tmp_path: Path) -> None:
-    train(_system(), corpus, _config(2), tmp_path)
-    with pytest.raises(RunError, match="add --resume"):
-        train(_system(), corpus, _config(2), tmp_path)
-
-
-@pytest.mark.parametrize(("change", "named"), [({"batch_size": 4}, "batch_size"), ({"seed": 1}, "seed")])
-def test_a_checkpoint_of_another_configuration_is_refused(
-    corpus: Corpus, tmp_path: Path, change: dict[str, float], named: str
-) -> None:
-    train(_system(), corpus, _config(2), tmp_path)
-    with pytest.raises(RunError, match=f"made with training.{named}"):
-        train(_system(), corpus, _config(4, **change), tmp_path, resume=True)
-
-
-def test_a_checkpoint_of_another_network_or_corpus_is_refused(corpus: Corpus, tmp_path: Path) -> None:
-    train(_system(), corpus, _config(2), tmp_path)
-    wider = SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=64, depth=1, heads=1)))
-    with pytest.raises(RunError, match=r"system\.network\.width = 32, not 64"):
-        train(wider, corpus, _config(4), tmp_path, resume=True)
-    fewer = Corpus(corpus.kind[:-1], corpus.construction[:-1], corpus.params[:-1])
-    with pytest.raises(RunError, match="data"):
-        train(_system(), fewer, _config(4), tmp_path, resume=True)
-
-
-@pytest.mark.parametrize("facts", ["[]", '{"identity": []}'])
-def test_checkpoint_without_identity_is_refused(corpus: Corpus, tmp_path: Path, facts: str) -> None:
-    train(_system(), corpus, _config(2), tmp_path)
-    (list_checkpoints(tmp_path / "checkpoints")[-1] / "state.json").write_text(facts)
-    with pytest.raises(RunError, match="it does not say how it was made"):
-        train(_system(), corpus, _config(4), tmp_path, resume=True)
-
-
 def test_random_numbers_of_the_network_depend_on_seed_and_step(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two processes, no two steps share a seed."""
     seeds: list[int] = []
@@ -144,29 +154,19 @@ def test_random_numbers_of_the_network_depend_on_seed_and_step(corpus: Corpus, m
     assert seeds[-1] == 7 + 4 * 2 + 1
 
 
-def test_largest_seed_has_an_order() -> None:
-    assert sorted(DataOrder(10, 10, 2**63 - 1, "cpu").indices(3).tolist()) == list(range(10))
-
-
-def test_a_damaged_checkpoint_is_said(corpus: Corpus, tmp_path: Path) -> None:
-    train(_system(), corpus, _config(2), tmp_path)
-    path = list_checkpoints(tmp_path / "checkpoints")[-1] / "state.safetensors"
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(RunError, match=r"does not fit or is damaged \((?!None).+\); delete it"):
-        train(_system(), corpus, _config(4), tmp_path, resume=True)
-
-
 def test_a_folder_that_cannot_be_written_is_said(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "checkpoints").write_text("in the way")
     with pytest.raises(RunError, match="could not be written"):
         train(_system(), corpus, _config(2), tmp_path)
 
 
+def _saved(run: Path) -> dict[str, bytes]:
+    return {path.name: (path / "state.safetensors").read_bytes() for path in list_checkpoints(run / "checkpoints")}
+
+
 def test_a_full_disk_leaves_the_last_checkpoint_intact(corpus: Corpus, tmp_path: Path) -> None:
     train(_system(), corpus, _config(4), tmp_path)
-    before = {
-        path.name: (path / "state.safetensors").read_bytes() for path in list_checkpoints(tmp_path / "checkpoints")
-    }
+    before = _saved(tmp_path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
     try:
@@ -174,10 +174,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_intact(corpus: Corpus, tmp_path:
             train(_system(), corpus, _config(8), tmp_path, resume=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    after = {
-        path.name: (path / "state.safetensors").read_bytes() for path in list_checkpoints(tmp_path / "checkpoints")
-    }
-    assert after == before
+    assert _saved(tmp_path) == before
     assert not list((tmp_path / "checkpoints").glob(".*"))
     assert train(_system(), corpus, _config(8), tmp_path, resume=True).finished
 
@@ -198,21 +195,19 @@ def test_a_signal_finishes_the_step_and_saves(corpus: Corpus, tmp_path: Path, nu
 
 def test_a_loss_that_is_no_number_stops_with_its_batch(corpus: Corpus, tmp_path: Path) -> None:
     train(_system(), corpus, _config(2), tmp_path)
-    params = corpus.params.clone()
-    spoilt = int(DataOrder(len(corpus), 8, 0, "cpu").indices(4)[3])
+    params, order = corpus.params.clone(), DataOrder(len(corpus), 8, 0, "cpu")
+    spoilt = int(order.indices(4)[3])
     params[spoilt, 0, 0] = math.nan
     with pytest.raises(RunError, match=r"not finite; its batch is saved in .*failed"):
         train(_system(), Corpus(corpus.kind, corpus.construction, params), _config(20), tmp_path, resume=True)
     (folder,) = (tmp_path / "failed").iterdir()
     facts, batch = json.loads((folder / "facts.json").read_text()), load_file(folder / "batch.safetensors")
-    step = facts["step"]
-    assert facts["seed"] == 0
     # The first batch with the spoilt sketch, not the later one at which the loss was looked at.
-    first = next(s for s in range(2, 20) if spoilt in DataOrder(len(corpus), 8, 0, "cpu").indices(s))
-    assert step == first
-    assert torch.equal(batch["indices"], DataOrder(len(corpus), 8, 0, "cpu").indices(step))
+    first = next(step for step in range(2, 20) if spoilt in order.indices(step))
+    assert (facts["step"], facts["seed"]) == (first, 0)
+    assert torch.equal(batch["indices"], order.indices(first))
     assert batch["params"].isnan().any()
-    assert all(int(path.name) <= step for path in list_checkpoints(tmp_path / "checkpoints"))
+    assert all(int(path.name) <= first for path in list_checkpoints(tmp_path / "checkpoints"))
 
 
 def test_memory_that_runs_out_is_said(corpus: Corpus, tmp_path: Path) -> None:
@@ -221,35 +216,13 @@ def test_memory_that_runs_out_is_said(corpus: Corpus, tmp_path: Path) -> None:
 
 
 def test_validation_and_previews_are_written(corpus: Corpus, tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    network = SetDenoiserConfig(width=32, depth=1, heads=1)
-    system = SketchDNNSystem(SketchDNNConfig(network=network, num_steps=100))
     config = _config(4, validate_every=2, preview_every=4)
-    train(system, corpus, config, tmp_path, validation=corpus)
+    train(_system(num_steps=100), corpus, config, tmp_path, validation=corpus)
     header, first, second = (row.split(",") for row in (tmp_path / "validation.csv").read_text().split())
     assert header[0] == "step"
     assert [first[0], second[0]] == ["2", "4"]
     assert all(float(low) < 10 for low in second[1:])
     assert (tmp_path / "previews" / "00000004.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_two_ranks_share_what_one_would_see() -> None:
-    whole = DataOrder(10, 8, seed=3, device="cpu")
-    halves = [DataOrder(10, 8, 3, "cpu", rank, 2) for rank in range(2)]
-    for step in range(4):
-        for name in ("indices", "numbers"):
-            assert torch.equal(torch.cat([getattr(h, name)(step) for h in halves]), getattr(whole, name)(step))
-    assert torch.equal(torch.cat([half.positions() for half in halves]), whole.positions())
-    with pytest.raises(RunError, match="multiple of 3"):
-        DataOrder(10, 8, 3, "cpu", 0, 3)
-
-
-def test_every_pass_sees_every_sketch_once() -> None:
-    order = DataOrder(10, 4, seed=3, device="cpu")
-    seen = torch.cat([order.indices(step) for step in range(5)])
-    assert sorted(seen[:10].tolist()) == sorted(seen[10:].tolist()) == list(range(10))
-    assert not torch.equal(seen[:10], seen[10:])
-    assert torch.equal(DataOrder(10, 4, 3, "cpu").indices(4), order.indices(4))
 
 
 def test_the_step_compiles_whole(corpus: Corpus) -> None:
@@ -260,36 +233,22 @@ def test_the_step_compiles_whole(corpus: Corpus) -> None:
     assert run.first_bad_step() is None
 
 
-def test_times_are_those_of_the_preset() -> None:
-    shares = {times: timestep_cdf(100, times).diff(prepend=torch.zeros(1)) for times in ("uniform", "authors")}  # type: ignore[arg-type]
-    assert torch.allclose(shares["uniform"], torch.full((100,), 0.01, dtype=torch.float64))
-    assert shares["authors"][-1] == 0
-    low = timestep_cdf(2000, "low_noise")
-    assert float(low[-1]) == pytest.approx(1)
-    assert float(low[400]) > 0.4  # a fifth of the steps, near the clean end, has well over a fifth of the weight
-    schedule = cosine(2000)
-    noise = (schedule.var / schedule.alpha_bar).sqrt()[1:]
-    middle = (noise > 0.01) & (noise < 0.6)
-    low, matching = (
-        float(timestep_cdf(2000, times).diff(prepend=torch.zeros(1))[middle].sum())  # type: ignore[arg-type]
-        for times in ("low_noise", "mid_noise")
-    )
-    assert low < 0.6 < 0.75 < matching
+def test_timestep_distributions() -> None:
+    def density(num_steps: int, sampling: TimestepSampling) -> torch.Tensor:
+        return timestep_cdf(num_steps, sampling).diff(prepend=torch.zeros(1))
 
-
-def test_low_noise_timesteps_are_uniform_above_the_data_scale() -> None:
-    """From σ = 1 on only the uniform half of the distribution is left."""
+    assert torch.allclose(density(100, "uniform"), torch.full((100,), 0.01, dtype=torch.float64))
+    assert density(100, "authors")[-1] == 0
     schedule = cosine(2000)
     sigma = (schedule.var / schedule.alpha_bar).sqrt()[1:]
-    density = timestep_cdf(2000, "low_noise").diff(prepend=torch.zeros(1))
-    assert torch.allclose(density[sigma > 1.01], torch.full((), 0.5 / 2000, dtype=torch.float64))
-    assert bool((density[(sigma > 0.01) & (sigma < 0.99)] > 0.51 / 2000).all())
-
-
-@pytest.mark.parametrize("budget", [{}, {"steps": 1, "minutes": 1.0}, {"minutes": 0.0}])
-def test_a_budget_must_be_one_and_positive(budget: dict[str, float]) -> None:
-    with pytest.raises(SketchError):
-        TrainConfig(**budget)  # type: ignore[arg-type]
+    low, mid = density(2000, "low_noise"), density(2000, "mid_noise")
+    assert float(low.sum()) == pytest.approx(1)
+    assert float(low[:401].sum()) > 0.4  # a fifth of the steps has well over a fifth of the weight
+    # From σ = 1 on, only the uniform half of the distribution is left.
+    assert torch.allclose(low[sigma > 1.01], torch.full((), 0.5 / 2000, dtype=torch.float64))
+    assert bool((low[(sigma > 0.01) & (sigma < 0.99)] > 0.51 / 2000).all())
+    middle = (sigma > 0.01) & (sigma < 0.6)
+    assert float(low[middle].sum()) < 0.6 < 0.75 < float(mid[middle].sum())
 
 
 @pytest.mark.parametrize("name", ["paper", "authors"])

@@ -6,27 +6,17 @@ from typing import Any
 
 import pytest
 import torch
-from support.corpora import parts
+from support.generation import randomized
+from support.training import part_corpus
 
-from sketchdnn.geometry import normalize
-from sketchdnn.representation.compact import encode
 from sketchdnn.systems import System, load_preset
 from sketchdnn.training.config import TrainConfig
-from sketchdnn.training.corpus import Corpus, to_device
 from sketchdnn.training.validation import validate
-
-
-@pytest.fixture(scope="module")
-def corpus() -> Corpus:
-    return to_device(encode([normalize(s)[0] for s in parts(40) if len(s) <= 16][:20]), "cpu")
 
 
 def with_dropout() -> System:
     """Loses half of what its network says, while it is trained."""
-    torch.manual_seed(0)
-    system = load_preset("tiny").make()
-    for weight in system.parameters():
-        torch.nn.init.normal_(weight, std=0.05)
+    system = randomized(load_preset("tiny").make(), std=0.05)
 
     def lose(module: torch.nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.dropout(output, 0.5, training=module.training)
@@ -38,16 +28,16 @@ def with_dropout() -> System:
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_dropout_is_off_and_the_mode_comes_back(corpus: Corpus, training: bool) -> None:
-    system = with_dropout().train(training)
+def test_dropout_is_off_and_the_mode_comes_back(training: bool) -> None:
+    system, corpus = with_dropout().train(training), part_corpus(20)
     config = TrainConfig(steps=1, batch_size=8)
     first, again = validate(system, corpus, config), validate(system, corpus, config)
     assert first == again
     assert system.training is training
 
 
-def test_mean_does_not_depend_on_the_batch_size(corpus: Corpus) -> None:
-    system = with_dropout()
+def test_mean_does_not_depend_on_the_batch_size() -> None:
+    system, corpus = with_dropout(), part_corpus(20)
     few, many = (validate(system, corpus, TrainConfig(steps=1, batch_size=size)) for size in (8, 64))
     assert few == pytest.approx(many, rel=1e-4)
     assert list(few) == sorted(few)

@@ -67,7 +67,27 @@ def make_candidates(block: Block, config: PrepareConfig, tally: Tally) -> Candid
 
     fine = ~collapsed(compact)
     tally.refuse(TOO_FINE, int((~fine).sum()))
-    return _keyed(compact[fine], codes[fine], center[fine], scale[fine], block.origins.select(fine), config)
+    compact, codes, center, scale = compact[fine], codes[fine], center[fine], scale[fine]
+    origins = block.origins.select(fine)
+
+    rows = row_keys(compact)
+    if config.duplicates == "sorted":
+        # The rows of a sketch are sorted by grid cell, then by exact value.
+        order = np.lexsort((rows, codes), axis=-1)
+        compact = compact.permuted(order)
+        rows, codes = np.take_along_axis(rows, order, axis=1), np.take_along_axis(codes, order, axis=1)
+    content = fold_keys(rows)
+    texts = [text_keys(column) for column in origins]
+    tie = fold_keys(np.stack([*texts, *np.stack([*center.T, scale]).view(np.uint64)], axis=1))
+    split = content
+    if config.split_by == "group":
+        split = np.where(np.array([g != "" for g in origins.group], bool), text_keys(origins.group), content)
+    symmetric = np.zeros_like(content)
+    if config.distinct_splits:
+        symmetric = symmetric_keys(_unit(compact, config.half_extent), SAME_LEVELS)
+    names = [name or f"{key:016x}" for name, key in zip(origins.id, content.tolist(), strict=True)]
+    origins = origins._replace(id=names)
+    return Candidates(compact, center, scale, origins, fold_keys(codes), content, tie, split, symmetric)
 
 
 def filter_block(block: Block, config: PrepareConfig, tally: Tally) -> Block:
@@ -134,36 +154,6 @@ def _codes(table: PrimitiveTable, compact: Compact, config: PrepareConfig) -> ND
     return codes
 
 
-def _keyed(
-    compact: Compact,
-    codes: NDArray[np.uint64],
-    center: NDArray[np.float64],
-    scale: NDArray[np.float64],
-    origins: Origins,
-    config: PrepareConfig,
-) -> Candidates:
-    rows = row_keys(compact)
-    if config.duplicates == "sorted":
-        # The rows of a sketch are sorted by grid cell, then by exact value.
-        order = np.lexsort((rows, codes), axis=-1)
-        compact = compact.permuted(order)
-        rows, codes = np.take_along_axis(rows, order, axis=1), np.take_along_axis(codes, order, axis=1)
-    content = fold_keys(rows)
-    numbers = np.concatenate([center, scale[:, None]], axis=1)
-    texts = [text_keys(column) for column in origins.columns()]
-    tie = fold_keys(np.stack([*texts, *numbers.T.copy().view(np.uint64)], axis=1))
-    split = content
-    if config.split_by == "group":
-        split = np.where(np.array([g != "" for g in origins.group], bool), text_keys(origins.group), content)
-    names = [name or f"{key:016x}" for name, key in zip(origins.id, content.tolist(), strict=True)]
-    symmetric = np.zeros_like(content)
-    if config.distinct_splits:
-        symmetric = symmetric_keys(_unit(compact, config.half_extent), SAME_LEVELS)
-    return Candidates(
-        compact, center, scale, replace(origins, id=names), fold_keys(codes), content, tie, split, symmetric
-    )
-
-
 def _unit(compact: Compact, half_extent: float) -> Compact:
     """The same sketches scaled to a box of ±1."""
     arcs = compact.kind == Kind.ARC
@@ -181,7 +171,11 @@ def _authors_bounds(table: PrimitiveTable) -> NDArray[np.float64]:
     Their rows hold the parameters of every kind, zero where unused, and all are counted: the box always includes the
     origin. Arcs count by their whole circle.
     """
-    low, high = _authors_row_bounds(table)
+    at = np.stack([table.x, table.y], axis=1)
+    # The radius of a line is zero, and x2, y2 of the other kinds are zeros, which count too.
+    other = np.stack([table.x2, table.y2], axis=1)
+    reach = table.radius[:, None]
+    low, high = np.minimum(at - reach, other), np.maximum(at + reach, other)
     box = np.zeros((table.num_sketches, 4))
     starts = np.flatnonzero(np.diff(table.owner, prepend=-1))
     if len(starts):
@@ -197,30 +191,17 @@ def _authors_codes(table: PrimitiveTable) -> NDArray[np.uint64]:
     The row holds a one-hot kind and flag, and zeros in unused columns, so its minimum is at most 0 and its maximum at
     least 1; the levels of 0 and 1 are part of the code. An arc is center, radius and two angles in turns.
     """
-    own = _own_numbers(table).astype(np.float32)
+    arc = table.kind == Kind.ARC
+    third = np.where(arc | (table.kind == Kind.CIRCLE), table.radius, table.x2)
+    fourth = np.where(arc, (table.start_angle % TAU) / TAU, table.y2)
+    fifth = np.where(arc, ((table.start_angle + table.sweep) % TAU) / TAU, 0.0)
+    own = np.stack([table.x, table.y, third, fourth, fifth], axis=1).astype(np.float32)
     low = np.minimum(own.min(axis=1, initial=0), 0)[:, None]
     high = np.maximum(own.max(axis=1, initial=1), 1)[:, None]
     ones = np.ones_like(low)
     numbers = np.concatenate([own, 0 * ones, ones], axis=1)
     levels = np.rint((numbers - low) / (high - low + np.float32(1e-8)) * np.float32(LEVELS - 1))
     return pack(table.kind, table.construction, levels.astype(np.uint64))
-
-
-def _authors_row_bounds(table: PrimitiveTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    at = np.stack([table.x, table.y], axis=1)
-    # The radius of a line is zero, and x2, y2 of the other kinds are zeros, which count too.
-    other = np.stack([table.x2, table.y2], axis=1)
-    reach = table.radius[:, None]
-    return np.minimum(at - reach, other), np.maximum(at + reach, other)
-
-
-def _own_numbers(table: PrimitiveTable) -> NDArray[np.float64]:
-    round_ = (table.kind == Kind.CIRCLE) | (table.kind == Kind.ARC)
-    arc = table.kind == Kind.ARC
-    third = np.where(round_, table.radius, table.x2)
-    fourth = np.where(arc, (table.start_angle % TAU) / TAU, table.y2)
-    fifth = np.where(arc, ((table.start_angle + table.sweep) % TAU) / TAU, 0.0)
-    return np.stack([table.x, table.y, third, fourth, fifth], axis=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
-"""A prepared corpus as a dataset: its splits as memory-mapped arrays, and batches as tensors."""
+"""A prepared corpus as a dataset: its splits as memory-mapped arrays."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +14,11 @@ from sketchdnn.errors import FormatError, MissingFileError, display_path
 from sketchdnn.formats.sketchgraphs.container import NPY_ERRORS
 from sketchdnn.io import load_json
 from sketchdnn.representation import Compact
-from sketchdnn.representation.layout import (
-    DEFAULT_ARC_SCALAR,
-    NONE,
-    REPRESENTATION_VERSION,
-    ArcScalar,
-    NoneConstruction,
-)
+from sketchdnn.representation.layout import NONE, REPRESENTATION_VERSION
 
 from .config import SPLITS, PrepareConfig, config_from_dict
 from .staging import DATASET
 from .store import ARRAYS
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from sketchdnn.representation import SketchBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,35 +31,14 @@ class Split:
     def __len__(self) -> int:
         return len(self.compact)
 
-    def tensors(self, index: slice | NDArray[np.integer] = slice(None)) -> tuple[Tensor, Tensor, Tensor]:
-        """Copies of the kind, construction and parameters of some sketches, as `expand` takes them."""
-        import torch
-
-        rows = self.compact[index]
-        kind, construction, params = (
-            torch.from_numpy(np.array(a)) for a in (rows.kind, rows.construction, rows.params)
-        )
-        return kind, construction, params
-
-    def batch(
-        self,
-        index: slice | NDArray[np.integer],
-        *,
-        arc_scalar: ArcScalar = DEFAULT_ARC_SCALAR,
-        none_construction: NoneConstruction = "one_hot",
-    ) -> SketchBatch:
-        """Some sketches as a batch."""
-        from sketchdnn.representation import expand
-
-        return expand(*self.tensors(index), arc_scalar=arc_scalar, none_construction=none_construction)
-
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A prepared corpus; `description` is its `dataset.json`."""
+    """A prepared corpus: its `dataset.json`, and the settings of its preparation."""
 
     folder: Path
     description: dict[str, Any]
+    config: PrepareConfig
 
     @staticmethod
     def open(folder: str | Path) -> Dataset:
@@ -93,20 +61,15 @@ class Dataset:
                 folder, f"was prepared for representation {version}, this is {REPRESENTATION_VERSION}; prepare it again"
             )
         try:
-            config_from_dict(description["config"])
+            config = config_from_dict(description["config"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FormatError(path, f"has invalid settings ({error}); prepare the corpus again") from error
-        return Dataset(folder, description)
+        return Dataset(folder, description, config)
 
     @property
     def half_extent(self) -> float:
         """Half the larger side of the box of normalized sketches."""
         return self.config.half_extent
-
-    @property
-    def config(self) -> PrepareConfig:
-        """The settings of the preparation."""
-        return config_from_dict(self.description["config"])
 
     @property
     def tight(self) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -22,7 +23,6 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sketchdnn.errors import SketchError
 from sketchdnn.io import exit_with_parent
@@ -91,19 +91,20 @@ def _make_corpus(
 ) -> None:
     try:
         tally, chunks = _stage_candidates(staging, tasks, config, workers, on_progress)
-        selection, chunk, row = _select(chunks, config)
+        selection = _select(chunks, config)
         if not len(selection):
             raise InputError(_empty_message(tally, inputs))
     except InputError:
         staging.discard()
         raise
     create_arrays(staging.result, selection)
-    shards = plan_shards(staging.result, list(chunks), selection, chunk, row, config.half_extent)
-    summary = Summary()
+    shards = plan_shards(staging.result, chunks, selection, config.half_extent)
+    summary: Summary = defaultdict(Counter)
     # Starting processes takes longer than writing a small corpus.
     summaries = run_all(write_shard, shards, workers if len(selection) > SHARD_SIZE else 1)
     for done, shard_summary in enumerate(summaries, start=1):
-        summary.add(shard_summary)
+        for name, counts in shard_summary.items():
+            summary[name].update(counts)
         on_progress("writing", done, len(shards))
     description = {
         "representation": REPRESENTATION_VERSION,
@@ -149,19 +150,14 @@ def _stage_task(staging: Staging, config: PrepareConfig, numbered: tuple[int, Ta
     return number, tally, sizes
 
 
-def _select(
-    chunks: Mapping[Path, int], config: PrepareConfig
-) -> tuple[Selection, NDArray[np.int32], NDArray[np.int32]]:
-    """The selection from the keys of all candidates, and the chunk and the row of each candidate."""
-    total = sum(chunks.values())
-    keys = np.empty((len(KEYS), total), np.uint64)
-    chunk, row = np.empty(total, np.int32), np.empty(total, np.int32)
+def _select(chunks: Mapping[Path, int], config: PrepareConfig) -> Selection:
+    """The selection from the keys of all candidates."""
+    keys = np.empty((len(KEYS), sum(chunks.values())), np.uint64)
     end = 0
-    for number, (path, size) in enumerate(chunks.items()):
+    for path, size in chunks.items():
         start, end = end, end + size
         keys[:, start:end] = read_keys(path)
-        chunk[start:end], row[start:end] = number, np.arange(size)
-    return select_candidates(keys, config), chunk, row
+    return select_candidates(keys, config)
 
 
 def _empty_message(tally: Tally, inputs: Sequence[Input]) -> str:

@@ -33,7 +33,7 @@ MAX_FILES_LISTED = 200
 def report_data(config: PrepareConfig, tally: Tally, selection: Selection, summary: Summary) -> dict[str, Any]:
     """The content of `report.json`: the settings, and the counts of the input, the duplicates and the corpus."""
     licences: dict[str, dict[str, int]] = {}
-    for (source, licence), count in sorted(summary.licences.items()):
+    for (source, licence), count in sorted(summary["licences"].items()):
         licences.setdefault(source, {})[licence or "not stated"] = count
     groups = selection.group_sizes
     return {
@@ -42,17 +42,17 @@ def report_data(config: PrepareConfig, tally: Tally, selection: Selection, summa
         "refused": _sorted(tally.refused),
         "duplicates": sum((size - 1) * count for size, count in groups.items()),
         "repeats_of_an_earlier_split": dict(selection.repeated),
-        "kept": summary.splits.total(),
-        "splits": {split: summary.splits[split] for split in SPLITS},
+        "kept": len(selection),
+        "splits": {split: selection.count(split) for split in SPLITS},
         "passed_over": _sorted(tally.skipped),
         "files": tally.files,
         "files_not_read": dict(sorted(tally.bad_files.items())[:MAX_FILES_LISTED]),
-        "kinds": {kind.label: summary.kinds[kind.label] for kind in Kind},
-        "construction": {kind.label: summary.construction[kind.label] for kind in Kind},
-        "primitives_per_sketch": {str(n): summary.primitives[n] for n in sorted(summary.primitives)},
-        "sizes_mm": {_size_range(n): summary.sizes[n] for n in sorted(summary.sizes)},
-        "units": {unit or "not stated": count for unit, count in sorted(summary.units.items())},
-        "duplicate_group_sizes": {str(n): groups[n] for n in sorted(groups)},
+        "kinds": {kind.label: summary["kinds"][kind.label] for kind in Kind},
+        "construction": {kind.label: summary["construction"][kind.label] for kind in Kind},
+        "primitives_per_sketch": {str(n): count for n, count in sorted(summary["primitives"].items())},
+        "sizes_mm": {_size_range(n): count for n, count in sorted(summary["sizes"].items())},
+        "units": {unit or "not stated": count for unit, count in sorted(summary["units"].items())},
+        "duplicate_group_sizes": {str(n): count for n, count in sorted(groups.items())},
         "licences": licences,
     }
 

@@ -10,14 +10,15 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.errors import FormatError, MissingFileError, SketchError
-from sketchdnn.formats import Note, ReadItem, ReadOptions, Skipped, detect_format, scan
+from sketchdnn.formats import ReadItem, ReadOptions, Skipped, detect_format, scan
 from sketchdnn.formats.archives import folder_members
 from sketchdnn.formats.format import short_reason
 from sketchdnn.formats.json_files import LINE_SUFFIXES, iter_lines, parse_record
@@ -32,8 +33,7 @@ BLOCK_SIZE = 8192
 MAX_TEXT, MAX_ENTITIES = 1000, 10**6
 
 
-@dataclass(frozen=True, slots=True)
-class Origins:
+class Origins(NamedTuple):
     """The provenance of each sketch as text; "" if unknown."""
 
     id: Sequence[str]
@@ -44,10 +44,7 @@ class Origins:
 
     def select(self, keep: NDArray[np.bool_]) -> Origins:
         chosen = np.flatnonzero(keep).tolist()
-        return Origins(*([column[i] for i in chosen] for column in self.columns()))
-
-    def columns(self) -> tuple[Sequence[str], ...]:
-        return (self.id, self.source, self.licence, self.group, self.units)
+        return Origins(*([column[i] for i in chosen] for column in self))
 
 
 @dataclass(slots=True)
@@ -98,24 +95,21 @@ def gather_blocks(items: Iterable[ReadItem], tally: Tally, source: str, group: s
 
     `source` and `group` are the defaults for sketches without their own.
     """
-    waiting: list[Sketch] = []
+    sketches = _counted_sketches(items, tally)
+    while some := list(islice(sketches, BLOCK_SIZE)):
+        yield _block(some, source, group)
+
+
+def _counted_sketches(items: Iterable[ReadItem], tally: Tally) -> Iterator[Sketch]:
     for item in items:
-        if isinstance(item, Skipped):
-            if item.is_sketch:
-                tally.found += item.count
-                tally.refuse(item.reason, item.count)
-            else:
-                tally.skipped[item.reason] += item.count
-            continue
-        if isinstance(item, Note):
-            continue
-        tally.found += 1
-        waiting.append(item)
-        if len(waiting) == BLOCK_SIZE:
-            yield _block(waiting, source, group)
-            waiting = []
-    if waiting:
-        yield _block(waiting, source, group)
+        if isinstance(item, Sketch):
+            tally.found += 1
+            yield item
+        elif isinstance(item, Skipped) and item.is_sketch:
+            tally.found += item.count
+            tally.refuse(item.reason, item.count)
+        elif isinstance(item, Skipped):
+            tally.skipped[item.reason] += item.count
 
 
 def _block(sketches: list[Sketch], source: str, group: str) -> Block:

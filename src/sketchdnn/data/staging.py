@@ -105,13 +105,11 @@ class Staging:
         """Make the result the output. The user's files in an earlier output are kept."""
         for path in sorted(self.result.rglob("*")):
             flush_to_disk(path)
-        old = self.folder / _OLD
         if self.out.exists():
-            self.out.rename(old)
+            self.out.rename(self.folder / _OLD)
         self.result.rename(self.out)
         flush_to_disk(self.out.parent)
-        if old.exists():
-            _keep_other_files(old, self.out)
+        self._restore()
         self.discard()
 
     def discard(self) -> None:

@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 
 SHARD_SIZE = 65_536
+# Counts of sketches and of their rows, by what is counted.
+Summary = dict[str, Counter[Any]]
 
 ARRAYS: dict[str, tuple[type, tuple[int, ...]]] = {
     "kind": (np.uint8, (MAX_PRIMITIVES,)),
@@ -50,15 +52,17 @@ ARRAYS: dict[str, tuple[type, tuple[int, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The sketches of one Parquet file: the chunk of each and its row there, and the offset in the arrays."""
+    """The sketches of one Parquet file: their offset in the arrays, and their rows in chunks of candidates.
+
+    `order` gives the place of each sketch among the rows of all `pieces`, one after the other.
+    """
 
     folder: Path
     split: str
     number: int
     offset: int
-    chunks: tuple[Path, ...]
-    chunk: NDArray[np.int64]
-    row: NDArray[np.int32]
+    pieces: list[tuple[Path, NDArray[np.int64]]]
+    order: NDArray[np.int64]
     half_extent: float
 
 
@@ -72,31 +76,29 @@ def create_arrays(folder: Path, selection: Selection) -> None:
             ).flush()
 
 
-def plan_shards(
-    folder: Path,
-    chunks: Sequence[Path],
-    selection: Selection,
-    chunk: NDArray[np.int32],
-    row: NDArray[np.int32],
-    half_extent: float,
-) -> list[Shard]:
-    """The shards of all splits; `chunk` and `row` locate each candidate."""
+def plan_shards(folder: Path, chunks: Mapping[Path, int], selection: Selection, half_extent: float) -> list[Shard]:
+    """The shards of all splits; `chunks` maps the files of all candidates, in order, to their sizes."""
+    firsts = np.cumsum([0, *chunks.values()])
     shards = []
     for number, split in enumerate(SPLITS):
         indices = selection.index[selection.split == number]
         for i, start in enumerate(range(0, len(indices), SHARD_SIZE)):
             index = indices[start : start + SHARD_SIZE]
-            used, local = np.unique(chunk[index], return_inverse=True)
-            paths = tuple(chunks[c] for c in used)
-            shards.append(Shard(folder, split, i, start, paths, local, row[index], half_extent))
+            by_place = np.argsort(index)
+            in_chunks = np.split(index[by_place], np.searchsorted(index[by_place], firsts[1:-1]))
+            pieces = [
+                (path, rows - first) for path, first, rows in zip(chunks, firsts, in_chunks, strict=False) if len(rows)
+            ]
+            shards.append(Shard(folder, split, i, start, pieces, np.argsort(by_place), half_extent))
     return shards
 
 
 def write_shard(shard: Shard) -> Summary:
     """Write a shard as arrays and as Parquet, and return its counts."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = _read_candidates(shard)
+    table = pa.concat_tables([_open_chunk(path).take(rows) for path, rows in shard.pieces]).take(shard.order)
     rows = _compact(table)
     folder = shard.folder / shard.split
     for name in ARRAYS:
@@ -107,21 +109,7 @@ def write_shard(shard: Shard) -> Summary:
     # Through an open file: the library takes no name that is not UTF-8.
     with atomic_write(path, flush=False) as temporary, temporary.open("wb") as file:
         pq.write_table(_parquet_table(table, rows), file, compression="zstd")
-    return _summarize(table, rows, shard.split, shard.half_extent)
-
-
-def _read_candidates(shard: Shard) -> pa.Table:
-    """The candidates of a shard, in its order."""
-    import pyarrow as pa
-
-    by_place = np.lexsort((shard.row, shard.chunk))
-    chunk, row = shard.chunk[by_place], shard.row[by_place]
-    firsts = np.flatnonzero(np.diff(chunk, prepend=-1))
-    pieces = [
-        _open_chunk(shard.chunks[chunk[piece[0]]]).take(row[piece])
-        for piece in np.split(np.arange(len(chunk)), firsts[1:])
-    ]
-    return pa.concat_tables(pieces).take(np.argsort(by_place))
+    return _summarize(table, rows, shard.half_extent)
 
 
 def _parquet_table(table: pa.Table, rows: Compact) -> pa.Table:
@@ -134,7 +122,7 @@ def _parquet_table(table: pa.Table, rows: Compact) -> pa.Table:
         return pa.ListArray.from_arrays(pa.array(ends * each), pa.array(values[is_present].reshape(-1)))
 
     center = _array(table, "center")
-    columns: dict[str, Any] = {name: table[name] for name in ORIGINS}
+    columns: dict[str, Any] = {name: table[name] for name in Origins._fields}
     columns["kind"] = lists(rows.kind)
     columns["construction"] = lists(rows.construction)
     columns["params"] = lists(rows.params, MAX_KIND_PARAMS)
@@ -144,7 +132,6 @@ def _parquet_table(table: pa.Table, rows: Compact) -> pa.Table:
 
 
 KEYS = ("duplicate", "content", "tie", "split", "symmetric")
-ORIGINS = tuple(field.name for field in fields(Origins))
 
 
 def write_chunk(path: Path, candidates: Candidates) -> None:
@@ -161,7 +148,7 @@ def write_chunk(path: Path, candidates: Candidates) -> None:
     columns["params"] = _fixed(rows.params, width * MAX_KIND_PARAMS)
     columns["center"] = _fixed(candidates.center[order], 2)
     columns["scale"] = candidates.scale[order]
-    for name, texts in zip(ORIGINS, candidates.origins.columns(), strict=True):
+    for name, texts in candidates.origins._asdict().items():
         columns[name] = pa.array([texts[i] for i in chosen], pa.string())
     table = pa.table(columns)
     with (
@@ -202,45 +189,27 @@ def _array(table: pa.Table, name: str) -> NDArray[Any]:
     return values.reshape(len(table), column.type.list_size)
 
 
-@dataclass(slots=True)
-class Summary:
-    """Counts of sketches and of their rows.
+def _summarize(table: pa.Table, rows: Compact, half_extent: float) -> Summary:
+    """The counts of one shard.
 
     `sizes` counts sketches with known units by the larger side of their box in mm, in half-decades (2 is 10 to 10^1.5
     mm).
     """
-
-    splits: Counter[str] = field(default_factory=Counter)
-    kinds: Counter[str] = field(default_factory=Counter)
-    construction: Counter[str] = field(default_factory=Counter)
-    primitives: Counter[int] = field(default_factory=Counter)
-    sizes: Counter[int] = field(default_factory=Counter)
-    units: Counter[str] = field(default_factory=Counter)
-    licences: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    def add(self, other: Summary) -> None:
-        for name in self.__slots__:
-            getattr(self, name).update(getattr(other, name))
-
-
-def _summarize(table: pa.Table, rows: Compact, split: str, half_extent: float) -> Summary:
-    """The counts of one shard."""
     kinds, construction = (
         Counter({kind.label: int(((rows.kind == kind) & where).sum()) for kind in Kind})
         for where in (True, rows.construction)
     )
-    counts = np.bincount(rows.counts).tolist()
     units = table["units"].to_pylist()
-    return Summary(
-        splits=Counter({split: len(rows)}),
-        kinds=kinds,
-        construction=construction,
-        primitives=Counter({n: count for n, count in enumerate(counts) if count}),
-        sizes=Counter(
-            math.floor(2 * math.log10(2 * half_extent * scale * MM_PER_UNIT[unit]))
-            for scale, unit in zip(table["scale"].to_pylist(), units, strict=True)
-            if unit
-        ),
-        units=Counter(units),
-        licences=Counter(zip(table["source"].to_pylist(), table["licence"].to_pylist(), strict=True)),
+    sizes = Counter(
+        math.floor(2 * math.log10(2 * half_extent * scale * MM_PER_UNIT[unit]))
+        for scale, unit in zip(table["scale"].to_pylist(), units, strict=True)
+        if unit
     )
+    return {
+        "kinds": kinds,
+        "construction": construction,
+        "primitives": Counter(rows.counts.tolist()),
+        "sizes": sizes,
+        "units": Counter(units),
+        "licences": Counter(zip(table["source"].to_pylist(), table["licence"].to_pylist(), strict=True)),
+    }

@@ -11,7 +11,7 @@ The scalar that bends an arc:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -25,7 +25,7 @@ from torch.nn.functional import one_hot
 from sketchdnn.geometry import TAU, Kind, Sketch
 
 from . import layout
-from .compact import SAME_X, Compact, encode
+from .compact import SAME_X, encode
 from .decoding import SHORT_RADIUS, Decoded, Issue, decode_rows
 
 # Arcs this close to a semicircle, in radians, are written as minor arcs: in single precision, rounding would decide the
@@ -67,7 +67,9 @@ class SketchBatch:
         Raises:
             SketchError: A sketch has more than `layout.MAX_PRIMITIVES` primitives.
         """
-        return compose(encode(sketches), arc_scalar=arc_scalar, none_construction=none_construction)
+        compact = encode(sketches)
+        kind, construction, params = map(torch.from_numpy, (compact.kind, compact.construction, compact.params))
+        return expand(kind, construction, params, arc_scalar=arc_scalar, none_construction=none_construction)
 
     def to_sketches(self, arc_scalar: layout.ArcScalar = layout.DEFAULT_ARC_SCALAR) -> list[Sketch]:
         """Decode to sketches; `decode` also tells what it repaired or rejected."""
@@ -78,17 +80,13 @@ class SketchBatch:
         return self.params[..., layout.PARAMS_OF_KIND[kind]]
 
     def to(self, *args: object, **kwargs: object) -> SketchBatch:
-        return SketchBatch(
-            self.construction.to(*args, **kwargs),  # type: ignore[call-overload]
-            self.kind.to(*args, **kwargs),  # type: ignore[call-overload]
-            self.params.to(*args, **kwargs),  # type: ignore[call-overload]
-        )
+        return self._map(lambda part: part.to(*args, **kwargs))  # type: ignore[call-overload]
 
     def __len__(self) -> int:
         return len(self.kind)
 
     def __getitem__(self, index: slice | Tensor) -> SketchBatch:
-        return SketchBatch(self.construction[index], self.kind[index], self.params[index])
+        return self._map(lambda part: part[index])
 
     def most_likely(self) -> SketchBatch:
         """Clean rows: the most likely flag and kind of each row, with the parameters of that kind only."""
@@ -101,15 +99,14 @@ class SketchBatch:
 
     def permuted(self, order: Int[Tensor, "batch prim"]) -> SketchBatch:
         """The batch with its rows reordered."""
-
-        def take(rows: Tensor) -> Tensor:
-            return rows.gather(1, order[..., None].expand_as(rows))
-
-        return SketchBatch(take(self.construction), take(self.kind), take(self.params))
+        return self._map(lambda part: part.gather(1, order[..., None].expand_as(part)))
 
     def flat(self) -> Float[Tensor, "batch prim 21"]:
         """The matrix X of the paper: construction, kind and parameters, concatenated."""
         return torch.cat([self.construction, self.kind, self.params], dim=-1)
+
+    def _map(self, function: Callable[[Tensor], Tensor]) -> SketchBatch:
+        return SketchBatch(function(self.construction), function(self.kind), function(self.params))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,17 +171,6 @@ def expand(
             own = _to_scalar(own, of_kind, arc_scalar)
         columns.append(torch.where(of_kind[..., None], own, 0.0))
     return SketchBatch(bits, one_hot(kind, layout.NUM_KINDS).to(params.dtype), torch.cat(columns, dim=-1))
-
-
-def compose(
-    compact: Compact,
-    *,
-    arc_scalar: layout.ArcScalar = layout.DEFAULT_ARC_SCALAR,
-    none_construction: layout.NoneConstruction = "one_hot",
-) -> SketchBatch:
-    """Composite rows of compact rows, on the CPU."""
-    kind, construction, params = map(torch.from_numpy, (compact.kind, compact.construction, compact.params))
-    return expand(kind, construction, params, arc_scalar=arc_scalar, none_construction=none_construction)
 
 
 def smaller_end_first(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive, Sketch, arc_from_sweep
+from sketchdnn.geometry import TAU, Circle, Kind, Line, Point, Primitive, Sketch, arc_from_sweep
 
 from . import layout
 from .compact import Compact
@@ -80,48 +79,28 @@ def decode_rows(
     return decoded
 
 
-def count_reasons(decoded: Iterable[Decoded]) -> Counter[str]:
-    """How often each repair or reject happened over some sketches."""
-    return Counter(issue.reason for one in decoded for issue in (*one.repairs, *one.rejects))
-
-
 def _primitive(kind: Kind, construction: bool, numbers: list[float]) -> Primitive | str:
     """The primitive of a row, or why it is none."""
     used = numbers[: len(layout.PARAM_NAMES[kind])]
-    reason = _why_not(kind, used)
-    if reason is not None:
-        return reason
-    try:
-        return _build(kind, construction, used)
-    except GeometryError:  # beyond the largest coordinate, or an arc too flat for any radius
-        return NOT_A_PRIMITIVE
-
-
-def _why_not(kind: Kind, used: list[float]) -> str | None:
     if not all(map(math.isfinite, used)):
         return NOT_FINITE
-    if kind is Kind.CIRCLE and used[layout.RADIUS] <= 0:
-        return NO_RADIUS
-    if kind is Kind.LINE and used[layout.START] == used[layout.END]:
-        return NO_LENGTH
-    if kind is Kind.ARC and used[layout.START] == used[layout.END]:
-        return NO_CHORD
-    if kind is Kind.ARC and not 0 < used[layout.BEND] < TAU:
-        return SWEEP_OUT_OF_RANGE
-    return None
-
-
-def _build(kind: Kind, construction: bool, used: list[float]) -> Line | Circle | Arc | Point:
-    match kind:
-        case Kind.LINE:
-            x1, y1, x2, y2 = used
-            return Line((x1, y1), (x2, y2), construction)
-        case Kind.CIRCLE:
-            x, y, radius = used
-            return Circle((x, y), radius, construction)
-        case Kind.ARC:
-            x1, y1, x2, y2, sweep = used
-            return arc_from_sweep((x1, y1), (x2, y2), sweep, construction=construction)
-        case Kind.POINT:
-            x, y = used
-            return Point((x, y), construction)
+    try:
+        match kind:
+            case Kind.LINE:
+                x1, y1, x2, y2 = used
+                return Line((x1, y1), (x2, y2), construction) if (x1, y1) != (x2, y2) else NO_LENGTH
+            case Kind.CIRCLE:
+                x, y, radius = used
+                return Circle((x, y), radius, construction) if radius > 0 else NO_RADIUS
+            case Kind.ARC:
+                x1, y1, x2, y2, sweep = used
+                if (x1, y1) == (x2, y2):
+                    return NO_CHORD
+                if not 0 < sweep < TAU:
+                    return SWEEP_OUT_OF_RANGE
+                return arc_from_sweep((x1, y1), (x2, y2), sweep, construction=construction)
+            case Kind.POINT:
+                x, y = used
+                return Point((x, y), construction)
+    except GeometryError:  # beyond the largest coordinate, or an arc too flat for any radius
+        return NOT_A_PRIMITIVE

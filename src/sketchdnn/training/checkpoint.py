@@ -17,6 +17,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
 
 from sketchdnn.io import flush_to_disk, load_json, temporary_folder
 from sketchdnn.systems.aliases import current_settings, current_tensor
@@ -33,7 +34,7 @@ class TrainState:
     """The state of a run: weights, their moving average if there is one, and the optimizer."""
 
     model: nn.Module
-    average: nn.Module | None
+    average: AveragedModel | None
     optimizer: torch.optim.Optimizer
 
 

@@ -25,7 +25,6 @@ from .config import RunError
 NUM_SYMMETRIES = 8
 # Uniform numbers per sample for `AffineAugmentation`.
 NUM_AFFINE_DRAWS = 4
-_DEFAULT_FORM = RowForm()
 # Smallest scale and smallest stretch of the affine augmentation.
 _MIN_SCALE, _MIN_STRETCH = 0.6, 0.5
 
@@ -52,7 +51,7 @@ class Corpus:
         self,
         index: Int[Tensor, " batch"],
         symmetry: Int[Tensor, " batch"],
-        form: RowForm = _DEFAULT_FORM,
+        form: RowForm,
         affine: AffineAugmentation | None = None,
     ) -> SketchBatch:
         """Some sketches as composite rows, transformed by `affine` and then by a symmetry 0..7; 0 is the identity."""
@@ -63,11 +62,7 @@ class Corpus:
         if form.canonical_lines:
             params = smaller_end_first(kind, params)
         return expand(
-            kind,
-            self.construction[index],
-            params,
-            arc_scalar=form.arc_scalar,
-            none_construction=form.none_construction,
+            kind, self.construction[index], params, arc_scalar=form.arc_scalar, none_construction=form.none_construction
         )
 
 

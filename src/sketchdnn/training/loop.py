@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import signal
 import threading
 import time
@@ -59,17 +58,6 @@ class Outcome:
     writes: bool  # whether this is the first process
 
 
-@dataclass(slots=True)
-class Interrupt:
-    """The signal that was received, if any."""
-
-    signal: int | None = None
-
-    @property
-    def caught(self) -> bool:
-        return self.signal is not None
-
-
 def train(
     system: System,
     corpus: Corpus,
@@ -78,30 +66,30 @@ def train(
     *,
     validation: Corpus | None = None,
     resume: bool = False,
-    pause_after: float = math.inf,
     hooks: Hooks | None = None,
     ranks: Ranks | None = None,
 ) -> Outcome:
     """Train a system in place.
 
-    After `pause_after` seconds, or on SIGTERM, SIGINT or SIGHUP, the run is saved and stops, to be resumed later. With
-    a budget of minutes, the time before a resume counts.
+    On SIGTERM, SIGINT or SIGHUP, the run is saved and stops, to be resumed later. With a budget of minutes, the time
+    before a resume counts.
 
     Raises:
         RunError: The folder holds another run, the loss is not finite, or the device has too little memory.
     """
     hooks = hooks or Hooks()
     folder = out / "checkpoints"
-    ends = time.monotonic() + pause_after
     saved = time.monotonic()
-    with _explain_memory(config), interruptible() as interrupt:
+    with _explain_memory(config), interruptible() as signals:
         run = Run(system, corpus, config, ranks)
         _resume(run, folder, resume)
         with RunLog.open(out, run.step, hooks.loggers) if run.ranks.first else nullcontext() as log:
             stopping = False
             while not (run.done or stopping):
                 run.advance()
-                if not _is_report_due(run, interrupt):
+                # Several processes report only at steps that all can compute.
+                interrupted = run.ranks.alone and bool(signals)
+                if not (run.step % config.log_every == 0 or run.done or interrupted):
                     continue
                 report = run.report()
                 _check_loss(run, out)
@@ -109,20 +97,23 @@ def train(
                     log.report(report)
                     hooks.on_report(report)
                 _validate(run, validation, log, out, hooks)
-                stopping = _any_process(run, interrupt.caught or time.monotonic() > ends)
+                stopping = _any_process(run, bool(signals))
                 save_due = time.monotonic() - saved >= 60 * config.checkpoint_minutes
                 if stopping or run.done or _any_process(run, save_due):
                     run.save(folder)
                     saved = time.monotonic()
-    return Outcome(run.model, run.step, run.done, interrupt.signal, run.ranks.first)
+    return Outcome(run.model, run.step, run.done, signals[0] if signals else None, run.ranks.first)
 
 
 @contextmanager
-def interruptible() -> Iterator[Interrupt]:
-    """Record the first SIGTERM, SIGINT or SIGHUP; a second one has its usual effect. `nohup` still works."""
-    interrupt = Interrupt()
+def interruptible() -> Iterator[list[int]]:
+    """Yield a list that receives the first SIGTERM, SIGINT or SIGHUP; a second one has its usual effect.
+
+    `nohup` still works.
+    """
+    received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield interrupt  # only the main thread receives signals
+        yield received  # only the main thread receives signals
         return
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
     if handlers[signal.SIGHUP] is signal.SIG_IGN:
@@ -133,29 +124,25 @@ def interruptible() -> Iterator[Interrupt]:
             signal.signal(number, handler)
 
     def record(number: int, _: FrameType | None) -> None:
-        interrupt.signal = number
+        received.append(number)
         restore()
 
     for number in handlers:
         signal.signal(number, record)
     try:
-        yield interrupt
+        yield received
     finally:
         restore()
 
 
-def save_failed_batch(run: Run, step: int, out: Path) -> Path:
-    """Write the sketches and random numbers of a step to `out/failed/STEP`."""
-    folder = out / "failed" / f"{step:08d}"
-    if not run.ranks.first:
-        return folder
+def _save_failed_batch(run: Run, step: int, folder: Path) -> None:
+    """Write the sketches and random numbers of a step."""
     numbers, indices = run.order.numbers(step), run.indices(step)
     random = random_numbers(run.config.seed, numbers, run.corpus.kind.shape[1])
     tensors = {
         "numbers": numbers,
         "indices": indices,
-        "noise": random.noise,
-        "choices": random.choices,
+        **random._asdict(),
         "kind": run.corpus.kind[indices],
         "construction": run.corpus.construction[indices],
         "params": run.corpus.params[indices],
@@ -167,7 +154,6 @@ def save_failed_batch(run: Run, step: int, out: Path) -> Path:
         (temporary / "facts.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
     checkpoint.write_folder(folder, write)
-    return folder
 
 
 def _resume(run: Run, folder: Path, resume: bool) -> None:
@@ -181,18 +167,15 @@ def _resume(run: Run, folder: Path, resume: bool) -> None:
         run.resume(checkpoints[-1])
 
 
-def _is_report_due(run: Run, interrupt: Interrupt) -> bool:
-    """Whether to report now. Several processes report only at steps that all can compute."""
-    return run.step % run.config.log_every == 0 or run.done or (run.ranks.alone and interrupt.caught)
-
-
 def _check_loss(run: Run, out: Path) -> None:
     step = run.first_bad_step()
     if step is None:
         return
-    path = save_failed_batch(run, step, out)
+    folder = out / "failed" / f"{step:08d}"
+    if run.ranks.first:
+        _save_failed_batch(run, step, folder)
     raise RunError(
-        f"the loss of step {step} is not finite; its batch is saved in {path}. "
+        f"the loss of step {step} is not finite; its batch is saved in {folder}. "
         "Try a lower --learning-rate, or --resume from the last checkpoint"
     )
 
@@ -221,8 +204,6 @@ def _is_due(run: Run, every: int) -> bool:
 
 def _any_process(run: Run, condition: bool) -> bool:
     """Whether the condition holds in any process."""
-    if run.ranks.alone:
-        return condition
     return bool(run.ranks.maximum(torch.tensor(int(condition), device=run.device)))
 
 

@@ -82,7 +82,7 @@ class Run:
     def model(self) -> System:
         """The system with the averaged weights if there are any. Sharded weights are gathered, by all processes."""
         average = self.state.average
-        model: System = average.module if isinstance(average, AveragedModel) else self.system  # type: ignore[assignment]
+        model: System = self.system if average is None else average.module  # type: ignore[assignment]
         if not self.ranks.shards:
             return model
         gathered = type(self.system)(self.system.config).to_device(self.device)
@@ -101,7 +101,7 @@ class Run:
             nn.utils.clip_grad_norm_(self.system.parameters(), self.config.clip)
         self.state.optimizer.step()
         self.state.optimizer.zero_grad(set_to_none=True)
-        if isinstance(self.state.average, AveragedModel):
+        if self.state.average is not None:
             _update_average(self.state.average, self.system, self.config.ema)
         self._sums += terms.detach().mean(dim=1)
         self._bad_step.masked_fill_((self._bad_step < 0) & ~torch.isfinite(loss.detach()), self.step)

@@ -49,34 +49,29 @@ class TrainRequest:
 
 def start_training(request: TrainRequest) -> Outcome:
     """Train, and write the model to `out/model` when the budget is spent."""
+    config, out = request.config, request.out
     device = find_device(request.device)
     _check_folders(request)
     with (
         process_group(device, shards=request.fsdp) as ranks,
-        exclusive_run(request.out) if ranks.first else nullcontext(),
+        exclusive_run(out) if ranks.first else nullcontext(),
     ):
         if ranks.first:
-            for folder in (request.out, *(request.out / name for name in FOLDERS)):
+            for folder in (out, *(out / name for name in FOLDERS)):
                 remove_abandoned(folder)
         system = _make_system(request)
         try:
-            corpus, validation = _load_corpora(request.data, device, request.config.min_primitives)
+            dataset = Dataset.open(request.data)
+            corpus, validation = _load_corpora(dataset, device, config.min_primitives)
             system.to_device(device)
         except torch.OutOfMemoryError as error:
             raise RunError(f"the corpus and the model do not fit on {device}; use another --device") from error
         outcome = train(
-            system,
-            corpus,
-            request.config,
-            request.out,
-            validation=validation,
-            resume=request.resume,
-            hooks=request.hooks,
-            ranks=ranks,
+            system, corpus, config, out, validation=validation, resume=request.resume, hooks=request.hooks, ranks=ranks
         )
         if outcome.finished and ranks.first:
-            outcome.model.training_index = _index_corpus(request.data, request.config.min_primitives)
-            _write_model(outcome.model, request.out / MODEL)
+            outcome.model.training_index = _index_corpus(dataset, config.min_primitives)
+            _write_model(outcome.model, out / MODEL)
     return outcome
 
 
@@ -97,12 +92,11 @@ def _make_system(request: TrainRequest) -> System:
     return system
 
 
-def _load_corpora(folder: Path, device: str, min_primitives: int) -> tuple[Corpus, Corpus | None]:
+def _load_corpora(dataset: Dataset, device: str, min_primitives: int) -> tuple[Corpus, Corpus | None]:
     """The train split, and the validation split without auxiliary sketches, if any are left."""
-    dataset = Dataset.open(folder)
     train_split, held_out = (dataset.split(name).compact for name in SPLITS[:2])
     if not len(train_split):
-        raise RunError(f"{folder}: its train split is empty; prepare it from more sketches")
+        raise RunError(f"{dataset.folder}: its train split is empty; prepare it from more sketches")
     validation = held_out[held_out.counts >= min_primitives]
     return to_device(train_split, device), to_device(validation, device) if len(validation) else None
 
@@ -116,9 +110,8 @@ def _check_folders(request: TrainRequest) -> None:
         raise RunError(f"{request.init_from}: the run would overwrite that model; name another --out")
 
 
-def _index_corpus(folder: Path, min_primitives: int) -> TrainingIndex | None:
+def _index_corpus(dataset: Dataset, min_primitives: int) -> TrainingIndex | None:
     """The index of the train split for `generate --novel`; None if all its sketches are auxiliary."""
-    dataset = Dataset.open(folder)
     rows = dataset.split(SPLITS[0]).compact
     if not bool((rows.counts >= min_primitives).any()):
         return None

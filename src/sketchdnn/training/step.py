@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from sketchdnn.diffusion.gaussian import cosine
-from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import normal, uniform
 from sketchdnn.diffusion.timesteps import authors_weights, uniform_weights
 from sketchdnn.representation import layout
@@ -41,14 +41,29 @@ class Objective(nn.Module):
         noise: Float[Tensor, "share prim 21"],
         choices: Float[Tensor, "share number"],
     ) -> Float[Tensor, "term share"]:
-        """The loss terms of each sample: parameters, kind, construction."""
-        numbers = RandomNumbers(noise, choices)
-        loss, _ = batch_loss(self.system, self.corpus, self.cdf, indices, positions, numbers, self.config)
+        """The loss terms of each sample: parameters, kind, construction.
+
+        `positions` are the positions of the samples in the global batch.
+        """
+        config = self.config
+        symmetry = (choices[:, 0] * NUM_SYMMETRIES).long() if config.augment else torch.zeros_like(indices)
+        kind = self.corpus.kind[indices]
+        affine = None
+        if config.affine_augmentation:
+            affine = sample_affine(choices[:, -NUM_AFFINE_DRAWS:], config.affine_augmentation)
+        x0 = self.corpus.batch(indices, symmetry, self.system.rows, affine)
+        quantile = choices[:, 1].double()
+        if config.stratified:
+            quantile = (quantile + positions) / config.batch_size
+        mask = sample_condition_mask(choices[:, 2:], kind, config.conditioning)
+        if config.has_auxiliary:
+            auxiliary = (kind != layout.NONE).sum(dim=1) < config.min_primitives
+            mask = replace(mask, auxiliary=auxiliary if affine is None else auxiliary | affine.selected)
+        loss = self.system.loss(x0, _timesteps_at(quantile, self.cdf), from_flat(noise), mask)
         return torch.stack([loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample])
 
 
-@dataclass(frozen=True, slots=True)
-class RandomNumbers:
+class RandomNumbers(NamedTuple):
     """Gaussian noise for every row of a batch, and uniform numbers for all choices."""
 
     noise: Float[Tensor, "batch prim 21"]
@@ -63,7 +78,7 @@ def random_numbers(seed: int, numbers: Int[Tensor, " batch"], num_rows: int) -> 
     )
 
 
-def timestep_cdf(num_steps: int | None, sampling: TimestepSampling = "low_noise") -> Float[Tensor, " steps"]:
+def timestep_cdf(num_steps: int | None, sampling: TimestepSampling) -> Float[Tensor, " steps"]:
     """The cumulative distribution of t in 1..T; one entry for a system without timesteps.
 
     `low_noise` is half uniform, half uniform in log σ. `mid_noise` puts half of the weight on the noise levels at which
@@ -78,32 +93,6 @@ def timestep_cdf(num_steps: int | None, sampling: TimestepSampling = "low_noise"
     even = _cumulative(torch.ones(num_steps, dtype=torch.float64))
     low_noise = (even + _log_uniform(num_steps, 2e-3, 1.0)) / 2
     return low_noise if sampling == "low_noise" else (low_noise + _log_uniform(num_steps, 0.01, 0.6)) / 2
-
-
-def batch_loss(
-    system: System,
-    corpus: Corpus,
-    cdf: Float[Tensor, " steps"],
-    indices: Int[Tensor, " batch"],
-    positions: Int[Tensor, " batch"],
-    numbers: RandomNumbers,
-    config: TrainConfig,
-) -> tuple[Loss, Int[Tensor, " batch"]]:
-    """The loss of some sketches and its timesteps. `positions` are their positions in the global batch."""
-    u = numbers.choices
-    symmetry = (u[:, 0] * NUM_SYMMETRIES).long() if config.augment else torch.zeros_like(indices)
-    kind = corpus.kind[indices]
-    affine = sample_affine(u[:, -NUM_AFFINE_DRAWS:], config.affine_augmentation) if config.affine_augmentation else None
-    x0 = corpus.batch(indices, symmetry, system.rows, affine)
-    quantile = u[:, 1].double()
-    if config.stratified:
-        quantile = (quantile + positions) / config.batch_size
-    t = _timesteps_at(quantile, cdf)
-    mask = sample_condition_mask(u[:, 2:], kind, config.conditioning)
-    if config.has_auxiliary:
-        auxiliary = (kind != layout.NONE).sum(dim=1) < config.min_primitives
-        mask = replace(mask, auxiliary=auxiliary if affine is None else auxiliary | affine.selected)
-    return system.loss(x0, t, from_flat(numbers.noise), mask), t
 
 
 def _log_uniform(num_steps: int, low: float, high: float) -> Float[Tensor, " steps"]:

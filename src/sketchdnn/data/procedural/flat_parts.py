@@ -55,12 +55,9 @@ def row_plate(rng: DesignRng) -> PartDesign:
     columns = [(k - (count - 1) / 2) * spacing for k in range(count)]
     levels = [0.0] if rows == 1 else [-height / 4, height / 4]
     centers = [(x, y) for y in levels for x in columns]
-    rim = _rim(rng, width, height, 0.2 * min(width, height))
-    return PartDesign(
-        [*rim, *holes(centers, radius)],
-        [Line((-0.55 * width, y), (0.55 * width, y)) for y in levels],
-        [ORIGIN, *centers],
-    )
+    solid = [*_rim(rng, width, height, 0.2 * min(width, height)), *holes(centers, radius)]
+    axes = [Line((-0.55 * width, y), (0.55 * width, y)) for y in levels]
+    return PartDesign(solid, axes, [ORIGIN, *centers])
 
 
 def slotted_plate(rng: DesignRng) -> PartDesign:
@@ -87,14 +84,7 @@ def keyhole_plate(rng: DesignRng) -> PartDesign:
     head = rng.length(6, 16)
     half = rng.length(0.35 * head, 0.6 * head)
     top = head + rng.length(0.8 * head, 2.5 * head)
-    shoulder = math.asin(half / head)
-    left, right = polar(head, TAU / 4 + shoulder), polar(head, TAU / 4 - shoulder)
-    solid: list[Primitive] = [
-        Arc(ORIGIN, head, TAU / 4 + shoulder, TAU - 2 * shoulder),
-        Line(right, (right[0], top)),
-        Arc((0.0, top), half, 0.0, math.pi),
-        Line((left[0], top), left),
-    ]
+    solid = _keyway(head, half, top, is_round=True)
     low, high = -head - rng.length(6, 20), top + half + rng.length(6, 20)
     width = 2 * head + rng.length(30, 70)
     middle = (0.0, (low + high) / 2)
@@ -193,6 +183,18 @@ def _rim(rng: DesignRng, width: float, height: float, corner: float) -> list[Pri
             return outline(chamfered(corners, size))
 
 
+def _keyway(radius: float, half: float, top: float, *, is_round: bool) -> list[Primitive]:
+    """A circle that opens into a slot of width 2·half upwards, which ends at `top`, round or square."""
+    shoulder = math.asin(half / radius)
+    left, right = polar(radius, TAU / 4 + shoulder), polar(radius, TAU / 4 - shoulder)
+    return [
+        Arc(ORIGIN, radius, TAU / 4 + shoulder, TAU - 2 * shoulder),
+        Line(right, (right[0], top)),
+        Arc((0.0, top), half, 0.0, math.pi) if is_round else Line((right[0], top), (left[0], top)),
+        Line((left[0], top), left),
+    ]
+
+
 def flange(rng: DesignRng) -> PartDesign:
     """A disc with a bore and screws on a pitch circle."""
     outer = rng.length(25, 80)
@@ -221,11 +223,8 @@ def slotted_disc(rng: DesignRng) -> PartDesign:
         solid += curved_slot(pitch, radius, phase + TAU * k / count, sweep)
     if count == 2 and rng.chance(0.6):
         solid += holes(around(2, pitch, phase + sweep / 2 + math.pi / 2), radius)
-    return PartDesign(
-        solid,
-        [Circle(ORIGIN, pitch), *center_lines(2 * outer, 2 * outer)],
-        [ORIGIN, polar(pitch, phase), polar(pitch, phase + sweep)],
-    )
+    ends = [polar(pitch, phase), polar(pitch, phase + sweep)]
+    return PartDesign(solid, [Circle(ORIGIN, pitch), *center_lines(2 * outer, 2 * outer)], [ORIGIN, *ends])
 
 
 def washer(rng: DesignRng) -> PartDesign:
@@ -242,13 +241,9 @@ def polygon(rng: DesignRng) -> PartDesign:
     inner = radius * math.cos(math.pi / sides)
     corners = around(sides, radius, rng.choice(0.0, TAU / 4, math.pi / sides))
     solid = outline(corners, rng.choice(0.0, 0.2) * inner if sides <= 6 else 0.0)
-    bore = rng.length(0.25 * inner, 0.8 * inner)
-    solid.append(Circle(ORIGIN, bore))
-    return PartDesign(
-        solid,
-        [*[Circle(ORIGIN, radius), Circle(ORIGIN, inner)], *center_lines(2 * radius, 2 * radius)],
-        [ORIGIN, *corners],
-    )
+    solid.append(Circle(ORIGIN, rng.length(0.25 * inner, 0.8 * inner)))
+    circles = [Circle(ORIGIN, radius), Circle(ORIGIN, inner)]
+    return PartDesign(solid, [*circles, *center_lines(2 * radius, 2 * radius)], [ORIGIN, *corners])
 
 
 def cog(rng: DesignRng) -> PartDesign:
@@ -304,15 +299,7 @@ def keyed_hub(rng: DesignRng) -> PartDesign:
     bore = rng.length(0.25 * outer, 0.5 * outer)
     half = rng.length(0.15 * bore, 0.4 * bore)
     top = bore + rng.length(0.15 * bore, 0.4 * bore)
-    shoulder = math.asin(half / bore)
-    left, right = polar(bore, TAU / 4 + shoulder), polar(bore, TAU / 4 - shoulder)
-    solid: list[Primitive] = [
-        Circle(ORIGIN, outer),
-        Arc(ORIGIN, bore, TAU / 4 + shoulder, TAU - 2 * shoulder),
-        Line(right, (right[0], top)),
-        Line((right[0], top), (left[0], top)),
-        Line((left[0], top), left),
-    ]
+    solid = [Circle(ORIGIN, outer), *_keyway(bore, half, top, is_round=False)]
     return _screwed(rng, solid, outer, top)
 
 
@@ -356,11 +343,8 @@ def retaining_ring(rng: DesignRng) -> PartDesign:
     start, sweep = TAU / 4 + gap / 2, TAU - gap
     ends = [polar(pitch, start), polar(pitch, start + sweep)]
     solid = curved_slot(pitch, radius, start, sweep) + holes(ends, rng.length(0.3 * radius, 0.6 * radius))
-    return PartDesign(
-        solid,
-        [Circle(ORIGIN, pitch), *(Line(ORIGIN, end) for end in ends), Line((0.0, -1.15 * pitch), (0.0, 1.15 * pitch))],
-        [ORIGIN, *ends],
-    )
+    lines = [*(Line(ORIGIN, end) for end in ends), Line((0.0, -1.15 * pitch), (0.0, 1.15 * pitch))]
+    return PartDesign(solid, [Circle(ORIGIN, pitch), *lines], [ORIGIN, *ends])
 
 
 def _screwed(rng: DesignRng, solid: list[Primitive], outer: float, inner: float) -> PartDesign:

@@ -22,11 +22,8 @@ def l_bracket(rng: DesignRng) -> PartDesign:
     points = [((thick + bend + width) / 2, thick / 2), (thick / 2, (thick + bend + height) / 2)]
     if rng.chance(0.7):
         solid += holes(points, rng.length(0.12 * thick, 0.3 * thick))
-    return PartDesign(
-        solid,
-        [Line((0.0, thick / 2), (width, thick / 2)), Line((thick / 2, 0.0), (thick / 2, height))],
-        [ORIGIN, corners[3], *points],
-    )
+    axes = [Line((0.0, thick / 2), (width, thick / 2)), Line((thick / 2, 0.0), (thick / 2, height))]
+    return PartDesign(solid, axes, [ORIGIN, corners[3], *points])
 
 
 def t_bracket(rng: DesignRng) -> PartDesign:
@@ -67,14 +64,8 @@ def i_beam(rng: DesignRng) -> PartDesign:
     width, height = rng.length(40, 100), rng.length(50, 120)
     web, rim = rng.length(0.1 * width, 0.3 * width), rng.length(0.1 * height, 0.25 * height)
     h = height / 2
-    right = [
-        (width / 2, -h),
-        (width / 2, rim - h),
-        (web / 2, rim - h),
-        (web / 2, h - rim),
-        (width / 2, h - rim),
-        (width / 2, h),
-    ]
+    lower = [(width / 2, -h), (width / 2, rim - h), (web / 2, rim - h)]
+    right = lower + [(x, -y) for x, y in reversed(lower)]
     bend = rng.choice(0.0, 0.35, 0.7) * min((width - web) / 2, h - rim)
     fillets = [0.0, 0.0, bend, bend, 0.0, 0.0]
     solid = outline(_mirrored_corners(right), fillets + fillets)
@@ -87,10 +78,9 @@ def z_bracket(rng: DesignRng) -> PartDesign:
     thick = rng.length(0.12 * height, 0.28 * height)
     h = height / 2
     right: list[Vec] = [(leg, -h), (leg, thick - h), (thick / 2, thick - h), (thick / 2, h)]
-    corners = right + [(-x, -y) for x, y in right]
     inner, outer = rng.choice(ORIGIN, (0.3, 0.0), (0.4, 1.4))
     bends = [0.0, 0.0, inner * thick, outer * thick]
-    solid = outline(corners, bends + bends)
+    solid = outline(_rotated_corners(right), bends + bends)
     points = [((leg + thick / 2) / 2, thick / 2 - h), (-(leg + thick / 2) / 2, h - thick / 2)]
     if rng.chance(0.5):
         solid += holes(points, rng.length(0.12 * thick, 0.3 * thick))
@@ -105,37 +95,19 @@ def hat_section(rng: DesignRng) -> PartDesign:
     foot = crown / 2 + lean
     slope = lean / height
     shift = thick * math.hypot(1, slope)  # the sheet is as thick where it slopes
-    right = [
-        (foot - shift, 0.0),
-        (foot + brim, 0.0),
-        (foot + brim, thick),
-        (foot - slope * thick, thick),
-        (crown / 2, height),
-    ]
-    inside = (foot - shift - slope * (height - thick), height - thick)
-    corners = _mirrored_corners([inside, *right])
-    return PartDesign(outline(corners), [_axis(height)], [ORIGIN, (0.0, height)])
+    edge = foot + brim
+    inner = [(foot - shift - slope * (height - thick), height - thick), (foot - shift, 0.0)]
+    outer = [(edge, 0.0), (edge, thick), (foot - slope * thick, thick), (crown / 2, height)]
+    return PartDesign(outline(_mirrored_corners(inner + outer)), [_axis(height)], [ORIGIN, (0.0, height)])
 
 
 def cross(rng: DesignRng) -> PartDesign:
     """A plus with arms of one width, a hole in the middle and perhaps one in each arm."""
     long, wide = rng.length(30, 60), rng.length(30, 60)
     arm = rng.length(0.2 * min(long, wide), 0.55 * min(long, wide)) / 2
-    quarter = [(long, -arm), (long, arm), (arm, arm)]
-    right = [*quarter, (arm, wide)]
-    corners = [
-        *right,
-        (-arm, wide),
-        (-arm, arm),
-        (-long, arm),
-        (-long, -arm),
-        (-arm, -arm),
-        (-arm, -wide),
-        (arm, -wide),
-        (arm, -arm),
-    ]
+    half = [(long, -arm), (long, arm), (arm, arm), (arm, wide), (-arm, wide), (-arm, arm)]
     points = [(0.75 * long, 0.0), (0.0, 0.75 * wide), (-0.75 * long, 0.0), (0.0, -0.75 * wide)]
-    solid = outline(corners)
+    solid = outline(_rotated_corners(half))
     if rng.chance(0.5):
         solid += holes(points, rng.length(0.25 * arm, 0.6 * arm))
     elif rng.chance(0.7):
@@ -207,6 +179,11 @@ def comb(rng: DesignRng) -> PartDesign:
 def _mirrored_corners(right: list[Vec]) -> list[Vec]:
     """The whole outline from its right half, which is named from bottom to top."""
     return right + [(-x, y) for x, y in reversed(right)]
+
+
+def _rotated_corners(half: list[Vec]) -> list[Vec]:
+    """The whole outline from its first half, turned half around the origin."""
+    return half + [(-x, -y) for x, y in half]
 
 
 def _axis(height: float) -> Line:

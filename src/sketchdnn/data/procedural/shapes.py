@@ -6,7 +6,7 @@ Outlines run counter-clockwise around the origin unless stated otherwise; their 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -56,9 +56,7 @@ def outline(corners: Sequence[Vec], fillets: float | Sequence[float] = 0.0) -> l
     radii = [fillets] * len(corners) if isinstance(fillets, int | float) else list(fillets)
     bends = [
         _bend(before, corner, after, radius)
-        for before, corner, after, radius in zip(
-            [corners[-1], *corners[:-1]], corners, [*corners[1:], corners[0]], radii, strict=True
-        )
+        for (before, corner, after), radius in zip(_with_neighbors(corners), radii, strict=True)
     ]
     parts: list[Primitive] = []
     for (_, leave, arc), (enter, _, _) in zip(bends, [*bends[1:], bends[0]], strict=True):
@@ -71,10 +69,9 @@ def outline(corners: Sequence[Vec], fillets: float | Sequence[float] = 0.0) -> l
 
 def chamfered(corners: Sequence[Vec], cut: float) -> list[Vec]:
     """The polygon with each corner cut off, `cut` along both sides."""
-    cuts = []
-    for before, corner, after in zip([corners[-1], *corners[:-1]], corners, [*corners[1:], corners[0]], strict=True):
-        cuts += [_towards(corner, before, cut), _towards(corner, after, cut)]
-    return cuts
+    return [
+        _towards(corner, other, cut) for before, corner, after in _with_neighbors(corners) for other in (before, after)
+    ]
 
 
 def belt(discs: Sequence[Disc]) -> list[Primitive]:
@@ -137,19 +134,7 @@ def polar(radius: float, angle: float, center: Vec = ORIGIN) -> Vec:
 
 def mirrored(primitive: Primitive) -> Primitive:
     """The mirror image about the y axis."""
-
-    def flip(p: Vec) -> Vec:
-        return (-p[0], p[1])
-
-    match primitive:
-        case Line(start, end):
-            return replace(primitive, start=flip(start), end=flip(end))
-        case Circle(center):
-            return replace(primitive, center=flip(center))
-        case Arc(center):
-            return replace(primitive, center=flip(center), start_angle=math.pi - primitive.end_angle)
-        case Point(at):
-            return replace(primitive, at=flip(at))
+    return _transformed(primitive, lambda p: (-p[0], p[1]), lambda arc: math.pi - arc.end_angle)
 
 
 def rotated(primitive: Primitive, angle: float) -> Primitive:
@@ -159,15 +144,25 @@ def rotated(primitive: Primitive, angle: float) -> Primitive:
     def rotate(p: Vec) -> Vec:
         return (cos * p[0] - sin * p[1], sin * p[0] + cos * p[1])
 
+    return _transformed(primitive, rotate, lambda arc: (arc.start_angle + angle) % TAU)
+
+
+def _transformed(primitive: Primitive, point: Callable[[Vec], Vec], start_angle: Callable[[Arc], float]) -> Primitive:
+    """The image of a primitive under a map of points; `start_angle` is that of the image of an arc."""
     match primitive:
         case Line(start, end):
-            return replace(primitive, start=rotate(start), end=rotate(end))
+            return replace(primitive, start=point(start), end=point(end))
         case Circle(center):
-            return replace(primitive, center=rotate(center))
+            return replace(primitive, center=point(center))
         case Arc(center):
-            return replace(primitive, center=rotate(center), start_angle=(primitive.start_angle + angle) % TAU)
+            return replace(primitive, center=point(center), start_angle=start_angle(primitive))
         case Point(at):
-            return replace(primitive, at=rotate(at))
+            return replace(primitive, at=point(at))
+
+
+def _with_neighbors(corners: Sequence[Vec]) -> Iterator[tuple[Vec, Vec, Vec]]:
+    """Each corner of a closed polygon between the one before and the one after."""
+    return zip([corners[-1], *corners[:-1]], corners, [*corners[1:], corners[0]], strict=True)
 
 
 def _bend(before: Vec, corner: Vec, after: Vec, radius: float) -> tuple[Vec, Vec, Arc | None]:
