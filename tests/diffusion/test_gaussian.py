@@ -11,9 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sketchdnn.diffusion import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
 from sketchdnn.diffusion import gaussian as g
-from sketchdnn.diffusion.gaussian import Level, posterior_weights, preconditioning, root, transition
+from sketchdnn.diffusion.gaussian import (
+    Level,
+    Schedule,
+    augment,
+    authors_cosine,
+    cosine,
+    linear,
+    log_linear_snr,
+    posterior_weights,
+    preconditioning,
+    root,
+    transition,
+)
 from sketchdnn.diffusion.samplers import ddim_weights, solver_weights
 
 RAW = {

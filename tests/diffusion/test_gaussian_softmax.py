@@ -13,9 +13,9 @@ from support.toys import centered
 from torch.distributions import Normal, StickBreakingTransform, TransformedDistribution, kl_divergence
 from torch.nn.functional import one_hot
 
-from sketchdnn.diffusion import GaussianSoftmax, augment, authors_cosine, cosine, linear, log_linear_snr
+from sketchdnn.diffusion import GaussianSoftmax
 from sketchdnn.diffusion import gaussian_softmax as labels
-from sketchdnn.diffusion.gaussian import squared_norm_perp
+from sketchdnn.diffusion.gaussian import augment, authors_cosine, cosine, linear, log_linear_snr, squared_norm_perp
 
 SCHEDULES = {
     "cosine": lambda d, k: augment(cosine(200), d, k),

@@ -10,9 +10,9 @@ import torch
 from support.random_batches import clean_batch, normal_batch, random_prediction
 from torch.nn import functional
 
-from sketchdnn.diffusion import authors_loss, cosine, our_loss, our_process, paper_loss
-from sketchdnn.diffusion.gaussian import denoised, like, preconditioning
-from sketchdnn.diffusion.loss import Loss
+from sketchdnn.diffusion.gaussian import cosine, denoised, like, preconditioning
+from sketchdnn.diffusion.loss import Loss, authors_loss, our_loss, paper_loss
+from sketchdnn.diffusion.process import our_process
 from sketchdnn.geometry import Kind
 from sketchdnn.representation.batch import Prediction, SketchBatch, relevant
 from sketchdnn.representation.layout import NONE, NUM_KINDS

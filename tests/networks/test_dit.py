@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.random_batches import clean_batch, normal_batch
 
-from sketchdnn.diffusion import Denoiser, our_process
+from sketchdnn.diffusion.process import Denoiser, our_process
 from sketchdnn.networks import DiT, DiTConfig
 from sketchdnn.representation.batch import Prediction, SketchBatch
 

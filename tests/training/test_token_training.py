@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.toys import untokenize
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.diffusion.noise import seeded_noise
@@ -15,9 +16,8 @@ from sketchdnn.geometry import normalize
 from sketchdnn.representation import encode
 from sketchdnn.systems import load_preset
 from sketchdnn.systems.baselines.tokens.decoder import TokenDecoderConfig
-from sketchdnn.systems.baselines.tokens.system import TokenSystem
-from sketchdnn.systems.baselines.tokens.tokens import tokenize, untokenize
-from sketchdnn.systems.baselines.tokens.vitruvion import Vitruvion, VitruvionConfig
+from sketchdnn.systems.baselines.tokens.system import TokenSystem, Vitruvion, VitruvionConfig
+from sketchdnn.systems.baselines.tokens.tokens import tokenize
 from sketchdnn.training.config import TrainConfig, parse_train_config
 from sketchdnn.training.corpus import to_device
 from sketchdnn.training.loop import train

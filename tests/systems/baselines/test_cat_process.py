@@ -17,10 +17,13 @@ from sketchdnn.diffusion.process import Denoiser
 from sketchdnn.diffusion.sampling import SamplingOptions, condition_on_rows, step_sequence
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch
-from sketchdnn.systems.baselines.multinomial import transitions as multinomial
-from sketchdnn.systems.baselines.multinomial.likelihood import multinomial_elbo
-from sketchdnn.systems.baselines.multinomial.process import MultinomialProcess, expected_posterior
-from sketchdnn.systems.baselines.multinomial.sampler import sample_multinomial
+from sketchdnn.systems.baselines import multinomial
+from sketchdnn.systems.baselines.multinomial import (
+    MultinomialProcess,
+    expected_posterior,
+    multinomial_elbo,
+    sample_multinomial,
+)
 
 PROCESS = MultinomialProcess(cosine(200), cosine(200), "expected", "expected")
 MARGINAL = (0.55, 0.25, 0.12, 0.06, 0.02)

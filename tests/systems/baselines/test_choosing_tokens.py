@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from sketchdnn.diffusion.noise import uniform
-from sketchdnn.systems.baselines.tokens.syntax import NUM_VALUES, STOP
 from sketchdnn.systems.baselines.tokens.system import sample_token
+from sketchdnn.systems.baselines.tokens.tokens import NUM_VALUES, STOP
 
 
 def test_values_are_chosen_as_often_as_their_chances_say() -> None:

@@ -10,9 +10,8 @@ from support.toys import every_step
 
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.systems.baselines.latent.denoiser import LatentDenoiserConfig
+from sketchdnn.systems.baselines.latent.networks import LatentDenoiserConfig, VAEConfig
 from sketchdnn.systems.baselines.latent.system import LatentConfig, LatentDiffusion, Stage
-from sketchdnn.systems.baselines.latent.vae import VAEConfig
 from sketchdnn.systems.system import sample_condition_mask
 
 CONFIG = LatentConfig(

@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sketchdnn.diffusion import authors_cosine, cosine, linear, log_linear_snr
-from sketchdnn.systems.baselines.multinomial import transitions as m
+from sketchdnn.diffusion.gaussian import authors_cosine, cosine, linear, log_linear_snr
+from sketchdnn.systems.baselines import multinomial as m
 
 SCHEDULES = [cosine, authors_cosine, linear, log_linear_snr]
 DOUBLE = torch.float64

@@ -21,11 +21,16 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoderConfig
-from sketchdnn.systems.baselines.tokens.sketchgen import SketchGen, SketchGenConfig
-from sketchdnn.systems.baselines.tokens.syntax import LEVELS, NUM_VALUES, START, STOP
-from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem, sample_token
-from sketchdnn.systems.baselines.tokens.tokens import quantize, tokenize
-from sketchdnn.systems.baselines.tokens.vitruvion import Vitruvion, VitruvionConfig
+from sketchdnn.systems.baselines.tokens.system import (
+    TOKEN_GRID,
+    SketchGen,
+    TokenConfig,
+    TokenSystem,
+    Vitruvion,
+    VitruvionConfig,
+    sample_token,
+)
+from sketchdnn.systems.baselines.tokens.tokens import LEVELS, NUM_VALUES, START, STOP, quantize, tokenize
 from sketchdnn.systems.registry import config_from_dict
 from sketchdnn.systems.system import sample_condition_mask
 
@@ -33,12 +38,12 @@ SMALL = TokenDecoderConfig(width=32, depth=2, heads=2)
 CONFIGS = {
     "vitruvion": VitruvionConfig(SMALL),
     "vitruvion by sweep": VitruvionConfig(SMALL, arcs="sweep", order="stored", top_p=1.0),
-    "sketchgen": SketchGenConfig(SMALL),
-    "sketchgen as stored": SketchGenConfig(SMALL, order="stored", temperature=0.8),
+    "sketchgen": TokenConfig(SMALL),
+    "sketchgen as stored": TokenConfig(SMALL, order="stored", temperature=0.8),
 }
 
 
-def made(config: VitruvionConfig | SketchGenConfig, std: float = 0.1) -> TokenSystem:
+def made(config: TokenConfig, std: float = 0.1) -> TokenSystem:
     torch.manual_seed(0)
     system = Vitruvion(config) if isinstance(config, VitruvionConfig) else SketchGen(config)
     for weight in system.parameters():
@@ -88,7 +93,7 @@ def test_the_likelihood_is_the_sum_of_the_conditionals(system: TokenSystem) -> N
 
 def test_chances_of_all_short_sketches_and_the_rest_add_up() -> None:
     """Of one row: that it is empty, and which of all points it holds; the rest is less than what is left."""
-    system = made(SketchGenConfig(SMALL))
+    system = made(TokenConfig(SMALL))
     empty = replace(clean_batch(1, rows=1), kind=torch.eye(layout.NUM_KINDS)[None, None, layout.NONE])
     none = math.exp(-float(nats(system, empty)))
     levels = (torch.arange(LEVELS) - LEVELS // 2) / 30
@@ -193,7 +198,7 @@ def test_each_greedy_token_is_the_likeliest_legal_one(name: str) -> None:
 
 def test_each_token_has_a_random_number_of_its_own() -> None:
     """A network that knows nothing draws every legal value as often, whatever it drew before."""
-    system = made(SketchGenConfig(SMALL, top_p=1.0), std=0.0)
+    system = made(TokenConfig(SMALL, top_p=1.0), std=0.0)
     drawn = system.sample(noise_of(*range(400)))
     ends = drawn.of_kind(Kind.LINE)[drawn.kind.argmax(dim=-1) == Kind.LINE]
     assert len(ends) > 200
@@ -228,7 +233,7 @@ def test_levels_are_the_cells_of_a_grid_that_others_can_be_judged_on() -> None:
 
 def test_what_it_draws_it_finds_likely() -> None:
     """Drawn without nucleus, the mean of −log p is the entropy: less than what an other model's draws cost it."""
-    one, other = (made(SketchGenConfig(SMALL, order="stored", top_p=1.0), std) for std in (0.5, 0.45))
+    one, other = (made(TokenConfig(SMALL, order="stored", top_p=1.0), std) for std in (0.5, 0.45))
     drawn, foreign = one.sample(noise_of(*range(64))), other.sample(noise_of(*range(64)))
     assert float(nats(one, drawn).mean()) < float(nats(one, foreign).mean())
 

@@ -10,21 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.random_batches import clean_batch
 from support.strategies import arcs, sketches
+from support.toys import untokenize
 
 from sketchdnn.geometry import Arc, Kind, Sketch, normalize
 from sketchdnn.representation import Compact, decode, encode, layout
 from sketchdnn.representation.batch import SketchBatch, expand, relevant
-from sketchdnn.systems.baselines.tokens.syntax import (
+from sketchdnn.systems.baselines.tokens.tokens import (
     KIND_PLACE,
     LEVELS,
     NUM_VALUES,
     STEP,
     STOP,
     ArcTokens,
+    Order,
     Syntax,
+    Tokens,
+    dequantize,
     make_syntax,
+    quantize,
+    tokenize,
 )
-from sketchdnn.systems.baselines.tokens.tokens import Order, Tokens, dequantize, quantize, tokenize, untokenize
 
 SYNTAX = {arcs: make_syntax(arcs) for arcs in ("sweep", "points")}
 HALF = STEP / 2 * (1 + 1e-5)

@@ -7,8 +7,7 @@ import torch
 from support.random_batches import clean_batch
 
 from sketchdnn.diffusion.loss import paper_loss
-from sketchdnn.systems.baselines.latent.denoiser import LatentDenoiser, LatentDenoiserConfig
-from sketchdnn.systems.baselines.latent.vae import VAE, VAEConfig
+from sketchdnn.systems.baselines.latent.networks import VAE, LatentDenoiser, LatentDenoiserConfig, VAEConfig
 
 SMALL = VAEConfig(width=64, depth=2, heads=2, tokens=4, channels=12)
 

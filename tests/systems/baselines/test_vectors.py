@@ -12,7 +12,7 @@ from torch import Tensor
 from sketchdnn.diffusion.gaussian import like, root
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.sampling import step_sequence
-from sketchdnn.systems.baselines.latent.process import VECTOR_SAMPLERS, sample_vectors, vector_elbo
+from sketchdnn.systems.baselines.latent.system import VECTOR_SAMPLERS, sample_vectors, vector_elbo
 
 PROCESS = our_process(400)
 SCHEDULE = PROCESS.params
