@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,14 +12,14 @@ from support.random_batches import clean_batch, normal_batch
 from torch import Tensor
 
 from sketchdnn.diffusion.likelihood import Bins
-from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.noise import seeded_noise, uniform
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, condition_on_rows
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
-from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained
-from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoderConfig
+from sketchdnn.systems import ConfigError
+from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoder, TokenDecoderConfig
 from sketchdnn.systems.baselines.tokens.system import (
     TOKEN_GRID,
     SketchGen,
@@ -260,22 +259,6 @@ def test_every_token_is_reported(system: TokenSystem) -> None:
     assert counts == sorted(counts)  # primitive by primitive
 
 
-def test_a_model_comes_back_from_disk(system: TokenSystem, tmp_path: Path) -> None:
-    save_pretrained(system, tmp_path)
-    back = from_pretrained(tmp_path)
-    assert type(back) is type(system)
-    assert back.config == system.config
-    assert torch.allclose(nats(back, clean_batch(3)), nats(system, clean_batch(3)), rtol=1e-2)
-
-
-@pytest.mark.parametrize("name", ["vitruvion", "sketchgen"])
-def test_presets_are_there_in_both_sizes(name: str) -> None:
-    large, small = load_preset(name), load_preset(f"{name}-tiny")
-    assert large.system == small.system == name
-    network = large.config.network
-    assert (network.depth, network.width, network.heads) == (12, 384, 8)
-
-
 def test_half_precision_draws_and_learns(system: TokenSystem) -> None:
     x0 = clean_batch(3)
     with torch.autocast("cpu", torch.bfloat16):
@@ -297,3 +280,82 @@ def test_a_gpu_says_what_the_processor_says(system: TokenSystem) -> None:
     again = system.sample(seeded_noise(1, torch.arange(4, device="cuda")))
     # A token whose chance is on the brink may be chosen otherwise, and what follows with it.
     assert sum(map(torch.equal, again.flat().cpu(), drawn.flat())) >= 3
+
+
+# The choice of a token by a number of [0, 1].
+
+
+def test_values_are_chosen_as_often_as_their_chances_say() -> None:
+    chances = torch.tensor([0.5, 0.2, 0.15, 0.1, 0.05])
+    many = 20_000
+    logits = chances.log().expand(many, -1)
+    legal = torch.tensor([True, True, True, True, False]).expand(many, -1)
+    where = uniform(3, torch.arange(many), 0, ())
+    free = torch.bincount(sample_token(logits, legal, where), minlength=5) / many
+    assert torch.allclose(free, torch.tensor([0.5, 0.2, 0.15, 0.1, 0.0]) / 0.95, atol=0.01)
+    # The likeliest two hold 0.737 of what is legal: the third is needed for 0.8.
+    nucleus = torch.bincount(sample_token(logits, legal, where, top_p=0.8), minlength=5) / many
+    assert torch.allclose(nucleus, torch.tensor([0.5, 0.2, 0.15, 0.0, 0.0]) / 0.85, atol=0.01)
+    cold = torch.bincount(sample_token(logits, legal, where, temperature=0.5), minlength=5) / many
+    squared = torch.tensor([0.5, 0.2, 0.15, 0.1, 0.0]) ** 2
+    assert torch.allclose(cold, squared / squared.sum(), atol=0.01)
+
+
+def test_both_ends_of_the_unit_interval_choose_something_legal() -> None:
+    legal, logits = torch.zeros(1, NUM_VALUES, dtype=torch.bool), torch.zeros(1, NUM_VALUES)
+    legal[0, [3, STOP]] = True
+    logits[0, 3] = 40.0
+    for where in (0.0, 0.5, 1.0):
+        assert int(sample_token(logits, legal, torch.tensor([where]), top_p=0.9)) == 3
+
+
+# The decoder.
+
+SIZES = {"values_in": 12, "places_in": 5, "positions": 20, "values_out": 11}
+
+
+def decoder(**config: object) -> TokenDecoder:
+    torch.manual_seed(0)
+    network = TokenDecoder(TokenDecoderConfig(width=32, depth=3, heads=4, **config), **SIZES)
+    for weight in network.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    return network.eval()
+
+
+def some_tokens(batch: int = 3, length: int = 15) -> tuple[Tensor, Tensor, Tensor]:
+    rng = torch.Generator().manual_seed(1)
+    sizes = (SIZES[name] for name in ("values_in", "places_in", "positions"))
+    return tuple(torch.randint(size, (batch, length), generator=rng) for size in sizes)
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_value_place_and_position_count_from_their_token_on(part: int) -> None:
+    network, tokens = decoder(), some_tokens()
+    before = network(*tokens)
+    tokens[part][:, 9] = (tokens[part][:, 9] + 1) % 5
+    after = network(*tokens)
+    assert torch.equal(before[:, :9], after[:, :9])
+    assert not torch.allclose(before[:, 9:], after[:, 9:], atol=1e-3)
+
+
+def test_one_at_a_time_with_a_cache_is_the_same_as_all_at_once() -> None:
+    network, tokens = decoder(), some_tokens()
+    cache = Cache(capacity=15)
+    steps = [network(*(part[:, n : n + 1] for part in tokens), cache) for n in range(15)]
+    assert cache.length == 15
+    assert torch.allclose(torch.cat(steps, dim=1), network(*tokens), atol=1e-4)
+
+
+def test_default_size_is_vitruvions_and_impossible_ones_are_refused() -> None:
+    network = TokenDecoder(TokenDecoderConfig(), **SIZES)
+    assert 21.2e6 < sum(weight.numel() for weight in network.parameters()) < 21.5e6
+    for wrong in ({"width": 0}, {"width": 30, "heads": 4}, {"dropout": 1.0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            TokenDecoderConfig(**wrong)
+
+
+def test_dropout_is_for_training_alone() -> None:
+    network, tokens = decoder(dropout=0.5), some_tokens()
+    assert torch.equal(network(*tokens), network(*tokens))
+    network.train()
+    assert not torch.equal(network(*tokens), network(*tokens))
