@@ -350,13 +350,8 @@ def test_steps_of_a_noise_level_and_impossible_draws() -> None:
         t = step_as_noisy_as(process, std)
         assert 1 <= t < 100
         assert t in (1, 99) or process.params.var[t - 1] < std**2 <= process.params.var[t]
-    for name, batch, draws, read_at in (
-        ("draws", 2, 0, 1),
-        ("batch", 0, 1, 1),
-        ("read_at", 2, 1, 0),
-        ("read_at", 2, 1, 100),
-    ):
-        with pytest.raises(ValueError, match=name):
+    for batch, draws, read_at in ((2, 0, 1), (0, 1, 1), (2, 1, 0), (2, 1, 100)):
+        with pytest.raises(ValueError, match="draws and batch" if read_at == 1 else "read_at"):
             draw_steps(process, batch, draws, generator, read_at=read_at)
 
 

@@ -94,10 +94,6 @@ class RowDenoiser(System, Generic[AnyProcess]):
         self.process = process
 
     @property
-    def max_steps(self) -> int:
-        return self.config.num_steps
-
-    @property
     def ordered(self) -> bool:
         return self.config.network.positions
 
@@ -171,11 +167,11 @@ class RowDenoiser(System, Generic[AnyProcess]):
             denoise = partial(self.denoise, mask=ConditionMask(*known))
         return SelfConditionedDenoiser(denoise) if self.self_conditioning else denoise
 
-    def bound(
+    def likelihood(
         self,
         x0: SketchBatch,
         noise: NoiseSource,
-        steps: StepDraws,
+        steps: StepDraws | None,
         *,
         bins: Bins | None = None,
         last_variance: float | None = None,
@@ -187,14 +183,9 @@ class RowDenoiser(System, Generic[AnyProcess]):
         Args:
             last_variance: The variance of parameters in the reconstruction term; by default that of the noise there.
         """
-        return self.elbo(self.denoise, self.process, x0, noise, steps, bins=bins, last_variance=last_variance)
-
-    def likelihood(
-        self, x0: SketchBatch, noise: NoiseSource, steps: StepDraws | None, *, bins: Bins | None = None
-    ) -> Elbo:
         if steps is None:
             raise ValueError("a bound needs steps to evaluate: draw_steps draws them")
-        return self.bound(x0, noise, steps, bins=bins)
+        return self.elbo(self.denoise, self.process, x0, noise, steps, bins=bins, last_variance=last_variance)
 
     def draw_steps(self, batch: int, draws: int, generator: torch.Generator, *, width: float) -> StepDraws:
         """Random steps; the sketch is read at the step where the noise is as wide as `width`."""

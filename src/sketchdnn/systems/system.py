@@ -116,7 +116,7 @@ class System(nn.Module, ABC):
     @property
     def max_steps(self) -> int | None:
         """T: the most sampling steps and the range of t in training; None without noise levels."""
-        return None
+        return getattr(self.config, "num_steps", None)
 
     @property
     def default_sampler(self) -> str:

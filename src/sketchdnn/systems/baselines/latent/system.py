@@ -106,10 +106,6 @@ class LatentDiffusion(System):
         if config.stage == "diffusion":
             self.vae.requires_grad_(False)
 
-    @property
-    def max_steps(self) -> int:
-        return self.config.num_steps
-
     def can_init_from(self, other: System) -> bool:
         """Whether the settings are equal except for the stage."""
         return isinstance(other, LatentDiffusion) and replace(other.config, stage=self.config.stage) == self.config
