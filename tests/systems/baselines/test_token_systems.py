@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -118,16 +119,26 @@ def test_the_loss_is_nats_a_row_by_sort_and_trains_every_weight(system: TokenSys
     assert torch.allclose(loss.per_sample.detach().double() * 16, nats(system, x0), rtol=1e-4)
     for part in (loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample):
         assert bool((part > 0).all())
+    with torch.autocast("cpu", torch.bfloat16):
+        batch, half = system.sample(noise_of(0, 1, 2)), system.loss(x0, None, None, None)
+    assert batch.params.dtype == half.per_sample.dtype == torch.float32
+    assert torch.allclose(half.per_sample, loss.per_sample, rtol=0.05)
     loss.total.backward()
     assert not [name for name, weight in system.named_parameters() if weight.grad is None]
 
 
-def test_the_loss_can_be_compiled_whole() -> None:
+def compiled_loss(system: TokenSystem, **options: object) -> Callable[[SketchBatch], Tensor]:
+    return torch.compile(lambda batch: system.loss(batch, None, None, None).per_sample, dynamic=False, **options)
+
+
+def test_the_loss_can_be_compiled_whole_and_own_samples_are_likely() -> None:
     system, x0 = made(CONFIGS["vitruvion"]), clean_batch(2)
-    compiled = torch.compile(
-        lambda batch: system.loss(batch, None, None, None).per_sample, backend="eager", fullgraph=True, dynamic=False
-    )
+    compiled = compiled_loss(system, backend="eager", fullgraph=True)
     assert torch.allclose(compiled(x0), system.loss(x0, None, None, None).per_sample, rtol=1e-4)
+    # Drawn without nucleus, the mean of −log p is the entropy: less than what another model's draws cost.
+    one, other = (made(TokenConfig(SMALL, order="stored", top_p=1.0), std) for std in (0.5, 0.45))
+    drawn, foreign = (model.sample(noise_of(*range(64))) for model in (one, other))
+    assert float(nats(one, drawn).mean()) < float(nats(one, foreign).mean())
 
 
 def test_noise_decides_alone_what_is_drawn(system: TokenSystem) -> None:
@@ -230,13 +241,6 @@ def test_levels_are_the_cells_of_a_grid_that_others_can_be_judged_on() -> None:
     assert three_points.likelihood(x0, noise_of(0), None, bins=TOKEN_GRID) is None
 
 
-def test_what_it_draws_it_finds_likely() -> None:
-    """Drawn without nucleus, the mean of −log p is the entropy: less than what an other model's draws cost it."""
-    one, other = (made(TokenConfig(SMALL, order="stored", top_p=1.0), std) for std in (0.5, 0.45))
-    drawn, foreign = one.sample(noise_of(*range(64))), other.sample(noise_of(*range(64)))
-    assert float(nats(one, drawn).mean()) < float(nats(one, foreign).mean())
-
-
 def test_unsupported_options_are_refused(system: TokenSystem) -> None:
     with pytest.raises(SketchError, match="cannot draw with ddim; use ancestral"):
         system.sample(noise_of(0), SamplingOptions(sampler="ddim"))
@@ -259,15 +263,6 @@ def test_every_token_is_reported(system: TokenSystem) -> None:
     assert counts == sorted(counts)  # primitive by primitive
 
 
-def test_half_precision_draws_and_learns(system: TokenSystem) -> None:
-    x0 = clean_batch(3)
-    with torch.autocast("cpu", torch.bfloat16):
-        batch = system.sample(noise_of(0, 1, 2))
-        loss = system.loss(x0, None, None, None)
-    assert batch.params.dtype == loss.per_sample.dtype == torch.float32
-    assert torch.allclose(loss.per_sample, system.loss(x0, None, None, None).per_sample, rtol=0.05)
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 def test_a_gpu_says_what_the_processor_says(system: TokenSystem) -> None:
     x0 = clean_batch(4)
@@ -275,8 +270,7 @@ def test_a_gpu_says_what_the_processor_says(system: TokenSystem) -> None:
     system.to_device("cuda")
     there = x0.to("cuda")
     assert torch.allclose(nats(system, there).cpu(), here, rtol=1e-3)
-    compiled = torch.compile(lambda batch: system.loss(batch, None, None, None).per_sample, dynamic=False)
-    assert torch.allclose(compiled(there).double().cpu() * 16, here, rtol=1e-3)
+    assert torch.allclose(compiled_loss(system)(there).double().cpu() * 16, here, rtol=1e-3)
     again = system.sample(seeded_noise(1, torch.arange(4, device="cuda")))
     # A token whose chance is on the brink may be chosen otherwise, and what follows with it.
     assert sum(map(torch.equal, again.flat().cpu(), drawn.flat())) >= 3
@@ -344,6 +338,10 @@ def test_one_at_a_time_with_a_cache_is_the_same_as_all_at_once() -> None:
     steps = [network(*(part[:, n : n + 1] for part in tokens), cache) for n in range(15)]
     assert cache.length == 15
     assert torch.allclose(torch.cat(steps, dim=1), network(*tokens), atol=1e-4)
+    network = decoder(dropout=0.5)
+    assert torch.equal(network(*tokens), network(*tokens))
+    network.train()
+    assert not torch.equal(network(*tokens), network(*tokens))
 
 
 def test_default_size_is_vitruvions_and_impossible_ones_are_refused() -> None:
@@ -352,10 +350,3 @@ def test_default_size_is_vitruvions_and_impossible_ones_are_refused() -> None:
     for wrong in ({"width": 0}, {"width": 30, "heads": 4}, {"dropout": 1.0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             TokenDecoderConfig(**wrong)
-
-
-def test_dropout_is_for_training_alone() -> None:
-    network, tokens = decoder(dropout=0.5), some_tokens()
-    assert torch.equal(network(*tokens), network(*tokens))
-    network.train()
-    assert not torch.equal(network(*tokens), network(*tokens))
