@@ -261,7 +261,7 @@ def score_noise_levels(
         raise SketchError(f"{count:,} sketches need a test split of as many; this one has {len(test):,}")
     compact = test[np.sort(np.random.default_rng(seed).permutation(len(test))[:count])]
     real = [decoded.sketch for decoded in decode_compact(compact)]
-    timesteps, sampler = options.timesteps(system.max_steps), single_pass(options.sampler_name)
+    timesteps, sampler = options.timesteps(system.config.num_steps), single_pass(options.sampler_name)
     schedule = system.process.params.to("cpu")
     sigma = (schedule.var / schedule.alpha_bar.clamp(min=1e-300)).sqrt()
     scores = [_score_level(0.0, 0, real, real)]

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.process import LogitBatch
+from sketchdnn.diffusion.process import parts
 from sketchdnn.diffusion.samplers import single_pass
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions
 from sketchdnn.errors import SketchError
@@ -107,7 +107,7 @@ def record_denoising(
     if system.max_steps is None:
         raise SketchError(f"the system '{system.name}' has no denoising steps to show")
     noise = seeded_noise(seed, torch.arange(CPU_BATCH, device=next(system.parameters()).device))
-    state = LogitBatch.from_noise(noise(0)).batch()
+    state = parts(noise(0)).batch()
     frames: list[DenoisingFrame] = []
 
     def record(progress: Progress) -> None:

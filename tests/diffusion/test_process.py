@@ -9,15 +9,19 @@ import torch
 from support.random_batches import clean_batch, normal_batch, random_prediction
 from support.toys import centered
 
-from sketchdnn.diffusion import GaussianSoftmax, JointProcess, authors_process, cosine, our_process, paper_process
-from sketchdnn.diffusion.gaussian_softmax import smooth
+from sketchdnn.diffusion.gaussian import cosine
+from sketchdnn.diffusion.gaussian_softmax import GaussianSoftmax, smooth
 from sketchdnn.diffusion.process import (
+    JointProcess,
     LogitBatch,
-    check_pair,
+    authors_process,
     check_shape,
     check_simplex,
     check_step,
     check_steps,
+    our_process,
+    paper_process,
+    parts,
     superpose,
 )
 from sketchdnn.geometry import Kind
@@ -35,30 +39,20 @@ def truth(process: JointProcess, x0: SketchBatch) -> LogitBatch:
 
 @pytest.mark.parametrize("make", PROCESSES)
 def test_diffuse_to_t_and_step_back_to_s_is_diffuse_to_s(make) -> None:
-    """With zero noise: the mean of every part of a row, for steps that differ by sample."""
+    """With zero noise: the mean of every part of a row, for steps that differ by sample. Forward steps compose too."""
     process = make(100)
     x0 = clean_batch(6, dtype=torch.float64)
-    zero = SketchBatch(*(torch.zeros_like(part) for part in (x0.construction, x0.kind, x0.params)))
+    zero = SketchBatch(*map(torch.zeros_like, parts(x0)))
     t = torch.tensor([1, 2, 50, 99, 100, 100])
     s = torch.tensor([0, 1, 20, 98, 99, 0])
-    there = process.diffuse(x0, t, zero)
+    there, direct = process.diffuse(x0, t, zero), process.diffuse(x0, s, zero)
     back = process.step_back(truth(process, x0), there, s, t, zero)
-    direct = process.diffuse(x0, s, zero)
+    again = process.step_forward(direct, s, t, zero)
     exact = {"rtol": 1e-10, "atol": 1e-10}
-    torch.testing.assert_close(centered(back.kind.log()), centered(direct.kind.log()), **exact)
-    torch.testing.assert_close(centered(back.construction.log()), centered(direct.construction.log()), **exact)
-    torch.testing.assert_close(back.params, direct.params, **exact)
-
-
-@pytest.mark.parametrize("make", PROCESSES)
-def test_forward_steps_compose(make) -> None:
-    process = make(100)
-    x0 = clean_batch(3, dtype=torch.float64)
-    zero = SketchBatch(*(torch.zeros_like(part) for part in (x0.construction, x0.kind, x0.params)))
-    twice = process.step_forward(process.diffuse(x0, 20, zero), 20, 70, zero)
-    once = process.diffuse(x0, 70, zero)
-    torch.testing.assert_close(twice.kind, once.kind, rtol=1e-10, atol=1e-10)
-    torch.testing.assert_close(twice.params, once.params, rtol=1e-10, atol=1e-10)
+    for found, wanted in ((back, direct), (again, there)):
+        torch.testing.assert_close(centered(found.kind.log()), centered(wanted.kind.log()), **exact)
+        torch.testing.assert_close(centered(found.construction.log()), centered(wanted.construction.log()), **exact)
+        torch.testing.assert_close(found.params, wanted.params, **exact)
 
 
 def test_rows_are_independent() -> None:
@@ -69,15 +63,9 @@ def test_rows_are_independent() -> None:
     x_t = process.diffuse(x0, 60, noise)
     permuted_x_t = process.diffuse(x0.permuted(order), 60, noise.permuted(order))
     assert torch.equal(x_t.permuted(order).flat(), permuted_x_t.flat())
-    said = SketchBatch(prediction.construction_logits, prediction.kind_logits, prediction.params).permuted(order)
+    clean = Prediction(*parts(SketchBatch(*parts(prediction)).permuted(order)))
     x_s = process.step_back(process.x0_logits(prediction), x_t, 30, 60, noise)
-    permuted_x_s = process.step_back(
-        process.x0_logits(Prediction(said.construction, said.kind, said.params)),
-        permuted_x_t,
-        30,
-        60,
-        noise.permuted(order),
-    )
+    permuted_x_s = process.step_back(process.x0_logits(clean), permuted_x_t, 30, 60, noise.permuted(order))
     assert torch.equal(x_s.permuted(order).flat(), permuted_x_s.flat())
 
 
@@ -148,13 +136,6 @@ def test_joint_step_is_one_graph(make) -> None:
     torch.testing.assert_close(forward(x0, t, noise).flat(), process.diffuse(x0, t, noise).flat())
 
 
-def test_process_moves_between_devices() -> None:
-    process = our_process(10)
-    moved = process.to("cpu")
-    assert torch.equal(moved.kind.alpha_bar, process.kind.alpha_bar)
-    assert moved.reverse_logits == process.reverse_logits
-
-
 def test_impossible_process_is_refused() -> None:
     process = our_process(10)
     with pytest.raises(ValueError, match="reverse_logits"):
@@ -165,20 +146,23 @@ def test_impossible_process_is_refused() -> None:
         replace(process, params=cosine(11))
 
 
-def test_steps_outside_the_schedule_are_refused() -> None:
+def test_impossible_steps_labels_and_shapes_are_refused() -> None:
     check_step(0, 10)
     check_step(torch.tensor([1, 10]), 10, lowest=1)
     for wrong in (-1, 11, torch.tensor([3, 11]), torch.tensor([0.5])):
         with pytest.raises(ValueError, match="when"):
             check_step(wrong, 10, "when")
-    check_pair(torch.tensor([0, 5]), torch.tensor([1, 6]), 10)
-    for s, t, name in ((3, 3, "s must"), (4, 3, "s must"), (0, 11, "t must"), (torch.tensor([1, 5]), 5, "s must")):
-        with pytest.raises(ValueError, match=name):
-            check_pair(s, t, 10)
     check_steps([10, 5, 0], 10)
     for steps in ([10], [], [10, 10], [0, 10], [11, 0], [10, -1]):
         with pytest.raises(ValueError, match="steps"):
             check_steps(steps, 10)
+    kind = clean_batch(2).kind
+    check_simplex(kind, "start.kind")
+    for wrong in (kind * 0.5, kind - 0.1, kind * torch.nan, kind.int()):
+        with pytest.raises(ValueError, match=r"start\.kind"):
+            check_simplex(wrong, "start.kind")
+    with pytest.raises(ValueError, match="noise"):
+        check_shape(normal_batch(3), "noise", like=clean_batch(2))
 
 
 def test_wrong_steps_and_noise_are_refused_by_name() -> None:
@@ -194,13 +178,3 @@ def test_wrong_steps_and_noise_are_refused_by_name() -> None:
             process.step_back(clean, x_t, s, 5, noise)
     with pytest.raises(ValueError, match=r"^noise\."):
         process.step_back(clean, x_t, 4, 5, normal_batch(1))
-
-
-def test_points_off_the_simplex_and_wrong_shapes_are_refused() -> None:
-    kind = clean_batch(2).kind
-    check_simplex(kind, "start.kind")
-    for wrong in (kind * 0.5, kind - 0.1, kind * torch.nan, kind.int()):
-        with pytest.raises(ValueError, match=r"start\.kind"):
-            check_simplex(wrong, "start.kind")
-    with pytest.raises(ValueError, match="noise"):
-        check_shape(normal_batch(3), "noise", like=clean_batch(2))

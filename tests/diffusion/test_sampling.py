@@ -68,10 +68,15 @@ def test_transitions_with_jumps_are_connected(resamples: int, jump: int) -> None
 
 def test_samplers_are_registered_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "SAMPLERS", dict(sampling.SAMPLERS))
-    assert find_sampler("ddim") is sample_ddim
-    register_sampler("mine")(sample_ddim)
+    assert find_sampler("ddim") is SamplingOptions("ddim").sampler_function() is sample_ddim
+    assert SamplingOptions(sample_ddim).sampler_function() is sample_ddim
+    assert SamplingOptions(sample_ddim).sampler_name == "sample_ddim"
+    with pytest.raises(ValueError, match="sampler"):
+        SamplingOptions().sampler_function()
+    assert (single_pass("restart"), single_pass("ddim")) == ("predictor_corrector", "ddim")
+    for _ in range(2):
+        register_sampler("mine")(sample_ddim)
     assert find_sampler("mine") is sample_ddim
-    register_sampler("mine")(sample_ddim)
     with pytest.raises(ValueError, match="'mine' already"):
         register_sampler("mine")(sample_ancestral)
     with pytest.raises(SketchError, match="'magic' is no sampler; use one of ancestral, ddim"):
@@ -79,16 +84,6 @@ def test_samplers_are_registered_by_name(monkeypatch: pytest.MonkeyPatch) -> Non
     point = EntryPoint("theirs", "sketchdnn.diffusion.samplers:sample_ancestral", sampling.SAMPLER_ENTRY_POINTS)
     monkeypatch.setattr(sampling, "entry_points", lambda group: [point] if group == point.group else [])
     assert find_sampler("theirs") is sample_ancestral
-
-
-def test_options_name_their_sampler() -> None:
-    assert SamplingOptions("ddim").sampler_function() is sample_ddim
-    assert SamplingOptions(sample_ddim).sampler_function() is sample_ddim
-    assert SamplingOptions(sample_ddim).sampler_name == "sample_ddim"
-    with pytest.raises(ValueError, match="sampler"):
-        SamplingOptions().sampler_function()
-    assert single_pass("restart") == "predictor_corrector"
-    assert single_pass("ddim") == "ddim"
 
 
 @pytest.mark.parametrize("sampler", [*SAMPLERS, sample_restart])
@@ -116,17 +111,14 @@ def test_start_visits_only_the_steps_below_it_and_is_independent_of_the_batch() 
     together = run(sample_ancestral, identity, PROCESS, noise, start=Start(40, x0), on_step=seen.append)
     assert [progress.t for progress in seen] == list(range(40, 0, -1))
     for i in range(5):
-        noise = seeded_noise(7, torch.tensor([i]))
-        alone = run(sample_ancestral, identity, PROCESS, noise, start=Start(40, x0[i : i + 1]))
+        alone = run(
+            sample_ancestral, identity, PROCESS, seeded_noise(7, torch.tensor([i])), start=Start(40, x0[i : i + 1])
+        )
         assert same(alone, together[i : i + 1])
-
-
-def test_known_parts_override_the_start() -> None:
-    rows = torch.zeros(3, 16, dtype=torch.bool)
-    rows[:, :4] = True
-    known, start = clean_batch(3, seed=1), Start(50, clean_batch(3, seed=8))
-    options = {"conditioning": condition_on_rows(known, rows), "start": start}
-    batch = run(sample_ancestral, identity, PROCESS, random_noise(0, 3), **options)
+    # Known parts override the start.
+    rows, known = torch.arange(16).expand(5, 16) < 4, clean_batch(5, seed=1)
+    options = {"conditioning": condition_on_rows(known, rows), "start": Start(50, x0)}
+    batch = run(sample_ancestral, identity, PROCESS, random_noise(0, 5), **options)
     assert torch.equal(batch.flat()[:, :4], known.flat()[:, :4])
 
 

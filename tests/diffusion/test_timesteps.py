@@ -31,13 +31,10 @@ def test_first_and_last_step() -> None:
             assert steps_at(almost, authors_weights(num_steps)).item() == num_steps - 1
 
 
-def test_step_of_weight_zero_never_occurs() -> None:
+def test_step_of_weight_zero_never_occurs_and_impossible_arguments_are_refused() -> None:
     """Not even at the edge between two slices."""
     weights = torch.tensor([0.0, 1.0, 0.0, 1.0, 0.0])
     assert steps_at(torch.tensor([0.0, 0.25, 0.5, 0.75]), weights).tolist() == [2, 2, 4, 4]
-
-
-def test_impossible_arguments_are_refused_by_name() -> None:
     for wrong in ([1.0], [-0.1], [float("nan")]):
         with pytest.raises(ValueError, match="quantiles"):
             steps_at(torch.tensor(wrong), uniform_weights(10))

@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.random_batches import clean_batch, normal_batch
 
-from sketchdnn.diffusion import Denoiser, our_process
+from sketchdnn.diffusion.process import Denoiser, our_process, parts
 from sketchdnn.networks import DiT, DiTConfig
 from sketchdnn.representation.batch import Prediction, SketchBatch
 
@@ -31,56 +31,51 @@ def noisy(count: int = 5) -> tuple[SketchBatch, torch.Tensor]:
 
 
 def flat(prediction: Prediction) -> torch.Tensor:
-    return SketchBatch(prediction.construction_logits, prediction.kind_logits, prediction.params).flat()
+    return torch.cat(parts(prediction), dim=-1)
 
 
-def test_default_size() -> None:
+def test_size_and_impossible_sizes() -> None:
     with torch.device("meta"):
-        network = DiT()
-    assert sum(parameter.numel() for parameter in network.parameters()) == 138_167_829
+        assert sum(parameter.numel() for parameter in DiT().parameters()) == 138_167_829
+    for wrong in ({"width": 30}, {"depth": 0}, {"heads": 0}, {"num_steps": 0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            replace(SMALL, **wrong)
 
 
 def test_permuted_rows_give_the_permuted_prediction() -> None:
-    network = small()
-    batch, t = noisy()
+    """Unless rows have positions, which are vectors of their own."""
     order = torch.rand(5, 16, generator=torch.Generator().manual_seed(3)).argsort(dim=-1)
-    said, permuted = flat(network(batch, t)), flat(network(batch.permuted(order), t))
-    expected = said.gather(1, order[..., None].expand_as(said))
-    assert (permuted - expected).abs().max() < 1e-5
-    assert (permuted - said).abs().max() > 0.1
-
-
-def test_positions_break_equivariance() -> None:
-    network = small(replace(SMALL, positions=True))
     batch, t = noisy()
-    order = torch.arange(15, -1, -1).expand(5, 16)
-    said, permuted = flat(network(batch, t)), flat(network(batch.permuted(order), t))
-    assert (permuted - said.flip(1)).abs().max() > 0.1
-    plain = sum(p.numel() for p in small().parameters())
-    assert sum(p.numel() for p in network.parameters()) == plain + 16 * 32
+    plain, positioned = small(), small(replace(SMALL, positions=True))
+    for network in (plain, positioned):
+        output, permuted = flat(network(batch, t)), flat(network(batch.permuted(order), t))
+        expected = output.gather(1, order[..., None].expand_as(output))
+        assert ((permuted - expected).abs().max() < 1e-5) == (network is plain)
+        assert (permuted - output).abs().max() > 0.1
+        fewer = SketchBatch(batch.construction[:, :9], batch.kind[:, :9], batch.params[:, :9])
+        assert network(fewer, t).params.shape == (5, 9, 14)
+    sizes = [sum(p.numel() for p in network.parameters()) for network in (plain, positioned)]
+    assert sizes[1] == sizes[0] + 16 * 32
 
 
-def test_rows_interact() -> None:
-    network = small()
-    batch, t = noisy()
+def test_rows_interact_and_samples_do_not() -> None:
+    network, (batch, t) = small(), noisy()
     moved = replace(batch, params=batch.params.clone())
     moved.params[:, 0] += 1
-    change = (flat(network(moved, t)) - flat(network(batch, t))).abs().amax(dim=-1)
-    assert (change > 1e-4).all()
+    output = flat(network(batch, t))
+    assert ((flat(network(moved, t)) - output).abs().amax(dim=-1) > 1e-4).all()
+    torch.testing.assert_close(flat(network(batch[2:3], t[2:3]))[0], output[2])
 
 
-def test_samples_do_not_interact() -> None:
-    network = small()
-    batch, t = noisy()
-    torch.testing.assert_close(flat(network(batch[2:3], t[2:3]))[0], flat(network(batch, t))[2])
-
-
-def test_step_is_ignored_initially() -> None:
+def test_steps_are_embedded_and_ignored_initially() -> None:
     """Scales and shifts start at zero: every norm is a plain one."""
     batch, t = noisy()
     fresh, trained = small(trained=False), small()
     assert torch.equal(flat(fresh(batch, t)), flat(fresh(batch, t.flip(0))))
     assert not torch.allclose(flat(trained(batch, t)), flat(trained(batch, t.flip(0))), atol=1e-2)
+    assert flat(trained(batch[:2], torch.tensor([1, 100]))).isfinite().all()
+    with pytest.raises(IndexError):
+        trained(batch[:2], torch.tensor([0, 101]))
 
 
 def test_every_parameter_has_a_gradient() -> None:
@@ -92,14 +87,6 @@ def test_every_parameter_has_a_gradient() -> None:
         assert parameter.grad.abs().sum() > 0, name
 
 
-def test_first_and_last_step_have_an_embedding() -> None:
-    network = small()
-    batch, _ = noisy(2)
-    assert flat(network(batch, torch.tensor([1, 100]))).isfinite().all()
-    with pytest.raises(IndexError):
-        network(batch, torch.tensor([0, 101]))
-
-
 def test_output_is_float32_under_mixed_precision() -> None:
     denoise: Denoiser = small()
     batch, t = noisy()
@@ -108,16 +95,3 @@ def test_output_is_float32_under_mixed_precision() -> None:
     assert prediction.params.dtype == prediction.kind_logits.dtype == torch.float32
     assert prediction.params.shape == batch.params.shape
     torch.testing.assert_close(prediction.kind.sum(-1), torch.ones(5, 16))
-
-
-def test_fewer_rows_than_sixteen() -> None:
-    for config in (SMALL, replace(SMALL, positions=True)):
-        batch, t = noisy()
-        some = SketchBatch(batch.construction[:, :9], batch.kind[:, :9], batch.params[:, :9])
-        assert small(config)(some, t).params.shape == (5, 9, 14)
-
-
-@pytest.mark.parametrize("wrong", [{"width": 30}, {"depth": 0}, {"heads": 0}, {"num_steps": 0}])
-def test_impossible_shape_is_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        replace(SMALL, **wrong)

@@ -10,6 +10,7 @@ from sketchdnn.diffusion.process import JointProcess, Process
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
+from sketchdnn.systems.baselines.tokens.tokens import KIND_PLACE, STOP, Syntax, Tokens, slots_to_rows
 
 WIDTHS = (layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS)
 ONLY_ARCS = (0.0, 0.0, 1.0, 0.0, 0.0)
@@ -62,3 +63,12 @@ def every_step(process: Process, batch: int, *, read_at: int = 1) -> StepDraws:
 def centered(logits: torch.Tensor) -> torch.Tensor:
     """Logits with mean zero: the softmax is invariant to the rest."""
     return logits - logits.mean(dim=-1, keepdim=True)
+
+
+def untokenize(tokens: Tokens, syntax: Syntax, rows: int) -> SketchBatch:
+    """The rows of token sequences, each number in the middle of its cell."""
+    places = syntax.end + 1
+    slots = tokens.value.new_zeros(len(tokens.value), (rows + 1) * places)
+    slots = slots.scatter(1, tokens.row * places + tokens.place, tokens.value)
+    finished = (tokens.real & (tokens.place == KIND_PLACE) & (tokens.value != STOP)).sum(dim=1)
+    return slots_to_rows(slots.reshape(-1, rows + 1, places)[:, :rows], finished, syntax)

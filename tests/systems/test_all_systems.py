@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from sketchdnn.diffusion.likelihood import Elbo
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
+from sketchdnn.generation import GenerateRequest, stream
 from sketchdnn.geometry import normalize
 from sketchdnn.representation.batch import SketchBatch, decode
 from sketchdnn.representation.compact import encode
@@ -74,15 +76,6 @@ def drawn(
     return system.sample(lambda draw: change(noise(draw)), SamplingOptions(steps=6))
 
 
-def test_six_systems() -> None:
-    assert tuple(SYSTEMS) == (*DENOISERS, *TOKENS)
-
-
-def test_preset_makes_its_system(name: str) -> None:
-    assert load_preset("tiny", name).make().name == name
-    assert load_preset(system=name).system == name
-
-
 def test_loss_is_finite_and_falls(trained: tuple[Outcome, list[Report], Path]) -> None:
     outcome, reports, out = trained
     assert outcome.finished
@@ -128,17 +121,15 @@ def test_samples_decode_to_sketches(system: System) -> None:
     assert heard[-1] <= 1
 
 
-def test_every_supported_sampler_runs(system: System) -> None:
+def test_every_supported_sampler_runs_and_others_are_refused(system: System) -> None:
+    noise = seeded_noise(0, torch.arange(2))
     for sampler in system.samplers:
-        batch = system.sample(seeded_noise(0, torch.arange(2)), SamplingOptions(sampler=sampler, steps=3))
+        batch = system.sample(noise, SamplingOptions(sampler=sampler, steps=3))
         assert bool(batch.flat().isfinite().all()), sampler
         assert system.resolve(SamplingOptions(sampler)).sampler == sampler
-
-
-def test_unsupported_sampler_is_refused(system: System) -> None:
     if "authors" not in system.samplers:
         with pytest.raises(SketchError, match="cannot draw with authors; use ancestral"):
-            system.sample(seeded_noise(0, torch.arange(1)), SamplingOptions("authors", 2))
+            system.sample(noise, SamplingOptions("authors", 2))
 
 
 def test_default_sampler_is_used_without_a_name(name: str, system: System) -> None:
@@ -187,7 +178,10 @@ def test_row_order(name: str, system: System) -> None:
     assert torch.allclose(plain.flat(), permuted.flat(), atol=1e-3) == (name in WITHOUT_ORDER)
 
 
-def test_preset_must_be_of_the_system() -> None:
+def test_preset_is_of_its_system() -> None:
+    assert tuple(SYSTEMS) == (*DENOISERS, *TOKENS)
+    for name in SYSTEMS:
+        assert load_preset("tiny", name).make().name == load_preset(system=name).system == name
     assert load_preset().name == "ours-base"
     assert load_preset("paper", "sketchdnn").name == "paper"
     with pytest.raises(ConfigError, match="'teapot' is no system; use one of sketchdnn, "):
@@ -211,3 +205,18 @@ def test_latent_diffusion_trains_in_stages(corpus: Corpus, tmp_path: Path) -> No
     assert {key.split(".")[0] for key, w in second.state_dict().items() if not torch.equal(after[key], w)} == {
         "network"
     }
+
+
+def test_own_system_trains_saves_loads_and_generates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        runpy.run_path(str(Path(__file__).parents[2] / "examples" / "own_system.py"))["main"](tmp_path)
+        assert capsys.readouterr().out.count("primitives") == 4
+        system = from_pretrained(tmp_path / "model", "cpu")
+        assert system.name == "plain"
+        assert system.to_device("cpu") is system
+        noise = seeded_noise(0, torch.arange(2))
+        one, two = (system.sample(noise, SamplingOptions(steps=5)) for _ in range(2))
+        assert torch.equal(one.flat(), two.flat())
+        assert len(list(stream(system, GenerateRequest(count=2, steps=5, repair=False)))) == 2
+    finally:
+        SYSTEMS.pop("plain", None)

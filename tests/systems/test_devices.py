@@ -37,20 +37,14 @@ print(json.dumps([before, min(during), waited(), torch.get_num_threads()]))
 """
 
 
-@pytest.mark.parametrize("name", ["tpu", "cpu:3", "cuda:x", "cuda:", "auto:1", ""])
-def test_unknown_devices_are_refused(name: str) -> None:
-    with pytest.raises(SketchError, match="use auto, cpu, cuda or cuda:1"):
-        find_device(name)
-
-
-def test_auto_is_a_gpu_where_there_is_one() -> None:
+def test_unknown_and_absent_devices_are_refused() -> None:
+    for name in ("tpu", "cpu:3", "cuda:x", "cuda:", "auto:1", ""):
+        with pytest.raises(SketchError, match="use auto, cpu, cuda or cuda:1"):
+            find_device(name)
     assert find_device() == find_device("auto") == ("cuda" if torch.cuda.is_available() else "cpu")
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_absent_gpu_is_refused() -> None:
-    with pytest.raises(SketchError, match="no CUDA device"):
-        find_device("cuda")
+    if not torch.cuda.is_available():
+        with pytest.raises(SketchError, match="no CUDA device"):
+            find_device("cuda")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux") or usable_cores() < 2, reason="needs GNU OpenMP and two cores")

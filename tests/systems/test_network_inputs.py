@@ -13,6 +13,7 @@ from support.random_systems import random_system
 
 from sketchdnn.diffusion.gaussian import like
 from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.process import parts
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, condition_on_rows, step_sequence
 from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.networks.dit import DiTConfig
@@ -70,7 +71,7 @@ def loss(system: RowDenoiser[Any], mask: ConditionMask, count: int = 5) -> torch
 
 
 def same(one: Prediction, other: Prediction) -> bool:
-    return all(torch.equal(getattr(one, part), getattr(other, part)) for part in one.__dataclass_fields__)
+    return all(map(torch.equal, parts(one), parts(other)))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -189,13 +190,8 @@ def test_known_parts_replace_the_previous_prediction() -> None:
     assert bool(mask.params.any())
     assert not bool(mask.params.all())
     one, other = random_prediction(4, seed=2), random_prediction(4, seed=3)
-    rows = mask.params[..., None]
     # Agrees with `other` but for the known parts.
-    mixed = Prediction(
-        torch.where(rows, one.construction_logits, other.construction_logits),
-        torch.where(rows, one.kind_logits, other.kind_logits),
-        torch.where(rows, one.params, other.params),
-    )
+    mixed = Prediction(*map(torch.where, [mask.params[..., None]] * 3, parts(one), parts(other)))
     assert same(system.denoise(x0, t, mask, mixed), system.denoise(x0, t, mask, other))
     assert not same(system.denoise(x0, t, mask, one), system.denoise(x0, t, mask, other))
     inputs = prediction_rows(one, x0, mask, 0.5)
@@ -219,21 +215,17 @@ def test_null_prediction_is_all_zeros() -> None:
 def test_every_other_sketch_is_self_conditioned_in_training(name: str, count: int) -> None:
     prediction = random_prediction((count + 1) // 2)
     interleaved = interleave_null(prediction, count)
-    assert torch.equal(interleaved.params[::2], prediction.params)
-    assert torch.equal(interleaved.kind_logits[::2], prediction.kind_logits)
-    odd = (interleaved.construction_logits[1::2], interleaved.kind_logits[1::2], interleaved.params[1::2])
-    assert same(Prediction(*odd), null_prediction(odd[2]))
+    even, odd = (Prediction(*(part[begin::2] for part in parts(interleaved))) for begin in (0, 1))
+    assert same(even, prediction)
+    assert same(odd, null_prediction(odd.params))
     system, mask = make(name), make_mask(count, 0.5)
     own, plain = loss(system, mask, count), loss(make(name, None), mask, count)
     assert torch.equal(own, loss(system, mask, count))
     torch.testing.assert_close(own[1::2], plain[1::2], atol=1e-5, rtol=1e-4)
     assert bool(((own - plain).abs()[::2] > 1e-3).any())
     # At t = T there is no noisier step.
-    assert bool(
-        system.loss(clean_batch(4), torch.tensor([50, 50, 49, 50]), normal_batch(4), make_mask(4, 0.5))
-        .per_sample.isfinite()
-        .all()
-    )
+    last = system.loss(clean_batch(4), torch.tensor([50, 50, 49, 50]), normal_batch(4), make_mask(4, 0.5))
+    assert bool(last.per_sample.isfinite().all())
 
 
 def test_training_prediction_comes_from_a_noisier_step_without_gradients() -> None:

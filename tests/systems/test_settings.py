@@ -146,12 +146,10 @@ def test_deeply_nested_files_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     deep = "[" * 100_000 + "]" * 100_000
-    model = tmp_path / "model"
-    model.mkdir()
-    (model / "config.json").write_text(deep)
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    (corpus / "dataset.json").write_text(deep)
+    model, corpus = tmp_path / "model", tmp_path / "corpus"
+    for folder, file in ((model, "config.json"), (corpus, "dataset.json")):
+        folder.mkdir()
+        (folder / file).write_text(deep)
     (tmp_path / "deep.toml").write_text(f"a = {deep}")
     for arguments in (
         ["generate", "--model", str(model), "--out", str(tmp_path / "out")],
@@ -233,12 +231,8 @@ def test_arrays_with_an_impossible_header_are_refused(tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     facts = {"representation": REPRESENTATION_VERSION, "config": {}, "counts": {"train": 1}}
     (tmp_path / "dataset.json").write_text(json.dumps(facts))
-    for header in (
-        "{'descr': '|u1', 'shape': (" + "9" * 40 + ",), 'fortran_order': False}",
-        "(" * 500,
-        "'",
-        "{'descr': [",
-    ):
+    long_shape = "{'descr': '|u1', 'shape': (" + "9" * 40 + ",), 'fortran_order': False}"
+    for header in (long_shape, "(" * 500, "'", "{'descr': ["):
         text = header.encode() + b"\n"
         data = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
         (tmp_path / "train" / "kind.npy").write_bytes(data)

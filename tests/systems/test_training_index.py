@@ -41,41 +41,31 @@ def equal(a: TrainingIndex, b: TrainingIndex) -> bool:
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("keys", "kind_counts", "frequency"))
 
 
-def test_contains_training_sketches_up_to_symmetry(index: TrainingIndex) -> None:
-    copies = symmetric_keys(shuffled(turned(parts(80), 6), 4), HASH_GRID_LEVELS)
+def test_contains_training_sketches_up_to_symmetry_and_their_counts(index: TrainingIndex) -> None:
+    compact = parts(80)
+    copies = symmetric_keys(shuffled(turned(compact, 6), 4), HASH_GRID_LEVELS)
     assert all(index.contains(int(key)) for key in copies)
     others = symmetric_keys(parts(40, seed=9), HASH_GRID_LEVELS)
     assert sum(index.contains(int(key)) for key in others) < 4
-
-
-def test_counts_are_those_of_the_corpus(index: TrainingIndex) -> None:
-    compact = parts(80)
     assert index.frequency.sum() == 80
     assert index.primitive_count_range == (compact.counts.min(), compact.counts.max())
-    lines = (compact.kind == Kind.LINE).sum()
-    assert (index.kind_counts[:, Kind.LINE] * index.frequency).sum() == lines
+    assert (index.kind_counts[:, Kind.LINE] * index.frequency).sum() == (compact.kind == Kind.LINE).sum()
 
 
-def test_saved_with_the_model_and_loaded(system: SketchDNNSystem, index: TrainingIndex, tmp_path: Path) -> None:
+def test_saved_with_the_model_and_loaded_unless_missing_or_changed(
+    system: SketchDNNSystem, index: TrainingIndex, tmp_path: Path
+) -> None:
     save_pretrained(system, tmp_path)
     assert from_pretrained(tmp_path).training_index is None
     save_training_index(index, tmp_path)
     loaded = from_pretrained(tmp_path)
-    assert loaded.training_index is not None
-    assert equal(loaded.training_index, index)
     save_pretrained(loaded, tmp_path / "again")
-    again = from_pretrained(tmp_path / "again").training_index
-    assert again is not None
-    assert equal(again, index)
-
-
-def test_missing_or_changed_file_is_refused(system: SketchDNNSystem, index: TrainingIndex, tmp_path: Path) -> None:
-    system.training_index = index
-    save_pretrained(system, tmp_path)
+    for found in (loaded.training_index, from_pretrained(tmp_path / "again").training_index):
+        assert found is not None
+        assert equal(found, index)
     path = tmp_path / "training_index.safetensors"
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(PretrainedError, match="not the one it was saved with"):
         from_pretrained(tmp_path)
     path.unlink()

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.toys import untokenize
 from support.training import assert_resume_is_exact, part_corpus
 
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.systems import load_preset
 from sketchdnn.systems.baselines.tokens.decoder import TokenDecoderConfig
-from sketchdnn.systems.baselines.tokens.system import TokenSystem
-from sketchdnn.systems.baselines.tokens.tokens import tokenize, untokenize
-from sketchdnn.systems.baselines.tokens.vitruvion import Vitruvion, VitruvionConfig
+from sketchdnn.systems.baselines.tokens.system import TokenSystem, Vitruvion, VitruvionConfig
+from sketchdnn.systems.baselines.tokens.tokens import tokenize
 from sketchdnn.training.config import TrainConfig, parse_train_config
 from sketchdnn.training.loop import train
 

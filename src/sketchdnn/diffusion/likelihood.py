@@ -11,9 +11,9 @@ that bits can be compared with those of tokens.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -24,10 +24,8 @@ from sketchdnn.representation.batch import Prediction, SketchBatch, relevant
 
 from .gaussian import Level, augment, squared_norm_perp
 from .noise import NoiseSource
-from .process import Denoiser, JointProcess, LogitBatch, Noise, Process, check_shape, check_simplex, check_step
+from .process import Denoiser, JointProcess, LogitBatch, Noise, Process, check_shape, check_simplex, check_step, parts
 from .timesteps import StepDraws
-
-AnyProcess = TypeVar("AnyProcess", bound=Process)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,36 +120,21 @@ class Elbo:
 
 def elbo(
     denoise: Denoiser,
-    process: JointProcess,
+    process: Process,
     x0: SketchBatch,
     noise: NoiseSource,
     steps: StepDraws,
     *,
     last_variance: float | None = None,
     bins: Bins | None = None,
+    terms: Terms | None = None,
 ) -> Elbo:
     """All three terms. Noise of draw 0 goes to the reconstruction, that of draw j to the j-th of `steps`.
 
     `last_variance` is v, by default 1 − ᾱ_r. With `bins` it is the probability of the sketch on a grid that is bounded;
     then r is best the step whose noise is about as wide as a cell (`step_as_noisy_as`): a finer x_r costs bits for
-    detail below the grid.
+    detail below the grid. `terms` are by default those of the joint process.
     """
-    return bound(denoise, process, x0, noise, steps, prior, diffusion, last_variance=last_variance, bins=bins)
-
-
-def bound(
-    denoise: Denoiser,
-    process: AnyProcess,
-    x0: SketchBatch,
-    noise: NoiseSource,
-    steps: StepDraws,
-    prior_term: Callable[[AnyProcess, SketchBatch], Parts],
-    diffusion_term: Callable[[Denoiser, AnyProcess, SketchBatch, NoiseSource, StepDraws], Parts],
-    *,
-    last_variance: float | None = None,
-    bins: Bins | None = None,
-) -> Elbo:
-    """The sum of the terms, for any process with functions for its prior and diffusion terms."""
     check_step(steps.read_at, process.num_steps - 1, "steps.read_at", lowest=1)
     variance = float(process.params.var[steps.read_at]) if last_variance is None else last_variance
     if not 0 < variance < math.inf:
@@ -159,6 +142,8 @@ def bound(
     start = noise(0)
     _check_clean(process.num_steps, x0, start, steps)
     process = process.to(x0.params.device)
+    of_joint_process: Terms = (prior, diffusion)
+    prior_term, diffusion_term = terms or of_joint_process
     with torch.no_grad():
         return Elbo(
             prior_term(process, x0),
@@ -170,15 +155,18 @@ def bound(
         )
 
 
+# The prior and the diffusion term of a process.
+Terms = tuple[
+    Callable[[Any, SketchBatch], Parts],
+    Callable[[Denoiser, Any, SketchBatch, NoiseSource, StepDraws], Parts],
+]
+
+
 def prior(process: JointProcess, x0: SketchBatch) -> Parts:
     """KL(q(x_T | x_0) ‖ N(0, 1)), of logits up to a shift: nothing where ᾱ_T = 0."""
-    at, rows = process.levels(process.num_steps), x0.kind.shape[1]
-    construction, kind, params = _squared_lengths(_target(process, x0))
-    return Parts(
-        kl_to_noise(construction, at.construction, rows * (layout.NUM_CONSTRUCTION - 1)),
-        kl_to_noise(kind, at.kind, rows * (layout.NUM_KINDS - 1)),
-        kl_to_noise(params, at.params, rows * layout.NUM_PARAMS),
-    )
+    dimensions = (layout.NUM_CONSTRUCTION - 1, layout.NUM_KINDS - 1, layout.NUM_PARAMS)
+    levels, squares = process.levels(process.num_steps), _squared_lengths(_target(process, x0))
+    return Parts(*map(kl_to_noise, squares, levels, (x0.kind.shape[1] * number for number in dimensions)))
 
 
 def diffusion(denoise: Denoiser, process: JointProcess, x0: SketchBatch, noise: NoiseSource, steps: StepDraws) -> Parts:
@@ -188,10 +176,11 @@ def diffusion(denoise: Denoiser, process: JointProcess, x0: SketchBatch, noise: 
     """
     target = _target(process, x0)
 
-    def errors(prediction: Prediction) -> Squares:
-        return _squared_lengths(LogitBatch(*map(torch.sub, target, process.x0_logits(prediction))))
+    def divergences(prediction: Prediction, _: SketchBatch, t: Tensor) -> Iterable[Tensor]:
+        errors = _squared_lengths(LogitBatch(*map(torch.sub, target, process.x0_logits(prediction))))
+        return map(kl_of_steps, errors, process.levels(t - 1), process.levels(t))
 
-    return _sum_over_steps(denoise, process, x0, noise, steps, errors)
+    return sum_over_steps(denoise, process, x0, noise, steps, divergences)
 
 
 def reconstruction(
@@ -244,44 +233,33 @@ def authors_estimate(
     ).to(x0.params.device)
     used = relevant(x0.kind.argmax(dim=-1))
 
-    def errors(prediction: Prediction) -> Squares:
-        return (
-            torch.sum((x0.construction - prediction.construction) ** 2, dim=(-2, -1)),
-            torch.sum((x0.kind - prediction.kind) ** 2, dim=(-2, -1)),
-            torch.sum(torch.where(used, x0.params - prediction.params, 0.0) ** 2, dim=(-2, -1)),
+    def divergences(prediction: Prediction, _: SketchBatch, t: Tensor) -> Iterable[Tensor]:
+        differences = (
+            x0.construction - prediction.construction,
+            x0.kind - prediction.kind,
+            torch.where(used, x0.params - prediction.params, 0.0),
         )
+        errors = (torch.sum(difference**2, dim=(-2, -1)) for difference in differences)
+        return map(kl_of_steps, errors, of_alpha_bar.levels(t - 1), of_alpha_bar.levels(t))
 
     with torch.no_grad():
-        return _sum_over_steps(denoise, of_alpha_bar, x0, noise, steps, errors)
+        return sum_over_steps(denoise, of_alpha_bar, x0, noise, steps, divergences)
 
 
-# A squared length, or error, of construction, kind and parameters: one number a sample each.
-Squares = tuple[Tensor, Tensor, Tensor]
-
-
-def _sum_over_steps(
+def sum_over_steps(
     denoise: Denoiser,
-    process: JointProcess,
+    process: Process,
     x0: SketchBatch,
     noise: NoiseSource,
     steps: StepDraws,
-    errors: Callable[[Prediction], Squares],
+    divergences: Callable[[Prediction, SketchBatch, Tensor], Iterable[Tensor]],
 ) -> Parts:
-    """Σ_t ½(SNR_{t−1} − SNR_t)·error, from the steps drawn."""
+    """Σ_t of the divergences of a step, from the steps drawn. They depend on the prediction at X_t, X_t and t."""
     terms = []
     for draw, (t, count) in enumerate(zip(steps.t.to(x0.params.device), steps.count, strict=True), start=1):
-        at_s, at_t = process.levels(t - 1), process.levels(t)
-        construction, kind, params = errors(predict_double(denoise, process.diffuse(x0, t, noise(draw)), t))
-        terms.append(
-            count.to(params)
-            * torch.stack(
-                [
-                    kl_of_steps(construction, at_s.construction, at_t.construction),
-                    kl_of_steps(kind, at_s.kind, at_t.kind),
-                    kl_of_steps(params, at_s.params, at_t.params),
-                ]
-            )
-        )
+        batch_t = process.diffuse(x0, t, noise(draw))
+        nats = torch.stack(list(divergences(predict_double(denoise, batch_t, t), batch_t, t)))
+        terms.append(count.to(nats) * nats)
     return Parts(*torch.stack(terms).mean(dim=0))
 
 
@@ -295,7 +273,7 @@ def kl_to_noise(squared_length: Tensor, level: Level, dimensions: int) -> Tensor
     return (level.alpha_bar * squared_length - dimensions * (level.alpha_bar + level.var.log())) / 2
 
 
-def _squared_lengths(v: LogitBatch) -> Squares:
+def _squared_lengths(v: LogitBatch) -> tuple[Tensor, Tensor, Tensor]:
     """‖·‖²_⊥ of logits, ‖·‖² of parameters, summed over the rows."""
     return (
         squared_norm_perp(v.construction).sum(dim=-1),
@@ -311,9 +289,8 @@ def _target(process: JointProcess, x0: SketchBatch) -> LogitBatch:
 def predict_double(denoise: Denoiser, batch_t: SketchBatch, t: Tensor) -> Prediction:
     """The prediction at X_t, in float64: later steps subtract numbers that nearly agree."""
     output = denoise(batch_t, t)
-    parts = SketchBatch(output.construction_logits, output.kind_logits, output.params)
-    check_shape(parts, "the output of denoise", like=batch_t)
-    return Prediction(parts.construction.double(), parts.kind.double(), parts.params.double())
+    check_shape(output, "the output of denoise", like=batch_t)
+    return Prediction(*(part.double() for part in parts(output)))
 
 
 def _log_prob(logits: Tensor, label: Tensor) -> Tensor:
@@ -326,8 +303,7 @@ def _check_clean(num_steps: int, x0: SketchBatch, start: Noise, steps: StepDraws
     check_simplex(x0.kind, "x0.kind")
     kind = x0.kind.argmax(dim=-1)
     check_simplex(x0.construction[kind != layout.NONE], "x0.construction")
-    for name in ("kind", "construction"):
-        label: Tensor = getattr(x0, name)
+    for name, label in (("kind", x0.kind), ("construction", x0.construction)):
         if not bool(((label == 0) | (label == 1)).all()):
             raise ValueError(f"x0.{name} must be one-hot: a likelihood is that of a clean sketch")
     if not bool(x0.params.isfinite().all()):

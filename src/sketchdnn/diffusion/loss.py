@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from sketchdnn.representation import layout
@@ -54,12 +54,7 @@ class Loss:
 
 
 def paper_loss(
-    prediction: Prediction,
-    x0: SketchBatch,
-    t: Int[Tensor, " batch"],
-    *,
-    mse_boost: float = MSE_BOOST,
-    boost_until: int = BOOST_UNTIL,
+    prediction: Prediction, x0: SketchBatch, t: Int[Tensor, " batch"], *, mse_boost: float = MSE_BOOST
 ) -> Loss:
     """L_RECON of the text: λ·MSE + CE, λ = 16 for t ≤ 150, else 1.
 
@@ -68,20 +63,13 @@ def paper_loss(
     batch, and is the same on one device as on eight.
     """
     _check(prediction, x0, t)
-    return Loss(
-        mse_weight(t, mse_boost, boost_until) * _mean_of_relevant(_squared_error(prediction, x0), x0),
-        _cross_entropy(prediction.kind_logits, x0.kind).mean(dim=-1),
-        _cross_entropy(prediction.construction_logits, x0.construction).mean(dim=-1),
-    )
+    kind, construction = _cross_entropies(prediction, x0)
+    error = _mean_of_relevant((prediction.params - x0.params) ** 2, x0)
+    return Loss(mse_weight(t, mse_boost) * error, kind.mean(dim=-1), construction.mean(dim=-1))
 
 
 def authors_loss(
-    prediction: Prediction,
-    x0: SketchBatch,
-    t: Int[Tensor, " batch"],
-    *,
-    mse_boost: float = MSE_BOOST,
-    boost_until: int = BOOST_UNTIL,
+    prediction: Prediction, x0: SketchBatch, t: Int[Tensor, " batch"], *, mse_boost: float = MSE_BOOST
 ) -> Loss:
     """The loss of the released code.
 
@@ -90,15 +78,15 @@ def authors_loss(
     label [0, 0] and adds nothing. The values a sample are shares of the batch's: only their mean is the authors'.
     """
     _check(prediction, x0, t)
-    mask = _relevant(x0)
-    squared = (_squared_error(prediction, x0) * mask).sum(dim=(1, 2))
+    mask = relevant(x0.kind.argmax(dim=-1))
+    squared = ((prediction.params - x0.params) ** 2 * mask).sum(dim=(1, 2))
     per_batch = len(x0) / mask.sum().clamp(min=1)
     filled = 1 - x0.kind[..., layout.NONE]
-    construction = _cross_entropy(prediction.construction_logits, x0.construction) * filled
+    kind, construction = _cross_entropies(prediction, x0)
     return Loss(
-        mse_weight(t, mse_boost, boost_until) * squared * per_batch,
-        _cross_entropy(prediction.kind_logits, x0.kind).mean(dim=-1) / layout.NUM_KINDS,
-        construction.mean(dim=-1) / layout.NUM_CONSTRUCTION,
+        mse_weight(t, mse_boost) * squared * per_batch,
+        kind.mean(dim=-1) / layout.NUM_KINDS,
+        (construction * filled).mean(dim=-1) / layout.NUM_CONSTRUCTION,
     )
 
 
@@ -110,18 +98,13 @@ def our_loss(prediction: Prediction, x0: SketchBatch, level_t: Level, data_std: 
     _check(prediction, x0)
     if level_t.alpha_bar.shape not in ((), (len(x0),)):
         raise ValueError(f"level_t must be one level, or one a sample, not of shape {tuple(level_t.alpha_bar.shape)}")
-    error = _squared_error(prediction, x0)
+    error = (prediction.params - x0.params) ** 2
     out = like(gaussian.preconditioning(level_t, data_std).out, error)
-    return Loss(
-        _mean_of_relevant(error / out**2, x0),
-        _cross_entropy(prediction.kind_logits, x0.kind).mean(dim=-1),
-        _cross_entropy(prediction.construction_logits, x0.construction).mean(dim=-1),
-    )
+    kind, construction = _cross_entropies(prediction, x0)
+    return Loss(_mean_of_relevant(error / out**2, x0), kind.mean(dim=-1), construction.mean(dim=-1))
 
 
-def mse_weight(
-    t: Int[Tensor, " batch"], mse_boost: float = MSE_BOOST, boost_until: int = BOOST_UNTIL
-) -> Float[Tensor, " batch"]:
+def mse_weight(t: Int[Tensor, " batch"], mse_boost: float, boost_until: int = BOOST_UNTIL) -> Float[Tensor, " batch"]:
     """λ for t up to and including `boost_until`, else 1."""
     return torch.where(t <= boost_until, mse_boost, 1.0)
 
@@ -129,27 +112,19 @@ def mse_weight(
 def _check(prediction: Prediction, x0: SketchBatch, t: Tensor | None = None) -> None:
     """Shapes only, which need no value of a tensor. A wrong one would broadcast silently."""
     check_shape(x0, "x0")
-    parts = SketchBatch(prediction.construction_logits, prediction.kind_logits, prediction.params)
-    check_shape(parts, "prediction", like=x0)
+    check_shape(prediction, "prediction", like=x0)
     if t is not None and t.shape != (len(x0),):
         raise ValueError(f"t must hold one step a sample, {len(x0)} of them, not the shape {tuple(t.shape)}")
 
 
-def _squared_error(prediction: Prediction, x0: SketchBatch) -> Float[Tensor, "batch prim param"]:
-    return (prediction.params - x0.params) ** 2
-
-
 def _mean_of_relevant(values: Float[Tensor, "batch prim param"], x0: SketchBatch) -> Float[Tensor, " batch"]:
     """The mean over each sketch's relevant parameters; zero for an empty sketch."""
-    mask = _relevant(x0)
+    mask = relevant(x0.kind.argmax(dim=-1))
     return (values * mask).sum(dim=(1, 2)) / mask.sum(dim=(1, 2)).clamp(min=1)
 
 
-def _relevant(x0: SketchBatch) -> Bool[Tensor, "batch prim param"]:
-    return relevant(x0.kind.argmax(dim=-1))
-
-
-def _cross_entropy(
-    logits: Float[Tensor, "batch prim cat"], label: Float[Tensor, "batch prim cat"]
-) -> Float[Tensor, "batch prim"]:
-    return -(label * logits.log_softmax(dim=-1)).sum(dim=-1)
+def _cross_entropies(prediction: Prediction, x0: SketchBatch) -> tuple[Tensor, Tensor]:
+    """Of the kind and of the construction of each row."""
+    labels = (prediction.kind_logits, x0.kind), (prediction.construction_logits, x0.construction)
+    kind, construction = (-(label * logits.log_softmax(dim=-1)).sum(dim=-1) for logits, label in labels)
+    return kind, construction

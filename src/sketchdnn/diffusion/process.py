@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
@@ -23,6 +23,9 @@ from .gaussian_softmax import REVERSE_LOGITS_METHODS, ReverseLogitsMethod
 Noise = SketchBatch
 # The weight of a prediction's parameters of each kind in the reverse mean: p/max p (paper), p, or one.
 Superposition = Literal["max", "expected", "none"]
+
+# A step for all samples, or one a sample.
+Step = int | Int[Tensor, " batch"]
 
 Same = TypeVar("Same")
 
@@ -103,18 +106,14 @@ class JointProcess:
 
     def to(self, device: torch.device | str) -> JointProcess:
         """The process with its schedules on a device, which saves a copy in every step."""
-        return replace(
-            self,
-            params=self.params.to(device),
-            kind=self.kind.to(device),
-            construction=self.construction.to(device),
-        )
+        schedules = {name: getattr(self, name).to(device) for name in ("params", "kind", "construction")}
+        return replace(self, **schedules)
 
-    def levels(self, t: int | Int[Tensor, " batch"]) -> Levels:
+    def levels(self, t: Step) -> Levels:
         """The noise level of each part at step t."""
         return Levels(self.construction.at(t), self.kind.at(t), self.params.at(t))
 
-    def diffuse(self, x0: SketchBatch, t: int | Int[Tensor, " batch"], noise: Noise) -> SketchBatch:
+    def diffuse(self, x0: SketchBatch, t: Step, noise: Noise) -> SketchBatch:
         """X_t from a clean X_0 in one shot."""
         self._validate(x0, noise, t=t)
         level = self.levels(t)
@@ -124,23 +123,13 @@ class JointProcess:
             gaussian.diffuse(x0.params, noise.params, level.params),
         )
 
-    def step_forward(
-        self,
-        batch_s: SketchBatch,
-        s: int | Int[Tensor, " batch"],
-        t: int | Int[Tensor, " batch"],
-        noise: Noise,
-    ) -> SketchBatch:
+    def step_forward(self, batch_s: SketchBatch, s: Step, t: Step, noise: Noise) -> SketchBatch:
         """X_t from X_s, whose labels have no zeros."""
         self._validate(batch_s, noise, s=s, t=t)
         at_s, at_t = self.levels(s), self.levels(t)
-        return SketchBatch(
-            gaussian_softmax.step_forward(
-                batch_s.construction, noise.construction, at_s.construction, at_t.construction
-            ),
-            gaussian_softmax.step_forward(batch_s.kind, noise.kind, at_s.kind, at_t.kind),
-            gaussian.step_forward(batch_s.params, noise.params, at_s.params, at_t.params),
-        )
+        construction, kind = map(gaussian_softmax.step_forward, parts(batch_s)[:2], parts(noise), at_s, at_t)
+        params = gaussian.step_forward(batch_s.params, noise.params, at_s.params, at_t.params)
+        return SketchBatch(construction, kind, params)
 
     def x0_logits(self, prediction: Prediction) -> LogitBatch:
         """Return x̂_0 as it enters the reverse mean: logits of the two labels, and superposed parameters."""
@@ -151,31 +140,15 @@ class JointProcess:
             superpose(prediction.params, kind, self.superposition),
         )
 
-    def step_back(
-        self,
-        clean: LogitBatch,
-        batch_t: SketchBatch,
-        s: int | Int[Tensor, " batch"],
-        t: int | Int[Tensor, " batch"],
-        noise: Noise,
-    ) -> SketchBatch:
+    def step_back(self, clean: LogitBatch, batch_t: SketchBatch, s: Step, t: Step, noise: Noise) -> SketchBatch:
         """X_s from X_t and a (predicted) clean sketch, by the posterior."""
         self._validate(batch_t, noise, s=s, t=t)
         at_s, at_t = self.levels(s), self.levels(t)
         mean, std = gaussian.posterior(clean.params, batch_t.params, at_s.params, at_t.params)
-        return SketchBatch(
-            gaussian_softmax.step_back(
-                clean.construction,
-                batch_t.construction,
-                noise.construction,
-                at_s.construction,
-                at_t.construction,
-            ),
-            gaussian_softmax.step_back(clean.kind, batch_t.kind, noise.kind, at_s.kind, at_t.kind),
-            mean + std * noise.params,
-        )
+        construction, kind = map(gaussian_softmax.step_back, clean[:2], parts(batch_t), parts(noise), at_s, at_t)
+        return SketchBatch(construction, kind, mean + std * noise.params)
 
-    def _validate(self, batch: SketchBatch, noise: Noise, **steps: int | Int[Tensor, " batch"]) -> None:
+    def _validate(self, batch: SketchBatch, noise: Noise, **steps: Step) -> None:
         """Shapes always: a wrong one would broadcast. Steps where they are plain numbers; tensors are assumed valid."""
         check_shape(noise, "noise", like=batch)
         for name, step in steps.items():
@@ -184,16 +157,8 @@ class JointProcess:
             elif step.shape not in ((), (len(batch),)):
                 raise ValueError(f"{name} must hold one step a sample, {len(batch)}, not the shape {tuple(step.shape)}")
         s, t = steps.get("s"), steps["t"]
-        if isinstance(s, int) and isinstance(t, int):
-            check_pair(s, t, self.num_steps)
-
-
-class Levels(NamedTuple):
-    """The noise level of each part of a row."""
-
-    construction: Level
-    kind: Level
-    params: Level
+        if isinstance(s, int) and isinstance(t, int) and s >= t:
+            raise ValueError(f"s must be smaller than t, not s = {s} and t = {t}")
 
 
 class LogitBatch(NamedTuple):
@@ -208,10 +173,6 @@ class LogitBatch(NamedTuple):
     params: Float[Tensor, "batch prim 14"]
 
     @classmethod
-    def from_noise(cls, noise: Noise) -> LogitBatch:
-        return cls(noise.construction, noise.kind, noise.params)
-
-    @classmethod
     def from_sketch(cls, x0: SketchBatch, label_smoothing: float) -> LogitBatch:
         """Clean rows, with their labels smoothed so that the logarithm is finite."""
         construction, kind = (
@@ -223,9 +184,25 @@ class LogitBatch(NamedTuple):
         """The rows as the network sees them: labels on the simplex."""
         return SketchBatch(self.construction.softmax(dim=-1), self.kind.softmax(dim=-1), self.params)
 
-    def replace_where(self, masks: tuple[Tensor, Tensor, Tensor], values: LogitBatch) -> LogitBatch:
-        """`values` where a mask is true, the own values elsewhere."""
-        return LogitBatch(*map(torch.where, masks, values, self))
+
+class Levels(NamedTuple):
+    """The noise level of each part of a row."""
+
+    construction: Level
+    kind: Level
+    params: Level
+
+
+def parts(rows: SketchBatch | Prediction) -> LogitBatch:
+    """Construction, kind and parameters as a tuple; of a prediction, the logits of its labels."""
+    if isinstance(rows, Prediction):
+        return LogitBatch(rows.construction_logits, rows.kind_logits, rows.params)
+    return LogitBatch(rows.construction, rows.kind, rows.params)
+
+
+def choose(masks: Iterable[Tensor], if_true: SketchBatch, if_false: SketchBatch) -> SketchBatch:
+    """`if_true` where the mask of a part is set, `if_false` elsewhere."""
+    return SketchBatch(*map(torch.where, masks, parts(if_true), parts(if_false)))
 
 
 def superpose(
@@ -284,15 +261,6 @@ def check_step(t: int | Int[Tensor, "*batch"], num_steps: int, name: str = "t", 
         raise ValueError(f"{name} must lie in {lowest}..{num_steps}, not {wrong}")
 
 
-def check_pair(s: int | Int[Tensor, "*batch"], t: int | Int[Tensor, "*batch"], num_steps: int) -> None:
-    """0 ≤ s < t ≤ T."""
-    check_step(s, num_steps, "s")
-    check_step(t, num_steps, "t")
-    wrong = s >= t
-    if bool(wrong.any()) if isinstance(wrong, Tensor) else wrong:
-        raise ValueError(f"s must be smaller than t, not s = {s} and t = {t}")
-
-
 def check_steps(steps: Sequence[int], num_steps: int) -> None:
     """The steps a sampler visits: falling, in 0..T, at least two."""
     if len(steps) < 2:
@@ -315,14 +283,11 @@ def check_simplex(probabilities: Tensor, name: str) -> None:
         raise ValueError(f"{name} must sum to one along its last axis")
 
 
-def check_shape(batch: SketchBatch, name: str = "batch", like: SketchBatch | None = None) -> None:
+def check_shape(batch: SketchBatch | Prediction, name: str = "batch", like: SketchBatch | None = None) -> None:
     """Batch by rows by the widths of the layout, and the same as `like` (noise, say, beside the batch it goes to)."""
-    rows = like.kind.shape[:2] if like is not None else batch.kind.shape[:2]
-    for part, width in (
-        ("construction", layout.NUM_CONSTRUCTION),
-        ("kind", layout.NUM_KINDS),
-        ("params", layout.NUM_PARAMS),
-    ):
-        shape = tuple(getattr(batch, part).shape)
-        if shape != (*rows, width) or len(rows) != 2:
-            raise ValueError(f"{name}.{part} must have the shape {(*rows, width)}, not {shape}")
+    tensors = parts(batch)
+    rows = (tensors if like is None else like).kind.shape[:2]
+    widths = (layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS)
+    for part, tensor, width in zip(tensors._fields, tensors, widths, strict=True):
+        if tensor.shape != (*rows, width) or len(rows) != 2:
+            raise ValueError(f"{name}.{part} must have the shape {(*rows, width)}, not {tuple(tensor.shape)}")

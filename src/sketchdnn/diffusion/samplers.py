@@ -30,7 +30,7 @@ from . import gaussian
 from .gaussian import Level
 from .gaussian_softmax import draw_label
 from .noise import NoiseSource
-from .process import Denoiser, JointProcess, LogitBatch, Noise
+from .process import Denoiser, JointProcess, LogitBatch, Noise, choose
 from .sampling import OnStep, Progress, SamplingOptions, Start, Weights, register_sampler, sampling_loop
 from .timesteps import step_as_noisy_as
 
@@ -81,7 +81,7 @@ def sample_ddim(
         eta: Factor of the noise: 1 is the noise of the ancestral sampler, 0 is deterministic.
     """
     _check_eta(eta)
-    return sampling_loop(denoise, process, noise, options, partial(_ddim_rule, eta=eta))
+    return sampling_loop(denoise, process, noise, options, lambda s, t, _: ddim_weights(s, t, eta))
 
 
 @register_sampler("dpm++")
@@ -202,7 +202,7 @@ def sample_restart(
     # The whole batch is sampled again, even sketches without a loose end, so that no result depends on the other
     # sketches of the batch.
     resampled = sample(lambda draw: noise(_SECOND_PASS_DRAW_OFFSET + draw), second_options)
-    return _choose(report.resampled_mask, resampled, sketches)
+    return choose([report.resampled_mask[:, None, None]] * 3, resampled, sketches)
 
 
 class _TwoPassReport:
@@ -222,7 +222,7 @@ class _TwoPassReport:
         self._report(self.previous)
 
     def second_pass(self, progress: Progress) -> None:
-        batch = _choose(self.resampled_mask, progress.batch, self.previous.batch)
+        batch = choose([self.resampled_mask[:, None, None]] * 3, progress.batch, self.previous.batch)
         number, total = self.previous.number + progress.number, self.previous.number + progress.total
         self._report(replace(progress, number=number, total=total, batch=batch, active=self.resampled_mask))
 
@@ -256,10 +256,6 @@ def ddim_weights(level_s: Level, level_t: Level, eta: float) -> Weights:
     of_x_t = gaussian.root(level_s.var * remaining_var) / level_t.var
     of_x0 = gaussian.root(level_s.alpha_bar) - gaussian.root(level_t.alpha_bar) * of_x_t
     return Weights(of_x_t, of_x0, torch.zeros_like(of_x0), std)
-
-
-def _ddim_rule(level_s: Level, level_t: Level, _: Level, eta: float) -> Weights:
-    return ddim_weights(level_s, level_t, eta)
 
 
 def solver_weights(level_s: Level, level_t: Level, earlier: Level) -> Weights:
@@ -342,13 +338,3 @@ def _half_log_snr(level: Level) -> Tensor:
     is_noise, is_clean = level.alpha_bar == 0, level.var == 0
     half = (level.alpha_bar.masked_fill(is_noise, 1.0).log() - level.var.masked_fill(is_clean, 1.0).log()) / 2
     return half.masked_fill(is_noise, -math.inf).masked_fill(is_clean, math.inf)
-
-
-def _choose(mask: Bool[Tensor, " batch"], if_true: SketchBatch, if_false: SketchBatch) -> SketchBatch:
-    """Return the sketches of `if_true` if the mask is set, else those of `if_false`."""
-    row_mask = mask[:, None, None]
-    return SketchBatch(
-        torch.where(row_mask, if_true.construction, if_false.construction),
-        torch.where(row_mask, if_true.kind, if_false.kind),
-        torch.where(row_mask, if_true.params, if_false.params),
-    )

@@ -40,6 +40,8 @@ from .process import (
     check_simplex,
     check_step,
     check_steps,
+    choose,
+    parts,
 )
 
 # `conditional`: the network sees known parts clean and must have been trained so. `repaint`: it sees them as noisy as
@@ -96,25 +98,16 @@ class Conditioning:
 
     def fill_logits(self, clean: LogitBatch, label_smoothing: float) -> LogitBatch:
         """The inputs of the reverse mean, with the known values in place."""
-        return clean.replace_where(self.masks, LogitBatch.from_sketch(self.batch, label_smoothing))
+        return LogitBatch(*map(torch.where, self.masks, LogitBatch.from_sketch(self.batch, label_smoothing), clean))
 
     def fill_rows(self, batch: SketchBatch) -> SketchBatch:
         """The batch with the known values in place, to the bit."""
-        construction, kind, params = self.masks
-        return SketchBatch(
-            torch.where(construction, self.batch.construction, batch.construction),
-            torch.where(kind, self.batch.kind, batch.kind),
-            torch.where(params, self.batch.params, batch.params),
-        )
+        return choose(self.masks, self.batch, batch)
 
     def fill_prediction(self, prediction: Prediction) -> Prediction:
         """The prediction with the known values in place; a known label has logits 0 and −inf."""
-        construction, kind, params = self.masks
-        return Prediction(
-            torch.where(construction, self.batch.construction.log(), prediction.construction_logits),
-            torch.where(kind, self.batch.kind.log(), prediction.kind_logits),
-            torch.where(params, self.batch.params, prediction.params),
-        )
+        known = self.batch.construction.log(), self.batch.kind.log(), self.batch.params
+        return Prediction(*map(torch.where, self.masks, known, parts(prediction)))
 
     def visible(self, batch: SketchBatch) -> SketchBatch:
         """The batch as the network sees it: known parts clean if the method is `conditional`."""
@@ -336,27 +329,24 @@ def sampling_loop(
     transitions = options.transitions(process.num_steps)
     conditioning = None if options.conditioning is None else options.conditioning.to(pure.params)
     estimate_x0 = estimate_x0 or (lambda prediction, _: process.x0_logits(prediction))
-    table = _weight_table(process, transitions, weights, label_weights or weights, pure.params)
-    corrections = None if correction is None else _correction_table(process, transitions, correction, pure.params)
+    table, corrections = _weight_table(process, transitions, weights, label_weights or weights, correction, pure.params)
     denoise = begin_trajectory(denoise)
 
-    state = _initial_state(
-        LogitBatch.from_noise(pure), process, options.first_step(process.num_steps), conditioning, options.start
-    )
+    state = _initial_state(parts(pure), process, options.first_step(process.num_steps), conditioning, options.start)
     x0_hat = previous = state  # stand in for predictions before the first, with weight zero
     batch = _visible(state, conditioning)
     with torch.no_grad():
         for number, (t, s) in enumerate(transitions, start=1):
-            fresh = LogitBatch.from_noise(noise(number))
+            fresh = parts(noise(number))
             if s < t:
                 prediction = predict(denoise, batch, t, conditioning)
                 latest = estimate_x0(prediction, partial(noise, len(transitions) + number))
                 if conditioning is not None:
                     latest = conditioning.fill_logits(latest, process.label_smoothing)
                 if corrections is not None and number > 1:
-                    change = _corrected_change(
-                        corrections[number - 2], table[-1][number - 2, 2], latest, x0_hat, previous
-                    )
+                    # The change of prediction in place of the change that was extrapolated from the two before.
+                    change = corrections[number - 2] * (latest.params - x0_hat.params)
+                    change = change + table[-1][number - 2, 2] * (x0_hat.params - previous.params)
                     state = state._replace(params=state.params + change)
                 previous, x0_hat = x0_hat, latest
             state = LogitBatch(
@@ -376,10 +366,8 @@ def sampling_loop(
 def predict(denoise: Denoiser, batch: SketchBatch, t: int, conditioning: Conditioning | None) -> Prediction:
     """The network's prediction, in the precision of the state, with known values in place."""
     output = denoise(batch, torch.full((len(batch),), t, device=batch.params.device))
-    parts = SketchBatch(output.construction_logits, output.kind_logits, output.params)
-    check_shape(parts, "the output of denoise", like=batch)
-    parts = parts.to(batch.params)
-    prediction = Prediction(parts.construction, parts.kind, parts.params)
+    check_shape(output, "the output of denoise", like=batch)
+    prediction = Prediction(*(part.to(batch.params) for part in parts(output)))
     return prediction if conditioning is None else conditioning.fill_prediction(prediction)
 
 
@@ -388,40 +376,27 @@ def _weight_table(
     transitions: Sequence[tuple[int, int]],
     weights: WeightRule,
     label_weights: WeightRule,
+    correction: CorrectionRule | None,
     like: Tensor,
-) -> list[Float[Tensor, "transitions 4"]]:
-    """The weights of every transition for each part of a row, cast last."""
+) -> tuple[list[Float[Tensor, "transitions 4"]], Float[Tensor, " transitions"] | None]:
+    """The weights of every transition for each part of a row, and of its correction (zero if it goes up); cast last."""
     t, s = torch.tensor(transitions).unbind(dim=1)
     down = s < t
     earlier = t.roll(1)
     low, high = torch.minimum(s, t), torch.maximum(s, t)
     table = []
-    parts = ((process.construction, label_weights), (process.kind, label_weights), (process.params, weights))
-    for schedule, rule in parts:
-        schedule = schedule.to("cpu")
+    process = process.to("cpu")
+    rules = ((process.construction, label_weights), (process.kind, label_weights), (process.params, weights))
+    for schedule, rule in rules:
         backward = torch.stack(rule(schedule.at(low), schedule.at(high), schedule.at(earlier)), dim=-1)
         alpha_ts, var_ts = gaussian.transition(schedule.at(low), schedule.at(high))
         zero = torch.zeros_like(var_ts)
         forward = torch.stack(Weights(gaussian.root(alpha_ts), zero, zero, gaussian.root(var_ts)), dim=-1)
         table.append(torch.where(down[:, None], backward, forward).to(like))
-    return table
-
-
-def _correction_table(
-    process: JointProcess, transitions: Sequence[tuple[int, int]], correction: CorrectionRule, like: Tensor
-) -> Float[Tensor, " transitions"]:
-    """The correction weight of every transition, cast last; zero for those that go up."""
-    t, s = torch.tensor(transitions).unbind(dim=1)
-    schedule = process.params.to("cpu")
-    weight = correction(schedule.at(torch.minimum(s, t)), schedule.at(torch.maximum(s, t)))
-    return torch.where(s < t, weight, 0.0).to(like)
-
-
-def _corrected_change(
-    weight: Tensor, previous_weight: Tensor, latest: LogitBatch, x0_hat: LogitBatch, previous: LogitBatch
-) -> Tensor:
-    """The change of prediction in place of the change that was extrapolated from the two before."""
-    return weight * (latest.params - x0_hat.params) + previous_weight * (x0_hat.params - previous.params)
+    if correction is None:
+        return table, None
+    change = correction(process.params.at(low), process.params.at(high))
+    return table, torch.where(down, change, 0.0).to(like)
 
 
 def _weighted_sum(weights: Float[Tensor, " 4"], x_t: Tensor, x0: Tensor, previous: Tensor, noise: Tensor) -> Tensor:
@@ -439,7 +414,9 @@ def _initial_state(
         return LogitBatch(*map(gaussian.diffuse, LogitBatch.from_sketch(batch, process.label_smoothing), noise, levels))
 
     state = noise if start is None else diffused(start.batch.to(noise.params))
-    return state if conditioning is None else state.replace_where(conditioning.masks, diffused(conditioning.batch))
+    if conditioning is None:
+        return state
+    return LogitBatch(*map(torch.where, conditioning.masks, diffused(conditioning.batch), state))
 
 
 def _visible(state: LogitBatch, conditioning: Conditioning | None) -> SketchBatch:

@@ -28,7 +28,7 @@ from sketchdnn.representation import SketchBatch, from_flat
 from sketchdnn.representation.batch import Prediction, decode
 from sketchdnn.representation.decoding import Decoded
 from sketchdnn.systems import System
-from sketchdnn.systems.baselines.latent.denoiser import LatentDenoiser
+from sketchdnn.systems.baselines.latent.networks import LatentDenoiser
 from sketchdnn.systems.baselines.tokens.decoder import TokenDecoder
 from sketchdnn.systems.devices import passive_threads
 

@@ -1,4 +1,4 @@
-"""Attention among the rows of a sketch: sixteen tokens, so a kernel of its own on a GPU.
+"""Attention among the rows of a sketch (sixteen tokens, so a kernel of its own on a GPU), and the size of transformers.
 
 The flash kernels of PyTorch are made for long sequences and pad sixteen rows to 64 or 128. On a GPU with Triton the
 attention of one head of one sketch fits in registers, read once and written once. Elsewhere PyTorch's own is used.
@@ -6,6 +6,7 @@ attention of one head of one sketch fits in registers, read once and written onc
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 import torch
@@ -13,12 +14,26 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
+from sketchdnn.representation.settings import check_network, within
+
 if find_spec("triton") is not None:
     from . import short_attention
 
     _KERNEL = True
 else:
     _KERNEL = False
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerConfig:
+    """The size of a transformer."""
+
+    width: int = field(default=512, metadata=within(1, 16_384))
+    depth: int = field(default=12, metadata=within(1, 512))
+    heads: int = field(default=8, metadata=within(1, 1024))
+
+    def __post_init__(self) -> None:
+        check_network(self)
 
 
 def attend(qkv: Float[Tensor, "batch prim 3 head channel"]) -> Float[Tensor, "batch prim head channel"]:

@@ -14,30 +14,25 @@ from torch.nn import functional
 
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch, from_flat
-from sketchdnn.representation.settings import check_network, within
+from sketchdnn.representation.settings import within
 
-from .attention import attend
+from .attention import TransformerConfig, attend
 
 Tokens = Float[Tensor, "batch prim width"]
 Condition = Float[Tensor, "batch width"]
 
 
 @dataclass(frozen=True, slots=True)
-class DiTConfig:
+class DiTConfig(TransformerConfig):
     """The shape of the network; the defaults are the paper's, 138,167,829 parameters.
 
     `positions` adds a learned vector to each row, as in the ablation SketchDNN (Pos.).
     """
 
-    width: int = field(default=512, metadata=within(1, 16_384))
     depth: int = field(default=32, metadata=within(1, 512))
-    heads: int = field(default=8, metadata=within(1, 1024))
     expansion: int = field(default=4, metadata=within(1, 64))
     num_steps: int = field(default=2000, metadata=within(1, 100_000))
     positions: bool = False
-
-    def __post_init__(self) -> None:
-        check_network(self)
 
 
 class DiT(nn.Module):

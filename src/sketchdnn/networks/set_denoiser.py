@@ -26,9 +26,9 @@ from torch.nn import functional
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch
-from sketchdnn.representation.settings import check_network, within
+from sketchdnn.representation.settings import within
 
-from .attention import attend
+from .attention import TransformerConfig, attend
 
 # Known or not, for each of: construction, kind, parameters.
 NUM_MASK_FLAGS = 3
@@ -46,7 +46,7 @@ _OUTPUTS = [layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS]
 
 
 @dataclass(frozen=True, slots=True)
-class SetDenoiserConfig:
+class SetDenoiserConfig(TransformerConfig):
     """Size and inputs of the network.
 
     Attributes:
@@ -58,9 +58,6 @@ class SetDenoiserConfig:
         dropout: In training, of the output of each block.
     """
 
-    width: int = field(default=512, metadata=within(1, 16_384))
-    depth: int = field(default=12, metadata=within(1, 512))
-    heads: int = field(default=8, metadata=within(1, 1024))
     octaves: int = field(default=8, metadata=within(1, 32))
     time_features: int = field(default=64, metadata=within(1, 4096))
     positions: bool = False
@@ -70,15 +67,39 @@ class SetDenoiserConfig:
     auxiliary: bool = field(default=False, metadata={"omit_if_default": True})
     dropout: float = field(default=0.0, metadata={"omit_if_default": True} | within(0, 1, with_high=False))
 
-    def __post_init__(self) -> None:
-        check_network(self)
 
-    @property
-    def hidden(self) -> int:
-        return hidden_width(self.width)
+class ModulatedTransformer(nn.Module):
+    """Blocks and an output layer that are modulated by the noise level; subclasses embed their tokens.
+
+    Initially every block is the identity and every output zero.
+    """
+
+    def _add_layers(self, config: TransformerConfig, time_features: int, outputs: int, dropout: float = 0.0) -> None:
+        width = config.width
+        self.time = nn.Sequential(nn.Linear(2 * time_features, width), nn.SiLU(), nn.Linear(width, width))
+        self.modulation = nn.Linear(width, 6 * width)
+        self.blocks = nn.ModuleList(
+            Block(width, config.heads, hidden_width(width), dropout) for _ in range(config.depth)
+        )
+        self.final_norm = nn.RMSNorm(width, elementwise_affine=False)
+        self.final_modulation = nn.Linear(width, 2 * width)
+        self.head = nn.Linear(width, outputs)
+        for layer in (self.modulation, self.final_modulation, self.head):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def _output(self, h: Tensor, c: Tensor) -> Tensor:
+        """The outputs for embedded tokens and an embedded noise level; rows of `c` beyond the batch are padding."""
+        shared = self.modulation(functional.silu(c))[: len(h), None].unflatten(-1, (6, -1))
+        for block in self.blocks:
+            h = block(h, shared)
+        with torch.autocast(h.device.type, enabled=False):
+            shift, scale = self.final_modulation(functional.silu(c.float()))[: len(h), None].chunk(2, dim=-1)
+            out: Tensor = self.head(self.final_norm(h.float()) * (1 + scale) + shift)
+        return out
 
 
-class SetDenoiser(nn.Module):
+class SetDenoiser(ModulatedTransformer):
     """Scaled noisy rows, their noise level and the mask of known parts in; raw outputs for every row out."""
 
     def __init__(self, config: SetDenoiserConfig) -> None:
@@ -88,18 +109,7 @@ class SetDenoiser(nn.Module):
         features = layout.ROW_WIDTH + NUM_MASK_FLAGS + 2 * config.octaves * layout.NUM_PARAMS
         self.embed = nn.Linear(features, width)
         self.position = nn.Parameter(torch.zeros(layout.MAX_PRIMITIVES, width)) if config.positions else None
-        self.time = nn.Sequential(nn.Linear(2 * config.time_features, width), nn.SiLU(), nn.Linear(width, width))
-        self.modulation = nn.Linear(width, 6 * width)
-        self.blocks = nn.ModuleList(
-            Block(width, config.heads, config.hidden, config.dropout) for _ in range(config.depth)
-        )
-        self.final_norm = nn.RMSNorm(width, elementwise_affine=False)
-        self.final_modulation = nn.Linear(width, 2 * width)
-        self.head = nn.Linear(width, sum(_OUTPUTS))
-        # Initially every block is the identity and every output zero.
-        for layer in (self.modulation, self.final_modulation, self.head):
-            nn.init.zeros_(layer.weight)
-            nn.init.zeros_(layer.bias)
+        self._add_layers(config, config.time_features, sum(_OUTPUTS), config.dropout)
         if self.position is not None:
             nn.init.normal_(self.position, std=0.02)
         # Extra inputs are zero-initialized, so a smaller checkpoint loads unchanged. They come last, so that a seed
@@ -131,7 +141,6 @@ class SetDenoiser(nn.Module):
             previous_proximity: `proximity_features` of the previous prediction.
             auxiliary: 1 for auxiliary training samples; default 0 (target distribution).
         """
-        sketches = len(noise)
         noise = _pad(noise, _MIN_BATCH)
         # Both ends in float32: half precision cannot tell 0.500 from 0.501, and a gap of that size is a failure.
         with torch.autocast(rows.params.device.type, enabled=False):
@@ -147,13 +156,7 @@ class SetDenoiser(nn.Module):
                 c = c + _pad(auxiliary, _MIN_BATCH)[:, None] * self.auxiliary
             if self.position is not None:
                 h = h + self.position[: h.shape[1]]
-        shared = self.modulation(functional.silu(c))[:sketches, None].unflatten(-1, (6, -1))
-        for block in self.blocks:
-            h = block(h, shared)
-        with torch.autocast(rows.params.device.type, enabled=False):
-            shift, scale = self.final_modulation(functional.silu(c.float()))[:sketches, None].chunk(2, dim=-1)
-            out = self.head(self.final_norm(h.float()) * (1 + scale) + shift)
-        return Prediction(*torch.split(out, _OUTPUTS, dim=-1))
+        return Prediction(*torch.split(self._output(h, c), _OUTPUTS, dim=-1))
 
 
 class Block(nn.Module):

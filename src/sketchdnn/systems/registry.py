@@ -22,9 +22,8 @@ from sketchdnn.errors import SketchError, quoted
 
 from .aliases import PRESETS, SETTING_VALUES, SETTINGS
 from .baselines.latent.system import LatentDiffusion
-from .baselines.multinomial.system import SketchDNNCat
-from .baselines.tokens.sketchgen import SketchGen
-from .baselines.tokens.vitruvion import Vitruvion
+from .baselines.multinomial import SketchDNNCat
+from .baselines.tokens.system import SketchGen, Vitruvion
 from .sketchdnn import SketchDNNPos, SketchDNNSystem
 from .system import System
 

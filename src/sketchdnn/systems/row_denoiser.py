@@ -10,7 +10,7 @@ prediction, before the first step, has logits of −∞ everywhere: no label has
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
@@ -19,12 +19,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sketchdnn.diffusion import gaussian
+from sketchdnn.diffusion import gaussian, likelihood
 from sketchdnn.diffusion.gaussian import Level, like, root
 from sketchdnn.diffusion.likelihood import Bins, Elbo
 from sketchdnn.diffusion.loss import BOOST_UNTIL, MSE_BOOST, Loss, authors_loss, mse_weight, our_loss, paper_loss
 from sketchdnn.diffusion.noise import NoiseSource
-from sketchdnn.diffusion.process import Denoiser, Noise, Process, Superposition
+from sketchdnn.diffusion.process import Denoiser, Noise, Process, Superposition, parts
 from sketchdnn.diffusion.sampling import Conditioning, ConditioningMethod
 from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.networks.dit import DiT, DiTConfig
@@ -33,7 +33,7 @@ from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.representation.settings import check_settings, within
 
-from .system import ConditionMask, RowForm, System
+from .system import ConditionMask, System
 
 # The process and loss of the text, of the released code, or ours.
 Variant = Literal["ours", "paper", "authors"]
@@ -80,24 +80,18 @@ AnyProcess = TypeVar("AnyProcess", bound=Process)
 
 
 class RowDenoiser(System, Generic[AnyProcess]):
-    """A denoiser of rows with its training loss. Subclasses add the samplers and the bound of their process."""
+    """A denoiser of rows with its training loss and bound. Subclasses add the samplers of their process."""
 
     inference_only: ClassVar[tuple[str, ...]] = ("superposition",)
     config: RowDenoiserConfig
 
-    def __init__(self, config: RowDenoiserConfig, process: AnyProcess) -> None:
+    def __init__(
+        self, config: RowDenoiserConfig, process: AnyProcess, elbo: Callable[..., Elbo] = likelihood.elbo
+    ) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.elbo = config, elbo
         self.network = DiT(config.network) if isinstance(config.network, DiTConfig) else SetDenoiser(config.network)
         self.process = process
-
-    @property
-    def rows(self) -> RowForm:
-        return RowForm(self.config.arc_scalar, self.config.none_construction, self.config.canonical_lines)
-
-    @property
-    def max_steps(self) -> int:
-        return self.config.num_steps
 
     @property
     def ordered(self) -> bool:
@@ -173,12 +167,11 @@ class RowDenoiser(System, Generic[AnyProcess]):
             denoise = partial(self.denoise, mask=ConditionMask(*known))
         return SelfConditionedDenoiser(denoise) if self.self_conditioning else denoise
 
-    @abstractmethod
-    def bound(
+    def likelihood(
         self,
         x0: SketchBatch,
         noise: NoiseSource,
-        steps: StepDraws,
+        steps: StepDraws | None,
         *,
         bins: Bins | None = None,
         last_variance: float | None = None,
@@ -190,13 +183,9 @@ class RowDenoiser(System, Generic[AnyProcess]):
         Args:
             last_variance: The variance of parameters in the reconstruction term; by default that of the noise there.
         """
-
-    def likelihood(
-        self, x0: SketchBatch, noise: NoiseSource, steps: StepDraws | None, *, bins: Bins | None = None
-    ) -> Elbo:
         if steps is None:
             raise ValueError("a bound needs steps to evaluate: draw_steps draws them")
-        return self.bound(x0, noise, steps, bins=bins)
+        return self.elbo(self.denoise, self.process, x0, noise, steps, bins=bins, last_variance=last_variance)
 
     def draw_steps(self, batch: int, draws: int, generator: torch.Generator, *, width: float) -> StepDraws:
         """Random steps; the sketch is read at the step where the noise is as wide as `width`."""
@@ -343,21 +332,13 @@ def previous_step(t: Int[Tensor, " batch"], num_steps: int) -> Int[Tensor, " bat
 
 def roll_noise(noise: Noise) -> Noise:
     """The noise of another sketch of the batch for each: as good as fresh, without a draw."""
-    return Noise(*(part.roll(1, dims=0) for part in (noise.construction, noise.kind, noise.params)))
+    return Noise(*(part.roll(1, dims=0) for part in parts(noise)))
 
 
 def interleave_null(prediction: Prediction, count: int) -> Prediction:
     """Predictions for sketches 0, 2, 4, … of `count`, and null predictions for those between them."""
-    null = null_prediction(prediction.params)
-
-    def interleave(some: Tensor, none: Tensor) -> Tensor:
-        return torch.stack([some, none], dim=1).flatten(0, 1)[:count]
-
-    return Prediction(
-        interleave(prediction.construction_logits, null.construction_logits),
-        interleave(prediction.kind_logits, null.kind_logits),
-        interleave(prediction.params, null.params),
-    )
+    pairs = zip(parts(prediction), parts(null_prediction(prediction.params)), strict=True)
+    return Prediction(*(torch.stack(pair, dim=1).flatten(0, 1)[:count] for pair in pairs))
 
 
 def prediction_rows(

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from sketchdnn.diffusion.gaussian_softmax import ReverseLogitsMethod
-from sketchdnn.diffusion.likelihood import Bins, Elbo, elbo
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import JointProcess, authors_process, our_process, paper_process
 from sketchdnn.diffusion.sampling import SAMPLERS, SamplingOptions
-from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.settings import within
 
@@ -67,19 +65,7 @@ class SketchDNNSystem(RowDenoiser[JointProcess]):
     def sample(self, noise: NoiseSource, options: SamplingOptions = DEFAULT_OPTIONS) -> SketchBatch:
         """Sketches from noise, by a registered sampler or by a function."""
         options = self.resolve(options)
-        sampler = options.sampler_function()
-        return sampler(self.denoiser(options.conditioning), self.process, noise, options)
-
-    def bound(
-        self,
-        x0: SketchBatch,
-        noise: NoiseSource,
-        steps: StepDraws,
-        *,
-        bins: Bins | None = None,
-        last_variance: float | None = None,
-    ) -> Elbo:
-        return elbo(self.denoise, self.process, x0, noise, steps, bins=bins, last_variance=last_variance)
+        return options.sampler_function()(self.denoiser(options.conditioning), self.process, noise, options)
 
 
 class SketchDNNPos(SketchDNNSystem):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from sketchdnn.diffusion.likelihood import Bins, Elbo
 from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import NoiseSource
-from sketchdnn.diffusion.process import Noise
+from sketchdnn.diffusion.process import Noise, choose, parts
 from sketchdnn.diffusion.sampling import ConditioningMethod, SamplingOptions, find_sampler
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.errors import SketchError
@@ -61,19 +61,17 @@ class ConditionMask:
 
     def fill_rows(self, clean: SketchBatch, noisy: SketchBatch) -> SketchBatch:
         """Noisy rows, clean where they are known."""
-        return SketchBatch(
-            torch.where(self.construction[..., None], clean.construction, noisy.construction),
-            torch.where(self.kind[..., None], clean.kind, noisy.kind),
-            torch.where(self.params[..., None], clean.params, noisy.params),
-        )
+        return choose(self._masks, clean, noisy)
 
     def fill_prediction(self, x0: SketchBatch, prediction: Prediction) -> Prediction:
         """The prediction with the known values in place, so that they add nothing to the loss."""
-        return Prediction(
-            torch.where(self.construction[..., None], _CERTAIN * x0.construction, prediction.construction_logits),
-            torch.where(self.kind[..., None], _CERTAIN * x0.kind, prediction.kind_logits),
-            torch.where(self.params[..., None], x0.params, prediction.params),
-        )
+        known = _CERTAIN * x0.construction, _CERTAIN * x0.kind, x0.params
+        return Prediction(*map(torch.where, self._masks, known, parts(prediction)))
+
+    @property
+    def _masks(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The masks, in shapes that broadcast against the parts of a batch."""
+        return self.construction[..., None], self.kind[..., None], self.params[..., None]
 
 
 def sample_condition_mask(
@@ -118,7 +116,7 @@ class System(nn.Module, ABC):
     @property
     def max_steps(self) -> int | None:
         """T: the most sampling steps and the range of t in training; None without noise levels."""
-        return None
+        return getattr(self.config, "num_steps", None)
 
     @property
     def default_sampler(self) -> str:
@@ -162,8 +160,10 @@ class System(nn.Module, ABC):
         return options
 
     @property
-    @abstractmethod
-    def rows(self) -> RowForm: ...
+    def rows(self) -> RowForm:
+        """By default as the settings of the config say, if it has them."""
+        names = (field.name for field in fields(RowForm))
+        return RowForm(**{name: getattr(self.config, name) for name in names if hasattr(self.config, name)})
 
     @abstractmethod
     def to_device(self, device: torch.device | str) -> System:

@@ -1,18 +1,31 @@
-"""Latent diffusion: its two stages learn apart from each other, and its bound is that of an autoencoder."""
+"""Latent diffusion: the autoencoder, diffusion of vectors, stages that learn apart from each other, and the bound."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 import torch
 from support.random_batches import clean_batch, normal_batch
 from support.toys import every_step
+from torch import Tensor
 
-from sketchdnn.diffusion.loss import Loss
+from sketchdnn.diffusion.gaussian import like, root
+from sketchdnn.diffusion.loss import Loss, paper_loss
 from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.systems.baselines.latent.denoiser import LatentDenoiserConfig
-from sketchdnn.systems.baselines.latent.system import LatentConfig, LatentDiffusion, Stage
-from sketchdnn.systems.baselines.latent.vae import VAEConfig
+from sketchdnn.diffusion.process import our_process
+from sketchdnn.diffusion.sampling import step_sequence
+from sketchdnn.systems.baselines.latent.networks import VAE, LatentDenoiser, LatentDenoiserConfig, VAEConfig
+from sketchdnn.systems.baselines.latent.system import (
+    VECTOR_SAMPLERS,
+    LatentConfig,
+    LatentDiffusion,
+    Stage,
+    sample_vectors,
+    vector_elbo,
+)
 from sketchdnn.systems.system import sample_condition_mask
 
 CONFIG = LatentConfig(
@@ -67,3 +80,120 @@ def test_bound_of_a_fresh_model_costs_the_kl_of_its_posterior() -> None:
     # At the last step hardly anything of a latent is left.
     assert float(found.prior.params.abs().max()) < 1e-3
     assert float(found.prior.total.sum() + found.diffusion.total.sum()) == float(costs.sum())
+
+
+# The autoencoder, and the denoiser of its latents.
+
+SMALL = VAEConfig(width=64, depth=2, heads=2, tokens=4, channels=12)
+
+
+def autoencoder() -> VAE:
+    torch.manual_seed(0)
+    return VAE(SMALL)
+
+
+def test_latents_have_unit_size_and_kl_whatever_the_weights() -> None:
+    vae = autoencoder()
+    for weight in vae.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    posterior = vae.encode(clean_batch(5))
+    assert posterior.mean.shape == (5, 4, 12)
+    assert torch.allclose(posterior.mean.square().mean(dim=-1), torch.ones(5, 4), atol=1e-3)
+    assert bool((posterior.log_std <= 0).all())
+    for one in (posterior, autoencoder().encode(clean_batch(5))):
+        normal = torch.distributions.Normal(one.mean, one.log_std.exp())
+        exact = torch.distributions.kl_divergence(normal, torch.distributions.Normal(0.0, 1.0))
+        assert torch.allclose(one.kl(), exact, atol=1e-5)
+
+
+def test_no_deviation_is_stuck_at_a_bound() -> None:
+    """Far beyond either bound there is a gradient."""
+    vae = autoencoder()
+    for push in (-8.0, 8.0):
+        with torch.no_grad():
+            vae.to_latent.bias[SMALL.channels :] = push
+        log_std = vae.encode(clean_batch(3)).log_std
+        (gradient,) = torch.autograd.grad(log_std.sum(), vae.to_latent.bias)
+        assert bool((gradient[SMALL.channels :] > 0).all())
+
+
+def test_order_of_rows_is_encoded_and_tokens_share_the_rows_alike() -> None:
+    vae, x0 = autoencoder(), clean_batch(2)
+    order = torch.arange(15, -1, -1).expand(2, 16)
+    assert not torch.allclose(vae.encode(x0).mean, vae.encode(x0.permuted(order)).mean, atol=1e-3)
+    with pytest.raises(ValueError, match="tokens must share 16 rows alike"):
+        VAEConfig(tokens=6)
+
+
+def fit(batches: Callable[[int], object], steps: int) -> list[Loss]:
+    """The losses of an autoencoder that is trained on a batch for each step."""
+    vae = autoencoder()
+    optimizer = torch.optim.Adam(vae.parameters(), lr=3e-3)
+    losses = []
+    for step in range(steps):
+        x0 = batches(step)
+        loss = paper_loss(vae.decode(vae.encode(x0).mean), x0, torch.ones(len(x0), dtype=torch.long))
+        optimizer.zero_grad()
+        loss.total.backward()
+        optimizer.step()
+        losses.append(loss)
+    return losses
+
+
+def test_autoencoder_learns_sketches_by_heart_and_new_ones() -> None:
+    losses = fit(lambda _: clean_batch(4, seed=3), 200)
+    assert losses[-1].params < 0.1 * losses[0].params
+    assert losses[-1].kind < 0.1
+    # Sketches that it sees once: the numbers of a row must find their way through the latent.
+    errors = [float(loss.params.detach()) for loss in fit(lambda step: clean_batch(32, seed=step), 160)]
+    assert sum(errors[-10:]) < 0.5 * sum(errors[:10])
+
+
+def test_initial_denoiser_is_zero_and_half_precision_comes_out_whole() -> None:
+    network = LatentDenoiser(LatentDenoiserConfig(width=32, depth=1, heads=2), 6, 12)
+    assert torch.equal(network(torch.randn(3, 6, 12), torch.zeros(3)), torch.zeros(3, 6, 12))
+    vae = autoencoder()
+    with torch.autocast("cpu", torch.bfloat16):
+        posterior = vae.encode(clean_batch(2))
+        decoded = vae.decode(posterior.mean)
+    assert posterior.mean.dtype == decoded.params.dtype == torch.float32
+
+
+# Diffusion of vectors, with a Gaussian target whose denoiser and density are known.
+
+PROCESS = our_process(400)
+MEAN, STD = 0.7, 0.3
+
+
+def denoise(x_t: Tensor, t: Tensor) -> Tensor:
+    """E[x_0 | x_t] for x_0 ~ N(MEAN, STD²)."""
+    level = PROCESS.params.at(t)
+    var = level.alpha_bar * STD**2 + level.var
+    gain = root(level.alpha_bar) * STD**2 / var
+    return MEAN + like(gain, x_t) * (x_t - like(root(level.alpha_bar), x_t) * MEAN)
+
+
+def normals(seed: int, count: int) -> Callable[[int], Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return lambda number: torch.randn(count, 4, generator=generator, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("sampler", VECTOR_SAMPLERS)
+def test_every_sampler_draws_the_target_and_reports_its_steps(sampler: str) -> None:
+    noise, steps = normals(0, 3000), step_sequence(400, 100, power=2)
+    drawn = sample_vectors(denoise, PROCESS.params, noise(0), noise, VECTOR_SAMPLERS[sampler], steps=steps)
+    assert abs(float(drawn.mean()) - MEAN) < 0.02
+    assert abs(float(drawn.std()) - STD) < 0.02
+    seen, rule = list[object](), VECTOR_SAMPLERS[sampler]
+    options = {"steps": (400, 90, 0), "on_step": lambda step, *_: seen.append(step)}
+    sample_vectors(denoise, PROCESS.params, noise(0), noise, rule, **options)
+    assert seen == [(1, 2, 400, 90), (2, 2, 90, 0)]
+
+
+def test_bound_of_a_perfect_denoiser_is_close_to_the_density() -> None:
+    x0 = MEAN + STD * torch.randn(400, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    prior, rest = vector_elbo(denoise, PROCESS.params, x0, normals(2, 400), every_step(PROCESS, 400, read_at=8))
+    exact = (((x0 - MEAN) / STD) ** 2 / 2 + math.log(STD * math.sqrt(2 * math.pi))).sum(dim=-1)
+    found = prior + rest
+    assert float(exact.mean()) - 0.05 < float(found.mean()) < float(exact.mean()) + 0.15
+    assert float(prior.abs().max()) < 1e-9

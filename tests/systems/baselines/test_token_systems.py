@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,19 +13,24 @@ from support.random_batches import clean_batch, normal_batch
 from torch import Tensor
 
 from sketchdnn.diffusion.likelihood import Bins
-from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion.noise import seeded_noise, uniform
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, condition_on_rows
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
-from sketchdnn.systems import ConfigError, from_pretrained, load_preset, save_pretrained
-from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoderConfig
-from sketchdnn.systems.baselines.tokens.sketchgen import SketchGen, SketchGenConfig
-from sketchdnn.systems.baselines.tokens.syntax import LEVELS, NUM_VALUES, START, STOP
-from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem, sample_token
-from sketchdnn.systems.baselines.tokens.tokens import quantize, tokenize
-from sketchdnn.systems.baselines.tokens.vitruvion import Vitruvion, VitruvionConfig
+from sketchdnn.systems import ConfigError
+from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoder, TokenDecoderConfig
+from sketchdnn.systems.baselines.tokens.system import (
+    TOKEN_GRID,
+    SketchGen,
+    TokenConfig,
+    TokenSystem,
+    Vitruvion,
+    VitruvionConfig,
+    sample_token,
+)
+from sketchdnn.systems.baselines.tokens.tokens import LEVELS, NUM_VALUES, START, STOP, quantize, tokenize
 from sketchdnn.systems.registry import config_from_dict
 from sketchdnn.systems.system import sample_condition_mask
 
@@ -33,12 +38,12 @@ SMALL = TokenDecoderConfig(width=32, depth=2, heads=2)
 CONFIGS = {
     "vitruvion": VitruvionConfig(SMALL),
     "vitruvion by sweep": VitruvionConfig(SMALL, arcs="sweep", order="stored", top_p=1.0),
-    "sketchgen": SketchGenConfig(SMALL),
-    "sketchgen as stored": SketchGenConfig(SMALL, order="stored", temperature=0.8),
+    "sketchgen": TokenConfig(SMALL),
+    "sketchgen as stored": TokenConfig(SMALL, order="stored", temperature=0.8),
 }
 
 
-def made(config: VitruvionConfig | SketchGenConfig, std: float = 0.1) -> TokenSystem:
+def made(config: TokenConfig, std: float = 0.1) -> TokenSystem:
     torch.manual_seed(0)
     system = Vitruvion(config) if isinstance(config, VitruvionConfig) else SketchGen(config)
     for weight in system.parameters():
@@ -88,7 +93,7 @@ def test_the_likelihood_is_the_sum_of_the_conditionals(system: TokenSystem) -> N
 
 def test_chances_of_all_short_sketches_and_the_rest_add_up() -> None:
     """Of one row: that it is empty, and which of all points it holds; the rest is less than what is left."""
-    system = made(SketchGenConfig(SMALL))
+    system = made(TokenConfig(SMALL))
     empty = replace(clean_batch(1, rows=1), kind=torch.eye(layout.NUM_KINDS)[None, None, layout.NONE])
     none = math.exp(-float(nats(system, empty)))
     levels = (torch.arange(LEVELS) - LEVELS // 2) / 30
@@ -114,16 +119,26 @@ def test_the_loss_is_nats_a_row_by_sort_and_trains_every_weight(system: TokenSys
     assert torch.allclose(loss.per_sample.detach().double() * 16, nats(system, x0), rtol=1e-4)
     for part in (loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample):
         assert bool((part > 0).all())
+    with torch.autocast("cpu", torch.bfloat16):
+        batch, half = system.sample(noise_of(0, 1, 2)), system.loss(x0, None, None, None)
+    assert batch.params.dtype == half.per_sample.dtype == torch.float32
+    assert torch.allclose(half.per_sample, loss.per_sample, rtol=0.05)
     loss.total.backward()
     assert not [name for name, weight in system.named_parameters() if weight.grad is None]
 
 
-def test_the_loss_can_be_compiled_whole() -> None:
+def compiled_loss(system: TokenSystem, **options: object) -> Callable[[SketchBatch], Tensor]:
+    return torch.compile(lambda batch: system.loss(batch, None, None, None).per_sample, dynamic=False, **options)
+
+
+def test_the_loss_can_be_compiled_whole_and_own_samples_are_likely() -> None:
     system, x0 = made(CONFIGS["vitruvion"]), clean_batch(2)
-    compiled = torch.compile(
-        lambda batch: system.loss(batch, None, None, None).per_sample, backend="eager", fullgraph=True, dynamic=False
-    )
+    compiled = compiled_loss(system, backend="eager", fullgraph=True)
     assert torch.allclose(compiled(x0), system.loss(x0, None, None, None).per_sample, rtol=1e-4)
+    # Drawn without nucleus, the mean of −log p is the entropy: less than what another model's draws cost.
+    one, other = (made(TokenConfig(SMALL, order="stored", top_p=1.0), std) for std in (0.5, 0.45))
+    drawn, foreign = (model.sample(noise_of(*range(64))) for model in (one, other))
+    assert float(nats(one, drawn).mean()) < float(nats(one, foreign).mean())
 
 
 def test_noise_decides_alone_what_is_drawn(system: TokenSystem) -> None:
@@ -193,7 +208,7 @@ def test_each_greedy_token_is_the_likeliest_legal_one(name: str) -> None:
 
 def test_each_token_has_a_random_number_of_its_own() -> None:
     """A network that knows nothing draws every legal value as often, whatever it drew before."""
-    system = made(SketchGenConfig(SMALL, top_p=1.0), std=0.0)
+    system = made(TokenConfig(SMALL, top_p=1.0), std=0.0)
     drawn = system.sample(noise_of(*range(400)))
     ends = drawn.of_kind(Kind.LINE)[drawn.kind.argmax(dim=-1) == Kind.LINE]
     assert len(ends) > 200
@@ -226,13 +241,6 @@ def test_levels_are_the_cells_of_a_grid_that_others_can_be_judged_on() -> None:
     assert three_points.likelihood(x0, noise_of(0), None, bins=TOKEN_GRID) is None
 
 
-def test_what_it_draws_it_finds_likely() -> None:
-    """Drawn without nucleus, the mean of −log p is the entropy: less than what an other model's draws cost it."""
-    one, other = (made(SketchGenConfig(SMALL, order="stored", top_p=1.0), std) for std in (0.5, 0.45))
-    drawn, foreign = one.sample(noise_of(*range(64))), other.sample(noise_of(*range(64)))
-    assert float(nats(one, drawn).mean()) < float(nats(one, foreign).mean())
-
-
 def test_unsupported_options_are_refused(system: TokenSystem) -> None:
     with pytest.raises(SketchError, match="cannot draw with ddim; use ancestral"):
         system.sample(noise_of(0), SamplingOptions(sampler="ddim"))
@@ -255,31 +263,6 @@ def test_every_token_is_reported(system: TokenSystem) -> None:
     assert counts == sorted(counts)  # primitive by primitive
 
 
-def test_a_model_comes_back_from_disk(system: TokenSystem, tmp_path: Path) -> None:
-    save_pretrained(system, tmp_path)
-    back = from_pretrained(tmp_path)
-    assert type(back) is type(system)
-    assert back.config == system.config
-    assert torch.allclose(nats(back, clean_batch(3)), nats(system, clean_batch(3)), rtol=1e-2)
-
-
-@pytest.mark.parametrize("name", ["vitruvion", "sketchgen"])
-def test_presets_are_there_in_both_sizes(name: str) -> None:
-    large, small = load_preset(name), load_preset(f"{name}-tiny")
-    assert large.system == small.system == name
-    network = large.config.network
-    assert (network.depth, network.width, network.heads) == (12, 384, 8)
-
-
-def test_half_precision_draws_and_learns(system: TokenSystem) -> None:
-    x0 = clean_batch(3)
-    with torch.autocast("cpu", torch.bfloat16):
-        batch = system.sample(noise_of(0, 1, 2))
-        loss = system.loss(x0, None, None, None)
-    assert batch.params.dtype == loss.per_sample.dtype == torch.float32
-    assert torch.allclose(loss.per_sample, system.loss(x0, None, None, None).per_sample, rtol=0.05)
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 def test_a_gpu_says_what_the_processor_says(system: TokenSystem) -> None:
     x0 = clean_batch(4)
@@ -287,8 +270,83 @@ def test_a_gpu_says_what_the_processor_says(system: TokenSystem) -> None:
     system.to_device("cuda")
     there = x0.to("cuda")
     assert torch.allclose(nats(system, there).cpu(), here, rtol=1e-3)
-    compiled = torch.compile(lambda batch: system.loss(batch, None, None, None).per_sample, dynamic=False)
-    assert torch.allclose(compiled(there).double().cpu() * 16, here, rtol=1e-3)
+    assert torch.allclose(compiled_loss(system)(there).double().cpu() * 16, here, rtol=1e-3)
     again = system.sample(seeded_noise(1, torch.arange(4, device="cuda")))
     # A token whose chance is on the brink may be chosen otherwise, and what follows with it.
     assert sum(map(torch.equal, again.flat().cpu(), drawn.flat())) >= 3
+
+
+# The choice of a token by a number of [0, 1].
+
+
+def test_values_are_chosen_as_often_as_their_chances_say() -> None:
+    chances = torch.tensor([0.5, 0.2, 0.15, 0.1, 0.05])
+    many = 20_000
+    logits = chances.log().expand(many, -1)
+    legal = torch.tensor([True, True, True, True, False]).expand(many, -1)
+    where = uniform(3, torch.arange(many), 0, ())
+    free = torch.bincount(sample_token(logits, legal, where), minlength=5) / many
+    assert torch.allclose(free, torch.tensor([0.5, 0.2, 0.15, 0.1, 0.0]) / 0.95, atol=0.01)
+    # The likeliest two hold 0.737 of what is legal: the third is needed for 0.8.
+    nucleus = torch.bincount(sample_token(logits, legal, where, top_p=0.8), minlength=5) / many
+    assert torch.allclose(nucleus, torch.tensor([0.5, 0.2, 0.15, 0.0, 0.0]) / 0.85, atol=0.01)
+    cold = torch.bincount(sample_token(logits, legal, where, temperature=0.5), minlength=5) / many
+    squared = torch.tensor([0.5, 0.2, 0.15, 0.1, 0.0]) ** 2
+    assert torch.allclose(cold, squared / squared.sum(), atol=0.01)
+
+
+def test_both_ends_of_the_unit_interval_choose_something_legal() -> None:
+    legal, logits = torch.zeros(1, NUM_VALUES, dtype=torch.bool), torch.zeros(1, NUM_VALUES)
+    legal[0, [3, STOP]] = True
+    logits[0, 3] = 40.0
+    for where in (0.0, 0.5, 1.0):
+        assert int(sample_token(logits, legal, torch.tensor([where]), top_p=0.9)) == 3
+
+
+# The decoder.
+
+SIZES = {"values_in": 12, "places_in": 5, "positions": 20, "values_out": 11}
+
+
+def decoder(**config: object) -> TokenDecoder:
+    torch.manual_seed(0)
+    network = TokenDecoder(TokenDecoderConfig(width=32, depth=3, heads=4, **config), **SIZES)
+    for weight in network.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    return network.eval()
+
+
+def some_tokens(batch: int = 3, length: int = 15) -> tuple[Tensor, Tensor, Tensor]:
+    rng = torch.Generator().manual_seed(1)
+    sizes = (SIZES[name] for name in ("values_in", "places_in", "positions"))
+    return tuple(torch.randint(size, (batch, length), generator=rng) for size in sizes)
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_value_place_and_position_count_from_their_token_on(part: int) -> None:
+    network, tokens = decoder(), some_tokens()
+    before = network(*tokens)
+    tokens[part][:, 9] = (tokens[part][:, 9] + 1) % 5
+    after = network(*tokens)
+    assert torch.equal(before[:, :9], after[:, :9])
+    assert not torch.allclose(before[:, 9:], after[:, 9:], atol=1e-3)
+
+
+def test_one_at_a_time_with_a_cache_is_the_same_as_all_at_once() -> None:
+    network, tokens = decoder(), some_tokens()
+    cache = Cache(capacity=15)
+    steps = [network(*(part[:, n : n + 1] for part in tokens), cache) for n in range(15)]
+    assert cache.length == 15
+    assert torch.allclose(torch.cat(steps, dim=1), network(*tokens), atol=1e-4)
+    network = decoder(dropout=0.5)
+    assert torch.equal(network(*tokens), network(*tokens))
+    network.train()
+    assert not torch.equal(network(*tokens), network(*tokens))
+
+
+def test_default_size_is_vitruvions_and_impossible_ones_are_refused() -> None:
+    network = TokenDecoder(TokenDecoderConfig(), **SIZES)
+    assert 21.2e6 < sum(weight.numel() for weight in network.parameters()) < 21.5e6
+    for wrong in ({"width": 0}, {"width": 30, "heads": 4}, {"dropout": 1.0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            TokenDecoderConfig(**wrong)

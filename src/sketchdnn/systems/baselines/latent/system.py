@@ -6,8 +6,10 @@ are trained one after the other: a run with `vae`, then one with `diffusion` tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -15,28 +17,41 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sketchdnn.diffusion import gaussian
-from sketchdnn.diffusion.likelihood import Bins, Elbo, Parts, nats_given_prediction
+from sketchdnn.diffusion.gaussian import Schedule
+from sketchdnn.diffusion.likelihood import Bins, Elbo, Parts, kl_of_steps, kl_to_noise, nats_given_prediction
 from sketchdnn.diffusion.loss import MSE_BOOST, Loss, paper_loss
 from sketchdnn.diffusion.noise import NoiseSource
-from sketchdnn.diffusion.process import Noise, our_process
-from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions
+from sketchdnn.diffusion.process import Noise, check_steps, our_process, parts
+from sketchdnn.diffusion.samplers import ddim_weights, posterior_weights, solver_weights
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, WeightRule
 from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.errors import SketchError
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.representation.settings import check_settings, within
-from sketchdnn.systems.baselines.latent.denoiser import LatentDenoiser, LatentDenoiserConfig
-from sketchdnn.systems.baselines.latent.process import (
-    VECTOR_SAMPLERS,
-    OnVectorStep,
-    VectorNoise,
-    sample_vectors,
-    vector_elbo,
+from sketchdnn.systems.baselines.latent.networks import (
+    VAE,
+    LatentDenoiser,
+    LatentDenoiserConfig,
+    Latents,
+    VAEConfig,
 )
-from sketchdnn.systems.baselines.latent.vae import VAE, Latents, VAEConfig
-from sketchdnn.systems.system import DEFAULT_OPTIONS, ConditionMask, RowForm, System
+from sketchdnn.systems.system import DEFAULT_OPTIONS, ConditionMask, System
 
 Stage = Literal["both", "vae", "diffusion"]
+
+Vectors = Float[Tensor, "batch *shape"]
+VectorDenoiser = Callable[[Vectors, Int[Tensor, " batch"]], Vectors]
+VectorNoise = Callable[[int], Vectors]
+# Receives (number of the step from 1, number of steps, t, s), the state at s and the prediction at t.
+OnVectorStep = Callable[[Sequence[int], Vectors, Vectors], None]
+
+
+VECTOR_SAMPLERS: Mapping[str, WeightRule] = {
+    "ancestral": posterior_weights,
+    "ddim": lambda level_s, level_t, _: ddim_weights(level_s, level_t, 0.0),
+    "dpm++": solver_weights,
+}
 
 # Standard deviation of latents, whose tokens are normalized.
 _DATA_STD = 1.0
@@ -91,14 +106,6 @@ class LatentDiffusion(System):
         if config.stage == "diffusion":
             self.vae.requires_grad_(False)
 
-    @property
-    def rows(self) -> RowForm:
-        return RowForm(self.config.arc_scalar, self.config.none_construction, self.config.canonical_lines)
-
-    @property
-    def max_steps(self) -> int:
-        return self.config.num_steps
-
     def can_init_from(self, other: System) -> bool:
         """Whether the settings are equal except for the stage."""
         return isinstance(other, LatentDiffusion) and replace(other.config, stage=self.config.stage) == self.config
@@ -139,7 +146,14 @@ class LatentDiffusion(System):
             raise SketchError("latent diffusion samples whole sketches: it cannot be conditioned on a part")
         if not isinstance(options.sampler, str):
             raise SketchError("latent diffusion has its own samplers: name one of them")
-        draws: VectorNoise = lambda number: _split(noise(number), self.shape)[0]  # noqa: E731
+
+        def draws(number: int) -> Latents:
+            return _split(noise(number), self.shape)[0]
+
+        def on_step(step: Sequence[int], z_s: Latents, z0_hat: Latents) -> None:
+            if options.on_step is not None:
+                options.on_step(_LatentProgress(step, z_s, z0_hat, self.vae.decode))
+
         with torch.no_grad():
             state = draws(0)
             if options.start is not None:
@@ -152,7 +166,7 @@ class LatentDiffusion(System):
                 draws,
                 VECTOR_SAMPLERS[options.sampler],
                 steps=options.timesteps(self.config.num_steps),
-                on_step=None if options.on_step is None else self._decode_steps(options.on_step),
+                on_step=on_step,
             )
             return _as_batch(self.vae.decode(z))
 
@@ -173,10 +187,7 @@ class LatentDiffusion(System):
             first, _ = _split(noise(0), self.shape)
             posterior = self.vae.encode(x0)
             z = posterior.drawn(first)
-            prediction = self.vae.decode(z)
-            wide = Prediction(
-                prediction.construction_logits.double(), prediction.kind_logits.double(), prediction.params.double()
-            )
+            wide = Prediction(*(part.double() for part in parts(self.vae.decode(z))))
             posterior_nats = (
                 -(first.double() ** 2 + torch.log(2 * torch.tensor(torch.pi))) / 2 - posterior.log_std.double()
             )
@@ -212,28 +223,16 @@ class LatentDiffusion(System):
         nats = (squared_error.detach() * (-self.vae.log_variance).exp() + self.vae.log_variance) / 2
         return _FIT_WEIGHT * (nats - nats.detach())
 
-    def _decode_steps(self, on_step: OnStep) -> OnVectorStep:
-        def on_vector_step(number: int, total: int, t: int, s: int, z_s: Latents, z0_hat: Latents) -> None:
-            on_step(_LatentProgress(number, total, t, s, z_s, z0_hat, self.vae.decode))
-
-        return on_vector_step
-
 
 class _LatentProgress(Progress):
     """A step whose latents are decoded on access, since decoding takes as long as the step."""
 
     def __init__(
-        self,
-        number: int,
-        total: int,
-        t: int,
-        s: int,
-        z_s: Latents,
-        z0_hat: Latents,
-        decode: Callable[[Latents], Prediction],
+        self, step: Sequence[int], z_s: Latents, z0_hat: Latents, decode: Callable[[Latents], Prediction]
     ) -> None:
-        for name, value in (("number", number), ("total", total), ("t", t), ("s", s), ("active", None)):
+        for name, value in zip(("number", "total", "t", "s"), step, strict=True):
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "active", None)
         object.__setattr__(self, "_seen", (z_s, z0_hat, decode))
 
     @property
@@ -246,6 +245,56 @@ class _LatentProgress(Progress):
         _, z0_hat, decode = self._seen  # type: ignore[attr-defined]
         prediction: Prediction = decode(z0_hat)
         return prediction
+
+
+def sample_vectors(
+    denoise: VectorDenoiser,
+    schedule: Schedule,
+    first: Vectors,
+    noise: VectorNoise,
+    weights: WeightRule,
+    *,
+    steps: Sequence[int],
+    on_step: OnVectorStep | None = None,
+) -> Vectors:
+    """Sample from the state `first` at the first timestep to t = 0. Step j, from 1, uses the noise of draw j."""
+    check_steps(steps, schedule.num_steps)
+    transitions = list(pairwise(steps))
+    from_t, to_s = torch.tensor(transitions).unbind(dim=1)
+    levels = schedule.to("cpu")
+    table = torch.stack(weights(levels.at(to_s), levels.at(from_t), levels.at(from_t.roll(1))), dim=-1).to(first)
+    state = clean = first
+    for number, (t, s) in enumerate(transitions, start=1):
+        before, clean = clean, denoise(state, torch.full((len(state),), t, device=state.device)).to(state)
+        of_x_t, of_x0, of_before, std = table[number - 1].unbind()
+        state = of_x_t * state + of_x0 * clean + of_before * before + std * noise(number)
+        if on_step is not None:
+            on_step((number, len(transitions), t, s), state, clean)
+    return state
+
+
+def vector_elbo(
+    denoise: VectorDenoiser, schedule: Schedule, x0: Vectors, noise: VectorNoise, steps: StepDraws
+) -> tuple[Float[Tensor, " batch"], Float[Tensor, " batch"]]:
+    """A bound on −log p(x_0) in nats: the prior term, and the sum of all other terms.
+
+    x_0 is reconstructed from x_r with the variance of the noise at r, using the noise of draw 0. Step j uses draw j.
+    """
+    schedule, truth, batch = schedule.to(x0.device), x0.double(), len(x0)
+    dimensions, last = x0[0].numel(), schedule.at(schedule.num_steps)
+
+    def squared_error(t: Tensor, draw: int) -> Tensor:
+        x_t = gaussian.diffuse(x0, noise(draw), schedule.at(t))
+        return (truth - denoise(x_t, t).double()).square().flatten(1).sum(dim=-1)
+
+    read_at = torch.full((batch,), steps.read_at, device=x0.device)
+    variance = float(schedule.var[steps.read_at])
+    read_off = squared_error(read_at, 0) / variance / 2 + dimensions * math.log(2 * math.pi * variance) / 2
+    terms = []
+    for draw, (t, count) in enumerate(zip(steps.t.to(x0.device), steps.count, strict=True), start=1):
+        terms.append(count.to(truth) * kl_of_steps(squared_error(t, draw), schedule.at(t - 1), schedule.at(t)))
+    prior = kl_to_noise(truth.square().flatten(1).sum(dim=-1), last, dimensions)
+    return prior, torch.stack(terms).mean(dim=0) + read_off
 
 
 def _split(noise: Noise, shape: tuple[int, int]) -> tuple[Latents, Latents]:

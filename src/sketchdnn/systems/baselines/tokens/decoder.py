@@ -13,21 +13,17 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sketchdnn.representation.settings import check_network, within
+from sketchdnn.networks.attention import TransformerConfig
+from sketchdnn.representation.settings import within
 
 
 @dataclass(frozen=True, slots=True)
-class TokenDecoderConfig:
+class TokenDecoderConfig(TransformerConfig):
     """The size of the network; the defaults are Vitruvion's public configuration, 21 million parameters."""
 
     width: int = field(default=384, metadata=within(1, 16_384))
-    depth: int = field(default=12, metadata=within(1, 512))
-    heads: int = field(default=8, metadata=within(1, 1024))
     expansion: int = field(default=4, metadata=within(1, 64))
     dropout: float = field(default=0.0, metadata=within(0, 1, with_high=False))
-
-    def __post_init__(self) -> None:
-        check_network(self)
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Base class of Vitruvion and SketchGen: autoregressive models of sketches as token sequences.
+"""Vitruvion and SketchGen: autoregressive models of sketches as token sequences.
 
 The likelihood is exact, of a sequence. With `order = "sorted"` a set of primitives has one sequence, sorted by
 position, so order carries no information. With "stored" the rows are tokenized in their order, and another order is
@@ -7,8 +7,8 @@ another sequence. Noise, timesteps and condition masks of training are ignored.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import ClassVar, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -23,8 +23,9 @@ from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.errors import SketchError
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch
+from sketchdnn.representation.settings import check_settings, within
 from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoder, TokenDecoderConfig
-from sketchdnn.systems.baselines.tokens.syntax import (
+from sketchdnn.systems.baselines.tokens.tokens import (
     FIRST_FLAG,
     FIRST_KIND,
     HIGH,
@@ -35,28 +36,30 @@ from sketchdnn.systems.baselines.tokens.syntax import (
     START,
     STOP,
     ArcTokens,
+    Order,
+    Tokens,
     make_syntax,
+    slots_to_rows,
+    tokenize,
 )
-from sketchdnn.systems.baselines.tokens.tokens import Order, Tokens, slots_to_rows, tokenize
-from sketchdnn.systems.system import DEFAULT_OPTIONS, ConditionMask, RowForm, System
+from sketchdnn.systems.system import DEFAULT_OPTIONS, ConditionMask, System
 
 # The cells of the levels.
 TOKEN_GRID = Bins(bits=LEVEL_BITS, low=LOW, high=HIGH)
 
 
-class TokenConfig(Protocol):
+@dataclass(frozen=True, slots=True)
+class TokenConfig:
     """Settings that every token system has."""
 
-    @property
-    def network(self) -> TokenDecoderConfig: ...
-    @property
-    def arcs(self) -> ArcTokens: ...
-    @property
-    def order(self) -> Order: ...
-    @property
-    def temperature(self) -> float: ...
-    @property
-    def top_p(self) -> float: ...
+    network: TokenDecoderConfig = field(default_factory=TokenDecoderConfig)
+    arcs: ArcTokens = "sweep"
+    order: Order = "sorted"
+    temperature: float = field(default=1.0, metadata=within(0, 100))
+    top_p: float = field(default=0.9, metadata=within(0, 1, with_low=False))
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 class TokenSystem(System):
@@ -71,7 +74,6 @@ class TokenSystem(System):
     inference_only: ClassVar[tuple[str, ...]] = ("temperature", "top_p")
     config: TokenConfig
 
-    @abstractmethod
     def __init__(self, config: TokenConfig) -> None:
         super().__init__()
         self.config = config
@@ -88,15 +90,6 @@ class TokenSystem(System):
             positions=positions[self.position_of],
             values_out=NUM_VALUES,
         )
-
-    @property
-    def rows(self) -> RowForm:
-        return RowForm()
-
-    @property
-    def ordered(self) -> bool:
-        """True: the likelihood is that of one order, without a correction for the others."""
-        return True
 
     @property
     def grid(self) -> Bins | None:
@@ -185,6 +178,51 @@ class TokenSystem(System):
             logits = logits.masked_fill(~self.syntax.legal[tokens.place], -torch.inf)
         log_probs = logits.log_softmax(dim=-1).gather(2, tokens.value[..., None])[..., 0]
         return torch.where(tokens.real, -log_probs, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class VitruvionConfig(TokenConfig):
+    """Settings. With `arcs = "sweep"` the likelihood is on the grid of the other systems (`grid`)."""
+
+    arcs: ArcTokens = "points"
+
+
+class Vitruvion(TokenSystem):
+    """Vitruvion's model of primitives (Seff et al., ICLR 2022): one vocabulary, one softmax, token after token.
+
+    It learns the syntax: its likelihood includes the probability of illegal tokens.
+
+    As its paper has it: a primitive is its kind, its construction flag and its coordinates on 64 levels; lines by their
+    ends, circles by center and radius, arcs by start, middle and end, points by their place; a stop token; the
+    embeddings of value, coordinate and position (the number of the primitive) are summed; nucleus sampling.
+
+    Departs from it: primitives are sorted from left to right, because a corpus need not keep the drawing order; no
+    model of constraints, and no images or primers as context; levels are 1/30 apart and 0 is the middle of one
+    (`tokens.py`); lines start at their smaller end, as in all systems here; tokens that break the syntax are masked
+    during sampling.
+    """
+
+    name: ClassVar[str] = "vitruvion"
+    config_class: ClassVar[type[Any]] = VitruvionConfig
+    masks_syntax: ClassVar[bool] = False
+    position_of: ClassVar[Literal["primitive", "token"]] = "primitive"
+
+
+class SketchGen(TokenSystem):
+    """SketchGen's generator of primitives (Para et al., NeurIPS 2021): the kind of a primitive sets its parameters.
+
+    The network gets the place of each token in the syntax, and its output is restricted to legal tokens, in training
+    and in sampling.
+
+    Simplified: no stage for constraints, hence no pointers; the parameters are those of rows (two ends of a line, ends
+    and sweep of an arc), not those of SketchGraphs' files; primitives are sorted from left to right; 64 levels, as in
+    Vitruvion; the decoder is that of Vitruvion, so that only the syntax differs.
+    """
+
+    name: ClassVar[str] = "sketchgen"
+    config_class: ClassVar[type[Any]] = TokenConfig
+    masks_syntax: ClassVar[bool] = True
+    position_of: ClassVar[Literal["primitive", "token"]] = "token"
 
 
 def sample_token(

@@ -1,4 +1,6 @@
-"""A variational autoencoder of sketches: sixteen rows to a few latent tokens, and back to rows of every kind.
+"""The networks of latent diffusion: a variational autoencoder of sketches, and a denoiser of its latents.
+
+The autoencoder maps sixteen rows to a few latent tokens, and back to rows of every kind.
 
 Rows are told apart by learned positions, as in a sequence: a latent says in which order they come, so that what comes
 out can be laid beside what went in. A token is made of neighboring rows, which have looked at all others, and becomes
@@ -17,11 +19,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sketchdnn.networks.attention import attend
-from sketchdnn.networks.set_denoiser import fourier, hidden_width
+from sketchdnn.networks.attention import TransformerConfig, attend
+from sketchdnn.networks.set_denoiser import ModulatedTransformer, fourier, hidden_width, waves
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch, from_flat
-from sketchdnn.representation.settings import check_network, within
+from sketchdnn.representation.settings import within
 
 Latents = Float[Tensor, "batch token channel"]
 
@@ -33,18 +35,17 @@ _PACE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class VAEConfig:
+class VAEConfig(TransformerConfig):
     """The size of both halves, and of the latent between them. `octaves` as in the set denoiser."""
 
     width: int = field(default=256, metadata=within(1, 16_384))
     depth: int = field(default=4, metadata=within(1, 512))
-    heads: int = field(default=8, metadata=within(1, 1024))
     tokens: int = field(default=8, metadata=within(1, layout.MAX_PRIMITIVES))
     channels: int = field(default=16, metadata=within(1, 1024))
     octaves: int = field(default=8, metadata=within(1, 32))
 
     def __post_init__(self) -> None:
-        check_network(self)
+        TransformerConfig.__post_init__(self)
         if layout.MAX_PRIMITIVES % self.tokens:
             raise ValueError(f"tokens must share {layout.MAX_PRIMITIVES} rows alike, which {self.tokens} cannot")
 
@@ -112,6 +113,34 @@ class VAE(nn.Module):
         with torch.autocast(z.device.type, enabled=False):
             rows = from_flat(self.head(self.norm(h.float())))
         return Prediction(rows.construction, rows.kind, rows.params)
+
+
+@dataclass(frozen=True, slots=True)
+class LatentDenoiserConfig(TransformerConfig):
+    """The size of the denoiser."""
+
+    time_features: int = field(default=64, metadata=within(1, 4096))
+
+
+class LatentDenoiser(ModulatedTransformer):
+    """Maps noisy latents of unit variance and their noise level to raw outputs of the same shape.
+
+    It has the set denoiser's blocks, with positions, since tokens differ.
+    """
+
+    def __init__(self, config: LatentDenoiserConfig, tokens: int, channels: int) -> None:
+        super().__init__()
+        self.config = config
+        self.embed = nn.Linear(channels, config.width)
+        self.position = _positions(tokens, config.width)
+        self._add_layers(config, config.time_features, channels)
+
+    def forward(self, z_t: Latents, noise: Float[Tensor, " batch"]) -> Latents:
+        """`noise` is any smooth measure of the level, about −3 to 3."""
+        with torch.autocast(z_t.device.type, enabled=False):
+            h = self.embed(z_t) + self.position
+            c = self.time(waves(noise, self.config.time_features))
+        return self._output(h, c)
 
 
 class PlainBlock(nn.Module):

@@ -1,1 +1,0 @@
-"""SketchDNN (Cat.): multinomial diffusion of labels (Hoogeboom et al. 2021)."""
