@@ -21,23 +21,15 @@ from scipy.spatial import cKDTree
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Constraint, ConstraintType, Part, Ref, Sketch
+from sketchdnn.geometry.proximity import DisjointSets, component_roots
 
 from . import candidates
 from .candidates import MAX_BEND, MAX_TURN, SketchArrays
-from .equation_set import contacts, free_arc_equations, likely_independent, outside, row_lengths, row_space
+from .equation_set import contacts, free_arc_equations
 from .equations import Form, System, build, constraint_equations
+from .rank import likely_independent, outside, row_lengths, row_space
 from .solve import least_squares
-from .variables import (
-    DisjointSets,
-    Floats,
-    Ints,
-    VariableMap,
-    VariableMerging,
-    Variables,
-    component_roots,
-    merged_parameters,
-    variables_of,
-)
+from .variables import Floats, Ints, VariableMap, VariableMerging, Variables, merged_parameters, variables_of
 
 # How far off a drawn point may be, as a share of the sketch's size.
 TOLERANCE = 0.005

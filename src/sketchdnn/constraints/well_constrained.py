@@ -23,8 +23,9 @@ from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Primitive, Ref, Sketch, bounds
 from sketchdnn.geometry.constraints import PARTS_OF_KIND, ref_point
 
-from .equation_set import ZERO_ROW, EquationSet, Span, blocks, row_lengths, unmerged_equations
+from .equation_set import EquationSet, blocks, unmerged_equations
 from .equations import arc_equations, build
+from .rank import ZERO_ROW, Span, row_lengths
 from .solve import Solution, solve
 from .variables import Floats, VariableMerging, Variables, variables_of
 

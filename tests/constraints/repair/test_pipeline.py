@@ -16,7 +16,8 @@ from sketchdnn.constraints.equation_set import constraint_residuals
 from sketchdnn.constraints.repair import budget as budget_module
 from sketchdnn.constraints.repair import infer_solve
 from sketchdnn.constraints.repair.budget import Budget, attempt_cost, infer_cost, solve_cost
-from sketchdnn.constraints.repair.quality import EXACT, ClosedProfile, close_profile
+from sketchdnn.constraints.repair.closing import ClosedProfile, close_profile
+from sketchdnn.constraints.repair.quality import EXACT
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import (
     Arc,
