@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -59,10 +59,10 @@ class EquationSet:
     variable_map: VariableMap
     equations: list[Equation]
     owners: list[int]
-    redundant: set[int]
-    conflicting: set[int]
-    unsupported: list[int]
-    gap: float
+    redundant: set[int] = field(default_factory=set)
+    conflicting: set[int] = field(default_factory=set)
+    unsupported: list[int] = field(default_factory=list)
+    gap: float = 0.0
 
 
 def equation_set(constraints: Sequence[Constraint], variables: Variables, fixed: Collection[int] = ()) -> EquationSet:

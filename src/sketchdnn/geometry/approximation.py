@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sketchdnn.errors import GeometryError
 
+from .intersections import distance_to_curve
 from .primitives import LARGEST_COORDINATE, TAU, Arc, Circle, Line, Point, Primitive, Vec, arc_from_sweep
 
 # The largest angle of a step, so that a circle does not become a line at a coarse tolerance.
@@ -325,12 +326,7 @@ def _update_average(pieces: Sequence[_Piece], part: Sequence[_Sample], tolerance
 
 
 def _distance(point: Vec, shape: Line | Arc) -> float:
-    if isinstance(shape, Line):
-        return _from_chord(point, shape.start, shape.end)
-    dx, dy = point[0] - shape.center[0], point[1] - shape.center[1]
-    if (math.atan2(dy, dx) - shape.start_angle) % TAU <= shape.sweep:
-        return abs(math.hypot(dx, dy) - shape.radius)
-    return min(math.dist(point, shape.start), math.dist(point, shape.end))
+    return _from_chord(point, shape.start, shape.end) if isinstance(shape, Line) else distance_to_curve(shape, point)
 
 
 def _from_chord(point: Vec, start: Vec, end: Vec) -> float:

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from itertools import chain, islice, product
 from typing import NamedTuple
 
-from .bounds import row_bounds
-from .intersections import Contact, Curve, Extent, Overlap, contact_points, find_duplicates, find_overlap
+from .intersections import Contact, Curve, Extent, Overlap, contact_points, distinct_pairs, find_overlap
 from .loops import ClosedCurve, Graph, build_graph, nest_closed_curves, signed_area, trace_cycles
 from .primitives import Arc, Circle, Line, Point, Primitive, Vec
-from .proximity import MAX_PAIRS, MAX_RESULTS, TOLERANCE, absolute_tolerance, close_pairs
+from .proximity import MAX_PAIRS, MAX_RESULTS, TOLERANCE
 from .sketch import Sketch
-from .table import sketches_to_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,16 +234,11 @@ class _UnnestedLoop(NamedTuple):
 
 def _compare_pairs(curves: Mapping[int, Curve], tolerance: float) -> _PairResults:
     """Find the contacts and overlaps of all pairs of curves that come close."""
-    overlaps, distinct = find_duplicates(curves.items())
+    overlaps, distance, pairs = distinct_pairs(curves, tolerance)
     contacts: list[Contact] = []
-    table = sketches_to_table([[curves[i] for i in distinct]])
-    low, high = row_bounds(table)
-    distance = absolute_tolerance(tolerance, low, high)
     # Duplicates were found without comparing pairs, so they do not count.
     max_results = MAX_RESULTS + len(overlaps)
-    pairs = close_pairs(table, low, high, distance)
-    for a, b in islice(pairs, MAX_PAIRS):
-        i, j = distinct[a], distinct[b]
+    for i, j in islice(pairs, MAX_PAIRS):
         overlap = find_overlap(i, curves[i], j, curves[j], distance)
         if overlap is not None:
             overlaps.append(overlap)

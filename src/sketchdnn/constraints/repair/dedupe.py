@@ -17,8 +17,6 @@ from sketchdnn.geometry import (
     Part,
     Point,
     Primitive,
-    Ref,
-    Vec,
     bounds,
     overlaps,
 )
@@ -220,22 +218,16 @@ def _carry_over(
             return None
         old, new, part = before[ref.primitive], after[k], ref.part
         if old != new and isinstance(old, Line | Arc) and part in (Part.START, Part.END):
-            end = _end_at(new, old.start if part is Part.START else old.end, 3 * tolerance)
-            if end is None:
+            if not isinstance(new, Line | Arc):
                 return None
-            part = end
-        refs.append(Ref(k, part))
+            place = old.start if part is Part.START else old.end
+            start, end = math.dist(new.start, place), math.dist(new.end, place)
+            if min(start, end) > 3 * tolerance:
+                return None
+            part = Part.START if start <= end else Part.END
+        refs.append(replace(ref, primitive=k, part=part))
     if len(refs) > 1 and len(set(refs)) < len(refs):
         return None
     if constraint.type in _BETWEEN_TWO and len({ref.primitive for ref in refs}) < len(refs):
         return None
     return replace(constraint, refs=tuple(refs))
-
-
-def _end_at(p: Primitive, place: Vec, tolerance: float) -> Part | None:
-    if not isinstance(p, Line | Arc):
-        return None
-    start, end = math.dist(p.start, place), math.dist(p.end, place)
-    if min(start, end) > tolerance:
-        return None
-    return Part.START if start <= end else Part.END
