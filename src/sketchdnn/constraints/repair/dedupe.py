@@ -7,19 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import (
-    TAU,
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    Line,
-    Part,
-    Point,
-    Primitive,
-    bounds,
-    overlaps,
-)
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, bounds, overlaps
 from sketchdnn.geometry.intersections import find_duplicates
 
 from .quality import Action, ActionKind
@@ -181,15 +169,15 @@ def _arc_union(a: Arc, b: Arc, tolerance: float) -> Arc | Circle | None:
     longer, shorter = (a, b) if a.length >= b.length else (b, a)
     (cx, cy), radius = longer.center, longer.radius
     start, middle, end = (math.atan2(y - cy, x - cx) for x, y in (shorter.start, shorter.mid, shorter.end))
-    turn = (middle - start) % TAU + (end - middle) % TAU
+    turn = (middle - start) % math.tau + (end - middle) % math.tau
     if abs(turn * radius - shorter.length) > 4 * tolerance:
         return None  # it bends the other way
-    begin = (start - longer.start_angle) % TAU
+    begin = (start - longer.start_angle) % math.tau
     if begin <= longer.sweep:
         low, high = 0.0, max(longer.sweep, begin + turn)
     else:  # it begins before the longer one does
-        low, high = begin - TAU, max(longer.sweep, begin + turn - TAU)
-    if high - low >= TAU - min(tolerance / radius, _ALMOST_ROUND):
+        low, high = begin - math.tau, max(longer.sweep, begin + turn - math.tau)
+    if high - low >= math.tau - min(tolerance / radius, _ALMOST_ROUND):
         return Circle(longer.center, radius, a.construction)
     return replace(a, center=longer.center, radius=radius, start_angle=longer.start_angle + low, sweep=high - low)
 
