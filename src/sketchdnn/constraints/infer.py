@@ -65,17 +65,9 @@ class Inferred(NamedTuple):
     removed: int
     share: float
 
-    @property
-    def rank(self) -> tuple[bool, int, float]:
-        return self.constraint.type not in _MEETING, -self.removed, self.share
-
 
 def infer(
-    sketch: Sketch,
-    tolerance: float = TOLERANCE,
-    *,
-    given: Sequence[Constraint] = (),
-    fixed: Collection[int] = (),
+    sketch: Sketch, tolerance: float = TOLERANCE, *, given: Sequence[Constraint] = (), fixed: Collection[int] = ()
 ) -> tuple[Constraint, ...]:
     """Infer the constraints of a sketch.
 
@@ -128,7 +120,8 @@ def skipped_message(sketch: Sketch) -> str | None:
 
 
 def _ranked(accepted: Iterable[Inferred]) -> tuple[Constraint, ...]:
-    return tuple(inferred.constraint for inferred in sorted(accepted, key=lambda inferred: inferred.rank))
+    ranked = sorted(accepted, key=lambda one: (one.constraint.type not in _MEETING, -one.removed, one.share))
+    return tuple(inferred.constraint for inferred in ranked)
 
 
 def _infer_rounds(merge: _InitialMerge) -> list[Inferred]:
@@ -162,7 +155,7 @@ class _InitialMerge:
         given: Sequence[Constraint],
         fixed: Collection[int],
         *,
-        local: bool = False,
+        local: bool,
     ) -> None:
         self.variables, self.tolerance, self.given, self.fixed = variables, tolerance, given, fixed
         self.reach = _LOCAL * _sizes(variables) if local else np.full(len(variables.primitives), np.inf)

@@ -262,16 +262,14 @@ def merged_parameters(constraint: Constraint, variables: Variables) -> list[Pair
             pairs = [_merged_by(constraint.type, refs[0], other, variables) for other in refs[1:]]
         case t.HORIZONTAL | t.VERTICAL:
             axis = 1 if constraint.type is t.HORIZONTAL else 0
-            ends = level_ends(refs, variables)
-            if ends is None:
-                return None
-            return [(2 * a + axis, 2 * b + axis) for a, b in ends]
+            ends = _level_ends(refs, variables)
+            return None if ends is None else [(2 * a + axis, 2 * b + axis) for a, b in ends]
         case _:
             return None
     return None if None in pairs else [pair for several in pairs for pair in several or ()]
 
 
-def level_ends(refs: Sequence[Ref], variables: Variables) -> list[Pair] | None:
+def _level_ends(refs: Sequence[Ref], variables: Variables) -> list[Pair] | None:
     """The pairs of points that a horizontal or vertical constraint relates: of lines, or the first with each other."""
     points = [variables.point(ref) for ref in refs]
     if len(points) > 1 and None not in points:

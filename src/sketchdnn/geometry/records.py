@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sketchdnn.errors import SketchError
 
 from .constraints import Constraint, ConstraintType, Part, Ref
 from .primitives import TAU, Arc, Circle, Line, Point, Primitive, arc_from_angles
+
+if TYPE_CHECKING:
+    from .sketch import Sketch
 
 Record = dict[str, Any]
 
@@ -33,25 +36,18 @@ _PARTS = {part.value: part for part in Part}
 _TYPES = {type_.value: type_ for type_ in ConstraintType}
 
 
-def sketch_to_dict(
-    primitives: Sequence[Primitive],
-    constraints: Sequence[Constraint],
-    units: str | None,
-    extra: Mapping[str, Any],
-    *,
-    compact: bool,
-) -> Record:
-    """The record of a sketch with these fields; `compact` writes primitives as rows, without extra keys."""
-    items: list[Any] = [_primitive_to_row(p) if compact else _primitive_to_dict(p) for p in primitives]
-    extras = extra.get("primitives")
+def sketch_to_dict(sketch: Sketch, *, compact: bool) -> Record:
+    """The record of a sketch; `compact` writes primitives as rows, without extra keys of their own."""
+    items: list[Any] = [_primitive_to_row(p) if compact else _primitive_to_dict(p) for p in sketch]
+    extras = sketch.extra.get("primitives")
     if isinstance(extras, Mapping) and not compact:
         items = [_add_extra(item, extras.get(str(i)), tuple(item)) for i, item in enumerate(items)]
     record: Record = {"primitives": items}
-    if constraints:
-        record["constraints"] = [constraint_to_dict(constraint) for constraint in constraints]
-    if units is not None:
-        record["units"] = units
-    return _add_extra(record, extra, _SKETCH_KEYS)
+    if sketch.constraints:
+        record["constraints"] = [constraint_to_dict(constraint) for constraint in sketch.constraints]
+    if sketch.units is not None:
+        record["units"] = sketch.units
+    return _add_extra(record, sketch.extra, _SKETCH_KEYS)
 
 
 def _primitive_to_dict(primitive: Primitive) -> Record:

@@ -75,7 +75,7 @@ class Sketch:
         Args:
             compact: Primitives as rows such as `["L", 0, x1, y1, x2, y2]`, without extra keys of their own.
         """
-        return sketch_to_dict(self.primitives, self.constraints, self.units, self.extra, compact=compact)
+        return sketch_to_dict(self, compact=compact)
 
     @classmethod
     def from_dict(cls, data: object) -> Sketch:

@@ -90,28 +90,23 @@ def constraint_actions(
     before: Sketch, after: Sequence[Primitive], moves: Sequence[float], constraints: Sequence[Constraint]
 ) -> Iterator[Action]:
     """The actions of constraints that did not hold before."""
-    for constraint, residual in zip(constraints, constraint_residuals(before, constraints), strict=True):
-        if residual is not None and residual > ROUNDING:
-            yield _constraint_action(constraint, before.primitives, after, moves)
-
-
-def _constraint_action(
-    c: Constraint, before: Sequence[Primitive], after: Sequence[Primitive], moves: Sequence[float]
-) -> Action:
-    numbers = tuple(dict.fromkeys(ref.primitive for ref in c.refs if ref.primitive is not None))
-    by = max((moves[i] for i in numbers), default=0.0)
-    own_ends = [ref.primitive for ref in c.refs if ref.part in (Part.START, Part.END)]
-    kind, detail = ActionKind.CONSTRAIN, _OUTCOMES.get(c.type, str(c.type))
-    if c.type is _T.COINCIDENT and len(own_ends) == 2:
-        kind, detail = ActionKind.SNAP, ""
-    elif c.type is _T.POINT_ON_CURVE and own_ends and own_ends[0] is not None:
-        grows = after[own_ends[0]].length >= before[own_ends[0]].length
-        kind, detail = ActionKind.EXTEND if grows else ActionKind.TRIM, ""
-    elif c.type is _T.TANGENT:
-        kind, detail = ActionKind.TANGENT, ""
-    elif c.type in (_T.HORIZONTAL, _T.VERTICAL) and len(numbers) == 1:
-        kind, detail = ActionKind.SQUARE, ""
-    return Action(kind, numbers, by, detail)
+    for c, residual in zip(constraints, constraint_residuals(before, constraints), strict=True):
+        if residual is None or residual <= ROUNDING:
+            continue
+        numbers = tuple(dict.fromkeys(ref.primitive for ref in c.refs if ref.primitive is not None))
+        own_ends = [ref.primitive for ref in c.refs if ref.part in (Part.START, Part.END)]
+        kind = ActionKind.CONSTRAIN
+        if c.type is _T.COINCIDENT and len(own_ends) == 2:
+            kind = ActionKind.SNAP
+        elif c.type is _T.POINT_ON_CURVE and own_ends and own_ends[0] is not None:
+            grows = after[own_ends[0]].length >= before.primitives[own_ends[0]].length
+            kind = ActionKind.EXTEND if grows else ActionKind.TRIM
+        elif c.type is _T.TANGENT:
+            kind = ActionKind.TANGENT
+        elif c.type in (_T.HORIZONTAL, _T.VERTICAL) and len(numbers) == 1:
+            kind = ActionKind.SQUARE
+        detail = _OUTCOMES.get(c.type, str(c.type)) if kind is ActionKind.CONSTRAIN else ""
+        yield Action(kind, numbers, max((moves[i] for i in numbers), default=0.0), detail)
 
 
 @dataclass(frozen=True, slots=True)
