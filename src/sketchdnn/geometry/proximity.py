@@ -88,7 +88,7 @@ def cluster_points(points: Sequence[Vec], distance: float) -> list[int]:
     for i, (x, y) in enumerate(points):
         members = cells.setdefault((math.floor(x / side), math.floor(y / side)), [])
         members.append(i)
-        sets.union(members[0], i)
+        sets.parent[i] = members[0]
     for (column, row), members in cells.items():
         for right, up in NEIGHBORS:
             others = cells.get((column + right, row + up))
