@@ -14,20 +14,8 @@ from hypothesis import strategies as st
 from support.strategies import arcs, circles, lines, points
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import (
-    TAU,
-    Arc,
-    Bezier,
-    Circle,
-    EllipticArc,
-    Line,
-    ParametricCurve,
-    Point,
-    Vec,
-    approximate,
-    quadratic_bezier,
-    tessellate,
-)
+from sketchdnn.geometry import TAU, Arc, Bezier, Circle, EllipticArc, Line, Point, Vec
+from sketchdnn.geometry.approximation import ParametricCurve, approximate, quadratic_bezier, tessellate
 from sketchdnn.geometry.intersections import distance_to_curve
 
 TOLERANCES = st.floats(1e-5, 2.0)

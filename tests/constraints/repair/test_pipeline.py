@@ -295,17 +295,13 @@ def path(*corners: Vec) -> list[Primitive]:
 UNIT_SQUARE = path((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))
 
 
-@pytest.mark.parametrize(("scale", "depth", "closes"), [(1, 1, True), (8, 1, True), (1, 0.99, False), (8, 0.99, False)])
-def test_closing_line_is_at_most_half_of_its_chain(scale: float, depth: float, closes: bool) -> None:
-    result = closed(path((0, depth * scale), (0, 0), (2 * scale, 0), (2 * scale, depth * scale)))
-    assert result.profile.is_extrudable == closes
-    assert len(result.primitives) == (4 if closes else 3)
-
-
-@pytest.mark.parametrize(("gap", "closes"), [(0.25, False), (0.26, True), (0.1, False)])
-def test_gaps_within_the_tolerance_are_not_closed_by_lines(gap: float, closes: bool) -> None:
-    sides = path((0, gap), (0, 1), (1, 1), (1, 0), (0, 0))
-    assert closed(sides, tolerance=0.25).profile.is_extrudable == closes
+def test_closing_line_is_longer_than_the_tolerance_and_at_most_half_of_its_chain() -> None:
+    for scale, depth, closes in ((1, 1, True), (8, 1, True), (1, 0.99, False), (8, 0.99, False)):
+        result = closed(path((0, depth * scale), (0, 0), (2 * scale, 0), (2 * scale, depth * scale)))
+        assert (result.profile.is_extrudable, len(result.primitives)) == (closes, 4 if closes else 3)
+    for gap, closes in ((0.25, False), (0.26, True), (0.1, False)):
+        sides = path((0, gap), (0, 1), (1, 1), (1, 0), (0, 0))
+        assert closed(sides, tolerance=0.25).profile.is_extrudable == closes
 
 
 def test_two_halves_are_joined_by_the_shortest_lines() -> None:
@@ -316,21 +312,21 @@ def test_two_halves_are_joined_by_the_shortest_lines() -> None:
     assert added == {frozenset({(1, y), (1.5, y)}) for y in (0, 1)}
 
 
-@pytest.mark.parametrize("reverse", [True, False])
-def test_each_end_is_joined_once(reverse: bool) -> None:
+def test_each_end_is_joined_once() -> None:
     """The end of another curve is near one of the open ends, but farther than the other open end is."""
     outline, other = path((0, 1), (0, 0), (1, 0), (1, 1)), path((-1.1, 1.2), (-1.1, 3.6))
-    result = closed([*other, *outline] if reverse else [*outline, *other])
-    assert result.profile.is_extrudable
-    assert len(result.primitives) == 5
-    assert [action.kind for action in result.actions].count(ActionKind.CONSTRUCTION) == 1
+    for primitives in ([*other, *outline], [*outline, *other]):
+        result = closed(primitives)
+        assert result.profile.is_extrudable
+        assert len(result.primitives) == 5
+        assert [action.kind for action in result.actions].count(ActionKind.CONSTRUCTION) == 1
 
 
-@pytest.mark.parametrize(("length", "changes"), [(4.0, True), (4.01, False), (40.0, False)])
-def test_open_curves_up_to_half_of_the_profile_become_construction(length: float, changes: bool) -> None:
-    result = closed([*UNIT_SQUARE, Line((5, 0), (5 + length, 0))])
-    assert result.profile.is_extrudable == changes
-    assert [p.construction for p in result.primitives] == [False] * 4 + [changes]
+def test_open_curves_up_to_half_of_the_profile_become_construction() -> None:
+    for length, changes in ((4.0, True), (4.01, False), (40.0, False)):
+        result = closed([*UNIT_SQUARE, Line((5, 0), (5 + length, 0))])
+        assert result.profile.is_extrudable == changes
+        assert [p.construction for p in result.primitives] == [False] * 4 + [changes]
     large = path((0, 0), (100, 0), (100, 100), (0, 100), (0, 0))  # the share counts, not the units
     assert closed([*large, Line((200, 0), (300, 0))]).profile.is_extrudable
 
