@@ -10,23 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.noisy_sketches import T, constraint
 from support.strategies import assert_same, primitives, sketches
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import (
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    Line,
-    Point,
-    Primitive,
-    Ref,
-    Sketch,
-    bounds,
-    normalize,
-    tessellate,
-)
+from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, bounds, normalize, tessellate
 from sketchdnn.geometry.bounds import table_bounds
 from sketchdnn.geometry.table import sketches_to_table, table_to_sketches
 
@@ -96,10 +84,7 @@ def test_normalization_is_independent_of_position_and_size(
 
 
 def test_normalization_scales_dimensions() -> None:
-    constraints = (
-        Constraint(ConstraintType.DIAMETER, (Ref(0),), 10.0),
-        Constraint(ConstraintType.ANGLE, (Ref(0),), 1.0),
-    )
+    constraints = (constraint(T.DIAMETER, 0, value=10.0), constraint(T.ANGLE, 0, value=1.0))
     sketch = Sketch((Circle((30, 0), 5),), constraints, "mm")
     normalized, placement = normalize(sketch)
     assert [c.value for c in normalized.constraints] == [2.0, 1.0]

@@ -107,12 +107,6 @@ def test_touching_circles_do_not_cross(r: float, s: float, angle: float, inside:
     assert contact_points(a, Circle(b.center, s - closer), TINY) == []
 
 
-def test_tangent_line_touches_once() -> None:
-    assert contact_points(Line((-2, 1), (2, 1)), Circle((0, 0), 1), TINY) == [((0, 1), False)]
-    assert contact_points(Line((0, 1), (2, 1)), Circle((0, 0), 1), TINY) == [((0, 1), False)]  # with its end
-    assert contact_points(Line((0.5, 1), (2, 1)), Circle((0, 0), 1), TINY) == []
-
-
 def test_touch_becomes_crossing_beyond_the_tolerance() -> None:
     """Up to the tolerance, from inside or outside, it touches; deeper it crosses twice; farther it misses."""
     tolerance = 2.0**-20
@@ -125,7 +119,9 @@ def test_touch_becomes_crossing_beyond_the_tolerance() -> None:
     assert at(1 + 2 * tolerance) == []
 
 
-def test_end_inside_another_curve_touches() -> None:
+def test_tangent_line_or_end_inside_another_curve_touches() -> None:
+    for start, points in (((-2, 1), [((0, 1), False)]), ((0, 1), [((0, 1), False)]), ((0.5, 1), [])):
+        assert contact_points(Line(start, (2, 1)), Circle((0, 0), 1), TINY) == points
     wall = Line((0, 0), (4, 0))
     assert contact_points(wall, Line((1, 0), (1, 2)), TINY) == [((1, 0), False)]
     assert contact_points(wall, Line((1, 1e-7), (1, 2)), TINY) == [((1, 1e-7), False)]
@@ -133,26 +129,18 @@ def test_end_inside_another_curve_touches() -> None:
     assert crossings_of(wall, Line((1, -1e-3), (1, 2))) == [(1, 0)]
 
 
-def test_joined_ends_do_not_meet() -> None:
-    corner = [Line((0, 0), (4, 0)), Line((4, 0), (4, 3))]
-    assert contact_points(*corner, TINY) == []
-    assert contact_points(Line((0, 0), (4, 0)), Line((4 + 5e-7, -5e-7), (4, 3)), TINY) == []
-    assert contact_points(Line((0, 0), (4, 0)), Line((4, 0), (0, 1e-3)), TINY) == []  # a narrow wedge
-
-
-def test_overlapping_curves_do_not_meet() -> None:
-    assert contact_points(Line((0, 0), (4, 0)), Line((1, 0), (6, 0)), TINY) == []
-    assert contact_points(Line((0, 0), (4, 0)), Line((1, 1e-7), (6, -1e-7)), TINY) == []
-    assert contact_points(Arc((0, 0), 1, 0, 2), Arc((0, 0), 1, 1, 2), TINY) == []
-    assert contact_points(Circle((0, 0), 1), Circle((1e-8, 0), 1), TINY) == []
-
-
-def test_rounded_tangent_joints_do_not_cross() -> None:
-    line = Line((-1, 0), (0, 0))
-    for radius in (1.0, 10.0, 1e4):
+def test_joined_and_overlapping_curves_do_not_meet() -> None:
+    line, circle = Line((0, 0), (4, 0)), Circle((0, 0), 1)
+    joined = [Line((4, 0), (4, 3)), Line((4 + 5e-7, -5e-7), (4, 3)), Line((4, 0), (0, 1e-3))]  # a narrow wedge
+    overlapping = [Line((1, 0), (6, 0)), Line((1, 1e-7), (6, -1e-7))]
+    pairs: list[tuple[Curve, Curve]] = [(line, other) for other in (*joined, *overlapping)]
+    pairs += [(Arc((0, 0), 1, 0, 2), Arc((0, 0), 1, 1, 2)), (circle, Circle((1e-8, 0), 1))]
+    for a, b in pairs:
+        assert contact_points(a, b, TINY) == []
+    for radius in (1.0, 10.0, 1e4):  # rounded tangent joints
         for off in (-5e-5, 5e-5):
             arc = Arc((off, radius + off), radius, -math.pi / 2, 0.8)
-            assert contact_points(line, arc, 1e-4) == []
+            assert contact_points(Line((-1, 0), (0, 0)), arc, 1e-4) == []
 
 
 DUPLICATE, CONTAINED, PARTIAL = Extent.DUPLICATE, Extent.CONTAINED, Extent.PARTIAL
@@ -202,22 +190,19 @@ def test_known_overlaps(angle: float, mirrored: bool) -> None:
             assert overlaps([turned(p, angle, mirrored=mirrored) for p in (*pair, *FRAME)], 1e-5) == expected
 
 
-def test_duplicates_within_the_tolerance() -> None:
+def test_copies_tolerance_and_construction() -> None:
     a, b = Line((0, 0), (10, 0)), Line((1e-6, 5e-6), (10, -5e-6))
-    (found,) = overlaps([a, b], 1e-6)
-    assert found.extent is DUPLICATE
+    assert [o.extent for o in overlaps([a, b], 1e-6)] == [DUPLICATE]
     assert overlaps([a, b], 1e-8) == ()
-
-
-def test_construction_does_not_overlap_solid_geometry() -> None:
-    assert overlaps([Line((0, 0), (4, 0)), Line((0, 0), (4, 0), construction=True)]) == ()
     guides = [Line((0, 0), (4, 0), construction=True), Line((1, 0), (5, 0), construction=True)]
+    assert overlaps([Line((0, 0), (4, 0)), guides[0]]) == ()
     assert [o.extent for o in overlaps(guides)] == [PARTIAL]
-
-
-def test_copies_are_duplicates_of_the_first() -> None:
-    found = overlaps([Circle((0, 0), 1)] * 4 + [Circle((5, 0), 1)])
-    assert [(o.first, o.second) for o in found] == [(0, 1), (0, 2), (0, 3)]
+    copies = overlaps([Circle((0, 0), 1)] * 4 + [Circle((5, 0), 1)])
+    assert [(o.first, o.second) for o in copies] == [(0, 1), (0, 2), (0, 3)]
+    assert overlaps([]) == ()
+    assert overlaps([Point((3, 3)), Point((3, 3))]) == (Overlap(0, 1, DUPLICATE, 0.0),)
+    with pytest.raises(GeometryError, match="share of the size"):
+        overlaps([Point((0, 0)), Point((1, 0))], 2.0)
 
 
 @given(st.lists(primitives, min_size=1, max_size=8), st.randoms(use_true_random=False), st.integers(0, 3))
@@ -239,13 +224,6 @@ def test_all_copies_are_found(sketch: Sketch) -> None:
     once = {o.second for o in overlaps(sketch) if o.extent is DUPLICATE}
     twice = {o.second for o in overlaps([*sketch, *sketch]) if o.extent is DUPLICATE}
     assert twice == once | set(range(len(sketch), 2 * len(sketch)))
-
-
-def test_overlaps_of_points_and_of_nothing() -> None:
-    assert overlaps([]) == ()
-    assert overlaps([Point((3, 3)), Point((3, 3))]) == (Overlap(0, 1, DUPLICATE, 0.0),)
-    with pytest.raises(GeometryError, match="share of the size"):
-        overlaps([Point((0, 0)), Point((1, 0))], 2.0)
 
 
 def test_search_for_overlaps_is_bounded() -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from support.outlines import backwards, d_shape, drawn_area, permuted, polygon, rectangle, slot, turned
 from support.strategies import sketches
 
-from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Profile, Sketch, profile
 
 PI = math.pi
@@ -82,21 +81,13 @@ def test_known_shapes(name: str, seed: int) -> None:
 
 def test_points_and_construction_are_ignored() -> None:
     plate = [*rectangle(0, 0, 4, 4), Circle((2, 2), 1)]
-    noise = [
-        Point((1, 1)),
-        Point((0, 0)),
-        Line((-5, 2), (9, 2), construction=True),
-        Circle((2, 2), 1, construction=True),
-        Arc((0, 0), 1, 0, 1, construction=True),
-    ]
+    guides = [Line((-5, 2), (9, 2), True), Circle((2, 2), 1, True), Arc((0, 0), 1, 0, 1, True)]
+    noise = [Point((1, 1)), Point((0, 0)), *guides]
     found = profile([*noise, *plate])
     assert found.is_extrudable
     assert found.area == profile(plate).area
     assert min(e.primitive_index for loop in found.loops for e in loop.edges) == len(noise)
-
-
-def test_empty_profile_is_not_extrudable() -> None:
-    for items in ([], [Point((0, 0))], [Line((0, 0), (1, 0), construction=True)]):
+    for items in ([], [Point((0, 0))], guides[:1]):
         found = profile(items)
         assert found.reasons == ("There is no closed loop.",)
         assert (found.loops, found.chains) == ((), ())
@@ -132,21 +123,21 @@ def test_self_intersection() -> None:
     assert found.reasons == ("Curves cross in 1 place, such as primitives 0 and 2.",)
 
 
-def test_branch_between_two_loops() -> None:
-    found = profile(polygon((0, 0), (1, 1), (2, 2), (2, 0), (1, 1), (0, 2)))
-    assert [loop.area for loop in found.loops] == [1, 1]
-    assert [branch.at for branch in found.branches] == [(1, 1)]
-    assert not found.is_extrudable
-
-
-def test_branch_with_an_open_end() -> None:
-    found = profile([*rectangle(0, 0, 2, 2), Line((2, 2), (4, 4))])
+def test_branches() -> None:
+    loops = profile(polygon((0, 0), (1, 1), (2, 2), (2, 0), (1, 1), (0, 2)))
+    assert [loop.area for loop in loops.loops] == [1, 1]
+    assert [branch.at for branch in loops.branches] == [(1, 1)]
+    assert not loops.is_extrudable
+    found = profile([*rectangle(0, 0, 2, 2), Line((2, 2), (4, 4))])  # with an open end
     assert [sorted(e.primitive_index for e in loop.edges) for loop in found.loops] == [[0, 1, 2, 3]]
     assert [[e.primitive_index for e in chain.edges] for chain in found.chains] == [[4]]
     (branch,) = found.branches
     assert (branch.at, branch.primitives) == ((2, 2), (1, 2, 4))
     assert len(found.reasons) == 2
     assert "More than two ends meet in 1 place, such as the ends of primitives 1, 2 and 4." in found.reasons
+    bridge = profile([*rectangle(0, 0, 1, 1), Line((1, 1), (3, 3)), *rectangle(3, 3, 1, 1)])
+    assert len(bridge.loops) == 2
+    assert [[e.primitive_index for e in chain.edges] for chain in bridge.chains] == [[4]]
 
 
 def test_curve_between_two_regions_is_in_both() -> None:
@@ -181,23 +172,13 @@ def test_tangent_curves_at_a_branch_are_ordered_by_curvature(tilt: float) -> Non
         assert len(found.branches) == 2
 
 
-def test_bridge_between_two_loops_is_open() -> None:
-    found = profile([*rectangle(0, 0, 1, 1), Line((1, 1), (3, 3)), *rectangle(3, 3, 1, 1)])
-    assert len(found.loops) == 2
-    assert [[e.primitive_index for e in chain.edges] for chain in found.chains] == [[4]]
-
-
 def test_crossing_loops_are_not_nested() -> None:
     found = profile([*rectangle(0, 0, 4, 4), Circle((4, 2), 1)])
     assert [loop.depth for loop in found.loops] == [0, 0]
     assert [m.crosses for m in found.contacts] == [True, True]
     assert found.reasons == ("Curves cross in 2 places, such as primitives 1 and 4.",)
-
-
-def test_crossing_loops_in_one_box_are_not_nested() -> None:
-    corner = polygon((0, 0), (6, 0), (6, 2), (2, 2), (2, 6), (0, 6))
-    found = profile([*corner, Circle((2.5, 2.5), 1)])
-    assert [loop.depth for loop in found.loops] == [0, 0]
+    corner = polygon((0, 0), (6, 0), (6, 2), (2, 2), (2, 6), (0, 6))  # the circle is within its box
+    assert [loop.depth for loop in profile([*corner, Circle((2.5, 2.5), 1)]).loops] == [0, 0]
 
 
 @pytest.mark.parametrize(("x", "depth"), [(0, 1), (-2, 0)])
@@ -212,32 +193,25 @@ def test_loop_with_a_shared_side_is_nested(x: float, depth: int) -> None:
             assert len(found.overlaps) == 1
 
 
-def test_touching_hole_is_reported() -> None:
-    found = profile([*rectangle(0, 0, 4, 4), Circle((3, 2), 1)])
-    assert [loop.depth for loop in found.loops] == [0, 1]
-    assert found.reasons == ("Curves touch in 1 place, such as primitives 1 and 4.",)
+def test_touching_curves_are_reported() -> None:
+    hole = profile([*rectangle(0, 0, 4, 4), Circle((3, 2), 1)])
+    assert [loop.depth for loop in hole.loops] == [0, 1]
+    assert hole.reasons == ("Curves touch in 1 place, such as primitives 1 and 4.",)
+    corner = profile([*rectangle(0, 0, 4, 4), *polygon((4, 2), (6, 1), (6, 3))])  # on a side
+    assert not corner.is_extrudable
+    assert {m.crosses for m in corner.contacts} == {False}
+    assert [loop.depth for loop in corner.loops] == [0, 0]
 
 
-def test_corner_on_a_side_is_reported() -> None:
-    found = profile([*rectangle(0, 0, 4, 4), *polygon((4, 2), (6, 1), (6, 3))])
-    assert not found.is_extrudable
-    assert {m.crosses for m in found.contacts} == {False}
-    assert [loop.depth for loop in found.loops] == [0, 0]
-
-
-def test_duplicates_are_ignored_and_reported() -> None:
+def test_duplicates_and_short_lines_are_ignored() -> None:
     square = rectangle(0, 0, 4, 4)
     found = profile([*square, backwards(square[2]), Circle((2, 2), 1), Circle((2, 2), 1)])
     assert found.unused == (4, 6)
     assert found.area == pytest.approx(16 - PI)
     assert found.branches == ()
     assert found.reasons == ("2 pairs of curves overlap, such as primitives 2 and 4.",)
-
-
-def test_short_line_is_ignored() -> None:
-    found = profile([*polygon((0, 0), (4, 0), (4, 4), (0, 4), (0, 1e-5))])
-    assert found.is_extrudable
-    assert found.unused == (4,)
+    short = profile([*polygon((0, 0), (4, 0), (4, 4), (0, 4), (0, 1e-5))])
+    assert (short.is_extrudable, short.unused) == (True, (4,))
 
 
 def test_almost_full_arc_is_a_loop() -> None:
@@ -259,21 +233,12 @@ def test_areas_are_exact_for_flat_arcs_and_far_from_the_origin() -> None:
     assert found.area == pytest.approx(8 + PI, rel=1e-7)
 
 
-def test_tolerance_is_a_share_of_the_size() -> None:
-    for tolerance in (0.0, 1.0, -1.0, math.nan):
-        with pytest.raises(GeometryError, match="share of the size"):
-            profile(rectangle(0, 0, 1, 1), tolerance)
-
-
 def test_holes_centered_on_the_chords_of_arcs_are_nested() -> None:
     """The center of each eye of a link is on the chord of an end's arc, up to rounding."""
     link = [*slot(95, 26.5), Circle((47.5, 0), 10.5), Circle((-47.5, 0), 10.5)]
     for angle in (0.0, 0.3, PI / 2):
         found = profile([turned(p, angle) for p in link])
         assert sorted(loop.depth for loop in found.loops) == [0, 1, 1]
-
-
-PI = math.pi
 
 
 @given(sketches(max_size=10), st.randoms(use_true_random=False), st.integers(0, 3), st.booleans())

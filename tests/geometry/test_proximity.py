@@ -18,6 +18,7 @@ from sketchdnn.geometry.table import sketches_to_table
 
 SMALL = st.integers(0, 12).map(lambda k: k / 4)
 POINTS = st.lists(st.tuples(SMALL, SMALL), max_size=25)
+DISTANCES = st.sampled_from([0.2, 0.26, 0.36, 0.51, 0.75])
 
 
 def linked(points: list[tuple[float, float]], distance: float) -> list[int]:
@@ -34,13 +35,8 @@ def linked(points: list[tuple[float, float]], distance: float) -> list[int]:
     return [order[g] for g in group]
 
 
-@given(POINTS, st.sampled_from([0.2, 0.26, 0.36, 0.51, 0.75]))
-def test_clusters_on_a_grid(points: list[tuple[float, float]], distance: float) -> None:
-    assert proximity.cluster_points(points, distance) == linked(points, distance)
-
-
-@given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), max_size=25), st.floats(0.01, 2))
-def test_clusters_off_the_grid(points: list[tuple[float, float]], distance: float) -> None:
+@given(POINTS | st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), max_size=25), DISTANCES | st.floats(0.01, 2))
+def test_clusters_on_and_off_a_grid(points: list[tuple[float, float]], distance: float) -> None:
     assert proximity.cluster_points(points, distance) == linked(points, distance)
 
 
@@ -104,13 +100,10 @@ def test_parallel_hatching_has_no_close_pairs() -> None:
     assert list(proximity.close_pairs(table, *row_bounds(table), 1e-3)) == []
 
 
-@pytest.mark.parametrize("tolerance", [0.0, -1e-6, 1.0, math.nan])
-def test_tolerance_is_a_share(tolerance: float) -> None:
-    with pytest.raises(GeometryError, match="share of the size"):
-        proximity.absolute_tolerance(tolerance, np.zeros((1, 2)), np.ones((1, 2)))
-
-
-def test_tolerance_is_at_least_the_resolution() -> None:
+def test_tolerance_is_a_share_and_at_least_the_resolution() -> None:
+    for tolerance in (0.0, -1e-6, 1.0, math.nan):
+        with pytest.raises(GeometryError, match="share of the size"):
+            proximity.absolute_tolerance(tolerance, np.zeros((1, 2)), np.ones((1, 2)))
     far = np.full((1, 2), 1e9)
     assert proximity.absolute_tolerance(1e-9, far, far + 1e-3) >= np.spacing(1e9)
     assert proximity.absolute_tolerance(1e-4, np.zeros((1, 2)), np.array([[50.0, 20.0]])) == pytest.approx(5e-3)

@@ -159,13 +159,15 @@ def _add_level(result: ConstrainResult, tolerance: float) -> ConstrainResult:
         if solution.warning is None:
             surplus = {id(c) for c in (*solution.conflicting, *solution.redundant)}
             constraints = (*own, *(c for c in inferred if id(c) not in surplus))
-            solved = replace(solution.sketch, constraints=constraints)
-            return replace(
-                skipped,
-                sketch=replace(solved, constraints=drop_redundant(solved, result.num_own, solution.dof)),
-                displacement=result.displacement + solution.displacement,
-            )
+            return _with_solution(skipped, solution, constraints)
     return skipped if own else result
+
+
+def _with_solution(result: ConstrainResult, solution: Solution, constraints: tuple[Constraint, ...]) -> ConstrainResult:
+    """The result after a further solution; inferred constraints that follow from the others are dropped."""
+    solved = replace(solution.sketch, constraints=constraints)
+    solved = replace(solved, constraints=drop_redundant(solved, result.num_own, solution.dof))
+    return replace(result, sketch=solved, displacement=result.displacement + solution.displacement)
 
 
 def _join_sentences(*sentences: str | None) -> str | None:
@@ -215,16 +217,16 @@ def _infer_and_solve(
     if not keep_redundant:
         dropped |= {id(c) for c in solution.redundant} - {id(c) for c in given}
     own = [c for c in given if id(c) not in dropped]
-    solved = replace(solution.sketch, constraints=(*own, *(c for c in inferred if id(c) not in dropped)))
-    if not keep_redundant:
-        solved = replace(solved, constraints=drop_redundant(solved, len(own), solution.dof))
-    return ConstrainResult(
-        solved,
-        displacement=solution.displacement,
+    constraints = (*own, *(c for c in inferred if id(c) not in dropped))
+    result = ConstrainResult(
+        replace(solution.sketch, constraints=constraints),
         lost=tuple(c for c in given if id(c) in dropped),
         skipped=_join_sentences(skipped_message(sketch), left_out),
         num_own=len(own),
     )
+    if keep_redundant:
+        return replace(result, displacement=solution.displacement)
+    return _with_solution(result, solution, constraints)
 
 
 def _solvable(
@@ -252,10 +254,7 @@ def _snap_to_origin(result: ConstrainResult, tolerance: float, max_move: float) 
         solution: Solution = solve(result.sketch, (*given, *added), max_move=max_move)
         conflicting = {id(c) for c in solution.conflicting}
         if solution.warning is None and not conflicting:
-            moved = replace(solution.sketch, constraints=(*given, *added))
-            constraints = drop_redundant(moved, result.num_own, solution.dof)
-            displacement = result.displacement + solution.displacement
-            return replace(result, sketch=replace(moved, constraints=constraints), displacement=displacement)
+            return _with_solution(result, solution, (*given, *added))
         consistent = [c for c in added if id(c) not in conflicting]
         added = consistent if len(consistent) < len(added) else added[:-1]  # the farthest is last
     return result

@@ -186,8 +186,7 @@ def constraint_equations(
         case _T.COINCIDENT | _T.POINT_ON_CURVE | _T.COLLINEAR if len(refs) == 2:
             return _coincident(refs[0], refs[1], variables)
         case _T.CONCENTRIC | _T.HORIZONTAL | _T.VERTICAL:
-            pairs = merged_parameters(constraint, variables)
-            return None if pairs is None else [Equation(Form.NONE, linear=((a, 1.0), (b, -1.0))) for a, b in pairs]
+            return _equal_parameters(constraint, variables)
         case _T.PARALLEL | _T.PERPENDICULAR if len(refs) == 2:
             line, other = variables.ends(refs[0]), variables.ends(refs[1])
             turn = SQUARE if kind is _T.PERPENDICULAR else ALONG
@@ -294,23 +293,25 @@ def _fixed_end(end: int, center: int, f: Floats) -> Equation:
     return Equation(Form.NONE, linear=linear, constant=sum(float(f[k]) * weight for k, weight in linear))
 
 
+def _equal_parameters(constraint: Constraint, variables: Variables) -> list[Equation] | None:
+    """The equations of a constraint that only equates parameters."""
+    pairs = merged_parameters(constraint, variables)
+    return None if pairs is None else [Equation(Form.NONE, linear=((a, 1.0), (b, -1.0))) for a, b in pairs]
+
+
 def _coincident(first: Ref, second: Ref, variables: Variables) -> list[Equation] | None:
     """Two points, a point on a curve, or two curves of one kind on each other."""
+    if equations := _equal_parameters(Constraint(_T.COINCIDENT, (first, second)), variables):
+        return equations
     a, b = variables.point(first), variables.point(second)
-    if a is not None and b is not None:
-        return same_point(a, b)
     line, other = variables.ends(first), variables.ends(second)
-    one, two = variables.circle(first), variables.circle(second)
     if a is not None or b is not None:
+        one, two = variables.circle(first), variables.circle(second)
         point, on, circle = (a, other, two) if a is not None else (b, line, one)
         if point is None or not (on or circle):
             return None
         return [on_line(point, on) if on else on_circle(point, circle or (0, 0))]
-    if line and other:
-        return [on_line(point, line) for point in other]
-    if one and two:
-        return [*same_point(one[0], two[0]), Equation(Form.NONE, linear=((one[1], 1.0), (two[1], -1.0)))]
-    return None
+    return [on_line(point, line) for point in other] if line and other else None
 
 
 def _tangent(first: Ref, second: Ref, variables: Variables, f: Floats, contacts: Contacts) -> list[Equation] | None:

@@ -21,23 +21,15 @@ from scipy.spatial import cKDTree
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Constraint, ConstraintType, Part, Ref, Sketch
+from sketchdnn.geometry.proximity import DisjointSets, component_roots
 
 from . import candidates
 from .candidates import MAX_BEND, MAX_TURN, SketchArrays
-from .equation_set import contacts, free_arc_equations, likely_independent, outside, row_lengths, row_space
+from .equation_set import contacts, free_arc_equations
 from .equations import Form, System, build, constraint_equations
+from .rank import likely_independent, outside, row_lengths, row_space
 from .solve import least_squares
-from .variables import (
-    DisjointSets,
-    Floats,
-    Ints,
-    VariableMap,
-    VariableMerging,
-    Variables,
-    component_roots,
-    merged_parameters,
-    variables_of,
-)
+from .variables import Floats, Ints, VariableMap, VariableMerging, Variables, merged_parameters, variables_of
 
 # How far off a drawn point may be, as a share of the sketch's size.
 TOLERANCE = 0.005
@@ -73,17 +65,9 @@ class Inferred(NamedTuple):
     removed: int
     share: float
 
-    @property
-    def rank(self) -> tuple[bool, int, float]:
-        return self.constraint.type not in _MEETING, -self.removed, self.share
-
 
 def infer(
-    sketch: Sketch,
-    tolerance: float = TOLERANCE,
-    *,
-    given: Sequence[Constraint] = (),
-    fixed: Collection[int] = (),
+    sketch: Sketch, tolerance: float = TOLERANCE, *, given: Sequence[Constraint] = (), fixed: Collection[int] = ()
 ) -> tuple[Constraint, ...]:
     """Infer the constraints of a sketch.
 
@@ -136,7 +120,8 @@ def skipped_message(sketch: Sketch) -> str | None:
 
 
 def _ranked(accepted: Iterable[Inferred]) -> tuple[Constraint, ...]:
-    return tuple(inferred.constraint for inferred in sorted(accepted, key=lambda inferred: inferred.rank))
+    ranked = sorted(accepted, key=lambda one: (one.constraint.type not in _MEETING, -one.removed, one.share))
+    return tuple(inferred.constraint for inferred in ranked)
 
 
 def _infer_rounds(merge: _InitialMerge) -> list[Inferred]:
@@ -170,7 +155,7 @@ class _InitialMerge:
         given: Sequence[Constraint],
         fixed: Collection[int],
         *,
-        local: bool = False,
+        local: bool,
     ) -> None:
         self.variables, self.tolerance, self.given, self.fixed = variables, tolerance, given, fixed
         self.reach = _LOCAL * _sizes(variables) if local else np.full(len(variables.primitives), np.inf)

@@ -17,25 +17,11 @@ from scipy.sparse.linalg import splu
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Constraint, Sketch
 
-from . import planegcs
-from .equation_set import (
-    ZERO_ROW,
-    Block,
-    EquationSet,
-    Freedom,
-    adds_rank,
-    blocks,
-    equation_set,
-    likely_independent,
-    orthonormal,
-    outside,
-    primitive_freedom,
-    row_lengths,
-)
+from .equation_set import Block, EquationSet, Freedom, blocks, equation_set, primitive_freedom
 from .equations import System
+from .rank import ZERO_ROW, adds_rank, likely_independent, orthonormal, outside, row_lengths
 from .variables import Floats, Ints, Variables, variables_of
 
-BACKENDS = ("own", "planegcs")
 # An equation with a smaller residual, as a share of the sketch's size or in radians, holds.
 HOLDS = 1e-9
 # A constraint that follows from the others to within this share of itself is redundant.
@@ -87,7 +73,6 @@ def solve(
     *,
     max_move: float = 0.1,
     fixed: Collection[int] = (),
-    backend: str = "own",
 ) -> Solution:
     """Move the primitives as little as possible so that the constraints hold.
 
@@ -100,13 +85,9 @@ def solve(
         max_move: The largest move allowed, as a share of the size. Where it is exceeded, or no solution is found, the
             result is the input with a warning.
         fixed: Indices of primitives that do not move.
-        backend: "own", or "planegcs": FreeCAD's solver finds a solution, ours continues from there to the nearest one.
 
     Returns:
         The solution.
-
-    Raises:
-        GeometryError: If there is no such backend, or it is not installed.
 
     >>> from sketchdnn.geometry import ConstraintType, Line, Ref
     >>> solution = solve(Sketch((Line((0, 0), (10, 0.1)),)), [Constraint(ConstraintType.HORIZONTAL, (Ref(0),))])
@@ -115,17 +96,13 @@ def solve(
     >>> solution.dof
     3
     """
-    if backend not in BACKENDS:
-        raise GeometryError(f"there is no solver '{backend}': use {' or '.join(BACKENDS)}")
     given = tuple(sketch.constraints if constraints is None else constraints)
     if not len(sketch):
         return Solution(sketch, 0.0, 0.0, 0, unsupported=given)
     variables = variables_of(sketch.primitives)
     equations = equation_set(given, variables, fixed)
     parts = blocks(equations)
-    start = planegcs.solve(variables, given, fixed) if backend == "planegcs" else None
-    first = None if start is None else equations.variable_map.steps_to(start)
-    solved = [solve_block(block, None if first is None else first[block.columns]) for block in parts]
+    solved = [solve_block(block) for block in parts]
     z = np.zeros(equations.variable_map.num_free)
     for block, part in zip(parts, solved, strict=True):
         z[block.columns] = part.z
@@ -213,8 +190,8 @@ class BlockSolution:
     conflicting: set[int] = field(default_factory=set)
 
 
-def solve_block(block: Block, start: Floats | None = None) -> BlockSolution:
-    """Solve a block without what conflicts; from a solution to start with, where there is one.
+def solve_block(block: Block) -> BlockSolution:
+    """Solve a block without what conflicts.
 
     First, equations that seem to follow from others where the sketch is drawn are left out: mostly they do follow.
     """
@@ -225,7 +202,7 @@ def solve_block(block: Block, start: Floats | None = None) -> BlockSolution:
     before = _largest(residuals)
     chosen = likely_independent(rows, _LIKELY_NEW)
     some = system if len(chosen) == len(system) else system.take(chosen)
-    z = nearest_solution(some, z if start is None else start, steps=25)
+    z = nearest_solution(some, z, steps=25)
     residuals, rows = system.evaluate(z)
     if _largest(residuals) <= HOLDS and _spans(rows, chosen):
         independent = chosen.tolist()
@@ -234,14 +211,14 @@ def solve_block(block: Block, start: Floats | None = None) -> BlockSolution:
         return BlockSolution(z, independent, before, _largest(residuals), redundant)
     open_rows = np.flatnonzero(system.steps.any(axis=(0, 2)) | (np.abs(residuals) > _CONFLICT)).tolist()
     if len(open_rows) < len(system):
-        return _without_constant_rows(block, open_rows, start)
+        return _without_constant_rows(block, open_rows)
     return _without_conflicts(block, before)
 
 
-def _without_constant_rows(block: Block, open_rows: list[int], start: Floats | None) -> BlockSolution:
+def _without_constant_rows(block: Block, open_rows: list[int]) -> BlockSolution:
     """Solve a block without the equations that have no free variable and hold except for rounding."""
     owners = [block.owners[i] for i in open_rows]
-    part = solve_block(replace(block, system=block.system.take(open_rows), owners=owners), start)
+    part = solve_block(replace(block, system=block.system.take(open_rows), owners=owners))
     redundant = part.redundant | {o for o in block.owners if o >= 0 and o not in owners}
     return replace(part, rows=[open_rows[i] for i in part.rows], redundant=redundant)
 

@@ -17,11 +17,10 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Vec
+from sketchdnn.geometry.proximity import DisjointSets
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -171,41 +170,6 @@ class Variables:
                 return replace(p, center=first, radius=f[self.radius[i]] * self.scale, start_angle=begin, sweep=sweep)
 
 
-class DisjointSets:
-    """Items merged pair by pair (union-find); each set is represented by its lowest member, its root."""
-
-    def __init__(self, count: int) -> None:
-        self.parent = list(range(count))
-
-    def find(self, item: int) -> int:
-        parent = self.parent
-        while parent[item] != item:
-            parent[item] = item = parent[parent[item]]
-        return item
-
-    def union(self, a: int, b: int) -> None:
-        a, b = self.find(a), self.find(b)
-        self.parent[max(a, b)] = min(a, b)
-
-    def roots(self) -> Ints:
-        """The root of each item's set."""
-        roots = np.array(self.parent, dtype=int)
-        while True:
-            above = roots[roots]
-            if np.array_equal(above, roots):
-                return roots
-            roots = above
-
-
-def component_roots(count: int, groups: Sequence[Sequence[int]]) -> Ints:
-    """The lowest member of each item's connected component, where the items of a group are connected."""
-    edges = np.array([(group[0], item) for group in groups for item in group[1:]], dtype=int).reshape(-1, 2)
-    graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(count, count))
-    _, label = connected_components(graph, directed=False)
-    roots: Ints = np.unique(label, return_index=True)[1][label]
-    return roots
-
-
 @dataclass(frozen=True, slots=True)
 class VariableMap:
     """Which variable each parameter is. The first `num_free` variables can change, the others are constants.
@@ -224,13 +188,6 @@ class VariableMap:
         """The parameters at `start`."""
         f: Floats = self.start[self.index]
         return f
-
-    def steps_to(self, f: Floats) -> Floats:
-        """The steps that come nearest to some parameters."""
-        total = np.bincount(self.index, weights=f, minlength=len(self.start))
-        count = np.bincount(self.index, minlength=len(self.start))
-        steps: Floats = (total / count - self.start)[: self.num_free] * self.root
-        return steps
 
     def parameters(self, z: Floats) -> Floats:
         """The parameters after steps z."""
@@ -305,16 +262,14 @@ def merged_parameters(constraint: Constraint, variables: Variables) -> list[Pair
             pairs = [_merged_by(constraint.type, refs[0], other, variables) for other in refs[1:]]
         case t.HORIZONTAL | t.VERTICAL:
             axis = 1 if constraint.type is t.HORIZONTAL else 0
-            ends = level_ends(refs, variables)
-            if ends is None:
-                return None
-            return [(2 * a + axis, 2 * b + axis) for a, b in ends]
+            ends = _level_ends(refs, variables)
+            return None if ends is None else [(2 * a + axis, 2 * b + axis) for a, b in ends]
         case _:
             return None
     return None if None in pairs else [pair for several in pairs for pair in several or ()]
 
 
-def level_ends(refs: Sequence[Ref], variables: Variables) -> list[Pair] | None:
+def _level_ends(refs: Sequence[Ref], variables: Variables) -> list[Pair] | None:
     """The pairs of points that a horizontal or vertical constraint relates: of lines, or the first with each other."""
     points = [variables.point(ref) for ref in refs]
     if len(points) > 1 and None not in points:

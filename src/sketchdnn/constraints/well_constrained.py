@@ -23,8 +23,9 @@ from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Primitive, Ref, Sketch, bounds
 from sketchdnn.geometry.constraints import PARTS_OF_KIND, ref_point
 
-from .equation_set import ZERO_ROW, EquationSet, Span, blocks, row_lengths, unmerged_equations
+from .equation_set import EquationSet, blocks, unmerged_equations
 from .equations import arc_equations, build
+from .rank import ZERO_ROW, Span, row_lengths
 from .solve import Solution, solve
 from .variables import Floats, VariableMerging, Variables, variables_of
 
@@ -85,17 +86,9 @@ def drop_redundant(sketch: Sketch, num_user: int, dof: int) -> tuple[Constraint,
     variable_map = VariableMerging(variables).variable_map()
     if variable_map.num_free - len(equations) == dof:
         return constraints  # every equation is independent
-    # No variables are merged here, so no constraint is redundant, conflicting or unsupported by merging.
-    unmerged = EquationSet(
-        variable_map=variable_map,
-        equations=equations,
-        owners=owners,
-        redundant=set(),
-        conflicting=set(),
-        unsupported=[],
-        gap=0.0,
+    remaining, partly_redundant_ids = _drop_dependent(
+        EquationSet(variable_map, equations, owners), constraints, num_user
     )
-    remaining, partly_redundant_ids = _drop_dependent(unmerged, constraints, num_user)
     remaining = _relax_midpoints(sketch, remaining, partly_redundant_ids, dof)
     check = solve(sketch, remaining)
     if check.dof == dof and not _redundant_ids(check.redundant, remaining[num_user:]):

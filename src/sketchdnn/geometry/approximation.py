@@ -13,11 +13,12 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sketchdnn.errors import GeometryError
 
+from .intersections import distance_to_curve
 from .primitives import LARGEST_COORDINATE, TAU, Arc, Circle, Line, Point, Primitive, Vec, arc_from_sweep
+from .table import Floats
 
 # The largest angle of a step, so that a circle does not become a line at a coarse tolerance.
 COARSEST_STEP = math.pi / 2
@@ -25,7 +26,7 @@ COARSEST_STEP = math.pi / 2
 MAX_STEPS = 1_000_000
 
 
-def tessellate(primitive: Primitive, tolerance: float) -> NDArray[np.float64]:
+def tessellate(primitive: Primitive, tolerance: float) -> Floats:
     """Points along a primitive, one a row; the polyline through them deviates from it by at most `tolerance`.
 
     The ends are exact, a circle ends where it began, and a point is a single row.
@@ -50,9 +51,7 @@ def tessellate(primitive: Primitive, tolerance: float) -> NDArray[np.float64]:
             return points
 
 
-def _along(
-    center: tuple[float, float], radius: float, start_angle: float, sweep: float, tolerance: float
-) -> NDArray[np.float64]:
+def _along(center: Vec, radius: float, start_angle: float, sweep: float, tolerance: float) -> Floats:
     """Equal steps. A step φ deviates by radius · (1 − cos φ/2) = radius · 2 sin² φ/4, which has no cancellation."""
     finest = 4 * math.asin(math.sqrt(min(1.0, tolerance / (2 * radius))))
     steps = sweep / min(finest, COARSEST_STEP) if finest > 0 else math.inf
@@ -325,12 +324,7 @@ def _update_average(pieces: Sequence[_Piece], part: Sequence[_Sample], tolerance
 
 
 def _distance(point: Vec, shape: Line | Arc) -> float:
-    if isinstance(shape, Line):
-        return _from_chord(point, shape.start, shape.end)
-    dx, dy = point[0] - shape.center[0], point[1] - shape.center[1]
-    if (math.atan2(dy, dx) - shape.start_angle) % TAU <= shape.sweep:
-        return abs(math.hypot(dx, dy) - shape.radius)
-    return min(math.dist(point, shape.start), math.dist(point, shape.end))
+    return _from_chord(point, shape.start, shape.end) if isinstance(shape, Line) else distance_to_curve(shape, point)
 
 
 def _from_chord(point: Vec, start: Vec, end: Vec) -> float:

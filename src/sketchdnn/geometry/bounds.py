@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sketchdnn.errors import GeometryError
 
 from .primitives import TAU, Kind, Primitive, Vec
 from .sketch import Sketch
-from .table import PrimitiveTable, sketches_to_table
+from .table import Floats, PrimitiveTable, sketches_to_table
 
 # Squares and inverses of larger numbers stay within the range of floating point.
 SMALLEST_EXTENT = 1e-150
@@ -63,7 +62,7 @@ def bounds(sketch: Sketch | Sequence[Primitive]) -> Box:
     return Box((low_x, low_y), (high_x, high_y))
 
 
-def table_bounds(table: PrimitiveTable) -> NDArray[np.float64]:
+def table_bounds(table: PrimitiveTable) -> Floats:
     """Low x, low y, high x, high y of each sketch of a table; inf and −inf for an empty sketch."""
     lows = np.full((table.num_sketches, 2), np.inf)
     highs = np.full((table.num_sketches, 2), -np.inf)
@@ -76,7 +75,7 @@ def table_bounds(table: PrimitiveTable) -> NDArray[np.float64]:
     return np.concatenate([lows, highs], axis=1)
 
 
-def row_bounds(table: PrimitiveTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def row_bounds(table: PrimitiveTable) -> tuple[Floats, Floats]:
     """The low and the high corner of each primitive of a table."""
     at = np.stack([table.x, table.y], axis=1)
     other = np.where((table.kind == Kind.LINE)[:, None], np.stack([table.x2, table.y2], axis=1), at)
@@ -87,9 +86,7 @@ def row_bounds(table: PrimitiveTable) -> tuple[NDArray[np.float64], NDArray[np.f
     return low, high
 
 
-def _arc_bounds(
-    center: NDArray[np.float64], radius: NDArray[np.float64], start: NDArray[np.float64], sweep: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _arc_bounds(center: Floats, radius: Floats, start: Floats, sweep: Floats) -> tuple[Floats, Floats]:
     """An arc reaches the extreme of its circle in each axis direction within its sweep."""
     angles = np.stack([start, start + sweep], axis=1)
     ends = np.stack([np.cos(angles), np.sin(angles)], axis=2)  # arc, end, axis

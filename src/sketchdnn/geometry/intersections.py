@@ -8,7 +8,7 @@ runs into its line, or two lines on top of each other, do not meet: they join, o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
@@ -231,17 +231,24 @@ def overlaps(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE)
     >>> overlaps([Line((0, 0), (3, 0)), Line((2, 0), (4, 0)), Line((0, 0), (0, 3))])
     (Overlap(first=0, second=1, extent=<Extent.PARTIAL: 'partial'>, length=1.0),)
     """
-    items = list(sketch)
+    items = dict(enumerate(sketch))
     if not items:
         return ()
-    copies, unique = find_duplicates(enumerate(items))
-    table = sketches_to_table([[items[i] for i in unique]])
-    low, high = row_bounds(table)
-    tolerance = absolute_tolerance(tolerance, low, high)
-    pairs = ((unique[i], unique[j]) for i, j in islice(close_pairs(table, low, high, tolerance), MAX_PAIRS))
-    results = (find_overlap(i, items[i], j, items[j], tolerance) for i, j in pairs)
+    copies, distance, pairs = distinct_pairs(items, tolerance)
+    results = (find_overlap(i, items[i], j, items[j], distance) for i, j in islice(pairs, MAX_PAIRS))
     partial = (overlap for overlap in results if overlap is not None)
     return tuple(sorted([*copies, *islice(partial, MAX_RESULTS)], key=lambda o: (o.first, o.second)))
+
+
+def distinct_pairs(
+    items: Mapping[int, Primitive], tolerance: float
+) -> tuple[list[Overlap], float, Iterator[tuple[int, int]]]:
+    """The copies among numbered primitives, the tolerance as a length, and pairs i < j of others that come close."""
+    copies, unique = find_duplicates(items.items())
+    table = sketches_to_table([[items[i] for i in unique]])
+    low, high = row_bounds(table)
+    distance = absolute_tolerance(tolerance, low, high)
+    return copies, distance, ((unique[i], unique[j]) for i, j in close_pairs(table, low, high, distance))
 
 
 def find_duplicates(items: Iterable[tuple[int, Primitive]]) -> tuple[list[Overlap], list[int]]:
@@ -258,13 +265,12 @@ def find_duplicates(items: Iterable[tuple[int, Primitive]]) -> tuple[list[Overla
 
 
 def find_overlap(i: int, a: Primitive, j: int, b: Primitive, tolerance: float) -> Overlap | None:
-    """The overlap of primitives i and j, if any. `tolerance` is a length."""
-    first, second = min(i, j), max(i, j)
+    """The overlap of primitives i < j, if any. `tolerance` is a length."""
     if a.construction != b.construction:
         return None
     if isinstance(a, Point) or isinstance(b, Point):
         same = isinstance(a, Point) and isinstance(b, Point) and math.dist(a.at, b.at) <= tolerance
-        return Overlap(first, second, Extent.DUPLICATE, 0.0) if same else None
+        return Overlap(i, j, Extent.DUPLICATE, 0.0) if same else None
     longer, shorter = (a, b) if a.length >= b.length else (b, a)
     if any(carrier_distance(longer, point) > tolerance for point in _three_points(shorter)):
         return None
@@ -277,7 +283,7 @@ def find_overlap(i: int, a: Primitive, j: int, b: Primitive, tolerance: float) -
         extent = Extent.CONTAINED
     else:
         extent = Extent.PARTIAL
-    return Overlap(first, second, extent, shared)
+    return Overlap(i, j, extent, shared)
 
 
 def _three_points(curve: Curve) -> tuple[Vec, ...]:

@@ -1,9 +1,8 @@
 """Closed loops of curves: trace curves from end to end, and find which closed curve lies inside which.
 
 A half-edge is a curve together with a direction. Half-edge `2 * i` is curve i from its start to its end, and
-`2 * i + 1` is curve i from its end to its start. So `half_edge >> 1` is the index of the curve (`curve_of`), and
-`half_edge ^ 1` is the same curve in the other direction (`opposite`). Indices refer to the curves of the graph, not to
-the primitives of a sketch.
+`2 * i + 1` is curve i from its end to its start. So `half_edge >> 1` is the index of the curve, and `half_edge ^ 1` is
+the same curve in the other direction. Indices refer to the curves of the graph, not to the primitives of a sketch.
 """
 
 from __future__ import annotations
@@ -34,16 +33,6 @@ class Graph:
     starts: Sequence[Vec]
     vertices: Sequence[int]
     outgoing: Sequence[Sequence[int]]
-
-
-def curve_of(half_edge: int) -> int:
-    """Return the index of the curve of a half-edge."""
-    return half_edge >> 1
-
-
-def opposite(half_edge: int) -> int:
-    """Return the half-edge of the same curve in the other direction."""
-    return half_edge ^ 1
 
 
 def build_graph(curves: Sequence[Line | Arc], distance: float) -> Graph:

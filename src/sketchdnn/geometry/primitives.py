@@ -13,6 +13,7 @@ Angles are in radians and increase counter-clockwise; the y axis points up. An `
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
@@ -158,6 +159,22 @@ def _check_radius(what: str, radius: float) -> None:
         raise GeometryError(f"{what}'s radius must be above zero, not {radius}")
 
 
+def transformed(
+    p: Primitive, point: Callable[[Vec], Vec], radius: Callable[[float], float], start_angle: float | None = None
+) -> Primitive:
+    """Return a primitive with other points and another radius; an arc may get another start angle."""
+    match p:
+        case Line(start, end):
+            return Line(point(start), point(end), p.construction)
+        case Point(at):
+            return Point(point(at), p.construction)
+        case Circle(center, r):
+            return Circle(point(center), radius(r), p.construction)
+        case Arc(center, r):
+            angle = p.start_angle if start_angle is None else start_angle
+            return Arc(point(center), radius(r), angle, p.sweep, p.construction)
+
+
 def arc_from_angles(
     center: Vec, radius: float, start_angle: float, end_angle: float, *, construction: bool = False
 ) -> Arc:
@@ -188,7 +205,10 @@ def arc_from_sweep(start: Vec, end: Vec, sweep: float, *, construction: bool = F
     # The center is to the left of the middle of the chord at the distance chord/2 · cot(sweep/2), negative if
     # sweep > π; computed as cos/sin because tan is infinite at sweep = π.
     center_offset = chord / 2 * math.cos(sweep / 2) / sin_half_sweep
-    return _arc_on_chord(start, end, chord / (2 * sin_half_sweep), center_offset, sweep, construction)
+    ux, uy = (end[0] - start[0]) / chord, (end[1] - start[1]) / chord
+    center = ((start[0] + end[0]) / 2 - center_offset * uy, (start[1] + end[1]) / 2 + center_offset * ux)
+    start_angle = math.atan2(start[1] - center[1], start[0] - center[0])
+    return Arc(center, chord / (2 * sin_half_sweep), start_angle, sweep, construction)
 
 
 def arc_from_bulge(start: Vec, end: Vec, bulge: float, *, construction: bool = False) -> Arc:
@@ -199,12 +219,3 @@ def arc_from_bulge(start: Vec, end: Vec, bulge: float, *, construction: bool = F
 def bulge(arc: Arc) -> float:
     """Return tan(sweep / 4), the bulge of a DXF polyline; it is positive, as an `Arc` runs counter-clockwise."""
     return math.tan(arc.sweep / 4)
-
-
-def _arc_on_chord(start: Vec, end: Vec, radius: float, center_offset: float, sweep: float, construction: bool) -> Arc:
-    """Return the arc whose center is `center_offset` to the left of the middle of its chord."""
-    chord = math.dist(start, end)
-    ux, uy = (end[0] - start[0]) / chord, (end[1] - start[1]) / chord
-    center = ((start[0] + end[0]) / 2 - center_offset * uy, (start[1] + end[1]) / 2 + center_offset * ux)
-    start_angle = math.atan2(start[1] - center[1], start[0] - center[0])
-    return Arc(center, radius, start_angle, sweep, construction)

@@ -14,22 +14,11 @@ from dataclasses import dataclass
 from itertools import chain, islice, product
 from typing import NamedTuple
 
-from .bounds import row_bounds
-from .intersections import Contact, Curve, Extent, Overlap, contact_points, find_duplicates, find_overlap
-from .loops import (
-    ClosedCurve,
-    Graph,
-    build_graph,
-    curve_of,
-    nest_closed_curves,
-    opposite,
-    signed_area,
-    trace_cycles,
-)
+from .intersections import Contact, Curve, Extent, Overlap, contact_points, distinct_pairs, find_overlap
+from .loops import ClosedCurve, Graph, build_graph, nest_closed_curves, signed_area, trace_cycles
 from .primitives import Arc, Circle, Line, Point, Primitive, Vec
-from .proximity import MAX_PAIRS, MAX_RESULTS, TOLERANCE, absolute_tolerance, close_pairs
+from .proximity import MAX_PAIRS, MAX_RESULTS, TOLERANCE
 from .sketch import Sketch
-from .table import sketches_to_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +171,7 @@ def profile(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE) 
     >>> profile(plate[1:]).reasons
     ('1 chain is left open, such as primitives 0, 1 and 2.',)
     """
-    curves = {i: p for i, p in enumerate(sketch) if not isinstance(p, Point) and not p.construction}
+    curves = profile_curves(sketch)
     if not curves:
         return Profile(loops=(), chains=(), branches=(), contacts=(), overlaps=(), unused=())
     pairs = _compare_pairs(curves, tolerance)
@@ -204,7 +193,7 @@ def profile(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE) 
     loops.extend(_loop_from_cycle(graph, primitive_indices, cycle) for cycle in cycles)
     loops.sort(key=lambda loop: [edge.primitive_index for edge in loop.edges])
     # The graph leaves out curves that are shorter than the tolerance.
-    in_graph = {curve_of(half_edge) for half_edges in graph.outgoing for half_edge in half_edges}
+    in_graph = {half_edge >> 1 for half_edges in graph.outgoing for half_edge in half_edges}
     too_short = set(range(len(open_curves))) - in_graph
     return Profile(
         loops=_nest(loops, pairs),
@@ -217,6 +206,11 @@ def profile(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE) 
         unused=tuple(sorted(duplicates | {primitive_indices[k] for k in too_short})),
         is_complete=pairs.is_complete,
     )
+
+
+def profile_curves(sketch: Iterable[Primitive]) -> dict[int, Curve]:
+    """The curves that are part of a profile, by index: all but points and construction geometry."""
+    return {i: p for i, p in enumerate(sketch) if not isinstance(p, Point) and not p.construction}
 
 
 class _PairResults(NamedTuple):
@@ -240,16 +234,11 @@ class _UnnestedLoop(NamedTuple):
 
 def _compare_pairs(curves: Mapping[int, Curve], tolerance: float) -> _PairResults:
     """Find the contacts and overlaps of all pairs of curves that come close."""
-    overlaps, distinct = find_duplicates(curves.items())
+    overlaps, distance, pairs = distinct_pairs(curves, tolerance)
     contacts: list[Contact] = []
-    table = sketches_to_table([[curves[i] for i in distinct]])
-    low, high = row_bounds(table)
-    distance = absolute_tolerance(tolerance, low, high)
     # Duplicates were found without comparing pairs, so they do not count.
     max_results = MAX_RESULTS + len(overlaps)
-    pairs = close_pairs(table, low, high, distance)
-    for a, b in islice(pairs, MAX_PAIRS):
-        i, j = distinct[a], distinct[b]
+    for i, j in islice(pairs, MAX_PAIRS):
         overlap = find_overlap(i, curves[i], j, curves[j], distance)
         if overlap is not None:
             overlaps.append(overlap)
@@ -270,12 +259,12 @@ def _loop_from_cycle(graph: Graph, primitive_indices: Sequence[int], cycle: list
     """Return the loop of a cycle of half-edges: counter-clockwise, from its lowest half-edge."""
     area = signed_area(graph, cycle)
     if area < 0:
-        cycle = [opposite(half_edge) for half_edge in reversed(cycle)]
+        cycle = [half_edge ^ 1 for half_edge in reversed(cycle)]
     lowest = cycle.index(min(cycle))
     cycle = cycle[lowest:] + cycle[:lowest]
     closed_curve = ClosedCurve(
-        [graph.curves[curve_of(half_edge)] for half_edge in cycle],
-        [graph.starts[end] for half_edge in cycle for end in (half_edge, opposite(half_edge))],
+        [graph.curves[half_edge >> 1] for half_edge in cycle],
+        [graph.starts[end] for half_edge in cycle for end in (half_edge, half_edge ^ 1)],
         abs(area),
         any(len(graph.outgoing[graph.vertices[half_edge]]) > 2 for half_edge in cycle),
     )
@@ -312,19 +301,19 @@ def _nest(unnested: Sequence[_UnnestedLoop], pairs: _PairResults) -> tuple[Loop,
 
 def _chain(graph: Graph, primitive_indices: Sequence[int], path: list[int]) -> Chain:
     """Return the chain of a path of half-edges."""
-    length = sum(graph.curves[curve_of(half_edge)].length for half_edge in path)
-    return Chain(_edges(primitive_indices, path), length, graph.starts[path[0]], graph.starts[opposite(path[-1])])
+    length = sum(graph.curves[half_edge >> 1].length for half_edge in path)
+    return Chain(_edges(primitive_indices, path), length, graph.starts[path[0]], graph.starts[path[-1] ^ 1])
 
 
 def _branch(graph: Graph, primitive_indices: Sequence[int], half_edges: Sequence[int]) -> Branch:
     """Return the branch at the common start of half-edges."""
-    primitives = {primitive_indices[curve_of(half_edge)] for half_edge in half_edges}
+    primitives = {primitive_indices[half_edge >> 1] for half_edge in half_edges}
     return Branch(graph.starts[half_edges[0]], tuple(sorted(primitives)))
 
 
 def _edges(primitive_indices: Sequence[int], half_edges: Iterable[int]) -> tuple[Edge, ...]:
     """Return the edges of half-edges; odd half-edges run backward."""
-    return tuple(Edge(primitive_indices[curve_of(half_edge)], forward=not half_edge & 1) for half_edge in half_edges)
+    return tuple(Edge(primitive_indices[half_edge >> 1], forward=not half_edge & 1) for half_edge in half_edges)
 
 
 def _reversed(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:

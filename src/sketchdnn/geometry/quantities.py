@@ -22,10 +22,9 @@ def parse_length(text: str, option: str = "--size", units: str = "mm") -> tuple[
     >>> parse_length("4in"), parse_length("120")
     ((4.0, 'in'), (120.0, 'mm'))
     """
-    default = units
     match = re.fullmatch(r"\s*+([0-9.eE+-]++)\s*+([a-z]*+)\s*+", text)
     try:
-        number, units = float(match[1]), match[2] or default  # type: ignore[index]
+        number, units = float(match[1]), match[2] or units  # type: ignore[index]
     except (TypeError, ValueError):
         number, units = math.nan, ""
     if not (0 < number < math.inf) or units not in MM_PER_UNIT:

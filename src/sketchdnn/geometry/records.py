@@ -8,17 +8,20 @@ constraint in `Constraint.extra`. Whatever the data holds, parsing returns a val
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sketchdnn.errors import SketchError
 
 from .constraints import Constraint, ConstraintType, Part, Ref
-from .primitives import TAU, Arc, Circle, Line, Point, Primitive, Vec, arc_from_angles
+from .primitives import TAU, Arc, Circle, Line, Point, Primitive, arc_from_angles
+
+if TYPE_CHECKING:
+    from .sketch import Sketch
 
 Record = dict[str, Any]
 
-SKETCH_KEYS = ("primitives", "constraints", "units")
+_SKETCH_KEYS = ("primitives", "constraints", "units")
 _CONSTRAINT_KEYS = ("type", "refs", "value", "name")
 _FIELDS = {
     "line": ("start", "end"),
@@ -27,12 +30,27 @@ _FIELDS = {
     "point": ("at",),
 }
 _OWN_KEYS = {kind: ("type", "construction", *fields) for kind, fields in _FIELDS.items()}
+_POINTS = ("start", "end", "center", "at")
 _ROW_LENGTHS = {"L": 6, "C": 5, "A": 7, "P": 4}
 _PARTS = {part.value: part for part in Part}
 _TYPES = {type_.value: type_ for type_ in ConstraintType}
 
 
-def primitive_to_dict(primitive: Primitive) -> Record:
+def sketch_to_dict(sketch: Sketch, *, compact: bool) -> Record:
+    """The record of a sketch; `compact` writes primitives as rows, without extra keys of their own."""
+    items: list[Any] = [_primitive_to_row(p) if compact else _primitive_to_dict(p) for p in sketch]
+    extras = sketch.extra.get("primitives")
+    if isinstance(extras, Mapping) and not compact:
+        items = [_add_extra(item, extras.get(str(i)), tuple(item)) for i, item in enumerate(items)]
+    record: Record = {"primitives": items}
+    if sketch.constraints:
+        record["constraints"] = [constraint_to_dict(constraint) for constraint in sketch.constraints]
+    if sketch.units is not None:
+        record["units"] = sketch.units
+    return _add_extra(record, sketch.extra, _SKETCH_KEYS)
+
+
+def _primitive_to_dict(primitive: Primitive) -> Record:
     """`{"type": "line", "construction": false, "start": [0, 0], "end": [1, 0]}`, and likewise for the other kinds."""
     kind = primitive.kind.label
     record: Record = {"type": kind, "construction": primitive.construction}
@@ -44,7 +62,7 @@ def primitive_to_dict(primitive: Primitive) -> Record:
     return record
 
 
-def primitive_to_row(primitive: Primitive) -> list[Any]:
+def _primitive_to_row(primitive: Primitive) -> list[Any]:
     """`["L", construction, x1, y1, x2, y2]`, and likewise for the other kinds."""
     construction = int(primitive.construction)
     match primitive:
@@ -70,7 +88,7 @@ def parse_sketch(record: object) -> tuple[tuple[Primitive, ...], tuple[Constrain
     unknown_keys: Record = {}
     for index, item in enumerate(record["primitives"]):
         try:
-            primitive, unknown = (parse_row(item), None) if isinstance(item, list) else _parse_primitive(item)
+            primitive, unknown = (_parse_row(item), None) if isinstance(item, list) else _parse_primitive(item)
         except SketchError as error:
             raise SketchError(f"primitive {index}: {error}") from error
         primitives.append(primitive)
@@ -79,20 +97,23 @@ def parse_sketch(record: object) -> tuple[tuple[Primitive, ...], tuple[Constrain
     constraints, units = record.get("constraints", []), record.get("units")
     if not isinstance(constraints, list) or not (units is None or isinstance(units, str)):
         raise SketchError("'constraints' must be a list and 'units' a word")
-    extra = {key: value for key, value in record.items() if key not in SKETCH_KEYS}
+    extra = {key: value for key, value in record.items() if key not in _SKETCH_KEYS}
     if unknown_keys:
         extra["primitives"] = unknown_keys
     _check_finite(extra)
     return tuple(primitives), tuple(map(parse_constraint, constraints)), units, extra
 
 
-def parse_row(row: list[Any]) -> Primitive:
+def _parse_row(row: list[Any]) -> Primitive:
     """The primitive of a compact row."""
     letter = row[0] if row else None
     if not isinstance(letter, str) or _ROW_LENGTHS.get(letter) != len(row) or row[1] not in (0, 1):
         raise SketchError("a row of an unknown form; it is L, C, A or P with its numbers")
-    construction = bool(row[1])
-    x, y, *rest = [value if type(value) is float else _number(value, "coordinate") for value in row[2:]]
+    numbers = [value if type(value) is float else _number(value, "coordinate") for value in row[2:]]
+    return _primitive(letter, bool(row[1]), *numbers)
+
+
+def _primitive(letter: str, construction: bool, x: float, y: float, *rest: float) -> Primitive:
     match letter:
         case "L":
             return Line((x, y), (rest[0], rest[1]), construction)
@@ -111,7 +132,7 @@ def constraint_to_dict(constraint: Constraint) -> Record:
         record["value"] = constraint.value
     if constraint.name is not None:
         record["name"] = constraint.name
-    return add_extra(record, constraint.extra, _CONSTRAINT_KEYS)
+    return _add_extra(record, constraint.extra, _CONSTRAINT_KEYS)
 
 
 def parse_constraint(item: object) -> Constraint:
@@ -129,7 +150,7 @@ def parse_constraint(item: object) -> Constraint:
     return Constraint(_TYPES[type_], refs, None if value is None else _number(value, "value"), name, extra)
 
 
-def add_extra(record: Record, extra: object, own_keys: tuple[str, ...]) -> Record:
+def _add_extra(record: Record, extra: object, own_keys: tuple[str, ...]) -> Record:
     """The record with the extra keys of the file that it came from; `own_keys` are never overwritten."""
     return {**record, **{k: v for k, v in extra.items() if k not in own_keys}} if isinstance(extra, Mapping) else record
 
@@ -142,21 +163,23 @@ def _parse_primitive(item: object) -> tuple[Primitive, Record]:
     construction = item.get("construction", False)
     if not isinstance(construction, bool):
         raise SketchError("'construction' must be true or false")
-    primitive: Primitive
-    match kind:
-        case "line":
-            primitive = Line(_coordinates(item, "start"), _coordinates(item, "end"), construction)
-        case "circle":
-            primitive = Circle(_coordinates(item, "center"), _number(item.get("radius"), "radius"), construction)
-        case "arc":
-            radius, start, end = (_number(item.get(key), key) for key in ("radius", "start_angle", "end_angle"))
-            primitive = arc_from_angles(_coordinates(item, "center"), radius, start, end, construction=construction)
-        case "point":
-            primitive = Point(_coordinates(item, "at"), construction)
-        case _:
-            raise SketchError("a primitive of an unknown type; it is line, circle, arc or point")
+    if not isinstance(kind, str) or kind not in _FIELDS:
+        raise SketchError("a primitive of an unknown type; it is line, circle, arc or point")
+    numbers = [number for field in _FIELDS[kind] for number in _parse_field(item, field)]
     own_keys = _OWN_KEYS[kind]
-    return primitive, {key: value for key, value in item.items() if key not in own_keys}
+    unknown = {key: value for key, value in item.items() if key not in own_keys}
+    return _primitive(kind[0].upper(), construction, *numbers), unknown
+
+
+def _parse_field(item: Record, key: str) -> Sequence[float]:
+    """The numbers of a field: one, or two coordinates."""
+    value = item.get(key)
+    if key not in _POINTS:
+        return (_number(value, key),)
+    match value:
+        case [x, y]:
+            return (_number(x, key), _number(y, key))
+    raise SketchError(f"'{key}' must be two numbers")
 
 
 def _parse_ref(item: object) -> Ref:
@@ -166,13 +189,6 @@ def _parse_ref(item: object) -> Ref:
         case [int(index), str(part)] if part in _PARTS and not isinstance(index, bool):
             return Ref(index, _PARTS[part])
     raise SketchError('a reference of an unknown form; use [0, "start"] or ["external"]')
-
-
-def _coordinates(item: Record, key: str) -> Vec:
-    match item.get(key):
-        case [x, y]:
-            return (_number(x, key), _number(y, key))
-    raise SketchError(f"'{key}' must be two numbers")
 
 
 def _number(value: object, key: str) -> float:

@@ -10,16 +10,8 @@ from typing import Any
 from sketchdnn.errors import GeometryError
 
 from .constraints import LENGTHS, PARTS_OF_KIND, Constraint
-from .primitives import Arc, Circle, Kind, Line, Point, Primitive, Vec
-from .records import (
-    SKETCH_KEYS,
-    Record,
-    add_extra,
-    constraint_to_dict,
-    parse_sketch,
-    primitive_to_dict,
-    primitive_to_row,
-)
+from .primitives import Kind, Primitive, Vec, transformed
+from .records import parse_sketch, sketch_to_dict
 
 MM_PER_UNIT: Mapping[str, float] = {
     "um": 1e-3,
@@ -83,16 +75,7 @@ class Sketch:
         Args:
             compact: Primitives as rows such as `["L", 0, x1, y1, x2, y2]`, without extra keys of their own.
         """
-        primitives: list[Any] = [primitive_to_row(p) if compact else primitive_to_dict(p) for p in self]
-        extras = self.extra.get("primitives")
-        if isinstance(extras, Mapping) and not compact:
-            primitives = [add_extra(p, extras.get(str(i)), tuple(p)) for i, p in enumerate(primitives)]
-        record: Record = {"primitives": primitives}
-        if self.constraints:
-            record["constraints"] = [constraint_to_dict(constraint) for constraint in self.constraints]
-        if self.units is not None:
-            record["units"] = self.units
-        return add_extra(record, self.extra, SKETCH_KEYS)
+        return sketch_to_dict(self, compact=compact)
 
     @classmethod
     def from_dict(cls, data: object) -> Sketch:
@@ -123,9 +106,13 @@ class Sketch:
 
     def moved(self, scale: float = 1.0, by: Vec = (0.0, 0.0)) -> Sketch:
         """Scale and move: every point p becomes scale·p + by; lengths of constraints are scaled too."""
+
+        def point(p: Vec) -> Vec:
+            return (scale * p[0] + by[0], scale * p[1] + by[1])
+
         return replace(
             self,
-            primitives=tuple(_move(p, scale, by) for p in self.primitives),
+            primitives=tuple(transformed(p, point, lambda radius: scale * radius) for p in self.primitives),
             constraints=tuple(_rescale(c, scale) for c in self.constraints),
         )
 
@@ -136,19 +123,6 @@ class Sketch:
         if self.units is None or self.units == units:
             return replace(self, units=units)
         return replace(self.moved(MM_PER_UNIT[self.units] / MM_PER_UNIT[units]), units=units)
-
-
-def _move(primitive: Primitive, scale: float, by: Vec) -> Primitive:
-    def move(p: Vec) -> Vec:
-        return (scale * p[0] + by[0], scale * p[1] + by[1])
-
-    match primitive:
-        case Line(start, end):
-            return replace(primitive, start=move(start), end=move(end))
-        case Circle(center, radius) | Arc(center, radius):
-            return replace(primitive, center=move(center), radius=scale * radius)
-        case Point(at):
-            return replace(primitive, at=move(at))
 
 
 def _rescale(constraint: Constraint, scale: float) -> Constraint:

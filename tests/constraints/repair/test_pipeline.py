@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from support.noisy_sketches import add_noise
+from support.noisy_sketches import T, add_noise
+from support.noisy_sketches import constraint as c
 from support.outlines import polygon
 
 from sketchdnn.constraints import ActionKind, RepairedSketch, infer, repair, repair_all, solve
@@ -16,25 +17,11 @@ from sketchdnn.constraints.equation_set import constraint_residuals
 from sketchdnn.constraints.repair import budget as budget_module
 from sketchdnn.constraints.repair import infer_solve
 from sketchdnn.constraints.repair.budget import Budget, attempt_cost, infer_cost, solve_cost
-from sketchdnn.constraints.repair.quality import EXACT, ClosedProfile, close_profile
+from sketchdnn.constraints.repair.closing import ClosedProfile, close_profile
+from sketchdnn.constraints.repair.quality import EXACT
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import (
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    Kind,
-    Line,
-    Part,
-    Point,
-    Primitive,
-    Ref,
-    Sketch,
-    Vec,
-    profile,
-)
+from sketchdnn.geometry import Arc, Circle, Constraint, Kind, Line, Part, Point, Primitive, Ref, Sketch, Vec, profile
 
-T = ConstraintType
 CORNERS = [(0.0, 0.0), (40.0, 0.0), (40.0, 30.0), (0.0, 30.0)]
 
 
@@ -44,6 +31,9 @@ def outline(corners: Sequence[Vec] = CORNERS) -> list[Primitive]:
 
 def noisy(primitives: Sequence[Primitive], noise: float, seed: int = 0) -> list[Primitive]:
     return list(add_noise(Sketch(tuple(primitives)), noise, seed))
+
+
+ROUGH = Sketch(tuple(noisy(outline(), 0.15)), units="mm")
 
 
 def kinds(result: RepairedSketch) -> set[ActionKind]:
@@ -60,8 +50,7 @@ def assert_holds(result: RepairedSketch) -> None:
 
 
 def test_noisy_rectangle_becomes_exact() -> None:
-    sketch = Sketch(tuple(noisy(outline(), 0.15)), units="mm")
-    result = repair(sketch)
+    result = repair(ROUGH)
     assert kinds(result) >= {ActionKind.SNAP, ActionKind.SQUARE}
     assert profile(result.sketch, 1e-9).is_extrudable
     assert result.sketch.units == "mm"
@@ -81,7 +70,11 @@ def test_exact_sketch_is_unchanged() -> None:
     assert_holds(result)
 
 
-def test_duplicate_line_is_dropped_or_merged() -> None:
+def test_slivers_and_duplicates_are_dropped_or_merged() -> None:
+    small = repair(Sketch((*outline(), Line((20, 20), (20.1, 20)), Circle((10, 10), 0.05))))
+    assert len(small.sketch) == 4
+    assert [action.kind for action in small.actions].count(ActionKind.DROP) == 2
+    assert profile(small.sketch, 1e-9).is_extrudable
     for again in (Line((40, 0.05), (0, -0.05)), Line((10, 0), (30, 0.02))):  # reversed, and a part of it
         result = repair(Sketch((*outline(), again)))
         assert result.sources == ((0, 4), (1,), (2,), (3,))
@@ -106,13 +99,6 @@ def test_overlapping_curves_are_merged() -> None:
     assert isinstance(circle, Circle)
 
 
-def test_slivers_are_dropped() -> None:
-    result = repair(Sketch((*outline(), Line((20, 20), (20.1, 20)), Circle((10, 10), 0.05))))
-    assert len(result.sketch) == 4
-    assert [action.kind for action in result.actions].count(ActionKind.DROP) == 2
-    assert profile(result.sketch, 1e-9).is_extrudable
-
-
 @pytest.mark.parametrize(("end", "kind"), [(29.8, ActionKind.EXTEND), (30.2, ActionKind.TRIM)])
 def test_ends_are_extended_or_trimmed_to_curves(end: float, kind: ActionKind) -> None:
     result = repair(Sketch((*outline(), Line((20, 10), (20, end)))), close=False)
@@ -130,7 +116,7 @@ def test_fillet_becomes_tangent() -> None:
     )
     result = repair(sketch)
     assert ActionKind.TANGENT in kinds(result)
-    assert {c.type for c in result.sketch.constraints} >= {T.TANGENT}
+    assert T.TANGENT in {each.type for each in result.sketch.constraints}
     assert profile(result.sketch, 1e-9).is_extrudable
     assert_holds(result)
 
@@ -147,14 +133,16 @@ def test_open_outline_is_closed_and_open_curve_becomes_construction() -> None:
 
 
 def test_kept_primitives_stay_and_others_move_to_them() -> None:
-    sketch = Sketch(tuple(noisy(outline(), 0.15)))
     for keep in ([0], [0, 2], range(4)):
-        result = repair(sketch, keep=keep)
+        result = repair(ROUGH, keep=keep)
         for i in keep:
-            assert result.sketch.primitives[i] == sketch.primitives[i]
+            assert result.sketch.primitives[i] == ROUGH.primitives[i]
         assert result.dof == solve(result.sketch).dof  # as of any other sketch: kept is not fixed
-    first = repair(sketch, keep=[0]).sketch
-    assert profile(first, 1e-9).is_extrudable
+        assert profile(result.sketch, 1e-9).is_extrudable == (len(keep) < 4)
+    line = Line((0, 0), (40, 0.01))
+    copied = repair(Sketch((Line((0, 0.05), (40, 0)), *outline()[1:], line)), keep=[4])  # its copy is dropped
+    assert line in copied.sketch.primitives
+    assert len(copied.sketch) == 4
 
 
 def test_kept_arc_may_miss_its_neighbors_by_rounding() -> None:
@@ -162,7 +150,7 @@ def test_kept_arc_may_miss_its_neighbors_by_rounding() -> None:
     corner = Arc((35.0, 5.0), 5.0, -1.5707963, 1.5707963)
     given = (Line((0, 0), corner.start), corner, Line(corner.end, (40, 30)))
     held = tuple(infer(Sketch(given), 1e-9))
-    assert T.COINCIDENT in {c.type for c in held}
+    assert T.COINCIDENT in {each.type for each in held}
     for scale, by in ((1.0, (0.0, 0.0)), (0.0137, (3.3, -1.7)), (712.3, (0.1, 9.0))):
         part = Sketch((*given, *noisy(outline()[2:], 0.15)), held).moved(scale, by)
         result = repair(part, keep=range(3))
@@ -188,40 +176,25 @@ def test_lines_of_one_bit_are_handled() -> None:
         assert kept.sketch.primitives == sketch.primitives
 
 
-def test_copy_of_a_kept_line_is_dropped() -> None:
-    kept = Line((0, 0), (40, 0.01))
-    result = repair(Sketch((Line((0, 0.05), (40, 0)), *outline()[1:], kept)), keep=[4])
-    assert kept in result.sketch.primitives
-    assert len(result.sketch) == 4
-
-
 def test_given_constraints_take_part() -> None:
     given = Constraint(T.EQUAL, (Ref(0), Ref(1)), extra={"label": "mine"})
     square = [(0.0, 0.0), (40.0, 0.0), (40.0, 39.7), (0.0, 39.7)]
     result = repair(Sketch(tuple(noisy(outline(square), 0.02)), (given,)))
     assert given in result.sketch.constraints
-    assert next(c for c in result.sketch.constraints if c == given).extra == {"label": "mine"}
+    assert next(each for each in result.sketch.constraints if each == given).extra == {"label": "mine"}
     first, second = result.sketch.primitives[:2]
     assert first.length == pytest.approx(second.length, abs=1e-6)
 
 
 def test_given_values_are_restored_exactly() -> None:
-    given = (
-        Constraint(T.RADIUS, (Ref(4),), 6.0),
-        Constraint(T.LENGTH, (Ref(0),), 40.1),
-        Constraint(T.ANGLE, (Ref(0), Ref(1)), math.pi / 2),
-    )
+    given = (c(T.RADIUS, 4, value=6.0), c(T.LENGTH, 0, value=40.1), c(T.ANGLE, 0, 1, value=math.pi / 2))
     for scale in (1.0, 0.3, 7.7):
         sketch = Sketch((*noisy(outline(), 0.1), Circle((20, 15), 5.95)), given).moved(scale)
         assert set(sketch.constraints) <= set(repair(sketch).sketch.constraints)
 
 
 def test_conflicting_constraints_are_named() -> None:
-    given = (
-        Constraint(T.HORIZONTAL, (Ref(0),)),
-        Constraint(T.EQUAL, (Ref(0), Ref(2))),
-        Constraint(T.PARALLEL, (Ref(0), Ref(1))),
-    )
+    given = (c(T.HORIZONTAL, 0), c(T.EQUAL, 0, 2), c(T.PARALLEL, 0, 1))
     result = repair(Sketch(tuple(outline()), given))
     assert "parallel (0, 1)" in str(result.warning)
     assert {given[0], given[1]} <= set(result.sketch.constraints)
@@ -229,16 +202,12 @@ def test_conflicting_constraints_are_named() -> None:
 
 
 def test_constraints_of_dropped_primitives_are_dropped() -> None:
-    sketch = Sketch(
-        (*outline(), Line((20, 20), (20.1, 20))),
-        (Constraint(T.HORIZONTAL, (Ref(4),)), Constraint(T.VERTICAL, (Ref(1),))),
-    )
-    result = repair(sketch)
+    result = repair(Sketch((*outline(), Line((20, 20), (20.1, 20))), (c(T.HORIZONTAL, 4), c(T.VERTICAL, 1))))
     assert len(result.sketch) == 4
-    assert all(ref.primitive in (None, 0, 1, 2, 3) for c in result.sketch.constraints for ref in c.refs)
+    assert all(ref.primitive in (None, 0, 1, 2, 3) for each in result.sketch.constraints for ref in each.refs)
 
 
-def test_degenerate_sketches_are_handled() -> None:
+def test_degenerate_sketches_are_handled_and_bad_arguments_refused() -> None:
     cases: list[tuple[Primitive, ...]] = [
         (),
         (Point((3, 4)),),
@@ -250,14 +219,10 @@ def test_degenerate_sketches_are_handled() -> None:
     for primitives in cases:
         result = repair(Sketch(primitives))
         assert len(result.sketch) == len(result.sources) <= len(primitives)
-
-
-def test_bad_arguments_are_refused() -> None:
-    sketch = Sketch(tuple(outline()))
     with pytest.raises(GeometryError, match="share of the size"):
-        repair(sketch, 0.5)
+        repair(ROUGH, 0.5)
     with pytest.raises(GeometryError, match="no primitive 9"):
-        repair(sketch, keep=[9])
+        repair(ROUGH, keep=[9])
 
 
 def test_failure_of_the_solver_leaves_the_sketch_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,9 +230,8 @@ def test_failure_of_the_solver_leaves_the_sketch_unchanged(monkeypatch: pytest.M
         raise GeometryError("no solution")
 
     monkeypatch.setattr(infer_solve, "solve", fail)
-    sketch = Sketch(tuple(noisy(outline(), 0.15)))
-    result = repair(sketch)
-    assert result.sketch == sketch
+    result = repair(ROUGH)
+    assert result.sketch == ROUGH
     assert result.warning
 
 
@@ -315,10 +279,7 @@ def test_thousand_primitives_are_repaired() -> None:
 
 def test_closing_line_may_add_as_many_constraints_as_were_lost() -> None:
     center = Ref(0, Part.CENTER)
-    lost = (
-        Constraint(T.COINCIDENT, (center, center)),
-        Constraint(T.OTHER, (center, center), name="Pierce"),
-    )
+    lost = (c(T.COINCIDENT, center, center), Constraint(T.OTHER, (center, center), name="Pierce"))
     result = repair(Sketch((Arc((0, 0), 1, 0, 4),), constraints=lost))
     assert [p.kind for p in result.sketch] == [Kind.ARC, Kind.LINE]
 
@@ -334,17 +295,13 @@ def path(*corners: Vec) -> list[Primitive]:
 UNIT_SQUARE = path((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))
 
 
-@pytest.mark.parametrize(("scale", "depth", "closes"), [(1, 1, True), (8, 1, True), (1, 0.99, False), (8, 0.99, False)])
-def test_closing_line_is_at_most_half_of_its_chain(scale: float, depth: float, closes: bool) -> None:
-    result = closed(path((0, depth * scale), (0, 0), (2 * scale, 0), (2 * scale, depth * scale)))
-    assert result.profile.is_extrudable == closes
-    assert len(result.primitives) == (4 if closes else 3)
-
-
-@pytest.mark.parametrize(("gap", "closes"), [(0.25, False), (0.26, True), (0.1, False)])
-def test_gaps_within_the_tolerance_are_not_closed_by_lines(gap: float, closes: bool) -> None:
-    sides = path((0, gap), (0, 1), (1, 1), (1, 0), (0, 0))
-    assert closed(sides, tolerance=0.25).profile.is_extrudable == closes
+def test_closing_line_is_longer_than_the_tolerance_and_at_most_half_of_its_chain() -> None:
+    for scale, depth, closes in ((1, 1, True), (8, 1, True), (1, 0.99, False), (8, 0.99, False)):
+        result = closed(path((0, depth * scale), (0, 0), (2 * scale, 0), (2 * scale, depth * scale)))
+        assert (result.profile.is_extrudable, len(result.primitives)) == (closes, 4 if closes else 3)
+    for gap, closes in ((0.25, False), (0.26, True), (0.1, False)):
+        sides = path((0, gap), (0, 1), (1, 1), (1, 0), (0, 0))
+        assert closed(sides, tolerance=0.25).profile.is_extrudable == closes
 
 
 def test_two_halves_are_joined_by_the_shortest_lines() -> None:
@@ -355,21 +312,21 @@ def test_two_halves_are_joined_by_the_shortest_lines() -> None:
     assert added == {frozenset({(1, y), (1.5, y)}) for y in (0, 1)}
 
 
-@pytest.mark.parametrize("reverse", [True, False])
-def test_each_end_is_joined_once(reverse: bool) -> None:
+def test_each_end_is_joined_once() -> None:
     """The end of another curve is near one of the open ends, but farther than the other open end is."""
     outline, other = path((0, 1), (0, 0), (1, 0), (1, 1)), path((-1.1, 1.2), (-1.1, 3.6))
-    result = closed([*other, *outline] if reverse else [*outline, *other])
-    assert result.profile.is_extrudable
-    assert len(result.primitives) == 5
-    assert [action.kind for action in result.actions].count(ActionKind.CONSTRUCTION) == 1
+    for primitives in ([*other, *outline], [*outline, *other]):
+        result = closed(primitives)
+        assert result.profile.is_extrudable
+        assert len(result.primitives) == 5
+        assert [action.kind for action in result.actions].count(ActionKind.CONSTRUCTION) == 1
 
 
-@pytest.mark.parametrize(("length", "changes"), [(4.0, True), (4.01, False), (40.0, False)])
-def test_open_curves_up_to_half_of_the_profile_become_construction(length: float, changes: bool) -> None:
-    result = closed([*UNIT_SQUARE, Line((5, 0), (5 + length, 0))])
-    assert result.profile.is_extrudable == changes
-    assert [p.construction for p in result.primitives] == [False] * 4 + [changes]
+def test_open_curves_up_to_half_of_the_profile_become_construction() -> None:
+    for length, changes in ((4.0, True), (4.01, False), (40.0, False)):
+        result = closed([*UNIT_SQUARE, Line((5, 0), (5 + length, 0))])
+        assert result.profile.is_extrudable == changes
+        assert [p.construction for p in result.primitives] == [False] * 4 + [changes]
     large = path((0, 0), (100, 0), (100, 100), (0, 100), (0, 0))  # the share counts, not the units
     assert closed([*large, Line((200, 0), (300, 0))]).profile.is_extrudable
 
@@ -381,14 +338,13 @@ def test_budget_is_spent_and_stops_a_repair(monkeypatch: pytest.MonkeyPatch) -> 
     assert budget.is_spent
     assert not budget.spend(0.0)
     monkeypatch.setattr(budget_module, "_TOTAL", 0.0)
-    sketch = Sketch(tuple(noisy(outline(), 0.15)))
-    result = repair(sketch)
-    assert result.sketch == sketch
+    result = repair(ROUGH)
+    assert result.sketch == ROUGH
     assert "broken off" in str(result.warning)
 
 
 def test_only_large_drawings_are_expensive() -> None:
     lines = tuple(outline())
-    level, parallel = [Constraint(T.HORIZONTAL, (Ref(0),))], [Constraint(T.PARALLEL, (Ref(0), Ref(1)))] * 900
+    level, parallel = [c(T.HORIZONTAL, 0)], [c(T.PARALLEL, 0, 1)] * 900
     assert attempt_cost(lines) + infer_cost(lines) + solve_cost(lines, level) < 1e-4
     assert attempt_cost(lines * 300) + solve_cost(lines * 300, parallel) > 1

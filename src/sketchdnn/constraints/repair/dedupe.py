@@ -7,21 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import (
-    TAU,
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    Line,
-    Part,
-    Point,
-    Primitive,
-    Ref,
-    Vec,
-    bounds,
-    overlaps,
-)
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, bounds, overlaps
 from sketchdnn.geometry.intersections import find_duplicates
 
 from .quality import Action, ActionKind
@@ -183,15 +169,15 @@ def _arc_union(a: Arc, b: Arc, tolerance: float) -> Arc | Circle | None:
     longer, shorter = (a, b) if a.length >= b.length else (b, a)
     (cx, cy), radius = longer.center, longer.radius
     start, middle, end = (math.atan2(y - cy, x - cx) for x, y in (shorter.start, shorter.mid, shorter.end))
-    turn = (middle - start) % TAU + (end - middle) % TAU
+    turn = (middle - start) % math.tau + (end - middle) % math.tau
     if abs(turn * radius - shorter.length) > 4 * tolerance:
         return None  # it bends the other way
-    begin = (start - longer.start_angle) % TAU
+    begin = (start - longer.start_angle) % math.tau
     if begin <= longer.sweep:
         low, high = 0.0, max(longer.sweep, begin + turn)
     else:  # it begins before the longer one does
-        low, high = begin - TAU, max(longer.sweep, begin + turn - TAU)
-    if high - low >= TAU - min(tolerance / radius, _ALMOST_ROUND):
+        low, high = begin - math.tau, max(longer.sweep, begin + turn - math.tau)
+    if high - low >= math.tau - min(tolerance / radius, _ALMOST_ROUND):
         return Circle(longer.center, radius, a.construction)
     return replace(a, center=longer.center, radius=radius, start_angle=longer.start_angle + low, sweep=high - low)
 
@@ -220,22 +206,16 @@ def _carry_over(
             return None
         old, new, part = before[ref.primitive], after[k], ref.part
         if old != new and isinstance(old, Line | Arc) and part in (Part.START, Part.END):
-            end = _end_at(new, old.start if part is Part.START else old.end, 3 * tolerance)
-            if end is None:
+            if not isinstance(new, Line | Arc):
                 return None
-            part = end
-        refs.append(Ref(k, part))
+            place = old.start if part is Part.START else old.end
+            start, end = math.dist(new.start, place), math.dist(new.end, place)
+            if min(start, end) > 3 * tolerance:
+                return None
+            part = Part.START if start <= end else Part.END
+        refs.append(replace(ref, primitive=k, part=part))
     if len(refs) > 1 and len(set(refs)) < len(refs):
         return None
     if constraint.type in _BETWEEN_TWO and len({ref.primitive for ref in refs}) < len(refs):
         return None
     return replace(constraint, refs=tuple(refs))
-
-
-def _end_at(p: Primitive, place: Vec, tolerance: float) -> Part | None:
-    if not isinstance(p, Line | Arc):
-        return None
-    start, end = math.dist(p.start, place), math.dist(p.end, place)
-    if min(start, end) > tolerance:
-        return None
-    return Part.START if start <= end else Part.END

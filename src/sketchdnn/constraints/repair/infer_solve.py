@@ -13,23 +13,22 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from sketchdnn.constraints.equation_set import Freedom, constraint_residuals
 from sketchdnn.constraints.infer import MAX_PARAMETERS, infer, renumber
-from sketchdnn.constraints.solve import HOLDS, solve
-from sketchdnn.constraints.variables import component_roots
+from sketchdnn.constraints.solve import HOLDS, Solution, solve
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import Constraint, ConstraintType, Primitive, Sketch, bounds
+from sketchdnn.geometry import Constraint, ConstraintType, Sketch, bounds
+from sketchdnn.geometry.proximity import component_roots
 
 from .budget import Budget, infer_cost, num_parameters, solve_cost
 from .quality import has_shrunk, largest_move
 
 _T = ConstraintType
-# The fields of `Solved` that hold constraints.
-_CONSTRAINT_FIELDS = ("constraints", "redundant", "conflicting", "unsupported")
+# The fields of `Solution` that hold constraints.
+_CONSTRAINT_FIELDS = ("redundant", "conflicting", "unsupported")
 # The largest residual, relative to the size of the sketch, of a constraint that was drawn exactly (as opposed to drawn
 # with noise). It is looser than `HOLDS`, the largest residual that needs no further solving.
 _DRAWN_EXACTLY = 1e-6
@@ -65,88 +64,57 @@ class Limits:
     budget: Budget
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
-    """The result of a repair attempt: moved primitives and their constraints.
-
-    Attributes:
-        primitives: The primitives after solving, in the order of the sketch.
-        constraints: All constraints of the attempt. They hold, except for conflicting and unsupported ones.
-        redundant: Those that follow from other constraints.
-        conflicting: Those that contradict other constraints.
-        unsupported: Those that the solver cannot handle.
-        dof: The degrees of freedom that remain: the number of parameters that the constraints do not determine.
-        freedom: How far each primitive can still move, in the order of `primitives`. Empty if it is unknown: if nothing
-            was solved, or if constraints are redundant or conflicting.
-        warnings: What could not be done, a clause each.
-        was_solved: False if the sketch was returned unchanged because an earlier solution still holds. `dof` and
-            `freedom` are then those of the earlier solution, not the values given here.
-    """
-
-    primitives: list[Primitive]
-    constraints: list[Constraint]
-    redundant: list[Constraint]
-    conflicting: list[Constraint]
-    unsupported: list[Constraint]
-    dof: int
-    freedom: list[Freedom]
-    warnings: list[str]
-    was_solved: bool = True
-
-
-def infer_and_solve(
-    sketch: Sketch, existing: Sequence[Constraint], joins: Sequence[Constraint], limits: Limits, *, is_solved: bool
-) -> Solved | None:
+def infer_and_solve(sketch: Sketch, joins: Sequence[Constraint], limits: Limits, *, is_solved: bool) -> Solution | None:
     """Infer further constraints, and solve all of them.
 
     Args:
-        sketch: The sketch, scaled to size one. Its own constraints are not used.
-        existing: Constraints that the sketch has already.
+        sketch: The sketch, scaled to size one, with the constraints that it has already.
         joins: Constraints that join ends, from `joins.find_joins`.
         limits: The limits of the attempt.
-        is_solved: Whether the existing constraints were solved before.
+        is_solved: Whether the constraints of the sketch were solved before.
 
     Returns:
-        The solution, or None if a primitive would move too far or the budget is spent. A sketch that is repaired by
-        components has a solution if at least one component has; other components are left unchanged.
+        The solution. Its sketch has all constraints of the attempt; they hold, except for conflicting and unsupported
+        ones. Its freedom is empty if constraints are redundant or conflicting. If an earlier solution still holds, its
+        sketch is the input itself, and nothing else is known. None if a primitive would move too far or the budget is
+        spent. A sketch that is repaired by components has a solution if at least one component has; other components
+        are left unchanged.
     """
     if num_parameters(sketch.primitives) <= MAX_PARAMETERS:
-        return _repair_component(sketch, existing, joins, limits, is_solved=is_solved)
-    components = _connected_components(len(sketch), (*existing, *joins))
-    existing_by_primitive, joins_by_primitive = _by_first_primitive(existing), _by_first_primitive(joins)
+        return _repair_component(sketch, joins, limits, is_solved=is_solved)
+    components = _connected_components(len(sketch), (*sketch.constraints, *joins))
+    existing_by_primitive, joins_by_primitive = _by_first_primitive(sketch.constraints), _by_first_primitive(joins)
     primitives = list(sketch.primitives)
     freedom = [Freedom.FREE] * len(primitives)
-    parts: list[Solved] = []
-    num_unchanged = 0
+    merged: dict[str, list[Constraint]] = {name: [] for name in ("constraints", *_CONSTRAINT_FIELDS)}
+    dof = num_unchanged = 0
     for component in components:
         local_index = {i: k for k, i in enumerate(component)}
         global_index = dict(enumerate(component))
-        part = Sketch(tuple(primitives[i] for i in component))
         part_existing = [c for i in component for c in existing_by_primitive.get(i, ())]
         part_joins = [c for i in component for c in joins_by_primitive.get(i, ())]
         local_existing = [renumber(c, local_index) for c in part_existing]
         local_joins = [renumber(c, local_index) for c in part_joins]
+        part = Sketch(tuple(primitives[i] for i in component), tuple(local_existing))
         # Nothing is inferred in a component that is itself too large: only its ends are joined.
         noise = limits.noise if num_parameters(part.primitives) <= MAX_PARAMETERS else None
         fixed = {local_index[i] for i in limits.fixed if i in local_index}
-        part_limits = replace(limits, noise=noise, fixed=fixed)
-        solved = _repair_component(part, local_existing, local_joins, part_limits, is_solved=False)
+        solved = _repair_component(part, local_joins, replace(limits, noise=noise, fixed=fixed), is_solved=False)
         if solved is None:
             num_unchanged += len(component)
             continue
+        dof += solved.dof
         part_freedom = solved.freedom or [Freedom.FREE] * len(component)
-        for i, primitive, primitive_freedom in zip(component, solved.primitives, part_freedom, strict=True):
+        for i, primitive, primitive_freedom in zip(component, solved.sketch, part_freedom, strict=True):
             primitives[i], freedom[i] = primitive, primitive_freedom
         # Constraints that were passed in are returned as the same objects, since the caller compares identities.
         originals = {
             id(local): original
             for local, original in zip((*local_existing, *local_joins), (*part_existing, *part_joins), strict=True)
         }
-        fields: dict[str, Any] = {
-            name: [originals.get(id(c)) or renumber(c, global_index) for c in getattr(solved, name)]
-            for name in _CONSTRAINT_FIELDS
-        }
-        parts.append(replace(solved, **fields))
+        for name, constraints in merged.items():
+            own = solved.sketch.constraints if name == "constraints" else getattr(solved, name)
+            constraints += [originals.get(id(c)) or renumber(c, global_index) for c in own]
     if num_unchanged == len(sketch):
         return None
     warning = (
@@ -156,47 +124,36 @@ def infer_and_solve(
     )
     if num_unchanged:
         warning += f", and {num_unchanged:,} primitives were left unchanged"
-    constraints, redundant, conflicting, unsupported = (
-        [c for part in parts for c in getattr(part, name)] for name in _CONSTRAINT_FIELDS
-    )
-    dof = sum(part.dof for part in parts)
-    return Solved(primitives, constraints, redundant, conflicting, unsupported, dof, freedom, [warning])
+    lists = {name: tuple(constraints) for name, constraints in merged.items()}
+    after = Sketch(tuple(primitives), lists.pop("constraints"))
+    return Solution(after, 0.0, 0.0, dof, warning=warning, freedom=tuple(freedom), **lists)
 
 
 # NumPy's floating-point warnings are turned off: results that are too large or not a number are rejected afterwards.
 @np.errstate(all="ignore")
 def _repair_component(
-    sketch: Sketch, existing: Sequence[Constraint], joins: Sequence[Constraint], limits: Limits, *, is_solved: bool
-) -> Solved | None:
+    sketch: Sketch, joins: Sequence[Constraint], limits: Limits, *, is_solved: bool
+) -> Solution | None:
     """Do what `infer_and_solve` describes, for a sketch or component as a whole."""
-    warnings = []
+    warning = None
     inferred: list[Constraint] = []
+    existing = sketch.constraints
     size = bounds(sketch).size
-    noisy_fraction, existing_hold = _noisy_fraction(sketch, existing)
+    noisy_fraction, existing_hold = _noisy_fraction(sketch)
     if size > 0 and limits.noise is not None and limits.budget.spend(infer_cost(sketch.primitives)):
         noise = max(limits.noise * noisy_fraction, _DRAWN_EXACTLY)
         try:
             relative_noise = min(noise / size, _MAX_RELATIVE_NOISE)
             inferred = list(infer(sketch, relative_noise, given=[*existing, *joins], fixed=limits.fixed))
         except GeometryError as error:
-            warnings.append(str(error))
+            warning = str(error)
     if not limits.subtle:
         inferred = _certain_constraints([*existing, *joins], inferred)
     if is_solved and existing_hold and not joins and not inferred:
-        return Solved(
-            list(sketch.primitives),
-            list(existing),
-            redundant=[],
-            conflicting=[],
-            unsupported=[],
-            dof=0,
-            freedom=[],
-            warnings=warnings,
-            was_solved=False,
-        )
+        return Solution(sketch, 0.0, 0.0, 0, warning=warning)
     joins = list(joins)
     for _ in range(_MAX_ATTEMPTS):
-        constraints = [*existing, *joins, *inferred]
+        constraints = (*existing, *joins, *inferred)
         if not limits.budget.spend(solve_cost(sketch.primitives, constraints)):
             return None
         solution = solve(sketch, constraints, max_move=math.inf, fixed=limits.fixed)
@@ -208,16 +165,9 @@ def _repair_component(
                 i for i, (p, q) in before_and_after if largest_move(p, q) > limits.tolerance or has_shrunk(p, q)
             }
             if not moved_too_far:
-                return Solved(
-                    list(solution.sketch.primitives),
-                    constraints,
-                    list(solution.redundant),
-                    list(solution.conflicting),
-                    list(solution.unsupported),
-                    solution.dof,
-                    [] if solution.redundant or solution.conflicting else list(solution.freedom),
-                    warnings,
-                )
+                after = replace(solution.sketch, constraints=constraints)
+                freedom = () if solution.redundant or solution.conflicting else solution.freedom
+                return replace(solution, sketch=after, freedom=freedom, warning=warning)
         # Leave out inferred constraints first, then joins; existing constraints are never left out.
         fewer = _drop_constraints(inferred, moved_too_far)
         if len(fewer) < len(inferred):
@@ -252,18 +202,18 @@ def _by_first_primitive(constraints: Sequence[Constraint]) -> dict[int, list[Con
     return groups
 
 
-def _noisy_fraction(sketch: Sketch, existing: Sequence[Constraint]) -> tuple[float, bool]:
-    """Estimate the fraction of parameters that were drawn with noise, and check the existing constraints.
+def _noisy_fraction(sketch: Sketch) -> tuple[float, bool]:
+    """Estimate the fraction of parameters that were drawn with noise, and check the constraints of the sketch.
 
     A constraint that was drawn exactly determines one or two parameters without noise. The inference tolerance is
     scaled by the fraction, so that less is inferred in a sketch that is mostly exact.
 
     Returns:
-        The fraction, from 0 to 1, and whether all supported existing constraints hold to within `HOLDS`.
+        The fraction, from 0 to 1, and whether all supported constraints hold to within `HOLDS`.
     """
     residuals = [
         (c, residual)
-        for c, residual in zip(existing, constraint_residuals(sketch, existing), strict=True)
+        for c, residual in zip(sketch.constraints, constraint_residuals(sketch, sketch.constraints), strict=True)
         if residual is not None
     ]
     if not residuals:

@@ -15,26 +15,17 @@ import numpy as np
 
 from sketchdnn.constraints.equation_set import Freedom
 from sketchdnn.constraints.infer import MAX_PARAMETERS
-from sketchdnn.constraints.solve import solve
+from sketchdnn.constraints.solve import Solution, solve
 from sketchdnn.constraints.well_constrained import drop_redundant, find_conflicts
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import Constraint, Primitive, Profile, Sketch, bounds, profile
 
 from .budget import Budget, attempt_cost, is_tangle, num_parameters
+from .closing import close_profile, may_close
 from .dedupe import Deduplicated, deduplicate, extent
-from .infer_solve import Limits, Solved, infer_and_solve
+from .infer_solve import Limits, infer_and_solve
 from .joins import find_joins, noise_estimate
-from .quality import (
-    EXACT,
-    ROUNDING,
-    Action,
-    ProfileQuality,
-    close_profile,
-    constraint_actions,
-    displacement,
-    largest_move,
-    may_close,
-)
+from .quality import EXACT, ROUNDING, Action, ProfileQuality, constraint_actions, displacement, largest_move
 from .symmetry import Frame, canonical_frame, is_symmetric
 
 # The largest move, as a share of the sketch's size.
@@ -187,7 +178,8 @@ class _Attempt:
     """The outcome of an attempt in canonical form; `sources` and `actions` refer to rows of the canonical form.
 
     `profile` is that before an outline was closed, None where nothing moved; `is_extrudable` that of the end.
-    `rejected` are those of the sketch's own constraints that conflict with others.
+    `rejected` are those of the sketch's own constraints that conflict with others. If `earlier_holds`, the degrees of
+    freedom and the freedom are those of the state before.
     """
 
     primitives: list[Primitive]
@@ -195,7 +187,8 @@ class _Attempt:
     constraints: list[Constraint]
     actions: list[Action]
     rejected: list[Constraint]
-    solved: Solved
+    solved: Solution
+    earlier_holds: bool
     changed: bool
     profile: Profile | None
     is_extrudable: bool
@@ -278,15 +271,17 @@ class _Repair:
                 continue
             if attempt is None or not is_symmetric(attempt.primitives, frame):
                 continue
-            if attempt.profile is None:  # nothing moved
-                return second_best or _next_state(attempt, frame, state, canonical, given)
-            before = before or ProfileQuality.of(profile(canonical, EXACT))
-            dropped = set(range(len(canonical))) - {source[0] for source in attempt.sources if source}
-            if ProfileQuality.of(attempt.profile).is_worse_than(before, dropped):
-                continue
+            if attempt.profile is not None:  # something moved
+                before = before or ProfileQuality.of(profile(canonical, EXACT))
+                dropped = set(range(len(canonical))) - {source[0] for source in attempt.sources if source}
+                if ProfileQuality.of(attempt.profile).is_worse_than(before, dropped):
+                    continue
+            after = _next_state(attempt, frame, state, canonical, given)
+            if attempt.profile is None:
+                return second_best or after
             if attempt.is_extrudable or not seeks_profile:
-                return _next_state(attempt, frame, state, canonical, given)
-            second_best = second_best or _next_state(attempt, frame, state, canonical, given)
+                return after
+            second_best = second_best or after
         return second_best
 
     def _attempt(
@@ -307,22 +302,22 @@ class _Repair:
             return None
         own, sources = distinct.constraints, distinct.sources
         held = {k for k, source in enumerate(sources) if not set(keep).isdisjoint(source)} if keep else set()
-        before = Sketch(tuple(distinct.primitives))
+        before = Sketch(tuple(distinct.primitives), tuple(own))
         joins = find_joins(before.primitives, own, tolerance, held) if caution.join else []
         noise, estimate = caution.noise * tolerance, noise_estimate(before.primitives, tolerance)
         if estimate is not None:
             noise = min(noise, max(estimate, _MIN_NOISE * tolerance))
         limits = Limits(noise, caution.subtle, tolerance, held, self.budget)
         is_solved = bool(state.freedom) and len(before) == len(canonical)
-        solved = infer_and_solve(before, own, joins, limits, is_solved=is_solved)
+        solved = infer_and_solve(before, joins, limits, is_solved=is_solved)
         if solved is None:
             return None
-        primitives = solved.primitives
+        primitives = list(solved.sketch.primitives)
         moves = [largest_move(p, q) for p, q in zip(before, primitives, strict=True)]
         conflicting = {id(c) for c in solved.conflicting}
         redundant = {id(c) for c in solved.redundant} - {id(c) for c in own}
         unsupported = {id(c) for c in solved.unsupported}
-        satisfied = [c for c in solved.constraints if id(c) not in conflicting]
+        satisfied = [c for c in solved.sketch.constraints if id(c) not in conflicting]
         constraints = [
             c for c in satisfied if id(c) not in redundant and not (id(c) in unsupported and _has_moved(c, moves))
         ]
@@ -349,6 +344,7 @@ class _Repair:
             actions,
             [c for c in own if id(c) in conflicting],
             solved,
+            solved.sketch is before,
             changed or any(p.construction != q.construction for p, q in zip(primitives, canonical, strict=True)),
             shape if is_moved else None,
             is_extrudable,
@@ -392,12 +388,12 @@ def _next_state(
     solved = attempt.solved
     primitives = tuple(restore(attempt.primitives[k], first.get(k)) for k in order)
     sources = tuple(input_numbers(attempt.sources[k]) for k in order)
-    warnings = [] if state.warnings else solved.warnings.copy()  # those of the first pass apply to the next too
+    warnings = [] if state.warnings or not solved.warning else [solved.warning]  # once, not for each pass
     if attempt.rejected:
         names = ", ".join(_describe(c, sources) for c in restore_all(attempt.rejected))
         warnings.append(f"left out, as it conflicts with others: {names}")
     dof, freedom = solved.dof, tuple(solved.freedom[k] for k in order if k < len(solved.freedom))
-    if not solved.was_solved:
+    if attempt.earlier_holds:
         dof, freedom = state.dof, state.freedom
     return _State(
         replace(state.sketch, primitives=primitives, constraints=restore_all(attempt.constraints)),

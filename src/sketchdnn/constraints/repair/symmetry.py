@@ -17,6 +17,7 @@ from sketchdnn.constraints.variables import Floats
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import TAU, Arc, Box, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Vec
 from sketchdnn.geometry.constraints import LENGTHS
+from sketchdnn.geometry.primitives import transformed
 
 from .quality import ROUNDING
 
@@ -62,17 +63,12 @@ class Turn:
 
     def primitive(self, p: Primitive, scale: float = 1.0) -> Primitive:
         """Turned and scaled; a line keeps its start, an arc stays counter-clockwise."""
-        match p:
-            case Line(start, end):
-                return Line(self.point(start, scale), self.point(end, scale), p.construction)
-            case Circle(center, radius):
-                return Circle(self.point(center, scale), radius * scale, p.construction)
-            case Point(at):
-                return Point(self.point(at, scale), p.construction)
-            case Arc(center, radius, start_angle, sweep):
-                east = math.atan2(0.0 if not self.swap else self.sy, self.sx if not self.swap else 0.0)
-                angle = east - p.end_angle if self.mirrors else east + start_angle
-                return Arc(self.point(center, scale), radius * scale, math.remainder(angle, TAU), sweep, p.construction)
+        start_angle = None
+        if isinstance(p, Arc):
+            east = math.atan2(0.0 if not self.swap else self.sy, self.sx if not self.swap else 0.0)
+            angle = east - p.end_angle if self.mirrors else east + p.start_angle
+            start_angle = math.remainder(angle, TAU)
+        return transformed(p, lambda at: self.point(at, scale), lambda radius: radius * scale, start_angle)
 
 
 TURNS = tuple(Turn(swap, sx, sy) for swap in (False, True) for sx in (1.0, -1.0) for sy in (1.0, -1.0))
@@ -195,17 +191,11 @@ def _rounded(p: Primitive) -> Primitive:
         return (near(at[0]), near(at[1]))
 
     try:
-        match p:
-            case Line(start, end):
-                return Line(point(start), point(end), p.construction)
-            case Circle(center, radius):
-                return Circle(point(center), near(radius), p.construction)
-            case Point(at):
-                return Point(point(at), p.construction)
-            case Arc(center, radius):
-                size = near(radius) or radius
-                angle, sweep = near(p.start_angle * size) / size, near(p.sweep * size) / size
-                return Arc(point(center), size, angle, sweep, p.construction)
+        if not isinstance(p, Arc):
+            return transformed(p, point, near)
+        size = near(p.radius) or p.radius
+        angle, sweep = near(p.start_angle * size) / size, near(p.sweep * size) / size
+        return Arc(point(p.center), size, angle, sweep, p.construction)
     except SketchError:
         return p
 

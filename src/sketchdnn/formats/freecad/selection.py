@@ -17,11 +17,12 @@ from itertools import compress
 import numpy as np
 
 from sketchdnn.constraints import equations as eq
-from sketchdnn.constraints.equation_set import outside, row_lengths
 from sketchdnn.constraints.equations import Equation, Form, Sum, between, build, residual, vector
-from sketchdnn.constraints.variables import Floats, Ints, Pair, VariableMerging, Variables, component_roots
+from sketchdnn.constraints.rank import outside, row_lengths
+from sketchdnn.constraints.variables import Floats, Ints, Pair, VariableMerging, Variables
 from sketchdnn.constraints.well_constrained import missing_dimensions, possible_dimensions
 from sketchdnn.geometry import Arc, Constraint, Kind, Part, Primitive, Ref, Sketch
+from sketchdnn.geometry.proximity import component_roots
 
 from .constraints import Relations, to_relations
 from .elements import DIMENSIONS, X_AXIS, GeoId, PointPos, Relation, RelationType
