@@ -19,6 +19,7 @@ from typing import Protocol
 
 import numpy as np
 import pytest
+from support.freecad_document import document_xml, zipped
 
 from sketchdnn.cli import main
 from sketchdnn.errors import display_path
@@ -101,13 +102,10 @@ def test_coordinates_that_are_not_finite(tmp_path: Path, refused: Refused) -> No
             refused(path)
     path = tmp_path / "bad.FCStd"
     write(LINE, path)
-    with zipfile.ZipFile(path) as archive:
-        document = archive.read("Document.xml")
+    document = document_xml(path)
     assert b"12.5" in document
     for word in ("nan", "inf", "1e999"):
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("Document.xml", document.replace(b"12.5", word.encode()))
-        refused(path)
+        refused(zipped(path, document.replace(b"12.5", word.encode())))
 
 
 def test_zip_bomb(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.freecad_document import document_xml, zipped
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import collect
@@ -28,12 +29,6 @@ def refused(path: Path, match: str) -> None:
         list(FORMAT.read(path))
     assert "\n" not in str(caught.value)
     assert path.name in str(caught.value)
-
-
-def zipped(path: Path, xml: bytes | str, name: str = "Document.xml", method: int = zipfile.ZIP_DEFLATED) -> Path:
-    with zipfile.ZipFile(path, "w", method) as archive:
-        archive.writestr(name, xml)
-    return path
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
@@ -160,8 +155,7 @@ def test_impossible_attributes_skip_only_their_element(
 
     folder = tmp_path_factory.mktemp("freecad")
     FORMAT.write([SKETCH], folder / "a.FCStd")
-    with zipfile.ZipFile(folder / "a.FCStd") as archive:
-        root = ET.fromstring(archive.read("Document.xml"))
+    root = ET.fromstring(document_xml(folder / "a.FCStd"))
     tags = ("LineSegment", "ArcOfCircle", "Circle", "GeomPoint", "Constrain", "GeoExtension", "Geometry", "String")
     for element in root.iter():
         if element.tag in tags and draw.draw(st.booleans()):

@@ -16,7 +16,6 @@ import struct
 import subprocess
 import sys
 import tarfile
-import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ import h5py
 import lz4.frame
 import numpy as np
 import pytest
+from support.freecad_document import zipped
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import Skipped, archives, collect, json_files, read, scan, svg
@@ -228,10 +228,8 @@ def test_chunk_of_hdf5_is_bounded(tmp_path: Path) -> None:
 
 def test_tags_of_freecad_document_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sketchdnn.formats.freecad.file.MAX_TAGS", 100)
-    with zipfile.ZipFile(tmp_path / "a.FCStd", "w") as archive:
-        archive.writestr("Document.xml", "<Document>" + "<a/>" * 200 + "</Document>")
     with pytest.raises(FormatError, match="more than 100 XML tags"):
-        read(tmp_path / "a.FCStd")
+        read(zipped(tmp_path / "a.FCStd", "<Document>" + "<a/>" * 200 + "</Document>"))
 
 
 FILES = (
