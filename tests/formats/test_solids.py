@@ -18,25 +18,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cad_pythons import python_with
-from support.outlines import backwards, d_shape, permuted, rectangle, slot, turned
+from support.outlines import backwards, nested_plate, permuted, rectangle, turned
 
 from sketchdnn.errors import FormatError, SketchError, UnsuitableSketchError
 from sketchdnn.formats import convert, read, write
 from sketchdnn.formats.solids import extrusion as solids
 from sketchdnn.formats.solids.extrusion import extrude
 from sketchdnn.formats.solids.scripts import build123d_script, cadquery_script
-from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, profile
+from sketchdnn.geometry import TAU, Circle, Line, Point, Sketch, profile
 
-# A plate with a slot in it, an island of an arc and its chord in that, a ring beside it; an axis and a mark.
+# A nested plate, a ring beside it, an axis and a mark.
 NESTED = Sketch(
     (
-        Line((-40.0, -30.0), (35.0, -30.0)),
-        Arc((35.0, -25.0), 5.0, -math.pi / 2, math.pi / 2),
-        Line((40.0, 30.0), (40.0, -25.0)),
-        Line((40.0, 30.0), (-40.0, 30.0)),
-        Line((-40.0, 30.0), (-40.0, -30.0)),
-        *slot(30.0, 15.0),
-        *d_shape(4.0, 4.0),
+        *nested_plate(),
         Circle((60.0, 0.0), 9.0),
         Circle((60.0, 0.0), 5.0),
         Line((-60.0, 0.0), (80.0, 0.0), construction=True),
