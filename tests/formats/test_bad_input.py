@@ -13,12 +13,13 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import pytest
+from support.freecad_document import document_xml, zipped
 
 from sketchdnn.cli import main
 from sketchdnn.errors import display_path
@@ -28,8 +29,6 @@ from sketchdnn.geometry import Line, Sketch
 LINE = Sketch((Line((0.0, 0.0), (12.5, 0.0)),), units="mm")
 SUFFIXES = sorted({suffix for form in FORMATS for suffix in form.suffixes} | {".tar", ".tar.xz"})
 WRITABLE = [form.suffixes[0] for form in FORMATS if form.write and form.read]
-
-Case = Callable[[Path], Path]
 
 
 class Refused(Protocol):
@@ -103,32 +102,10 @@ def test_coordinates_that_are_not_finite(tmp_path: Path, refused: Refused) -> No
             refused(path)
     path = tmp_path / "bad.FCStd"
     write(LINE, path)
-    with zipfile.ZipFile(path) as archive:
-        document = archive.read("Document.xml")
+    document = document_xml(path)
     assert b"12.5" in document
     for word in ("nan", "inf", "1e999"):
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("Document.xml", document.replace(b"12.5", word.encode()))
-        refused(path)
-
-
-BOMB = (
-    '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">'
-    + "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True))
-    + "]>"
-)
-
-
-def test_entity_bombs(tmp_path: Path, refused: Refused) -> None:
-    svg = tmp_path / "bomb.svg"
-    svg.write_text(f'{BOMB}<svg xmlns="http://www.w3.org/2000/svg"><title>&i;</title><line x2="1"/></svg>')
-    assert "entities" in refused(svg)
-    svg.write_text('<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><svg><title>&a;</title><line x2="1"/></svg>')
-    assert "entities" in refused(svg)
-    freecad = tmp_path / "bomb.FCStd"
-    with zipfile.ZipFile(freecad, "w") as archive:
-        archive.writestr("Document.xml", f"{BOMB}<Document>&i;</Document>")
-    refused(freecad)
+        refused(zipped(path, document.replace(b"12.5", word.encode())))
 
 
 def test_zip_bomb(tmp_path: Path) -> None:
@@ -163,70 +140,32 @@ def test_plain_pickle_with_wrong_name(tmp_path: Path, refused: Refused) -> None:
     assert not marker.exists()
 
 
-def _folder(tmp_path: Path) -> Path:
+def unreadable(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """Files and folders that cannot be read, and why."""
     (tmp_path / "folder.dxf").mkdir()
-    return tmp_path / "folder.dxf"
-
-
-def _dangling(tmp_path: Path) -> Path:
+    yield tmp_path / "folder.dxf", "holds no sketch that can be read"
     (tmp_path / "dangling.dxf").symlink_to(tmp_path / "nowhere")
-    return tmp_path / "dangling.dxf"
-
-
-def _pipe(tmp_path: Path) -> Path:
+    yield tmp_path / "dangling.dxf", "cannot be read (No such file or directory)"
     os.mkfifo(tmp_path / "pipe.dxf")
-    return tmp_path / "pipe.dxf"
-
-
-def _endless(tmp_path: Path) -> Path:
-    return Path("/dev/zero")
-
-
-def _no_utf8(tmp_path: Path) -> Path:
-    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.dxf"))
-    path.write_text("nonsense")
-    return path
-
-
-def _missing(tmp_path: Path) -> Path:
-    return Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.json"))
-
-
-def _unknown(tmp_path: Path) -> Path:
+    yield tmp_path / "pipe.dxf", "is not a regular file"
+    yield Path("/dev/zero"), "is not a regular file"
+    not_utf8 = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.dxf"))
+    not_utf8.write_text("nonsense")
+    yield not_utf8, ""
+    yield not_utf8.with_suffix(".json"), "cannot be read (No such file or directory)"
     (tmp_path / "part.iges").write_text("S      1")
-    return tmp_path / "part.iges"
-
-
-def _solid(tmp_path: Path) -> Path:
+    yield tmp_path / "part.iges", "is in no format that we read"
     (tmp_path / "part.step").write_text("ISO-10303-21;")
-    return tmp_path / "part.step"
-
-
-def _forbidden(tmp_path: Path) -> Path:
+    yield tmp_path / "part.step", "is for other programs: step files are written here, not read"
     write(LINE, tmp_path / "mine.json")
     (tmp_path / "mine.json").chmod(0)
-    if os.access(tmp_path / "mine.json", os.R_OK):
-        pytest.skip("permissions do not bind this user")
-    return tmp_path / "mine.json"
+    if not os.access(tmp_path / "mine.json", os.R_OK):  # permissions do not bind every user
+        yield tmp_path / "mine.json", "cannot be read (Permission denied)"
 
 
-UNREADABLE: dict[str, tuple[Case, str]] = {
-    "a folder with nothing in it": (_folder, "holds no sketch that can be read"),
-    "a dangling link": (_dangling, "cannot be read (No such file or directory)"),
-    "a pipe": (_pipe, "is not a regular file"),
-    "a device without end": (_endless, "is not a regular file"),
-    "a name that is no UTF-8": (_no_utf8, ""),
-    "a missing file of such a name": (_missing, "cannot be read (No such file or directory)"),
-    "an unknown format": (_unknown, "is in no format that we read"),
-    "a format that we only write": (_solid, "is for other programs: step files are written here, not read"),
-    "a file of someone else": (_forbidden, "cannot be read (Permission denied)"),
-}
-
-
-@pytest.mark.parametrize("case", UNREADABLE)
-def test_unreadable_inputs(tmp_path: Path, refused: Refused, case: str) -> None:
-    make, reason = UNREADABLE[case]
-    assert refused(make(tmp_path), "out.jsonl", "out.dxf", "out.FCStd", "folder/").startswith(reason)
+def test_unreadable_inputs(tmp_path: Path, refused: Refused) -> None:
+    for path, reason in unreadable(tmp_path):
+        assert refused(path, "out.jsonl", "out.dxf", "out.FCStd", "folder/").startswith(reason)
 
 
 def test_paths_that_are_not_utf8(tmp_path: Path) -> None:

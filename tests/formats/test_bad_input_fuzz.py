@@ -7,13 +7,11 @@ checksum; and for JSON its values, which keeps it well-formed and gets further i
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import lzma
 import math
 import os
 import tarfile
-import zipfile
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -24,6 +22,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.freecad_document import document_xml, zipped
 
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats import FORMATS, ReadResult, read, scan, write
@@ -118,22 +117,10 @@ def test_damaged_files_of_our_own(tmp_path_factory: pytest.TempPathFactory, suff
     read_or_refuse(path)
 
 
-def _zip(data: bytes) -> bytes:
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w") as archive:
-        archive.writestr("Document.xml", data)
-    return whole.getvalue()
-
-
-def _document(path: Path) -> bytes:
-    with zipfile.ZipFile(path) as archive:
-        return archive.read("Document.xml")
-
-
-INSIDE: dict[str, tuple[Callable[[Path], bytes], Callable[[bytes], bytes]]] = {
-    ".jsonl.gz": (lambda path: gzip.decompress(path.read_bytes()), gzip.compress),
-    ".jsonl.xz": (lambda path: lzma.decompress(path.read_bytes()), lzma.compress),
-    ".FCStd": (_document, _zip),
+INSIDE: dict[str, tuple[Callable[[Path], bytes], Callable[[Path, bytes], object]]] = {
+    ".jsonl.gz": (lambda path: gzip.decompress(path.read_bytes()), lambda p, data: p.write_bytes(gzip.compress(data))),
+    ".jsonl.xz": (lambda path: lzma.decompress(path.read_bytes()), lambda p, data: p.write_bytes(lzma.compress(data))),
+    ".FCStd": (document_xml, zipped),
 }
 
 
@@ -143,7 +130,7 @@ INSIDE: dict[str, tuple[Callable[[Path], bytes], Callable[[bytes], bytes]]] = {
 def test_damage_inside_compression(tmp_path_factory: pytest.TempPathFactory, suffix: str, changes: list[Edit]) -> None:
     unpack, pack = INSIDE[suffix]
     path = own_file(tmp_path_factory.getbasetemp(), suffix)
-    path.write_bytes(pack(damaged(unpack(path), changes)))
+    pack(path, damaged(unpack(path), changes))
     read_or_refuse(path)
 
 

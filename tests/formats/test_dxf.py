@@ -38,15 +38,6 @@ def test_round_trip_passes_ezdxf_audit(
     assert not auditor.fixes
 
 
-def test_construction_layer_is_dashed(tmp_path: Path) -> None:
-    path = tmp_path / "a.dxf"
-    FORMAT.write([Sketch((Line((0, 0), (1, 0)), Line((0, 0), (0, 1), True)))], path)
-    document = ezdxf.readfile(path)
-    solid, dashed = document.modelspace()
-    assert solid.dxf.layer == "0"
-    assert document.layers.get(dashed.dxf.layer).dxf.linetype == "DASHED"
-
-
 @pytest.mark.parametrize("version", ["R12", "R2000", "R2018"])
 @pytest.mark.parametrize("fmt", ["asc", "bin"])
 def test_versions_and_binary_form(tmp_path: Path, version: str, fmt: str) -> None:
@@ -61,7 +52,11 @@ def test_versions_and_binary_form(tmp_path: Path, version: str, fmt: str) -> Non
     assert numbers(half) == pytest.approx(numbers(arc_from_bulge((0, 0), (2, 0), 1)))
 
 
-CODES = {1: "in", 2: "ft", 4: "mm", 5: "cm", 6: "m", 7: "km", 9: "mil", 10: "yd", 13: "um", 14: "dm"}
+# The unit of each $INSUNITS code, or the meters that it is read as.
+CODES: dict[int, str | float | None] = {
+    0: None, 1: "in", 2: "ft", 4: "mm", 5: "cm", 6: "m", 7: "km", 9: "mil", 10: "yd", 13: "um", 14: "dm",
+    3: 1609.344, 8: 2.54e-8, 11: 1e-10, 12: 1e-9, 15: 10, 16: 100, 17: 1e9, 18: 149597870700, 21: 0.3048006096,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("code", range(25))
@@ -78,23 +73,12 @@ def test_units_by_their_codes(tmp_path: Path, code: int) -> None:
             drawn(path, draw)
         return
     sketch = only(drawn(path, draw))
+    expected = CODES.get(code, sketch.units)
+    if isinstance(expected, float | int):
+        assert sketch.in_units("m").primitives[0].length == pytest.approx(expected)
+    else:
+        assert sketch.units == expected
     assert (sketch.units is None) == (code == 0)
-    if code in CODES:
-        assert sketch.units == CODES[code]
-    meters = {
-        3: 1609.344,
-        8: 2.54e-8,
-        11: 1e-10,
-        12: 1e-9,
-        15: 10,
-        16: 100,
-        17: 1e9,
-        18: 149597870700,
-        21: 0.3048006096,
-    }
-    if code in meters:
-        (line,) = sketch.in_units("m")
-        assert line.length == pytest.approx(meters[code])
 
 
 def test_polylines_are_segments_and_arcs(tmp_path: Path) -> None:
@@ -112,24 +96,21 @@ def test_polylines_are_segments_and_arcs(tmp_path: Path) -> None:
     assert reading.skipped == Counter({"LWPOLYLINE of no length": 1, "POLYLINE out of the plane": 2})
 
 
-def test_ellipse_that_is_circle_is_one(tmp_path: Path) -> None:
+def test_ellipse_or_arc_that_is_circle_is_one(tmp_path: Path) -> None:
     def draw(document: Any, space: Any) -> None:
         space.add_ellipse((1, 2), (0, 3), 1.0)
         space.add_ellipse((1, 2), (0, 3), 1.0, start_param=0, end_param=math.pi / 2)
         space.add_ellipse((1, 2), (0, 3), 0.5)
+        space.add_arc((0, 0), 2, 0, 360)
 
     reading = drawn(tmp_path / "a.dxf", draw, options=NO_FLATTENING)
-    circle, arc = only(reading)
+    circle, arc, full_turn = only(reading)
+    assert full_turn == Circle((0, 0), 2)
     assert numbers(circle) == pytest.approx([1, 2, 3])
     assert arc.start == pytest.approx((1, 5))  # along its major axis, which points up
     assert arc.end == pytest.approx((-2, 2))
     assert reading.skipped == Counter({"ELLIPSE that is no circle": 1})
     assert reading.sketches[0].extra == {"dropped_entities": 1}
-
-
-def test_arc_of_full_turn_is_circle(tmp_path: Path) -> None:
-    (circle,) = only(drawn(tmp_path / "a.dxf", lambda _, space: space.add_arc((0, 0), 2, 0, 360)))
-    assert circle == Circle((0, 0), 2)
 
 
 def test_unsupported_entities_are_counted_by_type(tmp_path: Path) -> None:
@@ -158,12 +139,9 @@ def test_unsupported_entities_are_counted_by_type(tmp_path: Path) -> None:
         }
     )
     assert reading.sketches[0].extra == {"dropped_entities": 2}  # the curve and what the block may hold
-
-
-def test_drawing_of_text_alone_is_no_sketch(tmp_path: Path) -> None:
-    reading = drawn(tmp_path / "a.dxf", lambda _, space: space.add_text("hello"))
-    assert not len(reading)
-    assert reading.skipped["a drawing without a line, circle, arc or point"] == 1
+    alone = drawn(tmp_path / "a.dxf", lambda _, space: space.add_text("hello"))
+    assert not len(alone)
+    assert alone.skipped["a drawing without a line, circle, arc or point"] == 1
 
 
 def test_real_drawings_are_read_completely(real_data: Path) -> None:
@@ -341,9 +319,13 @@ def test_dashed_line_types_are_construction(tmp_path: Path) -> None:
     assert reading.notes["LINE of a dashed line type read as construction"] == 4
 
 
-def test_own_construction_layer_reads_back_without_note(tmp_path: Path) -> None:
+def test_own_construction_layer_is_dashed_and_reads_back_without_note(tmp_path: Path) -> None:
     sketch = Sketch((Line((0, 0), (1, 0)), Line((0, 0), (0, 1), True)), units="mm")
     FORMAT.write([sketch], tmp_path / "a.dxf")
+    document = ezdxf.readfile(tmp_path / "a.dxf")
+    solid, dashed = document.modelspace()
+    assert solid.dxf.layer == "0"
+    assert document.layers.get(dashed.dxf.layer).dxf.linetype == "DASHED"
     reading = read(tmp_path / "a.dxf")
     assert only(reading) == sketch
     assert not reading.skipped

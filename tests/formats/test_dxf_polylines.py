@@ -13,22 +13,16 @@ from ezdxf.entities import LWPolyline
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.freecad_judge import ask_freecad
-from support.outlines import backwards, d_shape, permuted, rectangle, slot, turned
+from support.outlines import backwards, nested_plate, permuted, rectangle, turned
 from support.strategies import numbers, sketches
 
 from sketchdnn.formats import read, sketchgraphs, write
 from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive, Sketch, bounds, profile
 
-# A plate with a round corner, a slot in it, an island of an arc and its chord in that, a hole, an axis and a mark.
+# A nested plate with a hole, an axis and a mark.
 PLATE = Sketch(
     (
-        Line((-40.0, -30.0), (35.0, -30.0)),
-        Arc((35.0, -25.0), 5.0, -math.pi / 2, math.pi / 2),
-        Line((40.0, 30.0), (40.0, -25.0)),  # drawn backwards
-        Line((40.0, 30.0), (-40.0, 30.0)),
-        Line((-40.0, 30.0), (-40.0, -30.0)),
-        *slot(30.0, 15.0),
-        *d_shape(4.0, 4.0),
+        *nested_plate(),
         Circle((-35.0, 25.0), 2.0),
         Line((-60.0, 0.0), (60.0, 0.0), construction=True),
         Point((0.0, 20.0)),

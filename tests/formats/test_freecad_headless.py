@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.freecad_document import document_xml
 from support.freecad_forms import all_forms
 from support.freecad_judge import ask_freecad
 from support.freecad_window import look
@@ -153,9 +153,7 @@ def test_real_documents_are_read_as_by_freecad(freecadcmd: str, real_data: Path,
 
 
 def _version(path: Path) -> tuple[int, ...]:
-    with zipfile.ZipFile(path) as archive:
-        head = archive.read("Document.xml")[:1000].decode()
-    found = re.search(r'ProgramVersion="(\d+)\.(\d+)', head)
+    found = re.search(r'ProgramVersion="(\d+)\.(\d+)', document_xml(path)[:1000].decode())
     assert found is not None
     return tuple(map(int, found.groups()))
 

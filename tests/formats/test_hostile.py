@@ -16,7 +16,6 @@ import struct
 import subprocess
 import sys
 import tarfile
-import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ import h5py
 import lz4.frame
 import numpy as np
 import pytest
+from support.freecad_document import zipped
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import Skipped, archives, collect, json_files, read, scan, svg
@@ -50,7 +50,6 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dxf_files, "MAX_ENTITIES", 20)
     monkeypatch.setattr(dxf_files, "MAX_TAGS", 200)
     monkeypatch.setattr(svg, "MAX_ELEMENTS", 20)
-    monkeypatch.setattr("sketchdnn.formats.svg.MAX_ELEMENTS", 20)
     monkeypatch.setattr(json_files, "LARGEST_RECORD", 1000)
 
 
@@ -144,33 +143,35 @@ def test_one_long_tag_is_parsed_once(tmp_path: Path) -> None:
         list(scan(tmp_path / "a.svg"))
 
 
+TWO_LINES = tuple(Line((0.0, float(i)), (1.0, float(i))) for i in range(2))
+NOTES_HEAD = '{"primitives": "LL", "extra": {}}'
+
+
+def note(*relations: Relation) -> str:
+    """The note of a distance that is written with these relations."""
+    constraint = '{"type": "distance", "refs": [[0, "whole"], [1, "whole"]], "value": 1}'
+    items = ",".join(notes.dump_json(notes._to_list(relation)) for relation in relations)
+    return f'{{"constraint": {constraint}, "relations": [{items}]}}'
+
+
 def test_constraints_are_recalled_in_linear_time() -> None:
     """Thousands that are alike, with one value and with many: wanted last to first, and one more than there are."""
-    lines = tuple(Line((0.0, float(i)), (1.0, float(i))) for i in range(2))
     for value in (lambda _: 1.0, float, lambda i: 1 + i * 1e-15):
         relations = [Relation(RelationType.DISTANCE, (GeoId(0), GeoId(1)), value(i)) for i in range(5_000)]
-        head = '{"primitives": "LL", "extra": {}}'
-        constraint = '{"type": "distance", "refs": [[0, "whole"], [1, "whole"]], "value": 1}'
-        items = [notes.dump_json(notes._to_list(r)) for r in reversed(relations)]
-        alone = [f'{{"constraint": {constraint}, "relations": [{item}]}}' for item in items]
-        too_many = f'{{"constraint": {constraint}, "relations": [{",".join([*items, items[0]])}]}}'
+        backwards = relations[::-1]
+        alone, too_many = [note(relation) for relation in backwards], note(*backwards, backwards[0])
         with within(10):
-            recalled = notes.read_notes([head, too_many, *alone, too_many], lines, relations)
+            recalled = notes.read_notes([NOTES_HEAD, too_many, *alone, too_many], TWO_LINES, relations)
         assert len(recalled.constraints) == len(relations)
         assert recalled.relations == ()
 
 
 def test_notes_match_values_rounded_by_freecad() -> None:
-    lines = tuple(Line((0.0, float(i)), (1.0, float(i))) for i in range(2))
     for value in (0.0, 1.0, -1.0, 1e-9, 0.1234567890123456, 123456.7890123456, -1e9):
         said = Relation(RelationType.DISTANCE, (GeoId(0), GeoId(1)), value)
-        constraint = '{"type": "distance", "refs": [[0, "whole"], [1, "whole"]], "value": 1}'
-        note = f'{{"constraint": {constraint}, "relations": [{notes.dump_json(notes._to_list(said))}]}}'
         for found in (value, value * (1 + 5e-10) + 1e-16, value * (1 - 5e-10), value + 1e-10):
-            recalled = notes.read_notes(
-                ['{"primitives": "LL", "extra": {}}', note], lines, [Relation(said.type, said.ids, found)]
-            )
-            assert len(recalled.constraints) == 1
+            relations = [Relation(said.type, said.ids, found)]
+            assert len(notes.read_notes([NOTES_HEAD, note(said)], TWO_LINES, relations).constraints) == 1
 
 
 @pytest.mark.usefixtures("limited")
@@ -227,28 +228,16 @@ def test_chunk_of_hdf5_is_bounded(tmp_path: Path) -> None:
 
 def test_tags_of_freecad_document_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sketchdnn.formats.freecad.file.MAX_TAGS", 100)
-    with zipfile.ZipFile(tmp_path / "a.FCStd", "w") as archive:
-        archive.writestr("Document.xml", "<Document>" + "<a/>" * 200 + "</Document>")
     with pytest.raises(FormatError, match="more than 100 XML tags"):
-        read(tmp_path / "a.FCStd")
+        read(zipped(tmp_path / "a.FCStd", "<Document>" + "<a/>" * 200 + "</Document>"))
 
 
 FILES = (
-    "denormal.json",
-    "dxf_cap_evaded.dxf",
-    "fcstd_notes_cubic.FCStd",
-    "fcstd_notes_quadratic.FCStd",
-    "h5_chunk_bomb.h5",
-    "json_memory.jsonl.gz",
-    "npy_overlapping_offsets.npy",
-    "pickle_hash_bomb.npy",
-    "svg_length_redos.svg",
-    "svg_no_cap.tar.xz",
-    "svg_rotate_inf.svg",
-    "tar_declared_size.tar",
-    "terminal_long_reason.FCStd",
+    "denormal.json", "dxf_cap_evaded.dxf", "fcstd_notes_cubic.FCStd", "fcstd_notes_quadratic.FCStd", "h5_chunk_bomb.h5",
+    "json_memory.jsonl.gz", "npy_overlapping_offsets.npy", "pickle_hash_bomb.npy", "svg_length_redos.svg",
+    "svg_no_cap.tar.xz", "svg_rotate_inf.svg", "tar_declared_size.tar", "terminal_long_reason.FCStd",
     "xz_dictionary.jsonl.xz",
-)
+)  # fmt: skip
 MODELS = ("model_deep", "model_heads0", "model_steps0", "model_width30000")
 COMMANDS = [(name, "convert") for name in FILES] + [(name, "generate") for name in MODELS]
 

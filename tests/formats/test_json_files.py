@@ -71,9 +71,14 @@ _FIELDS = ("type", "construction", "start", "end", "center", "radius", "start_an
 
 
 @given(sketch=rich_sketches())
-def test_record_round_trip(sketch: Sketch) -> None:
+def test_record_round_trip(tmp_path_factory: pytest.TempPathFactory, sketch: Sketch) -> None:
+    """As a line and as a file."""
     again = parse_record(format_record(sketch).encode())
+    path = tmp_path_factory.mktemp("json") / "sketch.json"
+    write(sketch, path)
+    assert read(path).sketches == (again,)
     assert_same(sketch, again, 1e-12)
+    assert_same(sketch, parse_record(format_record(sketch, compact=True).encode()), 1e-12)
     assert (again.constraints, again.units, again.extra) == (sketch.constraints, sketch.units, sketch.extra)
     for p, q in zip(sketch, again, strict=True):
         if not isinstance(p, Arc):  # an arc's end angle is rounded once; every other number is the same bit for bit
@@ -102,13 +107,6 @@ def test_example_of_design(tmp_path: Path) -> None:
     write(sketch, path)
     assert read(path).sketches == (sketch,)
     assert json.loads(path.read_text()) == json.loads(EXAMPLE)
-
-
-@given(sketch=rich_sketches())
-def test_json_file_holds_what_line_holds(tmp_path_factory: pytest.TempPathFactory, sketch: Sketch) -> None:
-    path = tmp_path_factory.mktemp("json") / "sketch.json"
-    write(sketch, path)
-    assert read(path).sketches == (parse_record(format_record(sketch).encode()),)
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".jsonl.xz"])
@@ -171,14 +169,8 @@ BAD_LINES = {
     "deep": (f'{{"primitives": [], "a": {"[" * 100_000}{"]" * 100_000}}}', "JSON nested too deeply"),
     "unknown units": ('{"primitives": [], "units": "furlong"}', "'furlong' is not a known unit"),
     "units a number": ('{"primitives": [], "units": 3}', "'constraints' must be a list and 'units' a word"),
-    "a dangling reference": (
-        _constraint('{"type": "fix", "refs": [[4, "whole"]]}'),
-        "a fix constraint refers to a primitive",
-    ),
-    "an unknown constraint": (
-        _constraint('{"type": "glued", "refs": [["origin"]]}'),
-        "a constraint of an unknown type",
-    ),
+    "dangling": (_constraint('{"type": "fix", "refs": [[4, "whole"]]}'), "a fix constraint refers to a primitive"),
+    "unknown": (_constraint('{"type": "glued", "refs": [["origin"]]}'), "a constraint of an unknown type"),
     "a bad reference": (_constraint('{"type": "fix", "refs": ["origin"]}'), "a reference of an unknown form"),
     "a reference to nothing": (_constraint('{"type": "fix", "refs": []}'), "a fix constraint refers to nothing"),
     "a constraint in words": (_constraint('"fix"'), "a constraint without a list 'refs'"),
@@ -242,11 +234,6 @@ def test_record_means_what_corpus_says() -> None:
     assert isinstance(arc, Arc)
     assert arc.sweep == pytest.approx(math.tau - 6)
     assert arc.mid == pytest.approx((-1.0, 0.0))
-
-
-@given(sketch=sketches())
-def test_rows_survive(sketch: Sketch) -> None:
-    assert_same(sketch, parse_record(format_record(sketch, compact=True).encode()), 1e-12)
 
 
 def test_constraints_and_units_survive_beside_rows(tmp_path: Path) -> None:

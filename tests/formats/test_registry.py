@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tarfile
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,6 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.freecad_document import document_xml
 from support.outlines import rectangle
 from support.strategies import assert_same, sketches
 from typer.testing import CliRunner
@@ -50,16 +50,9 @@ PART = Sketch(
 WRITABLE = [f for f in FORMATS if f.write and f.read]  # solids and scripts are written alone
 # What each format is written as when the suffix decides.
 BY_SUFFIX = {
-    ".json": "json",
-    ".onshape.json": "onshape",
-    ".jsonl": "jsonl",
-    ".jsonl.xz": "jsonl",
-    ".corpus.jsonl": "corpus",
-    ".svg": "svg",
-    ".stp": "step",
-    ".py": "cadquery",
-    ".build123d.py": "build123d",
-}
+    ".json": "json", ".onshape.json": "onshape", ".jsonl": "jsonl", ".jsonl.xz": "jsonl", ".corpus.jsonl": "corpus",
+    ".svg": "svg", ".stp": "step", ".py": "cadquery", ".build123d.py": "build123d",
+}  # fmt: skip
 
 
 def test_names_and_suffixes_tell_formats_apart() -> None:
@@ -71,12 +64,18 @@ def test_names_and_suffixes_tell_formats_apart() -> None:
 
 @pytest.mark.parametrize("form", WRITABLE, ids=lambda f: f.name)
 def test_every_writer_has_its_reader(tmp_path: Path, form: Format) -> None:
-    path = tmp_path / f"part{form.suffixes[0]}"
+    path, nameless = tmp_path / f"part{form.suffixes[0]}", tmp_path / "nameless"
     write(PART, path)
     assert detect_format(path) is form
     reading = read(path)
     assert not reading.skipped
     assert_same(PART, reading.sketches[0].in_units("mm"))
+    path.rename(nameless)
+    if form.name in ("json", "jsonl", "corpus", "onshape"):  # text that only its name tells from any other JSON
+        with pytest.raises(FormatError, match="in no format that we read"):
+            detect_format(nameless)
+    else:
+        assert detect_format(nameless) is form
 
 
 @pytest.mark.parametrize("form", WRITABLE, ids=lambda f: f.name)
@@ -91,58 +90,40 @@ def test_random_sketches_survive_every_format(
     assert_same(sketch, again.in_units("mm"))
 
 
-@pytest.mark.parametrize("form", [f for f in WRITABLE if f.multiple_sketches], ids=lambda f: f.name)
-def test_many_sketches_keep_their_order(tmp_path: Path, form: Format) -> None:
+@pytest.mark.parametrize("form", WRITABLE, ids=lambda f: f.name)
+def test_many_sketches_keep_their_order_or_are_refused(tmp_path: Path, form: Format) -> None:
     path = tmp_path / f"many{form.suffixes[0]}"
     many = [PART.moved(1.0, (float(i), 0.0)) for i in range(5)]
-    write(iter(many), path)
-    for before, after in zip(many, read(path), strict=True):
-        assert_same(before, after.in_units("mm"))
-
-
-@pytest.mark.parametrize("form", [f for f in WRITABLE if not f.multiple_sketches], ids=lambda f: f.name)
-def test_single_sketch_formats_refuse_other_numbers(tmp_path: Path, form: Format) -> None:
-    for some in ([], [PART, PART]):
+    if form.multiple_sketches:
+        write(iter(many), path)
+        for before, after in zip(many, read(path), strict=True):
+            assert_same(before, after.in_units("mm"))
+        return
+    for some in ([], many):
         with pytest.raises(FormatError, match="holds one sketch"):
-            write(some, tmp_path / f"part{form.suffixes[0]}")
+            write(some, path)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("form", WRITABLE, ids=lambda f: f.name)
-def test_detection_by_content(tmp_path: Path, form: Format) -> None:
-    named, nameless = tmp_path / f"part{form.suffixes[0]}", tmp_path / "nameless"
-    write(PART, named)
-    named.rename(nameless)
-    if form.name in ("json", "jsonl", "corpus", "onshape"):  # text that only its name tells from any other JSON
-        with pytest.raises(FormatError, match="in no format that we read"):
-            detect_format(nameless)
-    else:
-        assert detect_format(nameless) is form
-
-
-@pytest.mark.parametrize("suffix", BY_SUFFIX)
-def test_longest_suffix_wins(suffix: str) -> None:
-    assert find_writer(f"folder.svg/part{suffix}").name == BY_SUFFIX[suffix]
-    assert find_writer(f"PART{suffix.upper()}").name == BY_SUFFIX[suffix]
+def test_longest_suffix_wins() -> None:
+    for suffix, name in BY_SUFFIX.items():
+        assert find_writer(f"folder.svg/part{suffix}").name == name
+        assert find_writer(f"PART{suffix.upper()}").name == name
 
 
 def test_format_can_be_named(tmp_path: Path) -> None:
     write(PART, tmp_path / "part.jsonl", "corpus")
     assert detect_format(tmp_path / "part.jsonl").name == "corpus"
-    assert find_writer("x", "FCStd").name.lower() == find_writer("x.fcstd").name.lower()
+    assert find_writer("x", "FCStd") is find_writer("x.fcstd")
     with pytest.raises(SketchError, match=r"'iges' is no format that we write; use one of .*jsonl"):
         write(PART, tmp_path / "part.iges", "iges")
     with pytest.raises(FormatError, match=r"part\.iges: cannot be written: its name must end in .*\.jsonl"):
         write(PART, tmp_path / "part.iges")
     with pytest.raises(SketchError, match="'hpsketch' is no format that we write"):
         write(PART, tmp_path / "part.h5", "hpsketch")
-
-
-def test_unknown_file_is_told_what_we_read(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("hello")
+    (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(FormatError, match=r"notes\.txt: is in no format that we read: .*\.npy.*\.dxf") as caught:
-        read(path)
+        read(tmp_path / "notes.txt")
     assert "\n" not in str(caught.value)
 
 
@@ -253,29 +234,11 @@ def test_reader_exceptions_become_format_errors(
     assert len(read(tmp_path)) == 2
 
 
-@pytest.mark.parametrize("name", ["nothing.dxf", "nul\0.dxf", "x" * 5000 + ".dxf", "dangling.dxf", "pipe.dxf"])
+@pytest.mark.parametrize("name", ["nothing.dxf", "nul\0.dxf", "x" * 5000 + ".dxf"])
 def test_paths_that_lead_nowhere(tmp_path: Path, name: str) -> None:
-    (tmp_path / "dangling.dxf").symlink_to(tmp_path / "nowhere")
-    os.mkfifo(tmp_path / "pipe.dxf")
     for ask in (read, detect_format):
         with pytest.raises(FormatError):
             ask(tmp_path / name)
-
-
-def test_real_files_are_read_or_refused(real_data: Path) -> None:
-    """The folders of real data as they are, papers between the drawings."""
-    expected = {"dxf": 24, "freecad": 36}
-    for part, files in expected.items():
-        reading = read(real_data / part)
-        assert len([p for p in (real_data / part).iterdir() if p.suffix != ".tsv"]) == files
-        refused = {
-            reason: count for reason, count in reading.skipped.items() if reason.startswith("an unreadable file")
-        }
-        assert refused.pop("an unreadable file: is in no format that we read") == 1  # SOURCES.tsv
-        assert sum(refused.values()) <= 2
-        assert len(reading) >= files - 4
-    onshape = read(real_data / "sketchgraphs" / "onshape_json.tar.xz")
-    assert len(onshape) + onshape.skipped["a sketch without a line, circle, arc or point"] == 237
 
 
 @given(data=st.binary(max_size=200), suffix=st.sampled_from([s for f in FORMATS for s in f.suffixes] + [".tar", ""]))
@@ -317,6 +280,8 @@ def test_processes_write_same_bytes(tmp_path: Path) -> None:
 T = ConstraintType
 OFF = "a constraint switched off in FreeCAD"
 MISSED = f"{OFF}: the geometry does not satisfy it ('sketchdnn constrain' moves it)"
+PARAMETER = "a constraint's parameter that is neither a number, a word nor a flag"
+METERS = "a sketch without units, its lengths taken as meters"
 ENDS = [(0, 0), (100, 0.2), (100.2, 50), (0.2, 50.2)]
 # A rectangle drawn by hand: every side is off by 0.2 % of the size.
 CROOKED = Sketch(
@@ -354,16 +319,11 @@ def losses(tmp_path: Path, sketch: Sketch, name: str, **options: object) -> tupl
 
 
 def test_inactive_constraints_are_reported(tmp_path: Path) -> None:
+    """And the advice in the report is sound: `constrain` satisfies them."""
     write(CROOKED, tmp_path / "in.json")
     result = CliRunner().invoke(app, ["convert", str(tmp_path / "in.json"), str(tmp_path / "out.FCStd")])
     assert result.stderr.splitlines() == [f"{tmp_path}/out.FCStd: 1 sketch", f"changed 4 × {MISSED}"]
-    with zipfile.ZipFile(tmp_path / "out.FCStd") as archive:
-        assert archive.read("Document.xml").count(b'IsActive="0"') == 4
-
-
-def test_constrain_satisfies_inactive_constraints(tmp_path: Path) -> None:
-    """So the advice in the report is sound."""
-    write(CROOKED, tmp_path / "in.json")
+    assert document_xml(tmp_path / "out.FCStd").count(b'IsActive="0"') == 4
     result = CliRunner().invoke(app, ["constrain", str(tmp_path / "in.json"), "--out", str(tmp_path / "out.FCStd")])
     assert result.exit_code == 0, result.output
     assert MISSED not in result.stderr
@@ -393,26 +353,12 @@ def test_freecad_losses_are_counted(tmp_path: Path, name: str) -> None:
             {"a constraint": 5, "a name or other key of a sketch": 2, "construction geometry": 1, "a point": 1},
             {"a sketch without units, its lengths taken as millimeters": 1},
         ),
-        (
-            "out.npy",
-            "sketchgraphs",
-            {
-                "a name or other key of a sketch": 2,
-                "a constraint's parameter that is neither a number, a word nor a flag": 1,
-            },
-            {"a sketch without units, its lengths taken as meters": 1},
-        ),
+        ("out.npy", "sketchgraphs", {"a name or other key of a sketch": 2, PARAMETER: 1}, {METERS: 1}),
         (
             "out.onshape.json",
             "onshape",
-            {
-                "a name or other key of a sketch": 2,
-                "a constraint's parameter that is neither a number, a word nor a flag": 1,
-            },
-            {
-                "a sketch without units, its lengths taken as meters": 1,
-                "a reference to something outside the sketch, written as an empty query": 1,
-            },
+            {"a name or other key of a sketch": 2, PARAMETER: 1},
+            {METERS: 1, "a reference to something outside the sketch, written as an empty query": 1},
         ),
         ("out.corpus.jsonl", "corpus", {"a primitive's own keys": 1}, {}),
         ("out.jsonl", "jsonl", {}, {}),

@@ -26,23 +26,17 @@ from sketchdnn.formats.sketchgraphs.constraints import NAMES, NOTE, decode_const
 from sketchdnn.formats.sketchgraphs.container import open_sequences, sequence_writer
 from sketchdnn.formats.sketchgraphs.pickles import EntityType, Op, dump_ops, load_ops
 from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
-from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
+from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch, Vec
 from sketchdnn.geometry.table import sketches_to_table
 
 T = ConstraintType
 START, STOP = slice(7, {}), slice(8, {})
-LINE = {
-    "isConstruction": False,
-    "dirX": 1.0,
-    "dirY": 0.0,
-    "pntX": 0.0,
-    "pntY": 0.0,
-    "startParam": -1.0,
-    "endParam": 2.0,
-}
+LINE = {"isConstruction": False, "dirX": 1.0, "dirY": 0.0, "pntX": 0.0, "pntY": 0.0}
+LINE |= {"startParam": -1.0, "endParam": 2.0}
 CIRCLE = {"isConstruction": True, "clockwise": False, "xCenter": 1.0, "yCenter": 2.0, "xDir": 1.0, "yDir": 0.0}
 CIRCLE["radius"] = 0.5
 POINT = {"isConstruction": False, "x": 3.0, "y": 4.0}
+NO_NUMBER = "an entity with a field that is missing or no number"
 
 
 def write_ops(path: Path, *sequences: list[Op]) -> Path:
@@ -76,46 +70,29 @@ class TestEntities:
 
     @given(
         center=st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
-        radius=st.floats(1e-3, 10),
-        direction=st.floats(-math.pi, math.pi),
-        start=st.floats(-7, 7),
-        span=st.floats(0.01, 2 * math.pi - 0.01),
-        turns=st.integers(-1, 1),
+        sizes=st.tuples(st.floats(1e-3, 10), st.floats(-math.pi, math.pi)),
+        params=st.tuples(st.floats(-7, 7), st.floats(0.01, 2 * math.pi - 0.01), st.integers(-1, 1)),
         clockwise=st.booleans(),
     )
     def test_arc_follows_its_parameters(
-        self,
-        tmp_path_factory: pytest.TempPathFactory,
-        center: tuple[float, float],
-        radius: float,
-        direction: float,
-        start: float,
-        span: float,
-        turns: int,
-        clockwise: bool,
+        self, tmp_path_factory: pytest.TempPathFactory, center: Vec, sizes: Vec, params: Vec, clockwise: bool
     ) -> None:
         """Without angles: the curve turns from its direction towards its left, or right when clockwise."""
+        (radius, direction), (start, span, turns) = sizes, params
         along = np.array([math.cos(direction), math.sin(direction)])
         side = np.array([-along[1], along[0]]) * (-1 if clockwise else 1)
 
         def at(t: float) -> np.ndarray:
             return np.array(center) + radius * (math.cos(t) * along + math.sin(t) * side)
 
-        fields = {
-            "isConstruction": False,
-            "clockwise": clockwise,
-            "xCenter": center[0],
-            "yCenter": center[1],
-            "xDir": float(along[0]),
-            "yDir": float(along[1]),
-            "radius": radius,
-            "startParam": start,
-            "endParam": start + span + turns * 2 * math.pi,
-        }
+        x, y = map(float, along)
+        curve = {"clockwise": clockwise, "xCenter": center[0], "yCenter": center[1], "xDir": x, "yDir": y}
+        curve["radius"] = radius
+        ends = {"isConstruction": False, "startParam": start, "endParam": start + span + turns * 2 * math.pi}
         folder = tmp_path_factory.mktemp("arc")
         subnodes = [slice(103, {}), slice(101, (2, 1), {}), slice(101, {}), slice(101, (3, 1), {}), slice(102, {})]
         # A constraint on the arc's start alone, to see which end of ours it is.
-        ops = [START, slice(6, fields), *subnodes, slice(101, (4, 1), {}), slice(16, (3,), {}), STOP]
+        ops = [START, slice(6, curve | ends), *subnodes, slice(101, (4, 1), {}), slice(16, (3,), {}), STOP]
         sketch = only(write_ops(folder / "arc.npy", ops))
         (arc,), (fix,) = sketch.primitives, sketch.constraints
         assert isinstance(arc, Arc)
@@ -127,9 +104,7 @@ class TestEntities:
         assert fix.refs == (Ref(0, Part.END if clockwise else Part.START),)
         assert math.dist(arc.end if clockwise else arc.start, at(start)) <= 1e-9
 
-        geometry = {"message": {k: fields[k] for k in ("clockwise", "xCenter", "yCenter", "xDir", "yDir", "radius")}}
-        message = {"entityId": "a", "geometry": geometry | {"typeName": "BTCurveGeometryCircle"}}
-        message |= {k: fields[k] for k in ("isConstruction", "startParam", "endParam")}
+        message = {"entityId": "a", "geometry": {"typeName": "BTCurveGeometryCircle", "message": curve}} | ends
         local = {"typeName": "BTMParameterString", "message": {"parameterId": "localFirst", "value": "a.start"}}
         onshape_sketch = {
             "entities": [{"typeName": "BTMSketchCurveSegment", "message": message}],
@@ -150,13 +125,10 @@ class TestEntities:
             (6, CIRCLE | {"startParam": 0.0, "endParam": 2 * math.pi}, "an arc without a radius or sweep"),
             (6, CIRCLE | {"startParam": 0.0, "endParam": 1e-18}, "an arc without a radius or sweep"),
             (6, CIRCLE | {"startParam": 0.0, "endParam": 1e-12, "xCenter": 1e9}, "an arc without a radius or sweep"),
-            (0, {"x": 0.0, "y": 0.0}, "an entity with a field that is missing or no number"),
-            (0, POINT | {"x": math.nan}, "an entity with a field that is missing or no number"),
-            (0, POINT | {"y": -math.inf}, "an entity with a field that is missing or no number"),
-            (0, POINT | {"y": "4.0"}, "an entity with a field that is missing or no number"),
-            (0, POINT | {"y": 1e13}, "an entity with a field that is missing or no number"),
-            (0, POINT | {"isConstruction": "no"}, "an entity with a field that is missing or no number"),
-            (1, LINE | {"dirX": 1e308, "endParam": 1e10}, "an entity with a field that is missing or no number"),
+            (0, {"x": 0.0, "y": 0.0}, NO_NUMBER),
+            *((0, POINT | {"y": y}, NO_NUMBER) for y in (math.nan, -math.inf, "4.0", 1e13)),
+            (0, POINT | {"isConstruction": "no"}, NO_NUMBER),
+            (1, LINE | {"dirX": 1e308, "endParam": 1e10}, NO_NUMBER),
             (3, {}, "an ellipse"),
             (4, {}, "a spline"),
             (5, {}, "a conic"),
@@ -450,8 +422,8 @@ def assert_survives(originals: list[Sketch], path: Path) -> None:
         assert sorted(original.in_units("m").constraints, key=repr) == sorted(found.constraints, key=repr)
 
 
-def test_sequences_hold_only_official_parameters(tmp_path: Path) -> None:
-    originals = [NOTED, *all_forms()]
+def test_sequences_hold_only_official_parameters(tmp_path: Path, real_data: Path) -> None:
+    originals = [NOTED, *all_forms(), *registry.read(real_data / "freecad")]
     write(originals, tmp_path / "a.npy")
     assert_official(tmp_path / "a.npy")
     assert_survives(originals, tmp_path / "a.npy")
@@ -467,13 +439,6 @@ def test_any_sequence_holds_only_official_parameters(
     assert_official(path)
 
 
-def test_real_sequences_hold_only_official_parameters(tmp_path: Path, real_data: Path) -> None:
-    originals = list(registry.read(real_data / "freecad"))
-    write(originals, tmp_path / "a.npy")
-    assert_official(tmp_path / "a.npy")
-    assert_survives(originals, tmp_path / "a.npy")
-
-
 def test_notes_inside_sequences_of_older_files_are_read(tmp_path: Path) -> None:
     with sequence_writer(tmp_path / "a.npy") as add:
         add(dump_ops(sketch_to_ops(NOTED)), 1)
@@ -487,19 +452,15 @@ def test_notes_are_an_optional_array(tmp_path: Path) -> None:
     write([Sketch(NOTED.primitives)], tmp_path / "plain.npy")
     assert b"sketchdnn_notes" not in (tmp_path / "plain.npy").read_bytes()
     data = (tmp_path / "noted.npy").read_bytes()
-    array = np.lib.format.read_array(open_at(data, data.rindex(b"\x93NUMPY")), allow_pickle=False)
+    array = np.lib.format.read_array(io.BytesIO(data[data.rindex(b"\x93NUMPY") :]), allow_pickle=False)
     assert (array.dtype, array.ndim) == (np.uint8, 1)
-
-
-def open_at(data: bytes, start: int) -> io.BytesIO:
-    return io.BytesIO(data[start:])
 
 
 def test_list_of_none_is_empty_array(tmp_path: Path) -> None:
     """The official library cannot count the elements of a flat list of none."""
     write([], tmp_path / "a.npy")
     data = (tmp_path / "a.npy").read_bytes()
-    first = np.lib.format.read_array(open_at(data, data.index(b"\x93NUMPY", 1)), allow_pickle=False)
+    first = np.lib.format.read_array(io.BytesIO(data[data.index(b"\x93NUMPY", 1) :]), allow_pickle=False)
     assert first.shape == (0,)
     assert list(read(tmp_path / "a.npy")) == []
     assert count(tmp_path / "a.npy") == len(read_table(tmp_path / "a.npy").table) == 0

@@ -29,9 +29,20 @@ def document(path: Path, geometry: str = "", constraints: str = "", types: str =
     </Properties></Object>
   </ObjectData>
 </Document>"""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("Document.xml", xml)
+    return zipped(path, xml)
+
+
+def zipped(path: Path, xml: bytes | str, name: str = "Document.xml", method: int = zipfile.ZIP_DEFLATED) -> Path:
+    """A zip file with this member alone."""
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr(name, xml)
     return path
+
+
+def document_xml(path: Path, name: str = "Document.xml") -> bytes:
+    """The content of a member of a document."""
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(name)
 
 
 def geometry(kind: str, inside: str, flags: str | None = None, construction: bool | None = None) -> str:

@@ -36,6 +36,19 @@ def d_shape(radius: float, sweep: float) -> list[Primitive]:
     return [arc, Line(arc.end, arc.start)]
 
 
+def nested_plate() -> list[Primitive]:
+    """A plate of 80 by 60 with a round corner, a slot in it, and an island of an arc and its chord in that."""
+    return [
+        Line((-40.0, -30.0), (35.0, -30.0)),
+        Arc((35.0, -25.0), 5.0, -math.pi / 2, math.pi / 2),
+        Line((40.0, 30.0), (40.0, -25.0)),  # drawn backwards
+        Line((40.0, 30.0), (-40.0, 30.0)),
+        Line((-40.0, 30.0), (-40.0, -30.0)),
+        *slot(30.0, 15.0),
+        *d_shape(4.0, 4.0),
+    ]
+
+
 def turned(
     p: Primitive, angle: float = 0.0, *, mirrored: bool = False, scale: float = 1.0, by: Vec = (0, 0)
 ) -> Primitive:

@@ -16,9 +16,8 @@ import stat
 import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 from sketchdnn.errors import FormatError
 from sketchdnn.io import is_temporary, remove_abandoned, temporary_folder
@@ -40,8 +39,7 @@ def is_tar(path: Path, head: bytes) -> bool:
     return path.name.lower().endswith(TAR_SUFFIXES) or head[257:262] == b"ustar"
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """A file to read, and the name of its sketch if a manifest lists it."""
 
     path: Path

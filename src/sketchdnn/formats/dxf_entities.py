@@ -32,7 +32,7 @@ from sketchdnn.geometry import (
     arc_from_bulge,
 )
 
-from .flattening import Flattener, TooManyCurvesError
+from .flattening import Budget, Flattener, TooManyCurvesError
 from .format import Note, Skipped
 
 if TYPE_CHECKING:
@@ -71,18 +71,6 @@ class _NotPrimitiveError(Exception):
     """The reason why an entity is not a primitive."""
 
 
-class _Budget:
-    """The number of entities that may still be expanded."""
-
-    def __init__(self, limit: int) -> None:
-        self._left = limit
-
-    def spend(self) -> None:
-        self._left -= 1
-        if self._left < 0:
-            raise TooManyEntitiesError
-
-
 def read_entities(document: Drawing, limit: int, flattener: Flattener) -> Iterator[Primitive | Skipped | Note]:
     """The primitives of model space in drawing order, with a `Skipped` or `Note` where one applies.
 
@@ -91,7 +79,7 @@ def read_entities(document: Drawing, limit: int, flattener: Flattener) -> Iterat
     """
     from ezdxf.math import Matrix44
 
-    budget = _Budget(limit)
+    budget = Budget(limit, TooManyEntitiesError)
     styles = _Styles(document)
     for visible in _expand(document.modelspace(), Matrix44(), _Style(), 0, budget, styles):
         if isinstance(visible, Skipped):
@@ -123,7 +111,7 @@ def _type_name(entity: Any) -> str:
 
 
 def _expand(
-    entities: Iterable[Any], to_world: Matrix44, parent: _Style, depth: int, budget: _Budget, styles: _Styles
+    entities: Iterable[Any], to_world: Matrix44, parent: _Style, depth: int, budget: Budget, styles: _Styles
 ) -> Iterator[tuple[Any, Matrix44, _Style] | Skipped]:
     """The visible entities, each with its transform and style; an INSERT is replaced by the entities of its block."""
     for entity in entities:

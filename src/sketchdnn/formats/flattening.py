@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from sketchdnn.errors import GeometryError
 from sketchdnn.formats.format import Note
 from sketchdnn.geometry import Arc, Line, ParametricCurve, Vec, approximate
 
 # Curve evaluations for one drawing, some seconds of work. An ellipse of 100 by 40 mm takes 400 at 0.01 mm.
 MAX_EVALUATIONS = 400_000
+_TOO_MANY = "more curves than are approximated in one drawing; --flatten with a larger length takes more"
 
 
 class TooManyCurvesError(GeometryError):
     """The curves of a drawing take more than `MAX_EVALUATIONS` evaluations."""
+
+
+class Budget:
+    """Counts work on a drawing, and raises an error when more than `limit` units are spent."""
+
+    def __init__(self, limit: int, error: Callable[[], Exception]) -> None:
+        self._left = limit
+        self._error = error
+
+    def spend(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise self._error()
 
 
 class Flattener:
@@ -25,7 +42,7 @@ class Flattener:
     def __init__(self, tolerance: float | None, mm_per_unit: float) -> None:
         self._tolerance = tolerance
         self._mm_per_unit = mm_per_unit
-        self._left = MAX_EVALUATIONS
+        self._budget = Budget(MAX_EVALUATIONS, partial(TooManyCurvesError, _TOO_MANY))
 
     @property
     def is_on(self) -> bool:
@@ -35,27 +52,20 @@ class Flattener:
         """The lines and arcs that approximate a curve; `GeometryError` if there are none or the work is spent."""
         if self._tolerance is None:
             raise GeometryError("curves are skipped")
-        return approximate(_Counted(curve, self), self._tolerance / self._mm_per_unit)
+        return approximate(_Counted(curve, self._budget), self._tolerance / self._mm_per_unit)
 
     def note(self, name: str) -> Note:
         """The note on an approximated curve."""
         return Note(f"{name} read as lines and arcs within {self._tolerance:g} mm")
 
-    def spend(self) -> None:
-        self._left -= 1
-        if self._left < 0:
-            raise TooManyCurvesError(
-                "more curves than are approximated in one drawing; --flatten with a larger length takes more"
-            )
-
 
 class _Counted:
     """A curve that counts its evaluations."""
 
-    def __init__(self, curve: ParametricCurve, flattener: Flattener) -> None:
+    def __init__(self, curve: ParametricCurve, budget: Budget) -> None:
         self.breaks, self.ends = curve.breaks, curve.ends
-        self._curve, self._flattener = curve, flattener
+        self._curve, self._budget = curve, budget
 
     def at(self, t: float) -> tuple[Vec, Vec]:
-        self._flattener.spend()
+        self._budget.spend()
         return self._curve.at(t)

@@ -34,9 +34,12 @@ def is_manifest(path: Path) -> bool:
         if path.stat().st_size > LARGEST_WHOLE:
             with path.open("rb") as file:
                 return f'"program": "{PROGRAM} '.encode() in file.read(256)
-        return _is_ours(_parse(path.read_bytes()))
+        match _parse(path.read_bytes()):
+            case {"program": program, "sketches": list()}:
+                return str(program).startswith(f"{PROGRAM} ")
     except OSError:
-        return False
+        pass
+    return False
 
 
 def manifest_entries(path: Path) -> Iterator[Entry]:
@@ -93,14 +96,6 @@ def file_sha256(path: Path) -> str | None:
 def _is_sketch(path: Path) -> bool:
     """Whether a file is a sketch in a readable format; not an animation of its sampling, nor a link."""
     return path.suffix in PREFERRED_SUFFIXES and len(path.suffixes) == 1 and path.is_file() and not path.is_symlink()
-
-
-def _is_ours(content: Any) -> bool:
-    return (
-        isinstance(content, dict)
-        and str(content.get("program", "")).startswith(f"{PROGRAM} ")
-        and isinstance(content.get("sketches"), list)
-    )
 
 
 def _parse(data: bytes) -> Any:

@@ -75,8 +75,8 @@ _ENUMS = {
     **{f"halfSpace{i}": "DimensionHalfSpace" for i in range(4)},
     "projectionType": "SketchProjectionType",
 }
-_FLAGS = frozenset({"driven", "aligned", "clockwise", "flipped", "openPattern"})
-_QUANTITIES = frozenset({"length", "angle", "patterng", "patternc1", "patternc2"})
+_FLAGS = {"driven", "aligned", "clockwise", "flipped", "openPattern"}
+_QUANTITIES = {"length", "angle", "patterng", "patternc1", "patternc2"}
 # On the plane "Top", the other two default planes appear edge-on as the axes.
 _OUTSIDE = {
     Part.ORIGIN: ('qCreatedBy(makeId("Origin"), EntityType.VERTEX)',),

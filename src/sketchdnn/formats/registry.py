@@ -9,7 +9,6 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +74,7 @@ def scan(
         if path.is_dir():
             for member in folder_members(path):
                 on_file(display_path(member.path.relative_to(path)))
-                for item in _count_errors(member.path, partial(scan, options=options)):
+                for item in _count_errors(scan(member.path, options)):
                     # A manifest names the sketches of its folder; `generate` stores a longer id in each.
                     if member.name is not None and isinstance(item, Sketch):
                         item = replace(item, extra={**item.extra, "id": member.name})
@@ -83,10 +82,7 @@ def scan(
         elif is_tar(path, _head(path)):
             for file in tar_files(path):
                 on_file("" if isinstance(file, Skipped) else display_path(file.name))
-                if isinstance(file, Skipped):
-                    yield file
-                else:
-                    yield from _count_errors(file, partial(_scan_file, options=options))
+                yield from (file,) if isinstance(file, Skipped) else _count_errors(_scan_file(file, options))
         else:
             yield from _scan_file(path, options)
 
@@ -208,9 +204,9 @@ def _scan_file(path: Path, options: ReadOptions, chosen: Format | None = None) -
                 yield item
 
 
-def _count_errors(path: Path, scan_one: Callable[[Path], Iterator[ReadItem]]) -> Iterator[ReadItem]:
+def _count_errors(items: Iterator[ReadItem]) -> Iterator[ReadItem]:
     try:
-        yield from scan_one(path)
+        yield from items
     except FormatError as error:
         yield Skipped(f"an unreadable file: {short_reason(error)}")
 

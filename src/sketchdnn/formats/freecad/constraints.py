@@ -194,12 +194,9 @@ def _join(of: _Operands, a: GeoId, b: GeoId) -> Relations:
     raise _UnsupportedError
 
 
-def _coincident(of: _Operands) -> Iterator[Relations]:
-    yield tuple(relation for a, b in of.pairs for relation in _join(of, a, b))
-
-
-def _concentric(of: _Operands) -> Iterator[Relations]:
-    yield tuple(relation for a, b in of.pairs for relation in _join(of, of.center(a), of.center(b)))
+def _coincident(of: _Operands, *, centers: bool = False) -> Iterator[Relations]:
+    pairs = [(of.center(a), of.center(b)) for a, b in of.pairs] if centers else of.pairs
+    yield tuple(relation for a, b in pairs for relation in _join(of, a, b))
 
 
 def _level(of: _Operands, kind: RelationType) -> Iterator[Relations]:
@@ -330,7 +327,7 @@ _WRITERS: Mapping[ConstraintType, Callable[[_Operands], Iterator[Relations]]] = 
     _T.COLLINEAR: _coincident,
     _T.TANGENT: partial(_at_contact, kind=_R.TANGENT),
     _T.EQUAL: partial(_pairwise, kind=_R.EQUAL, round_too=True),
-    _T.CONCENTRIC: _concentric,
+    _T.CONCENTRIC: partial(_coincident, centers=True),
     _T.MIDPOINT: _midpoint,
     _T.SYMMETRIC: _symmetric,
     _T.FIX: _fix,

@@ -19,13 +19,17 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Vec
 
 _EXTENSION = "Sketcher::SketchGeometryExtension"
 _MODE_FLAGS = 32
 _CONSTRUCTION_BIT = 2  # the second flag from the right
 _UNDEFINED = -2000
 _SLOTS = ("First", "Second", "Third")
+# The element that holds the numbers of each type of geometry.
+_TAGS = {
+    "GeomLineSegment": "LineSegment", "GeomCircle": "Circle", "GeomArcOfCircle": "ArcOfCircle", "GeomPoint": "GeomPoint"
+}  # fmt: skip
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -37,42 +41,20 @@ def printable(text: str) -> str:
 class RelationType(IntEnum):
     """FreeCAD's constraint types."""
 
-    COINCIDENT = 1
-    HORIZONTAL = 2
-    VERTICAL = 3
-    PARALLEL = 4
-    TANGENT = 5
-    DISTANCE = 6
-    DISTANCE_X = 7
-    DISTANCE_Y = 8
-    ANGLE = 9
-    PERPENDICULAR = 10
-    RADIUS = 11
-    EQUAL = 12
-    POINT_ON_OBJECT = 13
-    SYMMETRIC = 14
-    INTERNAL_ALIGNMENT = 15
-    SNELLS_LAW = 16
-    BLOCK = 17
-    DIAMETER = 18
-    WEIGHT = 19
-    GROUP = 20
-    TEXT = 21
+    COINCIDENT, HORIZONTAL, VERTICAL, PARALLEL, TANGENT = range(1, 6)
+    DISTANCE, DISTANCE_X, DISTANCE_Y, ANGLE, PERPENDICULAR = range(6, 11)
+    RADIUS, EQUAL, POINT_ON_OBJECT, SYMMETRIC, INTERNAL_ALIGNMENT = range(11, 16)
+    SNELLS_LAW, BLOCK, DIAMETER, WEIGHT, GROUP, TEXT = range(16, 22)
 
 
 _R = RelationType
-DIMENSIONS = frozenset(
-    {_R.DISTANCE, _R.DISTANCE_X, _R.DISTANCE_Y, _R.ANGLE, _R.RADIUS, _R.DIAMETER, _R.SNELLS_LAW, _R.WEIGHT}
-)
+DIMENSIONS = {_R.DISTANCE, _R.DISTANCE_X, _R.DISTANCE_Y, _R.ANGLE, _R.RADIUS, _R.DIAMETER, _R.SNELLS_LAW, _R.WEIGHT}
 
 
 class PointPos(IntEnum):
     """Which point of a geometry; a point's only one is its start, a circle's is its center."""
 
-    WHOLE = 0
-    START = 1
-    END = 2
-    CENTER = 3
+    WHOLE, START, END, CENTER = range(4)
 
 
 class GeoId(NamedTuple):
@@ -138,14 +120,11 @@ def read_relation(element: Element) -> Relation:
 def read_primitive(element: Element) -> Primitive | str:
     """The primitive of a `Geometry` element, or the reason why there is none."""
     kind = element.get("type", "").rpartition("::")[2]
-    if kind not in _READERS:
+    if kind not in _TAGS:
         return f"{kind or 'geometry without a type'} cannot be a primitive"
-    tag, reader = _READERS[kind]
-    shape = element.find(tag)
+    shape = element.find(_TAGS[kind])
     try:
-        if shape is None:
-            raise ValueError
-        return reader(shape.attrib, _is_construction(element, kind))
+        return _primitive(kind, {} if shape is None else shape.attrib, _is_construction(element, kind))
     except (KeyError, ValueError):  # a GeometryError is a ValueError
         return f"{kind} with impossible numbers"
 
@@ -154,26 +133,20 @@ def primitive_element(primitive: Primitive) -> Element:
     """The `Geometry` element of a primitive."""
     match primitive:
         case Line(start, end):
-            kind, shape = "GeomLineSegment", Element("LineSegment", _vector("Start", *start) | _vector("End", *end))
+            kind, numbers = "GeomLineSegment", _vector("Start", *start) | _vector("End", *end)
         case Circle(center, radius):
-            kind, shape = "GeomCircle", Element("Circle", _plane(*center) | _numbers(Radius=radius))
+            kind, numbers = "GeomCircle", _plane(*center) | _numbers(Radius=radius)
         case Arc(center, radius, start_angle, sweep):
             angles = _numbers(Radius=radius, StartAngle=start_angle, EndAngle=start_angle + sweep)
-            kind, shape = "GeomArcOfCircle", Element("ArcOfCircle", _plane(*center) | angles)
+            kind, numbers = "GeomArcOfCircle", _plane(*center) | angles
         case Point(at):
-            kind, shape = "GeomPoint", Element("GeomPoint", _vector("", *at))
+            kind, numbers = "GeomPoint", _vector("", *at)
     element = Element("Geometry", type=f"Part::{kind}")
     flags = f"{_CONSTRUCTION_BIT * primitive.construction:0{_MODE_FLAGS}b}"
+    extension = {"type": _EXTENSION, "internalGeometryType": "0", "geometryModeFlags": flags, "geometryLayer": "0"}
     # FreeCAD stops reading at a geometry without an extension.
-    SubElement(
-        SubElement(element, "GeoExtensions", count="1"),
-        "GeoExtension",
-        type=_EXTENSION,
-        internalGeometryType="0",
-        geometryModeFlags=flags,
-        geometryLayer="0",
-    )
-    element.append(shape)
+    SubElement(SubElement(element, "GeoExtensions", count="1"), "GeoExtension", extension)
+    SubElement(element, _TAGS[kind], numbers)
     return element
 
 
@@ -188,27 +161,24 @@ def _is_construction(element: Element, kind: str) -> bool:
     return helper or extension.get("geometryModeFlags", "")[-_CONSTRUCTION_BIT:-1] == "1"
 
 
-def _line(of: Mapping[str, str], construction: bool) -> Primitive:
-    return Line((float(of["StartX"]), float(of["StartY"])), (float(of["EndX"]), float(of["EndY"])), construction)
-
-
-def _circle(of: Mapping[str, str], construction: bool) -> Primitive:
-    _faces_up(of)
-    return Circle((float(of["CenterX"]), float(of["CenterY"])), float(of["Radius"]), construction)
-
-
-def _arc(of: Mapping[str, str], construction: bool) -> Primitive:
+def _primitive(kind: str, of: Mapping[str, str], construction: bool) -> Primitive:
+    if kind == "GeomLineSegment":
+        return Line(_place(of, "Start"), _place(of, "End"), construction)
+    if kind == "GeomPoint":
+        return Point(_place(of, ""), construction)
+    center, radius, faces_up = _place(of, "Center"), float(of["Radius"]), _faces_up(of)
+    if kind == "GeomCircle":
+        return Circle(center, radius, construction)
     turn, start, end = float(of.get("AngleXU", 0)), float(of["StartAngle"]), float(of["EndAngle"])
     if not math.isfinite(turn + start + end):
         raise GeometryError("an arc has an angle that is not a number")
     # Seen from above, a plane that faces down has its x direction along −x and turns clockwise: t is at π − t.
-    begins = turn + start if _faces_up(of) else math.pi - turn - end
-    center, radius = (float(of["CenterX"]), float(of["CenterY"])), float(of["Radius"])
+    begins = turn + start if faces_up else math.pi - turn - end
     return Arc(center, radius, begins, (end - start) % TAU, construction)
 
 
-def _point(of: Mapping[str, str], construction: bool) -> Primitive:
-    return Point((float(of["X"]), float(of["Y"])), construction)
+def _place(of: Mapping[str, str], name: str) -> Vec:
+    return (float(of[f"{name}X"]), float(of[f"{name}Y"]))
 
 
 def _faces_up(of: Mapping[str, str]) -> bool:
@@ -229,11 +199,3 @@ def _vector(name: str, x: float, y: float, z: float = 0.0) -> dict[str, str]:
 
 def _plane(x: float, y: float) -> dict[str, str]:
     return _vector("Center", x, y) | _vector("Normal", 0, 0, 1) | _numbers(AngleXU=0)
-
-
-_READERS = {
-    "GeomLineSegment": ("LineSegment", _line),
-    "GeomCircle": ("Circle", _circle),
-    "GeomArcOfCircle": ("ArcOfCircle", _arc),
-    "GeomPoint": ("GeomPoint", _point),
-}

@@ -12,8 +12,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sketchdnn.errors import SketchError
 from sketchdnn.formats.json_files import dump_json
@@ -28,13 +27,12 @@ PROPERTY = "SketchDNN"
 _CLOSE = 1e-9  # values that differ by less, or by a smaller share of them, are the same
 
 
-@dataclass(frozen=True, slots=True)
-class RestoredNotes:
+class RestoredNotes(NamedTuple):
     """Our constraints, the relations that are none of ours, and what came with the sketch."""
 
     constraints: tuple[Constraint, ...]
     relations: tuple[Relation, ...]
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any]
 
 
 def write_notes(sketch: Sketch, selected: Sequence[Selected]) -> list[str]:
@@ -58,7 +56,7 @@ def read_notes(notes: Sequence[str], primitives: Sequence[Primitive], relations:
         sketch = Sketch.from_dict(Sketch(tuple(primitives)).to_dict() | {"constraints": constraints})
         return RestoredNotes(sketch.constraints, tuple(rest.left.values()), dict(head["extra"]))
     except (SketchError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError):
-        return RestoredNotes((), tuple(relations))
+        return RestoredNotes((), tuple(relations), {})
 
 
 class _Relations:

@@ -47,13 +47,9 @@ _NAMES = {type_: name for name, type_ in _TYPES.items()} | {
     ConstraintType.POINT_ON_CURVE: "Coincident",
     ConstraintType.COLLINEAR: "Coincident",
 }
-_DIRECTIONS = {
-    "MINIMUM": None,
-    "HORIZONTAL": ConstraintType.HORIZONTAL_DISTANCE,
-    "VERTICAL": ConstraintType.VERTICAL_DISTANCE,
-}
 _DIRECTIONAL = ("Distance", "Length")
-_DIRECTED = {type_: direction for direction, type_ in _DIRECTIONS.items() if type_}
+_DIRECTED = {ConstraintType.HORIZONTAL_DISTANCE: "HORIZONTAL", ConstraintType.VERTICAL_DISTANCE: "VERTICAL"}
+_DIRECTIONS = {"MINIMUM": None} | {direction: type_ for type_, direction in _DIRECTED.items()}
 
 # One of three points is the middle if the others are this many times farther from their mean, and farther than this
 # part of the coordinates.

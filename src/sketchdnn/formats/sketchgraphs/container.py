@@ -19,7 +19,7 @@ import shutil
 import struct
 import warnings
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +27,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
 from tokenize import TokenError
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,23 +135,19 @@ def open_sequences(path: Path) -> Sequences:
     if array_.ndim != 1 or array_.dtype not in (np.int8, np.uint8):
         raise FormatError(path, "is an .npy file, but not of bytes as SketchGraphs writes it")
     data = memoryview(array_.view(np.uint8))  # type: ignore[arg-type]
-    magic, version, size = _header(path, data)
-    if (magic, version) == (LIST_MAGIC, LIST_VERSION):
+    *kind, size = _header(path, data)
+    if kind == [LIST_MAGIC, LIST_VERSION]:
         return Sequences(path, *_flat_list(path, data))
-    if (magic, version) != (DICTIONARY_MAGIC, DICTIONARY_VERSION):
+    if kind != [DICTIONARY_MAGIC, DICTIONARY_VERSION]:
         raise FormatError(path, "is not a SketchGraphs file: its first numbers are others")
     return _dictionary(path, data, size)
 
 
-class Add(Protocol):
-    """Adds a sequence to a file: its pickle, its number of operations, its notes."""
-
-    def __call__(self, pickle: bytes, length: int, note: bytes = b"") -> None: ...
-
-
 @contextmanager
-def sequence_writer(path: Path) -> Iterator[Add]:
+def sequence_writer(path: Path) -> Iterator[Callable[..., None]]:
     """Yield a function that adds a sequence to a file, which is written completely or not at all.
+
+    The function takes the pickle of the sequence, its number of operations, and its notes.
 
     The offsets precede the frames in the file, so the frames wait in temporary files. Memory holds 24 bytes a sequence.
     """
@@ -173,12 +169,11 @@ def sequence_writer(path: Path) -> Iterator[Add]:
         _write_dictionary(file, sequences, notes, np.array(lengths, "<i8"))
 
 
-def _header(path: Path, data: memoryview) -> tuple[int, int, int]:
+def _header(path: Path, data: memoryview) -> tuple[int, ...]:
     """The three numbers at the start of a dictionary or list."""
     if len(data) < _HEADER.size:
         raise FormatError(path, "is cut short")
-    magic, version, size = _HEADER.unpack_from(data)
-    return magic, version, size
+    return _HEADER.unpack_from(data)
 
 
 def _dictionary(path: Path, data: memoryview, header_size: int) -> Sequences:
@@ -216,8 +211,8 @@ def _blob(path: Path, blobs: memoryview, entries: object, key: str, type_: int) 
 
 def _flat_list(path: Path, data: memoryview) -> tuple[NDArray[np.int64], memoryview]:
     """The offsets of a list, and the frames that they refer to."""
-    magic, version, count = _header(path, data)
-    if (magic, version) != (LIST_MAGIC, LIST_VERSION):
+    *kind, count = _header(path, data)
+    if kind != [LIST_MAGIC, LIST_VERSION]:
         raise FormatError(path, "is damaged: its list of sequences does not begin like one")
     size = 8 * (count + 1)
     if not 0 < size <= len(data) - _HEADER.size:

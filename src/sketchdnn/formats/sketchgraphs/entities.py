@@ -155,10 +155,7 @@ def _floats(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: value if isinstance(value, bool) else float(value) for key, value in fields.items()}
 
 
-_GETTERS: Mapping[Kind, Callable[[Mapping[str, Any]], tuple[Any, ...]]] = {
-    kind: itemgetter(*names) for kind, names in FIELDS.items()
-}
-
+_GETTERS = {kind: itemgetter(*names) for kind, names in FIELDS.items()}
 _CLOCKWISE = FIELDS[Kind.ARC].index("clockwise")
 
 Floats = NDArray[np.float64]
@@ -169,10 +166,6 @@ Conversion = tuple[dict[str, Floats], NDArray[np.bool_]]
 def _line(x: Floats, y: Floats, dir_x: Floats, dir_y: Floats, start: Floats, end: Floats) -> Conversion:
     x1, y1, x2, y2 = x + start * dir_x, y + start * dir_y, x + end * dir_x, y + end * dir_y
     return {"x": x1, "y": y1, "x2": x2, "y2": y2}, (x1 != x2) | (y1 != y2)
-
-
-def _whole_circle(x: Floats, y: Floats, radius: Floats) -> Conversion:
-    return {"x": x, "y": y, "radius": radius}, radius > 0
 
 
 def _arc(
@@ -189,15 +182,11 @@ def _arc(
     return columns, (radius > 0) & (sweep > 0) & (sweep < TAU) & apart
 
 
-def _point(x: Floats, y: Floats) -> Conversion:
-    return {"x": x, "y": y}, np.ones(len(x), np.bool_)
-
-
 _CONVERSIONS: Mapping[Kind, Callable[..., Conversion]] = {
     Kind.LINE: _line,
-    Kind.CIRCLE: _whole_circle,
+    Kind.CIRCLE: lambda x, y, radius: ({"x": x, "y": y, "radius": radius}, radius > 0),
     Kind.ARC: _arc,
-    Kind.POINT: _point,
+    Kind.POINT: lambda x, y: ({"x": x, "y": y}, np.ones(len(x), np.bool_)),
 }
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,22 +47,14 @@ from .pickles import STRUCTURE, EntityType, Op, SubnodeType, dump_ops
 NO_PRIMITIVES = "a sketch without a line, circle, arc or point"
 ON_SKIPPED_ENTITY = "a constraint on what was left out"
 DAMAGED_CONSTRAINT = "a damaged constraint"
-_DAMAGED_NOTES = "damaged notes beside a sequence"
 # Sequences that become columns together: enough for the speed of numpy, few enough to stream.
 _SEQUENCES_PER_BATCH = 256
 
-_PARTS: dict[int, Part] = {SubnodeType[part.name]: part for part in (Part.START, Part.END, Part.CENTER)}
-_SUBNODES: dict[Kind, tuple[SubnodeType, ...]] = {
-    Kind.LINE: (SubnodeType.START, SubnodeType.END),
-    Kind.CIRCLE: (SubnodeType.CENTER,),
-    Kind.ARC: (SubnodeType.CENTER, SubnodeType.START, SubnodeType.END),
-    Kind.POINT: (),
-}
+_PARTS: dict[int, Part] = {SubnodeType[part.name]: part for part in (Part.CENTER, Part.START, Part.END)}
 _REVERSED = {Part.START: Part.END, Part.END: Part.START}
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A reference of a constraint: a part of an entity by its index in `EntityCollector`, None for a skipped one."""
 
     entity: int | None
@@ -172,10 +164,11 @@ def sketch_to_ops(sketch: Sketch) -> list[Op]:
         nodes.append([slice(int(label), fields)])
         node_of[index, Part.WHOLE] = node_of[index, Part.POINT] = entity
         read_back.append(Ref(index, Part.POINT if primitive.kind is Kind.POINT else Part.WHOLE))
-        for subnode in _SUBNODES[primitive.kind]:
-            read_back.append(Ref(index, _PARTS[subnode]))
-            node_of[index, _PARTS[subnode]] = len(nodes)
-            nodes.append([slice(int(subnode), {}), slice(SUBNODE, (len(nodes), entity), {})])
+        for subnode, part in _PARTS.items():
+            if part in PARTS_OF_KIND[primitive.kind]:
+                read_back.append(Ref(index, part))
+                node_of[index, part] = len(nodes)
+                nodes.append([slice(int(subnode), {}), slice(SUBNODE, (len(nodes), entity), {})])
     for constraint in sketch.constraints:
         code, params = encode_constraint(constraint)
         refs = sorted((node_of[ref.primitive, ref.part] for ref in constraint.refs), reverse=True)
@@ -259,7 +252,7 @@ def _read_batch(
             continue
         index = start + owner
         draft = SketchDraft({"source": "sketchgraphs", "id": sequences.sketch_id(index), "index": index})
-        _update_average(ops, _load_notes(text, draft), owner, entities, draft)
+        _collect_ops(ops, _load_notes(text, draft), owner, entities, draft)
         drafts.append(draft)
     yield from build_sketches(drafts, entities)
 
@@ -271,11 +264,11 @@ def _load_notes(text: bytes | Skipped, draft: SketchDraft) -> Notes:
             return load_notes(text)
     except SketchError:
         pass
-    draft.skipped[_DAMAGED_NOTES] += 1
+    draft.skipped["damaged notes beside a sequence"] += 1
     return {}
 
 
-def _update_average(ops: list[Op], notes: Notes, owner: int, entities: EntityCollector, draft: SketchDraft) -> None:
+def _collect_ops(ops: list[Op], notes: Notes, owner: int, entities: EntityCollector, draft: SketchDraft) -> None:
     """Collect the entities and constraints of a sequence."""
     nodes: list[Target] = []
     index = -1

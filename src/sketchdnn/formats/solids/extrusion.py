@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from typing import Any
 from sketchdnn.errors import FormatError, SketchError, UnsuitableSketchError
 from sketchdnn.formats.format import Format, Losses, losses_in_format, single_sketch
 from sketchdnn.formats.polylines import Vertices, arc_midpoint, outline
-from sketchdnn.geometry import Circle, Kind, Profile, Sketch, profile
+from sketchdnn.geometry import Circle, Kind, Profile, Sketch, Vec, profile
 from sketchdnn.io import atomic_write, remove_abandoned, temporary_folder
 
 DEFAULT_HEIGHT = 10.0  # millimeters
@@ -104,17 +105,35 @@ def _advice(parts: Profile) -> Iterator[str]:
         yield "Trim curves that cross, touch or branch, or make them construction, in a CAD program."
 
 
-def _writer(file_type: str) -> Callable[..., Losses]:
+def solid_format(
+    name: str,
+    suffixes: tuple[str, ...],
+    build: Callable[[Extrusion, Path], bytes],
+    *,
+    is_text: bool,
+    magic: bytes = b"",
+) -> Format:
+    """A format that is only written.
+
+    Args:
+        name: The name of the format.
+        suffixes: The suffixes of its files.
+        build: Returns the content of the file at a path.
+        is_text: Whether files are text.
+        magic: The text that files start with, if they can be told by one.
+    """
+
+    def recognizes(path: Path, head: bytes) -> bool:
+        return bool(magic) and head.lstrip().startswith(magic)
+
     def write(sketches: Iterable[Sketch], path: Path, *, height: float = DEFAULT_HEIGHT) -> Losses:
         sketch = single_sketch(sketches, path)
         extrusion = extrude(sketch, height, path)
-        command = _builder(path)
-        remove_abandoned()
-        with atomic_write(path) as temporary, temporary_folder() as folder:
-            temporary.write_bytes(_build(command, extrusion, file_type, folder, path))
-        return solid_losses(sketch, file_type)
+        with atomic_write(path) as temporary:
+            temporary.write_bytes(build(extrusion, path))
+        return solid_losses(sketch, name)
 
-    return write
+    return Format(name, suffixes, False, recognizes, write=write, write_options=("height",), is_text=is_text)
 
 
 def _builder(path: Path) -> list[str]:
@@ -131,18 +150,20 @@ def _builder(path: Path) -> list[str]:
     raise FormatError(path, f"a {path.suffix} file needs FreeCAD or build123d; {advice}")
 
 
-def _build(command: list[str], extrusion: Extrusion, file_type: str, folder: Path, path: Path) -> bytes:
+def _build(extrusion: Extrusion, path: Path, *, file_type: str) -> bytes:
+    """The content of the file that the CAD program writes."""
+    command = _builder(path)
+    remove_abandoned()
+    with temporary_folder() as folder:
+        return _run(command, extrusion, file_type, folder, path)
+
+
+def _run(command: list[str], extrusion: Extrusion, file_type: str, folder: Path, path: Path) -> bytes:
     """The file that the program writes into the empty `folder`."""
     job, out, report = (folder / name for name in ("job.json", f"part.{file_type}", "report.json"))
     regions = [{"outer": _outline(r.outer), "holes": list(map(_outline, r.holes))} for r in extrusion.regions]
-    fields = {
-        "file_type": file_type,
-        "out": str(out),
-        "report": str(report),
-        "height": extrusion.height,
-        "regions": regions,
-    }
-    job.write_text(json.dumps(fields))
+    fields = {"file_type": file_type, "out": str(out), "report": str(report), "height": extrusion.height}
+    job.write_text(json.dumps(fields | {"regions": regions}))
     # FreeCAD writes settings and logs to its home.
     environment = {**os.environ, JOB: str(job), "HOME": str(folder)}
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
@@ -176,15 +197,15 @@ def _outline(outline: Outline) -> dict[str, Any]:
     """Encode an outline for the job file; see `cad_job.py`."""
     if isinstance(outline, Circle):
         return {"center": outline.center, "radius": outline.radius}
-    following = outline[1:] + outline[:1]
-    return {"edges": [[v.at, arc_midpoint(v, end.at)] for v, end in zip(outline, following, strict=True)]}
+    return {"edges": [[start, middle] for start, middle, _ in outline_edges(outline)]}
 
 
-def _is_step(path: Path, head: bytes) -> bool:
-    return head.lstrip().startswith(b"ISO-10303-21;")
+def outline_edges(vertices: Vertices) -> Iterator[tuple[Vec, Vec | None, Vec]]:
+    """The start, middle and end of each edge of a closed outline; the middle of a segment is None."""
+    for vertex, following in zip(vertices, vertices[1:] + vertices[:1], strict=True):
+        yield vertex.at, arc_midpoint(vertex, following.at), following.at
 
 
-STEP = Format(
-    "step", (".step", ".stp"), False, _is_step, write=_writer("step"), write_options=("height",), is_text=True
-)
-STL = Format("stl", (".stl",), False, lambda path, head: False, write=_writer("stl"), write_options=("height",))
+_build_step, _build_stl = partial(_build, file_type="step"), partial(_build, file_type="stl")
+STEP = solid_format("step", (".step", ".stp"), _build_step, is_text=True, magic=b"ISO-10303-21;")
+STL = solid_format("stl", (".stl",), _build_stl, is_text=False)

@@ -5,15 +5,12 @@ The code holds only numbers of the sketch, as literals: no name, id or other tex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
-from sketchdnn.formats.format import Format, Losses, single_sketch
-from sketchdnn.formats.polylines import Vertices, arc_midpoint
-from sketchdnn.geometry import Circle, Sketch, Vec
-from sketchdnn.io import atomic_write
+from sketchdnn.formats.format import Format
+from sketchdnn.geometry import Circle, Vec
 
-from .extrusion import DEFAULT_HEIGHT, Extrusion, Outline, extrude, solid_losses
+from .extrusion import Extrusion, Outline, outline_edges, solid_format
 
 _CADQUERY = '''\
 """{title}. Written for CadQuery 2."""
@@ -93,7 +90,7 @@ def _calls(outline: Outline) -> Iterator[str]:
         yield f".circle({_number(outline.radius)})"
         return
     yield f".moveTo{_point(outline[0].at)}"
-    for start, middle, end in _edges(outline):
+    for start, middle, end in outline_edges(outline):
         if middle is not None:
             yield f".threePointArc({_point(middle)}, {_point(end)})"
         elif start != outline[-1].at:  # close() draws the last edge, if it is straight
@@ -108,14 +105,9 @@ def _face(outline: Outline) -> str:
         f"Line({_point(start)}, {_point(end)})"
         if middle is None
         else f"ThreePointArc({_point(start)}, {_point(middle)}, {_point(end)})"
-        for start, middle, end in _edges(outline)
+        for start, middle, end in outline_edges(outline)
     ]
     return "make_face(\n    [\n        " + ",\n        ".join(edges) + ",\n    ]\n)"
-
-
-def _edges(vertices: Vertices) -> Iterator[tuple[Vec, Vec | None, Vec]]:
-    for vertex, following in zip(vertices, vertices[1:] + vertices[:1], strict=True):
-        yield vertex.at, arc_midpoint(vertex, following.at), following.at
 
 
 def _point(point: Vec) -> str:
@@ -128,14 +120,7 @@ def _number(number: float) -> str:
 
 
 def _format(name: str, suffixes: tuple[str, ...], script: Callable[[Extrusion], str]) -> Format:
-    def write(sketches: Iterable[Sketch], path: Path, *, height: float = DEFAULT_HEIGHT) -> Losses:
-        sketch = single_sketch(sketches, path)
-        code = script(extrude(sketch, height, path))
-        with atomic_write(path) as temporary:
-            temporary.write_text(code, encoding="ascii")
-        return solid_losses(sketch, name)
-
-    return Format(name, suffixes, False, lambda path, head: False, write=write, write_options=("height",), is_text=True)
+    return solid_format(name, suffixes, lambda extrusion, path: script(extrusion).encode("ascii"), is_text=True)
 
 
 CADQUERY = _format("cadquery", (".py", ".cadquery.py"), cadquery_script)
