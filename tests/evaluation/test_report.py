@@ -14,9 +14,8 @@ from support.evaluation_data import SMALL, FakeExtractor, sample_file, small_cor
 from sketchdnn.errors import FormatError
 from sketchdnn.evaluation import EvaluationRequest, Evaluator, load_report
 from sketchdnn.evaluation.report import is_report, report_document
-from sketchdnn.evaluation.report_format import Document
 from sketchdnn.generation.generate import STEPS
-from sketchdnn.render.html import Section, Table
+from sketchdnn.render.html import Document, Section, Table
 from sketchdnn.systems import from_pretrained
 from sketchdnn.systems.aliases import REPORT_KEYS, current_sampler
 from sketchdnn.systems.pretrained import model_hash

@@ -17,7 +17,7 @@ from typing import Any
 from sketchdnn.geometry import Point, Primitive, Sketch, Vec, tessellate
 from sketchdnn.io import atomic_write
 
-from .style import Frame, Stroke, Style, frame, printable, strokes
+from .style import Frame, Stroke, Style, frame, shorten, strokes
 
 ORANGE, BLUE, GREEN, GRAY, INK = "#d95f02", "#1f6fb4", "#2e8b57", "#8a8a8a", "#222222"
 PALE_BLUE = "#8fb8d8"
@@ -25,6 +25,7 @@ PALE_BLUE = "#8fb8d8"
 POINTS_PER_INCH = 72
 # The deviation of a drawn curve, in points.
 _TOLERANCE = 0.04
+_MAX_LABEL = 48
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 9,
@@ -112,7 +113,7 @@ def bar_chart(
     """
     with plot_style(math=False) as plt:
         figure, axes = plt.subplots(figsize=(width, 0.1 + 0.27 * len(values)), layout="constrained")
-        names = [_shorten(name) for name in values]
+        names = [shorten(name, _MAX_LABEL) for name in values]
         rows = range(len(values))
         bars = axes.barh(rows, list(values.values()), color=PALE_BLUE, height=0.78)
         if parts:
@@ -134,8 +135,8 @@ def column_chart(values: Mapping[str, int], label: str, *, width: float = 8.0) -
         figure, axes = plt.subplots(figsize=(min(width, 0.9 + 0.7 * len(values)), 2.0), layout="constrained")
         columns = axes.bar(range(len(values)), list(values.values()), color=PALE_BLUE, width=0.82)
         axes.bar_label(columns, [_compact(value) for value in values.values()], padding=2, fontsize=8)
-        axes.set_xticks(range(len(values)), [_shorten(name) for name in values])
-        axes.set_xlabel(_shorten(label))
+        axes.set_xticks(range(len(values)), [shorten(name, _MAX_LABEL) for name in values])
+        axes.set_xlabel(shorten(label, _MAX_LABEL))
         axes.set_xlim(-0.6, len(values) - 0.4)
         _hide_axes(axes)
         axes.yaxis.set_visible(False)
@@ -163,11 +164,6 @@ def _compact(value: int) -> str:
             scaled = value / limit
             return f"{scaled:.0f}{unit}" if scaled >= 10 else f"{scaled:.1f}{unit}"
     return str(value)
-
-
-def _shorten(name: str, limit: int = 48) -> str:
-    name = printable(name)
-    return name if len(name) <= limit else name[: limit - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ import numpy as np
 
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, Vec
 
-from .annotations import ConstraintStatus, Layer, annotated_layers, legend
-from .style import EMPTY_TEXT, Frame, Stroke, Style, blend, frame, strokes
+from .annotations import ConstraintStatus, Layer, legend, sketch_layers
+from .style import EMPTY_TEXT, Frame, Stroke, Style, blend
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -52,12 +52,7 @@ def picture(sketch: Sketch, width: int, height: int, style: Style, status: Const
         image = draw_strokes((), Frame(width, height, (0.0, 0.0), 1.0), style)
         draw_text(image, EMPTY_TEXT, width / 2, height / 2, style)
         return image
-    if status is not None:
-        layers = annotated_layers(sketch, width, height, style, status)
-        return draw_layers(layers, width, height, style.background)
-    style = style.thinned(len(sketch))
-    view = frame(sketch, width, height, style)
-    return draw_strokes(strokes(sketch, view, style), view, style)
+    return draw_layers(sketch_layers(sketch, width, height, style, status), width, height, style.background)
 
 
 def draw_strokes(items: Iterable[Stroke], view: Frame, style: Style) -> Image:
