@@ -122,15 +122,11 @@ def _draw_stroke(pen: ImageDraw, stroke: Stroke, view: Frame, style: Style) -> N
             for a, b in _intervals(stroke, view):
                 _bar(pen, _between(p, q, a), _between(p, q, b), width, color)
             ends = [p, q]
-        case Circle(center, radius):
+        case Circle(center, radius) | Arc(center, radius) as curve:
+            angle, sweep = (curve.start_angle, curve.sweep) if isinstance(curve, Arc) else (0.0, TAU)
             for a, b in _intervals(stroke, view):
-                _band(pen, view.to_pixel(center), radius * view.scale, a * TAU, (b - a) * TAU, width, color)
-            ends = []
-        case Arc(center, radius, start_angle, sweep) as arc:
-            for a, b in _intervals(stroke, view):
-                angle = start_angle + a * sweep
-                _band(pen, view.to_pixel(center), radius * view.scale, angle, (b - a) * sweep, width, color)
-            ends = [view.to_pixel(arc.start), view.to_pixel(arc.end)]
+                _band(pen, view.to_pixel(center), radius * view.scale, angle + a * sweep, (b - a) * sweep, width, color)
+            ends = [view.to_pixel(curve.start), view.to_pixel(curve.end)] if isinstance(curve, Arc) else []
         case Point(at, construction):
             inner, rim = (style.background, color) if construction else (color, style.background)
             _disc(pen, view.to_pixel(at), style.dot_radius + width / 2, rim)
