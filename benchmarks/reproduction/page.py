@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Literal
 
 from sketchdnn.evaluation.report import is_autoregressive
-from sketchdnn.evaluation.report_format import Document, lookup
-from sketchdnn.render.html import Section, Table
+from sketchdnn.evaluation.report_format import lookup
+from sketchdnn.render.html import Document, Section, Table
 
 from .plan import LABELS, PAPER_SYSTEMS, system_label
 from .tables import DIGITS, FID_TABLE, NLL_TABLE, PAPER, Cell, Result, ResultTable, format_table

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sketchdnn.evaluation.report_format import Document, format_interval, lookup
-from sketchdnn.render.html import Section, Table
+from sketchdnn.evaluation.report_format import format_interval, lookup
+from sketchdnn.render.html import Document, Section, Table
 
 from .plan import system_label
 

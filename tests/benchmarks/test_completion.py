@@ -13,6 +13,7 @@ import torch
 from hypothesis import given
 from support.benchmarks import prepared_parts, run_benchmark, write_page
 from support.generation import randomized
+from support.sketch_sets import square
 from support.strategies import primitives
 
 from benchmarks.completion import (
@@ -39,8 +40,7 @@ from sketchdnn.generation.inpainting import CompletedPart
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch
 from sketchdnn.systems import System, load_preset, save_pretrained
 
-CORNERS = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]
-SIDES = tuple(Line(a, b) for a, b in zip(CORNERS, CORNERS[1:] + CORNERS[:1], strict=True))
+SIDES = tuple(square())
 CASE = Case(Sketch(SIDES[:2]), SIDES[2:])
 
 

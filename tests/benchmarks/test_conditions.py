@@ -20,13 +20,8 @@ def test_given_primitives_are_kept_by_an_untrained_model() -> None:
     assert page.count("100.0 %") >= 2
     assert "`python -m benchmarks conditions`" in page
     assert "4 restart steps" in page
-
-
-def test_model_without_training_index_is_measured() -> None:
+    # Without a training index too.
     result = measure_conditions(small_system(knows=False), 4, steps=3)
     assert {score.name for score in result.scores} >= {"number of each kind", "closed profile"}
-
-
-def test_zero_requests_are_refused() -> None:
     with pytest.raises(SketchError, match="at least one"):
         measure_conditions(small_system(), 0)

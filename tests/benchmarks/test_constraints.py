@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.benchmarks import run_benchmark, write_page
+from support.sketch_sets import polygon
 
 from benchmarks.constraint_recall import (
     Inference,
@@ -25,8 +26,7 @@ from sketchdnn.errors import FormatError
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Ref, Sketch
 
 T = ConstraintType
-CORNERS = [(0.0, 0.0), (40.0, 0.0), (40.0, 30.0), (0.0, 30.0)]
-SIDES = tuple(Line(a, b) for a, b in zip(CORNERS, CORNERS[1:] + CORNERS[:1], strict=True))
+SIDES = tuple(polygon((0, 0), (40, 0), (40, 30), (0, 30)))
 ALIGNED = tuple(Constraint(T.VERTICAL if i % 2 else T.HORIZONTAL, (Ref(i),)) for i in range(4))
 JOINED = tuple(Constraint(T.COINCIDENT, (Ref(i, Part.END), Ref((i + 1) % 4, Part.START))) for i in range(4))
 RECTANGLE = Sketch(SIDES, (*ALIGNED, *JOINED))

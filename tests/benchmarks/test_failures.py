@@ -8,6 +8,7 @@ import pytest
 import torch
 from support.benchmarks import prepared_parts, run_benchmark, write_page
 from support.generation import randomized
+from support.sketch_sets import polygon, square
 
 from benchmarks.failures import (
     OURS,
@@ -27,10 +28,9 @@ from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, norm
 from sketchdnn.representation import encode
 from sketchdnn.systems import System, load_preset, save_pretrained
 
-CORNERS = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]
-SQUARE = tuple(Line(a, b) for a, b in zip(CORNERS, CORNERS[1:] + CORNERS[:1], strict=True))
+SQUARE = tuple(square())
 SCATTERED = (Line((-1, -1), (0.2, 0.1)), Line((0.5, -0.3), (1, 0.7)), Circle((-0.6, 0.5), 0.2))
-PLATE = [Line((a, b / 2), (c, d / 2)) for (a, b), (c, d) in zip(CORNERS, CORNERS[1:] + CORNERS[:1], strict=True)]
+PLATE = polygon((-1, -0.5), (1, -0.5), (1, 0.5), (-1, 0.5))
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_good_sketch_has_no_fault() -> None:
             assert find(0, Sketch(tuple(good))) is None
 
 
-def test_open_ends_are_located() -> None:
+def test_open_ends_overlaps_and_crossings_are_measured() -> None:
     case = find_open_ends(7, Sketch((*PLATE[:3], Line((-1.0, 0.5), (-1.0, -0.38)))))
     assert case is not None
     assert case.number == 7
@@ -108,9 +108,6 @@ def test_open_ends_are_located() -> None:
     alone = find_open_ends(0, Sketch((Arc((0, 0), 1, 0, 1),)))
     assert alone is not None
     assert "nothing else" in alone.caption
-
-
-def test_overlaps_and_crossings_are_measured() -> None:
     case = find_overlaps(0, Sketch((*PLATE, Line((-0.5, -0.5), (0.7, -0.5)))))
     assert case is not None
     assert (case.pairs, case.score) == (((0, 4),), (pytest.approx(1.2),))
@@ -130,9 +127,7 @@ def test_worst_cases_come_first() -> None:
     assert (failures.sketches, gaps.count) == (4, 3)
     assert [case.number for case in gaps.worst] == [2, 3]
     assert (overlaps.count, crossings.count, overlaps.worst, crossings.worst) == (0, 0, (), ())
-
-
-def test_failures_do_not_depend_on_size_and_position() -> None:
+    # Failures do not depend on size and position.
     parts = [procedural(3, i) for i in range(10)]
     moved = [sketch.moved(25.0, (100.0, -30.0)) for sketch in parts]
     for a, b in zip(find_failures(parts).modes, find_failures(moved).modes, strict=True):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.freecad_document import document
+from support.sketch_sets import polygon
 
 from benchmarks.freecad import (
     GENERATED,
@@ -24,7 +25,7 @@ from sketchdnn.formats import write
 from sketchdnn.geometry import Circle, Line, Sketch
 
 CORNERS = [(0.0, 0.0), (80.0, 0.0), (80.0, 60.0), (0.0, 60.0)]
-SQUARE = tuple(Line(a, b) for a, b in zip(CORNERS, CORNERS[1:] + CORNERS[:1], strict=True))
+SQUARE = tuple(polygon(*CORNERS))
 PLATE = Sketch((*SQUARE, Circle((30, 30), 10)))
 OPEN = Sketch(SQUARE[:3])
 GAP = Sketch((*SQUARE[:3], Line((0, 60), (0, 0.3))))

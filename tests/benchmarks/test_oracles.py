@@ -56,7 +56,7 @@ def test_the_denoiser_is_bayes_rule(t: int, superposition: Superposition) -> Non
     torch.testing.assert_close(said.params, gain * x_t.params * share, atol=1e-6, rtol=1e-6)
 
 
-def test_sampled_rows_are_those_of_the_target() -> None:
+def test_sampled_rows_and_the_oracle_are_those_of_the_target() -> None:
     x0 = TARGET.sample(4000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     kind, flag = x0.kind.argmax(-1), x0.construction.argmax(-1)
     shares = torch.bincount(kind.flatten(), minlength=5) / kind.numel()
@@ -66,9 +66,7 @@ def test_sampled_rows_are_those_of_the_target() -> None:
     lines = x0.params[kind == 0]
     assert (lines[:, 4:] == 0).all()
     assert float(lines[:, :4].std()) == pytest.approx(0.4, abs=0.01)
-
-
-def test_an_oracle_says_one_thing_only() -> None:
+    # An oracle always returns the truth.
     x0 = TARGET.sample(2, generator=torch.Generator().manual_seed(0), dtype=torch.float32)
     said = oracle(x0)(x0, torch.tensor([3, 5]))
     assert torch.equal(said.kind, x0.kind)
@@ -76,15 +74,13 @@ def test_an_oracle_says_one_thing_only() -> None:
     assert torch.equal(said.params, x0.params)
 
 
-def test_targets_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(ValueError, match="kind"):
-        RowTarget((0.5, 0.5))
-    with pytest.raises(ValueError, match="kind"):
-        RowTarget((0.5, 0.4, 0.0, 0.0, 0.0))
-    with pytest.raises(ValueError, match="std"):
-        RowTarget((1.0, 0.0, 0.0, 0.0, 0.0), std=-1.0)
-
-
-def test_entropy_of_even_shares() -> None:
+def test_impossible_targets_are_refused_and_entropy_is_known() -> None:
+    for shares, std, message in (
+        ((0.5, 0.5), 1.0, "kind"),
+        ((0.5, 0.4, 0.0, 0.0, 0.0), 1.0, "kind"),
+        ((1.0, 0.0, 0.0, 0.0, 0.0), -1.0, "std"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            RowTarget(shares, std=std)
     assert entropy((0.25,) * 4) == pytest.approx(1.3862943611)
     assert entropy((1.0, 0.0)) == 0

@@ -19,17 +19,16 @@ def test_page_compares_with_matplotlib(tmp_path: Path) -> None:
     assert "python -m benchmarks raster --device cpu --count 30" in page
 
 
-def test_test_split_is_drawn(tmp_path: Path) -> None:
+def test_test_split_is_drawn_and_rates_are_compared(tmp_path: Path) -> None:
     timing = time_raster(count=20, matplotlib_count=1, data=prepared_parts(tmp_path), repeats=1)
     assert timing.count == 20
     assert "test split" in timing.data
     assert 8 <= timing.primitives <= 16
-
-
-def test_ratio_is_of_rates() -> None:
     timing = RasterTiming("a device", "cpu", "sketches", 10.0, 1000, 0.5, 10, 0.2)
     assert timing.rate == 2000
     assert timing.ratio == pytest.approx(40)
+    with pytest.raises(SketchError, match="cpu or cuda"):
+        time_raster("tpu", 1, 1)
 
 
 def test_matplotlib_loop_draws_the_sketch() -> None:
@@ -37,8 +36,3 @@ def test_matplotlib_loop_draws_the_sketch() -> None:
     assert empty.shape == full.shape == (480, 640, 3)
     assert empty.min() == 255
     assert 1000 < np.count_nonzero(full.min(axis=-1) < 128) < 10_000
-
-
-def test_unknown_device_is_refused() -> None:
-    with pytest.raises(SketchError, match="cpu or cuda"):
-        time_raster("tpu", 1, 1)

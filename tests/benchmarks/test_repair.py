@@ -38,9 +38,7 @@ def test_ends_before_and_after_repair() -> None:
     dropped = RepairedSketch(Sketch(GAPS.primitives[:3]), sources=((0,), (1,), (2,)))
     ends = count_ends(GAPS, dropped)
     assert (ends.close, ends.close_gone, ends.close_exact) == (8, 2, 4)
-
-
-def test_merged_primitives_are_not_others() -> None:
+    # Merged primitives are not others.
     on_circle = Sketch((Circle((0, 0), 50), Line((50.2, 0), (90, 0))))
     assert count_ends(on_circle, unrepaired(on_circle)).close == 1
     double = Sketch((Line((0, 0), (80, 0)), Line((0, 0.1), (80, 0.1))))
@@ -49,7 +47,7 @@ def test_merged_primitives_are_not_others() -> None:
     assert count_ends(double, merged).close == 0
 
 
-def test_page_and_goals(tmp_path: Path) -> None:
+def test_page_goals_and_too_few_samples(tmp_path: Path) -> None:
     write([GAPS, GAPS.moved(2.0)], tmp_path / "raw.jsonl")
     arguments = ["repair", "--count", 2, "--throughput-count", 3, "--samples", tmp_path / "raw.jsonl"]
     page = write_page(tmp_path / "page.md", *arguments)
@@ -60,9 +58,5 @@ def test_page_and_goals(tmp_path: Path) -> None:
     result = measure_repair([GAPS], throughput_count=1)
     poor = replace(result, ends=EndCounts(10, 0, 10, 0, 8, 7, 0), displacements=(0.02,))
     assert all("missed" in sentence for sentence in poor.sentences())
-
-
-def test_too_few_samples_are_refused(tmp_path: Path) -> None:
-    write([GAPS], tmp_path / "raw.jsonl")
-    with pytest.raises(SketchError, match="holds 1"):
-        raw_sketches(2, samples=tmp_path / "raw.jsonl")
+    with pytest.raises(SketchError, match="holds 2"):
+        raw_sketches(3, samples=tmp_path / "raw.jsonl")

@@ -39,8 +39,5 @@ def test_best_batch_of_each_mode_is_compared() -> None:
     (sentence,) = TrainBenchmark("a device", 10.0, timings).sentences()
     assert sentence.startswith("p: 50 sketches/s, 10.0× the eager loop")
     assert "50.0% of the ceiling" in sentence
-
-
-def test_unknown_device_is_refused() -> None:
     with pytest.raises(SketchError, match="cpu or cuda"):
         time_train(["tiny"], [1], [1], "tpu")

@@ -138,13 +138,9 @@ def test_equal_names_are_followed_by_their_paths(folder: Path, tmp_path: Path) -
     assert list(systems) == [f"parts.jsonl ({path})" for path in paths]
 
 
-def test_one_system_is_refused(folder: Path, tmp_path: Path) -> None:
-    systems = compare(make_evaluator(folder), tmp_path, folder / "report")
+def test_one_system_or_source_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SketchError, match="two systems at least"):
-        write_tables(tmp_path, {name: system.report for name, system in systems.items()})
-
-
-def test_figure_needs_two_sources_with_sketches(tmp_path: Path) -> None:
+        write_tables(tmp_path, {"one": {}})
     data = Source("data", procedural_sketches(2))
     for sources, message in (([data], "two sources"), ([data, Source("none", [])], "'none' has no sketches")):
         with pytest.raises(SketchError, match=message):

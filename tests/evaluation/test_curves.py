@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sketch_sets import parts, polygon, pulled_square, rows, sets, shuffled, square
 
-from sketchdnn.errors import GeometryError
 from sketchdnn.evaluation import curves
 from sketchdnn.evaluation.curves import (
     axis_aligned,
-    check_sketches,
     end_gaps,
     largest_gaps,
     lengths,
@@ -47,15 +45,6 @@ def test_points_and_lengths_agree_with_the_primitives(compact: Compact) -> None:
                     case Point(at):
                         expected = at
                 assert math.dist(point, expected) < 1e-6
-
-
-def test_empty_sets_and_invalid_rows_are_refused() -> None:
-    with pytest.raises(GeometryError, match="no sketches"):
-        check_sketches(rows(square())[:0])
-    broken = rows(square(), square())
-    broken.params[1, 2, 0] = np.nan
-    with pytest.raises(GeometryError, match="sketch 1 holds an invalid primitive"):
-        check_sketches(broken)
 
 
 def test_gap_of_an_end_appears_on_both_sides() -> None:

@@ -56,11 +56,7 @@ def test_intervals_cover_95_percent() -> None:
     assert 0.9 <= covered / 300 <= 0.99
 
 
-def test_standard_error_of_normal_estimate() -> None:
-    assert normal_estimate(3.0, 0.25).standard_error == pytest.approx(0.25)
-
-
-def test_invalid_estimates_are_refused() -> None:
+def test_invalid_estimates_are_refused_and_those_of_nothing_are_nan() -> None:
     with pytest.raises(EvaluationError, match="two values"):
         mean_estimate([1.0])
     for hits, total in ((0, 0), (2, 1), (-1, 3)):
@@ -68,16 +64,17 @@ def test_invalid_estimates_are_refused() -> None:
             share_estimate(hits, total)
     with pytest.raises(ValueError, match="cannot run"):
         Estimate(1.0, 2.0, 0.0)
+    assert math.isnan(clustered_share(np.zeros(3, int), np.zeros(3, int)).value)
+    assert math.isnan(clustered_median(np.empty(0), np.empty(0, int)).value)
+    assert normal_estimate(3.0, 0.25).standard_error == pytest.approx(0.25)
 
 
-def test_clusters_of_one_give_the_plain_interval() -> None:
+def test_clustered_intervals_count_sketches() -> None:
     hits = np.array([1] * 30 + [0] * 70)
     clustered, plain = clustered_share(hits, np.ones(100, int)), share_estimate(30, 100)
     assert clustered.value == pytest.approx(plain.value)
     assert (clustered.low, clustered.high) == pytest.approx((plain.low, plain.high), abs=2e-3)
-
-
-def test_copies_within_a_sketch_do_not_narrow_the_interval() -> None:
+    # Copies within a sketch do not narrow the interval.
     hits, totals = np.array([1, 0, 1, 1, 0, 1, 0, 0, 1, 1]), np.ones(10, int)
     once, tenfold = clustered_share(hits, totals), clustered_share(10 * hits, 10 * totals)
     assert (tenfold.value, tenfold.low, tenfold.high) == pytest.approx((once.value, once.low, once.high))
@@ -88,11 +85,6 @@ def test_share_of_all_or_none_has_an_interval() -> None:
         share = clustered_share(np.full(20, hits), np.full(20, 12))
         assert 0.1 < share.high - share.low < 0.25
         assert 0 <= share.low <= share.value <= share.high <= 1
-
-
-def test_estimates_of_nothing_are_nan() -> None:
-    assert math.isnan(clustered_share(np.zeros(3, int), np.zeros(3, int)).value)
-    assert math.isnan(clustered_median(np.empty(0), np.empty(0, int)).value)
 
 
 def test_clustered_standard_error_is_the_spread_of_repeated_draws() -> None:

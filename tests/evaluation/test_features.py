@@ -61,6 +61,8 @@ def test_cached_features_are_the_computed_ones(compact: Compact, tmp_path: Path)
     assert torch.equal(computed, cached)
     assert (first.images, second.images) == (7, 0)
     assert {path.suffix for path in tmp_path.iterdir()} == {".safetensors"}
+    with pytest.raises(EvaluationError, match="no sketches"):
+        sketch_features(compact[:0], first)
 
 
 def test_changed_input_misses_the_cache(compact: Compact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,6 +95,8 @@ def test_damaged_file_is_computed_again(compact: Compact, tmp_path: Path) -> Non
 
 
 def test_interrupted_run_continues(compact: Compact, tmp_path: Path) -> None:
+    progress: list[float] = []
+
     def interrupt(done: float) -> None:
         if done > 0.5:
             raise KeyboardInterrupt
@@ -100,20 +104,10 @@ def test_interrupted_run_continues(compact: Compact, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         sketch_features(compact, CountingExtractor(), cache=tmp_path, on_progress=interrupt)
     extractor = CountingExtractor()
-    sketch_features(compact, extractor, cache=tmp_path)
+    sketch_features(compact, extractor, cache=tmp_path, on_progress=progress.append)
     assert extractor.images == 1
-
-
-def test_progress_rises_to_one(compact: Compact) -> None:
-    progress: list[float] = []
-    sketch_features(compact, CountingExtractor(), on_progress=progress.append)
     assert progress == sorted(progress)
     assert progress[-1] == 1
-
-
-def test_empty_set_is_refused(compact: Compact) -> None:
-    with pytest.raises(EvaluationError, match="no sketches"):
-        sketch_features(compact[:0], CountingExtractor())
 
 
 def test_default_cache_is_in_the_cache_folder_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -157,6 +151,8 @@ def test_inception_features_of_sketches(network: Inception) -> None:
     assert torch.equal(together, network.features(images))
     assert (alone - together).norm() < 1e-4 * together.norm()
     assert (together[0] - together[1]).norm() > 0.1 * together[0].norm()
+    with pytest.raises(ValueError, match="299"):
+        network.features(images[:, :64, :64])
 
 
 class Pixels(torch.nn.Module):
@@ -187,8 +183,3 @@ def test_inception_restores_global_settings(network: Inception) -> None:
     before = cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, cudnn.enabled
     network.features(torch.zeros(0, 299, 299, dtype=torch.uint8))
     assert (cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, cudnn.enabled) == before
-
-
-def test_images_of_another_size_are_refused(network: Inception) -> None:
-    with pytest.raises(ValueError, match="299"):
-        network.features(torch.zeros(1, 64, 64, dtype=torch.uint8))

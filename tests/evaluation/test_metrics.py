@@ -219,11 +219,7 @@ def test_precision_recall_density_coverage_agree_with_prdc() -> None:
             pr, dc = precision_recall(real, fake, k), density_coverage(real, fake, k)
             ours = {name: score.value for name, score in {**pr._asdict(), **dc._asdict()}.items()}
             assert ours == pytest.approx(compute_prdc(real.numpy(), fake.numpy(), k), rel=1e-3)
-
-
-def test_default_k_is_3() -> None:
-    """As in the paper of Kynkäänniemi et al."""
-    real, fake = normal(300, 0), normal(200, 1, 0.7)
+    # The default of k is 3, as in the paper of Kynkäänniemi et al.
     assert precision_recall(real, fake) == precision_recall(real, fake, 3) != precision_recall(real, fake, 4)
 
 
@@ -241,14 +237,11 @@ def test_roles_swap_and_neither_order_nor_chunks_matter(n: int, m: int, seed: in
 
 
 @pytest.mark.parametrize("score", [precision_recall, authors_precision_recall])
-def test_set_covers_itself_and_nothing_far_away(score: Score) -> None:
+def test_coverage_of_itself_of_nothing_and_of_one_mode(score: Score) -> None:
     real, far = normal(100, 0, 8.0), normal(100, 1, -8.0)
     for result, expected in ((score(real, real), 1.0), (score(real, far), 0.0)):
         assert (result.precision.value, result.recall.value) == (expected, expected)
-
-
-@pytest.mark.parametrize("score", [precision_recall, authors_precision_recall])
-def test_fakes_of_one_of_two_modes_are_precise_but_recall_half(score: Score) -> None:
+    # Fakes of one of two modes are precise, but recall half.
     first, second = torch.tensor([6.0] * 4 + [0.0] * 4), torch.tensor([0.0] * 4 + [6.0] * 4)
     real, fake = torch.cat([normal(200, 0) + first, normal(200, 1) + second]), normal(200, 2) + first
     result = score(real, fake)

@@ -60,12 +60,14 @@ def test_copies_and_duplicates_are_counted() -> None:
     copied = shuffled(turned(train[:10], 5), 1)
     samples = Compact(*(np.concatenate([getattr(c, n) for c in (copied, copied)]) for n in Compact.__slots__))
     result = measure_novelty(samples, train, test)
-    for repeats in result.repeats:
-        assert repeats.in_training.value == 1
-        assert repeats.unique.value <= 0.5
-        assert repeats.real_in_training.value < 1
-    assert max(result.neighbors.samples) == 0
-    assert (result.samples, result.train, result.test, result.same_size) == (20, 40, 20, 20)
+    for repeats in result["repeats"]:
+        assert repeats["in_training"].value == 1
+        assert repeats["unique"].value <= 0.5
+        assert repeats["real_in_training"].value < 1
+    assert max(result["neighbors"]["samples"]) == 0
+    assert [result[name] for name in ("samples", "train", "test", "same_size")] == [20, 40, 20, 20]
+    with pytest.raises(GeometryError, match="no sketches"):
+        measure_novelty(samples[:0], train, test)
 
 
 def test_unique_shares_are_compared_at_the_same_size() -> None:
@@ -73,22 +75,17 @@ def test_unique_shares_are_compared_at_the_same_size() -> None:
     samples = parts(60)[[0, 1, 2, 3, 0, 1, 2, 3]]
     for test, same_size in ((parts(60)[40:44], 4), (samples, 8)):
         result = measure_novelty(samples, parts(60), test)
-        finest = result.repeats[-1]
-        assert result.same_size == same_size
-        assert finest.unique.value == 0.5
-        assert finest.unique_same_size.value == finest.real_unique.value == 4 / same_size
+        finest = result["repeats"][-1]
+        assert result["same_size"] == same_size
+        assert finest["unique"].value == 0.5
+        assert finest["unique_same_size"].value == finest["real_unique"].value == 4 / same_size
 
 
 def test_finer_grids_find_fewer_copies() -> None:
     result = measure_novelty(jitter_ends(parts(120)[:60], 0.01, seed=2), parts(120), parts(120)[60:])
-    values = [repeats.in_training.value for repeats in result.repeats]
+    values = [repeats["in_training"].value for repeats in result["repeats"]]
     assert values[-1] == 0
     assert values[0] >= values[1] >= values[2]
-
-
-def test_empty_set_is_refused() -> None:
-    with pytest.raises(GeometryError, match="no sketches"):
-        measure_novelty(parts(5)[:0], parts(5), parts(5))
 
 
 def test_images_have_norm_one_and_ink_on_the_curve() -> None:
@@ -98,9 +95,7 @@ def test_images_have_norm_one_and_ink_on_the_curve() -> None:
     assert line[:, 15:17].sum() > 0.5 * line.sum()  # the two middle cells in y
     assert circle[16, 16] < 1e-3 * circle.max()
     assert np.unravel_index(point.argmax(), point.shape) == (23, 8)
-
-
-def test_split_line_has_the_image_of_the_whole() -> None:
+    # A split line has the image of the whole.
     whole, cut = rows([Line((-1, 0), (1, 0))]), rows([Line((-1, 0), (0.25, 0)), Line((0.25, 0), (1, 0))])
     assert nearest_distances(blurred_images(whole), blurred_images(cut))[0] < 0.01
 
@@ -128,22 +123,19 @@ def test_distance_grows_with_noise_up_to_root_two() -> None:
 def test_copies_are_nearer_than_the_test_split() -> None:
     whole = parts(300)
     train, test, fresh = whole[:200], whole[200:250], whole[250:]
-    copies, honest = measure_neighbors(train[:50], train, test), measure_neighbors(fresh, train, test)
-    assert copies.kolmogorov_smirnov > 0.5 > honest.kolmogorov_smirnov
-    assert copies.median.value == 0 < honest.median.low
-    assert copies.closer_than_1.value == copies.closer_than_5.value == copies.closer_than_25.value == 1
-    assert copies.real_closer_than_1.value >= 0.01
-    assert copies.real_closer_than_5.value >= 0.05
-    assert honest.real_median == copies.real_median
-    rough = measure_neighbors(jitter_ends(train[:50], 0.005, seed=0), train, test)  # too inexact for any grid
-    assert rough.closer_than_25.value > 2 * rough.real_closer_than_25.value
-    assert rough.nearer > 0.4
-    far = measure_neighbors(jitter_ends(test, 0.2, seed=0), train, test)
-    assert far.nearer < 0.1 < 0.4 < far.kolmogorov_smirnov
-
-
-def test_progress_ends_at_one() -> None:
     progress: list[float] = []
-    measure_neighbors(parts(20)[:10], parts(20), parts(20)[10:], on_progress=progress.append)
+    copies = measure_neighbors(train[:50], train, test, on_progress=progress.append)
     assert progress == sorted(progress)
     assert progress[-1] == pytest.approx(1)
+    honest = measure_neighbors(fresh, train, test)
+    assert copies["kolmogorov_smirnov"] > 0.5 > honest["kolmogorov_smirnov"]
+    assert copies["median"].value == 0 < honest["median"].low
+    assert copies["closer_than_1"].value == copies["closer_than_5"].value == copies["closer_than_25"].value == 1
+    assert copies["real_closer_than_1"].value >= 0.01
+    assert copies["real_closer_than_5"].value >= 0.05
+    assert honest["real_median"] == copies["real_median"]
+    rough = measure_neighbors(jitter_ends(train[:50], 0.005, seed=0), train, test)  # too inexact for any grid
+    assert rough["closer_than_25"].value > 2 * rough["real_closer_than_25"].value
+    assert rough["nearer"] > 0.4
+    far = measure_neighbors(jitter_ends(test, 0.2, seed=0), train, test)
+    assert far["nearer"] < 0.1 < 0.4 < far["kolmogorov_smirnov"]

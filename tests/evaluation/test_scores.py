@@ -18,7 +18,7 @@ from sketchdnn.evaluation.curves import end_gaps
 from sketchdnn.evaluation.features import Extractor, load_inception
 from sketchdnn.evaluation.protocol import Sizes
 from sketchdnn.evaluation.scores import CORRUPTIONS, Scorer, StageTimer, drop_primitives, jitter_ends
-from sketchdnn.geometry import Circle, Kind, Line, Point, bounds
+from sketchdnn.geometry import Circle, Kind, Point, bounds
 from sketchdnn.representation import Compact, decode_compact, layout
 from sketchdnn.representation.compact import collapsed
 
@@ -75,10 +75,14 @@ def test_corrupted_sketches_are_normalized(compact: Compact, sigma: float, share
     assert (dropped.counts <= compact.counts).all()
 
 
-def test_no_corruption_changes_nothing() -> None:
+def test_no_corruption_changes_nothing_and_invalid_amounts_are_refused() -> None:
     for same in (jitter_ends(parts(20), 0.0, 1), drop_primitives(parts(20), 0.0, 1)):
         np.testing.assert_array_equal(same.kind, parts(20).kind)
         np.testing.assert_allclose(same.params, parts(20).params, atol=1e-6)
+    with pytest.raises(GeometryError, match="standard deviation"):
+        jitter_ends(parts(20), -1, 0)
+    with pytest.raises(GeometryError, match="between 0 and 1"):
+        drop_primitives(parts(20), 1.5, 0)
 
 
 def test_noise_has_its_standard_deviation_and_follows_the_seed() -> None:
@@ -103,11 +107,3 @@ def test_last_primitive_has_an_extent() -> None:
     remaining = drop_primitives(compact, 1.0, 0)
     assert remaining.kind[0, 0] == Kind.CIRCLE
     assert remaining.counts.tolist() == [1, 2]
-
-
-def test_invalid_amounts_are_refused() -> None:
-    compact = rows([Line((-1, 0), (1, 0))])
-    with pytest.raises(GeometryError, match="standard deviation"):
-        jitter_ends(compact, -1, 0)
-    with pytest.raises(GeometryError, match="between 0 and 1"):
-        drop_primitives(compact, 1.5, 0)

@@ -147,35 +147,27 @@ def test_procedural_and_real_sketches_agree_with_the_definition(real_data: Path)
     assert_as_defined(encode(real, max_primitives=max(map(len, real))))
 
 
-def test_sketch_fills_the_frame_except_for_the_margin() -> None:
+def test_margin_and_directions_of_the_frame() -> None:
     image = rasterize(rows(Circle((0, 0), 1)))[0]
     inked = (image < 255).nonzero()
     edge = SIZE * MARGIN
     assert inked.min() == math.floor(edge - STROKE / 2)
     assert inked.max() == SIZE - 1 - math.floor(edge - STROKE / 2)
-
-
-def test_y_points_up_and_arcs_run_counter_clockwise() -> None:
-    """A quarter circle from the right to the top is in the upper right."""
+    # A quarter circle from the right to the top is in the upper right: y is up, arcs run counter-clockwise.
     image = rasterize(rows(Arc((0, 0), 1, 0.1, math.pi / 2 - 0.2)), size=100)[0] < 255
     assert image[:50, 50:].any()
     assert image.sum() == image[:50, 50:].sum()
 
 
-def test_ink_is_length_times_stroke() -> None:
+def test_amount_of_ink() -> None:
     for item in (Line((-1, -0.3), (1, 0.8)), Circle((0.1, 0), 0.8), Arc((0, 0), 0.9, 1.0, 4.0)):
         length = item.length * SIZE * (1 - 2 * MARGIN) / 2
         caps = 0 if isinstance(item, Circle) else STROKE
         ink = 1 - rasterize(rows(item)).double() / 255
         assert float(ink.sum()) == pytest.approx((length + caps * math.pi / 4) * STROKE, rel=0.01)
-
-
-def test_construction_has_half_the_ink() -> None:
+    # Construction has half the ink, and a line under construction keeps its own.
     ink = 255 - rasterize(rows(Line((-1, 0), (1, 0)), Line((-1, 0), (1, 0), construction=True))).double()
     assert float(ink[1].sum()) == pytest.approx(CONSTRUCTION_INK * float(ink[0].sum()), rel=0.005)
-
-
-def test_line_under_construction_keeps_its_ink() -> None:
     both = Sketch((Line((-1, 0), (1, 0)), Line((-1, 0), (1, 0), construction=True)))
     alone = Sketch(both.primitives[:1])
     assert torch.equal(*rasterize(encode([both, alone])))
@@ -195,7 +187,7 @@ def test_lines_of_length_zero_are_dots() -> None:
     assert torch.equal(dot, rasterize(raw(Kind.ARC, 0.3, 0.2, 0.3, 0.2, 2.0)))
 
 
-def test_curves_far_outside_leave_no_ink() -> None:
+def test_curves_far_outside_leave_ink_only_in_the_frame() -> None:
     for compact in (
         raw(Kind.CIRCLE, 1e30, 0, 1),
         raw(Kind.LINE, 1e30, 3, -1e30, 3),
@@ -204,9 +196,6 @@ def test_curves_far_outside_leave_no_ink() -> None:
         raw(Kind.POINT, 5e37, -1),
     ):
         assert bool((rasterize(compact) == 255).all())
-
-
-def test_long_line_through_the_frame() -> None:
     assert_as_defined(raw(Kind.LINE, -2000, -1500, 2000, 1500), 100)
 
 
@@ -215,16 +204,14 @@ def test_empty_sketch_is_blank() -> None:
     assert bool((images[0] == 255).all())
     assert bool((images[1] == 0).any())
     assert rasterize(encode([])).shape == (0, SIZE, SIZE)
-
-
-def test_read_only_arrays_can_be_drawn() -> None:
+    # Read-only arrays can be drawn.
     compact = encode([Sketch((Circle((0, 0), 1),))])
     for array in (compact.kind, compact.construction, compact.params):
         array.flags.writeable = False
     assert bool((rasterize(compact) == 0).any())
 
 
-def test_invalid_sketches_are_refused() -> None:
+def test_invalid_sketches_and_sizes_are_refused() -> None:
     for value in (math.nan, math.inf, -math.inf):
         compact = encode([Sketch((Circle((0, 0), 1),))] * 5)
         compact.params[[1, 3], 0, 0] = value
@@ -234,9 +221,6 @@ def test_invalid_sketches_are_refused() -> None:
     for compact in (circle, *(raw(Kind.ARC, 0, 0, 1, 0, sweep) for sweep in (0, 6.2831855, -1))):
         with pytest.raises(SketchError, match="1 of 1 sketches hold an arc or circle that cannot exist"):
             rasterize(compact)
-
-
-def test_invalid_sizes_are_refused() -> None:
     for size, stroke in ((0, 1.0), (10, 0.0), (10, math.nan), (10, 10.0)):
         with pytest.raises(SketchError, match="cannot be drawn with a stroke"):
             rasterize(encode([]), size=size, stroke=stroke)

@@ -33,7 +33,7 @@ def test_marks_are_finite_and_refer_to_constraints(sketch: Sketch) -> None:
         assert all(math.isfinite(number) for number in (*item.at, *item.half))
 
 
-def test_marks_are_near_their_primitives() -> None:
+def test_marks_are_near_their_primitives_and_do_not_overlap() -> None:
     sketch = Sketch(PLATE.primitives, MEANT)
     placed = place_all(sketch)
     assert {n for item in placed for n in item.mark.numbers} == set(range(len(MEANT)))
@@ -51,9 +51,6 @@ def test_marks_are_near_their_primitives() -> None:
             far = math.dist(item.at, view.to_pixel(near[item.mark.kind]))
             assert far == 0 if item.mark.pinned else far < 25
     assert {item.mark.text for item in placed if item.mark.kind is T.RADIUS} == {"R8"}
-
-
-def test_marks_do_not_overlap() -> None:
     placed = [item for item in place_all(Sketch(PLATE.primitives, MEANT), 500) if not item.mark.pinned]
     for i, item in enumerate(placed):
         for other in placed[:i]:
@@ -70,14 +67,12 @@ def test_groups_have_one_mark_per_line_and_numbers() -> None:
     assert {mark.beside: mark.text for mark in found} == dict(zip(lines, "11122", strict=True))
 
 
-def test_midpoint_is_marked_at_the_middle() -> None:
+def test_midpoint_is_at_the_middle_and_dimension_beside_the_line() -> None:
     points = (Point((5, 0)), Point((0, 0)), Point((10, 0)))
     for order in ((0, 1, 2), (1, 0, 2), (2, 1, 0)):
         (mark,) = constraint_marks(Sketch(points, (Constraint(T.MIDPOINT, tuple(Ref(i) for i in order)),)))
         assert mark.beside == points[0]
-
-
-def test_dimension_between_ends_is_beside_the_line() -> None:
+    # A dimension between the ends of a line is beside it.
     line = Line((0, 0), (10, 0))
     distance = Constraint(T.DISTANCE, (Ref(0, Part.END), Ref(0, Part.START)), -12.5)
     (mark,) = constraint_marks(Sketch((line,), (distance,)))
@@ -125,16 +120,12 @@ def test_svg_is_well_formed(sketch: Sketch) -> None:
             assert re.fullmatch(r"-?[\d.]+", element.attrib.get(name, "0"))
 
 
-def test_colors_show_freedom() -> None:
+def test_colors_titles_and_legend_of_a_picture() -> None:
     root = ET.fromstring(svg(SKETCH, 400, status=STATUS))
     group = root.find(f"{SVG}g")
     assert group is not None
     painted = [element.attrib["stroke"] for element in group]
     assert sorted(painted) == sorted(FREEDOM[word][0] for word in STATUS.freedom)
-
-
-def test_symbols_have_titles_and_faults_are_colored() -> None:
-    root = ET.fromstring(svg(SKETCH, 400, status=STATUS))
     titles = {group.findtext(f"{SVG}title"): group for group in root.iter(f"{SVG}g")}
     names = {describe_constraint(c, SKETCH) for c in MEANT}
     assert names <= set(titles)
@@ -142,10 +133,7 @@ def test_symbols_have_titles_and_faults_are_colored() -> None:
         if name in names:
             is_fault = name == describe_constraint(MEANT[9], SKETCH)
             assert is_fault == any(e.attrib.get("stroke") == FREEDOM["over"][0] for e in group)
-
-
-def test_legend_counts() -> None:
-    words = [e.text for e in ET.fromstring(svg(SKETCH, 400, status=STATUS)).iter(f"{SVG}text")]
+    words = [e.text for e in root.iter(f"{SVG}text")]
     assert {"1 fixed", "7 partly free", "1 free", "1 over-constrained", "17 degrees of freedom"} <= set(words)
     assert {"1 coincident", "1 point on curve", "1 dimension"} <= set(words)
     assert not any("midpoint" in (word or "") for word in words)
@@ -175,11 +163,8 @@ def test_gallery_has_one_legend() -> None:
     assert page.count("<title>horizontal: line 0</title>") == 2
 
 
-def test_constraints_are_drawn_only_with_a_status() -> None:
+def test_constraints_are_drawn_only_with_a_status_that_fits() -> None:
     assert svg(SKETCH, 300) == svg(replace(SKETCH, constraints=()), 300)
-
-
-def test_status_must_fit_the_sketch() -> None:
     with pytest.raises(ValueError, match="freedom of 2 primitives"):
         svg(SKETCH, status=ConstraintStatus(("free", "free")))
 

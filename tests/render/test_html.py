@@ -18,7 +18,7 @@ from sketchdnn.render.figures import (
     save_figure,
     sheet,
 )
-from sketchdnn.render.html import Card, Section, Table, Thumbnails, gallery_page, render_page, report_page
+from sketchdnn.render.html import Card, Document, Section, Table, Thumbnails, gallery_page, render_page
 
 HOSTILE = "<script>\x1b & $\\frac 日本"
 
@@ -28,9 +28,7 @@ def test_report_is_escaped() -> None:
     thumbnails = Thumbnails([Sketch((Circle((0, 0), 1),))], [HOSTILE], HOSTILE)
     chart = bar_chart({HOSTILE: 3, "x" * 99: 1}, total=4, parts={HOSTILE: 1})
     section = Section(HOSTILE, [HOSTILE], [table], [chart, column_chart({"8": 12_345, "9": 0}, HOSTILE)], [thumbnails])
-    page = report_page(
-        HOSTILE, [section], lead=[HOSTILE], tiles={HOSTILE: HOSTILE}, warnings=[HOSTILE], command=HOSTILE
-    )
+    page = Document(HOSTILE, [HOSTILE], [HOSTILE], [section], HOSTILE, {HOSTILE: HOSTILE}).to_html()
     assert "<script" not in page
     assert "\x1b" not in page
     assert "url(" not in page

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.strategies import sketches
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, bounds
-from sketchdnn.render import PALETTE, Frame, Style, describe, frame, strokes
+from sketchdnn.render import PALETTE, Frame, Style, frame, strokes
 from sketchdnn.render.raster import draw_strokes
 from sketchdnn.render.style import WeightedPrimitive, blend, superposed_strokes
 
@@ -92,10 +92,11 @@ def test_painting_order(sketch: Sketch) -> None:
     assert all((s.dash is not None) == (r == 0) for s, r in zip(drawn, rank, strict=True))
 
 
-def test_consecutive_colors_differ() -> None:
+def test_consecutive_colors_differ_and_strokes_grow_with_the_picture() -> None:
     sketch = Sketch(tuple(Circle((i, 0), 1) for i in range(25)))
     colors = [s.color for s in strokes(sketch, frame(sketch, 200, 200, Style()), Style())]
     assert all(a != b for a, b in itertools.pairwise(colors))
+    assert Style().width < Style().sized(1000).width < 1000 / 320 * Style().width  # slower than the picture
 
 
 @given(st.floats(1, 500), st.sampled_from(["line", "arc", "circle"]))
@@ -115,16 +116,6 @@ def test_dashes_are_whole(length: float, kind: str) -> None:
     assert periods == pytest.approx(round(periods))
     assert round(periods) >= 2
     assert on <= 1.5 * Style().dash
-
-
-def test_description() -> None:
-    sketch = Sketch((Line((0, 0), (1, 0)), Line((0, 0), (0, 1), construction=True), Point((0, 0))))
-    assert describe(sketch) == "2 lines, 1 point (1 dashed)"
-    assert describe(Sketch(())) == "empty sketch"
-
-
-def test_strokes_grow_slower_than_the_picture() -> None:
-    assert Style().width < Style().sized(1000).width < 1000 / 320 * Style().width
 
 
 STYLE = Style()

@@ -58,22 +58,14 @@ def test_arc_path(arc: Arc) -> None:
         assert math.dist(middle, view.to_pixel(arc.at((k + 0.5) / len(steps)))) < 0.05
 
 
-def test_only_construction_is_dashed() -> None:
+def test_only_construction_is_dashed_or_hollow() -> None:
     text = svg(Sketch((Line((0, 0), (5, 0), construction=True), Line((0, 0), (0, 5)), Circle((1, 1), 1))))
     dashed = ["stroke-dasharray" in e.attrib for e in elements(text)]
     assert dashed == [True, False, False]
-
-
-def test_hollow_construction_point() -> None:
     full, hollow = elements(svg(Sketch((Point((0, 0)), Point((1, 0), construction=True)))))
     assert full.attrib["fill"] in Style().palette
     assert hollow.attrib["fill"] == Style().background
     assert hollow.attrib["stroke"] in Style().palette
-
-
-def test_text_of_an_empty_sketch() -> None:
-    root = ET.fromstring(svg(Sketch(())))
-    assert [e.text for e in root.iter(f"{SVG}text")] == ["empty sketch"]
 
 
 def test_tiny_circle_is_a_dot() -> None:

@@ -15,7 +15,7 @@ from sketchdnn.geometry import Kind, Sketch
 from sketchdnn.io import atomic_write, load_json
 from sketchdnn.render import gallery_png
 from sketchdnn.render.figures import bar_chart, column_chart
-from sketchdnn.render.html import Section, Table, Thumbnails, report_page
+from sketchdnn.render.html import Document, Section, Table, Thumbnails
 from sketchdnn.representation import Compact, decode_compact
 
 from .candidates import Selection
@@ -155,12 +155,12 @@ def _corpus_page(report: Mapping[str, Any], sketches: Sequence[Sketch]) -> str:
     sections.append(Section(f"The first {len(sketches)} sketches, in random order", galleries=[gallery]))
     size = f"{config['min_primitives']} to {config['max_primitives']} primitives"
     files = f" · {report['files']:,} file{'s' * (report['files'] > 1)} read" if report["files"] else ""
-    return report_page(
+    return Document(
         f"{report['kept']:,} prepared sketches",
-        sections,
         lead=[f"Preset {config['preset']} · {size}{files}"],
+        sections=sections,
         tiles={name: f"{value:,}" for name, value in tiles.items()},
-    )
+    ).to_html()
 
 
 def _counts(title: str, counts: Mapping[str, int], total: int | None = None) -> Section:

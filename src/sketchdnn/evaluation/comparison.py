@@ -19,13 +19,13 @@ from sketchdnn.formats import scan
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write
 from sketchdnn.render.figures import INK, draw_rule, draw_sketch, panel_of_sketch, save_figure, sheet
-from sketchdnn.render.html import Section, Table
+from sketchdnn.render.html import Document, Section, Table
 from sketchdnn.systems.pretrained import bundled_names
 
 from .evaluate import Evaluator
 from .protocol import Protocol, refuse_incomparable
 from .report import SAMPLES, Report, describe_samples, is_report, load_report, reference_split
-from .report_format import Document, format_interval, format_percent, lookup
+from .report_format import format_interval, format_percent, lookup
 
 Item = TypeVar("Item")
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 import sketchdnn
 from sketchdnn.data.loader import Dataset
@@ -347,14 +348,13 @@ def _distributions(samples: Compact, real: Compact) -> dict[str, Any]:
 
 def _novelty(samples: Compact, train: Compact, real: Compact, device: str, on_progress: OnProgress) -> dict[str, Any]:
     novelty = measure_novelty(samples, train, real, device=device, on_progress=on_progress)
-    result: dict[str, Any] = to_json(novelty)
     for name in ("samples", "test"):
-        result["neighbors"][name] = _histogram(getattr(novelty.neighbors, name))
-    return result
+        novelty["neighbors"][name] = _histogram(novelty["neighbors"][name])
+    return dict(to_json(novelty))
 
 
-def _histogram(distances: tuple[float, ...]) -> dict[str, float]:
+def _histogram(distances: NDArray[np.float64]) -> dict[str, float]:
     """Shares of the distances by bin."""
     hits, _ = np.histogram(np.clip(distances, NEIGHBOR_BINS[0], NEIGHBOR_BINS[-1]), NEIGHBOR_BINS)
     names = [f"{low:.1f}–{high:.1f}" for low, high in pairwise(NEIGHBOR_BINS.tolist())]
-    return {name: to_json(hit / max(1, len(distances))) for name, hit in zip(names, hits, strict=True)}
+    return {name: hit / max(1, len(distances)) for name, hit in zip(names, hits, strict=True)}

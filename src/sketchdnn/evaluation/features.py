@@ -16,8 +16,6 @@ import importlib.util
 import io
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -80,7 +78,12 @@ class Inception:
             raise ValueError(f"Inception takes bytes of {SIZE} × {SIZE} pixels, not {tuple(images.shape)}")
         features = torch.empty(len(images), NUM_FEATURES, device=self.device)
         batch = _BATCH.get(self.device.type, _BATCH["cpu"])
-        with _deterministic_kernels():
+        # No TF32, which would change FID, and no kernel search, which may differ between runs. Fusing kernels at run
+        # time would slow the first batches, without gain for a network of convolutions.
+        with (
+            torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False),
+            torch.jit.optimized_execution(False),  # type: ignore[attr-defined]
+        ):
             for start in range(0, len(images), batch):
                 gray = images[start : start + batch].to(self.device).float() / 127.5 - 1
                 features[start : start + batch] = self.network(gray[:, None].expand(-1, 3, -1, -1))
@@ -181,16 +184,3 @@ def _load(path: Path, count: int) -> Float[Tensor, "sketch feature"] | None:
         return None
     valid = features is not None and features.ndim == 2 and len(features) == count and bool(features.isfinite().all())
     return features if valid else None
-
-
-@contextmanager
-def _deterministic_kernels() -> Iterator[None]:
-    """No TF32, which would change FID, and no kernel search, which may differ between runs.
-
-    Fusing kernels at run time would slow the first batches, without gain for a network of convolutions.
-    """
-    with (
-        torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False),
-        torch.jit.optimized_execution(False),  # type: ignore[attr-defined]
-    ):
-        yield

@@ -12,7 +12,7 @@ and shifts of much less than a cell (0.07) hardly count. Below `RESOLUTION`, the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,12 +20,11 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sketchdnn.evaluation.curves import lengths
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import Compact
 from sketchdnn.representation.hashing import NUM_SYMMETRIES, Keys, symmetric_keys
 
-from .curves import check_sketches, points_along
+from .curves import check_sketches, lengths, points_along
 from .estimates import Estimate, OnProgress, clustered_median, share_estimate, share_of
 
 GRIDS = (24, 64, 256)
@@ -35,58 +34,6 @@ RESOLUTION = 1e-3
 _IMAGE_BATCH, _QUERY_BATCH, _REFERENCE_BATCH = 1024, 256, 1 << 15
 
 
-@dataclass(frozen=True, slots=True)
-class Repeats:
-    """Repeated sketches on a grid of `levels` levels: the shares of samples and of test sketches in the training split.
-
-    `unique` is the share of distinct sketches among the samples. It falls with their number, so `unique_same_size` and
-    `real_unique` compare samples and test split at the size of the smaller set.
-    """
-
-    levels: int
-    in_training: Estimate
-    real_in_training: Estimate
-    unique: Estimate
-    unique_same_size: Estimate
-    real_unique: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbors:
-    """The distance to the nearest training sketch, from each sample and from each real test sketch.
-
-    `closer_than_1`, `_5` and `_25` are the shares of samples no farther away than the closest 1 %, 5 % and 25 % of the
-    test split; `real_…` are those of the test split itself, larger than that if many of its distances are equal (about
-    5 % of real sketches look like a training sketch). `kolmogorov_smirnov` is the largest difference of the two
-    cumulative distributions, and `nearer` the largest by which samples are nearer than the test split.
-    """
-
-    samples: tuple[float, ...]
-    test: tuple[float, ...]
-    median: Estimate
-    real_median: Estimate
-    closer_than_1: Estimate
-    closer_than_5: Estimate
-    closer_than_25: Estimate
-    real_closer_than_1: Estimate
-    real_closer_than_5: Estimate
-    real_closer_than_25: Estimate
-    kolmogorov_smirnov: float
-    nearer: float
-
-
-@dataclass(frozen=True, slots=True)
-class Novelty:
-    """Novelty of `samples` samples against `train` training sketches, beside `test` held-out real sketches."""
-
-    samples: int
-    train: int
-    test: int
-    same_size: int
-    repeats: tuple[Repeats, ...]
-    neighbors: Neighbors
-
-
 def measure_novelty(
     samples: Compact,
     train: Compact,
@@ -94,13 +41,37 @@ def measure_novelty(
     *,
     device: str = "cpu",
     on_progress: OnProgress = lambda share: None,
-) -> Novelty:
-    """Search the training split for every sample and for every test sketch."""
+) -> dict[str, Any]:
+    """Search the training split for every sample and for every test sketch.
+
+    Returns:
+        The sizes of the sets, the `repeats` on each of `GRIDS`, and the `neighbors`.
+    """
     for compact in (samples, train, test):
         check_sketches(compact)
-    repeats = tuple(_repeats(samples, train, test, levels) for levels in GRIDS)
+    same_size = min(len(samples), len(test))
+    sizes = {"samples": len(samples), "train": len(train), "test": len(test), "same_size": same_size}
+    repeats = [measure_repeats(samples, train, test, levels) for levels in GRIDS]
     neighbors = measure_neighbors(samples, train, test, device=device, on_progress=on_progress)
-    return Novelty(len(samples), len(train), len(test), min(len(samples), len(test)), repeats, neighbors)
+    return {**sizes, "repeats": repeats, "neighbors": neighbors}
+
+
+def measure_repeats(samples: Compact, train: Compact, test: Compact, levels: int) -> dict[str, Any]:
+    """Repeated sketches on a grid of `levels` levels: the shares of samples and of test sketches in the training split.
+
+    `unique` is the share of distinct sketches among the samples. It falls with their number, so `unique_same_size` and
+    `real_unique` compare samples and test split at the size of the smaller set.
+    """
+    ours, training, real = (symmetric_keys(compact, levels) for compact in (samples, train, test))
+    same_size = min(len(ours), len(real))
+    return {
+        "levels": levels,
+        "in_training": share_of(np.isin(ours, training)),
+        "real_in_training": share_of(np.isin(real, training)),
+        "unique": _unique(ours),
+        "unique_same_size": _unique(ours[:same_size]),
+        "real_unique": _unique(real[:same_size]),
+    }
 
 
 def measure_neighbors(
@@ -110,8 +81,14 @@ def measure_neighbors(
     *,
     device: str = "cpu",
     on_progress: OnProgress = lambda share: None,
-) -> Neighbors:
-    """Compare the distances of samples to the training split with those of the test split."""
+) -> dict[str, Any]:
+    """The distance to the nearest training sketch, from each sample and from each real test sketch.
+
+    `closer_than_1`, `_5` and `_25` are the shares of samples no farther away than the closest 1 %, 5 % and 25 % of the
+    test split; `real_…` are those of the test split itself, larger than that if many of its distances are equal (about
+    5 % of real sketches look like a training sketch). `kolmogorov_smirnov` is the largest difference of the two
+    cumulative distributions, and `nearer` the largest by which samples are nearer than the test split.
+    """
     from scipy.stats import ks_2samp
 
     references = blurred_images(train)
@@ -126,16 +103,16 @@ def measure_neighbors(
         for compact, begin, size in ((samples, 0.0, part), (test, part, 1 - part))
     )
     limits = {percent: float(np.percentile(real, percent)) for percent in (1, 5, 25)}
-    return Neighbors(
-        samples=tuple(ours.tolist()),
-        test=tuple(real.tolist()),
-        median=clustered_median(ours, np.arange(len(ours))),
-        real_median=clustered_median(real, np.arange(len(real))),
+    return {
+        "samples": ours,
+        "test": real,
+        "median": clustered_median(ours, np.arange(len(ours))),
+        "real_median": clustered_median(real, np.arange(len(real))),
         **{f"closer_than_{percent}": share_of(ours <= limit) for percent, limit in limits.items()},
         **{f"real_closer_than_{percent}": share_of(real <= limit) for percent, limit in limits.items()},
-        kolmogorov_smirnov=float(ks_2samp(ours, real, method="asymp").statistic),
-        nearer=float(ks_2samp(ours, real, alternative="greater", method="asymp").statistic),
-    )
+        "kolmogorov_smirnov": float(ks_2samp(ours, real, method="asymp").statistic),
+        "nearer": float(ks_2samp(ours, real, alternative="greater", method="asymp").statistic),
+    }
 
 
 def blurred_images(compact: Compact) -> NDArray[np.float32]:
@@ -162,19 +139,6 @@ def nearest_distances(
         distances.append(torch.where(distance < RESOLUTION, 0.0, distance).cpu().numpy())
         on_progress(min(1.0, (begin + _QUERY_BATCH) / len(queries)))
     return np.concatenate([np.empty(0), *distances])
-
-
-def _repeats(samples: Compact, train: Compact, test: Compact, levels: int) -> Repeats:
-    ours, training, real = (symmetric_keys(compact, levels) for compact in (samples, train, test))
-    same_size = min(len(ours), len(real))
-    return Repeats(
-        levels,
-        share_of(np.isin(ours, training)),
-        share_of(np.isin(real, training)),
-        _unique(ours),
-        _unique(ours[:same_size]),
-        _unique(real[:same_size]),
-    )
 
 
 def _unique(keys: Keys) -> Estimate:

@@ -11,7 +11,7 @@ import numpy as np
 from sketchdnn.io import atomic_write
 from sketchdnn.render.figures import BLUE, GREEN, ORANGE, PALE_BLUE, figure_svg, plot_style
 from sketchdnn.render.html import Thumbnails
-from sketchdnn.render.style import printable
+from sketchdnn.render.style import shorten
 from sketchdnn.representation import Compact, decode_compact
 
 from .curves import largest_gaps
@@ -56,7 +56,7 @@ def plot_panels(panels: Sequence[Panel]) -> str:
                 first += len(curve.values)
             if panel.level is not None:
                 lines.append(axes.axhline(panel.level, color=ORANGE, linewidth=1.2, linestyle="--"))
-                labels.append(_shorten(panel.level_name))
+                labels.append(shorten(panel.level_name, _MAX_LABEL))
             axes.set_xticks(range(len(positions)), positions, fontsize=7)
             axes.set_title(panel.title)
             axes.grid(axis="y", alpha=0.25)
@@ -80,7 +80,7 @@ def plot_distributions(
         axes.set_xlabel(label)
         axes.yaxis.set_visible(False)
         axes.spines["left"].set_visible(False)
-        axes.legend(columns, [_shorten(name) for name in names], fontsize=8)
+        axes.legend(columns, [shorten(name, _MAX_LABEL) for name in names], fontsize=8)
         return figure_svg(figure)
 
 
@@ -127,8 +127,3 @@ def _percent(share: float) -> str:
     ('12', '0.4', '0')
     """
     return f"{100 * share:.0f}" if share >= 0.0995 or not share else f"{100 * share:.1f}"
-
-
-def _shorten(name: str) -> str:
-    name = printable(name)
-    return name if len(name) <= _MAX_LABEL else name[: _MAX_LABEL - 1] + "…"

@@ -14,7 +14,7 @@ from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError, quoted
 from sketchdnn.io import atomic_write, load_json
-from sketchdnn.render.html import Section, Table, Thumbnails
+from sketchdnn.render.html import Document, Section, Table, Thumbnails
 from sketchdnn.representation import Compact
 from sketchdnn.systems.aliases import current_sampler, rename_report_keys
 from sketchdnn.systems.baselines.tokens.system import TokenSystem
@@ -22,7 +22,7 @@ from sketchdnn.systems.registry import SYSTEMS
 
 from .plots import Curve, Panel, make_galleries, plot_distributions, plot_panels, write_sheet
 from .protocol import Protocol, describe_protocol
-from .report_format import Document, format_interval, format_number, format_percent, lookup
+from .report_format import format_interval, format_number, format_percent, lookup
 
 Report = Mapping[str, Any]
 

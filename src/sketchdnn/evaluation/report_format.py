@@ -1,48 +1,16 @@
-"""Text forms of reports: numbers with intervals, values at dotted paths, and documents as Markdown."""
+"""Text forms of reports: numbers with intervals, and values at dotted paths."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
-
-from sketchdnn.render.html import Section, Table, report_page
 
 # An estimate in a report: value, low, high.
 Interval = Mapping[str, Any]
 
 # Of the fraction; the median gap of real sketches is 0 up to rounding.
 _MAX_DIGITS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A title, introductory paragraphs, warnings and sections; `command` is shown so that it can be copied."""
-
-    title: str
-    lead: Sequence[str]
-    warnings: Sequence[str] = ()
-    sections: Sequence[Section] = ()
-    command: str = ""
-
-    def to_html(self) -> str:
-        """A self-contained web page."""
-        options: dict[str, Any] = {"lead": self.lead, "warnings": self.warnings, "command": self.command}
-        return report_page(self.title, self.sections, **options)
-
-    def to_markdown(self) -> str:
-        """Markdown, without plots and galleries."""
-        blocks = [f"# {_escape(self.title)}", *map(_escape, self.lead)]
-        if self.command:
-            blocks.append(f"    {' '.join(self.command.split())}")
-        blocks += [f"> **Note.** {_escape(warning)}" for warning in self.warnings]
-        for section in self.sections:
-            blocks += [f"## {_escape(section.title)}", *map(_escape, section.paragraphs)]
-            for table in section.tables:
-                blocks += _table_blocks(table)
-            blocks += [f"![{name}]({name})" for name in section.pictures]
-        return "\n\n".join(blocks).rstrip() + "\n"
 
 
 def format_number(value: float | None, factor: float = 1.0) -> str:
@@ -103,18 +71,3 @@ def lookup(report: Mapping[str, Any], path: str) -> Any:
             return None
         value = value[name]
     return value
-
-
-def _table_blocks(table: Table) -> list[str]:
-    ruler = "|" + "|".join(["---"] + ["---:"] * (len(table.head) - 1)) + "|"
-    head, *rows = ("| " + " | ".join(map(_escape, cells)) + " |" for cells in (table.head, *table.rows))
-    caption = [f"*{_escape(table.caption)}*"] if table.caption else []
-    return ["\n".join([head, ruler, *rows]), *caption]
-
-
-def _escape(text: str) -> str:
-    """Text from a file or a command must not become markup, end a cell or start a line."""
-    text = " ".join(text.split())
-    for mark in "\\`*_[]<>|#":
-        text = text.replace(mark, "\\" + mark)
-    return text

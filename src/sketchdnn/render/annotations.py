@@ -58,10 +58,14 @@ class Layer:
     title: str = ""
 
 
-def annotated_layers(
-    sketch: Sketch, width: float, height: float, style: Style, status: ConstraintStatus
+def sketch_layers(
+    sketch: Sketch, width: float, height: float, style: Style, status: ConstraintStatus | None = None
 ) -> list[Layer]:
-    """The layers of a picture: primitives, then symbols."""
+    """The layers of a picture: primitives; with a status, colored by freedom, then symbols."""
+    if status is None:
+        style = style.thinned(len(sketch))
+        view = frame(sketch, width, height, style)
+        return [Layer(strokes(sketch, view, style), view, style)]
     if len(status.freedom) != len(sketch):
         raise ValueError(f"freedom of {len(status.freedom)} primitives for a sketch of {len(sketch)}")
     style = style.thinned(len(sketch))

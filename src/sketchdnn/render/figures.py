@@ -17,7 +17,7 @@ from typing import Any
 from sketchdnn.geometry import Point, Primitive, Sketch, Vec, tessellate
 from sketchdnn.io import atomic_write
 
-from .style import Frame, Stroke, Style, frame, printable, strokes
+from .style import Frame, Stroke, Style, frame, shorten, strokes
 
 ORANGE, BLUE, GREEN, GRAY, INK = "#d95f02", "#1f6fb4", "#2e8b57", "#8a8a8a", "#222222"
 PALE_BLUE = "#8fb8d8"
@@ -25,6 +25,8 @@ PALE_BLUE = "#8fb8d8"
 POINTS_PER_INCH = 72
 # The deviation of a drawn curve, in points.
 _TOLERANCE = 0.04
+_MAX_LABEL = 48
+_CHART_WIDTH = 8.0  # inches
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 9,
@@ -65,13 +67,13 @@ def plot_style(*, math: bool = True) -> Iterator[Any]:
             plt.close("all")
 
 
-def save_figure(figure: Any, folder: Path, name: str, suffixes: tuple[str, ...] = (".png", ".svg")) -> list[Path]:
-    """Write a figure in each format, atomically.
+def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
+    """Write a figure as PNG and SVG, atomically.
 
     Returns:
         The paths of the files.
     """
-    paths = [folder / f"{name}{suffix}" for suffix in suffixes]
+    paths = [folder / f"{name}{suffix}" for suffix in (".png", ".svg")]
     for path in paths:
         with atomic_write(path) as temporary:
             metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
@@ -99,20 +101,17 @@ def figure_svg(figure: Any) -> str:
     return picture.replace(INK, "currentColor").replace("<svg", '<svg role="img"', 1)
 
 
-def bar_chart(
-    values: Mapping[str, int], *, total: int | None = None, parts: Mapping[str, int] | None = None, width: float = 8.0
-) -> str:
+def bar_chart(values: Mapping[str, int], *, total: int | None = None, parts: Mapping[str, int] | None = None) -> str:
     """Horizontal bars as SVG, a row for each name.
 
     Args:
         values: The count of each name.
         total: What percentages are taken of; none are shown without it.
         parts: For some names, the part of the count that is drawn darker.
-        width: Inches.
     """
     with plot_style(math=False) as plt:
-        figure, axes = plt.subplots(figsize=(width, 0.1 + 0.27 * len(values)), layout="constrained")
-        names = [_shorten(name) for name in values]
+        figure, axes = plt.subplots(figsize=(_CHART_WIDTH, 0.1 + 0.27 * len(values)), layout="constrained")
+        names = [shorten(name, _MAX_LABEL) for name in values]
         rows = range(len(values))
         bars = axes.barh(rows, list(values.values()), color=PALE_BLUE, height=0.78)
         if parts:
@@ -128,14 +127,14 @@ def bar_chart(
         return figure_svg(figure)
 
 
-def column_chart(values: Mapping[str, int], label: str, *, width: float = 8.0) -> str:
+def column_chart(values: Mapping[str, int], label: str) -> str:
     """A histogram as SVG: a column for each name, in order, with its count above it."""
     with plot_style(math=False) as plt:
-        figure, axes = plt.subplots(figsize=(min(width, 0.9 + 0.7 * len(values)), 2.0), layout="constrained")
+        figure, axes = plt.subplots(figsize=(min(_CHART_WIDTH, 0.9 + 0.7 * len(values)), 2.0), layout="constrained")
         columns = axes.bar(range(len(values)), list(values.values()), color=PALE_BLUE, width=0.82)
         axes.bar_label(columns, [_compact(value) for value in values.values()], padding=2, fontsize=8)
-        axes.set_xticks(range(len(values)), [_shorten(name) for name in values])
-        axes.set_xlabel(_shorten(label))
+        axes.set_xticks(range(len(values)), [shorten(name, _MAX_LABEL) for name in values])
+        axes.set_xlabel(shorten(label, _MAX_LABEL))
         axes.set_xlim(-0.6, len(values) - 0.4)
         _hide_axes(axes)
         axes.yaxis.set_visible(False)
@@ -163,11 +162,6 @@ def _compact(value: int) -> str:
             scaled = value / limit
             return f"{scaled:.0f}{unit}" if scaled >= 10 else f"{scaled:.1f}{unit}"
     return str(value)
-
-
-def _shorten(name: str, limit: int = 48) -> str:
-    name = printable(name)
-    return name if len(name) <= limit else name[: limit - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)

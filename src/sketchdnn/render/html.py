@@ -1,7 +1,7 @@
-"""Web pages from templates: galleries of cards and reports of sections, one stylesheet, no outside resources.
+"""Web pages from templates: galleries of cards and reports, one stylesheet, no outside resources.
 
-`gallery.html` takes `Card`s, `report.html` takes `Section`s; both extend `base.html`. Text is escaped by the templates;
-only pictures and plots, which are SVG that this package made, are inserted as markup.
+`gallery.html` takes `Card`s, `report.html` takes a `Document`; both extend `base.html`. Text is escaped by the
+templates; only pictures and plots, which are SVG that this package made, are inserted as markup.
 """
 
 from __future__ import annotations
@@ -65,6 +65,38 @@ class Section:
     pictures: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class Document:
+    """A report: a heading, introductory paragraphs, highlighted warnings, and sections in one column.
+
+    `command` is the command that made the report, to be copied. `tiles` are headline numbers by name, on a page only.
+    """
+
+    title: str
+    lead: Sequence[str]
+    warnings: Sequence[str] = ()
+    sections: Sequence[Section] = ()
+    command: str = ""
+    tiles: Mapping[str, str] = field(default_factory=dict)
+
+    def to_html(self) -> str:
+        """A self-contained web page."""
+        return render_page("report.html", **vars(self))
+
+    def to_markdown(self) -> str:
+        """Markdown, without plots and galleries."""
+        blocks = [f"# {_escape(self.title)}", *map(_escape, self.lead)]
+        if self.command:
+            blocks.append(f"    {' '.join(self.command.split())}")
+        blocks += [f"> **Note.** {_escape(warning)}" for warning in self.warnings]
+        for section in self.sections:
+            blocks += [f"## {_escape(section.title)}", *map(_escape, section.paragraphs)]
+            for table in section.tables:
+                blocks += _table_blocks(table)
+            blocks += [f"![{name}]({name})" for name in section.pictures]
+        return "\n\n".join(blocks).rstrip() + "\n"
+
+
 def gallery_page(
     title: str, cards: Sequence[Card], *, lead: Sequence[str] = (), legend: str = "", tracks: str = ""
 ) -> str:
@@ -78,29 +110,6 @@ def gallery_page(
         tracks: A CSS value of `grid-template-columns`; by default as many columns as the window fits.
     """
     return render_page("gallery.html", title=title, lead=lead, cards=cards, legend=legend, tracks=tracks)
-
-
-def report_page(
-    title: str,
-    sections: Sequence[Section],
-    *,
-    lead: Sequence[str] = (),
-    tiles: Mapping[str, str] | None = None,
-    warnings: Sequence[str] = (),
-    command: str = "",
-) -> str:
-    """A page of sections in one column.
-
-    Args:
-        title: The heading.
-        sections: The subjects, in order.
-        lead: Paragraphs below the heading.
-        tiles: Headline numbers by name, shown in a row.
-        warnings: Highlighted paragraphs before the sections.
-        command: The command that made the report, to be copied.
-    """
-    context = {"lead": lead, "tiles": tiles, "warnings": warnings, "command": command}
-    return render_page("report.html", title=title, sections=sections, **context)
 
 
 def render_page(template: str, **context: Any) -> str:
@@ -125,3 +134,18 @@ def _environment() -> Environment:
     )
     environment.filters["svg"] = lambda sketch, size: Markup(svg(sketch, size))  # noqa: S704 - our own markup
     return environment
+
+
+def _table_blocks(table: Table) -> list[str]:
+    ruler = "|" + "|".join(["---"] + ["---:"] * (len(table.head) - 1)) + "|"
+    head, *rows = ("| " + " | ".join(map(_escape, cells)) + " |" for cells in (table.head, *table.rows))
+    caption = [f"*{_escape(table.caption)}*"] if table.caption else []
+    return ["\n".join([head, ruler, *rows]), *caption]
+
+
+def _escape(text: str) -> str:
+    """Text from a file or a command must not become markup, end a cell or start a line."""
+    text = " ".join(text.split())
+    for mark in "\\`*_[]<>|#":
+        text = text.replace(mark, "\\" + mark)
+    return text

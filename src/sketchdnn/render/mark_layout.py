@@ -112,10 +112,8 @@ def _positions(mark: Mark, view: Frame, radius: float) -> Iterator[Vec]:
     match mark.beside:
         case Line(start, end):
             yield from _beside_line(view.to_pixel(start), view.to_pixel(end), half, radius, centered=bool(mark.ties))
-        case Circle(center, size):
-            yield from _beside_circle(view.to_pixel(center), size * view.scale, 0.0, TAU, half, radius)
-        case Arc(center, size, start_angle, sweep):
-            yield from _beside_circle(view.to_pixel(center), size * view.scale, start_angle, sweep, half, radius)
+        case Circle(center, size) | Arc(center, size) as curve:
+            yield from _beside_circle(view.to_pixel(center), size * view.scale, curve, half, radius)
         case Point(at):
             x, y = view.to_pixel(at)
             for distance in (1.6, 2.6, 3.8):
@@ -142,12 +140,11 @@ def _beside_line(p: Vec, q: Vec, half: Vec, radius: float, *, centered: bool) ->
             yield (p[0] + f * (q[0] - p[0]) + off * nx, p[1] + f * (q[1] - p[1]) + off * ny)
 
 
-def _beside_circle(center: Vec, size: float, start: float, sweep: float, half: Vec, radius: float) -> Iterator[Vec]:
-    """Outside and inside a circle or arc."""
-    if sweep == TAU:
-        start, steps = 0.0, tuple((k + 0.5) / 8 for k in (0, 3, 4, 7, 1, 2, 5, 6))
-    else:
-        steps = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)
+def _beside_circle(center: Vec, size: float, curve: Circle | Arc, half: Vec, radius: float) -> Iterator[Vec]:
+    """Outside and inside a circle or arc; its center and radius are given in pixels."""
+    start, sweep, steps = 0.0, TAU, tuple((k + 0.5) / 8 for k in (0, 3, 4, 7, 1, 2, 5, 6))
+    if isinstance(curve, Arc):
+        start, sweep, steps = curve.start_angle, curve.sweep, (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)
     for off in (1.0, -1.0, 1.9, -1.9, 2.9):
         for f in steps:
             cos, sin = math.cos(start + f * sweep), math.sin(start + f * sweep)

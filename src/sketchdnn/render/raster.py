@@ -12,8 +12,8 @@ import numpy as np
 
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Sketch, Vec
 
-from .annotations import ConstraintStatus, Layer, annotated_layers, legend
-from .style import EMPTY_TEXT, Frame, Stroke, Style, blend, frame, strokes
+from .annotations import ConstraintStatus, Layer, legend, sketch_layers
+from .style import EMPTY_TEXT, Frame, Stroke, Style, blend
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -52,12 +52,7 @@ def picture(sketch: Sketch, width: int, height: int, style: Style, status: Const
         image = draw_strokes((), Frame(width, height, (0.0, 0.0), 1.0), style)
         draw_text(image, EMPTY_TEXT, width / 2, height / 2, style)
         return image
-    if status is not None:
-        layers = annotated_layers(sketch, width, height, style, status)
-        return draw_layers(layers, width, height, style.background)
-    style = style.thinned(len(sketch))
-    view = frame(sketch, width, height, style)
-    return draw_strokes(strokes(sketch, view, style), view, style)
+    return draw_layers(sketch_layers(sketch, width, height, style, status), width, height, style.background)
 
 
 def draw_strokes(items: Iterable[Stroke], view: Frame, style: Style) -> Image:
@@ -127,15 +122,11 @@ def _draw_stroke(pen: ImageDraw, stroke: Stroke, view: Frame, style: Style) -> N
             for a, b in _intervals(stroke, view):
                 _bar(pen, _between(p, q, a), _between(p, q, b), width, color)
             ends = [p, q]
-        case Circle(center, radius):
+        case Circle(center, radius) | Arc(center, radius) as curve:
+            angle, sweep = (curve.start_angle, curve.sweep) if isinstance(curve, Arc) else (0.0, TAU)
             for a, b in _intervals(stroke, view):
-                _band(pen, view.to_pixel(center), radius * view.scale, a * TAU, (b - a) * TAU, width, color)
-            ends = []
-        case Arc(center, radius, start_angle, sweep) as arc:
-            for a, b in _intervals(stroke, view):
-                angle = start_angle + a * sweep
-                _band(pen, view.to_pixel(center), radius * view.scale, angle, (b - a) * sweep, width, color)
-            ends = [view.to_pixel(arc.start), view.to_pixel(arc.end)]
+                _band(pen, view.to_pixel(center), radius * view.scale, angle + a * sweep, (b - a) * sweep, width, color)
+            ends = [view.to_pixel(curve.start), view.to_pixel(curve.end)] if isinstance(curve, Arc) else []
         case Point(at, construction):
             inner, rim = (style.background, color) if construction else (color, style.background)
             _disc(pen, view.to_pixel(at), style.dot_radius + width / 2, rim)

@@ -159,6 +159,12 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text).strip()
 
 
+def shorten(text: str, limit: int) -> str:
+    """Printable text of at most `limit` letters; what is cut off becomes an ellipsis."""
+    text = printable(text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 # Less probable primitives are not drawn.
 MIN_PROBABILITY = 0.03
 # The ink is this power of the probability: thin strokes on white look paler than they are.

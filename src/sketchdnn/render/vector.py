@@ -8,8 +8,8 @@ from xml.sax.saxutils import escape
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch, Vec
 
-from .annotations import ConstraintStatus, Layer, annotated_layers, legend
-from .style import EMPTY_TEXT, Frame, Stroke, Style, describe, frame, strokes
+from .annotations import ConstraintStatus, Layer, legend, sketch_layers
+from .style import EMPTY_TEXT, Frame, Stroke, Style, describe
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
@@ -63,11 +63,7 @@ def drawing(sketch: Sketch, width: float, height: float, style: Style, status: C
     """The strokes of a sketch as one group; with a status, a group for each symbol."""
     if not len(sketch):
         return text(EMPTY_TEXT, width / 2, height / 2, style)
-    if status is not None:
-        return draw_layers(annotated_layers(sketch, width, height, style, status))
-    style = style.thinned(len(sketch))
-    view = frame(sketch, width, height, style)
-    return draw_strokes(strokes(sketch, view, style), view, style)
+    return draw_layers(sketch_layers(sketch, width, height, style, status))
 
 
 def draw_strokes(items: Iterable[Stroke], view: Frame, style: Style) -> str:
