@@ -1,20 +1,67 @@
 """Gaussian and Gaussian-Softmax diffusion of sketches: pure functions, noise is an argument."""
 
-from .gaussian import cosine
+from .gaussian import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
 from .gaussian_softmax import GaussianSoftmax
+from .likelihood import Bins, Elbo, elbo
+from .loss import Loss, authors_loss, our_loss, paper_loss
 from .noise import seeded_noise
-from .process import JointProcess, our_process
-from .samplers import sample_ddim
-from .sampling import SamplingOptions, register_sampler, step_sequence
+from .process import Denoiser, JointProcess, authors_process, our_process, paper_process
+from .samplers import (
+    sample_ancestral,
+    sample_authors,
+    sample_ddim,
+    sample_dpm_solver_pp,
+    sample_predictor_corrector,
+    sample_restart,
+)
+from .sampling import (
+    SAMPLERS,
+    Conditioning,
+    Progress,
+    Sampler,
+    SamplingOptions,
+    Start,
+    condition_on_rows,
+    register_sampler,
+    step_sequence,
+)
+from .timesteps import draw_steps
 
 __all__ = [
+    "SAMPLERS",
+    "Bins",
+    "Conditioning",
+    "Denoiser",
+    "Elbo",
     "GaussianSoftmax",
     "JointProcess",
+    "Loss",
+    "Progress",
+    "Sampler",
     "SamplingOptions",
+    "Schedule",
+    "Start",
+    "augment",
+    "authors_cosine",
+    "authors_loss",
+    "authors_process",
+    "condition_on_rows",
     "cosine",
+    "draw_steps",
+    "elbo",
+    "linear",
+    "log_linear_snr",
+    "our_loss",
     "our_process",
+    "paper_loss",
+    "paper_process",
     "register_sampler",
+    "sample_ancestral",
+    "sample_authors",
     "sample_ddim",
+    "sample_dpm_solver_pp",
+    "sample_predictor_corrector",
+    "sample_restart",
     "seeded_noise",
     "step_sequence",
 ]
