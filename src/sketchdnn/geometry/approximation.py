@@ -287,7 +287,7 @@ def _fit(part: Sequence[_Sample], tolerance: float) -> list[_Piece]:
         if abs(out - back) <= _SAME_SLOPE:
             options.insert(0, [_Piece(start.point, end.point, out + back)])
     for pieces in options:
-        if pieces and _update_average(pieces, part, tolerance):
+        if pieces and _fits(pieces, part, tolerance):
             return pieces
     return []
 
@@ -312,7 +312,7 @@ def _biarc(start: _Sample, end: _Sample, out: float, back: float) -> list[_Piece
     return [_Piece(start.point, joint, first), _Piece(joint, end.point, second)]
 
 
-def _update_average(pieces: Sequence[_Piece], part: Sequence[_Sample], tolerance: float) -> bool:
+def _fits(pieces: Sequence[_Piece], part: Sequence[_Sample], tolerance: float) -> bool:
     """Whether all samples are near the pieces, and the middle of each piece near the samples' chords."""
     shapes = [piece.primitive() for piece in pieces]
     for step in (max(2, len(part) // 8), 1):  # a coarse pass first: most fits fail there
