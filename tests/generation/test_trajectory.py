@@ -101,7 +101,7 @@ def test_every_frame_is_in_every_animation_and_has_ink(drawn: GeneratedSketch, a
     assert len(drawn.trajectory) == len(animation.scenes) == FRAMES
     seen = pages(animated_gif(animation))
     assert len(seen) == FRAMES
-    assert all((page.min(axis=2) < 250).sum() > 50 for page in seen)
+    assert all((page.min(axis=2) < 250).any() for page in seen)
     groups = fromstring(animated_svg(animation))[1:]
     assert len(groups) == FRAMES
     assert all(len(group[1]) for group in groups)

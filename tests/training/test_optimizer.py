@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from support.commands import refused  # noqa: F401 - a fixture
+from support.commands import refused
 from support.corpora import prepared_parts
 from support.training import assert_resume_is_exact, part_corpus
 from torch import distributed, nn
@@ -166,17 +166,13 @@ def _arguments(folder: Path, optimizer: str) -> list[object]:
     return ["train", "--preset", folder / "small.toml", "--data", data, "--out", folder / "run", "--steps", 1]
 
 
-def test_one_that_is_none_is_refused(tmp_path: Path, refused: Callable[..., str]) -> None:  # noqa: F811
+def test_unknown_optimizer_is_refused(tmp_path: Path) -> None:
     assert "optimizer must be one of adamw, muon" in refused(*_arguments(tmp_path, "lion"))
     with pytest.raises(RunError, match="optimizer must be one of adamw, muon, not 'lion'"):
         TrainConfig(steps=1, optimizer="lion")  # type: ignore[arg-type]
 
 
-def test_split_weights_are_refused(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    refused: Callable[..., str],  # noqa: F811
-) -> None:
+def test_split_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def believed(device: str, *, shards: bool) -> Iterator[Ranks]:
         """A process that believes it has another."""

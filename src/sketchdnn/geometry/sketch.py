@@ -34,6 +34,7 @@ class Sketch:
     `units` is a key of `MM_PER_UNIT`, or None if unknown. `extra` holds other data of a file, such as `id`, `source`,
     `licence` and `group`.
 
+    >>> from sketchdnn import Line
     >>> triangle = Sketch((Line((0, 0), (1, 0)), Line((1, 0), (0, 1)), Line((0, 1), (0, 0))), units="mm")
     >>> len(triangle), triangle.in_units("cm").primitives[0]
     (3, Line(start=(0.0, 0.0), end=(0.1, 0.0), construction=False))
@@ -69,6 +70,7 @@ class Sketch:
     def to_dict(self, *, compact: bool = False) -> dict[str, Any]:
         """The sketch as data that `json` can write: the content of a `.json` file.
 
+        >>> from sketchdnn import Circle
         >>> Sketch((Circle((0, 0), 5),), units="mm").to_dict()
         {'primitives': [{'type': 'circle', 'construction': False, 'center': [0, 0], 'radius': 5}], 'units': 'mm'}
 

@@ -39,6 +39,10 @@ class RowForm:
     canonical_lines: bool = True
 
 
+# Listed here, because torch.compile does not trace `fields` of a class.
+_ROW_SETTINGS = tuple(field.name for field in fields(RowForm))
+
+
 @dataclass(frozen=True, slots=True)
 class ConditionMask:
     """Which labels and parameters of each row are known in training; the network sees those clean.
@@ -162,8 +166,7 @@ class System(nn.Module, ABC):
     @property
     def rows(self) -> RowForm:
         """By default as the settings of the config say, if it has them."""
-        names = (field.name for field in fields(RowForm))
-        return RowForm(**{name: getattr(self.config, name) for name in names if hasattr(self.config, name)})
+        return RowForm(**{name: getattr(self.config, name) for name in _ROW_SETTINGS if hasattr(self.config, name)})
 
     @abstractmethod
     def to_device(self, device: torch.device | str) -> System:
