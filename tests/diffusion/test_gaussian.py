@@ -10,30 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from sketchdnn.diffusion import Schedule, augment, authors_cosine, cosine, linear, log_linear_snr
 from sketchdnn.diffusion import gaussian as g
-from sketchdnn.diffusion.gaussian import (
-    Level,
-    Schedule,
-    augment,
-    authors_cosine,
-    cosine,
-    linear,
-    log_linear_snr,
-    posterior_weights,
-    preconditioning,
-    root,
-    transition,
-)
+from sketchdnn.diffusion.gaussian import Level, posterior_weights, preconditioning, root, transition
 from sketchdnn.diffusion.samplers import ddim_weights, solver_weights
 
-RAW = {
-    "cosine": cosine,
-    "authors": authors_cosine,
-    "linear": linear,
-    "log-linear": log_linear_snr,
-    # 1 − ᾱ_0 and ᾱ_T are 1e-11: a difference taken on the wrong side would keep five digits.
-    "sharp": lambda steps: log_linear_snr(steps, 25.0, -25.0),
-}
+SCHEDULES = {"cosine": cosine, "authors": authors_cosine, "linear": linear, "log-linear": log_linear_snr}
+# 1 − ᾱ_0 and ᾱ_T are 1e-11: a difference taken on the wrong side would keep five digits.
+RAW = {**SCHEDULES, "sharp": lambda steps: log_linear_snr(steps, 25.0, -25.0)}
+AUGMENTED = [(None, 0.99, False), (2, 0.99, False), (5, 0.99, False), (5, 0.9999, True), (64, 1 - 1e-6, False)]
 ALL = {
     name if num_categories is None else f"{name}-{num_categories}-{k}-{of_root}": (
         lambda steps, make=make, d=num_categories, k=k, r=of_root: (
@@ -41,20 +26,8 @@ ALL = {
         )
     )
     for name, make in RAW.items()
-    for num_categories, k, of_root in [
-        (None, 0.99, False),
-        (2, 0.99, False),
-        (5, 0.99, False),
-        (5, 0.9999, True),
-        (64, 1 - 1e-6, False),
-    ]
+    for num_categories, k, of_root in AUGMENTED
 }
-
-
-def pairs(num_steps: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Every pair s < t of 0..num_steps."""
-    s, t = torch.triu_indices(num_steps + 1, num_steps + 1, offset=1)
-    return s, t
 
 
 def every_pair_of(schedule: Schedule, count: int = 61) -> tuple[torch.Tensor, torch.Tensor]:
@@ -62,7 +35,7 @@ def every_pair_of(schedule: Schedule, count: int = 61) -> tuple[torch.Tensor, to
     last = schedule.num_steps
     some = torch.cat([torch.linspace(0, last, count).long(), torch.tensor([1, 2, 3, last - 3, last - 2, last - 1])])
     some = some.unique()
-    s, t = pairs(len(some) - 1)
+    s, t = torch.triu_indices(len(some), len(some), offset=1)
     return some[s], some[t]
 
 
@@ -76,12 +49,10 @@ def test_diffuse_to_t_and_step_back_to_s_is_diffuse_to_s(name: str) -> None:
     # x_t = √ᾱ_t·x_0 + noise of variance 1 − ᾱ_t goes into x_s = of_x_t·x_t + of_x0·x_0 + std·noise.
     mean = weights.x_t * at_t.alpha_bar.sqrt() + weights.x0
     variance = weights.x_t**2 * at_t.var + weights.std**2
-    exact = {"rtol": 1e-10, "atol": 1e-10}
-    torch.testing.assert_close(mean, at_s.alpha_bar.sqrt(), **exact)
-    torch.testing.assert_close(variance, at_s.var, **exact)
     # Either is a tiny number at one end: right to its own size as well, and so is the noise that a step adds.
-    torch.testing.assert_close(mean, at_s.alpha_bar.sqrt(), rtol=1e-9, atol=0)
-    torch.testing.assert_close(variance, at_s.var, rtol=1e-9, atol=0)
+    for found, wanted in ((mean, at_s.alpha_bar.sqrt()), (variance, at_s.var)):
+        torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(found, wanted, rtol=1e-9, atol=0)
     var_ts = g.transition(at_s, at_t).var
     torch.testing.assert_close(at_s.alpha_bar * var_ts + at_s.var, at_t.var, rtol=1e-12, atol=0)
 
@@ -138,7 +109,7 @@ def test_posterior_is_bayes_rule() -> None:
     torch.testing.assert_close(std.square(), second, rtol=1e-9, atol=1e-9)
 
 
-def test_scalar_step_equals_one_for_each_sample() -> None:
+def test_scalar_step_equals_one_for_each_sample_and_keeps_the_type() -> None:
     schedule = cosine(100)
     x0, x_t = torch.randn(4, 3, 2), torch.randn(4, 3, 2)
     t, s = torch.full((4,), 70), torch.full((4,), 30)
@@ -151,23 +122,10 @@ def test_scalar_step_equals_one_for_each_sample() -> None:
     whole = g.denoised(x_t, x0, schedule.at(t), 0.4)
     for i in range(4):
         torch.testing.assert_close(whole[i], g.denoised(x_t[i], x0[i], schedule.at(int(t[i])), 0.4))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_state_keeps_its_type(dtype: torch.dtype) -> None:
-    x = torch.zeros(2, 3, dtype=dtype)
-    schedule = cosine(10)
-    assert g.diffuse(x, x, schedule.at(3)).dtype == dtype
-    mean, std = g.posterior(x, x, schedule.at(3), schedule.at(torch.tensor([5, 6])))
-    assert mean.dtype == std.dtype == dtype
-
-
-def test_last_step_returns_the_prediction() -> None:
-    x0, x_1 = torch.randn(5), torch.randn(5)
-    schedule = augment(cosine(2000), 5, 0.99)
-    mean, std = g.posterior(x0, x_1, schedule.at(0), schedule.at(1))
-    assert torch.equal(mean, x0)
-    assert (std == 0).all()
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        x = torch.zeros(2, 3, dtype=dtype)
+        mean, std = g.posterior(x, x, schedule.at(3), schedule.at(torch.tensor([5, 6])))
+        assert g.diffuse(x, x, schedule.at(3)).dtype == mean.dtype == std.dtype == dtype
 
 
 @given(st.lists(st.floats(-50, 50), min_size=2, max_size=64), st.floats(-50, 50))
@@ -202,16 +160,16 @@ def test_preconditioned_input_and_target_have_unit_variance(make, data_std: floa
         torch.testing.assert_close(g.denoised(x_t, wanted, level, data_std), x0)
 
 
-def test_preconditioning_at_the_ends() -> None:
+def test_last_step_and_pure_noise_return_the_prediction() -> None:
     """A clean state is its own prediction, whatever the output; pure noise leaves all to the network."""
-    schedule = cosine(10)
-    x, output = torch.randn(5), torch.randn(5)
+    x, output, schedule = torch.randn(5), torch.randn(5), cosine(10)
+    labels = augment(cosine(2000), 5, 0.99)
+    mean, std = g.posterior(x, output, labels.at(0), labels.at(1))
+    assert torch.equal(mean, x)
+    assert (std == 0).all()
     torch.testing.assert_close(g.denoised(x, output, schedule.at(0), 0.5), x)
     torch.testing.assert_close(g.denoised(x, output, schedule.at(10), 0.5), 0.5 * output)
     assert torch.equal(g.scale_input(x, schedule.at(10), 0.5), x)
-
-
-SCHEDULES = {"cosine": cosine, "authors": authors_cosine, "linear": linear, "log-linear": log_linear_snr}
 
 
 @pytest.mark.parametrize("num_steps", [1, 2, 100, 2000])
@@ -221,10 +179,8 @@ def test_ends_are_exact_raw_and_augmented(make, num_steps: int, of_root: bool) -
     raw = make(num_steps)
     for schedule in (raw, augment(raw, 5, 0.99, of_root=of_root), augment(raw, 64, 1 - 1e-6, of_root=of_root)):
         assert schedule.num_steps == num_steps
-        assert schedule.alpha_bar[0] == 1
-        assert schedule.var[0] == 0
-        assert schedule.alpha_bar[-1] == 0
-        assert schedule.var[-1] == 1
+        assert (schedule.alpha_bar[0], schedule.var[0]) == (1, 0)
+        assert (schedule.alpha_bar[-1], schedule.var[-1]) == (0, 1)
 
 
 def test_other_schedules_state_their_ends() -> None:
@@ -260,9 +216,7 @@ def test_alpha_bar_and_var_keep_their_digits(name: str, num_categories: int | No
     """ᾱ and 1 − ᾱ against 50-digit arithmetic, where either is tiny too."""
     from mpmath import mp, mpf
 
-    mp.dps = 50
-    k = mpf(0.99)
-    num_steps = 2000
+    mp.dps, k, num_steps = 50, mpf(0.99), 2000
     schedule = SCHEDULES[name](num_steps)
     if num_categories is not None:
         schedule = augment(schedule, num_categories, 0.99, of_root=of_root)
@@ -340,12 +294,9 @@ def test_coefficients_and_gradients_are_finite_in_float32(name: str, num_categor
 
 
 def test_bad_input_names_the_argument() -> None:
-    calls = [("num_steps", make, 0) for make in SCHEDULES.values()]
-    calls += [
-        ("offset", cosine, 10, -1),
-        ("first", log_linear_snr, 10, -1, 1),
-        ("num_categories", augment, cosine(10), 1, 0.99),
-    ]
+    calls = [("offset", cosine, 10, -1), ("first", log_linear_snr, 10, -1, 1)]
+    calls += [("num_categories", augment, cosine(10), 1, 0.99)]
+    calls += [("num_steps", make, 0) for make in SCHEDULES.values()]
     calls += [("label_smoothing", augment, cosine(10), 5, k) for k in (0.0, 1.0, -1.0, 2.0, math.nan)]
     calls += [("data_std", preconditioning, cosine(10).at(1), std) for std in (0.0, -1.0, math.nan)]
     for name, function, *arguments in calls:

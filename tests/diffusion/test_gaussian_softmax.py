@@ -24,6 +24,7 @@ SCHEDULES = {
     "linear": lambda d, k: augment(linear(200), d, k),
     "log-linear": lambda d, k: augment(log_linear_snr(200), d, k),
 }
+DOUBLE = torch.float64
 STEPS = [(0, 1), (0, 200), (1, 2), (1, 200), (50, 51), (30, 170), (198, 199), (199, 200)]
 
 
@@ -32,8 +33,8 @@ def one_hots(num_categories: int) -> torch.Tensor:
     return torch.eye(num_categories, dtype=torch.float64)[:, None]
 
 
-def smoothed_logits(y0: torch.Tensor, k: float) -> torch.Tensor:
-    return centered(labels.smooth(y0, k).log())
+def double(*values: float) -> torch.Tensor:
+    return torch.tensor(values, dtype=DOUBLE)
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -51,16 +52,12 @@ def test_diffuse_to_t_and_step_back_to_s_is_diffuse_to_s(name: str, num_categori
     centering = torch.eye(num_categories, dtype=torch.float64) - 1 / num_categories
     for s, t in STEPS:
         at_s, at_t = schedule.at(s), schedule.at(t)
-
-        def back(
-            first: torch.Tensor, second: torch.Tensor, at_s: labels.Level = at_s, at_t: labels.Level = at_t
-        ) -> torch.Tensor:
-            y_t = labels.diffuse(y0, first, at_t, k)
-            return centered(labels.step_back(logits0, y_t, second, at_s, at_t).log())
-
-        mean = back(zero, zero)
+        mean, first, second = (
+            centered(labels.step_back(logits0, labels.diffuse(y0, there, at_t, k), back, at_s, at_t).log())
+            for there, back in ((zero, zero), (unit, zero), (zero, unit))
+        )
         torch.testing.assert_close(mean, at_s.alpha_bar.sqrt() * centered(logits0), rtol=1e-10, atol=1e-10)
-        of_first, of_second = (back(unit, zero) - mean)[:, 0], (back(zero, unit) - mean)[:, 0]
+        of_first, of_second = (first - mean)[:, 0], (second - mean)[:, 0]
         covariance = of_first.T @ of_first + of_second.T @ of_second
         torch.testing.assert_close(covariance, at_s.var * centering, rtol=1e-10, atol=1e-10)
 
@@ -126,8 +123,7 @@ def test_certain_prediction_has_finite_logits(form: labels.ReverseLogitsMethod, 
     assert logits.isfinite().all()
     assert certain.grad is not None
     assert certain.grad.isfinite().all()
-    twice = 2 if form == "2log" else 1
-    wanted = twice * smoothed_logits(one_hots(5), k)
+    wanted = (2 if form == "2log" else 1) * centered(labels.smooth(one_hots(5), k).log())
     torch.testing.assert_close(centered(logits.detach()), wanted.float(), rtol=1e-3, atol=1e-3)
 
 
@@ -144,13 +140,8 @@ def test_no_nan_in_float32_states_or_their_gradients(num_categories: int, k: flo
     y_t = labels.diffuse(clean, torch.randn(shape, generator=generator), schedule.at(t), k)
     assert (y_t > 0).all()
     for form in labels.REVERSE_LOGITS_METHODS:
-        y_s = labels.step_back(
-            labels.reverse_logits(prediction, k, form),
-            y_t,
-            torch.randn(shape, generator=generator),
-            schedule.at(t - 1),
-            schedule.at(t),
-        )
+        noise, clean_logits = torch.randn(shape, generator=generator), labels.reverse_logits(prediction, k, form)
+        y_s = labels.step_back(clean_logits, y_t, noise, schedule.at(t - 1), schedule.at(t))
         assert y_s.isfinite().all()
         torch.testing.assert_close(y_s.sum(-1), torch.ones(2000, 1))
         (gradient,) = torch.autograd.grad((y_s**2).sum(), logits, retain_graph=True)
@@ -174,13 +165,6 @@ def test_extreme_noise_draws_the_most_likely_label_and_no_noise_an_impossible_on
         assert drawn.tolist() == [0, 1, 0]
     noise = torch.randn(1000, 3, generator=torch.Generator().manual_seed(0))
     assert (labels.draw_label(torch.tensor([0.0, 1.0, 0.0]).expand_as(noise), noise)[:, 1] == 1).all()
-
-
-DOUBLE = torch.float64
-
-
-def double(*values: float) -> torch.Tensor:
-    return torch.tensor(values, dtype=DOUBLE)
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 2.5])
@@ -242,26 +226,21 @@ def test_log_prob_is_the_formula_of_the_paper(size: int, shift: float, seed: int
     torch.testing.assert_close(GaussianSoftmax(loc + shift, sigma).log_prob(y), expected, rtol=1e-9, atol=1e-8)
 
 
-def test_gradients() -> None:
+def log_prob(loc: torch.Tensor, scale: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return GaussianSoftmax(loc, scale, validate_args=False).log_prob(y)
+
+
+def test_gradients_of_densities_and_of_samples() -> None:
     loc = torch.randn(2, 4, dtype=DOUBLE, generator=torch.Generator().manual_seed(0)).requires_grad_()
     scale = double(0.5, 1.2)[:, None].requires_grad_()
     logits = torch.randn(2, 4, dtype=DOUBLE, generator=torch.Generator().manual_seed(1)).requires_grad_()
-
-    def log_prob(loc: torch.Tensor, scale: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-        return GaussianSoftmax(loc, scale, validate_args=False).log_prob(logits.softmax(-1))
-
-    assert torch.autograd.gradcheck(log_prob, (loc, scale, logits))
-    assert torch.autograd.gradgradcheck(log_prob, (loc, scale, logits))
-    assert torch.autograd.gradcheck(
-        lambda a, b: GaussianSoftmax(a, b, validate_args=False).argmax_probs(), (loc, scale)
-    )
     other = GaussianSoftmax(torch.zeros(4, dtype=DOUBLE), 0.9)
-    assert torch.autograd.gradcheck(
-        lambda a, b: kl_divergence(GaussianSoftmax(a, b, validate_args=False), other), (loc, scale)
-    )
-
-
-def test_samples_carry_gradients() -> None:
+    for check in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
+        assert check(lambda loc, scale, logits: log_prob(loc, scale, logits.softmax(-1)), (loc, scale, logits))
+    for function in (GaussianSoftmax.argmax_probs, lambda gs: kl_divergence(gs, other)):
+        assert torch.autograd.gradcheck(
+            lambda a, b, f=function: f(GaussianSoftmax(a, b, validate_args=False)), (loc, scale)
+        )
     loc, scale = torch.zeros(5, requires_grad=True), torch.tensor(0.5, requires_grad=True)
     y = GaussianSoftmax(loc, scale).rsample((100,))
     y[:, 0].sum().backward()
@@ -314,9 +293,7 @@ def test_argmax_probabilities() -> None:
 
 def test_distribution_interface() -> None:
     gs = GaussianSoftmax(torch.zeros(4, 1, 3), torch.ones(2, 1))
-    assert gs.batch_shape == (4, 2)
-    assert gs.event_shape == (3,)
-    assert gs.has_rsample
+    assert (gs.batch_shape, gs.event_shape, gs.has_rsample) == ((4, 2), (3,), True)
     y = gs.sample((7,))
     assert y.shape == (7, 4, 2, 3)
     assert gs.support.check(y).all()
@@ -338,10 +315,6 @@ def test_batches_and_vmap_agree() -> None:
     whole = GaussianSoftmax(loc, scale).log_prob(y)
     one = torch.stack([GaussianSoftmax(loc[i], scale[i]).log_prob(y[i]) for i in range(6)])
     torch.testing.assert_close(whole, one)
-
-    def log_prob(loc: torch.Tensor, scale: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return GaussianSoftmax(loc, scale, validate_args=False).log_prob(y)
-
     torch.testing.assert_close(torch.vmap(log_prob)(loc, scale, y), whole)
     gradient = torch.vmap(torch.func.grad(log_prob))(loc, scale, y)
     torch.testing.assert_close(gradient.sum(-1), torch.zeros(6, dtype=DOUBLE))

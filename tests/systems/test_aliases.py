@@ -14,8 +14,7 @@ from safetensors.numpy import save_file as save_arrays
 from safetensors.torch import load_file, save_file
 from support.sketch_sets import parts
 
-from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.sampling import SAMPLERS, SamplingOptions
+from sketchdnn.diffusion import SAMPLERS, SamplingOptions, seeded_noise
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import ConfigError, aliases, build_training_index, from_pretrained, load_preset, save_pretrained
@@ -81,17 +80,6 @@ def test_old_model_folder_is_read(tmp_path: Path) -> None:
     assert not {"form", "boost", "known"} & set((tmp_path / "again" / "config.json").read_text().split('"'))
 
 
-def test_bundled_model_has_old_names_and_is_read() -> None:
-    import sketchdnn
-
-    facts = json.loads((Path(sketchdnn.__file__).parent / "weights" / "ours" / "config.json").read_text())
-    assert {"hears", "neighbours", "aside"} < facts["config"]["network"].keys()
-    assert "known" in facts
-    system = from_pretrained("ours")
-    assert system.config == load_preset("ours").config == load_preset("bundled").config
-    assert system.training_index is not None
-
-
 def test_old_settings_of_a_preset_are_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     head = '[system]\nname = "sketchdnn"\nform = "paper"\nboost = "nowhere"\n'
@@ -103,7 +91,7 @@ def test_old_settings_of_a_preset_are_read(tmp_path: Path) -> None:
         load_preset(path)
 
 
-def test_settings_of_a_checkpoint_are_renamed_at_every_depth() -> None:
+def test_settings_and_tensors_of_a_checkpoint_are_renamed() -> None:
     old = {"system": {"form": "ours", "network": {"hears": True, "width": 8}}, "training": {"times": "matching"}}
     new = {
         "system": {"variant": "ours", "network": {"self_conditioning": True, "width": 8}},
@@ -112,9 +100,6 @@ def test_settings_of_a_checkpoint_are_renamed_at_every_depth() -> None:
     assert aliases.current_settings(old) == aliases.current_settings(new) == new
     with pytest.raises(SketchError, match="twice"):
         aliases.current_settings({"form": "ours", "variant": "ours"})
-
-
-def test_tensor_names_are_renamed_whole() -> None:
     assert aliases.current_tensor("average.network.near.weight") == "average.network.embed_proximity.weight"
     assert aliases.current_tensor("network.near_before.weight") == "network.embed_previous_proximity.weight"
     assert aliases.current_tensor("optimiser.3.exp_avg") == "optimizer.3.exp_avg"

@@ -9,20 +9,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.training import assert_resume_is_exact, part_corpus
 
-from sketchdnn.data.procedural import procedural
-from sketchdnn.diffusion.likelihood import Elbo
-from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.sampling import SamplingOptions
+from sketchdnn.diffusion import Elbo, SamplingOptions, seeded_noise
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import GenerateRequest, stream
-from sketchdnn.geometry import normalize
-from sketchdnn.representation.batch import SketchBatch, decode
-from sketchdnn.representation.compact import encode
+from sketchdnn.representation import SketchBatch, decode
 from sketchdnn.systems import SYSTEMS, ConfigError, System, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.baselines.latent.system import LatentDiffusion
 from sketchdnn.training.config import RunError, TrainConfig, parse_train_config
-from sketchdnn.training.corpus import Corpus, to_device
+from sketchdnn.training.corpus import Corpus
 from sketchdnn.training.loop import Hooks, Outcome, train
 from sketchdnn.training.run import Report
 
@@ -35,8 +31,7 @@ STEPS = 40
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    sketches = [normalize(procedural(0, i))[0] for i in range(24)]
-    return to_device(encode([s for s in sketches if len(s) <= 16], canonical_lines=True), "cpu")
+    return part_corpus()
 
 
 @pytest.fixture(scope="module", params=SYSTEMS)
@@ -86,12 +81,7 @@ def test_loss_is_finite_and_falls(trained: tuple[Outcome, list[Report], Path]) -
 
 
 def test_resume_is_bit_exact(name: str, corpus: Corpus, tmp_path: Path) -> None:
-    whole, resumed = fresh(name), fresh(name)
-    train(whole, corpus, config(name, 4), tmp_path / "whole")
-    train(fresh(name), corpus, config(name, 2, log_every=2), tmp_path / "half")
-    train(resumed, corpus, config(name, 4), tmp_path / "half", resume=True)
-    for key, weight in whole.state_dict().items():
-        assert torch.equal(weight, resumed.state_dict()[key]), key
+    assert_resume_is_exact(lambda: fresh(name), corpus, config(name, 4, log_every=2), tmp_path)
 
 
 def test_checkpoint_of_another_system_is_refused(name: str, corpus: Corpus, tmp_path: Path) -> None:
@@ -101,12 +91,16 @@ def test_checkpoint_of_another_system_is_refused(name: str, corpus: Corpus, tmp_
         train(fresh(name), corpus, config(name, 2), tmp_path, resume=True)
 
 
-def test_noise_determines_the_sample(system: System) -> None:
+def test_noise_determines_the_sample_and_the_order_of_its_rows(name: str, system: System) -> None:
     some = drawn(system, [0, 1, 2, 3])
     assert torch.equal(some.flat(), drawn(system, [0, 1, 2, 3]).flat())
     alone = drawn(system, [2])
     assert torch.allclose(alone.flat()[0], some.flat()[2], atol=1e-3)
     assert not torch.equal(some.flat()[0], some.flat()[1])
+    order = torch.rand(2, 16, generator=torch.Generator().manual_seed(2)).argsort(dim=-1)
+    plain = drawn(system, [0, 1]).permuted(order)
+    permuted = drawn(system, [0, 1], lambda noise: noise.permuted(order))
+    assert torch.allclose(plain.flat(), permuted.flat(), atol=1e-3) == (name in WITHOUT_ORDER)
 
 
 def test_samples_decode_to_sketches(system: System) -> None:
@@ -121,7 +115,7 @@ def test_samples_decode_to_sketches(system: System) -> None:
     assert heard[-1] <= 1
 
 
-def test_every_supported_sampler_runs_and_others_are_refused(system: System) -> None:
+def test_supported_samplers_and_numbers_of_steps_run_and_others_are_refused(name: str, system: System) -> None:
     noise = seeded_noise(0, torch.arange(2))
     for sampler in system.samplers:
         batch = system.sample(noise, SamplingOptions(sampler=sampler, steps=3))
@@ -130,17 +124,10 @@ def test_every_supported_sampler_runs_and_others_are_refused(system: System) -> 
     if "authors" not in system.samplers:
         with pytest.raises(SketchError, match="cannot draw with authors; use ancestral"):
             system.sample(noise, SamplingOptions("authors", 2))
-
-
-def test_default_sampler_is_used_without_a_name(name: str, system: System) -> None:
     own = system.resolve(SamplingOptions()).sampler
     assert own == system.default_sampler == ("restart" if name in ("sketchdnn", "sketchdnn-pos") else "ancestral")
-    noise = seeded_noise(0, torch.arange(2))
     default, named = (system.sample(noise, SamplingOptions(sampler, 3)) for sampler in (None, own))
     assert torch.equal(default.flat(), named.flat())
-
-
-def test_number_of_steps_is_bounded_where_there_are_steps(name: str, system: System) -> None:
     assert (system.max_steps is None) == (name in TOKENS)
     system.resolve(SamplingOptions(steps=50))
     if system.max_steps is not None:
@@ -169,13 +156,6 @@ def test_likelihood_is_finite(name: str, system: System, corpus: Corpus) -> None
     assert nats.shape == (3,)
     assert bool(nats.isfinite().all())
     assert isinstance(found, Elbo) == (name in DENOISERS)
-
-
-def test_row_order(name: str, system: System) -> None:
-    order = torch.rand(2, 16, generator=torch.Generator().manual_seed(2)).argsort(dim=-1)
-    plain = drawn(system, [0, 1]).permuted(order)
-    permuted = drawn(system, [0, 1], lambda noise: noise.permuted(order))
-    assert torch.allclose(plain.flat(), permuted.flat(), atol=1e-3) == (name in WITHOUT_ORDER)
 
 
 def test_preset_is_of_its_system() -> None:

@@ -185,7 +185,7 @@ def test_self_conditioning_keeps_known_rows(name: str, sampler: str, method: Any
     assert not torch.allclose(steps[-1].prediction.params[:, 5:], plain[-1].prediction.params[:, 5:], atol=1e-3)
 
 
-def test_known_parts_replace_the_previous_prediction() -> None:
+def test_known_parts_replace_the_previous_prediction_and_null_is_all_zeros() -> None:
     system, x0, mask, t = make(), clean_batch(4), make_mask(4, 1.0), torch.full((4,), 30)
     assert bool(mask.params.any())
     assert not bool(mask.params.all())
@@ -198,10 +198,6 @@ def test_known_parts_replace_the_previous_prediction() -> None:
     assert torch.equal(inputs.kind[mask.kind], x0.kind[mask.kind])
     assert torch.equal(inputs.params[mask.params], x0.params[mask.params] / 0.5)
     assert torch.allclose(inputs.params[~mask.params], one.params[~mask.params] / 0.5)
-
-
-def test_null_prediction_is_all_zeros() -> None:
-    system, x0, mask, t = make(), clean_batch(4), make_mask(4, 1.0), torch.full((4,), 30)
     null = null_prediction(x0.params)
     assert prediction_rows(null, x0, mask, 0.5).flat().abs().max() == 0
     assert same(system.denoise(x0, t, mask, null), system.denoise(x0, t, mask))

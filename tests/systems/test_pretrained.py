@@ -6,34 +6,21 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
+from support.generation import randomized
 
+import sketchdnn
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.systems import load_preset
-from sketchdnn.systems.pretrained import (
-    PretrainedError,
-    bundled_names,
-    check_model_sampling,
-    from_pretrained,
-    model_hash,
-    save_pretrained,
-)
+from sketchdnn.systems import PretrainedError, from_pretrained, load_preset, save_pretrained
+from sketchdnn.systems.pretrained import bundled_names, check_model_sampling, model_hash
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
-
-MEBIBYTE = 2**20
 
 
 @pytest.fixture
 def system() -> SketchDNNSystem:
-    torch.manual_seed(0)
-    system = SketchDNNSystem(
-        SketchDNNConfig(network=SetDenoiserConfig(width=64, depth=2, heads=2), superposition="none")
-    )
-    for weight in system.parameters():
-        torch.nn.init.normal_(weight, std=0.1)
-    return system
+    network = SetDenoiserConfig(width=64, depth=2, heads=2)
+    return randomized(SketchDNNSystem(SketchDNNConfig(network=network, superposition="none")))
 
 
 def test_saved_weights_are_loaded(system: SketchDNNSystem, tmp_path: Path) -> None:
@@ -48,18 +35,15 @@ def test_saved_weights_are_loaded(system: SketchDNNSystem, tmp_path: Path) -> No
     assert eight < 0.8 * half  # this small network is mostly ends, which stay in half
 
 
-def test_hash_identifies_the_weights(system: SketchDNNSystem, tmp_path: Path) -> None:
+def test_hash_identifies_the_weights_and_an_empty_folder_hides_no_bundled_model(
+    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     save_pretrained(system, tmp_path / "one")
     save_pretrained(system, tmp_path / "same")
     system.network.head.bias.data += 1
     save_pretrained(system, tmp_path / "other")
     one, same, other = (model_hash(tmp_path / name) for name in ("one", "same", "other"))
     assert one == same != other
-
-
-def test_folder_without_a_model_does_not_hide_a_bundled_one(
-    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     bundled = model_hash("ours")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ours").mkdir()
@@ -68,25 +52,29 @@ def test_folder_without_a_model_does_not_hide_a_bundled_one(
     assert model_hash("ours") == model_hash(tmp_path / "ours") != bundled
 
 
-@pytest.mark.parametrize(
-    ("file", "content"),
-    [
-        ("config.json", "{"),
-        ("config.json", "[]"),
-        ("config.json", json.dumps({"system": "sketchdnn", "representation": 999})),
-        ("config.json", json.dumps({"system": "sketchdnn", "representation": 1})),
-        ("config.json", json.dumps({"system": "teapot", "representation": 1, "config": {}})),
-        ("config.json", json.dumps({"system": "sketchdnn", "representation": 1, "config": {"x": 1}})),
-        ("model.safetensors", "not tensors"),
-        ("model.safetensors.index.json", json.dumps({"weight_map": {"a": "../../etc/passwd"}})),
-        ("model.safetensors.index.json", json.dumps({"weight_map": [1]})),
-    ],
+BAD_FILES = (
+    ("config.json", "{"),
+    ("config.json", "[]"),
+    ("config.json", json.dumps({"system": "sketchdnn", "representation": 999})),
+    ("config.json", json.dumps({"system": "sketchdnn", "representation": 1})),
+    ("config.json", json.dumps({"system": "teapot", "representation": 1, "config": {}})),
+    ("config.json", json.dumps({"system": "sketchdnn", "representation": 1, "config": {"x": 1}})),
+    ("model.safetensors", "not tensors"),
+    ("model.safetensors.index.json", json.dumps({"weight_map": {"a": "../../etc/passwd"}})),
+    ("model.safetensors.index.json", json.dumps({"weight_map": [1]})),
 )
-def test_bad_folder_is_refused(system: SketchDNNSystem, tmp_path: Path, file: str, content: str) -> None:
-    save_pretrained(system, tmp_path)
-    (tmp_path / file).write_text(content)
-    with pytest.raises(PretrainedError, match=tmp_path.name):
+
+
+def test_bad_folder_is_refused(system: SketchDNNSystem, tmp_path: Path) -> None:
+    for number, (file, content) in enumerate(BAD_FILES):
+        save_pretrained(system, tmp_path / f"model{number}")
+        (tmp_path / f"model{number}" / file).write_text(content)
+        with pytest.raises(PretrainedError, match=f"model{number}"):
+            from_pretrained(tmp_path / f"model{number}")
+    with pytest.raises(PretrainedError, match="no model is there"):
         from_pretrained(tmp_path)
+    with pytest.raises(PretrainedError, match=r"no model is there.*ours"):
+        from_pretrained("nonsense")
 
 
 def test_damaged_model_is_refused(system: SketchDNNSystem, tmp_path: Path) -> None:
@@ -124,22 +112,25 @@ def test_interrupted_save_leaves_no_model(
         from_pretrained(tmp_path)
 
 
-def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PretrainedError, match="no model is there"):
-        from_pretrained(tmp_path)
-    with pytest.raises(PretrainedError, match=r"no model is there.*ours"):
-        from_pretrained("nonsense")
-
-
-def test_bundled_model_is_small_and_complete() -> None:
+def test_bundled_model_is_small_complete_and_read_by_its_old_names() -> None:
     assert "ours" in bundled_names()
+    folder = Path(sketchdnn.__file__).parent / "weights" / "ours"
+    facts = json.loads((folder / "config.json").read_text())
+    assert {"hears", "neighbours", "aside"} < facts["config"]["network"].keys()
+    assert "known" in facts
     system = from_pretrained()
+    assert (
+        system.config == from_pretrained("ours").config == load_preset("ours").config == load_preset("bundled").config
+    )
     assert sum(weight.numel() for weight in system.parameters()) == 41_366_037
-    import sketchdnn
-
-    sizes = [file.stat().st_size for file in (Path(sketchdnn.__file__).parent / "weights" / "ours").iterdir()]
-    assert max(sizes) <= 16 * MEBIBYTE
-    assert sum(sizes) <= 48_000_000
+    sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
+    assert max(sizes.values()) <= 16 * 2**20
+    assert sum(sizes.values()) <= 48_000_000
+    assert sizes["known.safetensors"] < 2_000_000
+    index = system.training_index
+    assert index is not None
+    assert index.primitive_count_range == (8, 16)
+    assert index.frequency.sum() == 22_400
 
 
 def test_unsupported_options_are_refused_before_weights_are_read(tmp_path: Path) -> None:

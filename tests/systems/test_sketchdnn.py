@@ -10,19 +10,13 @@ from typing import Any
 
 import pytest
 import torch
-from support.generation import draw
+from support.generation import draw, randomized
 from support.random_batches import clean_batch, normal_batch
 from support.small_systems import small_system
 
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.samplers import sample_ddim
-from sketchdnn.diffusion.sampling import (
-    SAMPLERS,
-    Conditioning,
-    Progress,
-    SamplingOptions,
-    condition_on_rows,
-)
+from sketchdnn.diffusion.sampling import SAMPLERS, Conditioning, Progress, SamplingOptions, condition_on_rows
 from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.conditioning import encode_sketches
@@ -48,11 +42,7 @@ NOTHING = ConditionMask(*torch.zeros(3, 4, 16, dtype=torch.bool))
 
 
 def make(config: SketchDNNConfig) -> SketchDNNSystem:
-    torch.manual_seed(0)
-    system = SketchDNNSystem(config)
-    for weight in system.parameters():
-        torch.nn.init.normal_(weight, std=0.05)
-    return system.eval()
+    return randomized(SketchDNNSystem(config), std=0.05)
 
 
 @pytest.fixture(params=CONFIGS)
@@ -87,10 +77,13 @@ def test_known_rows_stay_by_methods_that_the_network_supports(system: SketchDNNS
                 system.sample(noise, options)
 
 
-def test_default_sampler_fits_the_process() -> None:
+def test_default_sampler_and_row_form_follow_the_config() -> None:
     defaults = {name: make(config).default_sampler for name, config in CONFIGS.items()}
     assert defaults == {"ours": "restart", "max": "restart", "paper": "ancestral", "authors": "authors"}
     assert make(replace(CONFIGS["ours"], reverse_logits="log")).default_sampler == "ancestral"
+    assert make(CONFIGS["ours"]).rows == RowForm("sweep", "one_hot", True)
+    config = SketchDNNConfig(network=SET, arc_scalar="signed_radius", none_construction="zero", canonical_lines=False)
+    assert SketchDNNSystem(config).rows == RowForm("signed_radius", "zero", False)
 
 
 def test_samplers_are_functions_or_registered_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,12 +107,6 @@ def test_known_parts_add_nothing_to_the_loss_and_change_the_prediction() -> None
     assert float(loss.total.detach()) < 1e-6
     t = torch.tensor([30] * 4)
     assert not torch.allclose(system.denoise(x0, t, everything).params, system.denoise(x0, t).params)
-
-
-def test_row_form_follows_the_config() -> None:
-    assert make(CONFIGS["ours"]).rows == RowForm("sweep", "one_hot", True)
-    config = SketchDNNConfig(network=SET, arc_scalar="signed_radius", none_construction="zero", canonical_lines=False)
-    assert SketchDNNSystem(config).rows == RowForm("signed_radius", "zero", False)
 
 
 def random_mask(task: float, *, chance: float = 0.0, probability: float = 0.5) -> ConditionMask:
@@ -152,6 +139,8 @@ def test_condition_mask_has_one_of_three_tasks() -> None:
 
 NETWORKS = {"ours": SET, "paper": replace(DIT, num_steps=300), "authors": replace(DIT, num_steps=300)}
 STEPS = torch.tensor([1, 150, 151, 299])
+ABLATIONS = ["predict=noise", "mse_weighting=all", "label_schedule=raw", "superposition=none"]
+ABLATIONS += ["reverse_logits=log", "reverse_logits=2log"]
 
 
 class Constant(torch.nn.Module):
@@ -211,24 +200,14 @@ def test_label_schedule_and_reverse_logits() -> None:
 
 
 @pytest.mark.parametrize("variant", ["ours", "paper"])
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "predict=noise",
-        "mse_weighting=all",
-        "label_schedule=raw",
-        "superposition=none",
-        "reverse_logits=log",
-        "reverse_logits=2log",
-    ],
-)
+@pytest.mark.parametrize("setting", ABLATIONS)
 def test_ablation_trains_samples_and_is_saved(variant: str, setting: str, tmp_path: Path) -> None:
     name, value = setting.split("=")
-    network = {"type": "SetDenoiser" if variant == "ours" else "DiT"} | {"width": 32, "depth": 2, "heads": 2}
-    network |= {} if variant == "ours" else {"num_steps": 300}
-    system_lines = [f'name = "sketchdnn"\nvariant = "{variant}"\nnum_steps = 300\n{name} = "{value}"']
-    lines = ["[system]", *system_lines, "[system.network]", *(f"{key} = {json.dumps(v)}" for key, v in network.items())]
-    (tmp_path / "mine.toml").write_text("\n".join(lines))
+    network = 'type = "SetDenoiser"' if variant == "ours" else 'type = "DiT"\nnum_steps = 300'
+    (tmp_path / "mine.toml").write_text(
+        f'[system]\nname = "sketchdnn"\nvariant = "{variant}"\nnum_steps = 300\n{name} = "{value}"\n'
+        f"[system.network]\n{network}\nwidth = 32\ndepth = 2\nheads = 2\n"
+    )
     torch.manual_seed(0)
     system = load_preset(tmp_path / "mine.toml").make().eval()
     assert system.config == configure(variant, **{name: value})
