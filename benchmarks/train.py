@@ -156,7 +156,7 @@ def step_flops(system: System, corpus: Corpus, batch: int) -> float:
     index = torch.zeros(2, dtype=torch.int64, device=corpus.params.device)
     draws = random_numbers(0, index, corpus.kind.shape[1])
     with torch.no_grad():
-        Objective(system, corpus, config)(index, index, draws.noise, draws.choices)
+        Objective(system, corpus, config)(index, index, *draws)
     for hook in hooks:
         hook.remove()
     return _FLOPS_PER_WEIGHT * count / 2 * batch
@@ -196,7 +196,7 @@ def _eager_step(system: System, corpus: Corpus, objective: Objective, batch: int
 
     def step() -> None:
         optimizer.zero_grad()
-        loss = objective(numbers % len(corpus), numbers, draws.noise, draws.choices).sum(dim=0).mean()
+        loss = objective(numbers % len(corpus), numbers, *draws).sum(dim=0).mean()
         loss.backward()
         optimizer.step()
 

@@ -19,7 +19,7 @@ from sketchdnn.training.corpus import (
     Corpus,
     DataOrder,
     apply_symmetry,
-    oversample_rare,
+    oversample,
     smaller_end_first,
     to_device,
 )
@@ -65,12 +65,21 @@ def corpus_of(special: list[bool]) -> Corpus:
 @pytest.mark.parametrize("rare", [1.0, 1.25, 2.0, 3.5])
 def test_special_sketches_are_seen_that_much_more_often(rare: float) -> None:
     special = [number % 5 < 2 for number in range(200)]
-    seen = torch.bincount(oversample_rare(corpus_of(special), rare), minlength=200)
+    seen = torch.bincount(oversample(corpus_of(special), rare, 1.0, 0), minlength=200)
     mask = torch.tensor(special)
     assert (seen[~mask] == 1).all()
     assert int(seen[mask].sum()) == int(80 * rare)
     assert int(seen[mask].max() - seen[mask].min()) <= 1
-    assert torch.equal(oversample_rare(corpus_of([False] * 7), rare), torch.arange(7))
+    assert torch.equal(oversample(corpus_of([False] * 7), rare, 1.0, 0), torch.arange(7))
+
+
+def test_large_sketches_are_seen_that_much_more_often() -> None:
+    kind = torch.full((40, 5), Kind.LINE.value, dtype=torch.uint8)
+    kind[::4, 3:] = layout.NONE
+    corpus = Corpus(kind, torch.zeros(40, 5, dtype=torch.bool), torch.zeros(40, 5, layout.MAX_KIND_PARAMS))
+    seen = torch.bincount(oversample(corpus, 1.0, 2.5, 4))
+    assert (seen[::4] == 1).all()
+    assert int(seen.sum()) == 10 + int(30 * 2.5)
 
 
 def test_two_ranks_share_what_one_would_see() -> None:

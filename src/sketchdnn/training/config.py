@@ -44,6 +44,11 @@ class TrainConfig:
         rare_oversampling: How often sketches with points or construction are seen, relative to others.
         min_primitives: Sketches with fewer primitives are auxiliary samples.
         affine_augmentation: Fraction of samples that are rotated, scaled and stretched; these are auxiliary.
+        completion_tasks: Known parts follow the connections of curves (`completion_tasks.py`), and the frame of a part
+            may be larger than its sketch. Otherwise known rows are random.
+        conditional_below: Smaller sketches are trained only with a known part or number of primitives. So samples
+            without conditions have at least this many primitives. Needs `completion_tasks`.
+        large_oversampling: How often sketches of `conditional_below` primitives or more are seen, relative to others.
     """
 
     batch_size: int = field(default=2048, metadata=within(1, 10**15))
@@ -63,6 +68,9 @@ class TrainConfig:
     rare_oversampling: float = field(default=1.0, metadata=within(1, 100))
     min_primitives: int = field(default=0, metadata={"omit_if_default": True} | within(0, MAX_PRIMITIVES))
     affine_augmentation: float = field(default=0.0, metadata={"omit_if_default": True} | within(0, 1))
+    completion_tasks: bool = field(default=False, metadata={"omit_if_default": True})
+    conditional_below: int = field(default=0, metadata={"omit_if_default": True} | within(0, MAX_PRIMITIVES))
+    large_oversampling: float = field(default=1.0, metadata={"omit_if_default": True} | within(1, 100))
     seed: int = field(default=0, metadata=within(0, 2**63 - 1))
     steps: int | None = field(default=None, metadata=within(1, 10**12))
     epochs: float | None = field(default=None, metadata=within(0, 1e9, with_low=False))
@@ -80,6 +88,8 @@ class TrainConfig:
         for name, options in (("timestep_sampling", TimestepSampling), ("optimizer", Optimizer)):
             if getattr(self, name) not in get_args(options):
                 raise RunError(f"{name} must be one of {', '.join(get_args(options))}, not '{getattr(self, name)}'")
+        if self.conditional_below and not self.completion_tasks:
+            raise RunError("conditional_below needs completion_tasks = true")
 
     @property
     def has_auxiliary(self) -> bool:

@@ -20,6 +20,7 @@ from sketchdnn.representation.batch import SketchBatch, expand, smaller_end_firs
 from sketchdnn.representation.compact import Compact
 from sketchdnn.systems import RowForm
 
+from .completion_tasks import Frame, apply_frame
 from .config import RunError
 
 NUM_SYMMETRIES = 8
@@ -53,11 +54,17 @@ class Corpus:
         symmetry: Int[Tensor, " batch"],
         form: RowForm,
         affine: AffineAugmentation | None = None,
+        frame: Frame | None = None,
     ) -> SketchBatch:
-        """Some sketches as composite rows, transformed by `affine` and then by a symmetry 0..7; 0 is the identity."""
+        """Some sketches as composite rows: transformed by `affine`, put in a frame, then transformed by a symmetry.
+
+        Symmetries are numbered 0..7; 0 is the identity.
+        """
         kind, params = self.kind[index], self.params[index]
         if affine is not None:
             params = apply_affine(kind, params, affine)
+        if frame is not None:
+            params = apply_frame(kind, params, frame)
         params = apply_symmetry(kind, params, symmetry)
         if form.canonical_lines:
             params = smaller_end_first(kind, params)
@@ -123,15 +130,26 @@ def apply_affine(
     return torch.where(affine.selected[:, None, None], transformed, params)
 
 
-def oversample_rare(corpus: Corpus, factor: float) -> Int[Tensor, " entry"]:
-    """Indices of one epoch, those of sketches with points or construction `factor` times as often as others.
+def oversample(corpus: Corpus, rare: float, large: float, large_from: int) -> Int[Tensor, " entry"]:
+    """Indices of one epoch, some sketches more often than others. A fraction is distributed evenly over its sketches.
 
-    A fraction is distributed evenly over these sketches.
+    Args:
+        corpus: The sketches.
+        rare: How often sketches with points or construction are seen, relative to others.
+        large: How often sketches of at least `large_from` primitives are seen, relative to smaller ones.
+        large_from: See above.
     """
-    rare = ((corpus.kind == Kind.POINT.value) | corpus.construction).any(dim=1).cpu()
-    repeats = torch.ones(len(corpus), dtype=torch.int64)
-    rank = torch.arange(int(rare.sum()), dtype=torch.float64)
-    repeats[rare] = ((rank + 1) * factor).floor().long() - (rank * factor).floor().long()
+    is_rare = ((corpus.kind == Kind.POINT.value) | corpus.construction).any(dim=1).cpu()
+    is_large = (corpus.kind != layout.NONE).sum(dim=1).cpu() >= large_from
+    repeats = torch.empty(len(corpus), dtype=torch.int64)
+    for some, factor in (
+        (is_rare & is_large, rare * large),
+        (is_rare & ~is_large, rare),
+        (~is_rare & is_large, large),
+        (~is_rare & ~is_large, 1.0),
+    ):
+        rank = torch.arange(int(some.sum()), dtype=torch.float64)
+        repeats[some] = ((rank + 1) * factor).floor().long() - (rank * factor).floor().long()
     return torch.repeat_interleave(torch.arange(len(corpus)), repeats).to(corpus.params.device)
 
 

@@ -19,7 +19,7 @@ from sketchdnn.systems import System, config_to_dict
 from . import checkpoint
 from .checkpoint import TrainState
 from .config import RunError, TrainConfig
-from .corpus import Corpus, DataOrder, oversample_rare
+from .corpus import Corpus, DataOrder, oversample
 from .distributed import Ranks, gather, local_shards
 from .optimizer import make_optimizer
 from .step import Objective, random_numbers
@@ -52,7 +52,7 @@ class Run:
         self.system, self.corpus, self.config = system, corpus, config
         self.ranks = ranks = ranks or Ranks()
         self.device = device = corpus.params.device
-        self.entries = oversample_rare(corpus, config.rare_oversampling)
+        self.entries = oversample(corpus, config.rare_oversampling, config.large_oversampling, config.conditional_below)
         self.order = DataOrder(len(self.entries), config.batch_size, config.seed, device, ranks.rank, ranks.world)
         self.total = config.total_steps(len(self.entries))
         average = AveragedModel(system) if config.ema else None
@@ -146,7 +146,7 @@ class Run:
         # Random numbers of the network, as for dropout, depend on the seed and the step too.
         torch.manual_seed((self.config.seed + self.step * self.ranks.world + self.ranks.rank) % 2**63)
         with precision(self.device):
-            terms: Tensor = self.objective(self.indices(self.step), self.positions, numbers.noise, numbers.choices)
+            terms: Tensor = self.objective(self.indices(self.step), self.positions, *numbers)
         return terms
 
     def _update_progress(self, *, always: bool = False) -> None:

@@ -62,7 +62,7 @@ def start_training(request: TrainRequest) -> Outcome:
         system = _make_system(request)
         try:
             dataset = Dataset.open(request.data)
-            corpus, validation = _load_corpora(dataset, device, config.min_primitives)
+            corpus, validation = _load_corpora(dataset, device, max(config.min_primitives, config.conditional_below))
             system.to_device(device)
         except torch.OutOfMemoryError as error:
             raise RunError(f"the corpus and the model do not fit on {device}; use another --device") from error

@@ -15,13 +15,14 @@ from sketchdnn.diffusion.timesteps import authors_weights, uniform_weights
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import from_flat
 from sketchdnn.systems import System
-from sketchdnn.systems.system import sample_condition_mask
+from sketchdnn.systems.system import ConditionMask, sample_condition_mask
 
+from .completion_tasks import NUM_FRAME_DRAWS, Frame, Rows, num_task_draws, sample_frame, sample_task
 from .config import TimestepSampling, TrainConfig
 from .corpus import NUM_AFFINE_DRAWS, NUM_SYMMETRIES, Corpus, sample_affine
 
 # Streams of the counter-based generator, one per purpose.
-_NOISE, _CHOICES = 0, 1
+_NOISE, _CHOICES, _TASKS = 0, 1, 2
 # Uniform numbers per sample, in this order: symmetry, timestep, conditioning (3 + rows), affine augmentation.
 _NUM_CHOICES = 1 + 1 + 3 + NUM_AFFINE_DRAWS
 
@@ -40,6 +41,7 @@ class Objective(nn.Module):
         positions: Int[Tensor, " share"],
         noise: Float[Tensor, "share prim 21"],
         choices: Float[Tensor, "share number"],
+        tasks: Float[Tensor, "share number"],
     ) -> Float[Tensor, "term share"]:
         """The loss terms of each sample: parameters, kind, construction.
 
@@ -51,16 +53,30 @@ class Objective(nn.Module):
         affine = None
         if config.affine_augmentation:
             affine = sample_affine(choices[:, -NUM_AFFINE_DRAWS:], config.affine_augmentation)
-        x0 = self.corpus.batch(indices, symmetry, self.system.rows, affine)
+        mask, frame = self._sample_mask(indices, choices, tasks)
+        x0 = self.corpus.batch(indices, symmetry, self.system.rows, affine, frame)
         quantile = choices[:, 1].double()
         if config.stratified:
             quantile = (quantile + positions) / config.batch_size
-        mask = sample_condition_mask(choices[:, 2:], kind, config.conditioning)
         if config.has_auxiliary:
             auxiliary = (kind != layout.NONE).sum(dim=1) < config.min_primitives
             mask = replace(mask, auxiliary=auxiliary if affine is None else auxiliary | affine.selected)
         loss = self.system.loss(x0, _timesteps_at(quantile, self.cdf), from_flat(noise), mask)
         return torch.stack([loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample])
+
+    def _sample_mask(
+        self,
+        indices: Int[Tensor, " share"],
+        choices: Float[Tensor, "share number"],
+        tasks: Float[Tensor, "share number"],
+    ) -> tuple[ConditionMask, Frame | None]:
+        """What is known of each sample, and its frame."""
+        config, corpus = self.config, self.corpus
+        if not config.completion_tasks:
+            return sample_condition_mask(choices[:, 2:], corpus.kind[indices], config.conditioning), None
+        rows = Rows(corpus.kind[indices], corpus.construction[indices], corpus.params[indices])
+        mask = sample_task(tasks[:, NUM_FRAME_DRAWS:], rows, config.conditioning, config.conditional_below)
+        return mask, sample_frame(tasks[:, :NUM_FRAME_DRAWS], mask, rows)
 
 
 class RandomNumbers(NamedTuple):
@@ -68,6 +84,7 @@ class RandomNumbers(NamedTuple):
 
     noise: Float[Tensor, "batch prim 21"]
     choices: Float[Tensor, "batch number"]
+    tasks: Float[Tensor, "batch number"]
 
 
 def random_numbers(seed: int, numbers: Int[Tensor, " batch"], num_rows: int) -> RandomNumbers:
@@ -75,6 +92,7 @@ def random_numbers(seed: int, numbers: Int[Tensor, " batch"], num_rows: int) -> 
     return RandomNumbers(
         normal(seed, numbers, _NOISE, (num_rows, layout.ROW_WIDTH)),
         uniform(seed, numbers, _CHOICES, (_NUM_CHOICES + num_rows,)),
+        uniform(seed, numbers, _TASKS, (NUM_FRAME_DRAWS + num_task_draws(num_rows),)),
     )
 
 
