@@ -109,11 +109,11 @@ def sample_task(
 
 def connections(rows: Rows) -> Bool[Tensor, "batch prim prim"]:
     """Which rows are joined: lines and arcs with a common end, both construction or neither; each row to itself."""
-    ends = rows.params[..., : layout.END.stop].unflatten(-1, (2, 2))
+    ends = torch.stack([rows.params[..., layout.START], rows.params[..., layout.END]], dim=2)
     apart = (ends[:, :, None, :, None] - ends[:, None, :, None, :]).abs().amax(dim=-1).amin(dim=(-1, -2))
     with_ends = (rows.kind == Kind.LINE.value) | (rows.kind == Kind.ARC.value)
     alike = rows.construction[:, :, None] == rows.construction[:, None]
-    joined = (apart < _JOINED) & with_ends[:, :, None] & with_ends[:, None] & alike
+    joined: Tensor = (apart < _JOINED) & with_ends[:, :, None] & with_ends[:, None] & alike
     return joined | torch.eye(rows.kind.shape[1], dtype=torch.bool, device=rows.kind.device)
 
 
