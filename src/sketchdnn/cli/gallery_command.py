@@ -27,13 +27,6 @@ _MAX_REASONS = 5
 
 Out = Annotated[Path, typer.Option(help="Output folder; the sketches of an earlier run in it are replaced.")]
 Formats = Annotated[str, typer.Option(help="File formats to write for each sketch, separated by commas.")]
-Steps = Annotated[int, typer.Option(help="Number of denoising steps: fewer are faster, more leave fewer gaps.")]
-SamplerName = Annotated[
-    str | None,
-    typer.Option(
-        help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="default of the model"
-    ),
-]
 Model = Annotated[str, typer.Option(help="Folder of a model, or the name of the bundled model.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace files in --out that were changed, or that no earlier run wrote.")
