@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -164,14 +165,14 @@ class Evaluator:
                 create_folder(out)
                 system = system.to_device(self.device)
             extractor = self._load_extractor(timer)  # refuses a wrong file before sketches are drawn
-            self._refuse_incomparable(expected, name, request.settings.count, system, extractor)
+            self._refuse_incomparable(expected, name, request.settings.count, "model", extractor)
             samples = self._generate(system, sampler, name, out, timer)
         else:
             with timer("reading sketches"):
                 samples = self._read_samples(Path(name))
                 create_folder(out)
             extractor = self._load_extractor(timer)
-            self._refuse_incomparable(expected, samples.name, len(samples), None, extractor)
+            self._refuse_incomparable(expected, samples.name, len(samples), "samples", extractor)
         samples = samples if label is None else replace(samples, name=label)
         report, references = self._make_report(samples, system, extractor, timer)
         write_report(report, samples.compact, references.selected_test, out)
@@ -193,7 +194,7 @@ class Evaluator:
     ) -> tuple[dict[str, Any], References]:
         settings, count = self.request.settings, len(samples)
         references, sizes = select_references(self.dataset, settings, count)
-        protocol = make_protocol(self.dataset, extractor, settings, sizes, system, count, samples.origin)
+        protocol = make_protocol(self.dataset, extractor, settings, sizes, count, samples.origin)
         scorer = Scorer(extractor, self.request.cache or default_cache(), timer, settings.seed)
         features = scorer.extract(samples.compact, references.selected_test, references.selected_train, sizes)
         scores = scorer.score(features, sizes, settings.split)
@@ -204,12 +205,7 @@ class Evaluator:
             "command": self.request.command,
             "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU",
             "protocol": protocol.to_json(),
-            "system": {
-                "name": samples.name,
-                **samples.origin,
-                "samples": len(samples),
-                "samples_sha256": samples.sha256,
-            },
+            "system": {"name": samples.name, **samples.origin, "samples": count, "samples_sha256": samples.sha256},
             "warnings": size_warnings(settings, sizes, count),
             "scores": scores,
             "corruption": None,
@@ -233,14 +229,15 @@ class Evaluator:
             # In the frame of the corpus, which is that of the training data.
             sketches = self.dataset.split(settings.split).compact[: settings.likelihood_sketches]
             with timer("likelihood") as on_progress:
-                options: dict[str, Any] = {"draws": settings.likelihood_draws, "seed": settings.seed}
-                likelihoods = measure_likelihood(system, sketches, on_progress=on_progress, **options)
-            report["likelihood"] = to_json(likelihoods)
-        report["decoding"] = {"primitives": int(samples.compact.counts.sum())}
-        for name in ("repaired", "rejected", "skipped"):
-            counts = getattr(samples, name).items()
-            report["decoding"][name] = dict(sorted(counts, key=lambda item: (-item[1], item[0])))
-        report["decoding"]["empty_draws"] = samples.empty_draws
+                draws, seed = settings.likelihood_draws, settings.seed
+                bits = measure_likelihood(system, sketches, draws=draws, seed=seed, on_progress=on_progress)
+            report["likelihood"] = to_json(bits)
+        losses = {name: sorted(getattr(samples, name).items()) for name in ("repaired", "rejected", "skipped")}
+        report["decoding"] = {
+            "primitives": int(samples.compact.counts.sum()),
+            **{name: dict(sorted(counts, key=itemgetter(1), reverse=True)) for name, counts in losses.items()},
+            "empty_draws": samples.empty_draws,
+        }
         report["galleries"] = {"score": GALLERY_SCORE, **select_galleries(samples.compact)}
         report["timings"] = to_json(timer.seconds)
         return report, references
@@ -280,18 +277,17 @@ class Evaluator:
         return read_samples(path, self.request.settings.count)
 
     def _refuse_incomparable(
-        self, expected: Protocol | None, name: str, samples: int, system: System | None, extractor: Extractor
+        self, expected: Protocol | None, name: str, samples: int, kind: str, extractor: Extractor
     ) -> None:
         if expected is not None:
-            sizes = self._sizes(samples)
-            protocol = make_protocol(self.dataset, extractor, self.request.settings, sizes, system, samples, {})
+            sizes, origin = self._sizes(samples), {"kind": kind}
+            protocol = make_protocol(self.dataset, extractor, self.request.settings, sizes, samples, origin)
             refuse_incomparable({"the reports so far": expected, name: protocol})
 
     def _sizes(self, samples: int) -> Sizes:
         settings = self.request.settings
-        return available_sizes(
-            settings, samples, len(self.dataset.split(settings.split)), len(self.dataset.split("train"))
-        )
+        test, train = (len(self.dataset.split(name)) for name in (settings.split, "train"))
+        return available_sizes(settings, samples, test, train)
 
     def _load_extractor(self, timer: StageTimer) -> Extractor:
         if self._extractor is None:

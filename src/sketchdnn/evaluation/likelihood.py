@@ -41,7 +41,7 @@ from sketchdnn.representation.batch import SketchBatch, expand, smaller_end_firs
 from sketchdnn.systems import RowForm, System
 from sketchdnn.systems.row_denoiser import RowDenoiser
 
-from .estimates import Estimate, EvaluationError, OnProgress, mean_estimate, ratio_estimate
+from .estimates import Estimate, EvaluationError, OnProgress, ignore, mean_estimate, ratio_estimate
 
 DRAWS = 16
 BATCH = 256
@@ -97,7 +97,7 @@ def measure_likelihood(
     seed: int = 0,
     batch: int = BATCH,
     grid: Bins = GRID,
-    on_progress: OnProgress = lambda share: None,
+    on_progress: OnProgress = ignore,
 ) -> Likelihoods:
     """Bound the likelihood of sketches, on the device of the system, from `draws` steps t per sketch.
 

@@ -33,7 +33,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .estimates import Estimate, EvaluationError, OnProgress, Z, mean_estimate, normal_estimate, share_of
+from .estimates import Estimate, EvaluationError, OnProgress, Z, ignore, mean_estimate, normal_estimate, share_of
 
 # Features of two sets, one row per sketch.
 A = Float[Tensor, "a feature"]
@@ -61,8 +61,7 @@ def check_features(a: A, b: B, minimum: int = 2) -> tuple[A, B]:
 
 def frechet_distance(a: A, b: B) -> float:
     """FID of two sets: 0 for a set and itself, and symmetric."""
-    a, b = check_features(a, b)
-    return _distance(_Gaussian.fit(a), _Gaussian.fit(b))
+    return _distance(*check_features(a, b))
 
 
 def frechet_estimate(a: A, b: B) -> Estimate:
@@ -79,12 +78,7 @@ def frechet_estimate(a: A, b: B) -> Estimate:
 
 
 def frechet_at_infinity(
-    a: A,
-    b: B,
-    *,
-    full: Estimate | None = None,
-    seed: int = 0,
-    on_progress: OnProgress = lambda share: None,
+    a: A, b: B, *, full: Estimate | None = None, seed: int = 0, on_progress: OnProgress = ignore
 ) -> Estimate:
     """FID extrapolated to infinitely many sketches: the intercept of a line in 1/N through FID of random subsets.
 
@@ -101,7 +95,7 @@ def frechet_at_infinity(
     rng = np.random.default_rng(seed)
     scores = [full.value]
     for done, share in enumerate(SHARES[1:], 1):
-        scores.append(_distance(*(_Gaussian.fit(_subset(rows, share, rng)) for rows in (a, b))))
+        scores.append(_distance(*(_subset(rows, share, rng) for rows in (a, b))))
         on_progress(done / (len(SHARES) - 1))
     (_, intercept), covariance = np.polyfit([1 / share for share in SHARES], scores, 1, cov=True)
     full_error = (full.high - full.value) / Z  # the lower end of the interval is clipped at 0
@@ -125,11 +119,6 @@ class _Gaussian:
             covariance += centered.T @ centered
         return _Gaussian(mean, covariance / (len(rows) - 1), rows)
 
-    @property
-    def rank(self) -> int:
-        """The maximum rank of the covariance."""
-        return min(self.rows.shape)
-
     def root(self) -> Float[Tensor, "rank feature"]:
         """A matrix of few rows with rootᵀ root = covariance. It is slow, and one of two Gaussians is enough."""
         centered = (self.rows.double() - self.mean) / math.sqrt(len(self.rows) - 1)
@@ -144,10 +133,16 @@ class _Gaussian:
         return triangle
 
 
-def _distance(a: _Gaussian, b: _Gaussian) -> float:
-    if b.rank < a.rank:
+def _fit_both(a: A, b: B) -> tuple[_Gaussian, _Gaussian]:
+    """Gaussians of two sets; first that of the lower maximum rank."""
+    if min(b.shape) < min(a.shape):
         a, b = b, a
-    return _from_eigenvalues(a, b, _solve(torch.linalg.eigvalsh, _inner(a.root(), b.covariance)))
+    return _Gaussian.fit(a), _Gaussian.fit(b)
+
+
+def _distance(a: A, b: B) -> float:
+    first, second = _fit_both(a, b)
+    return _from_eigenvalues(first, second, _solve(torch.linalg.eigvalsh, _inner(first.root(), second.covariance)))
 
 
 def _from_eigenvalues(a: _Gaussian, b: _Gaussian, eigenvalues: Float[Tensor, " rank"]) -> float:
@@ -179,9 +174,7 @@ def _distance_and_variance(a: A, b: B) -> tuple[float, float]:
     set to the other one: with K = F Cb Fᵀ it is Fᵀ K^−½ F for `b`, and Cb Fᵀ K^−3⁄2 F Cb for `a`. Directions in the
     null space of K have no derivative and are left out.
     """
-    gaussian_a, gaussian_b = _Gaussian.fit(a), _Gaussian.fit(b)
-    if gaussian_b.rank < gaussian_a.rank:
-        gaussian_a, gaussian_b = gaussian_b, gaussian_a
+    gaussian_a, gaussian_b = _fit_both(a, b)
     root = gaussian_a.root()
     values, vectors = _solve(torch.linalg.eigh, _inner(root, gaussian_b.covariance))
     distance = _from_eigenvalues(gaussian_a, gaussian_b, values)

@@ -10,13 +10,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
-from sketchdnn.systems import System
 
 from . import raster
 from .features import NUM_FEATURES, Extractor
@@ -69,16 +68,8 @@ class Settings:
             raise SketchError(f"scores need a set of sketches: at least {MIN_SKETCHES}, not {self.count}")
 
 
-FAST = Settings(
-    count=500,
-    against_test=500,
-    against_train=0,
-    validity=500,
-    likelihood_sketches=64,
-    likelihood_draws=4,
-    corruption=False,
-    fast=True,
-)
+_FEW = Settings(count=500, against_test=500, against_train=0, validity=500)
+FAST = replace(_FEW, likelihood_sketches=64, likelihood_draws=4, corruption=False, fast=True)
 
 
 def make_settings(*, fast: bool = False, **changes: Any) -> Settings:
@@ -87,8 +78,7 @@ def make_settings(*, fast: bool = False, **changes: Any) -> Settings:
     return replace(FAST if fast else Settings(), **changes)
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(NamedTuple):
     """The number of sketches on both sides of a comparison with each split; 0 for none."""
 
     test: int
@@ -201,16 +191,10 @@ class Protocol:
 
 
 def make_protocol(
-    dataset: Dataset,
-    extractor: Extractor,
-    settings: Settings,
-    sizes: Sizes,
-    system: System | None,
-    samples: int,
-    origin: Mapping[str, Any],
+    dataset: Dataset, extractor: Extractor, settings: Settings, sizes: Sizes, samples: int, origin: Mapping[str, Any]
 ) -> Protocol:
     """The protocol of an evaluation of so many samples; `origin` describes how they were drawn."""
-    has_bits = settings.likelihood and system is not None
+    has_bits = settings.likelihood and origin["kind"] == "model"
     split_size = len(dataset.split(settings.split))
     return Protocol(
         extractor=extractor.sha256,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,19 +32,18 @@ _REQUIRED = {"system": dict, "scores": dict, "validity": dict, "novelty": dict, 
 # Token models have no steps; their reports hold a number without a meaning.
 _TOKEN_SYSTEMS = [name for name, system in SYSTEMS.items() if issubclass(system, TokenSystem)]
 
-# Key, name and factor.
-SCORES: tuple[tuple[str, str, float], ...] = (
-    ("fid", "FID ↓", 1.0),
-    ("fid_infinity", "FID∞, extrapolated to infinite samples ↓", 1.0),
-    ("kid", "KID × 1000 ↓", 1000.0),
-    ("kid.standard_error", "KID × 1000, standard error", 1000.0),
-    ("precision", "precision (Kynkäänniemi 2019, k = 3) ↑", 1.0),
-    ("recall", "recall (Kynkäänniemi 2019, k = 3) ↑", 1.0),
-    ("authors_precision", "precision (authors' variant) ↑", 1.0),
-    ("authors_recall", "recall (authors' variant) ↑", 1.0),
-    ("density", "density (k = 5) ↑", 1.0),
-    ("coverage", "coverage (k = 5) ↑", 1.0),
-)
+SCORES = {
+    "fid": "FID ↓",
+    "fid_infinity": "FID∞, extrapolated to infinite samples ↓",
+    "kid": "KID × 1000 ↓",
+    "kid.standard_error": "KID × 1000, standard error",
+    "precision": "precision (Kynkäänniemi 2019, k = 3) ↑",
+    "recall": "recall (Kynkäänniemi 2019, k = 3) ↑",
+    "authors_precision": "precision (authors' variant) ↑",
+    "authors_recall": "recall (authors' variant) ↑",
+    "density": "density (k = 5) ↑",
+    "coverage": "coverage (k = 5) ↑",
+}
 VALIDITY = {
     "gaps.within_fine": "ends within 0.005 of another end",
     "gaps.within_loose": "ends within 0.02 of another end",
@@ -69,6 +68,16 @@ LIKELIHOOD = {
     "authors": "authors' estimate (not a bound)",
     "tokens": "exact, of the tokens on their own grid",
 }
+PLAIN_PROCESS = (
+    "These are bits of the plain diffusion process, one ancestral step after another, not of the sampler of the "
+    "sketches above. "
+)
+COMPARABLE_BITS = (
+    "Only the figures on the grid may be compared with those of a token model on that grid; the authors' estimate is "
+    "not a bound. Bits per primitive are all bits over all primitives, bits per row divide by all 16 rows, empty ones "
+    "included. The paper's table mixes the two: 5.08 = 81.33/16 for SketchDNN is per row, 8.19 = 84.80/10.35 for "
+    "Vitruvion is per primitive."
+)
 
 
 def write_report(report: Report, samples: Compact, real: Compact, folder: Path) -> None:
@@ -151,36 +160,26 @@ def reference_split(report: Report) -> str:
 
 def report_document(report: Report, galleries: Sequence[Thumbnails] = ()) -> Document:
     """The report as a document."""
-    system, protocol = report["system"], report["protocol"]
-    sections = [
-        _scores(report),
-        _corruption(report),
-        _validity(report),
-        _repaired(report),
-        _distributions(report),
-        _novelty(report),
-        _likelihood(report),
-        _decoding(report),
-        _galleries(report, galleries),
-        _protocol(report),
-    ]
+    system, protocol = report["system"], report["protocol"]["id"]
+    parts = (_scores, _corruption, _validity, _repaired, _distributions, _novelty, _likelihood, _decoding)
+    sections = []
+    for section in filter(None, (part(report) for part in parts)):
+        tables = [replace(table, caption=f"{table.caption} Protocol {protocol}.") for table in section.tables]
+        sections.append(replace(section, tables=tables))
     lead = [
-        f"{system['samples']:,} sketches, {describe_samples(report)}; protocol {protocol['id']}. Intervals are 95 %.",
+        f"{system['samples']:,} sketches, {describe_samples(report)}; protocol {protocol}. Intervals are 95 %.",
         f"Made by {report['program']}" + (":" if report["command"] else "."),
     ]
-    present = [section for section in sections if section is not None]
-    return Document(f"Evaluation of {system['name']}", lead, report["warnings"], present, report["command"])
-
-
-def _protocol_note(report: Report) -> str:
-    return f"Protocol {report['protocol']['id']}."
+    sections += [_galleries(report, galleries), _protocol(report)]
+    return Document(f"Evaluation of {system['name']}", lead, report["warnings"], sections, report["command"])
 
 
 def _score_rows(*columns: Report) -> list[tuple[str, ...]]:
-    def text(value: Any, factor: float) -> str:
-        return format_interval(value, factor) if isinstance(value, Mapping) else format_number(value, factor)
-
-    return [(name, *(text(lookup(column, key), factor) for column in columns)) for key, name, factor in SCORES]
+    rows = []
+    for key, name in SCORES.items():
+        factor = 1000.0 if key.startswith("kid") else 1.0
+        rows.append((name, *(format_interval(lookup(column, key), factor) for column in columns)))
+    return rows
 
 
 def _validity_rows(*columns: Report) -> list[tuple[str, ...]]:
@@ -195,7 +194,7 @@ def _scores(report: Report) -> Section:
         head = (f"against {part['references']:,} of the {part['reference']}", report["system"]["name"], "floor")
         caption = (
             f"The first {part['samples']:,} samples against {part['references']:,} sketches of the "
-            f"{part['reference']}. Floor: {part['floor_of']}, both real, at the same size. {_protocol_note(report)}"
+            f"{part['reference']}. Floor: {part['floor_of']}, both real, at the same size."
         )
         tables.append(Table(head, _score_rows(part["system"], part["floor"]), caption))
     text = (
@@ -210,42 +209,32 @@ def _corruption(report: Report) -> Section | None:
     if not steps:
         return None
     name, split = report["system"]["name"], reference_split(report)
-    # Key, title, factor, and the path of the score of the system.
-    measures = (
-        ("fid", "FID ↓", 1.0, "scores.test.system.fid"),
-        ("kid", "KID × 1000 ↓", 1000.0, "scores.test.system.kid"),
-        ("within_loose", "ends within 0.02, % ↑", 100.0, "validity.samples.gaps.within_loose"),
-    )
-    columns = [(step["name"], [step[key] for key, *_ in measures]) for step in steps]
-    columns.append((name, [lookup(report, path) for *_, path in measures]))
+    own = {"name": name, **report["scores"]["test"]["system"], **report["validity"]["samples"]["gaps"]}
     rows = [
-        (row, format_interval(fid), format_interval(kid, 1000.0), format_percent(within))
-        for row, (fid, kid, within) in columns
+        (s["name"], format_interval(s["fid"]), format_interval(s["kid"], 1000.0), format_percent(s["within_loose"]))
+        for s in (*steps, own)
     ]
     panels = []
-    for key, title, factor, path in measures:
+    titles = {"fid": "FID ↓", "kid": "KID × 1000 ↓", "within_loose": "ends within 0.02, % ↑"}
+    for (key, title), factor in zip(titles.items(), (1.0, 1000.0, 100.0), strict=True):
         if curves := _corruption_curves(steps, key, factor):
-            level = lookup(report, f"{path}.value")
+            level = own[key]["value"]
             panels.append(Panel(title, curves, None if level is None else level * factor, name))
     failed = [
         f"{panel.title} ({curve.name})"
         for panel in panels
         for curve in panel.curves
-        if not all(before < after if "↓" in panel.title else before > after for before, after in pairwise(curve.values))
+        if curve.values != sorted(set(curve.values), reverse="↑" in panel.title)
     ]
-    verdict = (
-        f"Here not all of them do so with every step: {'; '.join(failed)}."
-        if failed
-        else "Here every one of them gets worse with every step of damage."
-    )
+    verdict = "Here every one of them gets worse with every step of damage."
+    if failed:
+        verdict = f"Here not all of them do so with every step: {'; '.join(failed)}."
     text = (
         f"A check of the scores. Real sketches of the {split} are damaged on purpose: noise on every end, or dropped "
         "primitives. Undamaged they score the floor, and every score must get worse with the damage."
     )
-    caption = (
-        f"{report['scores']['test']['samples']:,} of these sketches, damaged, against as many training sketches; "
-        f"{name} as above. {_protocol_note(report)}"
-    )
+    count = report["scores"]["test"]["samples"]
+    caption = f"{count:,} of these sketches, damaged, against as many training sketches; {name} as above."
     table = Table((split, "FID", "KID × 1000", "ends within 0.02"), rows, caption)
     return Section("Sanity by corruption", [text, verdict], [table], [plot_panels(panels)] if panels else [])
 
@@ -265,7 +254,7 @@ def _validity(report: Report) -> Section:
     samples, real = report["validity"]["samples"], report["validity"]["test"]
     caption = (
         f"{samples['sketches']:,} samples and {real['sketches']:,} sketches of the {reference_split(report)}; the "
-        f"larger side of each is 2. Intervals are by sketch. {_protocol_note(report)}"
+        "larger side of each is 2. Intervals are by sketch."
     )
     head = ("measure", report["system"]["name"], reference_split(report))
     text = "Whether ends meet, profiles close, primitives overlap or are too small to see."
@@ -280,14 +269,14 @@ def _repaired(report: Report) -> Section | None:
     for split, scores in repaired["scores"].items():
         part = report["scores"][split]
         head = (f"against {part['references']:,} of the {part['reference']}", "as drawn", "repaired", "floor")
-        caption = f"The same {part['samples']:,} samples before and after repair. {_protocol_note(report)}"
+        caption = f"The same {part['samples']:,} samples before and after repair."
         tables.append(Table(head, _score_rows(part["system"], scores["system"], part["floor"]), caption))
     sides = (report["validity"]["samples"], repaired["validity"], report["validity"]["test"])
     exact = (repaired["exact_ends"][side] for side in ("samples", "repaired", "test"))
     rows = [("ends that meet another end exactly, to 1e-6", *map(format_percent, exact)), *_validity_rows(*sides)]
     caption = (
         f"{repaired['validity']['sketches']:,} samples before and after repair and {sides[2]['sketches']:,} sketches "
-        f"of the {reference_split(report)}; the larger side of each is 2. {_protocol_note(report)}"
+        f"of the {reference_split(report)}; the larger side of each is 2."
     )
     tables.append(Table(("measure", "as drawn", "repaired", reference_split(report)), rows, caption))
     text = (
@@ -320,21 +309,15 @@ def _distributions(report: Report) -> Section:
     name, split = report["system"]["name"], reference_split(report)
     tables, plots = [], []
     for part, title in DISTRIBUTIONS.items():
-        deviations = distributions[part]["deviations"]
-        rows = [
-            (
-                d["name"],
-                _share(d["value"]),
-                _share(d["reference"]),
-                "—" if d["relative"] is None else f"{100 * d['relative']:+.0f} %",
-                format_number(d["z_score"]),
-                "yes" if d["is_within"] else "no",
-            )
-            for d in deviations
-        ]
+        deviations, rows = distributions[part]["deviations"], []
+        for d in deviations:
+            relative = "—" if d["relative"] is None else f"{100 * d['relative']:+.0f} %"
+            within = "yes" if d["is_within"] else "no"
+            shares = _share(d["value"]), _share(d["reference"])
+            rows.append((d["name"], *shares, relative, format_number(d["z_score"]), within))
         caption = (
             f"Total variation {format_number(distributions[part]['total_variation'])}; {distributions['samples']:,} "
-            f"samples and {distributions['test']:,} of the {split}. {_protocol_note(report)}"
+            f"samples and {distributions['test']:,} of the {split}."
         )
         head = (title, name, split, "relative", "standard errors", "within 15 % or 2 se")
         tables.append(Table(head, rows, caption))
@@ -353,16 +336,12 @@ def _novelty(report: Report) -> Section:
         [(f"{level['levels']} levels", *(format_percent(level[key]) for key in keys)) for level in novelty["repeats"]],
         f"Equal to a training sketch on the grid up to symmetry, and distinct sketches among {novelty['same_size']:,} "
         f"of each; {novelty['samples']:,} samples, {novelty['test']:,} of the {split} and {novelty['train']:,} "
-        f"training sketches. {_protocol_note(report)}",
+        "training sketches.",
     )
-    closer = [
-        (
-            f"no farther than the closest {percent} % of the {split}",
-            format_percent(near[f"closer_than_{percent}"]),
-            format_percent(near[f"real_closer_than_{percent}"]),
-        )
-        for percent in (1, 5, 25)
-    ]
+    closer = []
+    for percent in (1, 5, 25):
+        shares = (format_percent(near[f"{side}closer_than_{percent}"]) for side in ("", "real_"))
+        closer.append((f"no farther than the closest {percent} % of the {split}", *shares))
     nearest = Table(
         ("distance to the nearest training sketch", name, split),
         [
@@ -373,7 +352,7 @@ def _novelty(report: Report) -> Section:
         ],
         f"Distances of blurred images, up to symmetry, from 0 to √2. The {split} exceeds its own 1 % and 5 % if many "
         "of its distances are equal, as for real sketches that look like a training sketch. Nearer by at most: the "
-        f"largest difference of the two cumulative shares. {_protocol_note(report)}",
+        "largest difference of the two cumulative shares.",
     )
     plot = plot_distributions(near["samples"], near["test"], (name, split), "distance to the nearest, %")
     text = (
@@ -398,7 +377,7 @@ def _likelihood(report: Report) -> Section | None:
             if lookup(likelihood, path) is not None
         ],
         f"{likelihood['sketches']:,} sketches of the {reference_split(report)}, "
-        f"{format_number(likelihood['mean_primitives'])} primitives each on average{draws}. {_protocol_note(report)}",
+        f"{format_number(likelihood['mean_primitives'])} primitives each on average{draws}.",
     )
     parts = [
         (name, *(format_interval(lookup(likelihood, f"{bound}.{kind}.{name}")) for bound in ("grid", "density")))
@@ -406,22 +385,11 @@ def _likelihood(report: Report) -> Section | None:
         for name in lookup(likelihood, f"grid.{kind}") or ()
     ]
     head = ("bits per sketch, part by part", "bound on the grid", "on the density")
-    caption = f"The same bound twice: by term, and by part of a row. {_protocol_note(report)}"
+    caption = "The same bound twice: by term, and by part of a row."
     step = likelihood["reconstruction_step"]
     reconstruction = f"; the reconstruction is taken at step {step}" if step else ""
-    process = (
-        "These are bits of the plain diffusion process, one ancestral step after another, not of the sampler of the "
-        "sketches above. "
-        if likelihood["draws"]
-        else ""
-    )
-    text = (
-        f"{process}The grid has {likelihood['grid_levels']} levels from −1 to 1{reconstruction}. Only the figures on "
-        "the grid may be compared with those of a token model on that grid; the authors' estimate is not a bound. Bits "
-        "per primitive are all bits over all primitives, bits per row divide by all 16 rows, empty ones included. The "
-        "paper's table mixes the two: 5.08 = 81.33/16 for SketchDNN is per row, 8.19 = 84.80/10.35 for Vitruvion is "
-        "per primitive."
-    )
+    text = PLAIN_PROCESS if likelihood["draws"] else ""
+    text += f"The grid has {likelihood['grid_levels']} levels from −1 to 1{reconstruction}. {COMPARABLE_BITS}"
     return Section("Likelihood", [text], [figures, Table(head, parts, caption)] if parts else [figures])
 
 
@@ -430,10 +398,7 @@ def _decoding(report: Report) -> Section:
     kinds = {"repaired": "primitives repaired", "rejected": "primitives left out", "skipped": "sketches left out"}
     rows = [(what, why, f"{count:,}") for key, what in kinds.items() for why, count in decoding[key].items()]
     rows.append(("empty samples, drawn again", "", f"{decoding['empty_draws']:,}"))
-    caption = (
-        f"Of {decoding['primitives']:,} primitives in {report['system']['samples']:,} sketches. "
-        f"{_protocol_note(report)}"
-    )
+    caption = f"Of {decoding['primitives']:,} primitives in {report['system']['samples']:,} sketches."
     return Section("Repaired and left out", (), [Table(("what", "why", "how often"), rows, caption)])
 
 

@@ -35,13 +35,7 @@ from .protocol import Sizes
 from .validity import measure_gaps
 
 # The steps of the corruption check.
-CORRUPTIONS: tuple[tuple[str, float], ...] = (
-    ("jitter", 0.005),
-    ("jitter", 0.02),
-    ("jitter", 0.05),
-    ("drop", 0.1),
-    ("drop", 0.3),
-)
+CORRUPTIONS = (("jitter", 0.005), ("jitter", 0.02), ("jitter", 0.05), ("drop", 0.1), ("drop", 0.3))
 MIN_RADIUS = 1e-4
 
 Features = Float[Tensor, "sketch feature"]
@@ -130,11 +124,8 @@ class Scorer:
             damaged = self._features("features of damaged sketches", corrupted, self.cache)
             with self.timer("scores of damaged sketches"):
                 fid = {"value": to_json(metrics.frechet_distance(reference, damaged))}
-                scores = {
-                    "fid": fid,
-                    "kid": to_json(metrics.kernel_distance(reference, damaged)),
-                    **_gap_scores(corrupted),
-                }
+                kid = to_json(metrics.kernel_distance(reference, damaged))
+                scores = {"fid": fid, "kid": kid, **_gap_scores(corrupted)}
             steps.append({"kind": kind, "amount": amount, "name": name, **scores})
         return steps
 
@@ -164,18 +155,14 @@ class Scorer:
             )
             kid = metrics.kernel_distance(real, fake)
             on_progress(0.85)
-            standard, authors = metrics.precision_recall(real, fake), metrics.authors_precision_recall(real, fake)
-            balls = metrics.density_coverage(real, fake)
+            authors = metrics.authors_precision_recall(real, fake)._asdict()
             scores = {
                 "fid": fid,
                 "fid_infinity": fid_infinity,
                 "kid": {**to_json(kid), "standard_error": kid.standard_error},
-                "precision": standard.precision,
-                "recall": standard.recall,
-                "authors_precision": authors.precision,
-                "authors_recall": authors.recall,
-                "density": balls.density,
-                "coverage": balls.coverage,
+                **metrics.precision_recall(real, fake)._asdict(),
+                **{f"authors_{name}": score for name, score in authors.items()},
+                **metrics.density_coverage(real, fake)._asdict(),
             }
             return dict(to_json(scores))
 

@@ -22,7 +22,7 @@ from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact
 
 from .curves import TINY, axis_aligned, check_sketches, end_gaps, has_primitive, mirror_symmetric, tiny_primitives
-from .estimates import Estimate, OnProgress, clustered_median, clustered_share, effective_count, share_of
+from .estimates import Estimate, OnProgress, clustered_median, clustered_share, effective_count, ignore, share_of
 
 GAP_FINE, GAP_LOOSE = 0.005, 0.02
 EXACT_TOLERANCE, LOOSE_TOLERANCE = TOLERANCE, 0.01
@@ -93,7 +93,7 @@ class Deviation:
         return abs(self.relative) <= MAX_RELATIVE or abs(self.z_score) <= MAX_Z_SCORE
 
 
-def measure_validity(compact: Compact, on_progress: OnProgress = lambda share: None) -> dict[str, Any]:
+def measure_validity(compact: Compact, on_progress: OnProgress = ignore) -> dict[str, Any]:
     """Measure every sketch of a set. About 30 s for 10,000 sketches on one core, nearly all of it the profiles.
 
     Returns:
@@ -143,7 +143,7 @@ def exact_ends(compact: Compact) -> Estimate:
 
 
 def measure_profiles(
-    sketches: list[Sketch], tolerance: float = EXACT_TOLERANCE, on_progress: OnProgress = lambda share: None
+    sketches: list[Sketch], tolerance: float = EXACT_TOLERANCE, on_progress: OnProgress = ignore
 ) -> Profiles:
     """Closed profiles and overlapping primitives of a set of sketches."""
     count = len(sketches)
