@@ -88,7 +88,7 @@ def test_other_and_incomplete_files_are_refused(out: Path, tmp_path: Path) -> No
             with pytest.raises(FormatError, match=f"has no {part}"):
                 load_report(tmp_path)
     (tmp_path / "report.json").write_text(json.dumps({**original, "system": {}}))
-    with pytest.raises(FormatError, match="its system has no name"):
+    with pytest.raises(FormatError, match="has no system.name"):
         load_report(tmp_path)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import islice, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
@@ -60,14 +61,10 @@ def constrain(
         raise SketchError("--all-inferred needs --no-repair: a repair drops redundant constraints")
     if close and not repair:
         raise SketchError("--close is part of a repair: leave out --no-repair")
-    reading = read_options(flatten, assume_units)
+    origin = _has_origin(source) if origin is None else origin
+    limit = _parse_tolerance(tolerance)
     options = ConstrainOptions(
-        repair=repair,
-        close=close,
-        keep_redundant=all_inferred,
-        dimensions=dimensions,
-        origin=_has_origin(source) if origin is None else origin,
-        **_parse_tolerance(tolerance),
+        repair=repair, close=close, keep_redundant=all_inferred, dimensions=dimensions, origin=origin, **limit
     )
     console = stderr_console()
     results = ConstrainReport()
@@ -87,16 +84,9 @@ def constrain(
                 bar.advance()
                 yield result.sketch
 
-        conversion = convert(
-            source,
-            out,
-            format=format,
-            units=units,
-            read_options=reading,
-            on_item=count,
-            on_file=start_file,
-            transform=transform,
-        )
+        hooks: dict[str, Any] = {"on_item": count, "on_file": start_file, "transform": transform}
+        reading = read_options(flatten, assume_units)
+        conversion = convert(source, out, format=format, units=units, read_options=reading, **hooks)
     report(conversion, console)
     results.print(console)
 
@@ -125,16 +115,14 @@ def _parse_tolerance(text: str | None) -> dict[str, float]:
     """The tolerance as an argument of `ConstrainOptions`."""
     from sketchdnn.constraints.constrain import MAX_TOLERANCE
 
-    value = (text or "").strip()
     if text is None:
         return {}
+    value = text.strip()
     if value.endswith("%"):
-        try:
+        with suppress(ValueError):
             share = float(value[:-1]) / 100
-        except ValueError:
-            share = 0.0
-        if 0 < share <= MAX_TOLERANCE:
-            return {"tolerance": share}
+            if 0 < share <= MAX_TOLERANCE:
+                return {"tolerance": share}
     elif value[-1:].isalpha():
         return {"tolerance_mm": millimeters(text, "--tolerance")}
     example = f"--tolerance is a share of the size up to {MAX_TOLERANCE:.0%} such as 0.5%, or a length such as 0.1mm"

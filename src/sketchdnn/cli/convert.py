@@ -53,18 +53,13 @@ def convert(
         sketchdnn convert logo.svg logo.FCStd --flatten 0.05mm --assume-units in
     """
     console = stderr_console()
-    options: dict[str, Any] = {"polylines": polylines or None, "dimensions": dimensions or None}
-    options["height"] = None if height is None else millimeters(height, "--height")
+    options: dict[str, Any] = {"format": format, "units": units, "read_options": read_options(flatten, assume_units)}
+    if height is not None:
+        options["height"] = millimeters(height, "--height")
+    options |= {name: True for name, chosen in (("polylines", polylines), ("dimensions", dimensions)) if chosen}
     with progress(console, "sketches read") as bar:
-        result = formats.convert(
-            source,
-            target,
-            format=format,
-            units=units,
-            read_options=read_options(flatten, assume_units),
-            on_item=lambda item: bar.advance() if isinstance(item, Sketch) else None,
-            **{name: value for name, value in options.items() if value is not None},
-        )
+        count = lambda item: bar.advance() if isinstance(item, Sketch) else None  # noqa: E731
+        result = formats.convert(source, target, on_item=count, **options)
     report(result, console)
 
 

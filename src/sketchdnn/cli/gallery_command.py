@@ -22,6 +22,8 @@ from .signals import INTERRUPTED
 if TYPE_CHECKING:
     from sketchdnn.generation import CompleteRequest, GenerateRequest, OutputOptions, OutputSummary
 
+    Request = GenerateRequest | CompleteRequest
+
 FORMATS = "json,svg,dxf,fcstd"
 _MAX_REASONS = 5
 
@@ -45,13 +47,7 @@ def read_one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT
 
 
 def write_gallery(
-    console: Console,
-    request: GenerateRequest | CompleteRequest,
-    options: OutputOptions,
-    source: Path | None,
-    *,
-    model: str,
-    device: str,
+    console: Console, request: Request, options: OutputOptions, source: Path | None, *, model: str, device: str
 ) -> OutputSummary:
     """Load the model and write a gallery, with progress. On Ctrl-C, print where the finished sketches are, and exit.
 

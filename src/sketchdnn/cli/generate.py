@@ -40,9 +40,7 @@ def generate(
     repair: Annotated[bool, Option(help="Close gaps, remove duplicates and add constraints, in all formats.")] = True,
     primitives: Annotated[str | None, _condition(help="Number of primitives, or a range, such as 12 or 8..16.")] = None,
     kinds: Annotated[str | None, _condition(help=KINDS)] = None,
-    count_construction: Annotated[
-        bool, _condition("--count-construction", help="Let --kinds count all geometry.")
-    ] = False,
+    count_construction: Annotated[bool, _condition("--count-construction", help="Let --kinds count it too.")] = False,
     construction: Annotated[str | None, _condition(help="Range of the share of construction: 0.1..0.3.")] = None,
     aspect: Annotated[str | None, _condition(help="Range of width divided by height, such as 0.5..2.")] = None,
     closed: Annotated[bool, _condition("--closed", help="Only sketches whose profile can be extruded.")] = False,
@@ -67,28 +65,15 @@ def generate(
 
     with process_share() as worker:
         console = stderr_console(quiet=not worker.is_first)
+        drawing = {"count": count, "seed": seed, "start_index": start_index, "steps": steps, "sampler": sampler}
+        result = {"size": size, "strength": strength, "repair": repair, "compile": compile, "best_of": best_of}
+        counts = {"primitives": primitives, "kinds": kinds, "count_construction": count_construction}
+        shape = {"construction": construction, "aspect": aspect, "closed": closed, "unique": unique, "novel": novel}
         request = GenerateRequest.parse(
-            count=count,
-            seed=seed,
-            start_index=start_index,
-            steps=steps,
-            sampler=sampler,
-            size=size,
-            primitives=primitives,
-            kinds=kinds,
-            count_construction=count_construction,
-            construction=construction,
-            aspect=aspect,
-            closed=closed,
-            unique=unique,
-            novel=novel,
-            best_of=best_of,
             init_sketch=None if init_sketch is None else gallery_command.read_one_sketch(init_sketch, console),
-            strength=strength,
-            repair=repair,
             workers=available_cores(worker.world),
             trajectory_frames=_TRAJECTORY_FRAMES if trajectory else 0,
-            compile=compile,
+            **(drawing | result | counts | shape),
         )
         options = OutputOptions(out, format.split(","), share=worker, force=force)
         summary = gallery_command.write_gallery(console, request, options, init_sketch, model=model, device=device)

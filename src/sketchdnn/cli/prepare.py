@@ -17,7 +17,6 @@ from .options import Workers, path_argument, path_option
 from .progress import progress
 
 EPILOG = "Example: sketchdnn prepare sg_t16_train.npy parts/ --preset ours --out corpus"
-PRESETS = ("ours", "paper", "authors")
 # The number of unreadable files that are printed; the report lists more.
 _MAX_PRINTED = 20
 
@@ -35,22 +34,20 @@ def prepare(
     force: Annotated[bool, Option("--force", help="Replace an existing corpus.")] = False,
 ) -> None:
     """Make a training corpus: filter, normalize, encode, remove duplicates, split. An interrupted run is resumed."""
-    from sketchdnn.data import PRESETS as CONFIGS
-    from sketchdnn.data import Procedural
-    from sketchdnn.data import prepare as run
+    from sketchdnn import data
 
-    if preset not in CONFIGS:
-        raise SketchError(f"'{preset}' is no preset; use one of {', '.join(PRESETS)}")
+    if preset not in data.PRESETS:
+        raise SketchError(f"'{preset}' is no preset; use one of {', '.join(data.PRESETS)}")
     if source not in (None, "procedural"):
         raise SketchError(f"--source '{source}' is unknown; the only source is 'procedural'")
     if not files and source is None:
         raise SketchError("nothing to prepare: name files or folders, or use --source procedural")
     limits: dict[str, Any] = {"min_primitives": min_primitives, "max_primitives": max_primitives}
-    config = replace(CONFIGS[preset], **{name: value for name, value in limits.items() if value is not None})
-    parts = Procedural(count, seed) if source else None
+    config = replace(data.PRESETS[preset], **{name: value for name, value in limits.items() if value is not None})
+    parts = data.Procedural(count, seed) if source else None
     console = stderr_console()
     with progress(console, "reading") as bar:
-        report = run(
+        report = data.prepare(
             files or [],
             out,
             config,

@@ -60,21 +60,11 @@ def train(
     from sketchdnn.training.start import TrainRequest, start_training
 
     settings = load_preset(preset, system, overrides or ())
-    config = parse_train_config(
-        {"validate_every": 1000, "preview_every": 5000} | dict(settings.training),
-        f"{settings.name}: training",
-        steps=steps,
-        epochs=epochs,
-        minutes=minutes,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        seed=seed,
-        checkpoint_minutes=checkpoint_minutes,
-        keep=keep,
-        log_every=log_every,
-        validate_every=validate_every,
-        preview_every=preview_every,
-    )
+    table = {"validate_every": 1000, "preview_every": 5000} | dict(settings.training)
+    options = {"steps": steps, "epochs": epochs, "minutes": minutes, "batch_size": batch_size, "seed": seed}
+    options |= {"learning_rate": learning_rate, "checkpoint_minutes": checkpoint_minutes, "keep": keep}
+    options |= {"log_every": log_every, "validate_every": validate_every, "preview_every": preview_every}
+    config = parse_train_config(table, f"{settings.name}: training", **options)
     with progress(stderr_console(), "starting", total=1.0) as bar:
         hooks = Hooks(partial(show_report, bar), partial(_show_validation, bar), tuple(logger or ()))
         outcome = start_training(TrainRequest(settings, config, data, out, device, resume, init_from, fsdp, hooks))

@@ -45,7 +45,7 @@ def view(
     assume_units: AssumeUnits = None,
 ) -> None:
     """Draw one sketch, or a gallery of many: a color for each primitive, construction dashed."""
-    out = out or _default_name(files[0])
+    out = out or Path(f"{files[0].resolve().name.split('.')[0] or 'sketches'}-view.png")
     if out.suffix.lower() not in SUFFIXES:
         raise FormatError(out, f"is no name for a picture; it must end in {', '.join(SUFFIXES)}")
     # An earlier picture in a folder that is read may be overwritten, unless it is an SVG, which is read as a sketch.
@@ -70,10 +70,6 @@ def view(
     with atomic_write(out) as temporary:
         temporary.write_bytes(_picture(chosen, out.suffix.lower(), which, columns, size, statuses))
     console.print(f"{display_path(out)}: {which}")
-
-
-def _default_name(file: Path) -> Path:
-    return Path(f"{file.resolve().name.split('.')[0] or 'sketches'}-view.png")
 
 
 def _read(files: list[Path], options: ReadOptions, skipped: ReasonCounts, notes: ReasonCounts) -> Iterator[Named]:

@@ -11,21 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.formats import scan
 from sketchdnn.geometry import Sketch
-from sketchdnn.io import atomic_write
 from sketchdnn.render.figures import INK, draw_rule, draw_sketch, panel_of_sketch, save_figure, sheet
 from sketchdnn.render.html import Document, Section, Table
 from sketchdnn.systems.pretrained import bundled_names
 
 from .evaluate import Evaluator
 from .protocol import Protocol, refuse_incomparable
-from .report import SAMPLES, Report, describe_samples, is_report, load_report, reference_split
+from .report import SAMPLES, Report, describe_samples, is_report, load_report, reference_split, write_texts
 from .report_format import format_interval, format_percent, lookup
 
 Item = TypeVar("Item")
@@ -37,8 +36,7 @@ NUM_SHOWN, MAX_SHOWN = 16, 100
 _SIDE, _GAP, _MARGIN, _BETWEEN = 66.0, 8.0, 22.0, 12.0
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedSystem:
+class ComparedSystem(NamedTuple):
     """A system of a comparison: its report, and sketches to show if they were saved."""
 
     report: Report
@@ -53,8 +51,7 @@ class Source:
     sketches: Sequence[Sketch]
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(NamedTuple):
     """A column of a table: the paths of its values for the system and for real sketches."""
 
     name: str
@@ -207,10 +204,7 @@ def write_tables(folder: Path, reports: Mapping[str, Report]) -> list[Path]:
         "comparison.csv": text.getvalue(),
         "comparison.json": json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
     }
-    for name, content in contents.items():
-        with atomic_write(folder / name) as temporary:
-            temporary.write_text(content, encoding="utf-8")
-    return [folder / name for name in contents]
+    return write_texts(folder, contents)
 
 
 def random_sample(items: Sequence[Item], count: int, seed: int) -> list[Item]:

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 import sketchdnn
 from sketchdnn.data.loader import Dataset
@@ -41,15 +40,16 @@ from .plots import GALLERY_SCORE, select_galleries
 from .protocol import Protocol, Settings, Sizes, available_sizes, make_protocol, refuse_incomparable, size_warnings
 from .report import SAMPLES, write_report
 from .samples import RepairedSamples, Samples, generate_samples, normalize_split, read_samples, repair_samples
-from .scores import CORRUPTIONS, FeatureSets, OnStage, Scorer, StageTimer
+from .scores import CORRUPTIONS, FeatureSets, OnStage, Scorer, StageTimer, ignore_stage
 
 # Images per minute through the Inception on one core of a CPU, approximately.
 IMAGES_PER_MINUTE = 300
+# Makes an extractor for a device.
+MakeExtractor = Callable[[str], Extractor]
 NEIGHBOR_BINS = np.linspace(0.0, 1.2, 13)
 
 
-@dataclass(frozen=True, slots=True)
-class References:
+class References(NamedTuple):
     """The normalized real sketches: both splits, and the selection from each that samples are compared with.
 
     The selected training sketches are enough for two disjoint parts.
@@ -61,8 +61,7 @@ class References:
     selected_train: Compact
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(NamedTuple):
     """The report as JSON, and the samples."""
 
     report: dict[str, Any]
@@ -96,11 +95,7 @@ class Evaluator:
     """
 
     def __init__(
-        self,
-        request: EvaluationRequest,
-        *,
-        on_stage: OnStage = lambda name, share: None,
-        extractor: Callable[[str], Extractor] | None = None,
+        self, request: EvaluationRequest, *, on_stage: OnStage = ignore_stage, extractor: MakeExtractor | None = None
     ) -> None:
         if request.sampler is not None:
             find_sampler(current_sampler(request.sampler))
@@ -327,12 +322,7 @@ def _repair_summary(repaired: RepairedSamples) -> dict[str, Any]:
 
 def _distributions(samples: Compact, real: Compact) -> dict[str, Any]:
     result: dict[str, Any] = {"samples": len(samples), "test": len(real)}
-    measures = {
-        "kinds": validity.kind_distribution,
-        "construction": validity.construction_distribution,
-        "counts": validity.count_distribution,
-    }
-    for name, measure in measures.items():
+    for name, measure in validity.DISTRIBUTIONS.items():
         ours, reference = measure(samples), measure(real)
         result[name] = {
             "total_variation": to_json(validity.total_variation(ours, reference)),
@@ -343,14 +333,11 @@ def _distributions(samples: Compact, real: Compact) -> dict[str, Any]:
 
 
 def _novelty(samples: Compact, train: Compact, real: Compact, device: str, on_progress: OnProgress) -> dict[str, Any]:
+    """The novelty of samples, with the shares of their distances by bin in place of the distances."""
     novelty = measure_novelty(samples, train, real, device=device, on_progress=on_progress)
+    bins = [f"{low:.1f}–{high:.1f}" for low, high in pairwise(NEIGHBOR_BINS.tolist())]
     for name in ("samples", "test"):
-        novelty["neighbors"][name] = _histogram(novelty["neighbors"][name])
+        distances = novelty["neighbors"][name]
+        hits, _ = np.histogram(np.clip(distances, NEIGHBOR_BINS[0], NEIGHBOR_BINS[-1]), NEIGHBOR_BINS)
+        novelty["neighbors"][name] = dict(zip(bins, hits / len(distances), strict=True))
     return dict(to_json(novelty))
-
-
-def _histogram(distances: NDArray[np.float64]) -> dict[str, float]:
-    """Shares of the distances by bin."""
-    hits, _ = np.histogram(np.clip(distances, NEIGHBOR_BINS[0], NEIGHBOR_BINS[-1]), NEIGHBOR_BINS)
-    names = [f"{low:.1f}–{high:.1f}" for low, high in pairwise(NEIGHBOR_BINS.tolist())]
-    return {name: hit / max(1, len(distances)) for name, hit in zip(names, hits, strict=True)}

@@ -149,15 +149,13 @@ def sketch_features(
 
 
 def _block(compact: Compact, extractor: Extractor, cache: Path | None) -> Float[Tensor, "sketch feature"]:
-    if cache is None:
-        return extractor.features(rasterize(compact, device=extractor.device))
-    path = cache / f"{_key(compact, extractor)}.safetensors"
-    cached = _load(path, len(compact))
-    if cached is not None:
+    path = cache and cache / f"{_key(compact, extractor)}.safetensors"
+    if path and (cached := _load(path, len(compact))) is not None:
         return cached.to(extractor.device)
     features = extractor.features(rasterize(compact, device=extractor.device))
-    with atomic_write(path) as temporary:
-        save_file({_TENSOR: features.cpu().contiguous()}, temporary)
+    if path:
+        with atomic_write(path) as temporary:
+            save_file({_TENSOR: features.cpu().contiguous()}, temporary)
     return features
 
 

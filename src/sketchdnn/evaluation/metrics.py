@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,10 +71,21 @@ def frechet_estimate(a: A, b: B) -> Estimate:
     Instead the variance comes from the influence of each sketch on FID, its exact derivative by the weight of that
     sketch (infinitesimal jackknife). The interval is too wide for nearly equal sets, whose influences are mostly noise.
     """
-    a, b = check_features(a, b)
-    value, variance = _distance_and_variance(a, b)
-    estimate = normal_estimate(value, math.sqrt(variance))
-    return Estimate(value, max(0.0, estimate.low), estimate.high)
+    first, second = _fit_both(*check_features(a, b))
+    root = first.root()
+    values, vectors = _solve(torch.linalg.eigh, _inner(root, second.covariance))
+    distance = _from_eigenvalues(first, second, values)
+    # The derivative by the mean of a set is 2 (μ − μ'). That by its covariance is 1 − T, where T transports the set to
+    # the other: with K = F Cb Fᵀ it is Fᵀ K^−½ F for the second, and Cb Fᵀ K^−3⁄2 F Cb for the first. Directions in
+    # the null space of K have no derivative and are left out.
+    positive = values > values[-1] * len(values) * torch.finfo(values.dtype).eps
+    values, rotated = values[positive, None], vectors[:, positive].T @ root
+    slope = 2 * (first.mean - second.mean)
+    on_first = _influences(first, slope, values.pow(-0.75) * (rotated @ second.covariance))
+    on_second = _influences(second, -slope, values.pow(-0.25) * rotated)
+    variance = float(on_first.var() / len(on_first) + on_second.var() / len(on_second))
+    estimate = normal_estimate(distance, math.sqrt(variance))
+    return replace(estimate, low=max(0.0, estimate.low))
 
 
 def frechet_at_infinity(
@@ -167,29 +178,10 @@ def _inner(root: Float[Tensor, "rank feature"], covariance: Float[Tensor, "featu
     return (inner + inner.T) / 2
 
 
-def _distance_and_variance(a: A, b: B) -> tuple[float, float]:
-    """FID and its variance by the influence of every row, from one decomposition.
-
-    The derivative by the mean of a set is 2 (μ − μ'). The derivative by its covariance is 1 − T, where T transports the
-    set to the other one: with K = F Cb Fᵀ it is Fᵀ K^−½ F for `b`, and Cb Fᵀ K^−3⁄2 F Cb for `a`. Directions in the
-    null space of K have no derivative and are left out.
-    """
-    gaussian_a, gaussian_b = _fit_both(a, b)
-    root = gaussian_a.root()
-    values, vectors = _solve(torch.linalg.eigh, _inner(root, gaussian_b.covariance))
-    distance = _from_eigenvalues(gaussian_a, gaussian_b, values)
-    positive = values > values[-1] * len(values) * torch.finfo(values.dtype).eps
-    values, rotated = values[positive, None], vectors[:, positive].T @ root
-    slope = 2 * (gaussian_a.mean - gaussian_b.mean)
-    on_a = _influences(gaussian_a, slope, values.pow(-0.75) * (rotated @ gaussian_b.covariance))
-    on_b = _influences(gaussian_b, -slope, values.pow(-0.25) * rotated)
-    return distance, float(on_a.var() / len(on_a) + on_b.var() / len(on_b))
-
-
 def _influences(
     gaussian: _Gaussian, slope: Float[Tensor, " feature"], half: Float[Tensor, "rank feature"]
 ) -> Float[Tensor, " row"]:
-    """The derivative of FID by the weight of each row, up to a constant; halfᵀ half is T of the function above."""
+    """The derivative of FID by the weight of each row, up to a constant; halfᵀ half is T of `frechet_estimate`."""
     influences = []
     for first in range(0, len(gaussian.rows), _GAUSSIAN_ROWS):
         centered = gaussian.rows[first : first + _GAUSSIAN_ROWS].double() - gaussian.mean

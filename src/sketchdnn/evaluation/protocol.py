@@ -190,6 +190,10 @@ class Protocol:
         ]
 
 
+# Fields of a protocol, and their keys in the origin of samples.
+ORIGIN = {"sampler": "sampler", "steps": "steps", "sample_seed": "seed"}
+
+
 def make_protocol(
     dataset: Dataset, extractor: Extractor, settings: Settings, sizes: Sizes, samples: int, origin: Mapping[str, Any]
 ) -> Protocol:
@@ -201,15 +205,11 @@ def make_protocol(
         data=data_hash(dataset, settings.split),
         against_test=sizes.test,
         against_train=sizes.train,
-        validity=settings.validity,
-        seed=settings.seed,
         likelihood_sketches=min(split_size, settings.likelihood_sketches or split_size) if has_bits else 0,
         likelihood_draws=settings.likelihood_draws if has_bits else 0,
-        fast=settings.fast,
         samples=samples,
-        sampler=origin.get("sampler", ""),
-        steps=origin.get("steps", 0),
-        sample_seed=origin.get("seed", 0),
+        **{name: getattr(settings, name) for name in ("validity", "seed", "fast")},
+        **{name: origin[key] for name, key in ORIGIN.items() if key in origin},
     )
 
 
@@ -230,7 +230,7 @@ def describe_protocol(values: Mapping[str, Any], *, is_autoregressive: bool = Fa
     return [
         (words.get(name, name), yes_or_no[value] if isinstance(value, bool) else str(value))
         for name, value in values.items()
-        if values.get("sampler") or name not in ("sampler", "steps", "sample_seed")
+        if values.get("sampler") or name not in ORIGIN
     ]
 
 

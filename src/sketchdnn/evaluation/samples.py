@@ -88,15 +88,10 @@ def generate_samples(system: System, name: str, request: GenerateRequest, on_pro
     normalized = normalize_sketches([drawing.sketch for drawing in drawings])
     for drawing in drawings:
         normalized.rejected.update(drawing.rejected)
-    return Samples(
-        name,
-        *normalized[:2],
-        origin={"kind": "model", "sampler": sampler, "steps": request.steps, "seed": request.seed},
-        skipped=normalized.skipped,
-        rejected=normalized.rejected,
-        repaired=Counter(reason for drawing in drawings for reason in drawing.repaired),
-        empty_draws=sum(drawing.attempts - 1 for drawing in drawings),
-    )
+    origin = {"kind": "model", "sampler": sampler, "steps": request.steps, "seed": request.seed}
+    repaired = Counter(reason for drawing in drawings for reason in drawing.repaired)
+    empty_draws = sum(drawing.attempts - 1 for drawing in drawings)
+    return Samples(name, *normalized[:2], origin, normalized.skipped, normalized.rejected, repaired, empty_draws)
 
 
 def read_samples(path: Path, count: int) -> Samples:

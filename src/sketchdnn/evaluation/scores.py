@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -43,10 +43,14 @@ Features = Float[Tensor, "sketch feature"]
 OnStage = Callable[[str, float], None]
 
 
+def ignore_stage(name: str, share: float) -> None:
+    """Stages that nobody wants to know."""
+
+
 class StageTimer:
     """Measures the seconds of named stages; repeated names add up. On a GPU it waits for pending work."""
 
-    def __init__(self, on_stage: OnStage = lambda name, share: None, device: str = "cpu") -> None:
+    def __init__(self, on_stage: OnStage = ignore_stage, device: str = "cpu") -> None:
         self.seconds: dict[str, float] = {}
         self._on_stage = on_stage
         self._device = torch.device(device)
@@ -65,8 +69,7 @@ class StageTimer:
         self._on_stage(name, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureSets:
+class FeatureSets(NamedTuple):
     """Features of the samples, of the selected test sketches, and of the selected training sketches."""
 
     samples: Features

@@ -115,9 +115,7 @@ def measure_validity(compact: Compact, on_progress: OnProgress = ignore) -> dict
         "flat": share_of(flat),
         "symmetric": share_of(mirror_symmetric(compact)),
         "axis_aligned": clustered_share(axis_aligned(compact).sum(axis=1), lines.sum(axis=1)),
-        "kinds": kind_distribution(compact),
-        "construction": construction_distribution(compact),
-        "counts": count_distribution(compact),
+        **{name: measure(compact) for name, measure in DISTRIBUTIONS.items()},
     }
 
 
@@ -187,18 +185,20 @@ def count_distribution(compact: Compact) -> Distribution:
     }
 
 
+DISTRIBUTIONS = {"kinds": kind_distribution, "construction": construction_distribution, "counts": count_distribution}
+
+
 def total_variation(a: Distribution, b: Distribution) -> float:
     """Half the sum of the absolute differences of shares: 0 for equal distributions, 1 for disjoint ones."""
-    return sum(abs(_value(a, name) - _value(b, name)) for name in dict.fromkeys([*b, *a])) / 2
+    return sum(abs(_find(a, name)[0] - _find(b, name)[0]) for name in dict.fromkeys([*b, *a])) / 2
 
 
 def deviations(distribution: Distribution, reference: Distribution) -> tuple[Deviation, ...]:
     """The difference of each share from the reference."""
     result = []
     for name in dict.fromkeys([*reference, *distribution]):
-        value, expected = _value(distribution, name), _value(reference, name)
-        error = _pooled_error(value, _weight(distribution, name), expected, _weight(reference, name))
-        difference = value - expected
+        (value, count), (expected, expected_count) = _find(distribution, name), _find(reference, name)
+        difference, error = value - expected, _pooled_error(value, count, expected, expected_count)
         result.append(Deviation(name, value, expected, _ratio(difference, expected), _ratio(difference, error)))
     return tuple(result)
 
@@ -208,15 +208,11 @@ def _share(hits: NDArray[np.bool_], compact: Compact) -> Share:
     return Share(clustered_share(by_sketch, totals), effective_count(by_sketch, totals))
 
 
-def _value(distribution: Distribution, name: str) -> float:
-    return distribution[name].estimate.value if name in distribution else 0.0
-
-
-def _weight(distribution: Distribution, name: str) -> float:
-    """The effective count behind a share; for a missing name, the largest of the others."""
+def _find(distribution: Distribution, name: str) -> tuple[float, float]:
+    """A share and the effective count behind it; for a missing name, 0 and the largest count of the others."""
     if name in distribution:
-        return distribution[name].independent
-    return max((share.independent for share in distribution.values()), default=0.0)
+        return distribution[name].estimate.value, distribution[name].independent
+    return 0.0, max((share.independent for share in distribution.values()), default=0.0)
 
 
 def _pooled_error(share: float, count: float, other: float, other_count: float) -> float:
