@@ -32,6 +32,8 @@ def format_number(value: float | None, factor: float = 1.0) -> str:
 def format_interval(estimate: Interval | float | None, factor: float = 1.0) -> str:
     """A value and its interval, with digits that match the width of the interval; a number alone has none.
 
+    >>> format_interval({"value": 1e-9, "low": 0.0, "high": 2e-9}), format_interval(0.25)
+    ('0', '0.25')
     >>> format_interval({"value": 28.4612, "low": 27.904, "high": 29.04})
     '28.5 (27.9 to 29.0)'
     """
