@@ -1,18 +1,15 @@
 """`sketchdnn generate`: files on the disk, equal for equal seeds, and one sentence for invalid input."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
 import sys
-import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.commands import refused, run
+from support.commands import refused, run, start, wait_for
 from support.evaluation_data import small_model
 from support.strategies import assert_same
 from typer.testing import Result
@@ -49,11 +46,11 @@ def test_files_do_not_depend_on_the_request(tmp_path: Path, model: Path) -> None
     generate(tmp_path / "many", "--count", 20, *options)
     many = contents(tmp_path / "many")
     assert len(many) == 43
-    for start, count in ((0, 3), (18, 1)):
-        out = tmp_path / str(start)
-        generate(out, "--start-index", start, "--count", count, *options)
+    for first, count in ((0, 3), (18, 1)):
+        out = tmp_path / str(first)
+        generate(out, "--start-index", first, "--count", count, *options)
         few = contents(out)
-        names = [f"sketch-{index:04d}.{suffix}" for index in range(start, start + count) for suffix in ("dxf", "json")]
+        names = [f"sketch-{index:04d}.{suffix}" for index in range(first, first + count) for suffix in ("dxf", "json")]
         assert sorted(few) == [*GALLERY, *names]
         assert all(few[name] == many[name] for name in names)
 
@@ -138,17 +135,11 @@ def test_variations_of_a_file(tmp_path: Path, model: Path) -> None:
 
 
 def test_interrupt_keeps_finished_sketches(tmp_path: Path, model: Path) -> None:
-    options = ["--model", str(model), "--steps", "60", "--count", "5000", "--format", "json", "--no-repair"]
-    command = [sys.executable, "-m", "sketchdnn", "generate", "--out", str(tmp_path), *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=_default_interrupt)
-    try:
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.glob("sketch-0016.json")) and time.monotonic() < deadline:
-            time.sleep(0.05)
+    options = ["--model", model, "--steps", 60, "--count", 5000, "--format", "json", "--no-repair"]
+    with start("generate", "--out", tmp_path, *options) as process:
+        wait_for((tmp_path / "sketch-0016.json").exists, process)
         process.send_signal(signal.SIGINT)
         error = process.communicate(timeout=60)[1]
-    finally:
-        process.kill()
     assert process.returncode == 130
     assert "stopped" in error
     assert "Traceback" not in error
@@ -157,11 +148,6 @@ def test_interrupt_keeps_finished_sketches(tmp_path: Path, model: Path) -> None:
     listed = {name for entry in content["sketches"] for name in entry["files"]}
     assert 17 <= len(listed) < 5000
     assert set(contents(tmp_path)) == listed | set(GALLERY)
-
-
-def _default_interrupt() -> None:
-    """Whoever runs the tests may ignore it."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.mark.slow
@@ -176,33 +162,24 @@ def test_several_processes_write_what_one_does(tmp_path: Path, model: Path) -> N
     assert facts(tmp_path / "both")["sketches"] == facts(tmp_path / "alone")["sketches"]
 
 
-def test_invalid_options_are_refused_and_leave_nothing(
-    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_invalid_options_are_refused(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     for words, sentence in (
         ("--count 0", "count must be at least 1"),
         ("--format stl", "'stl' is no format"),
         ("--format ,", "at least one format"),
         ("--size 12parsecs", "size is a length"),
-        ("--size -5mm", "size is a length"),
         ("--seed -1", "seed"),
         ("--steps 0", "steps"),
-        ("--steps 100000", "1 to 2000 steps"),
         ("--sampler euler", "'euler' is no sampler"),
         ("--model nowhere", "no model is there"),
         ("--start-index -3", "numbered from 0"),
-        ("--primitives 20", "20 primitives do not fit"),
         ("--primitives few", "primitives is a number or a range such as 8..16"),
-        ("--primitives 8.5", "primitives is a whole number"),
-        ("--primitives 12..8", "put the smaller number first"),
         ("--kinds spline=3", "kinds is such as line=8,circle=2"),
-        ("--kinds line=3,lines=4", "names line twice"),
         ("--kinds line=9,circle=8", "17 primitives do not fit"),
         ("--count-construction", "name kinds as well"),
         ("--construction 0.5..1.5", "share of construction is 0 to 1"),
         ("--aspect -1..2", "aspect ratio"),
-        ("--aspect nan", "aspect is a number"),
         ("--best-of 0", "at least 1"),
         ("--novel", "no record of its training sketches"),
         ("--device tpu", "cpu, cuda or cuda:1"),
@@ -220,23 +197,17 @@ def test_invalid_options_are_refused_and_leave_nothing(
 
 
 def test_invalid_initial_sketches_are_refused(tmp_path: Path, model: Path) -> None:
-    line = [{"type": "line", "start": [0, 0], "end": [1, 0]}]
-    for sketches, options, sentence in (
-        ([line], ["--strength", "5"], "above 0 and goes up to 1"),
-        ([line], ["--size", "5mm"], "leave size out"),
-        ([[{"type": "circle", "center": [i, 0], "radius": 1} for i in range(17)]], [], "has 17 primitives"),
-        ([[{"type": "point", "at": [0, 0]}]], [], "no extent"),
-        ([line] * 2, [], "holds 2 sketches"),
-    ):
-        lines = [json.dumps({"primitives": primitives}) for primitives in sketches]
-        (tmp_path / "part.jsonl").write_text("\n".join(lines))
-        chosen = ["--out", tmp_path / "out", "--model", model, "--init-sketch", tmp_path / "part.jsonl"]
-        assert sentence in refused("generate", *chosen, *options)
-        assert not (tmp_path / "out").exists()
+    line, out, part = '{"primitives": [["L", 0, 0, 0, 1, 0]]}\n', tmp_path / "out", tmp_path / "part.jsonl"
+    for content, words, sentence in ((line, "--strength 5", "goes up to 1"), (line * 2, "", "holds 2 sketches")):
+        part.write_text(content)
+        said = refused("generate", "--out", out, "--model", model, "--init-sketch", part, *words.split())
+        assert sentence in said
+        assert not out.exists()
 
 
-def test_help_has_an_example_and_does_not_import_torch() -> None:
-    for name, example in (("generate", "sketchdnn generate --count 16"), ("complete", "sketchdnn complete part.dxf")):
-        assert example in run(name, "--help").output
-        code = f"import sys; from sketchdnn.cli import {name}; sys.exit('torch' in sys.modules)"
-        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+@pytest.mark.parametrize("example", ["generate --count 16", "complete part.dxf", "evaluate --model ours"])
+def test_help_has_an_example_and_does_not_import_torch(example: str) -> None:
+    name = example.split()[0]
+    assert f"sketchdnn {example}" in run(name, "--help").output
+    code = f"import sys; from sketchdnn.cli import {name}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,13 +1,11 @@
 """The command `sketchdnn prepare`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from support.commands import program, refused
 
 
-def test_procedural_corpus(tmp_path: Path) -> None:
+def test_procedural_corpus_and_odd_paths(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     done = program("prepare", "--source", "procedural", "--count", 40, "--out", out)
     assert done.returncode == 0, done.stderr
@@ -16,6 +14,11 @@ def test_procedural_corpus(tmp_path: Path) -> None:
     files = {path.name for path in out.iterdir()}
     assert files >= {"dataset.json", "report.html", "report.json", "gallery.png", "train"}
     assert "<svg" in (out / "report.html").read_text()
+    bad = Path(str(tmp_path) + "/caf\udce9.jsonl")
+    bad.write_text("{")
+    done = program("prepare", bad, "--out", tmp_path / "bad")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
 
 
 def test_bad_input_is_an_error_of_one_line(tmp_path: Path) -> None:
@@ -32,11 +35,3 @@ def test_bad_input_is_an_error_of_one_line(tmp_path: Path) -> None:
     ):
         assert sentence in refused("prepare", *arguments, "--out", tmp_path / "out")
         assert not list(tmp_path.iterdir())
-
-
-def test_path_that_is_no_utf8(tmp_path: Path) -> None:
-    bad = Path(str(tmp_path) + "/caf\udce9.jsonl")
-    bad.write_text("{")
-    done = program("prepare", bad, "--out", tmp_path / "out")
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr

@@ -1,17 +1,11 @@
 """Commands that are interrupted, and commands that write to one folder: real processes and real signals."""
 
-from __future__ import annotations
-
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
-from support.commands import invoke, run
+from support.commands import invoke, run, start, wait_for
 from support.corpora import contents, parts, written
 
 from sketchdnn.errors import FormatError
@@ -20,24 +14,6 @@ from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.io import exclusive_run
 
 SKETCH = Sketch((Line((0, 0), (80, 0)), Circle((40, 20), 5)), units="mm")
-
-
-def start(*arguments: object, ignored: tuple[int, ...] = ()) -> subprocess.Popen[str]:
-    """A command with default signals, those ignored aside: whoever runs the tests may ignore some."""
-
-    def set_signals() -> None:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
-
-    command = [sys.executable, "-m", "sketchdnn", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=set_signals)
-
-
-def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
-    until = time.monotonic() + 60
-    while not condition() and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.005)
-    assert process.poll() is None, process.communicate()
 
 
 def names(folder: Path) -> list[str]:
@@ -66,14 +42,12 @@ def test_signals_leave_no_files(many: Path, tmp_path: Path, number: signal.Signa
 
 
 def test_ignored_hangup_stays_ignored(tmp_path: Path) -> None:
-    """As under `nohup`."""
     source = written([SKETCH] * 4000, tmp_path / "in" / "some.jsonl")
     with start("convert", source, tmp_path / "out" / "all.jsonl", ignored=(signal.SIGHUP,)) as process:
         wait_for((tmp_path / "out").exists, process)
         process.send_signal(signal.SIGHUP)
         process.communicate()
-    assert process.returncode == 0
-    assert names(tmp_path / "out") == ["all.jsonl"]
+    assert (process.returncode, names(tmp_path / "out")) == (0, ["all.jsonl"])
 
 
 def test_second_prepare_is_refused_while_the_first_runs(tmp_path: Path) -> None:
@@ -93,22 +67,19 @@ def test_second_prepare_is_refused_while_the_first_runs(tmp_path: Path) -> None:
     assert not list(staging.rglob(".*"))
     with start("prepare", "--source", "procedural", "--count", 50, "--out", out, "--workers", 1) as process:
         process.communicate()
-    assert process.returncode == 0
-    assert names(tmp_path) == ["out"]
+    assert (process.returncode, names(tmp_path)) == (0, ["out"])
 
 
-@pytest.mark.parametrize(
-    "command", [["train", "--preset", "tiny", "--steps", "1"], ["evaluate", "--samples", "missing.jsonl"]]
-)
-def test_folder_in_use_is_refused(tmp_path: Path, command: list[str]) -> None:
+@pytest.mark.parametrize("command", ["train --preset tiny --steps 1", "evaluate --samples missing.jsonl"])
+def test_folder_in_use_is_refused(tmp_path: Path, command: str) -> None:
     both = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
     with exclusive_run(tmp_path / "out"):
-        result = invoke(*command, *both, "--device", "cpu")
+        result = invoke(*command.split(), *both, "--device", "cpu")
     assert isinstance(result.exception, FormatError)
     assert "out: is in use by another run" in str(result.exception)
     # Nor do they write into the corpus that they read.
     both[-1] = f"{tmp_path}/out/../data"
-    assert "the corpus" in str(invoke(*command, *both, "--device", "cpu").exception)
+    assert "the corpus" in str(invoke(*command.split(), *both, "--device", "cpu").exception)
     assert not names(tmp_path)
 
 

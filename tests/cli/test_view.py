@@ -1,7 +1,5 @@
 """The command `sketchdnn view`."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -40,18 +38,14 @@ def size(path: Path) -> tuple[int, int]:
         return image.size
 
 
-def test_single_sketch(folder: Path) -> None:
+def test_one_sketch_and_galleries(folder: Path) -> None:
     assert "one-view.png: 1 sketch" in view("one.json")
     assert size(folder / "one-view.png") == (640, 640)
     view("one.json", "--out", "small.PNG", "--size", "100")
     assert size(folder / "small.PNG") == (100, 100)
     view("one.json", "--out", "one.svg")
     root = ET.parse(folder / "one.svg").getroot()
-    assert len(root.findall(f".//{SVG}circle")) == 1
-    assert captions(folder / "one.svg") == []
-
-
-def test_gallery_has_names(folder: Path) -> None:
+    assert (len(root.findall(f".//{SVG}circle")), captions(folder / "one.svg")) == (1, [])
     view("many.jsonl", "--out", "all.svg", "--columns", "4")
     assert captions(folder / "all.svg") == [f"part {i}" for i in range(12)]
     view("many.jsonl", "--out", "all.png", "--columns", "6", "--size", "50")
@@ -60,15 +54,20 @@ def test_gallery_has_names(folder: Path) -> None:
     assert 2 * 50 < height < 2 * 80
     view("many.jsonl", "--out", "all.html")
     assert (folder / "all.html").read_text().count("<figure") == 12
-
-
-def test_limit_shows_the_first(folder: Path) -> None:
     assert "the first 5 sketches of more" in view("many.jsonl", "--limit", "5", "--out", "some.svg")
     assert captions(folder / "some.svg") == [f"part {i}" for i in range(5)]
     assert "12 sketches" in view("many.jsonl", "--limit", "12", "--out", "some.svg")
+    (folder / "inner").mkdir()
+    (folder / "inner" / "bolt.json").write_text(json.dumps(LINE))
+    output = view("one.json", "inner", "--out", "both.svg")
+    assert "2 sketches" in output
+    assert captions(folder / "both.svg") == ["one.json 1", "bolt.json 1"]
+    (folder / "empty.json").write_text('{"primitives": []}')
+    view("empty.json", "--out", "empty.svg")
+    assert captions(folder / "empty.svg") == ["empty sketch"]
 
 
-def test_random_sample_depends_on_the_seed(folder: Path) -> None:
+def test_random_sample_is_seeded_and_uniform(folder: Path) -> None:
     samples = []
     for seed in (1, 1, 2):
         output = view("many.jsonl", "--limit", "5", "--random", "--seed", str(seed), "--out", "some.svg")
@@ -78,9 +77,6 @@ def test_random_sample_depends_on_the_seed(folder: Path) -> None:
     assert len(set(samples[0])) == 5
     numbers = [int(name.split()[1]) for name in samples[0]]
     assert numbers == sorted(numbers)
-
-
-def test_random_sample_is_uniform(folder: Path) -> None:
     seen = [0] * 12
     for seed in range(60):
         view("many.jsonl", "--limit", "6", "--random", "--seed", str(seed), "--out", "some.svg")
@@ -90,24 +86,12 @@ def test_random_sample_is_uniform(folder: Path) -> None:
     assert all(14 <= count <= 46 for count in seen)  # 30 expected, four standard deviations
 
 
-def test_files_and_folders_together(folder: Path) -> None:
-    (folder / "inner").mkdir()
-    (folder / "inner" / "bolt.json").write_text(json.dumps(LINE))
-    output = view("one.json", "inner", "--out", "both.svg")
-    assert "2 sketches" in output
-    assert captions(folder / "both.svg") == ["one.json 1", "bolt.json 1"]
-
-
-def test_skipped_items_are_counted(folder: Path) -> None:
+def test_unreadable_items_and_failed_inference(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "broken.json").write_text("{")
     (folder / "bad.jsonl").write_text("\n".join([json.dumps(CIRCLE), "nonsense", json.dumps(LINE)]))
     output = view("bad.jsonl", "broken.json", "--out", "rest.svg")
-    assert "2 sketches" in output
-    assert "broken.json" in output
+    assert all(each in output for each in ("2 sketches", "broken.json"))
     assert output.count("skipped 1 × ") == 2
-
-
-def test_folder_that_cannot_be_listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "shut").mkdir()
     real = os.scandir
 
@@ -119,12 +103,14 @@ def test_folder_that_cannot_be_listed(folder: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "scandir", scandir)
     assert "skipped 1 × shut: cannot be listed (Permission denied)" in view("one.json", "shut", "--out", "a.svg")
     assert refused("view", "shut") == "sketchdnn: shut: cannot be listed (Permission denied)"
+    from sketchdnn import constraints
 
+    def refuse(*_: object) -> None:
+        raise SketchError("it is too large")
 
-def test_empty_sketch(folder: Path) -> None:
-    (folder / "empty.json").write_text('{"primitives": []}')
-    view("empty.json", "--out", "empty.svg")
-    assert captions(folder / "empty.svg") == ["empty sketch"]
+    monkeypatch.setattr(constraints, "infer", refuse)
+    assert "warning: it is too large" in view("one.json", "--constraints", "--out", "one.svg")
+    assert "1 free" in captions(folder / "one.svg")
 
 
 def test_constraints_are_drawn(folder: Path) -> None:
@@ -139,11 +125,9 @@ def test_constraints_are_drawn(folder: Path) -> None:
     assert any("degrees of freedom" in word for word in words)
     output = view("given.json", "--constraints", "--out", "given.svg")
     assert "inferred" not in output
-    assert "not drawn: 1 constraint of" in output
-    assert "freedom does not count 1 constraint" in output
+    assert all(each in output for each in ("not drawn: 1 constraint of", "freedom does not count 1 constraint"))
     words = captions(folder / "given.svg")
-    assert "1 horizontal" in words
-    assert "3 free" in words
+    assert all(each in words for each in ("1 horizontal", "3 free"))
     sized = [*level[:1], {"type": "length", "refs": [[0, "whole"]], "value": 4}]
     (folder / "sized.json").write_text(json.dumps({"primitives": lines, "constraints": sized}))
     for name, dof in (("given.json", 15), ("sized.json", 14)):
@@ -152,9 +136,6 @@ def test_constraints_are_drawn(folder: Path) -> None:
     view("drawn.json", "--constraints")
     width, height = size(folder / "drawn-view.png")
     assert width == 640 < height
-
-
-def test_huge_dimension_is_a_fault(folder: Path) -> None:
     line = {"type": "line", "start": [0, 0], "end": [4, 0]}
     vast = {"type": "length", "refs": [[0, "whole"]], "value": 1e308}
     (folder / "vast.json").write_text(json.dumps({"primitives": [line], "constraints": [vast]}))
@@ -168,17 +149,6 @@ def test_gallery_with_constraints(folder: Path, suffix: str) -> None:
     output = view("many.jsonl", "empty.json", "--constraints", "--out", f"all{suffix}")
     assert "13 sketches have none" in output
     assert (folder / f"all{suffix}").stat().st_size > 1000
-
-
-def test_failed_inference_is_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sketchdnn import constraints
-
-    def refuse(*_: object) -> None:
-        raise SketchError("it is too large")
-
-    monkeypatch.setattr(constraints, "infer", refuse)
-    assert "warning: it is too large" in view("one.json", "--constraints", "--out", "one.svg")
-    assert "1 free" in captions(folder / "one.svg")
 
 
 def test_bad_input_is_an_error(folder: Path) -> None:
@@ -199,23 +169,13 @@ def test_bad_input_is_an_error(folder: Path) -> None:
         assert sorted(folder.iterdir()) == before
 
 
-def test_picture_never_overwrites_its_input(folder: Path) -> None:
+def test_names_of_pictures(folder: Path) -> None:
     view("one.json", "--out", "one.svg")
     before = (folder / "one.svg").read_bytes()
     assert "name another output" in refused("view", "one.svg", "--out", "./one.svg")
     assert (folder / "one.svg").read_bytes() == before
-
-
-def test_path_is_not_utf8(folder: Path) -> None:
     odd = os.fsdecode(b"caf\xe9.json")
     (folder / odd).write_text(json.dumps(CIRCLE))
     output = view(odd)
     assert "caf\\" in output
     assert (folder / os.fsdecode(b"caf\xe9-view.png")).exists()
-
-
-def test_real_files(real_data: Path, folder: Path) -> None:
-    for name in ("open-sketches.jsonl.xz", "sketchgraphs/sg_subset.npy", "hpsketch_sample.tar.xz", "freecad", "dxf"):
-        output = view(real_data / name, "--limit", "12", "--out", "real.png", "--size", "80")
-        assert "12 sketches" in output
-        assert size(folder / "real.png")[0] > 4 * 80

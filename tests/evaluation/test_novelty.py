@@ -1,7 +1,5 @@
 """Copies of training sketches are counted, and the image distance is small for similar sketches only."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -33,7 +31,7 @@ def test_symmetry_and_order_change_neither_keys_nor_distances(compact: Compact, 
     assert nearest_distances(blurred_images(other), blurred_images(compact)).max() == 0
 
 
-def test_changed_sketch_has_another_key() -> None:
+def test_changed_sketches_have_other_keys() -> None:
     arc, circle = BRACKET[4:]
     for levels in GRIDS:
         cell = 2 / levels
@@ -46,9 +44,6 @@ def test_changed_sketch_has_another_key() -> None:
             [*square(), arc, circle, circle],
         ]
         assert not any(same(rows(BRACKET), rows(other), levels) for other in others)
-
-
-def test_inexact_copy_is_equal_on_the_coarse_grid_only() -> None:
     plate = rows([*square(), Circle((0.5, 0.25), 0.25), Circle((-0.5, 0), 1 / 3)])
     copy = jitter_ends(plate, 0.004, seed=0)
     assert same(plate, copy, 24)
@@ -68,27 +63,19 @@ def test_copies_and_duplicates_are_counted() -> None:
     assert [result[name] for name in ("samples", "train", "test", "same_size")] == [20, 40, 20, 20]
     with pytest.raises(GeometryError, match="no sketches"):
         measure_novelty(samples[:0], train, test)
-
-
-def test_unique_shares_are_compared_at_the_same_size() -> None:
-    """Eight samples, the last four equal to the first, beside four or eight test sketches."""
     samples = parts(60)[[0, 1, 2, 3, 0, 1, 2, 3]]
     for test, same_size in ((parts(60)[40:44], 4), (samples, 8)):
         result = measure_novelty(samples, parts(60), test)
         finest = result["repeats"][-1]
-        assert result["same_size"] == same_size
-        assert finest["unique"].value == 0.5
+        assert (result["same_size"], finest["unique"].value) == (same_size, 0.5)
         assert finest["unique_same_size"].value == finest["real_unique"].value == 4 / same_size
-
-
-def test_finer_grids_find_fewer_copies() -> None:
     result = measure_novelty(jitter_ends(parts(120)[:60], 0.01, seed=2), parts(120), parts(120)[60:])
     values = [repeats["in_training"].value for repeats in result["repeats"]]
     assert values[-1] == 0
     assert values[0] >= values[1] >= values[2]
 
 
-def test_images_have_norm_one_and_ink_on_the_curve() -> None:
+def test_images_and_their_distances_in_any_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     images = blurred_images(rows([Line((-1, 0), (1, 0))], [Circle((0, 0), 1)], [Point((0.5, -0.5))]))
     np.testing.assert_allclose(np.linalg.norm(images, axis=(1, 2)), 1, rtol=1e-5)
     line, circle, point = images
@@ -98,9 +85,12 @@ def test_images_have_norm_one_and_ink_on_the_curve() -> None:
     # A split line has the image of the whole.
     whole, cut = rows([Line((-1, 0), (1, 0))]), rows([Line((-1, 0), (0.25, 0)), Line((0.25, 0), (1, 0))])
     assert nearest_distances(blurred_images(whole), blurred_images(cut))[0] < 0.01
-
-
-def test_nearest_distance_is_the_minimum_over_all_symmetries_in_any_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    references = blurred_images(parts(50))
+    jittered = [blurred_images(jitter_ends(parts(50), sigma, 0)) for sigma in (0, 0.01, 0.03, 0.1)]
+    medians = [float(np.median(nearest_distances(images, references))) for images in jittered]
+    assert medians == sorted(set(medians))
+    far = nearest_distances(blurred_images(rows([Point((1, 1))])), blurred_images(rows(square(0.1))))
+    assert far[0] == pytest.approx(math.sqrt(2), abs=0.01)
     queries, references = blurred_images(parts(30)[:7]), blurred_images(parts(30)[7:])
     images = [np.rot90(image, k, (1, 2)) for k in range(4) for image in (queries, queries[:, ::-1])]
     expected = np.min([[[np.linalg.norm(q - r) for r in references] for q in image] for image in images], axis=(0, 2))
@@ -111,22 +101,12 @@ def test_nearest_distance_is_the_minimum_over_all_symmetries_in_any_batches(monk
     np.testing.assert_array_equal(blurred_images(parts(30)[:7]), queries)
 
 
-def test_distance_grows_with_noise_up_to_root_two() -> None:
-    references = blurred_images(parts(50))
-    jittered = [blurred_images(jitter_ends(parts(50), sigma, 0)) for sigma in (0, 0.01, 0.03, 0.1)]
-    medians = [float(np.median(nearest_distances(images, references))) for images in jittered]
-    assert medians == sorted(set(medians))
-    far = nearest_distances(blurred_images(rows([Point((1, 1))])), blurred_images(rows(square(0.1))))
-    assert far[0] == pytest.approx(math.sqrt(2), abs=0.01)
-
-
 def test_copies_are_nearer_than_the_test_split() -> None:
     whole = parts(300)
     train, test, fresh = whole[:200], whole[200:250], whole[250:]
     progress: list[float] = []
     copies = measure_neighbors(train[:50], train, test, on_progress=progress.append)
-    assert progress == sorted(progress)
-    assert progress[-1] == pytest.approx(1)
+    assert (progress, progress[-1]) == (sorted(progress), pytest.approx(1))
     honest = measure_neighbors(fresh, train, test)
     assert copies["kolmogorov_smirnov"] > 0.5 > honest["kolmogorov_smirnov"]
     assert copies["median"].value == 0 < honest["median"].low

@@ -1,7 +1,5 @@
 """Samples are normalized, losses are counted, and too few are refused."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from collections.abc import Callable
@@ -15,16 +13,6 @@ from support.evaluation_data import procedural_sketches, sample_file, small_mode
 
 from sketchdnn.errors import FormatError
 from sketchdnn.evaluation import samples as module
-from sketchdnn.evaluation.samples import (
-    MAX_SAMPLE_PRIMITIVES,
-    NO_EXTENT,
-    TOO_MANY,
-    TOO_SMALL,
-    generate_samples,
-    normalize_split,
-    read_samples,
-    repair_samples,
-)
 from sketchdnn.formats import write
 from sketchdnn.generation import GenerateRequest, stream
 from sketchdnn.generation.repair import RepairReport, RepairResult
@@ -53,35 +41,34 @@ def change_samples(system: System, change: Callable[[Any], None]) -> None:
     system.sample = sample  # type: ignore[method-assign]
 
 
-def test_sketches_of_a_file_are_normalized(tmp_path: Path) -> None:
+def test_sketches_are_read_and_normalized(tmp_path: Path) -> None:
     write([sketch.moved(7.0, (30.0, -4.0)) for sketch in procedural_sketches(8)], tmp_path / "moved.jsonl")
-    samples = read_samples(tmp_path / "moved.jsonl", 100)
+    samples = module.read_samples(tmp_path / "moved.jsonl", 100)
     expected = encode([normalize(sketch)[0] for sketch in procedural_sketches(8)])
     assert np.abs(samples.compact.params - expected.params).max() < 1e-5
     assert (samples.compact.kind == expected.kind).all()
-
-
-def test_folder_and_archive_are_read_alike(tmp_path: Path) -> None:
     for number, sketch in enumerate(procedural_sketches(7)):
         write(sketch, tmp_path / "folder" / f"{number}.json")
     with tarfile.open(tmp_path / "all.tar", "w") as archive:
         archive.add(tmp_path / "folder", "folder")
-    folder, archived = (read_samples(tmp_path / name, 100) for name in ("folder", "all.tar"))
+    folder, archived = (module.read_samples(tmp_path / name, 100) for name in ("folder", "all.tar"))
     assert len(folder) == len(archived) == 7
     assert folder.sha256 == archived.sha256
-
-
-def test_count_limits_the_sketches_read(tmp_path: Path) -> None:
     path = sample_file(tmp_path / "many.jsonl", 20)
-    few = read_samples(path, 9)
+    few = module.read_samples(path, 9)
     assert len(few) == 9
-    assert (few.compact.params == read_samples(path, 20).compact.params[:9]).all()
+    assert (few.compact.params == module.read_samples(path, 20).compact.params[:9]).all()
+    smaller = [normalize(sketch, 0.5)[0] for sketch in procedural_sketches(5)]
+    expected = encode([normalize(sketch)[0] for sketch in smaller])
+    normalized = module.normalize_split(encode(smaller), is_normalized=False)
+    assert np.abs(normalized.params - expected.params).max() < 1e-5
+    assert module.normalize_split(expected, is_normalized=True) is expected
 
 
-def test_losses_are_counted(tmp_path: Path) -> None:
+def test_losses_are_counted_and_too_few_refused(tmp_path: Path) -> None:
     invalid = [
         Sketch((Point((1, 2)),)),
-        Sketch(tuple(Circle((i, 0), 1 + i) for i in range(MAX_SAMPLE_PRIMITIVES + 1))),
+        Sketch(tuple(Circle((i, 0), 1 + i) for i in range(module.MAX_SAMPLE_PRIMITIVES + 1))),
         Sketch(
             (Line((0, 0), (1, 0)), Line((0.5, 0.5), (0.5 + 1e-12, 0.5)), Circle((0, 0), 1e-30), Circle((3, 0), 1e-30))
         ),
@@ -90,42 +77,39 @@ def test_losses_are_counted(tmp_path: Path) -> None:
     write([*procedural_sketches(6), *invalid], path)
     with path.open("a") as file:
         file.write(json.dumps({"primitives": [{"type": "circle", "center": [0, "x"], "radius": 1}]}) + "\n" + NAN_LINE)
-    samples = read_samples(path, 100)
+    samples = module.read_samples(path, 100)
     assert len(samples) == len(samples.sketches) == 7
-    assert samples.skipped[NO_EXTENT] == samples.skipped[TOO_MANY] == 1
+    assert samples.skipped[module.NO_EXTENT] == samples.skipped[module.TOO_MANY] == 1
     assert sum(samples.skipped.values()) == 4
-    assert samples.rejected[TOO_SMALL] >= 1
+    assert samples.rejected[module.TOO_SMALL] >= 1
     assert not collapsed(samples.compact).any()
-    assert samples.compact.counts[-1] == 4 - samples.rejected[TOO_SMALL]
-
-
-def test_too_few_sketches_are_refused(tmp_path: Path) -> None:
+    assert samples.compact.counts[-1] == 4 - samples.rejected[module.TOO_SMALL]
     path = tmp_path / "few.jsonl"
     for count, message in ((0, "is empty"), (1, "only one sketch"), (5, "only 5 sketches")):
         write(procedural_sketches(count), path)
         with pytest.raises(FormatError, match=message) as refused:
-            read_samples(path, 100)
+            module.read_samples(path, 100)
         assert str(path) in str(refused.value)
     path.write_text(NAN_LINE * 30)
     with pytest.raises(FormatError, match=r"no sketch that can be scored.*30 ×"):
-        read_samples(path, 100)
+        module.read_samples(path, 100)
 
 
 def test_generated_samples_are_those_of_generate(tmp_path: Path) -> None:
     system = from_pretrained(small_model(tmp_path / "model"))
     progress: list[float] = []
     request = GenerateRequest(count=8, seed=2, steps=4, repair=False)
-    samples = generate_samples(system, "tiny", request, progress.append)
+    samples = module.generate_samples(system, "tiny", request, progress.append)
     assert list(samples.sketches) == [generated.sketch for generated in stream(system, request)]
     assert samples.origin["sampler"] == system.default_sampler == "restart"
     assert progress[-1] == 1
     write(samples.sketches, tmp_path / "drawn.jsonl")
-    again = read_samples(tmp_path / "drawn.jsonl", 8)
+    again = module.read_samples(tmp_path / "drawn.jsonl", 8)
     assert (again.compact.kind == samples.compact.kind).all()
     assert np.abs(again.compact.params - samples.compact.params).max() < 1e-5
 
 
-def test_rejected_primitives_and_empty_draws_are_counted(tmp_path: Path) -> None:
+def test_rejected_and_repaired_primitives_are_counted(tmp_path: Path) -> None:
     system = from_pretrained(small_model(tmp_path / "model"))
     batches: list[Any] = []
 
@@ -138,12 +122,9 @@ def test_rejected_primitives_and_empty_draws_are_counted(tmp_path: Path) -> None
 
     change_samples(system, damage)
     request = GenerateRequest(count=6, seed=0, steps=3, sampler="ancestral", repair=False)
-    samples = generate_samples(system, "tiny", request)
+    samples = module.generate_samples(system, "tiny", request)
     assert samples.empty_draws == 1
     assert samples.rejected["a number that is not finite"] >= 1
-
-
-def test_repaired_arcs_are_counted() -> None:
     config = SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=1), arc_scalar="signed_radius")
     system = SketchDNNSystem(config).eval()
 
@@ -155,25 +136,17 @@ def test_repaired_arcs_are_counted() -> None:
 
     change_samples(system, shorten)
     request = GenerateRequest(count=6, seed=0, steps=3, sampler="ancestral", repair=False)
-    assert generate_samples(system, "short", request).repaired[SHORT_RADIUS] >= 6
-
-
-def test_corpus_in_another_frame_is_normalized() -> None:
-    smaller = [normalize(sketch, 0.5)[0] for sketch in procedural_sketches(5)]
-    expected = encode([normalize(sketch)[0] for sketch in smaller])
-    normalized = normalize_split(encode(smaller), is_normalized=False)
-    assert np.abs(normalized.params - expected.params).max() < 1e-5
-    assert normalize_split(expected, is_normalized=True) is expected
+    assert module.generate_samples(system, "short", request).repaired[SHORT_RADIUS] >= 6
 
 
 def test_sample_lost_in_repair_stays_as_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    samples = read_samples(sample_file(tmp_path / "parts.jsonl"), 24)
+    samples = module.read_samples(sample_file(tmp_path / "parts.jsonl"), 24)
 
     def repair(sketches: list[Sketch], **_: object) -> list[RepairResult]:
         point = Sketch((Point((0, 0)),))
         return [RepairResult(point if i == 2 else sketch, RepairReport()) for i, sketch in enumerate(sketches)]
 
     monkeypatch.setattr(module, "repair_sketches", repair)
-    repaired = repair_samples(samples, 10)
+    repaired = module.repair_samples(samples, 10)
     assert (len(repaired.compact), repaired.lost) == (10, 1)
     assert np.array_equal(repaired.compact.params, samples.compact.params[:10])

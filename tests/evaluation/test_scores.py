@@ -1,7 +1,5 @@
 """Corrupted sketches are valid and damaged by the given amount, and every score gets worse with the damage."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from pathlib import Path
@@ -53,15 +51,13 @@ def assert_normalized(compact: Compact) -> None:
     """Rows that decode without repair, in a centered box of side 2; empty rows are zero and come last."""
     assert not collapsed(compact).any()
     empty = compact.kind == layout.NONE
-    assert not compact.params[empty].any()
-    assert not compact.construction[empty].any()
+    assert not any((compact.params[empty].any(), compact.construction[empty].any()))
     assert (np.diff(empty.astype(int), axis=1) >= 0).all()
     for decoded in decode_compact(compact):
         assert decoded.is_clean
         assert len(decoded.sketch)
         box = bounds(decoded.sketch)
-        assert box.size == pytest.approx(2, abs=1e-4)
-        assert box.center == pytest.approx((0, 0), abs=1e-4)
+        assert (box.size, box.center) == (pytest.approx(2, abs=1e-4), pytest.approx((0, 0), abs=1e-4))
 
 
 @given(sets, st.sampled_from([0.005, 0.05, 0.5]), st.sampled_from([0.1, 0.5, 1.0]), st.integers(0, 99))
@@ -75,7 +71,21 @@ def test_corrupted_sketches_are_normalized(compact: Compact, sigma: float, share
     assert (dropped.counts <= compact.counts).all()
 
 
-def test_no_corruption_changes_nothing_and_invalid_amounts_are_refused() -> None:
+def test_corruption_has_its_amount() -> None:
+    compact = rows(*[square()] * 300)
+    jittered = jitter_ends(compact, 0.01, 7)
+    # Two ends that met are as far apart as two draws; the whole is scaled a little to fit its box again.
+    assert np.nanmedian(end_gaps(jittered)) == pytest.approx(0.01 * math.sqrt(2) * math.sqrt(2 * math.log(2)), rel=0.05)
+    np.testing.assert_array_equal(jittered.params, jitter_ends(compact, 0.01, 7).params)
+    assert not np.array_equal(jittered.params, jitter_ends(compact, 0.01, 8).params)
+    compact = parts(300)
+    few, many = (drop_primitives(compact, share, 3).counts for share in (0.1, 0.4))
+    assert few.sum() / compact.counts.sum() == pytest.approx(0.9, abs=0.02)
+    assert many.sum() / compact.counts.sum() == pytest.approx(0.6, abs=0.02)
+    assert (many <= few).all()
+    compact = rows([Circle((0, 0), 1), *[Point((0, y / 10)) for y in range(9)]], [Point((-1, 0)), Point((1, 0))])
+    remaining = drop_primitives(compact, 1.0, 0)
+    assert (remaining.kind[0, 0], remaining.counts.tolist()) == (Kind.CIRCLE, [1, 2])
     for same in (jitter_ends(parts(20), 0.0, 1), drop_primitives(parts(20), 0.0, 1)):
         np.testing.assert_array_equal(same.kind, parts(20).kind)
         np.testing.assert_allclose(same.params, parts(20).params, atol=1e-6)
@@ -83,27 +93,3 @@ def test_no_corruption_changes_nothing_and_invalid_amounts_are_refused() -> None
         jitter_ends(parts(20), -1, 0)
     with pytest.raises(GeometryError, match="between 0 and 1"):
         drop_primitives(parts(20), 1.5, 0)
-
-
-def test_noise_has_its_standard_deviation_and_follows_the_seed() -> None:
-    compact = rows(*[square()] * 300)
-    jittered = jitter_ends(compact, 0.01, 7)
-    # Two ends that met are as far apart as two draws; the whole is scaled a little to fit its box again.
-    assert np.nanmedian(end_gaps(jittered)) == pytest.approx(0.01 * math.sqrt(2) * math.sqrt(2 * math.log(2)), rel=0.05)
-    np.testing.assert_array_equal(jittered.params, jitter_ends(compact, 0.01, 7).params)
-    assert not np.array_equal(jittered.params, jitter_ends(compact, 0.01, 8).params)
-
-
-def test_share_of_dropped_primitives_and_their_order() -> None:
-    compact = parts(300)
-    few, many = (drop_primitives(compact, share, 3).counts for share in (0.1, 0.4))
-    assert few.sum() / compact.counts.sum() == pytest.approx(0.9, abs=0.02)
-    assert many.sum() / compact.counts.sum() == pytest.approx(0.6, abs=0.02)
-    assert (many <= few).all()
-
-
-def test_last_primitive_has_an_extent() -> None:
-    compact = rows([Circle((0, 0), 1), *[Point((0, y / 10)) for y in range(9)]], [Point((-1, 0)), Point((1, 0))])
-    remaining = drop_primitives(compact, 1.0, 0)
-    assert remaining.kind[0, 0] == Kind.CIRCLE
-    assert remaining.counts.tolist() == [1, 2]

@@ -1,7 +1,5 @@
 """Every pixel agrees with the definition by exact distances, for any curve and on every device."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from pathlib import Path
@@ -13,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support.corpora import open_sketches, parts
+from support.sketch_sets import rows
 from support.strategies import sketches
 
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.raster import CONSTRUCTION_INK, MARGIN, POINT_RADIUS, SIZE, STROKE, rasterize
-from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Sketch, arc_from_sweep, normalize
+from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Sketch, arc_from_sweep, normalize
 from sketchdnn.representation import Compact, encode, layout
 
 
@@ -27,8 +26,8 @@ def definition(compact: Compact, size: int, stroke: float) -> NDArray[np.float64
     column, row = np.meshgrid(np.arange(size) + 0.5, np.arange(size) + 0.5)
     x, y = (column - half) / scale, (half - row) / scale
     ink = np.zeros((len(compact), size, size))
-    for image, kinds, flags, rows in zip(ink, compact.kind, compact.construction, compact.params, strict=True):
-        for kind, flag, params in zip(kinds, flags, rows.astype(np.float64), strict=True):
+    for image, kinds, flags, numbers in zip(ink, compact.kind, compact.construction, compact.params, strict=True):
+        for kind, flag, params in zip(kinds, flags, numbers.astype(np.float64), strict=True):
             if kind == layout.NONE:
                 continue
             reach = 0.5 + (POINT_RADIUS * stroke if kind == Kind.POINT else stroke / 2)
@@ -57,11 +56,6 @@ def distance(
     dx, dy = np.longdouble(x) - arc.center[0], np.longdouble(y) - arc.center[1]
     passed = np.mod(np.arctan2(dy, dx) - arc.start_angle, TAU) <= sweep
     return np.where(passed, np.abs(np.hypot(dx, dy) - arc.radius), ends).astype(np.float64)
-
-
-def rows(*items: Line | Circle | Arc | Point) -> Compact:
-    """One sketch for each primitive."""
-    return encode([Sketch((item,)) for item in items], max_primitives=1)
 
 
 def raw(kind: Kind, *params: float) -> Compact:
@@ -102,7 +96,6 @@ any_row = st.one_of(
 @given(st.lists(any_row, min_size=1, max_size=4), st.integers(1, 90), st.floats(0.3, 6))
 @settings(max_examples=150)
 def test_any_rows_agree_with_the_definition(items: list[tuple[float, ...]], size: int, stroke: float) -> None:
-    """Inside and outside the frame, for any image size and stroke width."""
     for kind, *params in items:
         assert_as_defined(raw(Kind(int(kind)), *params), size, min(stroke, size * 0.9))
 
@@ -110,7 +103,6 @@ def test_any_rows_agree_with_the_definition(items: list[tuple[float, ...]], size
 @given(st.floats(-6, 0), st.floats(-5, -0.01), number, number, st.floats(0, TAU))
 @settings(max_examples=60)
 def test_tiny_curves_agree_with_the_definition(power: float, bend: float, x: float, y: float, turn: float) -> None:
-    """Circles, lines and arcs of a pixel or less, down to a millionth of the frame."""
     small, dx, dy = 10**power, math.cos(turn) * 10**power, math.sin(turn) * 10**power
     assert_as_defined(raw(Kind.CIRCLE, x, y, small), 64)
     assert_as_defined(raw(Kind.LINE, x, y, x + dx, y + dy), 64)
@@ -121,20 +113,15 @@ def test_tiny_curves_agree_with_the_definition(power: float, bend: float, x: flo
 @given(st.floats(-9, -1), st.floats(0, TAU), st.floats(0.05, 1.4))
 @settings(max_examples=40)
 def test_nearly_straight_arcs_agree_with_the_definition(power: float, turn: float, half: float) -> None:
-    """Radii of up to 10⁹ frames."""
     x, y = half * math.cos(turn), half * math.sin(turn)
     assert_as_defined(raw(Kind.ARC, x, y, -x, -y, 10**power), 96)
 
 
-def test_circles_of_all_sizes_have_no_gaps() -> None:
-    """Also where a window is just long enough: 2√2·R a little below and above a whole number."""
+def test_circles_of_all_sizes_and_wide_strokes() -> None:
     radii = (0, 1e-4, 0.001, 0.004, 0.008, 0.0102, 0.0103, 0.011, 0.02, 0.0247, 0.1, 0.5, 1, 1.5, 40)
     for radius, stroke in product(radii, (0.2, 1.0, 1.75, 1.828, 1.83, 2.5, 12.0)):
         for x, y in ((0.0, 0.0), (0.003, -0.002), (0.9, 1.05), (-1.1, 0.2)):
             assert_as_defined(raw(Kind.CIRCLE, x, y, radius), 130, stroke)
-
-
-def test_strokes_wider_than_the_image() -> None:
     for size, x in product((1, 3, 6, 11), np.linspace(-1.7, 1.7, 9)):
         assert_as_defined(raw(Kind.CIRCLE, x, 0.14, 0.006), size, 0.9 * size)
         assert_as_defined(raw(Kind.LINE, x, 1.13, 1.5, x / 2), size, 0.9 * size)
@@ -147,47 +134,37 @@ def test_procedural_and_real_sketches_agree_with_the_definition(real_data: Path)
     assert_as_defined(encode(real, max_primitives=max(map(len, real))))
 
 
-def test_margin_and_directions_of_the_frame() -> None:
-    image = rasterize(rows(Circle((0, 0), 1)))[0]
+def test_frame_and_amount_of_ink() -> None:
+    image = rasterize(rows([Circle((0, 0), 1)]))[0]
     inked = (image < 255).nonzero()
     edge = SIZE * MARGIN
-    assert inked.min() == math.floor(edge - STROKE / 2)
-    assert inked.max() == SIZE - 1 - math.floor(edge - STROKE / 2)
+    assert (inked.min(), inked.max()) == (math.floor(edge - STROKE / 2), SIZE - 1 - math.floor(edge - STROKE / 2))
     # A quarter circle from the right to the top is in the upper right: y is up, arcs run counter-clockwise.
-    image = rasterize(rows(Arc((0, 0), 1, 0.1, math.pi / 2 - 0.2)), size=100)[0] < 255
+    image = rasterize(rows([Arc((0, 0), 1, 0.1, math.pi / 2 - 0.2)]), size=100)[0] < 255
     assert image[:50, 50:].any()
     assert image.sum() == image[:50, 50:].sum()
-
-
-def test_amount_of_ink() -> None:
     for item in (Line((-1, -0.3), (1, 0.8)), Circle((0.1, 0), 0.8), Arc((0, 0), 0.9, 1.0, 4.0)):
         length = item.length * SIZE * (1 - 2 * MARGIN) / 2
         caps = 0 if isinstance(item, Circle) else STROKE
-        ink = 1 - rasterize(rows(item)).double() / 255
+        ink = 1 - rasterize(rows([item])).double() / 255
         assert float(ink.sum()) == pytest.approx((length + caps * math.pi / 4) * STROKE, rel=0.01)
     # Construction has half the ink, and a line under construction keeps its own.
-    ink = 255 - rasterize(rows(Line((-1, 0), (1, 0)), Line((-1, 0), (1, 0), construction=True))).double()
+    ink = 255 - rasterize(rows([Line((-1, 0), (1, 0))], [Line((-1, 0), (1, 0), True)])).double()
     assert float(ink[1].sum()) == pytest.approx(CONSTRUCTION_INK * float(ink[0].sum()), rel=0.005)
     both = Sketch((Line((-1, 0), (1, 0)), Line((-1, 0), (1, 0), construction=True)))
     alone = Sketch(both.primitives[:1])
     assert torch.equal(*rasterize(encode([both, alone])))
-
-
-def test_order_of_primitives_and_batch_do_not_matter() -> None:
-    compact = encode([normalize(part)[0] for part in parts(80)])
-    together = rasterize(compact)
-    shuffled = np.argsort(np.random.default_rng(0).random(compact.kind.shape), axis=1)
-    assert torch.equal(rasterize(compact.permuted(shuffled)), together)
-    assert torch.equal(torch.cat([rasterize(compact[i : i + 1]) for i in range(80)]), together)
-
-
-def test_lines_of_length_zero_are_dots() -> None:
     dot = rasterize(raw(Kind.LINE, 0.3, 0.2, 0.3, 0.2))
     assert 0 < (255 - dot.long()).sum() < 255 * 10
     assert torch.equal(dot, rasterize(raw(Kind.ARC, 0.3, 0.2, 0.3, 0.2, 2.0)))
 
 
-def test_curves_far_outside_leave_ink_only_in_the_frame() -> None:
+def test_empty_and_invalid_images() -> None:
+    compact = encode([normalize(part)[0] for part in parts(80)])
+    together = rasterize(compact)
+    shuffled = np.argsort(np.random.default_rng(0).random(compact.kind.shape), axis=1)
+    assert torch.equal(rasterize(compact.permuted(shuffled)), together)
+    assert torch.equal(torch.cat([rasterize(compact[i : i + 1]) for i in range(80)]), together)
     for compact in (
         raw(Kind.CIRCLE, 1e30, 0, 1),
         raw(Kind.LINE, 1e30, 3, -1e30, 3),
@@ -197,9 +174,6 @@ def test_curves_far_outside_leave_ink_only_in_the_frame() -> None:
     ):
         assert bool((rasterize(compact) == 255).all())
     assert_as_defined(raw(Kind.LINE, -2000, -1500, 2000, 1500), 100)
-
-
-def test_empty_sketch_is_blank() -> None:
     images = rasterize(encode([Sketch(()), Sketch((Circle((0, 0), 1),))]))
     assert bool((images[0] == 255).all())
     assert bool((images[1] == 0).any())
@@ -209,9 +183,6 @@ def test_empty_sketch_is_blank() -> None:
     for array in (compact.kind, compact.construction, compact.params):
         array.flags.writeable = False
     assert bool((rasterize(compact) == 0).any())
-
-
-def test_invalid_sketches_and_sizes_are_refused() -> None:
     for value in (math.nan, math.inf, -math.inf):
         compact = encode([Sketch((Circle((0, 0), 1),))] * 5)
         compact.params[[1, 3], 0, 0] = value

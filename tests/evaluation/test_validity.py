@@ -1,7 +1,5 @@
 """Validity of known sketches, its decline with noise, and the comparison of distributions."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -46,22 +44,40 @@ def shares(validity: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def test_square_is_valid_in_every_measure() -> None:
+def test_validity_of_known_and_noisy_sketches() -> None:
     validity = measure_validity(rows(square(), square()))
-    assert set(shares(validity).values()) == {1}
-    assert validity["sketches"] == 2
+    assert (set(shares(validity).values()), validity["sketches"]) == ({1}, 2)
     assert validity["tiny"].value == validity["flat"].value == validity["exact"].overlapping.value == 0
     assert validity["gaps"].median.value == 0
     # On one line, a sketch is flat.
     assert measure_validity(rows([Line((-1, 0), (1, 0)), Point((0, 0))], [Circle((0, 0), 1)]))["flat"].value == 0.5
-
-
-def test_empty_sketch_is_neither_closed_nor_symmetric() -> None:
     compact = rows(square(), square())
     compact.kind[1], compact.params[1] = layout.NONE, 0
     validity = measure_validity(compact)
     assert validity["exact"].closed.value == validity["symmetric"].value == validity["flat"].value == 0.5
     assert validity["gaps"].sketches_within_loose.value == 1
+    with pytest.raises(GeometryError, match="no sketches"):
+        measure_validity(parts(5)[:0])
+    broken = rows(square(), square())
+    broken.params[1, 2, 0] = np.nan
+    with pytest.raises(GeometryError, match=r"sketch 1 holds an invalid primitive \(1 sketches do\)"):
+        measure_validity(broken)
+    jittered = [measure_validity(jitter_ends(parts(80), sigma, seed=0)) for sigma in (0, 0.005, 0.02, 0.05)]
+    for name in shares(jittered[0]):
+        values = [shares(validity)[name] for validity in jittered]
+        assert values == sorted(values, reverse=True)
+        assert values[0] > values[-1]
+    closed = [
+        measure_validity(drop_primitives(parts(60), share, seed=0))["exact"].closed.value for share in (0, 0.1, 0.4)
+    ]
+    assert closed == sorted(set(closed), reverse=True)
+    progress: list[float] = []
+    measure_validity(parts(5), progress.append)
+    assert (progress, progress[0]) == (sorted(progress), 0)
+    assert progress[-1] >= 0.5
+    progress.clear()
+    measure_profiles([SQUARE] * 250, on_progress=progress.append)
+    assert progress == [0, 0.4, 0.8]
 
 
 @settings(max_examples=25)
@@ -73,58 +89,18 @@ def test_validity_does_not_depend_on_symmetry_or_order(compact: Compact, symmetr
         assert before[name] == after[name]
 
 
-def test_noise_and_dropped_primitives_lower_validity() -> None:
-    jittered = [measure_validity(jitter_ends(parts(80), sigma, seed=0)) for sigma in (0, 0.005, 0.02, 0.05)]
-    for name in shares(jittered[0]):
-        values = [shares(validity)[name] for validity in jittered]
-        assert values == sorted(values, reverse=True)
-        assert values[0] > values[-1]
-    closed = [
-        measure_validity(drop_primitives(parts(60), share, seed=0))["exact"].closed.value for share in (0, 0.1, 0.4)
-    ]
-    assert closed == sorted(set(closed), reverse=True)
-
-
-def test_invalid_sets_are_refused() -> None:
-    with pytest.raises(GeometryError, match="no sketches"):
-        measure_validity(parts(5)[:0])
-    broken = rows(square(), square())
-    broken.params[1, 2, 0] = np.nan
-    with pytest.raises(GeometryError, match=r"sketch 1 holds an invalid primitive \(1 sketches do\)"):
-        measure_validity(broken)
-
-
-def test_progress_rises_through_both_tolerances() -> None:
-    progress: list[float] = []
-    measure_validity(parts(5), progress.append)
-    assert progress == sorted(progress)
-    assert progress[0] == 0
-    assert progress[-1] >= 0.5
-    progress.clear()
-    measure_profiles([SQUARE] * 250, on_progress=progress.append)
-    assert progress == [0, 0.4, 0.8]
-
-
-def test_gap_shares() -> None:
+def test_gaps_ends_and_profiles() -> None:
     for gap, fine, loose, sketches in ((0.004, 8, 8, 1), (0.01, 6, 8, 1), (0.03, 6, 6, 0)):
         gaps = measure_gaps(rows(pulled_square(gap)))
-        assert gaps.within_fine.value == pytest.approx(fine / 8)
-        assert gaps.within_loose.value == pytest.approx(loose / 8)
+        assert (gaps.within_fine.value, gaps.within_loose.value) == (pytest.approx(fine / 8), pytest.approx(loose / 8))
         assert gaps.sketches_within_loose.value == sketches
     # Isolated ends are not within reach, and the number of rows does not matter.
     gaps = measure_gaps(rows([Line((0, 0), (0.001, 0)), Circle((0, 0), 1), Point((0, 0))], [Circle((0, 0), 1)]))
     assert gaps.within_loose.value == 0
     assert gaps.sketches_within_loose.value == 0  # of the one sketch that has ends
     assert measure_gaps(encode([SQUARE], max_primitives=40)) == measure_gaps(rows(square()))
-
-
-def test_exact_ends_are_lost_to_noise() -> None:
-    """Nearly all ends of procedural sketches meet."""
     assert exact_ends(parts(24)).value > 0.9
     assert exact_ends(jitter_ends(parts(24), 1e-4, 0)).value < 0.05
-
-
-def test_closed_extrudable_and_overlapping_profiles() -> None:
     for tolerance, closed in ((EXACT_TOLERANCE, 1 / 3), (LOOSE_TOLERANCE, 2 / 3)):
         profiles = measure_profiles([SQUARE, NEARLY_CLOSED, OPEN], tolerance)
         assert profiles.closed.value == profiles.extrudable.value == pytest.approx(closed)
@@ -134,27 +110,28 @@ def test_closed_extrudable_and_overlapping_profiles() -> None:
     assert (profiles.closed.value, profiles.extrudable.value) == (1, 0)
     assert measure_profiles([Sketch((Circle((0, 0), 1, True), Point((0, 0)))), Sketch(())]).closed.value == 0
     profiles = measure_profiles([SQUARE, Sketch((*square(), Line((-0.5, -1), (0.5, -1))))])
-    assert profiles.overlapping.value == 0.5
-    assert profiles.primitives_overlapping.value == pytest.approx(2 / 9)
+    assert (profiles.overlapping.value, profiles.primitives_overlapping.value) == (0.5, pytest.approx(2 / 9))
 
 
-def test_distributions_are_shares_of_all_primitives() -> None:
+def test_distributions_and_their_variation() -> None:
     kinds = {name: share.estimate.value for name, share in kind_distribution(PLATE).items()}
     assert kinds == pytest.approx({"line": 9 / 12, "circle": 1 / 12, "arc": 0, "point": 2 / 12})
     construction = {name: share.estimate.value for name, share in construction_distribution(PLATE).items()}
     assert construction == pytest.approx({"construction": 1 / 12, "regular": 11 / 12})
     assert {name: share.estimate.value for name, share in count_distribution(PLATE).items()} == {"6": 1.0}
-
-
-def test_total_variation_ranges_from_0_to_1() -> None:
     lines, rings = rows(square()), rows([Circle((0, 0), 1)])
     assert total_variation(kind_distribution(PLATE), kind_distribution(PLATE)) == 0
     assert total_variation(kind_distribution(lines), kind_distribution(rings)) == 1
     assert total_variation(count_distribution(lines), count_distribution(rings)) == 1
     assert total_variation(kind_distribution(PLATE), kind_distribution(lines)) == pytest.approx(3 / 12)
+    squares, rings = rows(*[square()] * 9), rows(*[[Circle((0, 0), 1)]] * 9)
+    by_name = {d.name: d for d in deviations(kind_distribution(squares), kind_distribution(rings))}
+    assert math.isinf(by_name["line"].relative)
+    assert not by_name["line"].is_within
+    assert by_name["arc"].relative == by_name["arc"].z_score == 0
 
 
-def test_draws_of_one_source_are_within_and_another_source_is_not() -> None:
+def test_significance_of_deviations() -> None:
     whole = parts(400)
     first, second = kind_distribution(whole[:200]), kind_distribution(whole[200:])
     assert all(deviation.is_within for deviation in deviations(first, second))
@@ -163,18 +140,6 @@ def test_draws_of_one_source_are_within_and_another_source_is_not() -> None:
     assert not circle.is_within
     assert circle.relative == -1
     assert circle.z_score < -2
-
-
-def test_share_missing_in_the_reference_is_infinitely_far() -> None:
-    squares, rings = rows(*[square()] * 9), rows(*[[Circle((0, 0), 1)]] * 9)
-    by_name = {d.name: d for d in deviations(kind_distribution(squares), kind_distribution(rings))}
-    assert math.isinf(by_name["line"].relative)
-    assert not by_name["line"].is_within
-    assert by_name["arc"].relative == by_name["arc"].z_score == 0
-
-
-def test_absence_is_significant_only_in_a_large_set() -> None:
-    """Of 2,000 reference sketches 2 % have a circle, and a fifth primitive; of the samples none has."""
     plain, rare = rows(square()), rows([*square(), Circle((0, 0), 1)])
     reference = Compact(*(np.concatenate([getattr(plain, n)[[0] * 1960], getattr(rare, n)[[0] * 40]]) for n in FIELDS))
     for count in (20, 2000):
@@ -186,9 +151,6 @@ def test_absence_is_significant_only_in_a_large_set() -> None:
                 # 20 draws miss 2 % two times in three, 2,000 draws never.
                 assert (abs(deviation.z_score) < 1) == (count == 20)
                 assert deviation.z_score * sign > 0
-
-
-def test_z_scores_have_unit_spread() -> None:
     rng, rare = np.random.default_rng(0), rows(square(), [*square(), Circle((0, 0), 1)])
     for share, count in ((0.3, 100), (0.02, 100)):
         pairs = [

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -50,3 +53,22 @@ def refused(*arguments: object, after_notes: bool = False) -> str:
     assert after_notes or not notes
     assert sentence.startswith("sketchdnn: ")
     return sentence
+
+
+def start(*arguments: object, ignored: tuple[int, ...] = ()) -> subprocess.Popen[str]:
+    """A command with default signals, those ignored aside: whoever runs the tests may ignore some."""
+
+    def set_signals() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
+    command = [sys.executable, "-m", "sketchdnn", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=set_signals)
+
+
+def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    """Wait until the condition holds, as long as the process runs, at most two minutes."""
+    until = time.monotonic() + 120
+    while not condition() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.005)
+    assert process.poll() is None, process.communicate()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from sketchdnn.data import PRESETS, Procedural, prepare
 from sketchdnn.data.procedural import procedural
-from sketchdnn.evaluation.protocol import FAST, Settings
+from sketchdnn.evaluation import FAST, EvaluationRequest, Evaluator, Settings
+from sketchdnn.evaluation.features import Extractor
+from sketchdnn.evaluation.scores import OnStage, ignore_stage
 from sketchdnn.formats import write
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems import load_preset, save_pretrained
@@ -50,6 +54,17 @@ def small_model(folder: Path, name: str = "sketchdnn") -> Path:
         torch.nn.init.normal_(weight, std=0.05)
     save_pretrained(system, folder)
     return folder
+
+
+def make_evaluator(
+    folder: Path,
+    on_stage: OnStage = ignore_stage,
+    extractor: Callable[[str], Extractor] = lambda device: FakeExtractor(),
+    **changes: Any,
+) -> Evaluator:
+    """An evaluator of the corpus in a folder, with four steps for a model."""
+    options = {"settings": SMALL, "steps": 4, "device": "cpu", "cache": folder / "cache", **changes}
+    return Evaluator(EvaluationRequest(folder / "corpus", **options), on_stage=on_stage, extractor=extractor)
 
 
 def procedural_sketches(count: int, seed: int = 11) -> list[Sketch]:

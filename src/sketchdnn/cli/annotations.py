@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Sketch
 from sketchdnn.render.annotations import ConstraintStatus, count_without_symbol
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotatedSketch:
+class AnnotatedSketch(NamedTuple):
     """A sketch with constraints and their status.
 
     Attributes:

@@ -14,10 +14,11 @@ import sketchdnn
 from sketchdnn.errors import SketchError, display_path, quoted
 
 from .console import stderr_console
+from .presets import presets
 from .signals import SignalHandler
 
-# The modules of the commands, in the order of --help. Each defines `register(app)`.
-COMMANDS = ("generate", "complete", "constrain", "convert", "view", "prepare", "train", "evaluate", "presets")
+# The commands in the order of --help. Each has a module, with a function of its name and an `EPILOG`.
+COMMANDS = ("generate", "complete", "constrain", "convert", "view", "prepare", "train", "evaluate")
 
 # Longest error message, in characters: it may quote file names and contents.
 _MAX_ERROR = 2000
@@ -46,8 +47,10 @@ def _root(
     """Options of the program itself."""
 
 
-for _command in COMMANDS:
-    importlib.import_module(f"sketchdnn.cli.{_command}").register(app)
+for _name in COMMANDS:
+    _module = importlib.import_module(f"sketchdnn.cli.{_name}")
+    app.command(_name, epilog=_module.EPILOG)(getattr(_module, _name))
+app.add_typer(presets, name="presets", epilog="Example: sketchdnn presets copy tiny mine.toml")
 
 
 def main() -> None:

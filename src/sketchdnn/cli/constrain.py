@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import islice, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import ReadItem, convert
@@ -19,58 +20,34 @@ from sketchdnn.geometry import Sketch
 from .console import stderr_console
 from .constrain_report import ConstrainReport
 from .convert import report
-from .options import FLATTEN, AssumeUnits, Flatten, millimeters, path_argument, read_options
+from .options import FLATTEN, AssumeUnits, Flatten, Workers, millimeters, path_argument, read_options
 from .progress import progress
 
 if TYPE_CHECKING:
     from sketchdnn.constraints.constrain import ConstrainOptions, ConstrainResult
 
+TOLERANCE = (
+    "How far off things may be drawn: a share of the size such as 0.5%, or a length such as 0.1mm. By default 1% with "
+    "repair, 0.5% without."
+)
+ORIGIN = "Put points near the origin or an axis there; by default if the format has a designer's origin: not DXF, SVG."
+EPILOG = "Example: sketchdnn constrain drawing.dxf --out part.FCStd --tolerance 0.1mm"
 # Fewer sketches are done sooner than other processes have started.
 _FEW = 64
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog="Example: sketchdnn constrain drawing.dxf --out part.FCStd --tolerance 0.1mm")(constrain)
-
-
 def constrain(
     source: Annotated[Path, path_argument(metavar="FILE", help="A file, folder or tar archive of sketches.")],
-    out: Annotated[str, typer.Option(help="A file, whose suffix gives the format, or a folder.")],
-    format: Annotated[  # noqa: A002
-        str | None, typer.Option(help="The format, where the suffix does not give it.")
-    ] = None,
-    repair: Annotated[
-        bool, typer.Option(help="Close gaps, drop duplicates, square up; or only infer and solve.")
-    ] = True,
-    tolerance: Annotated[
-        str | None,
-        typer.Option(
-            help="How far off things may be drawn: a share of the size such as 0.5%, or a length such as 0.1mm. "
-            "By default 1% with repair, 0.5% without."
-        ),
-    ] = None,
-    close: Annotated[
-        bool,
-        typer.Option("--close", help="Add the line that an open outline lacks, and make open curves construction."),
-    ] = False,
-    all_inferred: Annotated[
-        bool, typer.Option("--all-inferred", help="With --no-repair, keep redundant constraints too.")
-    ] = False,
-    dimensions: Annotated[
-        bool, typer.Option("--dimensions", help="Add lengths, radii and distances until nothing is free to move.")
-    ] = False,
-    origin: Annotated[
-        bool | None,
-        typer.Option(
-            help="Put points near the origin or an axis there. By default for files with a meaningful origin: FreeCAD, "
-            "Onshape, SketchGraphs and our own JSON."
-        ),
-    ] = None,
-    units: Annotated[str | None, typer.Option(help="Measure the result in mm, cm, m, in, …")] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes for many sketches; by default one a core.")
-    ] = None,
+    out: Annotated[str, Option(help="A file, whose suffix gives the format, or a folder.")],
+    format: Annotated[str | None, Option(help="The format, if the suffix does not give it.")] = None,  # noqa: A002
+    repair: Annotated[bool, Option(help="Close gaps, drop duplicates, square up; or only infer and solve.")] = True,
+    tolerance: Annotated[str | None, Option(help=TOLERANCE)] = None,
+    close: Annotated[bool, Option("--close", help="Close outlines by lines; make open curves construction.")] = False,
+    all_inferred: Annotated[bool, Option("--all-inferred", help="With --no-repair, keep redundant ones too.")] = False,
+    dimensions: Annotated[bool, Option("--dimensions", help="Add dimensions until nothing is free to move.")] = False,
+    origin: Annotated[bool | None, Option(help=ORIGIN)] = None,
+    units: Annotated[str | None, Option(help="Measure the result in mm, cm, m, in, …")] = None,
+    workers: Workers = None,
     flatten: Flatten = FLATTEN,
     assume_units: AssumeUnits = None,
 ) -> None:
@@ -84,14 +61,10 @@ def constrain(
         raise SketchError("--all-inferred needs --no-repair: a repair drops redundant constraints")
     if close and not repair:
         raise SketchError("--close is part of a repair: leave out --no-repair")
-    reading = read_options(flatten, assume_units)
+    origin = _has_origin(source) if origin is None else origin
+    limit = _parse_tolerance(tolerance)
     options = ConstrainOptions(
-        repair=repair,
-        close=close,
-        keep_redundant=all_inferred,
-        dimensions=dimensions,
-        origin=_has_origin(source) if origin is None else origin,
-        **_parse_tolerance(tolerance),
+        repair=repair, close=close, keep_redundant=all_inferred, dimensions=dimensions, origin=origin, **limit
     )
     console = stderr_console()
     results = ConstrainReport()
@@ -111,16 +84,9 @@ def constrain(
                 bar.advance()
                 yield result.sketch
 
-        conversion = convert(
-            source,
-            out,
-            format=format,
-            units=units,
-            read_options=reading,
-            on_item=count,
-            on_file=start_file,
-            transform=transform,
-        )
+        hooks: dict[str, Any] = {"on_item": count, "on_file": start_file, "transform": transform}
+        reading = read_options(flatten, assume_units)
+        conversion = convert(source, out, format=format, units=units, read_options=reading, **hooks)
     report(conversion, console)
     results.print(console)
 
@@ -149,16 +115,14 @@ def _parse_tolerance(text: str | None) -> dict[str, float]:
     """The tolerance as an argument of `ConstrainOptions`."""
     from sketchdnn.constraints.constrain import MAX_TOLERANCE
 
-    value = (text or "").strip()
     if text is None:
         return {}
+    value = text.strip()
     if value.endswith("%"):
-        try:
+        with suppress(ValueError):
             share = float(value[:-1]) / 100
-        except ValueError:
-            share = 0.0
-        if 0 < share <= MAX_TOLERANCE:
-            return {"tolerance": share}
+            if 0 < share <= MAX_TOLERANCE:
+                return {"tolerance": share}
     elif value[-1:].isalpha():
         return {"tolerance_mm": millimeters(text, "--tolerance")}
     example = f"--tolerance is a share of the size up to {MAX_TOLERANCE:.0%} such as 0.5%, or a length such as 0.1mm"

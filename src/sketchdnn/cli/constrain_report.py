@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from sketchdnn.formats.format import ReasonCounts
 from sketchdnn.geometry import ConstraintType, Sketch, bounds
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 # A smaller move, as a share of the size, is rounding.
 _ROUNDING = 1e-9
+# More lines of a kind, and more primitives that can move, are only counted.
 _MAX_LINES = 40
 _INDENT = 20
 # Numbers differ from sketch to sketch in warnings that are counted.
 _NUMBER = re.compile(r"\d[\d.]*(e[-+]?\d+)?")
-# More primitives that can move are counted, not listed.
-_MAX_LISTED = 40
 
 
 class ConstrainReport:
@@ -33,12 +32,9 @@ class ConstrainReport:
     def __init__(self) -> None:
         self.first: tuple[Sketch, ConstrainResult] | None = None
         self.count = self.moved = self.lost = 0
-        self.before: Counter[ConstraintType] = Counter()
-        self.after: Counter[ConstraintType] = Counter()
-        self.actions: Counter[str] = Counter()
-        self.warnings = ReasonCounts()
-        self.skipped = ReasonCounts()
-        self.freedom: Counter[int] = Counter()
+        self.before, self.after = Counter[ConstraintType](), Counter[ConstraintType]()
+        self.actions, self.freedom = Counter[str](), Counter[int]()
+        self.warnings, self.skipped = ReasonCounts(), ReasonCounts()
         self.max_move = 0.0
 
     def add(self, before: Sketch, result: ConstrainResult, file: str = "") -> None:
@@ -52,10 +48,9 @@ class ConstrainReport:
         self.moved += result.displacement > _ROUNDING
         self.max_move = max(self.max_move, result.displacement)
         self.lost += len(result.lost)
-        if result.skipped:
-            self.skipped.add(_NUMBER.sub("…", result.skipped), file=file)
-        if result.warning:
-            self.warnings.add(_NUMBER.sub("…", result.warning), file=file)
+        for counts, reason in ((self.skipped, result.skipped), (self.warnings, result.warning)):
+            if reason:
+                counts.add(_NUMBER.sub("…", reason), file=file)
 
     def print(self, console: Console) -> None:
         """Print a table of constraints and the other rows."""
@@ -68,10 +63,8 @@ class ConstrainReport:
             console.print(f"{name:<{_INDENT}}{text}")
 
     def _constraints(self) -> Table:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        table.add_column("constraint")
-        table.add_column("before", justify="right")
-        table.add_column("now", justify="right")
+        counts = (Column(name, justify="right") for name in ("before", "now"))
+        table = Table("constraint", *counts, box=box.SIMPLE_HEAD, pad_edge=False)
         for kind in ConstraintType:
             if self.before[kind] or self.after[kind]:
                 table.add_row(kind.replace("_", " "), f"{self.before[kind]:,}", f"{self.after[kind]:,}")
@@ -94,12 +87,11 @@ class ConstrainReport:
 
 
 def _rows_of_one(before: Sketch, result: ConstrainResult) -> list[tuple[str, str]]:
-    rows = [("degrees of freedom", f"{result.dof:,}"), ("", _free_parts(result))]
+    moved = "nothing"
     if result.displacement > _ROUNDING:
         far = f"{result.displacement * bounds(before).size:.3g}{f' {before.units}' if before.units else ''}"
-        rows.append(("moved", f"by at most {far}, {_percent(result.displacement)} of the size"))
-    else:
-        rows.append(("moved", "nothing"))
+        moved = f"by at most {far}, {_percent(result.displacement)} of the size"
+    rows = [("degrees of freedom", f"{result.dof:,}"), ("", _free_parts(result)), ("moved", moved)]
     rows += _lines("repaired", [str(action) for action in result.actions])
     # Repairs may have given other numbers to what is still there.
     for name, those, owner in (
@@ -119,7 +111,7 @@ def _percent(share: float) -> str:
 def _free_parts(result: ConstrainResult) -> str:
     from sketchdnn.constraints.equation_set import describe_freedom
 
-    if len(result.sketch) <= _MAX_LISTED:
+    if len(result.sketch) <= _MAX_LINES:
         return describe_freedom(result.freedom, [p.kind.label for p in result.sketch]) if result.freedom else ""
     counts = Counter(result.freedom)
     return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())

@@ -5,42 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
+from typer import Argument, Option
 
+from sketchdnn import formats
 from sketchdnn.errors import display_path
-from sketchdnn.formats import Conversion, convert
+from sketchdnn.formats import Conversion
 from sketchdnn.geometry import Sketch
 
 from .console import report_reading, stderr_console
 from .options import FLATTEN, AssumeUnits, Flatten, millimeters, path_argument, read_options
 from .progress import progress
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("convert")(_convert)
+EPILOG = ""
+FORMATS = "json, jsonl, corpus, sketchgraphs, onshape, dxf, freecad, svg, step, stl, cadquery or build123d."
 
 
-def _convert(
+def convert(
     source: Annotated[Path, path_argument(metavar="IN", help="A file, folder or tar archive of sketches.")],
-    target: Annotated[str, typer.Argument(metavar="OUT", help="A file, whose suffix names the format; or a folder.")],
-    format: Annotated[  # noqa: A002
-        str | None,
-        typer.Option(
-            help="json, jsonl, corpus, sketchgraphs, onshape, dxf, freecad, svg, step, stl, cadquery or build123d."
-        ),
-    ] = None,
-    units: Annotated[str | None, typer.Option(help="Measure the result in mm, cm, m, in, …")] = None,
-    height: Annotated[
-        str | None, typer.Option(help="Extrusion height of a solid or script, such as 5mm or 0.25in; default 10mm.")
-    ] = None,
-    polylines: Annotated[
-        bool, typer.Option("--polylines", help="In a DXF, a polyline for each loop or chain, not an entity a curve.")
-    ] = False,
-    dimensions: Annotated[
-        bool, typer.Option("--dimensions", help="In a FreeCAD document, add dimensions until all is constrained.")
-    ] = False,
+    target: Annotated[str, Argument(metavar="OUT", help="A file, whose suffix names the format; or a folder.")],
+    format: Annotated[str | None, Option(help=FORMATS)] = None,  # noqa: A002
+    units: Annotated[str | None, Option(help="Measure the result in mm, cm, m, in, …")] = None,
+    height: Annotated[str | None, Option(help="Height of a solid or script: 5mm, 0.25in, …; default 10mm.")] = None,
+    polylines: Annotated[bool, Option("--polylines", help="In a DXF, a polyline for each loop or chain.")] = False,
+    dimensions: Annotated[bool, Option("--dimensions", help="In FreeCAD, constrain all that moves.")] = False,
     flatten: Flatten = FLATTEN,
     assume_units: AssumeUnits = None,
 ) -> None:
@@ -65,18 +53,13 @@ def _convert(
         sketchdnn convert logo.svg logo.FCStd --flatten 0.05mm --assume-units in
     """
     console = stderr_console()
-    options: dict[str, Any] = {"polylines": polylines or None, "dimensions": dimensions or None}
-    options["height"] = None if height is None else millimeters(height, "--height")
+    options: dict[str, Any] = {"format": format, "units": units, "read_options": read_options(flatten, assume_units)}
+    if height is not None:
+        options["height"] = millimeters(height, "--height")
+    options |= {name: True for name, chosen in (("polylines", polylines), ("dimensions", dimensions)) if chosen}
     with progress(console, "sketches read") as bar:
-        result = convert(
-            source,
-            target,
-            format=format,
-            units=units,
-            read_options=read_options(flatten, assume_units),
-            on_item=lambda item: bar.advance() if isinstance(item, Sketch) else None,
-            **{name: value for name, value in options.items() if value is not None},
-        )
+        count = lambda item: bar.advance() if isinstance(item, Sketch) else None  # noqa: E731
+        result = formats.convert(source, target, on_item=count, **options)
     report(result, console)
 
 

@@ -7,70 +7,44 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.io import exclusive_run, remove_abandoned
 
 from .console import stderr_console
-from .options import Device, path_option
+from .options import Device, SamplerName, Steps, path_option
 from .progress import progress
 
-EXAMPLES = (
-    "Example: sketchdnn evaluate --model ours --data corpus --out report",
-    "sketchdnn evaluate --samples drawn.jsonl --data corpus --out report --fast",
-    "sketchdnn evaluate --compare ours other/model drawn.jsonl --data corpus --out comparison",
-)
-UNLESS_FAST = "yes, unless --fast"
+EPILOG = """Example: sketchdnn evaluate --model ours --data corpus --out report
 
+sketchdnn evaluate --samples drawn.jsonl --data corpus --out report --fast
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command(epilog="\n\n".join(EXAMPLES))(evaluate)
+sketchdnn evaluate --compare ours other/model drawn.jsonl --data corpus --out comparison"""
 
 
 def evaluate(
     data: Annotated[Path, path_option(help="A corpus made by `sketchdnn prepare`.")],
     out: Annotated[Path, path_option(help="Folder for the report.")],
     systems: Annotated[
-        list[str] | None, typer.Argument(metavar="[SYSTEM]...", help="With --compare: models, sample files or reports.")
+        list[str] | None, Argument(metavar="[SYSTEM]...", help="With --compare: models, files, reports.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="A model: a folder, or a bundled one.")] = None,
+    model: Annotated[str | None, Option(help="A model: a folder, or a bundled one.")] = None,
     samples: Annotated[Path | None, path_option(help="Sketches: a file, folder or archive.")] = None,
-    compare: Annotated[bool, typer.Option("--compare", help="Compare several systems.")] = False,
-    count: Annotated[
-        int | None, typer.Option(help="Number of sketches to draw, or to read at most.", show_default="10,000")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the drawn sketches.")] = 0,
-    steps: Annotated[int, typer.Option(help="Denoising steps.")] = 50,
-    sampler: Annotated[
-        str | None,
-        typer.Option(
-            help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="the model's own"
-        ),
-    ] = None,
-    split: Annotated[
-        str, typer.Option(help="Real sketches to compare with: validation for model selection, test for results.")
-    ] = "test",
-    fast: Annotated[
-        bool, typer.Option("--fast", help="500 samples, 500 references, few likelihoods; the report says so.")
-    ] = False,
-    likelihood: Annotated[bool, typer.Option(help="Bits of the real sketches under a model.")] = True,
-    corruption: Annotated[
-        bool | None,
-        typer.Option(help="Check that scores get worse with damage to real sketches.", show_default=UNLESS_FAST),
-    ] = None,
-    repaired: Annotated[
-        bool | None, typer.Option(help="Score the samples after repair too.", show_default=UNLESS_FAST)
-    ] = None,
-    inception: Annotated[
-        Path | None, path_option(help="The FID Inception as a TorchScript file.", show_default="the one installed")
-    ] = None,
+    compare: Annotated[bool, Option("--compare", help="Compare several systems.")] = False,
+    count: Annotated[int | None, Option(help="How many to draw, or to read at most; by default 10,000.")] = None,
+    seed: Annotated[int, Option(help="Seed of the drawn sketches.")] = 0,
+    steps: Steps = 50,
+    sampler: SamplerName = None,
+    split: Annotated[str, Option(help="Real sketches to compare with: test, or validation to select models.")] = "test",
+    fast: Annotated[bool, Option("--fast", help="500 samples and references, few likelihoods.")] = False,
+    likelihood: Annotated[bool, Option(help="Bits of the real sketches under a model.")] = True,
+    corruption: Annotated[bool | None, Option(help="Score damaged sketches; by default unless --fast.")] = None,
+    repaired: Annotated[bool | None, Option(help="Score repaired samples too; by default unless --fast.")] = None,
+    inception: Annotated[Path | None, path_option(help="A file of the FID Inception, if not installed.")] = None,
     device: Device = "auto",
-    cache: Annotated[
-        Path | None, path_option(help="Folder for features of the corpus.", show_default="~/.cache/sketchdnn")
-    ] = None,
-    save_samples: Annotated[bool, typer.Option(help="Save the drawn sketches as samples.jsonl.")] = True,
+    cache: Annotated[Path | None, path_option(help="For features of the corpus; by default in ~/.cache.")] = None,
+    save_samples: Annotated[bool, Option(help="Save the drawn sketches as samples.jsonl.")] = True,
 ) -> None:
     """Score sketches against real ones: FID, KID, precision and recall, likelihood, validity and novelty."""
     names = _system_names(systems, model, samples, compare)

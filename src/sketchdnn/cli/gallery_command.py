@@ -22,18 +22,13 @@ from .signals import INTERRUPTED
 if TYPE_CHECKING:
     from sketchdnn.generation import CompleteRequest, GenerateRequest, OutputOptions, OutputSummary
 
+    Request = GenerateRequest | CompleteRequest
+
 FORMATS = "json,svg,dxf,fcstd"
 _MAX_REASONS = 5
 
 Out = Annotated[Path, typer.Option(help="Output folder; the sketches of an earlier run in it are replaced.")]
 Formats = Annotated[str, typer.Option(help="File formats to write for each sketch, separated by commas.")]
-Steps = Annotated[int, typer.Option(help="Number of denoising steps: fewer are faster, more leave fewer gaps.")]
-SamplerName = Annotated[
-    str | None,
-    typer.Option(
-        help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="default of the model"
-    ),
-]
 Model = Annotated[str, typer.Option(help="Folder of a model, or the name of the bundled model.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace files in --out that were changed, or that no earlier run wrote.")
@@ -52,13 +47,7 @@ def read_one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT
 
 
 def write_gallery(
-    console: Console,
-    request: GenerateRequest | CompleteRequest,
-    options: OutputOptions,
-    source: Path | None,
-    *,
-    model: str,
-    device: str,
+    console: Console, request: Request, options: OutputOptions, source: Path | None, *, model: str, device: str
 ) -> OutputSummary:
     """Load the model and write a gallery, with progress. On Ctrl-C, print where the finished sketches are, and exit.
 

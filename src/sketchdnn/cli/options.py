@@ -27,6 +27,14 @@ Flatten = Annotated[
 AssumeUnits = Annotated[
     str | None, _reading_option(help="The unit of a file that names none: mm, cm, m, in, …", show_default="mm")
 ]
+Steps = Annotated[int, typer.Option(help="Number of denoising steps: fewer are faster, more leave fewer gaps.")]
+SamplerName = Annotated[
+    str | None,
+    typer.Option(
+        help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="the model's own"
+    ),
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="The number of processes; by default one per core.")]
 Device = Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda, cuda:1, …")]
 
 

@@ -8,63 +8,46 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from sketchdnn.errors import SketchError, display_path
 
 from .console import stderr_console
-from .options import path_argument, path_option
+from .options import Workers, path_argument, path_option
 from .progress import progress
 
-PRESETS = ("ours", "paper", "authors")
+EPILOG = "Example: sketchdnn prepare sg_t16_train.npy parts/ --preset ours --out corpus"
 # The number of unreadable files that are printed; the report lists more.
 _MAX_PRINTED = 20
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command(epilog="Example: sketchdnn prepare sg_t16_train.npy parts/ --preset ours --out corpus")(prepare)
-
-
 def prepare(
     out: Annotated[Path, path_option(help="The folder of the corpus.")],
-    files: Annotated[
-        list[Path] | None,
-        path_argument(metavar="SOURCE", help="Files, folders or archives in any format that is read."),
-    ] = None,
-    preset: Annotated[
-        str, typer.Option(help="ours; paper: as its text describes; authors: as their code does.")
-    ] = PRESETS[0],
-    source: Annotated[str | None, typer.Option(help="'procedural': generated parts, no download.")] = None,
-    count: Annotated[int, typer.Option(min=1, help="The number of procedural parts.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of procedural parts.")] = 0,
-    min_primitives: Annotated[
-        int | None, typer.Option(help="The fewest primitives of a sketch, instead of the preset's.")
-    ] = None,
-    max_primitives: Annotated[
-        int | None, typer.Option(help="The most primitives of a sketch, instead of the preset's.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="The number of processes; by default one per core.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing corpus.")] = False,
+    files: Annotated[list[Path] | None, path_argument(metavar="SOURCE", help="Files, folders or archives.")] = None,
+    preset: Annotated[str, Option(help="ours; paper: as its text describes; authors: as their code does.")] = "ours",
+    source: Annotated[str | None, Option(help="'procedural': generated parts, no download.")] = None,
+    count: Annotated[int, Option(min=1, help="The number of procedural parts.")] = 10_000,
+    seed: Annotated[int, Option(min=0, help="The seed of procedural parts.")] = 0,
+    min_primitives: Annotated[int | None, Option(help="The fewest primitives of a sketch; else the preset's.")] = None,
+    max_primitives: Annotated[int | None, Option(help="The most primitives of a sketch; else the preset's.")] = None,
+    workers: Workers = None,
+    force: Annotated[bool, Option("--force", help="Replace an existing corpus.")] = False,
 ) -> None:
     """Make a training corpus: filter, normalize, encode, remove duplicates, split. An interrupted run is resumed."""
-    from sketchdnn.data import PRESETS as CONFIGS
-    from sketchdnn.data import Procedural
-    from sketchdnn.data import prepare as run
+    from sketchdnn import data
 
-    if preset not in CONFIGS:
-        raise SketchError(f"'{preset}' is no preset; use one of {', '.join(PRESETS)}")
+    if preset not in data.PRESETS:
+        raise SketchError(f"'{preset}' is no preset; use one of {', '.join(data.PRESETS)}")
     if source not in (None, "procedural"):
         raise SketchError(f"--source '{source}' is unknown; the only source is 'procedural'")
     if not files and source is None:
         raise SketchError("nothing to prepare: name files or folders, or use --source procedural")
     limits: dict[str, Any] = {"min_primitives": min_primitives, "max_primitives": max_primitives}
-    config = replace(CONFIGS[preset], **{name: value for name, value in limits.items() if value is not None})
-    parts = Procedural(count, seed) if source else None
+    config = replace(data.PRESETS[preset], **{name: value for name, value in limits.items() if value is not None})
+    parts = data.Procedural(count, seed) if source else None
     console = stderr_console()
     with progress(console, "reading") as bar:
-        report = run(
+        report = data.prepare(
             files or [],
             out,
             config,

@@ -14,11 +14,6 @@ Name = Annotated[str, typer.Argument(help="A preset, as `sketchdnn presets` list
 presets = typer.Typer(help="List, show and copy presets.", invoke_without_command=True)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.add_typer(presets, name="presets", epilog="Example: sketchdnn presets copy tiny mine.toml")
-
-
 @presets.callback()
 def list_presets(context: typer.Context) -> None:
     """List the presets with a line on each; `presets show NAME` prints one, `presets copy NAME FILE` copies it."""

@@ -19,14 +19,12 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, Task, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 from rich.text import Text
 
 # Seconds between two lines without a terminal. Shorter work prints none.
 INTERVAL = 60.0
-# Longest description beside a bar, in characters.
-_MAX_DESCRIPTION = 60
 
 
 class Progress(Protocol):
@@ -57,7 +55,8 @@ def progress(
     if not console.is_terminal:
         yield _Lines(console, doing, total, clock)
         return
-    columns = (_Description(), BarColumn(), _Amount(), TimeElapsedColumn(), TimeRemainingColumn())
+    words = TextColumn("{task.description:.60}", markup=False)  # at most 60 characters
+    columns = (words, BarColumn(), _Amount(), TimeElapsedColumn(), TimeRemainingColumn())
     with RichProgress(*columns, console=console, transient=True) as bar:
         yield _Bar(bar, doing, total)
 
@@ -119,11 +118,6 @@ class _Lines:
             left = (now - since) * (self._total - self._done) / (self._done - before)
             parts.append(f"about {_minutes(left)} left")
         return f"{self._doing}: {', '.join(parts)}"
-
-
-class _Description(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(task.description[:_MAX_DESCRIPTION])
 
 
 class _Amount(ProgressColumn):

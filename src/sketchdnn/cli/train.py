@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from sketchdnn.errors import display_path
 
@@ -20,60 +21,36 @@ if TYPE_CHECKING:
     from sketchdnn.training.loop import Outcome
     from sketchdnn.training.run import Report
 
-EXAMPLE = "Example: sketchdnn train --preset tiny --data corpus --out run --minutes 10"
-OVERRIDE = "Own settings: … --set training.learning_rate=3e-4 --set system.network.width=256"
-ON_DEVICES = "On several GPUs: torchrun --nproc-per-node 8 -m sketchdnn train …"
+EPILOG = """Example: sketchdnn train --preset tiny --data corpus --out run --minutes 10
 
+Own settings: … --set training.learning_rate=3e-4 --set system.network.width=256
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=f"{EXAMPLE}\n\n{OVERRIDE}\n\n{ON_DEVICES}")(train)
+On several GPUs: torchrun --nproc-per-node 8 -m sketchdnn train …"""
+SYSTEM = "sketchdnn, sketchdnn-pos, sketchdnn-cat, latent, vitruvion or sketchgen; by default the preset's."
 
 
 def train(
     data: Annotated[Path, path_option(help="A corpus from `sketchdnn prepare`.")],
     out: Annotated[Path, path_option(help="The run's folder: checkpoints, logs, the model.")],
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            help="A preset (`sketchdnn presets` lists them) or a .toml file.", show_default="the system's own"
-        ),
-    ] = None,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            help="sketchdnn, sketchdnn-pos, sketchdnn-cat, latent, vitruvion or sketchgen.", show_default="the preset's"
-        ),
-    ] = None,
-    steps: Annotated[int | None, typer.Option(help="Train this many steps,")] = None,
-    epochs: Annotated[float | None, typer.Option(help="… or passes over the corpus,")] = None,
-    minutes: Annotated[float | None, typer.Option(help="… or minutes.")] = None,
-    batch_size: Annotated[
-        int | None, typer.Option(min=1, help="Sketches a step, over all devices.", show_default="the preset's")
-    ] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Peak rate.", show_default="the preset's")] = None,
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", help="Any setting of the preset: SECTION.NAME=VALUE; may be repeated.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of weights, order and noise.", show_default="0")] = None,
+    preset: Annotated[str | None, Option(help="A preset, as `sketchdnn presets` lists them, or a .toml file.")] = None,
+    system: Annotated[str | None, Option(help=SYSTEM)] = None,
+    steps: Annotated[int | None, Option(help="Train this many steps,")] = None,
+    epochs: Annotated[float | None, Option(help="… or passes over the corpus,")] = None,
+    minutes: Annotated[float | None, Option(help="… or minutes.")] = None,
+    batch_size: Annotated[int | None, Option(min=1, help="Sketches a step, over all devices.")] = None,
+    learning_rate: Annotated[float | None, Option(help="Peak rate.", show_default="the preset's")] = None,
+    overrides: Annotated[list[str] | None, Option("--set", help="A setting: SECTION.NAME=VALUE; repeatable.")] = None,
+    seed: Annotated[int | None, Option(min=0, help="Of weights, order and noise.", show_default="0")] = None,
     device: Device = "auto",
-    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in --out.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Continue from the last checkpoint in --out.")] = False,
     init_from: Annotated[Path | None, path_option(help="Start with the weights of this model.")] = None,
-    fsdp: Annotated[
-        bool, typer.Option("--fsdp", help="Shard the weights over the devices, for a model too large for one.")
-    ] = False,
-    checkpoint_minutes: Annotated[float | None, typer.Option(min=0, help="Save this often.", show_default="5")] = None,
-    keep: Annotated[int | None, typer.Option(min=1, help="How many checkpoints to keep.", show_default="2")] = None,
-    log_every: Annotated[int | None, typer.Option(min=1, help="Steps between reports.", show_default="50")] = None,
-    validate_every: Annotated[
-        int | None, typer.Option(min=0, help="Steps between validations; 0: none.", show_default="1000")
-    ] = None,
-    preview_every: Annotated[
-        int | None, typer.Option(min=0, help="Steps between pictures of samples; 0: none.", show_default="5000")
-    ] = None,
-    logger: Annotated[
-        list[str] | None, typer.Option(help="tensorboard or wandb, besides CSV; may be repeated.")
-    ] = None,
+    fsdp: Annotated[bool, Option("--fsdp", help="Shard the weights, for a model too large for one device.")] = False,
+    checkpoint_minutes: Annotated[float | None, Option(min=0, help="Save this often.", show_default="5")] = None,
+    keep: Annotated[int | None, Option(min=1, help="How many checkpoints to keep.", show_default="2")] = None,
+    log_every: Annotated[int | None, Option(min=1, help="Steps between reports.", show_default="50")] = None,
+    validate_every: Annotated[int | None, Option(min=0, help="Steps between validations, 1000; 0: none.")] = None,
+    preview_every: Annotated[int | None, Option(min=0, help="Steps between pictures, 5000; 0: none.")] = None,
+    logger: Annotated[list[str] | None, Option(help="tensorboard or wandb, besides CSV; may be repeated.")] = None,
 ) -> None:
     """Train a model. Ctrl-C or SIGTERM saves and stops; --resume continues, equal to a run without interruption."""
     from sketchdnn.systems import load_preset
@@ -83,21 +60,11 @@ def train(
     from sketchdnn.training.start import TrainRequest, start_training
 
     settings = load_preset(preset, system, overrides or ())
-    config = parse_train_config(
-        {"validate_every": 1000, "preview_every": 5000} | dict(settings.training),
-        f"{settings.name}: training",
-        steps=steps,
-        epochs=epochs,
-        minutes=minutes,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        seed=seed,
-        checkpoint_minutes=checkpoint_minutes,
-        keep=keep,
-        log_every=log_every,
-        validate_every=validate_every,
-        preview_every=preview_every,
-    )
+    table = {"validate_every": 1000, "preview_every": 5000} | dict(settings.training)
+    options = {"steps": steps, "epochs": epochs, "minutes": minutes, "batch_size": batch_size, "seed": seed}
+    options |= {"learning_rate": learning_rate, "checkpoint_minutes": checkpoint_minutes, "keep": keep}
+    options |= {"log_every": log_every, "validate_every": validate_every, "preview_every": preview_every}
+    config = parse_train_config(table, f"{settings.name}: training", **options)
     with progress(stderr_console(), "starting", total=1.0) as bar:
         hooks = Hooks(partial(show_report, bar), partial(_show_validation, bar), tuple(logger or ()))
         outcome = start_training(TrainRequest(settings, config, data, out, device, resume, init_from, fsdp, hooks))

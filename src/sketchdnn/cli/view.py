@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from sketchdnn.errors import FormatError, SketchError, display_path, quoted
 from sketchdnn.formats import Note, ReadOptions, Skipped, scan
@@ -23,49 +23,29 @@ from .annotations import annotate, summary_lines
 from .console import report_reading, stderr_console
 from .options import FLATTEN, AssumeUnits, Flatten, path_argument, path_option, read_options
 
+EPILOG = "Example: sketchdnn view part.dxf parts.jsonl --out parts.svg --random"
 SUFFIXES = (".png", ".svg", ".html")
 SINGLE_SIZE, CARD_SIZE, ANNOTATED_SIZE = 640, 200, 320
+SIZE = f"Pixels a side; by default {SINGLE_SIZE}, in a gallery {CARD_SIZE}, or {ANNOTATED_SIZE} with constraints."
+CONSTRAINTS = "Draw constraints, those of the file or else inferred ones, and color by freedom."
 
 Named = tuple[str, Sketch]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command(epilog="Example: sketchdnn view part.dxf parts.jsonl --out parts.svg --random")(view)
-
-
 def view(
-    files: Annotated[
-        list[Path], path_argument(metavar="FILE", help="Files, folders or archives in any format that is read.")
-    ],
-    out: Annotated[
-        Path | None,
-        path_option(help="The picture: .png, .svg or .html. By default NAME-view.png in the current folder."),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Show at most this many: the first, unless --random.")] = 64,
-    columns: Annotated[int | None, typer.Option(min=1, help="Columns of the gallery; by default about square.")] = None,
-    size: Annotated[
-        int | None,
-        typer.Option(
-            min=32,
-            max=4000,
-            help=f"Pixels a side of each sketch; by default {SINGLE_SIZE} for one, {CARD_SIZE} in a gallery "
-            f"({ANNOTATED_SIZE} with constraints).",
-        ),
-    ] = None,
-    at_random: Annotated[bool, typer.Option("--random", help="Show a random sample.")] = False,
-    seed: Annotated[int, typer.Option(help="Which random sample.")] = 0,
-    constraints: Annotated[
-        bool,
-        typer.Option(
-            "--constraints", help="Draw constraints, those of the file or else inferred ones, and color by freedom."
-        ),
-    ] = False,
+    files: Annotated[list[Path], path_argument(metavar="FILE", help="Files, folders or archives.")],
+    out: Annotated[Path | None, path_option(help="A .png, .svg or .html; by default NAME-view.png here.")] = None,
+    limit: Annotated[int, Option(min=1, help="Show at most this many: the first, unless --random.")] = 64,
+    columns: Annotated[int | None, Option(min=1, help="Columns of the gallery; by default about square.")] = None,
+    size: Annotated[int | None, Option(min=32, max=4000, help=SIZE)] = None,
+    at_random: Annotated[bool, Option("--random", help="Show a random sample.")] = False,
+    seed: Annotated[int, Option(help="Which random sample.")] = 0,
+    constraints: Annotated[bool, Option("--constraints", help=CONSTRAINTS)] = False,
     flatten: Flatten = FLATTEN,
     assume_units: AssumeUnits = None,
 ) -> None:
     """Draw one sketch, or a gallery of many: a color for each primitive, construction dashed."""
-    out = out or _default_name(files[0])
+    out = out or Path(f"{files[0].resolve().name.split('.')[0] or 'sketches'}-view.png")
     if out.suffix.lower() not in SUFFIXES:
         raise FormatError(out, f"is no name for a picture; it must end in {', '.join(SUFFIXES)}")
     # An earlier picture in a folder that is read may be overwritten, unless it is an SVG, which is read as a sketch.
@@ -90,10 +70,6 @@ def view(
     with atomic_write(out) as temporary:
         temporary.write_bytes(_picture(chosen, out.suffix.lower(), which, columns, size, statuses))
     console.print(f"{display_path(out)}: {which}")
-
-
-def _default_name(file: Path) -> Path:
-    return Path(f"{file.resolve().name.split('.')[0] or 'sketches'}-view.png")
 
 
 def _read(files: list[Path], options: ReadOptions, skipped: ReasonCounts, notes: ReasonCounts) -> Iterator[Named]:

@@ -6,25 +6,25 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.formats import scan
 from sketchdnn.geometry import Sketch
-from sketchdnn.io import atomic_write
 from sketchdnn.render.figures import INK, draw_rule, draw_sketch, panel_of_sketch, save_figure, sheet
 from sketchdnn.render.html import Document, Section, Table
 from sketchdnn.systems.pretrained import bundled_names
 
 from .evaluate import Evaluator
 from .protocol import Protocol, refuse_incomparable
-from .report import SAMPLES, Report, describe_samples, is_report, load_report, reference_split
+from .report import SAMPLES, Report, describe_samples, is_report, load_report, reference_split, write_texts
 from .report_format import format_interval, format_percent, lookup
 
 Item = TypeVar("Item")
@@ -36,8 +36,7 @@ NUM_SHOWN, MAX_SHOWN = 16, 100
 _SIDE, _GAP, _MARGIN, _BETWEEN = 66.0, 8.0, 22.0, 12.0
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedSystem:
+class ComparedSystem(NamedTuple):
     """A system of a comparison: its report, and sketches to show if they were saved."""
 
     report: Report
@@ -52,57 +51,56 @@ class Source:
     sketches: Sequence[Sketch]
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(NamedTuple):
     """A column of a table: the paths of its values for the system and for real sketches."""
 
     name: str
     path: str
     real: str | None = None
-    factor: float = 1.0
     is_share: bool = False
 
+    def text(self, value: Any) -> str:
+        """A value of the measure with its interval."""
+        return (
+            format_percent(value)
+            if self.is_share
+            else format_interval(value, 1000.0 if self.path.endswith("kid") else 1.0)
+        )
 
-def _likeness(split: str, keys: Iterable[str], prefix: str = "") -> list[Measure]:
+
+def _likeness(split: str, keys: str, prefix: str = "") -> list[Measure]:
     """Measures of `scores`; with a prefix, those of the repaired samples."""
     names = {"fid": "FID", "fid_infinity": "FID∞", "kid": "KID × 1000"}
     names |= {f"authors_{key}": f"authors' {key}" for key in ("precision", "recall")}
-    return [
-        Measure(
-            f"{names.get(key, key)}, {'training' if split == 'train' else split}",
-            f"{prefix}scores.{split}.system.{key}",
-            f"scores.{split}.floor.{key}",
-            1000.0 if key == "kid" else 1.0,
-        )
-        for key in keys
-    ]
+    against = "training" if split == "train" else split
+    real, system = f"scores.{split}.floor", f"{prefix}scores.{split}.system"
+    return [Measure(f"{names.get(key, key)}, {against}", f"{system}.{key}", f"{real}.{key}") for key in keys.split()]
 
 
-def _share(name: str, path: str, real: str) -> Measure:
-    return Measure(name, path, real, is_share=True)
+def _shares(system: str, keys: Mapping[str, str]) -> list[Measure]:
+    """Measures of validity, by their keys in the sections of the system and of the test split."""
+    return [Measure(name, f"{system}.{key}", f"validity.test.{key}", is_share=True) for key, name in keys.items()]
 
 
-def _validity(name: str, key: str) -> Measure:
-    return _share(name, f"validity.samples.{key}", f"validity.test.{key}")
-
-
+VALIDITY = {
+    "gaps.within_loose": "ends within 0.02",
+    "loose.closed": "closed, within 0.02",
+    "loose.overlapping": "overlapping, within 0.02",
+    "symmetric": "symmetric",
+}
 TABLES: Mapping[str, Sequence[Measure]] = {
     "Likeness to the data": (
-        *_likeness("test", ("fid", "fid_infinity", "kid", "precision", "recall", "density", "coverage")),
-        *_likeness("train", ("fid", "precision", "recall", "authors_precision", "authors_recall")),
+        *_likeness("test", "fid fid_infinity kid precision recall density coverage"),
+        *_likeness("train", "fid precision recall authors_precision authors_recall"),
     ),
     "Validity": (
         Measure("median end gap", "validity.samples.gaps.median", "validity.test.gaps.median"),
-        _validity("ends within 0.02", "gaps.within_loose"),
-        _validity("closed, within 0.02", "loose.closed"),
-        _validity("overlapping, within 0.02", "loose.overlapping"),
-        _validity("symmetric", "symmetric"),
+        *_shares("validity.samples", VALIDITY),
     ),
     "After repair": (
-        *_likeness("test", ("fid", "precision", "recall"), "repaired."),
-        _share("ends that meet exactly", "repaired.exact_ends.repaired", "repaired.exact_ends.test"),
-        _share("closed, exactly", "repaired.validity.exact.closed", "validity.test.exact.closed"),
-        _share("extrudable, exactly", "repaired.validity.exact.extrudable", "validity.test.exact.extrudable"),
+        *_likeness("test", "fid precision recall", "repaired."),
+        Measure("ends that meet exactly", "repaired.exact_ends.repaired", "repaired.exact_ends.test", is_share=True),
+        *_shares("repaired.validity", {f"exact.{name}": f"{name}, exactly" for name in ("closed", "extrudable")}),
     ),
     "Likelihood": (
         Measure("bits per sketch, grid, as a set", "likelihood.grid_set.per_sketch"),
@@ -179,9 +177,9 @@ def comparison_document(reports: Mapping[str, Report]) -> Document:
         measures = _present_measures(title, reports)
         if not measures:
             continue
-        rows = [(name, *(_cell(lookup(report, m.path), m) for m in measures)) for name, report in reports.items()]
+        rows = [(name, *(m.text(lookup(report, m.path)) for m in measures)) for name, report in reports.items()]
         if any(measure.real for measure in measures):
-            rows.append((REAL, *(_cell(lookup(first, m.real) if m.real else None, m) for m in measures)))
+            rows.append((REAL, *(m.text(m.real and lookup(first, m.real)) for m in measures)))
         sections.append(Section(title, (), [Table(("", *(m.name for m in measures)), rows, f"Protocol {ids}.")]))
     lead = (
         f"{len(reports)} systems, measured under one protocol. The row of {REAL} is the floor: real against real at "
@@ -206,10 +204,7 @@ def write_tables(folder: Path, reports: Mapping[str, Report]) -> list[Path]:
         "comparison.csv": text.getvalue(),
         "comparison.json": json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
     }
-    for name, content in contents.items():
-        with atomic_write(folder / name) as temporary:
-            temporary.write_text(content, encoding="utf-8")
-    return [folder / name for name in contents]
+    return write_texts(folder, contents)
 
 
 def random_sample(items: Sequence[Item], count: int, seed: int) -> list[Item]:
@@ -248,22 +243,12 @@ def write_comparison_figure(folder: Path, sources: Sequence[Source], *, columns:
 
 def _unique_labels(names: Mapping[str, str]) -> dict[str, str]:
     """For each path, the name of its system; equal names are followed by their paths."""
-    values = list(names.values())
-    labels = {
-        path: name if values.count(name) == 1 else f"{name} ({display_path(path)})" for path, name in names.items()
-    }
-    for path, label in labels.items():
-        if list(labels.values()).count(label) > 1:
-            raise SketchError(f"{path} is named twice")
-    return labels
+    count = Counter(names.values())
+    return {path: name if count[name] == 1 else f"{name} ({display_path(path)})" for path, name in names.items()}
 
 
 def _present_measures(title: str, reports: Mapping[str, Report]) -> list[Measure]:
     return [m for m in TABLES[title] if any(lookup(report, m.path) is not None for report in reports.values())]
-
-
-def _cell(value: Any, measure: Measure) -> str:
-    return format_percent(value) if measure.is_share else format_interval(value, measure.factor)
 
 
 def _numbers(reports: Mapping[str, Report]) -> list[dict[str, Any]]:
@@ -272,8 +257,7 @@ def _numbers(reports: Mapping[str, Report]) -> list[dict[str, Any]]:
     rows = []
     for name, report in reports.items():
         protocol = report["protocol"]
-        row: dict[str, Any] = {"system": name, "protocol": protocol["id"]}
-        row |= {"sampler": protocol["sampler"], "steps": protocol["steps"]}
+        row = {"system": name, "protocol": protocol["id"], "sampler": protocol["sampler"], "steps": protocol["steps"]}
         for measure in measures:
             estimate = lookup(report, measure.path) or {}
             for end in ("value", "low", "high"):

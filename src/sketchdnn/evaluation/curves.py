@@ -88,8 +88,7 @@ def end_gaps(compact: Compact) -> Floats:
     Construction counts, circles and points do not. NaN for rows without ends; infinite for the ends of a primitive
     that is the only one with ends.
     """
-    prims = compact.kind.shape[1]
-    return _in_chunks(_end_gaps, compact, 4 * prims**2, np.empty((0, prims, 2)))
+    return _in_chunks(_end_gaps, compact)
 
 
 def largest_gaps(compact: Compact) -> Floats:
@@ -120,15 +119,13 @@ def mirror_symmetric(compact: Compact) -> Mask:
     Every primitive needs a partner of its own, of the same kind and flag, whose ends, middle and radius are within
     `MIRROR_TOLERANCE` of its image. A sketch without primitives is not symmetric.
     """
-    return _in_chunks(_mirror_symmetric, compact, compact.kind.shape[1] ** 2, np.empty(0, bool))
+    return _in_chunks(_mirror_symmetric, compact)
 
 
-def _in_chunks(
-    measure: Callable[[Compact], NDArray[Any]], compact: Compact, pairs: int, empty: NDArray[Any]
-) -> NDArray[Any]:
-    """Apply `measure` to as many sketches at once as have `CHUNK` pairs."""
-    step = max(1, CHUNK // max(1, pairs))
-    return np.concatenate([empty, *(measure(compact[i : i + step]) for i in range(0, len(compact), step))])
+def _in_chunks(measure: Callable[[Compact], NDArray[Any]], compact: Compact) -> NDArray[Any]:
+    """Apply `measure` to as many sketches at once as have `CHUNK` pairs of ends."""
+    step = max(1, CHUNK // max(1, 4 * compact.kind.shape[1] ** 2))
+    return np.concatenate([measure(compact[i : i + step]) for i in range(0, max(1, len(compact)), step)])
 
 
 def _rotate(vector: Floats, angle: Floats) -> Floats:

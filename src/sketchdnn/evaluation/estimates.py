@@ -21,6 +21,11 @@ from sketchdnn.errors import SketchError
 # Called with the share of the work that is done.
 OnProgress = Callable[[float], None]
 
+
+def ignore(share: float) -> None:
+    """Progress that nobody wants to know."""
+
+
 LEVEL = 0.95
 Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
 
@@ -170,12 +175,10 @@ def to_json(value: Any) -> Any:
         return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, float | np.floating):
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
-    if isinstance(value, np.integer):
-        return int(value)
     return value
 
 

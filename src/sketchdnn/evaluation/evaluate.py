@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 import sketchdnn
 from sketchdnn.data.loader import Dataset
@@ -40,15 +40,16 @@ from .plots import GALLERY_SCORE, select_galleries
 from .protocol import Protocol, Settings, Sizes, available_sizes, make_protocol, refuse_incomparable, size_warnings
 from .report import SAMPLES, write_report
 from .samples import RepairedSamples, Samples, generate_samples, normalize_split, read_samples, repair_samples
-from .scores import CORRUPTIONS, FeatureSets, OnStage, Scorer, StageTimer
+from .scores import CORRUPTIONS, FeatureSets, OnStage, Scorer, StageTimer, ignore_stage
 
 # Images per minute through the Inception on one core of a CPU, approximately.
 IMAGES_PER_MINUTE = 300
+# Makes an extractor for a device.
+MakeExtractor = Callable[[str], Extractor]
 NEIGHBOR_BINS = np.linspace(0.0, 1.2, 13)
 
 
-@dataclass(frozen=True, slots=True)
-class References:
+class References(NamedTuple):
     """The normalized real sketches: both splits, and the selection from each that samples are compared with.
 
     The selected training sketches are enough for two disjoint parts.
@@ -60,8 +61,7 @@ class References:
     selected_train: Compact
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(NamedTuple):
     """The report as JSON, and the samples."""
 
     report: dict[str, Any]
@@ -95,11 +95,7 @@ class Evaluator:
     """
 
     def __init__(
-        self,
-        request: EvaluationRequest,
-        *,
-        on_stage: OnStage = lambda name, share: None,
-        extractor: Callable[[str], Extractor] | None = None,
+        self, request: EvaluationRequest, *, on_stage: OnStage = ignore_stage, extractor: MakeExtractor | None = None
     ) -> None:
         if request.sampler is not None:
             find_sampler(current_sampler(request.sampler))
@@ -164,14 +160,14 @@ class Evaluator:
                 create_folder(out)
                 system = system.to_device(self.device)
             extractor = self._load_extractor(timer)  # refuses a wrong file before sketches are drawn
-            self._refuse_incomparable(expected, name, request.settings.count, system, extractor)
+            self._refuse_incomparable(expected, name, request.settings.count, "model", extractor)
             samples = self._generate(system, sampler, name, out, timer)
         else:
             with timer("reading sketches"):
                 samples = self._read_samples(Path(name))
                 create_folder(out)
             extractor = self._load_extractor(timer)
-            self._refuse_incomparable(expected, samples.name, len(samples), None, extractor)
+            self._refuse_incomparable(expected, samples.name, len(samples), "samples", extractor)
         samples = samples if label is None else replace(samples, name=label)
         report, references = self._make_report(samples, system, extractor, timer)
         write_report(report, samples.compact, references.selected_test, out)
@@ -193,7 +189,7 @@ class Evaluator:
     ) -> tuple[dict[str, Any], References]:
         settings, count = self.request.settings, len(samples)
         references, sizes = select_references(self.dataset, settings, count)
-        protocol = make_protocol(self.dataset, extractor, settings, sizes, system, count, samples.origin)
+        protocol = make_protocol(self.dataset, extractor, settings, sizes, count, samples.origin)
         scorer = Scorer(extractor, self.request.cache or default_cache(), timer, settings.seed)
         features = scorer.extract(samples.compact, references.selected_test, references.selected_train, sizes)
         scores = scorer.score(features, sizes, settings.split)
@@ -204,12 +200,7 @@ class Evaluator:
             "command": self.request.command,
             "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU",
             "protocol": protocol.to_json(),
-            "system": {
-                "name": samples.name,
-                **samples.origin,
-                "samples": len(samples),
-                "samples_sha256": samples.sha256,
-            },
+            "system": {"name": samples.name, **samples.origin, "samples": count, "samples_sha256": samples.sha256},
             "warnings": size_warnings(settings, sizes, count),
             "scores": scores,
             "corruption": None,
@@ -233,14 +224,15 @@ class Evaluator:
             # In the frame of the corpus, which is that of the training data.
             sketches = self.dataset.split(settings.split).compact[: settings.likelihood_sketches]
             with timer("likelihood") as on_progress:
-                options: dict[str, Any] = {"draws": settings.likelihood_draws, "seed": settings.seed}
-                likelihoods = measure_likelihood(system, sketches, on_progress=on_progress, **options)
-            report["likelihood"] = to_json(likelihoods)
-        report["decoding"] = {"primitives": int(samples.compact.counts.sum())}
-        for name in ("repaired", "rejected", "skipped"):
-            counts = getattr(samples, name).items()
-            report["decoding"][name] = dict(sorted(counts, key=lambda item: (-item[1], item[0])))
-        report["decoding"]["empty_draws"] = samples.empty_draws
+                draws, seed = settings.likelihood_draws, settings.seed
+                bits = measure_likelihood(system, sketches, draws=draws, seed=seed, on_progress=on_progress)
+            report["likelihood"] = to_json(bits)
+        losses = {name: sorted(getattr(samples, name).items()) for name in ("repaired", "rejected", "skipped")}
+        report["decoding"] = {
+            "primitives": int(samples.compact.counts.sum()),
+            **{name: dict(sorted(counts, key=itemgetter(1), reverse=True)) for name, counts in losses.items()},
+            "empty_draws": samples.empty_draws,
+        }
         report["galleries"] = {"score": GALLERY_SCORE, **select_galleries(samples.compact)}
         report["timings"] = to_json(timer.seconds)
         return report, references
@@ -280,18 +272,17 @@ class Evaluator:
         return read_samples(path, self.request.settings.count)
 
     def _refuse_incomparable(
-        self, expected: Protocol | None, name: str, samples: int, system: System | None, extractor: Extractor
+        self, expected: Protocol | None, name: str, samples: int, kind: str, extractor: Extractor
     ) -> None:
         if expected is not None:
-            sizes = self._sizes(samples)
-            protocol = make_protocol(self.dataset, extractor, self.request.settings, sizes, system, samples, {})
+            sizes, origin = self._sizes(samples), {"kind": kind}
+            protocol = make_protocol(self.dataset, extractor, self.request.settings, sizes, samples, origin)
             refuse_incomparable({"the reports so far": expected, name: protocol})
 
     def _sizes(self, samples: int) -> Sizes:
         settings = self.request.settings
-        return available_sizes(
-            settings, samples, len(self.dataset.split(settings.split)), len(self.dataset.split("train"))
-        )
+        test, train = (len(self.dataset.split(name)) for name in (settings.split, "train"))
+        return available_sizes(settings, samples, test, train)
 
     def _load_extractor(self, timer: StageTimer) -> Extractor:
         if self._extractor is None:
@@ -331,12 +322,7 @@ def _repair_summary(repaired: RepairedSamples) -> dict[str, Any]:
 
 def _distributions(samples: Compact, real: Compact) -> dict[str, Any]:
     result: dict[str, Any] = {"samples": len(samples), "test": len(real)}
-    measures = {
-        "kinds": validity.kind_distribution,
-        "construction": validity.construction_distribution,
-        "counts": validity.count_distribution,
-    }
-    for name, measure in measures.items():
+    for name, measure in validity.DISTRIBUTIONS.items():
         ours, reference = measure(samples), measure(real)
         result[name] = {
             "total_variation": to_json(validity.total_variation(ours, reference)),
@@ -347,14 +333,11 @@ def _distributions(samples: Compact, real: Compact) -> dict[str, Any]:
 
 
 def _novelty(samples: Compact, train: Compact, real: Compact, device: str, on_progress: OnProgress) -> dict[str, Any]:
+    """The novelty of samples, with the shares of their distances by bin in place of the distances."""
     novelty = measure_novelty(samples, train, real, device=device, on_progress=on_progress)
+    bins = [f"{low:.1f}–{high:.1f}" for low, high in pairwise(NEIGHBOR_BINS.tolist())]
     for name in ("samples", "test"):
-        novelty["neighbors"][name] = _histogram(novelty["neighbors"][name])
+        distances = novelty["neighbors"][name]
+        hits, _ = np.histogram(np.clip(distances, NEIGHBOR_BINS[0], NEIGHBOR_BINS[-1]), NEIGHBOR_BINS)
+        novelty["neighbors"][name] = dict(zip(bins, hits / len(distances), strict=True))
     return dict(to_json(novelty))
-
-
-def _histogram(distances: NDArray[np.float64]) -> dict[str, float]:
-    """Shares of the distances by bin."""
-    hits, _ = np.histogram(np.clip(distances, NEIGHBOR_BINS[0], NEIGHBOR_BINS[-1]), NEIGHBOR_BINS)
-    names = [f"{low:.1f}–{high:.1f}" for low, high in pairwise(NEIGHBOR_BINS.tolist())]
-    return {name: hit / max(1, len(distances)) for name, hit in zip(names, hits, strict=True)}

@@ -31,7 +31,7 @@ from sketchdnn.errors import SketchError, display_path
 from sketchdnn.io import atomic_write
 from sketchdnn.representation import Compact
 
-from .estimates import EvaluationError, OnProgress
+from .estimates import EvaluationError, OnProgress, ignore
 from .raster import SIZE, STROKE, rasterize
 
 INCEPTION_SHA256 = "7ff4a85c3a6378f0dfc8433ffd789663b01176bec0a683a435651739c091fa34"
@@ -136,11 +136,7 @@ def default_cache() -> Path:
 
 
 def sketch_features(
-    compact: Compact,
-    extractor: Extractor,
-    *,
-    cache: Path | None = None,
-    on_progress: OnProgress = lambda share: None,
+    compact: Compact, extractor: Extractor, *, cache: Path | None = None, on_progress: OnProgress = ignore
 ) -> Float[Tensor, "sketch feature"]:
     """The features of normalized sketches, on the device of the extractor. Without `cache` nothing is read or kept."""
     if not len(compact):
@@ -153,15 +149,13 @@ def sketch_features(
 
 
 def _block(compact: Compact, extractor: Extractor, cache: Path | None) -> Float[Tensor, "sketch feature"]:
-    if cache is None:
-        return extractor.features(rasterize(compact, device=extractor.device))
-    path = cache / f"{_key(compact, extractor)}.safetensors"
-    cached = _load(path, len(compact))
-    if cached is not None:
+    path = cache and cache / f"{_key(compact, extractor)}.safetensors"
+    if path and (cached := _load(path, len(compact))) is not None:
         return cached.to(extractor.device)
     features = extractor.features(rasterize(compact, device=extractor.device))
-    with atomic_write(path) as temporary:
-        save_file({_TENSOR: features.cpu().contiguous()}, temporary)
+    if path:
+        with atomic_write(path) as temporary:
+            save_file({_TENSOR: features.cpu().contiguous()}, temporary)
     return features
 
 

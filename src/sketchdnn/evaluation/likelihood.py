@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -41,7 +42,7 @@ from sketchdnn.representation.batch import SketchBatch, expand, smaller_end_firs
 from sketchdnn.systems import RowForm, System
 from sketchdnn.systems.row_denoiser import RowDenoiser
 
-from .estimates import Estimate, EvaluationError, OnProgress, mean_estimate, ratio_estimate
+from .estimates import Estimate, EvaluationError, OnProgress, ignore, mean_estimate, ratio_estimate
 
 DRAWS = 16
 BATCH = 256
@@ -97,7 +98,7 @@ def measure_likelihood(
     seed: int = 0,
     batch: int = BATCH,
     grid: Bins = GRID,
-    on_progress: OnProgress = lambda share: None,
+    on_progress: OnProgress = ignore,
 ) -> Likelihoods:
     """Bound the likelihood of sketches, on the device of the system, from `draws` steps t per sketch.
 
@@ -130,14 +131,13 @@ def measure_likelihood(
         with torch.no_grad():
             results.append(_measure_batch(system, x0, noise, part, grid))
     on_progress(1.0)
-    if all(result.grid is None and result.density is None for result in results):
+    primitives, orders, on_grid, density, authors = zip(*results, strict=True)
+    if not any(isinstance(nats, Elbo | Tensor) for nats in (*on_grid, *density)):
         raise EvaluationError(f"a '{system.name}' cannot compute the likelihood of a sketch")
-
-    counts = torch.cat([result.primitives for result in results]).cpu()
-    on_grid, density, authors = ([getattr(r, name) for r in results] for name in ("grid", "density", "authors"))
+    counts = torch.cat(primitives).cpu()
     bound = _bound(on_grid, counts)
-    arrangements = 0.0 if system.ordered else torch.cat([result.arrangements for result in results]).cpu()
-    exact = not isinstance(results[0].density, Elbo)
+    arrangements = 0.0 if system.ordered else torch.cat(orders).cpu()
+    exact = not isinstance(density[0], Elbo)
     return Likelihoods(
         sketches=len(compact),
         mean_primitives=float(counts.double().mean()),
@@ -156,8 +156,7 @@ def measure_likelihood(
 _BoundOrNats = Elbo | Tensor | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Nats:
+class _Nats(NamedTuple):
     """The likelihoods of a batch: bounds with their terms, or exact nats."""
 
     primitives: Int[Tensor, " sketch"]
@@ -211,31 +210,26 @@ def _cell_width(grid: Bins) -> float:
     return float((high - low).min()) / grid.levels
 
 
-def _bound(results: list[_BoundOrNats], counts: Int[Tensor, " sketch"]) -> Bound | None:
+def _bound(results: Sequence[_BoundOrNats], counts: Int[Tensor, " sketch"]) -> Bound | None:
     """The bound over all batches, with terms and parts if the batches have them."""
     bounds = [result for result in results if isinstance(result, Elbo)]
     if not bounds:
         exact = _total_bits(results, counts)
         return None if exact is None else Bound(exact, {}, {}, None)
     names = ("prior", "diffusion", "reconstruction")
-    terms = {name: torch.cat([getattr(bound, name).total for bound in bounds]).cpu() for name in names}
-    parts = {
-        part: torch.cat([sum(getattr(getattr(bound, name), part) for name in names) for bound in bounds]).cpu()
-        for part in ("construction", "kind", "params")
-    }
-    return Bound(
-        _bits(_join_nats(results), counts),
-        {name: _mean_bits(nats) for name, nats in terms.items()},
-        {name: _mean_bits(nats) for name, nats in parts.items()},
-        math.sqrt(bounds[0].last_variance),
-    )
+    terms = {name: _mean_bits(torch.cat([getattr(bound, name).total for bound in bounds]).cpu()) for name in names}
+    parts = {}
+    for part in ("construction", "kind", "params"):
+        sums = [sum(getattr(getattr(bound, name), part) for name in names) for bound in bounds]
+        parts[part] = _mean_bits(torch.cat(sums).cpu())
+    return Bound(_bits(_join_nats(results), counts), terms, parts, math.sqrt(bounds[0].last_variance))
 
 
-def _total_bits(results: list[_BoundOrNats], counts: Int[Tensor, " sketch"]) -> Bits | None:
+def _total_bits(results: Sequence[_BoundOrNats], counts: Int[Tensor, " sketch"]) -> Bits | None:
     return None if any(result is None for result in results) else _bits(_join_nats(results), counts)
 
 
-def _join_nats(results: list[_BoundOrNats]) -> Float[Tensor, " sketch"]:
+def _join_nats(results: Sequence[_BoundOrNats]) -> Float[Tensor, " sketch"]:
     nats = [result.nats if isinstance(result, Elbo) else result for result in results]
     return torch.cat([part for part in nats if part is not None]).cpu()
 

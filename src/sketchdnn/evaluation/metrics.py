@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .estimates import Estimate, EvaluationError, OnProgress, Z, mean_estimate, normal_estimate, share_of
+from .estimates import Estimate, EvaluationError, OnProgress, Z, ignore, mean_estimate, normal_estimate, share_of
 
 # Features of two sets, one row per sketch.
 A = Float[Tensor, "a feature"]
@@ -61,8 +61,7 @@ def check_features(a: A, b: B, minimum: int = 2) -> tuple[A, B]:
 
 def frechet_distance(a: A, b: B) -> float:
     """FID of two sets: 0 for a set and itself, and symmetric."""
-    a, b = check_features(a, b)
-    return _distance(_Gaussian.fit(a), _Gaussian.fit(b))
+    return _distance(*check_features(a, b))
 
 
 def frechet_estimate(a: A, b: B) -> Estimate:
@@ -72,19 +71,25 @@ def frechet_estimate(a: A, b: B) -> Estimate:
     Instead the variance comes from the influence of each sketch on FID, its exact derivative by the weight of that
     sketch (infinitesimal jackknife). The interval is too wide for nearly equal sets, whose influences are mostly noise.
     """
-    a, b = check_features(a, b)
-    value, variance = _distance_and_variance(a, b)
-    estimate = normal_estimate(value, math.sqrt(variance))
-    return Estimate(value, max(0.0, estimate.low), estimate.high)
+    first, second = _fit_both(*check_features(a, b))
+    root = first.root()
+    values, vectors = _solve(torch.linalg.eigh, _inner(root, second.covariance))
+    distance = _from_eigenvalues(first, second, values)
+    # The derivative by the mean of a set is 2 (μ − μ'). That by its covariance is 1 − T, where T transports the set to
+    # the other: with K = F Cb Fᵀ it is Fᵀ K^−½ F for the second, and Cb Fᵀ K^−3⁄2 F Cb for the first. Directions in
+    # the null space of K have no derivative and are left out.
+    positive = values > values[-1] * len(values) * torch.finfo(values.dtype).eps
+    values, rotated = values[positive, None], vectors[:, positive].T @ root
+    slope = 2 * (first.mean - second.mean)
+    on_first = _influences(first, slope, values.pow(-0.75) * (rotated @ second.covariance))
+    on_second = _influences(second, -slope, values.pow(-0.25) * rotated)
+    variance = float(on_first.var() / len(on_first) + on_second.var() / len(on_second))
+    estimate = normal_estimate(distance, math.sqrt(variance))
+    return replace(estimate, low=max(0.0, estimate.low))
 
 
 def frechet_at_infinity(
-    a: A,
-    b: B,
-    *,
-    full: Estimate | None = None,
-    seed: int = 0,
-    on_progress: OnProgress = lambda share: None,
+    a: A, b: B, *, full: Estimate | None = None, seed: int = 0, on_progress: OnProgress = ignore
 ) -> Estimate:
     """FID extrapolated to infinitely many sketches: the intercept of a line in 1/N through FID of random subsets.
 
@@ -101,7 +106,7 @@ def frechet_at_infinity(
     rng = np.random.default_rng(seed)
     scores = [full.value]
     for done, share in enumerate(SHARES[1:], 1):
-        scores.append(_distance(*(_Gaussian.fit(_subset(rows, share, rng)) for rows in (a, b))))
+        scores.append(_distance(*(_subset(rows, share, rng) for rows in (a, b))))
         on_progress(done / (len(SHARES) - 1))
     (_, intercept), covariance = np.polyfit([1 / share for share in SHARES], scores, 1, cov=True)
     full_error = (full.high - full.value) / Z  # the lower end of the interval is clipped at 0
@@ -125,11 +130,6 @@ class _Gaussian:
             covariance += centered.T @ centered
         return _Gaussian(mean, covariance / (len(rows) - 1), rows)
 
-    @property
-    def rank(self) -> int:
-        """The maximum rank of the covariance."""
-        return min(self.rows.shape)
-
     def root(self) -> Float[Tensor, "rank feature"]:
         """A matrix of few rows with rootᵀ root = covariance. It is slow, and one of two Gaussians is enough."""
         centered = (self.rows.double() - self.mean) / math.sqrt(len(self.rows) - 1)
@@ -144,10 +144,16 @@ class _Gaussian:
         return triangle
 
 
-def _distance(a: _Gaussian, b: _Gaussian) -> float:
-    if b.rank < a.rank:
+def _fit_both(a: A, b: B) -> tuple[_Gaussian, _Gaussian]:
+    """Gaussians of two sets; first that of the lower maximum rank."""
+    if min(b.shape) < min(a.shape):
         a, b = b, a
-    return _from_eigenvalues(a, b, _solve(torch.linalg.eigvalsh, _inner(a.root(), b.covariance)))
+    return _Gaussian.fit(a), _Gaussian.fit(b)
+
+
+def _distance(a: A, b: B) -> float:
+    first, second = _fit_both(a, b)
+    return _from_eigenvalues(first, second, _solve(torch.linalg.eigvalsh, _inner(first.root(), second.covariance)))
 
 
 def _from_eigenvalues(a: _Gaussian, b: _Gaussian, eigenvalues: Float[Tensor, " rank"]) -> float:
@@ -172,31 +178,10 @@ def _inner(root: Float[Tensor, "rank feature"], covariance: Float[Tensor, "featu
     return (inner + inner.T) / 2
 
 
-def _distance_and_variance(a: A, b: B) -> tuple[float, float]:
-    """FID and its variance by the influence of every row, from one decomposition.
-
-    The derivative by the mean of a set is 2 (μ − μ'). The derivative by its covariance is 1 − T, where T transports the
-    set to the other one: with K = F Cb Fᵀ it is Fᵀ K^−½ F for `b`, and Cb Fᵀ K^−3⁄2 F Cb for `a`. Directions in the
-    null space of K have no derivative and are left out.
-    """
-    gaussian_a, gaussian_b = _Gaussian.fit(a), _Gaussian.fit(b)
-    if gaussian_b.rank < gaussian_a.rank:
-        gaussian_a, gaussian_b = gaussian_b, gaussian_a
-    root = gaussian_a.root()
-    values, vectors = _solve(torch.linalg.eigh, _inner(root, gaussian_b.covariance))
-    distance = _from_eigenvalues(gaussian_a, gaussian_b, values)
-    positive = values > values[-1] * len(values) * torch.finfo(values.dtype).eps
-    values, rotated = values[positive, None], vectors[:, positive].T @ root
-    slope = 2 * (gaussian_a.mean - gaussian_b.mean)
-    on_a = _influences(gaussian_a, slope, values.pow(-0.75) * (rotated @ gaussian_b.covariance))
-    on_b = _influences(gaussian_b, -slope, values.pow(-0.25) * rotated)
-    return distance, float(on_a.var() / len(on_a) + on_b.var() / len(on_b))
-
-
 def _influences(
     gaussian: _Gaussian, slope: Float[Tensor, " feature"], half: Float[Tensor, "rank feature"]
 ) -> Float[Tensor, " row"]:
-    """The derivative of FID by the weight of each row, up to a constant; halfᵀ half is T of the function above."""
+    """The derivative of FID by the weight of each row, up to a constant; halfᵀ half is T of `frechet_estimate`."""
     influences = []
     for first in range(0, len(gaussian.rows), _GAUSSIAN_ROWS):
         centered = gaussian.rows[first : first + _GAUSSIAN_ROWS].double() - gaussian.mean

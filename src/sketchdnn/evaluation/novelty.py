@@ -25,7 +25,7 @@ from sketchdnn.representation import Compact
 from sketchdnn.representation.hashing import NUM_SYMMETRIES, Keys, symmetric_keys
 
 from .curves import check_sketches, lengths, points_along
-from .estimates import Estimate, OnProgress, clustered_median, share_estimate, share_of
+from .estimates import Estimate, OnProgress, clustered_median, ignore, share_estimate, share_of
 
 GRIDS = (24, 64, 256)
 CELLS, HALF_EXTENT, BLUR = 32, 1.1, 1.0
@@ -35,12 +35,7 @@ _IMAGE_BATCH, _QUERY_BATCH, _REFERENCE_BATCH = 1024, 256, 1 << 15
 
 
 def measure_novelty(
-    samples: Compact,
-    train: Compact,
-    test: Compact,
-    *,
-    device: str = "cpu",
-    on_progress: OnProgress = lambda share: None,
+    samples: Compact, train: Compact, test: Compact, *, device: str = "cpu", on_progress: OnProgress = ignore
 ) -> dict[str, Any]:
     """Search the training split for every sample and for every test sketch.
 
@@ -75,12 +70,7 @@ def measure_repeats(samples: Compact, train: Compact, test: Compact, levels: int
 
 
 def measure_neighbors(
-    samples: Compact,
-    train: Compact,
-    test: Compact,
-    *,
-    device: str = "cpu",
-    on_progress: OnProgress = lambda share: None,
+    samples: Compact, train: Compact, test: Compact, *, device: str = "cpu", on_progress: OnProgress = ignore
 ) -> dict[str, Any]:
     """The distance to the nearest training sketch, from each sample and from each real test sketch.
 
@@ -126,7 +116,7 @@ def nearest_distances(
     references: NDArray[np.float32],
     *,
     device: str = "cpu",
-    on_progress: OnProgress = lambda share: None,
+    on_progress: OnProgress = ignore,
 ) -> NDArray[np.float64]:
     """The distance from each image to the nearest reference, over all eight symmetric copies."""
     stored = torch.split(torch.from_numpy(references).to(device).flatten(1), _REFERENCE_BATCH)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ _WIDTH = 9.0  # inches
 _MAX_LABEL = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(NamedTuple):
     """Values at named positions, in order."""
 
     name: str
@@ -33,8 +32,7 @@ class Curve:
     values: Sequence[float]
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(NamedTuple):
     """Curves side by side over one scale, and a level to compare them with."""
 
     title: str

@@ -10,13 +10,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
-from sketchdnn.systems import System
 
 from . import raster
 from .features import NUM_FEATURES, Extractor
@@ -69,16 +68,8 @@ class Settings:
             raise SketchError(f"scores need a set of sketches: at least {MIN_SKETCHES}, not {self.count}")
 
 
-FAST = Settings(
-    count=500,
-    against_test=500,
-    against_train=0,
-    validity=500,
-    likelihood_sketches=64,
-    likelihood_draws=4,
-    corruption=False,
-    fast=True,
-)
+_FEW = Settings(count=500, against_test=500, against_train=0, validity=500)
+FAST = replace(_FEW, likelihood_sketches=64, likelihood_draws=4, corruption=False, fast=True)
 
 
 def make_settings(*, fast: bool = False, **changes: Any) -> Settings:
@@ -87,8 +78,7 @@ def make_settings(*, fast: bool = False, **changes: Any) -> Settings:
     return replace(FAST if fast else Settings(), **changes)
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(NamedTuple):
     """The number of sketches on both sides of a comparison with each split; 0 for none."""
 
     test: int
@@ -200,32 +190,26 @@ class Protocol:
         ]
 
 
+# Fields of a protocol, and their keys in the origin of samples.
+ORIGIN = {"sampler": "sampler", "steps": "steps", "sample_seed": "seed"}
+
+
 def make_protocol(
-    dataset: Dataset,
-    extractor: Extractor,
-    settings: Settings,
-    sizes: Sizes,
-    system: System | None,
-    samples: int,
-    origin: Mapping[str, Any],
+    dataset: Dataset, extractor: Extractor, settings: Settings, sizes: Sizes, samples: int, origin: Mapping[str, Any]
 ) -> Protocol:
     """The protocol of an evaluation of so many samples; `origin` describes how they were drawn."""
-    has_bits = settings.likelihood and system is not None
+    has_bits = settings.likelihood and origin["kind"] == "model"
     split_size = len(dataset.split(settings.split))
     return Protocol(
         extractor=extractor.sha256,
         data=data_hash(dataset, settings.split),
         against_test=sizes.test,
         against_train=sizes.train,
-        validity=settings.validity,
-        seed=settings.seed,
         likelihood_sketches=min(split_size, settings.likelihood_sketches or split_size) if has_bits else 0,
         likelihood_draws=settings.likelihood_draws if has_bits else 0,
-        fast=settings.fast,
         samples=samples,
-        sampler=origin.get("sampler", ""),
-        steps=origin.get("steps", 0),
-        sample_seed=origin.get("seed", 0),
+        **{name: getattr(settings, name) for name in ("validity", "seed", "fast")},
+        **{name: origin[key] for name, key in ORIGIN.items() if key in origin},
     )
 
 
@@ -246,7 +230,7 @@ def describe_protocol(values: Mapping[str, Any], *, is_autoregressive: bool = Fa
     return [
         (words.get(name, name), yes_or_no[value] if isinstance(value, bool) else str(value))
         for name, value in values.items()
-        if values.get("sampler") or name not in ("sampler", "steps", "sample_seed")
+        if values.get("sampler") or name not in ORIGIN
     ]
 
 

@@ -36,8 +36,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -97,25 +96,14 @@ def rasterize(
     return images
 
 
-@dataclass(frozen=True, slots=True)
 class _Canvas:
     """Images to draw on, and the stroke width in pixels."""
 
-    images: UInt8[Tensor, "image size size"]
-    stroke: float
-
-    @property
-    def size(self) -> int:
-        return int(self.images.shape[-1])
-
-    @property
-    def reach(self) -> float:
-        return 0.5 + self.stroke / 2
-
-    @property
-    def window(self) -> int:
-        """The number of pixels of a column that a span of 2√2·R can hold."""
-        return math.floor(2 * math.sqrt(2) * self.reach + _SLACK) + 1
+    def __init__(self, images: UInt8[Tensor, "image size size"], stroke: float) -> None:
+        self.images, self.size, self.stroke = images, int(images.shape[-1]), stroke
+        self.reach = 0.5 + stroke / 2
+        # The number of pixels of a column that a span of 2√2·R can hold.
+        self.window = math.floor(2 * math.sqrt(2) * self.reach + _SLACK) + 1
 
     def darken(self, pixel: Int[Tensor, "*pixels"], ink: Float[Tensor, "*pixels"]) -> None:
         """Make pixels at least as dark as `ink`, from 0 to 255."""
@@ -127,32 +115,22 @@ class _Canvas:
         return (image * self.size + self.size - 1) * self.size
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows of one kind: the image of each, its ink, its numbers as positions, as lengths and unscaled."""
+class _Rows(NamedTuple):
+    """Rows of one kind: the image of each, its ink, and its numbers in pixels."""
 
-    image: Int[Tensor, " row"]
-    ink: Float[Tensor, " row"]
-    positions: Float[Tensor, "row 5"]
-    lengths: Float[Tensor, "row 5"]
-    params: Float[Tensor, "row 5"]
+    image: _Ints
+    ink: _Floats
+    start: _Vectors  # also the center of a circle, and the position of a point
+    end: _Vectors
+    radius: _Floats
+    sweep: _Floats
 
-    def __getitem__(self, mask: Bool[Tensor, " row"]) -> _Rows:
+    def only(self, mask: _Mask) -> _Rows:
         (index,) = mask.nonzero(as_tuple=True)
-        return _Rows(*(getattr(self, field.name).index_select(0, index) for field in fields(self)))
-
-    @property
-    def start(self) -> Float[Tensor, "row 2"]:
-        """Also the center of a circle, and the position of a point."""
-        return self.positions[:, layout.START]
-
-    @property
-    def end(self) -> Float[Tensor, "row 2"]:
-        return self.positions[:, layout.END]
+        return _Rows(*(values.index_select(0, index) for values in self))
 
 
-@dataclass(frozen=True, slots=True)
-class _Strokes:
+class _Strokes(NamedTuple):
     """Lines, or arcs and circles: the image of each, its ink, its ends and its directions there.
 
     The directions of a circle are 0, which puts every pixel between its ends.
@@ -167,8 +145,7 @@ class _Strokes:
     is_major: _Mask  # sweeps more than half a circle
 
 
-@dataclass(frozen=True, slots=True)
-class _Circles:
+class _Circles(NamedTuple):
     """The circles of arcs and circles, and the corners of the bounding box of the drawn part."""
 
     center: _Vectors
@@ -181,8 +158,7 @@ _Curves = TypeVar("_Curves", _Strokes, _Circles)
 
 
 def _concatenate(*parts: _Curves) -> _Curves:
-    names = [field.name for field in fields(parts[0])]
-    return type(parts[0])(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
+    return type(parts[0])(*map(torch.cat, zip(*parts, strict=True)))
 
 
 def _draw(canvas: _Canvas, compact: Compact) -> None:
@@ -190,9 +166,9 @@ def _draw(canvas: _Canvas, compact: Compact) -> None:
         _rows_of_kind(canvas, compact, kind) for kind in (Kind.POINT, Kind.LINE, Kind.CIRCLE, Kind.ARC)
     )
     chord = torch.linalg.vector_norm(arcs.end - arcs.start, dim=-1)
-    flat = chord / 2 * torch.tan(arcs.params[:, layout.BEND] / 4) < _STRAIGHT
-    straight = _concatenate(_line_strokes(lines), _line_strokes(arcs[flat]))
-    arc_strokes, arc_circles = _arc_strokes(arcs[~flat])
+    flat = chord / 2 * torch.tan(arcs.sweep / 4) < _STRAIGHT
+    straight = _concatenate(_line_strokes(lines), _line_strokes(arcs.only(flat)))
+    arc_strokes, arc_circles = _arc_strokes(arcs.only(~flat))
     circle_strokes, full_circles = _circle_strokes(circles)
     _draw_lines(canvas, straight)
     _draw_circles(canvas, _concatenate(arc_strokes, circle_strokes), _concatenate(arc_circles, full_circles))
@@ -208,7 +184,8 @@ def _rows_of_kind(canvas: _Canvas, compact: Compact, kind: Kind) -> _Rows:
     arrays = (np.nonzero(mask)[0], ink, compact.params[mask].astype(np.float64))
     image, inks, params = (torch.from_numpy(array).to(canvas.images.device) for array in arrays)
     lengths = params * (canvas.size * (1 - 2 * MARGIN) / 2)
-    return _Rows(image, inks, lengths + canvas.size / 2, lengths, params)
+    start, end = (lengths[:, part] + canvas.size / 2 for part in (layout.START, layout.END))
+    return _Rows(image, inks, start, end, lengths[:, layout.RADIUS], params[:, layout.BEND])
 
 
 def _line_strokes(rows: _Rows) -> _Strokes:
@@ -219,14 +196,14 @@ def _line_strokes(rows: _Rows) -> _Strokes:
 
 
 def _circle_strokes(rows: _Rows) -> tuple[_Strokes, _Circles]:
-    center, radius = rows.start, rows.lengths[:, layout.RADIUS]
+    center, radius = rows.start, rows.radius
     zero = torch.zeros_like(center)
     strokes = _Strokes(rows.image, rows.ink, zero, zero, zero, zero, torch.zeros_like(rows.ink, dtype=torch.bool))
     return strokes, _Circles(center, radius, center - radius[:, None], center + radius[:, None])
 
 
 def _arc_strokes(rows: _Rows) -> tuple[_Strokes, _Circles]:
-    start, end, sweep = rows.start, rows.end, rows.params[:, layout.BEND]
+    start, end, sweep = rows.start, rows.end, rows.sweep
     half_chord = (end - start) / 2
     sine, cosine = torch.sin(sweep / 2)[:, None], torch.cos(sweep / 2)[:, None]
     # Left of the middle of the chord, and right of it for more than a semicircle.
@@ -311,8 +288,7 @@ def _draw_circles(canvas: _Canvas, strokes: _Strokes, circles: _Circles) -> None
     _draw_windows(canvas, columns, first, cv + side * height, side, distance)
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(NamedTuple):
     """Columns of pixels along strips: the strip and position of each, its first pixel, and its stroke."""
 
     strip: Int[Tensor, " column"]
@@ -343,12 +319,7 @@ def _make_columns(canvas: _Canvas, strokes: _Strokes, upright: _Mask, low: _Floa
 
 
 def _draw_windows(
-    canvas: _Canvas,
-    columns: _Columns,
-    first: Float[Tensor, " column"],
-    v: Float[Tensor, " column"],
-    side: Float[Tensor, " column"],
-    distance: Callable[[Tensor], Tensor],
+    canvas: _Canvas, columns: _Columns, first: _Floats, v: _Floats, side: _Floats, distance: Callable[[Tensor], Tensor]
 ) -> None:
     """Draw ink between the normals at the ends, in windows that begin at pixel `first` of each column.
 

@@ -7,8 +7,11 @@ the alias table of report keys.
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from contextlib import suppress
+from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -28,47 +31,12 @@ Report = Mapping[str, Any]
 
 REPORT, SAMPLES = "report.json", "samples.jsonl"
 # The parts of a report that comparisons need.
-_REQUIRED = {"system": dict, "scores": dict, "validity": dict, "novelty": dict, "warnings": list}
+_REQUIRED = {"system": dict, "system.name": str, "scores": dict, "validity": dict, "novelty": dict, "warnings": list}
 # Token models have no steps; their reports hold a number without a meaning.
 _TOKEN_SYSTEMS = [name for name, system in SYSTEMS.items() if issubclass(system, TokenSystem)]
 
-# Key, name and factor.
-SCORES: tuple[tuple[str, str, float], ...] = (
-    ("fid", "FID ↓", 1.0),
-    ("fid_infinity", "FID∞, extrapolated to infinite samples ↓", 1.0),
-    ("kid", "KID × 1000 ↓", 1000.0),
-    ("kid.standard_error", "KID × 1000, standard error", 1000.0),
-    ("precision", "precision (Kynkäänniemi 2019, k = 3) ↑", 1.0),
-    ("recall", "recall (Kynkäänniemi 2019, k = 3) ↑", 1.0),
-    ("authors_precision", "precision (authors' variant) ↑", 1.0),
-    ("authors_recall", "recall (authors' variant) ↑", 1.0),
-    ("density", "density (k = 5) ↑", 1.0),
-    ("coverage", "coverage (k = 5) ↑", 1.0),
-)
-VALIDITY = {
-    "gaps.within_fine": "ends within 0.005 of another end",
-    "gaps.within_loose": "ends within 0.02 of another end",
-    "gaps.sketches_within_loose": "sketches with every end within 0.02",
-    "exact.closed": "sketches that are closed profiles, exactly",
-    "loose.closed": "… within 0.02",
-    "exact.extrudable": "sketches that can be extruded, exactly",
-    "loose.extrudable": "… within 0.02",
-    "exact.overlapping": "sketches with overlapping primitives, exactly",
-    "loose.overlapping": "… within 0.02",
-    "loose.primitives_overlapping": "primitives that overlap another, within 0.02",
-    "tiny": "primitives smaller than 0.005 (degenerate)",
-    "flat": "sketches flatter than 0.005 (degenerate)",
-    "symmetric": "sketches that are mirror-symmetric",
-    "axis_aligned": "lines along an axis",
-}
-DISTRIBUTIONS = {"kinds": "Kinds of primitive", "construction": "Construction", "counts": "Primitives per sketch"}
-LIKELIHOOD = {
-    "grid_set": "bound on the grid, of the set (order subtracted)",
-    "grid.bits": "bound on the grid, of the rows in order",
-    "density.bits": "bound on the density (differential bits)",
-    "authors": "authors' estimate (not a bound)",
-    "tokens": "exact, of the tokens on their own grid",
-}
+# The words of the sections.
+WORDS: Mapping[str, Any] = tomllib.loads(files("sketchdnn.evaluation").joinpath("report.toml").read_text("utf-8"))
 
 
 def write_report(report: Report, samples: Compact, real: Compact, folder: Path) -> None:
@@ -81,9 +49,15 @@ def write_report(report: Report, samples: Compact, real: Compact, folder: Path) 
         "report.html": document.to_html(),
         REPORT: json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
     }
+    write_texts(folder, contents)
+
+
+def write_texts(folder: Path, contents: Mapping[str, str]) -> list[Path]:
+    """Write files by their names, one after another."""
     for name, text in contents.items():
         with atomic_write(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
+    return [folder / name for name in contents]
 
 
 def load_report(path: Path) -> dict[str, Any]:
@@ -99,10 +73,8 @@ def load_report(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, RecursionError, SketchError) as error:
         raise FormatError(file, f"is no report of an evaluation ({quoted(error)})") from error
     for name, kind in _REQUIRED.items():
-        if not isinstance(report.get(name), kind):
+        if not isinstance(lookup(report, name), kind):
             raise FormatError(file, f"is no report of an evaluation: it has no {name}")
-    if not isinstance(report["system"].get("name"), str):
-        raise FormatError(file, "is no report of an evaluation: its system has no name")
     return dict(report)
 
 
@@ -111,11 +83,10 @@ def is_report(path: Path) -> bool:
     file = path / REPORT if path.is_dir() else path
     if file.suffix != ".json" or not file.is_file():
         return False
-    try:
+    with suppress(OSError, ValueError):
         content = load_json(file)
-    except (OSError, ValueError):
-        return False
-    return isinstance(content, dict) and "protocol" in content
+        return isinstance(content, dict) and "protocol" in content
+    return False
 
 
 def headline(report: Report) -> str:
@@ -151,41 +122,36 @@ def reference_split(report: Report) -> str:
 
 def report_document(report: Report, galleries: Sequence[Thumbnails] = ()) -> Document:
     """The report as a document."""
-    system, protocol = report["system"], report["protocol"]
-    sections = [
-        _scores(report),
-        _corruption(report),
-        _validity(report),
-        _repaired(report),
-        _distributions(report),
-        _novelty(report),
-        _likelihood(report),
-        _decoding(report),
-        _galleries(report, galleries),
-        _protocol(report),
-    ]
+    system, protocol = report["system"], report["protocol"]["id"]
+    parts = (_scores, _corruption, _validity, _repaired, _distributions, _novelty, _likelihood, _decoding)
+    sections = []
+    for section in filter(None, (part(report) for part in parts)):
+        tables = [replace(table, caption=f"{table.caption} Protocol {protocol}.") for table in section.tables]
+        sections.append(replace(section, tables=tables))
     lead = [
-        f"{system['samples']:,} sketches, {describe_samples(report)}; protocol {protocol['id']}. Intervals are 95 %.",
+        f"{system['samples']:,} sketches, {describe_samples(report)}; protocol {protocol}. Intervals are 95 %.",
         f"Made by {report['program']}" + (":" if report["command"] else "."),
     ]
-    present = [section for section in sections if section is not None]
-    return Document(f"Evaluation of {system['name']}", lead, report["warnings"], present, report["command"])
+    sections += [_galleries(report, galleries), _protocol(report)]
+    return Document(f"Evaluation of {system['name']}", lead, report["warnings"], sections, report["command"])
 
 
-def _protocol_note(report: Report) -> str:
-    return f"Protocol {report['protocol']['id']}."
+def _say(section: str, name: str, /, **values: Any) -> str:
+    return str(WORDS[section][name].format(**values))
 
 
 def _score_rows(*columns: Report) -> list[tuple[str, ...]]:
-    def text(value: Any, factor: float) -> str:
-        return format_interval(value, factor) if isinstance(value, Mapping) else format_number(value, factor)
-
-    return [(name, *(text(lookup(column, key), factor) for column in columns)) for key, name, factor in SCORES]
+    rows = []
+    for key, name in WORDS["scores"]["rows"].items():
+        factor = 1000.0 if key.startswith("kid") else 1.0
+        rows.append((name, *(format_interval(lookup(column, key), factor) for column in columns)))
+    return rows
 
 
 def _validity_rows(*columns: Report) -> list[tuple[str, ...]]:
     rows = [("median end gap ↓", *(format_interval(lookup(column, "gaps.median")) for column in columns))]
-    rows += [(name, *(format_percent(lookup(column, path)) for column in columns)) for path, name in VALIDITY.items()]
+    for path, name in WORDS["validity"]["rows"].items():
+        rows.append((name, *(format_percent(lookup(column, path)) for column in columns)))
     return rows
 
 
@@ -193,61 +159,37 @@ def _scores(report: Report) -> Section:
     tables = []
     for part in report["scores"].values():
         head = (f"against {part['references']:,} of the {part['reference']}", report["system"]["name"], "floor")
-        caption = (
-            f"The first {part['samples']:,} samples against {part['references']:,} sketches of the "
-            f"{part['reference']}. Floor: {part['floor_of']}, both real, at the same size. {_protocol_note(report)}"
-        )
-        tables.append(Table(head, _score_rows(part["system"], part["floor"]), caption))
-    text = (
-        "How far the samples are from real sketches, measured with the FID Inception. The floor is the score of real "
-        "sketches against other real sketches: no system can be expected to pass it."
-    )
-    return Section("Likeness to the data", [text], tables)
+        tables.append(Table(head, _score_rows(part["system"], part["floor"]), _say("scores", "caption", **part)))
+    return Section(_say("scores", "title"), [_say("scores", "text")], tables)
 
 
 def _corruption(report: Report) -> Section | None:
     steps = report.get("corruption")
     if not steps:
         return None
-    name, split = report["system"]["name"], reference_split(report)
-    # Key, title, factor, and the path of the score of the system.
-    measures = (
-        ("fid", "FID ↓", 1.0, "scores.test.system.fid"),
-        ("kid", "KID × 1000 ↓", 1000.0, "scores.test.system.kid"),
-        ("within_loose", "ends within 0.02, % ↑", 100.0, "validity.samples.gaps.within_loose"),
-    )
-    columns = [(step["name"], [step[key] for key, *_ in measures]) for step in steps]
-    columns.append((name, [lookup(report, path) for *_, path in measures]))
+    name, split, part = report["system"]["name"], reference_split(report), report["scores"]["test"]
+    own = {"name": name, **part["system"], **report["validity"]["samples"]["gaps"]}
     rows = [
-        (row, format_interval(fid), format_interval(kid, 1000.0), format_percent(within))
-        for row, (fid, kid, within) in columns
+        (s["name"], format_interval(s["fid"]), format_interval(s["kid"], 1000.0), format_percent(s["within_loose"]))
+        for s in (*steps, own)
     ]
     panels = []
-    for key, title, factor, path in measures:
+    titles = {"fid": "FID ↓", "kid": "KID × 1000 ↓", "within_loose": "ends within 0.02, % ↑"}
+    for (key, title), factor in zip(titles.items(), (1.0, 1000.0, 100.0), strict=True):
         if curves := _corruption_curves(steps, key, factor):
-            level = lookup(report, f"{path}.value")
+            level = own[key]["value"]
             panels.append(Panel(title, curves, None if level is None else level * factor, name))
     failed = [
         f"{panel.title} ({curve.name})"
         for panel in panels
         for curve in panel.curves
-        if not all(before < after if "↓" in panel.title else before > after for before, after in pairwise(curve.values))
+        if curve.values != sorted(set(curve.values), reverse="↑" in panel.title)
     ]
-    verdict = (
-        f"Here not all of them do so with every step: {'; '.join(failed)}."
-        if failed
-        else "Here every one of them gets worse with every step of damage."
-    )
-    text = (
-        f"A check of the scores. Real sketches of the {split} are damaged on purpose: noise on every end, or dropped "
-        "primitives. Undamaged they score the floor, and every score must get worse with the damage."
-    )
-    caption = (
-        f"{report['scores']['test']['samples']:,} of these sketches, damaged, against as many training sketches; "
-        f"{name} as above. {_protocol_note(report)}"
-    )
+    verdict = _say("corruption", "failed" if failed else "passed", failed="; ".join(failed))
+    caption = _say("corruption", "caption", count=part["samples"], name=name)
     table = Table((split, "FID", "KID × 1000", "ends within 0.02"), rows, caption)
-    return Section("Sanity by corruption", [text, verdict], [table], [plot_panels(panels)] if panels else [])
+    plots = [plot_panels(panels)] if panels else []
+    return Section(_say("corruption", "title"), [_say("corruption", "text", split=split), verdict], [table], plots)
 
 
 def _corruption_curves(steps: Sequence[Report], key: str, factor: float) -> list[Curve]:
@@ -262,14 +204,10 @@ def _corruption_curves(steps: Sequence[Report], key: str, factor: float) -> list
 
 
 def _validity(report: Report) -> Section:
-    samples, real = report["validity"]["samples"], report["validity"]["test"]
-    caption = (
-        f"{samples['sketches']:,} samples and {real['sketches']:,} sketches of the {reference_split(report)}; the "
-        f"larger side of each is 2. Intervals are by sketch. {_protocol_note(report)}"
-    )
-    head = ("measure", report["system"]["name"], reference_split(report))
-    text = "Whether ends meet, profiles close, primitives overlap or are too small to see."
-    return Section("Validity", [text], [Table(head, _validity_rows(samples, real), caption)])
+    samples, real, split = report["validity"]["samples"], report["validity"]["test"], reference_split(report)
+    caption = _say("validity", "caption", samples=samples["sketches"], real=real["sketches"], split=split)
+    table = Table(("measure", report["system"]["name"], split), _validity_rows(samples, real), caption)
+    return Section(_say("validity", "title"), [_say("validity", "text")], [table])
 
 
 def _repaired(report: Report) -> Section | None:
@@ -277,71 +215,53 @@ def _repaired(report: Report) -> Section | None:
     if not repaired:
         return None
     tables = []
-    for split, scores in repaired["scores"].items():
-        part = report["scores"][split]
+    for name, scores in repaired["scores"].items():
+        part = report["scores"][name]
         head = (f"against {part['references']:,} of the {part['reference']}", "as drawn", "repaired", "floor")
-        caption = f"The same {part['samples']:,} samples before and after repair. {_protocol_note(report)}"
-        tables.append(Table(head, _score_rows(part["system"], scores["system"], part["floor"]), caption))
-    sides = (report["validity"]["samples"], repaired["validity"], report["validity"]["test"])
+        rows = _score_rows(part["system"], scores["system"], part["floor"])
+        tables.append(Table(head, rows, _say("repaired", "scores", **part)))
+    before, after, real = report["validity"]["samples"], repaired["validity"], report["validity"]["test"]
     exact = (repaired["exact_ends"][side] for side in ("samples", "repaired", "test"))
-    rows = [("ends that meet another end exactly, to 1e-6", *map(format_percent, exact)), *_validity_rows(*sides)]
-    caption = (
-        f"{repaired['validity']['sketches']:,} samples before and after repair and {sides[2]['sketches']:,} sketches "
-        f"of the {reference_split(report)}; the larger side of each is 2. {_protocol_note(report)}"
-    )
-    tables.append(Table(("measure", "as drawn", "repaired", reference_split(report)), rows, caption))
-    text = (
-        "Every sample repaired as by “sketchdnn generate”, scored against the same references. All other sections are "
-        "about the samples as drawn."
-    )
-    return Section("After repair", [text, _repair_text(repaired)], tables)
+    rows = [("ends that meet another end exactly, to 1e-6", *map(format_percent, exact))]
+    rows += _validity_rows(before, after, real)
+    split = reference_split(report)
+    caption = _say("repaired", "validity", samples=after["sketches"], real=real["sketches"], split=split)
+    tables.append(Table(("measure", "as drawn", "repaired", split), rows, caption))
+    return Section(_say("repaired", "title"), [_say("repaired", "text"), _repair_text(repaired)], tables)
 
 
 def _repair_text(repaired: Report) -> str:
     actions = ", ".join(f"{kind} {count:,}" for kind, count in repaired["actions"].items()) or "none"
     moves = repaired["displacement"]
     median, p95, largest = (f"{format_number(moves[name], 100)} %" for name in ("median", "p95", "max"))
-    sentences = [
-        f"Of {repaired['sketches']:,} samples repair moved something in {format_percent(repaired['changed'])}.",
-        f"The largest move of a sample, as a share of its size: median {median}, 95th percentile {p95}, max {largest}.",
-        f"Actions: {actions}. Median degrees of freedom left: {format_number(repaired['dof'])}.",
-    ]
-    warned = sum(repaired["warnings"].values())
-    if warned:
+    values = {"sketches": repaired["sketches"], "median": median, "p95": p95, "largest": largest, "actions": actions}
+    changed, dof = format_percent(repaired["changed"]), format_number(repaired["dof"])
+    text = _say("repaired", "summary", changed=changed, dof=dof, **values)
+    if warned := sum(repaired["warnings"].values()):
         reasons = "; ".join(f"{count:,} × {reason}" for reason, count in list(repaired["warnings"].items())[:3])
-        sentences.append(f"With a warning: {warned:,} ({reasons}).")
-    if repaired["lost"]:
-        sentences.append(f"Repair left nothing to score of {repaired['lost']:,}; they count as drawn.")
-    return " ".join(sentences)
+        text += _say("repaired", "warned", warned=warned, reasons=reasons)
+    return text + (_say("repaired", "lost", lost=repaired["lost"]) if repaired["lost"] else "")
 
 
 def _distributions(report: Report) -> Section:
     distributions = report["distributions"]
     name, split = report["system"]["name"], reference_split(report)
     tables, plots = [], []
-    for part, title in DISTRIBUTIONS.items():
-        deviations = distributions[part]["deviations"]
-        rows = [
-            (
-                d["name"],
-                _share(d["value"]),
-                _share(d["reference"]),
-                "—" if d["relative"] is None else f"{100 * d['relative']:+.0f} %",
-                format_number(d["z_score"]),
-                "yes" if d["is_within"] else "no",
-            )
-            for d in deviations
-        ]
-        caption = (
-            f"Total variation {format_number(distributions[part]['total_variation'])}; {distributions['samples']:,} "
-            f"samples and {distributions['test']:,} of the {split}. {_protocol_note(report)}"
-        )
+    for part, title in WORDS["distributions"]["rows"].items():
+        deviations, rows = distributions[part]["deviations"], []
+        for d in deviations:
+            relative = "—" if d["relative"] is None else f"{100 * d['relative']:+.0f} %"
+            within = "yes" if d["is_within"] else "no"
+            shares = _share(d["value"]), _share(d["reference"])
+            rows.append((d["name"], *shares, relative, format_number(d["z_score"]), within))
+        variation = format_number(distributions[part]["total_variation"])
+        caption = _say("distributions", "caption", total_variation=variation, split=split, **distributions)
         head = (title, name, split, "relative", "standard errors", "within 15 % or 2 se")
         tables.append(Table(head, rows, caption))
         if part != "construction":
             ours, real = ({d["name"]: d[side] for d in deviations} for side in ("value", "reference"))
             plots.append(plot_distributions(ours, real, (name, split), f"{title}, %"))
-    return Section("Composition", (), tables, plots)
+    return Section(_say("distributions", "title"), (), tables, plots)
 
 
 def _novelty(report: Report) -> Section:
@@ -351,110 +271,75 @@ def _novelty(report: Report) -> Section:
     repeats = Table(
         ("grid", f"{name} in training", f"{split} in training", f"{name} unique", f"{split} unique"),
         [(f"{level['levels']} levels", *(format_percent(level[key]) for key in keys)) for level in novelty["repeats"]],
-        f"Equal to a training sketch on the grid up to symmetry, and distinct sketches among {novelty['same_size']:,} "
-        f"of each; {novelty['samples']:,} samples, {novelty['test']:,} of the {split} and {novelty['train']:,} "
-        f"training sketches. {_protocol_note(report)}",
+        _say("novelty", "repeats", split=split, **novelty),
     )
-    closer = [
-        (
-            f"no farther than the closest {percent} % of the {split}",
-            format_percent(near[f"closer_than_{percent}"]),
-            format_percent(near[f"real_closer_than_{percent}"]),
-        )
-        for percent in (1, 5, 25)
-    ]
-    nearest = Table(
-        ("distance to the nearest training sketch", name, split),
-        [
-            ("median", format_interval(near["median"]), format_interval(near["real_median"])),
-            *closer,
-            (f"samples nearer than the {split}, by at most", _share(near["nearer"]), ""),
-            ("difference in either direction (Kolmogorov–Smirnov)", _share(near["kolmogorov_smirnov"]), ""),
-        ],
-        f"Distances of blurred images, up to symmetry, from 0 to √2. The {split} exceeds its own 1 % and 5 % if many "
-        "of its distances are equal, as for real sketches that look like a training sketch. Nearer by at most: the "
-        f"largest difference of the two cumulative shares. {_protocol_note(report)}",
-    )
+    rows = [("median", format_interval(near["median"]), format_interval(near["real_median"]))]
+    for percent in (1, 5, 25):
+        ours, real = (format_percent(near[f"{side}closer_than_{percent}"]) for side in ("", "real_"))
+        rows.append((f"no farther than the closest {percent} % of the {split}", ours, real))
+    rows.append((f"samples nearer than the {split}, by at most", _share(near["nearer"]), ""))
+    rows.append(("difference in either direction (Kolmogorov–Smirnov)", _share(near["kolmogorov_smirnov"]), ""))
+    head = ("distance to the nearest training sketch", name, split)
+    nearest = Table(head, rows, _say("novelty", "neighbors", split=split))
     plot = plot_distributions(near["samples"], near["test"], (name, split), "distance to the nearest, %")
-    text = (
-        "A system that copies would be found in the training split more often than held-out real sketches are. "
-        "`prepare` removes from the held-out splits what equals a training sketch on a grid of 256 levels, so compare "
-        "on the coarser grids."
-    )
-    return Section("Novelty", [text], [repeats, nearest], [plot])
+    return Section(_say("novelty", "title"), [_say("novelty", "text")], [repeats, nearest], [plot])
 
 
 def _likelihood(report: Report) -> Section | None:
     likelihood = report.get("likelihood")
     if not likelihood:
         return None
-    units = ("per_sketch", "per_primitive", "per_row")
+    split, primitives = reference_split(report), format_number(likelihood["mean_primitives"])
     draws = f", {likelihood['draws']} draws of t for each" if likelihood["draws"] else ""
-    figures = Table(
-        ("bits ↓", "per sketch", "per primitive", "per row (of 16)"),
-        [
-            (name, *(format_interval(lookup(likelihood, f"{path}.{unit}")) for unit in units))
-            for path, name in LIKELIHOOD.items()
-            if lookup(likelihood, path) is not None
-        ],
-        f"{likelihood['sketches']:,} sketches of the {reference_split(report)}, "
-        f"{format_number(likelihood['mean_primitives'])} primitives each on average{draws}. {_protocol_note(report)}",
-    )
+    units = ("per_sketch", "per_primitive", "per_row")
+    rows = [
+        (name, *(format_interval(lookup(likelihood, f"{path}.{unit}")) for unit in units))
+        for path, name in WORDS["likelihood"]["rows"].items()
+        if lookup(likelihood, path) is not None
+    ]
+    values = {"sketches": likelihood["sketches"], "primitives": primitives, "split": split, "draws": draws}
+    units_head = ("bits ↓", "per sketch", "per primitive", "per row (of 16)")
+    tables = [Table(units_head, rows, _say("likelihood", "caption", **values))]
     parts = [
         (name, *(format_interval(lookup(likelihood, f"{bound}.{kind}.{name}")) for bound in ("grid", "density")))
         for kind in ("terms", "parts")
         for name in lookup(likelihood, f"grid.{kind}") or ()
     ]
-    head = ("bits per sketch, part by part", "bound on the grid", "on the density")
-    caption = f"The same bound twice: by term, and by part of a row. {_protocol_note(report)}"
+    if parts:
+        parts_head = ("bits per sketch, part by part", "bound on the grid", "on the density")
+        tables.append(Table(parts_head, parts, _say("likelihood", "parts")))
     step = likelihood["reconstruction_step"]
     reconstruction = f"; the reconstruction is taken at step {step}" if step else ""
-    process = (
-        "These are bits of the plain diffusion process, one ancestral step after another, not of the sampler of the "
-        "sketches above. "
-        if likelihood["draws"]
-        else ""
-    )
-    text = (
-        f"{process}The grid has {likelihood['grid_levels']} levels from −1 to 1{reconstruction}. Only the figures on "
-        "the grid may be compared with those of a token model on that grid; the authors' estimate is not a bound. Bits "
-        "per primitive are all bits over all primitives, bits per row divide by all 16 rows, empty ones included. The "
-        "paper's table mixes the two: 5.08 = 81.33/16 for SketchDNN is per row, 8.19 = 84.80/10.35 for Vitruvion is "
-        "per primitive."
-    )
-    return Section("Likelihood", [text], [figures, Table(head, parts, caption)] if parts else [figures])
+    text = _say("likelihood", "process") if likelihood["draws"] else ""
+    text += _say("likelihood", "grid", levels=likelihood["grid_levels"], reconstruction=reconstruction)
+    return Section(_say("likelihood", "title"), [text + _say("likelihood", "text")], tables)
 
 
 def _decoding(report: Report) -> Section:
-    decoding = report["decoding"]
-    kinds = {"repaired": "primitives repaired", "rejected": "primitives left out", "skipped": "sketches left out"}
+    decoding, kinds = report["decoding"], WORDS["decoding"]["rows"]
     rows = [(what, why, f"{count:,}") for key, what in kinds.items() for why, count in decoding[key].items()]
     rows.append(("empty samples, drawn again", "", f"{decoding['empty_draws']:,}"))
-    caption = (
-        f"Of {decoding['primitives']:,} primitives in {report['system']['samples']:,} sketches. "
-        f"{_protocol_note(report)}"
-    )
-    return Section("Repaired and left out", (), [Table(("what", "why", "how often"), rows, caption)])
+    sketches = report["system"]["samples"]
+    caption = _say("decoding", "caption", primitives=decoding["primitives"], sketches=sketches)
+    return Section(_say("decoding", "title"), (), [Table(("what", "why", "how often"), rows, caption)])
 
 
 def _galleries(report: Report, galleries: Sequence[Thumbnails]) -> Section:
-    text = [
-        f"Selected by {report['galleries']['score']}.",
-        f"sheet.png shows 64 random samples, and real.png as many sketches of the {reference_split(report)}.",
-    ]
-    return Section("Best, typical and worst", text, galleries=galleries, pictures=["sheet.png"])
+    selected = _say("galleries", "selected", score=report["galleries"]["score"])
+    text = [selected, _say("galleries", "text", split=reference_split(report))]
+    return Section(_say("galleries", "title"), text, galleries=galleries, pictures=["sheet.png"])
 
 
 def _protocol(report: Report) -> Section:
     protocol = {**report["protocol"], "sampler": current_sampler(report["protocol"]["sampler"])}
     rows = describe_protocol(protocol, is_autoregressive=is_autoregressive(report))
-    hashes = {"sha256": "the weights (SHA-256)", "samples_sha256": "the samples (SHA-256)"}
-    rows += [(words, str(report["system"][name])) for name, words in hashes.items() if report["system"].get(name)]
+    for name, words in WORDS["protocol"]["rows"].items():
+        if value := report["system"].get(name):
+            rows.append((words, str(value)))
     timings = report["timings"]
-    caption = f"On {report['device']}, {sum(timings.values()):.0f} s in all."
+    caption = _say("protocol", "caption", device=report["device"], seconds=sum(timings.values()))
     seconds = Table(("stage", "time"), [(name, f"{time:.1f} s") for name, time in timings.items()], caption)
-    text = "Scores of two reports may be compared if all of this agrees, except for how the system drew its sketches."
-    return Section("Protocol and timings", [text], [Table(("protocol", ""), rows), seconds])
+    return Section(_say("protocol", "title"), [_say("protocol", "text")], [Table(("protocol", ""), rows), seconds])
 
 
 def _share(value: float) -> str:

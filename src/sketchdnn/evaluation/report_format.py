@@ -29,14 +29,16 @@ def format_number(value: float | None, factor: float = 1.0) -> str:
     return text.replace("-", "−")
 
 
-def format_interval(estimate: Interval | None, factor: float = 1.0) -> str:
-    """A value and its interval, with digits that match the width of the interval.
+def format_interval(estimate: Interval | float | None, factor: float = 1.0) -> str:
+    """A value and its interval, with digits that match the width of the interval; a number alone has none.
 
+    >>> format_interval({"value": 1e-9, "low": 0.0, "high": 2e-9}), format_interval(0.25)
+    ('0', '0.25')
     >>> format_interval({"value": 28.4612, "low": 27.904, "high": 29.04})
     '28.5 (27.9 to 29.0)'
     """
-    if estimate is None or estimate["value"] is None:
-        return "—"
+    if not isinstance(estimate, Mapping):
+        return format_number(estimate, factor)
     low, high = estimate.get("low"), estimate.get("high")
     if low is None or high is None or low == high:
         return format_number(estimate["value"], factor)

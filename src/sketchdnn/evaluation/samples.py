@@ -16,7 +16,7 @@ import numpy as np
 
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import FormatError, GeometryError, display_path
-from sketchdnn.formats import Note, Skipped, scan
+from sketchdnn.formats import Skipped, scan
 from sketchdnn.generation import GenerateRequest, stream
 from sketchdnn.generation.repair import RepairResult, repair_sketches
 from sketchdnn.geometry import Sketch, normalize
@@ -26,7 +26,7 @@ from sketchdnn.representation.compact import collapsed
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
 
-from .estimates import OnProgress
+from .estimates import OnProgress, ignore
 from .protocol import MIN_SKETCHES
 
 # Larger sketches are left out and counted: every sketch of a set takes as many rows as the largest.
@@ -60,10 +60,8 @@ class Samples:
     @property
     def sha256(self) -> str:
         """The hash of the normalized rows."""
-        digest = hashlib.sha256()
-        for array in (self.compact.kind, self.compact.construction, self.compact.params):
-            digest.update(np.ascontiguousarray(array))  # type: ignore[arg-type]  # an array is a buffer
-        return digest.hexdigest()
+        arrays = (self.compact.kind, self.compact.construction, self.compact.params)
+        return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
 
 
 class NormalizedSketches(NamedTuple):
@@ -75,8 +73,7 @@ class NormalizedSketches(NamedTuple):
     rejected: Counter[str]
 
 
-@dataclass(frozen=True, slots=True)
-class RepairedSamples:
+class RepairedSamples(NamedTuple):
     """Samples after repair, normalized, and the repair of each. A sample of which nothing is left stays unrepaired."""
 
     compact: Compact
@@ -84,24 +81,17 @@ class RepairedSamples:
     lost: int = 0
 
 
-def generate_samples(
-    system: System, name: str, request: GenerateRequest, on_progress: OnProgress = lambda done: None
-) -> Samples:
+def generate_samples(system: System, name: str, request: GenerateRequest, on_progress: OnProgress = ignore) -> Samples:
     """The sketches of a request, on the device of the system."""
     sampler = system.resolve(SamplingOptions(request.sampler, request.steps)).sampler_name
     drawings = list(stream(system, request, lambda done: on_progress(done / request.count)))
     normalized = normalize_sketches([drawing.sketch for drawing in drawings])
     for drawing in drawings:
         normalized.rejected.update(drawing.rejected)
-    return Samples(
-        name,
-        *normalized[:2],
-        origin={"kind": "model", "sampler": sampler, "steps": request.steps, "seed": request.seed},
-        skipped=normalized.skipped,
-        rejected=normalized.rejected,
-        repaired=Counter(reason for drawing in drawings for reason in drawing.repaired),
-        empty_draws=sum(drawing.attempts - 1 for drawing in drawings),
-    )
+    origin = {"kind": "model", "sampler": sampler, "steps": request.steps, "seed": request.seed}
+    repaired = Counter(reason for drawing in drawings for reason in drawing.repaired)
+    empty_draws = sum(drawing.attempts - 1 for drawing in drawings)
+    return Samples(name, *normalized[:2], origin, normalized.skipped, normalized.rejected, repaired, empty_draws)
 
 
 def read_samples(path: Path, count: int) -> Samples:
@@ -115,11 +105,9 @@ def read_samples(path: Path, count: int) -> Samples:
     for item in scan(path):
         if isinstance(item, Skipped):
             skipped[item.reason] += item.count
-        elif isinstance(item, Note):
-            continue
-        elif len(sketches) == count:
-            break
-        else:
+        elif isinstance(item, Sketch):
+            if len(sketches) == count:
+                break
             sketches.append(item)
     normalized = normalize_sketches(sketches)
     skipped.update(normalized.skipped)
@@ -133,7 +121,7 @@ def read_samples(path: Path, count: int) -> Samples:
 
 
 def repair_samples(
-    samples: Samples, count: int, *, workers: int = 1, on_progress: OnProgress = lambda done: None
+    samples: Samples, count: int, *, workers: int = 1, on_progress: OnProgress = ignore
 ) -> RepairedSamples:
     """Repair the first `count` samples, with up to `workers` processes."""
     raw = samples.sketches[:count]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -35,13 +35,7 @@ from .protocol import Sizes
 from .validity import measure_gaps
 
 # The steps of the corruption check.
-CORRUPTIONS: tuple[tuple[str, float], ...] = (
-    ("jitter", 0.005),
-    ("jitter", 0.02),
-    ("jitter", 0.05),
-    ("drop", 0.1),
-    ("drop", 0.3),
-)
+CORRUPTIONS = (("jitter", 0.005), ("jitter", 0.02), ("jitter", 0.05), ("drop", 0.1), ("drop", 0.3))
 MIN_RADIUS = 1e-4
 
 Features = Float[Tensor, "sketch feature"]
@@ -49,10 +43,14 @@ Features = Float[Tensor, "sketch feature"]
 OnStage = Callable[[str, float], None]
 
 
+def ignore_stage(name: str, share: float) -> None:
+    """Stages that nobody wants to know."""
+
+
 class StageTimer:
     """Measures the seconds of named stages; repeated names add up. On a GPU it waits for pending work."""
 
-    def __init__(self, on_stage: OnStage = lambda name, share: None, device: str = "cpu") -> None:
+    def __init__(self, on_stage: OnStage = ignore_stage, device: str = "cpu") -> None:
         self.seconds: dict[str, float] = {}
         self._on_stage = on_stage
         self._device = torch.device(device)
@@ -71,8 +69,7 @@ class StageTimer:
         self._on_stage(name, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureSets:
+class FeatureSets(NamedTuple):
     """Features of the samples, of the selected test sketches, and of the selected training sketches."""
 
     samples: Features
@@ -130,11 +127,8 @@ class Scorer:
             damaged = self._features("features of damaged sketches", corrupted, self.cache)
             with self.timer("scores of damaged sketches"):
                 fid = {"value": to_json(metrics.frechet_distance(reference, damaged))}
-                scores = {
-                    "fid": fid,
-                    "kid": to_json(metrics.kernel_distance(reference, damaged)),
-                    **_gap_scores(corrupted),
-                }
+                kid = to_json(metrics.kernel_distance(reference, damaged))
+                scores = {"fid": fid, "kid": kid, **_gap_scores(corrupted)}
             steps.append({"kind": kind, "amount": amount, "name": name, **scores})
         return steps
 
@@ -164,18 +158,14 @@ class Scorer:
             )
             kid = metrics.kernel_distance(real, fake)
             on_progress(0.85)
-            standard, authors = metrics.precision_recall(real, fake), metrics.authors_precision_recall(real, fake)
-            balls = metrics.density_coverage(real, fake)
+            authors = metrics.authors_precision_recall(real, fake)._asdict()
             scores = {
                 "fid": fid,
                 "fid_infinity": fid_infinity,
                 "kid": {**to_json(kid), "standard_error": kid.standard_error},
-                "precision": standard.precision,
-                "recall": standard.recall,
-                "authors_precision": authors.precision,
-                "authors_recall": authors.recall,
-                "density": balls.density,
-                "coverage": balls.coverage,
+                **metrics.precision_recall(real, fake)._asdict(),
+                **{f"authors_{name}": score for name, score in authors.items()},
+                **metrics.density_coverage(real, fake)._asdict(),
             }
             return dict(to_json(scores))
 

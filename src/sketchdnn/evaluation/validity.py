@@ -22,7 +22,7 @@ from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import Compact, decode_compact
 
 from .curves import TINY, axis_aligned, check_sketches, end_gaps, has_primitive, mirror_symmetric, tiny_primitives
-from .estimates import Estimate, OnProgress, clustered_median, clustered_share, effective_count, share_of
+from .estimates import Estimate, OnProgress, clustered_median, clustered_share, effective_count, ignore, share_of
 
 GAP_FINE, GAP_LOOSE = 0.005, 0.02
 EXACT_TOLERANCE, LOOSE_TOLERANCE = TOLERANCE, 0.01
@@ -93,7 +93,7 @@ class Deviation:
         return abs(self.relative) <= MAX_RELATIVE or abs(self.z_score) <= MAX_Z_SCORE
 
 
-def measure_validity(compact: Compact, on_progress: OnProgress = lambda share: None) -> dict[str, Any]:
+def measure_validity(compact: Compact, on_progress: OnProgress = ignore) -> dict[str, Any]:
     """Measure every sketch of a set. About 30 s for 10,000 sketches on one core, nearly all of it the profiles.
 
     Returns:
@@ -115,9 +115,7 @@ def measure_validity(compact: Compact, on_progress: OnProgress = lambda share: N
         "flat": share_of(flat),
         "symmetric": share_of(mirror_symmetric(compact)),
         "axis_aligned": clustered_share(axis_aligned(compact).sum(axis=1), lines.sum(axis=1)),
-        "kinds": kind_distribution(compact),
-        "construction": construction_distribution(compact),
-        "counts": count_distribution(compact),
+        **{name: measure(compact) for name, measure in DISTRIBUTIONS.items()},
     }
 
 
@@ -143,7 +141,7 @@ def exact_ends(compact: Compact) -> Estimate:
 
 
 def measure_profiles(
-    sketches: list[Sketch], tolerance: float = EXACT_TOLERANCE, on_progress: OnProgress = lambda share: None
+    sketches: list[Sketch], tolerance: float = EXACT_TOLERANCE, on_progress: OnProgress = ignore
 ) -> Profiles:
     """Closed profiles and overlapping primitives of a set of sketches."""
     count = len(sketches)
@@ -187,18 +185,20 @@ def count_distribution(compact: Compact) -> Distribution:
     }
 
 
+DISTRIBUTIONS = {"kinds": kind_distribution, "construction": construction_distribution, "counts": count_distribution}
+
+
 def total_variation(a: Distribution, b: Distribution) -> float:
     """Half the sum of the absolute differences of shares: 0 for equal distributions, 1 for disjoint ones."""
-    return sum(abs(_value(a, name) - _value(b, name)) for name in dict.fromkeys([*b, *a])) / 2
+    return sum(abs(_find(a, name)[0] - _find(b, name)[0]) for name in dict.fromkeys([*b, *a])) / 2
 
 
 def deviations(distribution: Distribution, reference: Distribution) -> tuple[Deviation, ...]:
     """The difference of each share from the reference."""
     result = []
     for name in dict.fromkeys([*reference, *distribution]):
-        value, expected = _value(distribution, name), _value(reference, name)
-        error = _pooled_error(value, _weight(distribution, name), expected, _weight(reference, name))
-        difference = value - expected
+        (value, count), (expected, expected_count) = _find(distribution, name), _find(reference, name)
+        difference, error = value - expected, _pooled_error(value, count, expected, expected_count)
         result.append(Deviation(name, value, expected, _ratio(difference, expected), _ratio(difference, error)))
     return tuple(result)
 
@@ -208,15 +208,11 @@ def _share(hits: NDArray[np.bool_], compact: Compact) -> Share:
     return Share(clustered_share(by_sketch, totals), effective_count(by_sketch, totals))
 
 
-def _value(distribution: Distribution, name: str) -> float:
-    return distribution[name].estimate.value if name in distribution else 0.0
-
-
-def _weight(distribution: Distribution, name: str) -> float:
-    """The effective count behind a share; for a missing name, the largest of the others."""
+def _find(distribution: Distribution, name: str) -> tuple[float, float]:
+    """A share and the effective count behind it; for a missing name, 0 and the largest count of the others."""
     if name in distribution:
-        return distribution[name].independent
-    return max((share.independent for share in distribution.values()), default=0.0)
+        return distribution[name].estimate.value, distribution[name].independent
+    return 0.0, max((share.independent for share in distribution.values()), default=0.0)
 
 
 def _pooled_error(share: float, count: float, other: float, other_count: float) -> float:
