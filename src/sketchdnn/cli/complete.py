@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
@@ -41,9 +41,19 @@ def complete(
     from sketchdnn.generation import CompleteRequest, OutputOptions
     from sketchdnn.generation.repair import available_cores
 
-    drawing: dict[str, Any] = {"method": method, "num_frames": num_frames, "steps": steps, "sampler": sampler}
-    result: dict[str, Any] = {"scale": scale, "primitives": primitives, "repair": repair, "workers": available_cores()}
-    request = CompleteRequest(part=part, count=count, seed=seed, **drawing, **result)
+    request = CompleteRequest(
+        part=part,
+        count=count,
+        seed=seed,
+        method=method,  # type: ignore[arg-type]  # checked there
+        scale=scale,
+        num_frames=num_frames,
+        steps=steps,
+        sampler=sampler,
+        primitives=primitives,
+        repair=repair,
+        workers=available_cores(),
+    )
     options = OutputOptions(out, format.split(","), force=force)
     summary = gallery_command.write_gallery(console, request, options, file, model=model, device=device)
     what = f"{count:,} completion{'s' * (count != 1)}"

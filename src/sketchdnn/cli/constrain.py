@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
@@ -84,9 +84,16 @@ def constrain(
                 bar.advance()
                 yield result.sketch
 
-        hooks: dict[str, Any] = {"on_item": count, "on_file": start_file, "transform": transform}
-        reading = read_options(flatten, assume_units)
-        conversion = convert(source, out, format=format, units=units, read_options=reading, **hooks)
+        conversion = convert(
+            source,
+            out,
+            format=format,
+            units=units,
+            read_options=read_options(flatten, assume_units),
+            on_item=count,
+            on_file=start_file,
+            transform=transform,
+        )
     report(conversion, console)
     results.print(console)
 

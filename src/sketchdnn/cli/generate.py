@@ -65,15 +65,28 @@ def generate(
 
     with process_share() as worker:
         console = stderr_console(quiet=not worker.is_first)
-        drawing = {"count": count, "seed": seed, "start_index": start_index, "steps": steps, "sampler": sampler}
-        result = {"size": size, "strength": strength, "repair": repair, "compile": compile, "best_of": best_of}
-        counts = {"primitives": primitives, "kinds": kinds, "count_construction": count_construction}
-        shape = {"construction": construction, "aspect": aspect, "closed": closed, "unique": unique, "novel": novel}
         request = GenerateRequest.parse(
+            count=count,
+            seed=seed,
+            start_index=start_index,
+            steps=steps,
+            sampler=sampler,
+            size=size,
+            primitives=primitives,
+            kinds=kinds,
+            count_construction=count_construction,
+            construction=construction,
+            aspect=aspect,
+            closed=closed,
+            unique=unique,
+            novel=novel,
+            best_of=best_of,
             init_sketch=None if init_sketch is None else gallery_command.read_one_sketch(init_sketch, console),
+            strength=strength,
+            repair=repair,
             workers=available_cores(worker.world),
             trajectory_frames=_TRAJECTORY_FRAMES if trajectory else 0,
-            **(drawing | result | counts | shape),
+            compile=compile,
         )
         options = OutputOptions(out, format.split(","), share=worker, force=force)
         summary = gallery_command.write_gallery(console, request, options, init_sketch, model=model, device=device)
