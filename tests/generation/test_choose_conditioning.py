@@ -12,7 +12,7 @@ from support.small_systems import small_system
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import Conditioning, SamplingOptions
 from sketchdnn.generation.conditioning import MIN_EMPTY_ROWS, choose_added_kinds, choose_conditioning
-from sketchdnn.generation.conditions import NO_CONDITIONS, Conditions
+from sketchdnn.generation.conditions import Conditions
 from sketchdnn.geometry import Circle, Kind, Line, Sketch
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import decode
@@ -31,7 +31,7 @@ def choose(conditions: Conditions, system: System, count: int = 5, seed: int = 0
 
 
 def test_other_conditions_give_no_conditioning(system: System) -> None:
-    for conditions in (NO_CONDITIONS, Conditions(closed=True, aspect=(1.0, 2.0))):
+    for conditions in (Conditions(), Conditions(closed=True, aspect=(1.0, 2.0))):
         assert choose_conditioning(conditions, 0, torch.arange(3), system) is None
 
 

@@ -21,7 +21,7 @@ from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.validity import LOOSE_TOLERANCE, is_closed
 from sketchdnn.generation import CompleteRequest, GeneratedSketch
 from sketchdnn.generation import complete as complete_request
-from sketchdnn.generation.inpainting import CompletedPart, FramedPart
+from sketchdnn.generation.complete import CompletedPart, FramedPart
 from sketchdnn.geometry import Circle, Line, Point, Sketch, bounds, profile
 from sketchdnn.representation import SketchBatch
 from sketchdnn.representation.layout import MAX_PRIMITIVES

@@ -16,7 +16,6 @@ from support.strategies import sketches
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.conditions import (
     CLOSE_TOLERANCE,
-    NO_CONDITIONS,
     ConditionChecker,
     Conditions,
     check_conditions,
@@ -86,7 +85,7 @@ def test_words_and_values_parse_to_the_same_conditions() -> None:
         "aspect": "2",
         "unique": True,
     }
-    assert NO_CONDITIONS.to_json() == {}
+    assert Conditions().to_json() == {}
 
 
 def test_conditions_beyond_the_training_range_are_refused() -> None:
@@ -115,8 +114,8 @@ def test_model_without_training_index_takes_any_number_but_not_novel() -> None:
 def test_kinds_alone_imply_the_number_of_primitives() -> None:
     assert Conditions(kinds={Kind.LINE: 8, Kind.CIRCLE: 2}).primitive_range == (10, 10)
     assert Conditions(kinds={Kind.LINE: 8}, primitives=(9, 12)).primitive_range == (9, 12)
-    assert NO_CONDITIONS.primitive_range is None
-    assert not NO_CONDITIONS.is_restrictive
+    assert Conditions().primitive_range is None
+    assert not Conditions().is_restrictive
     assert CLOSED.is_restrictive
 
 
@@ -131,7 +130,7 @@ def test_shortfall_names_what_a_sketch_lacks() -> None:
     ):
         assert sentence(conditions, *PLATE) == words
     for conditions in (
-        NO_CONDITIONS,
+        Conditions(),
         Conditions(primitives=(6, 6), closed=True),
         Conditions(kinds={Kind.LINE: 4, Kind.CIRCLE: 1}, primitives=(6, 6)),
         Conditions(kinds={Kind.LINE: 5, Kind.CIRCLE: 1}, count_construction=True),
@@ -198,7 +197,7 @@ def test_novel_compares_with_the_training_index() -> None:
     assert shortfall is not None
     assert shortfall.sentence == "it is in the training corpus"
     assert checker.find_shortfall(Sketch(PLATE.primitives[:5])) is None
-    assert ConditionChecker(NO_CONDITIONS, known).find_shortfall(PLATE) is None
+    assert ConditionChecker(Conditions(), known).find_shortfall(PLATE) is None
 
 
 def test_score_prefers_closed_clean_and_tight_sketches() -> None:

@@ -14,14 +14,7 @@ from benchmarks.api import agree, count_agreeing
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import Conditions
-from sketchdnn.generation.engine import (
-    CPU_BATCH,
-    Engine,
-    SampleId,
-    choose_batch_size,
-    compile_denoiser,
-    precision,
-)
+from sketchdnn.generation.engine import CPU_BATCH, Engine, SampleId, choose_batch_size, compile_denoiser, precision
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.systems import System, from_pretrained, load_preset

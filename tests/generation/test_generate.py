@@ -17,10 +17,10 @@ from sketchdnn import SketchDNN
 from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import GeneratedSketch, GenerateRequest, stream
+from sketchdnn.generation.complete import check_method
 from sketchdnn.generation.conditions import MAX_ATTEMPTS, Conditions, find_shortfall, score_sketch, sketch_key
 from sketchdnn.generation.engine import CPU_BATCH, choose_batch_size
 from sketchdnn.generation.generate import noised_start
-from sketchdnn.generation.inpainting import check_method
 from sketchdnn.geometry import Circle, Kind, Sketch, bounds, normalize
 from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.representation.layout import NONE, NUM_KINDS

@@ -10,9 +10,7 @@ from support.generation import PART
 from support.strategies import sketches
 
 from sketchdnn.errors import SketchError
-from sketchdnn.generation.conditioning import drop_tiny, encode_sketches
-from sketchdnn.generation.engine import SampleId
-from sketchdnn.generation.inpainting import (
+from sketchdnn.generation.complete import (
     COLLAPSED,
     DUPLICATE_TOLERANCE,
     MAX_SCALE,
@@ -24,6 +22,8 @@ from sketchdnn.generation.inpainting import (
     condition_on_parts,
     decode_completions,
 )
+from sketchdnn.generation.conditioning import drop_tiny, encode_sketches
+from sketchdnn.generation.engine import SampleId
 from sketchdnn.geometry import Circle, Kind, Line, Placement, Sketch, bounds, overlaps
 from sketchdnn.representation import decode
 from sketchdnn.representation.layout import MAX_PRIMITIVES, NONE

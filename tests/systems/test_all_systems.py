@@ -16,7 +16,7 @@ from sketchdnn.errors import SketchError
 from sketchdnn.generation import GenerateRequest, stream
 from sketchdnn.representation import SketchBatch, decode
 from sketchdnn.systems import SYSTEMS, ConfigError, System, from_pretrained, load_preset, save_pretrained
-from sketchdnn.systems.baselines.latent.system import LatentDiffusion
+from sketchdnn.systems.baselines.latent import LatentDiffusion
 from sketchdnn.training.config import RunError, TrainConfig, parse_train_config
 from sketchdnn.training.corpus import Corpus
 from sketchdnn.training.loop import Hooks, Outcome, train

@@ -70,15 +70,12 @@ class ProcessShare:
             distributed.barrier()
 
 
-ALONE = ProcessShare()
-
-
 @contextmanager
 def process_share() -> Iterator[ProcessShare]:
     """Join the processes that `torchrun` started, if it did, and leave them at the end."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world == 1:
-        yield ALONE
+        yield ProcessShare()
         return
     from torch import distributed
 
@@ -175,13 +172,6 @@ def locked_folder(folder: Path, stem: str, share: ProcessShare, *, force: bool) 
         yield
 
 
-def check_absent(paths: Iterable[Path]) -> None:
-    """Refuse to replace files: those of an earlier run are gone by now, so these belong to the user."""
-    for path in paths:
-        if os.path.lexists(path):
-            raise FormatError(path, "is in the way; move it, name another folder, or replace it with --force")
-
-
 def remove_earlier_run(folder: Path, stem: str, *, force: bool = False) -> int:
     """Remove the sketches of that stem that an earlier manifest lists, the manifest and its gallery.
 
@@ -224,12 +214,10 @@ def _check_unchanged(folder: Path, stem: str) -> None:
         unlisted.discard(name)
         if not _is_unchanged(folder / name, sha256):
             changed.append(name)
+    reason = "is not as an earlier run wrote it; move it, name another folder, or replace it with --force"
     for name in (*changed, *sorted(unlisted)):
         if os.path.lexists(folder / name):
-            raise FormatError(
-                folder / name,
-                "is not as an earlier run wrote it; move it, name another folder, or replace it with --force",
-            )
+            raise FormatError(folder / name, reason)
 
 
 def _earlier_files(folder: Path, stem: str) -> Iterator[tuple[str, str | None]]:

@@ -19,7 +19,8 @@ from sketchdnn.systems.pretrained import DEFAULT_MODEL, model_hash
 from .complete import CompleteRequest, complete
 from .engine import device_of, precision
 from .files import OutputOptions, OutputSummary, check_not_replaced, write_sketches
-from .generate import GeneratedSketch, GenerateRequest, OnProgress, stream
+from .generate import GeneratedSketch, GenerateRequest, stream
+from .repair import OnProgress
 
 
 class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["cad", "sketch", "diffusion"]):
@@ -123,7 +124,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         if source is not None:
             check_not_replaced(source, options.folder, request.stem)
         facts = {
-            "model": None if self.source is None else _describe_model(self.source),
+            "model": self.source and {"name": display_path(self.source), "sha256": model_hash(self.source)},
             **request.to_json(self.system, source),
             "formats": options.formats,
             "device": str(device_of(self.system)),
@@ -147,7 +148,3 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
     @classmethod
     def _from_pretrained(cls, *, model_id: str, **_: Any) -> SketchDNN:
         return cls.from_pretrained(model_id)
-
-
-def _describe_model(source: str | Path) -> dict[str, str]:
-    return {"name": display_path(source), "sha256": model_hash(source)}

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from sketchdnn.errors import SketchError, quoted
 
 from .aliases import PRESETS, SETTING_VALUES, SETTINGS
-from .baselines.latent.system import LatentDiffusion
+from .baselines.latent import LatentDiffusion
 from .baselines.multinomial import SketchDNNCat
 from .baselines.tokens.system import SketchGen, Vitruvion
 from .sketchdnn import SketchDNNPos, SketchDNNSystem

@@ -17,12 +17,15 @@ from sketchdnn.diffusion.loss import Loss, paper_loss
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.sampling import step_sequence
-from sketchdnn.systems.baselines.latent.networks import VAE, LatentDenoiser, LatentDenoiserConfig, VAEConfig
-from sketchdnn.systems.baselines.latent.system import (
+from sketchdnn.systems.baselines.latent import (
+    VAE,
     VECTOR_SAMPLERS,
     LatentConfig,
+    LatentDenoiser,
+    LatentDenoiserConfig,
     LatentDiffusion,
     Stage,
+    VAEConfig,
     sample_vectors,
     vector_elbo,
 )

@@ -27,7 +27,7 @@ from sketchdnn.systems.baselines.multinomial import (
     sample_multinomial,
 )
 
-PROCESS = MultinomialProcess(cosine(200), cosine(200), "expected", "expected")
+PROCESS = MultinomialProcess(cosine(200), "expected", "expected")
 MARGINAL = (0.55, 0.25, 0.12, 0.06, 0.02)
 
 
@@ -36,7 +36,7 @@ def kinds_of_known_chances(process: MultinomialProcess) -> Denoiser:
     prior = torch.tensor(MARGINAL)
 
     def denoise(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
-        chance = m.cumulative_probs(batch_t.kind, process.labels.at(t))
+        chance = m.cumulative_probs(batch_t.kind, process.schedule.at(t))
         flag = torch.tensor([0.0, -math.inf]).expand_as(batch_t.construction)
         return Prediction(flag, (prior * chance).log(), torch.zeros_like(batch_t.params))
 
@@ -48,7 +48,7 @@ def test_labels_are_noised_at_the_pace_of_the_schedule() -> None:
     for t in (1, 60, 120, 200):
         x_t = PROCESS.diffuse(x0, t, noise)
         kept = float((x_t.kind * x0.kind).sum(dim=-1).mean())
-        alpha_bar = float(PROCESS.labels.alpha_bar[t])
+        alpha_bar = float(PROCESS.schedule.alpha_bar[t])
         assert abs(kept - (alpha_bar + (1 - alpha_bar) / layout.NUM_KINDS)) < 0.02
         assert bool((x_t.kind.sum(dim=-1) == 1).all())
 
@@ -66,7 +66,7 @@ def test_forth_in_two_steps_is_forth_in_one() -> None:
 def test_the_expected_posterior_is_the_mean_of_posteriors() -> None:
     y_t = torch.eye(5).double()
     chances = torch.tensor(MARGINAL).double().expand(5, 5)
-    at_s, at_t = PROCESS.labels.at(40), PROCESS.labels.at(150)
+    at_s, at_t = PROCESS.schedule.at(40), PROCESS.schedule.at(150)
     each = torch.stack([m.posterior_probs(c.expand(5, 5), y_t, at_s, at_t) for c in torch.eye(5).double()])
     mean = (torch.tensor(MARGINAL).double()[:, None, None] * each).sum(dim=0)
     assert torch.allclose(expected_posterior(chances, y_t, at_s, at_t), mean)

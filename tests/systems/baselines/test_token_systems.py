@@ -22,7 +22,6 @@ from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.systems import ConfigError
 from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoder, TokenDecoderConfig
 from sketchdnn.systems.baselines.tokens.system import (
-    TOKEN_GRID,
     SketchGen,
     TokenConfig,
     TokenSystem,
@@ -30,7 +29,7 @@ from sketchdnn.systems.baselines.tokens.system import (
     VitruvionConfig,
     sample_token,
 )
-from sketchdnn.systems.baselines.tokens.tokens import LEVELS, NUM_VALUES, START, STOP, quantize, tokenize
+from sketchdnn.systems.baselines.tokens.tokens import LEVELS, NUM_VALUES, START, STOP, TOKEN_GRID, quantize, tokenize
 from sketchdnn.systems.registry import config_from_dict
 from sketchdnn.systems.system import sample_condition_mask
 

@@ -99,8 +99,7 @@ class _Block(nn.Module):
 
     def forward(self, h: Tensor, cache: Cache | None) -> Tensor:
         h = h + self.dropout(self.out(self._attend(self.attention_norm(h), cache)))
-        change: Tensor = self.dropout(self.down(functional.gelu(self.up(self.perceptron_norm(h)))))
-        return h + change
+        return torch.add(h, self.dropout(self.down(functional.gelu(self.up(self.perceptron_norm(h))))))
 
     def _attend(self, h: Tensor, cache: Cache | None) -> Tensor:
         query, key, value = self.qkv(h).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)

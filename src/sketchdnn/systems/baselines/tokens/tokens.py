@@ -24,6 +24,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from sketchdnn.diffusion.likelihood import Bins
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
@@ -36,6 +37,8 @@ LEVELS = 1 << LEVEL_BITS
 MIDDLE = LEVELS // 2  # the level of 0
 STEP = 1 / 30
 LOW, HIGH = (-MIDDLE - 0.5) * STEP, (LEVELS - MIDDLE - 0.5) * STEP
+# The cells of the levels.
+TOKEN_GRID = Bins(bits=LEVEL_BITS, low=LOW, high=HIGH)
 
 # Values: the levels, then the kinds with NONE for stop, then the two flags. START precedes the first token.
 FIRST_KIND = LEVELS
@@ -125,32 +128,21 @@ def make_syntax(arcs: ArcTokens) -> Syntax:
             lowest, highest = _range(place.name)
             legal[index, lowest : highest + 1] = True
     legal[end, STOP] = True
-    return Syntax(
-        tuple(places),
-        arcs,
-        legal,
-        after,
-        first,
-        lowest=torch.tensor([low for low, _ in ranges]),
-        highest=torch.tensor([high for _, high in ranges]),
-        level_values=torch.stack([_level_values(place.name) for place in number_places]),
-    )
+    lows, highs = torch.tensor(ranges).unbind(dim=1)
+    level_values = torch.stack([_level_values(place.name) for place in number_places])
+    return Syntax(tuple(places), arcs, legal, after, first, lows, highs, level_values)
 
 
 def _range(name: str) -> tuple[int, int]:
     """The smallest and the largest level of a number."""
-    if name == "radius":
-        return MIDDLE, LEVELS - 1
-    if name == "bend":
-        return MIDDLE - round(1 / STEP), MIDDLE + round(1 / STEP)
-    return 0, LEVELS - 1
+    ranges = {"radius": (MIDDLE, LEVELS - 1), "bend": (MIDDLE - round(1 / STEP), MIDDLE + round(1 / STEP))}
+    return ranges.get(name, (0, LEVELS - 1))
 
 
 def _level_values(name: str) -> Float[Tensor, " level"]:
     """The value of each level: the middle of its cell, or of the valid part of the cell."""
     middle = (torch.arange(LEVELS, dtype=torch.float64) - MIDDLE) * STEP
-    bounds = {"radius": (0.0, HIGH), "bend": (-1.0, 1.0)}.get(name)
-    if bounds is not None:
+    if bounds := {"radius": (0.0, HIGH), "bend": (-1.0, 1.0)}.get(name):
         middle = ((middle - STEP / 2).clamp(*bounds) + (middle + STEP / 2).clamp(*bounds)) / 2
     return middle.float()
 
@@ -209,9 +201,8 @@ def slots_to_rows(slots: Slots, finished: Int[Tensor, " batch"], syntax: Syntax)
     # Unused slots get the level of 0 to avoid invalid arithmetic; they are masked afterwards.
     numbers = dequantize(torch.where(own, slots[..., is_number], MIDDLE), syntax)
     params = torch.where(relevant(kind), _params(numbers, syntax), 0.0)
-    return SketchBatch(
-        one_hot(flag, layout.NUM_CONSTRUCTION).to(params), one_hot(kind, layout.NUM_KINDS).to(params), params
-    )
+    flags, kinds = one_hot(flag, layout.NUM_CONSTRUCTION), one_hot(kind, layout.NUM_KINDS)
+    return SketchBatch(flags.to(params), kinds.to(params), params)
 
 
 def _slots(kind: Tensor, flag: Tensor, levels: Tensor, syntax: Syntax) -> tuple[Slots, Bool[Tensor, "*slots"]]:
