@@ -318,7 +318,6 @@ class CompletedPart:
         sketch: The sketch, in the coordinates and units of the part.
         num_added: Number of added primitives.
         misfit: Distance of the sketch's box from the frame, as a fraction of the frame.
-        num_duplicates: Sampled primitives that were left out because they lie on others.
         rejected: Why rows of the model's output were left out.
         repaired: How rows of the model's output were made valid primitives.
     """
@@ -326,7 +325,6 @@ class CompletedPart:
     sketch: Sketch
     num_added: int
     misfit: float
-    num_duplicates: int = 0
     rejected: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
 
@@ -433,7 +431,6 @@ def _complete(part: FramedPart, known: Sequence[Primitive], decoded: Decoded) ->
         replace(part.part, primitives=part.part.primitives + added),
         len(added),
         misfit=max(abs(box.size / 2 - 1), abs(box.center[0]), abs(box.center[1])),
-        num_duplicates=len(decoded.sketch) - len(fresh),
         rejected=(*(issue.reason for issue in decoded.rejects), *[COLLAPSED] * restored.count(None)),
         repaired=tuple(issue.reason for issue in decoded.repairs),
     )

@@ -33,6 +33,7 @@ from .engine import INDEX_BITS
 
 # Numbers of primitives, one a kind.
 Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
 # A noise index that no sampler reaches.
 _MIXTURE_NOISE = 2**31 - 2
 # With fewer empty rows than this, the kinds are conditioned on instead.
@@ -63,7 +64,16 @@ def choose_conditioning(
     fill = layout.MAX_PRIMITIVES - counts[:, None]
     kinds = np.stack([np.repeat(_KINDS_AND_NONE, row) for row in np.hstack([mixtures, fill])])
     known = by_kind[:, None] | (np.arange(layout.MAX_PRIMITIVES) >= counts[:, None])
-    return _condition_on_kinds(kinds, known, by_kind, system, noise_ids.device)
+    # Where not `by_kind`, the known rows are empty ones, known in all columns.
+    whole = torch.from_numpy(known & ~by_kind[:, None]).to(noise_ids.device)
+    kind, known_kind = (torch.from_numpy(each).to(noise_ids.device) for each in (kinds, known))
+    construction = one_hot(torch.zeros_like(kind), layout.NUM_CONSTRUCTION).float()
+    params = construction.new_zeros((*kind.shape, layout.NUM_PARAMS))
+    batch = SketchBatch(construction, one_hot(kind, layout.NUM_KINDS).float(), params)
+    # The authors' rows leave the construction label of an empty row blank: it cannot be conditioned on.
+    known_label = whole if system.rows.none_construction == "one_hot" else torch.zeros_like(whole)
+    known_params = whole[..., None].expand_as(params)
+    return Conditioning(batch, known_label, known_kind, known_params, system.conditioning_methods[0])
 
 
 def encode_sketches(sketches: Sequence[Sketch], form: RowForm, device: torch.device | str = "cpu") -> SketchBatch:
@@ -79,7 +89,7 @@ def drop_tiny(sketch: Sketch, scale: float) -> Sketch:
 
 
 def choose_added_kinds(
-    part: Sketch, primitives: int, chance: NDArray[np.float64], index: TrainingIndex | None
+    part: Sketch, primitives: int, chance: Floats, index: TrainingIndex | None
 ) -> list[tuple[Kind, ...]]:
     """The kinds to add to a part to reach a number of primitives, for each uniform random number."""
     present = np.bincount([p.kind for p in part], minlength=len(Kind))
@@ -95,7 +105,7 @@ def _extent(primitive: Primitive) -> float:
 
 
 def _choose_mixtures(
-    conditions: Conditions, index: TrainingIndex | None, chance: NDArray[np.float64], at_least: Counts = _ZERO_COUNTS
+    conditions: Conditions, index: TrainingIndex | None, chance: Floats, at_least: Counts = _ZERO_COUNTS
 ) -> Counts:
     """The number of primitives of each kind, for each uniform random number.
 
@@ -107,9 +117,7 @@ def _choose_mixtures(
     return np.asarray(mixtures[np.searchsorted(cumulative[:-1], chance * cumulative[-1], side="right")])
 
 
-def _candidate_mixtures(
-    conditions: Conditions, index: TrainingIndex | None, at_least: Counts
-) -> tuple[Counts, NDArray[np.float64]]:
+def _candidate_mixtures(conditions: Conditions, index: TrainingIndex | None, at_least: Counts) -> tuple[Counts, Floats]:
     low, high = conditions.primitive_range or (0, 0)
     required = conditions.kinds or {}
     if index is not None:
@@ -123,18 +131,3 @@ def _candidate_mixtures(
     possible = np.array([mixture for mixture in product(*choices) if low <= sum(mixture) <= high], np.int64)
     counts = possible.sum(axis=1)
     return possible, 1 / np.bincount(counts)[counts]
-
-
-def _condition_on_kinds(
-    kinds: NDArray[np.int64], known: NDArray[np.bool_], by_kind: NDArray[np.bool_], system: System, device: torch.device
-) -> Conditioning:
-    """Condition on the kind of the known rows; where not `by_kind` these are empty rows, known in all columns."""
-    kind, known_kind = torch.from_numpy(kinds).to(device), torch.from_numpy(known).to(device)
-    whole = known_kind & ~torch.from_numpy(by_kind).to(device)[:, None]
-    construction = one_hot(torch.zeros_like(kind), layout.NUM_CONSTRUCTION).float()
-    params = construction.new_zeros((*kind.shape, layout.NUM_PARAMS))
-    batch = SketchBatch(construction, one_hot(kind, layout.NUM_KINDS).float(), params)
-    # The authors' rows leave the construction label of an empty row blank: it cannot be conditioned on.
-    known_label = whole if system.rows.none_construction == "one_hot" else torch.zeros_like(whole)
-    known_params = whole[..., None].expand_as(params)
-    return Conditioning(batch, known_label, known_kind, known_params, system.conditioning_methods[0])

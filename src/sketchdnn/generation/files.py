@@ -139,11 +139,8 @@ class _Writer:
         self.shown: list[Shown] = []
 
     def run(self, sketches: Iterable[GeneratedSketch]) -> OutputSummary:
-        folder, share = self.options.folder, self.options.share
-        with (
-            locked_folder(folder, self.options.stem, share, force=self.options.force),
-            temporary_folder(folder) as staging,
-        ):
+        folder, share, stem, force = self.options.folder, self.options.share, self.options.stem, self.options.force
+        with locked_folder(folder, stem, share, force=force), temporary_folder(folder) as staging:
             log = EntryLog(folder, share.rank)
             try:
                 stream = iter(sketches)
@@ -151,7 +148,7 @@ class _Writer:
                     generated = next(stream, None)
                 # Once the first sketch is there, and before any process writes.
                 if share.is_first:
-                    self.summary.removed = remove_earlier_run(folder, self.options.stem, force=self.options.force)
+                    self.summary.removed = remove_earlier_run(folder, stem, force=force)
                 share.wait()
                 while generated is not None:
                     with self._timed("writing"):

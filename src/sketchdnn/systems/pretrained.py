@@ -256,8 +256,5 @@ def _quantize(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _dequantize(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
     scales = {name.removesuffix(_SCALE): scale for name, scale in stored.items() if name.endswith(_SCALE)}
-    return {
-        name: weight.float() * scales[name] if name in scales else weight.float()
-        for name, weight in stored.items()
-        if not name.endswith(_SCALE)
-    }
+    weights = {name: weight.float() for name, weight in stored.items() if not name.endswith(_SCALE)}
+    return weights | {name: weights[name] * scale for name, scale in scales.items()}

@@ -103,7 +103,10 @@ def _parse(hint: Any, value: Any, where: str) -> Any:
             raise ConfigError(f"{where} must be one of {options}, not {quoted(repr(value))}")
         return value
     if get_origin(hint) is tuple:
-        return _parse_tuple(get_args(hint), value, where)
+        hints = get_args(hint)
+        if not isinstance(value, list | tuple) or len(value) != len(hints):
+            raise ConfigError(f"{where} must be a list of {len(hints)} values, not {quoted(repr(value))}")
+        return tuple(_parse(hint, item, where) for hint, item in zip(hints, value, strict=True))
     expected = (int, float) if hint is float else (hint,)
     # A bool is an int to Python, but not to the author of the file.
     if not isinstance(value, expected) or (isinstance(value, bool) and hint is not bool):
@@ -123,12 +126,6 @@ def _parse_union(options: list[Any], value: Any, where: str) -> Any:
     return config_from_dict(by_name[value[TYPE]], {k: v for k, v in value.items() if k != TYPE}, where)
 
 
-def _parse_tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
-    if not isinstance(value, list | tuple) or len(value) != len(hints):
-        raise ConfigError(f"{where} must be a list of {len(hints)} values, not {quoted(repr(value))}")
-    return tuple(_parse(hint, item, where) for hint, item in zip(hints, value, strict=True))
-
-
 def _is_union(hint: Any) -> bool:
     return get_origin(hint) in (Union, types.UnionType)
 
@@ -144,10 +141,8 @@ _DEFAULT_PRESET, _DEFAULT_SYSTEM, _TINY = "ours-base", "sketchdnn", "tiny"
 
 AnySystem = TypeVar("AnySystem", bound=System)
 
-SYSTEMS: dict[str, type[System]] = {
-    system.name: system
-    for system in (SketchDNNSystem, SketchDNNPos, SketchDNNCat, LatentDiffusion, Vitruvion, SketchGen)
-}
+_BUILT_IN = (SketchDNNSystem, SketchDNNPos, SketchDNNCat, LatentDiffusion, Vitruvion, SketchGen)
+SYSTEMS: dict[str, type[System]] = {system.name: system for system in _BUILT_IN}
 
 
 def register_system(system: type[AnySystem]) -> type[AnySystem]:
@@ -246,15 +241,13 @@ def _load(name: str | Path, overrides: Sequence[str]) -> Preset:
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_PRESET_BYTES + 1)
-        if len(data) > _MAX_PRESET_BYTES:
-            raise ConfigError(f"{path}: the preset is larger than {_MAX_PRESET_BYTES >> 10} KiB")
-        table = tomllib.loads(data.decode("utf-8"))
+        table = tomllib.loads(data.decode("utf-8")) if len(data) <= _MAX_PRESET_BYTES else None
     except RecursionError:
         raise ConfigError(f"{path}: the preset is nested too deeply") from None
-    except ConfigError:
-        raise
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: the preset cannot be read ({error})") from error
+    if table is None:
+        raise ConfigError(f"{path}: the preset is larger than {_MAX_PRESET_BYTES >> 10} KiB")
     for override in overrides:
         _override(table, override)
     return _parse_preset(path, table)
@@ -281,11 +274,10 @@ def _override(table: dict[str, Any], override: str) -> None:
 
 
 def _parse_preset(path: Path, table: Mapping[str, Any]) -> Preset:
-    for section in table:
+    for section, content in table.items():
         if section not in _SECTIONS:
             raise ConfigError(f"{path}: '{quoted(section)}' is no section; there are {', '.join(_SECTIONS)}")
-    for section in _SECTIONS:
-        if not isinstance(table.get(section, {}), Mapping):
+        if not isinstance(content, Mapping):
             raise ConfigError(f"{path}: [{section}] must be a table of settings")
     settings = dict(table.get("system", {}))
     name = settings.pop("name", None)

@@ -23,11 +23,8 @@ from .system import DEFAULT_OPTIONS
 # The schedule of labels: b̄, by which they change at the pace of ᾱ, or ᾱ itself.
 LabelSchedule = Literal["augmented", "raw"]
 
-_PROCESS: Mapping[Variant, Callable[[int, float], JointProcess]] = {
-    "ours": our_process,
-    "paper": paper_process,
-    "authors": authors_process,
-}
+MakeProcess = Callable[[int, float], JointProcess]
+_PROCESS: Mapping[Variant, MakeProcess] = {"ours": our_process, "paper": paper_process, "authors": authors_process}
 
 
 @dataclass(frozen=True, slots=True)

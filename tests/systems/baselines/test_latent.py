@@ -184,13 +184,11 @@ def normals(seed: int, count: int) -> Callable[[int], Tensor]:
 @pytest.mark.parametrize("sampler", VECTOR_SAMPLERS)
 def test_every_sampler_draws_the_target_and_reports_its_steps(sampler: str) -> None:
     noise, steps = normals(0, 3000), step_sequence(400, 100, power=2)
-    drawn = sample_vectors(denoise, PROCESS.params, noise(0), noise, VECTOR_SAMPLERS[sampler], steps=steps)
+    *_, (_, drawn, _) = sample_vectors(denoise, PROCESS.params, noise(0), noise, VECTOR_SAMPLERS[sampler], steps)
     assert abs(float(drawn.mean()) - MEAN) < 0.02
     assert abs(float(drawn.std()) - STD) < 0.02
-    seen, rule = list[object](), VECTOR_SAMPLERS[sampler]
-    options = {"steps": (400, 90, 0), "on_step": lambda step, *_: seen.append(step)}
-    sample_vectors(denoise, PROCESS.params, noise(0), noise, rule, **options)
-    assert seen == [(1, 2, 400, 90), (2, 2, 90, 0)]
+    two = sample_vectors(denoise, PROCESS.params, noise(0), noise, VECTOR_SAMPLERS[sampler], (400, 90, 0))
+    assert [step for step, *_ in two] == [(1, 2, 400, 90), (2, 2, 90, 0)]
 
 
 def test_bound_of_a_perfect_denoiser_is_close_to_the_density() -> None:

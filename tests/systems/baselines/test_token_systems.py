@@ -304,7 +304,7 @@ def test_both_ends_of_the_unit_interval_choose_something_legal() -> None:
 
 # The decoder.
 
-SIZES = {"values_in": 12, "places_in": 5, "positions": 20, "values_out": 11}
+SIZES = {"values": 11, "places": 5, "positions": 20}
 
 
 def decoder(**config: object) -> TokenDecoder:
@@ -317,8 +317,7 @@ def decoder(**config: object) -> TokenDecoder:
 
 def some_tokens(batch: int = 3, length: int = 15) -> tuple[Tensor, Tensor, Tensor]:
     rng = torch.Generator().manual_seed(1)
-    sizes = (SIZES[name] for name in ("values_in", "places_in", "positions"))
-    return tuple(torch.randint(size, (batch, length), generator=rng) for size in sizes)
+    return tuple(torch.randint(size, (batch, length), generator=rng) for size in SIZES.values())
 
 
 @pytest.mark.parametrize("part", [0, 1, 2])

@@ -12,7 +12,7 @@ token is normalized, so their diffusion needs no measured scale.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, cast
@@ -44,9 +44,8 @@ Stage = Literal["both", "vae", "diffusion"]
 Vectors = Float[Tensor, "batch *shape"]
 VectorDenoiser = Callable[[Vectors, Int[Tensor, " batch"]], Vectors]
 VectorNoise = Callable[[int], Vectors]
-# Receives (number of the step from 1, number of steps, t, s), the state at s and the prediction at t.
-VectorStep = tuple[int, int, int, int]
-OnVectorStep = Callable[[VectorStep, Vectors, Vectors], None]
+# (number of the step from 1, number of steps, t, s), the state at s and the prediction at t.
+VectorStep = tuple[tuple[int, int, int, int], Vectors, Vectors]
 
 
 VECTOR_SAMPLERS: Mapping[str, WeightRule] = {
@@ -255,10 +254,8 @@ class LatentDiffusion(System):
         self.network = LatentDenoiser(config.network, *self.shape)
         # Only the schedule of coordinates is used.
         self.process = our_process(config.num_steps)
-        if config.stage == "vae":
-            self.network.requires_grad_(False)
-        if config.stage == "diffusion":
-            self.vae.requires_grad_(False)
+        self.network.requires_grad_(config.stage != "vae")
+        self.vae.requires_grad_(config.stage != "diffusion")
 
     def can_init_from(self, other: System) -> bool:
         """Whether the settings are equal except for the stage."""
@@ -282,8 +279,7 @@ class LatentDiffusion(System):
         first, second = _split(noise, self.shape)
         posterior = self.vae.encode(x0)
         z = posterior.drawn(first)
-        nothing = torch.zeros(len(x0), dtype=z.dtype, device=z.device)
-        loss = Loss(nothing, nothing, nothing)
+        loss = Loss(*[z.new_zeros(len(x0))] * 3)
         if self.config.stage != "diffusion":
             loss = paper_loss(self.vae.decode(z), x0, t, mse_boost=1.0)
             params = self.config.mse_weight * loss.params_per_sample + self._fit_variance(loss.params_per_sample)
@@ -304,18 +300,15 @@ class LatentDiffusion(System):
         def draws(number: int) -> Latents:
             return _split(noise(number), self.shape)[0]
 
-        def on_step(step: VectorStep, z_s: Latents, z0_hat: Latents) -> None:
-            if options.on_step is not None:
-                options.on_step(cast(Progress, _LatentProgress(*step, z_s, z0_hat, self.vae.decode)))
-
         with torch.no_grad():
             state = draws(0)
             if options.start is not None:
                 mean = self.vae.encode(options.start.batch.to(state)).mean
                 state = gaussian.diffuse(mean, state, self.process.params.at(options.start.t))
             rule, steps = VECTOR_SAMPLERS[options.sampler], options.timesteps(self.config.num_steps)
-            process = self.process.params
-            z = sample_vectors(self.denoise_latent, process, state, draws, rule, steps=steps, on_step=on_step)
+            for step, z, z0_hat in sample_vectors(self.denoise_latent, self.process.params, state, draws, rule, steps):
+                if options.on_step is not None:
+                    options.on_step(cast(Progress, _LatentProgress(*step, z, z0_hat, self.vae.decode)))
             return _as_batch(self.vae.decode(z))
 
     def draw_steps(self, batch: int, draws: int, generator: torch.Generator, *, width: float) -> StepDraws:
@@ -388,25 +381,21 @@ def sample_vectors(
     schedule: Schedule,
     first: Vectors,
     noise: VectorNoise,
-    weights: WeightRule,
-    *,
+    rule: WeightRule,
     steps: Sequence[int],
-    on_step: OnVectorStep | None = None,
-) -> Vectors:
+) -> Iterator[VectorStep]:
     """Sample from the state `first` at the first timestep to t = 0. Step j, from 1, uses the noise of draw j."""
     check_steps(steps, schedule.num_steps)
     transitions = list(pairwise(steps))
     from_t, to_s = torch.tensor(transitions).unbind(dim=1)
     levels = schedule.to("cpu")
-    table = torch.stack(weights(levels.at(to_s), levels.at(from_t), levels.at(from_t.roll(1))), dim=-1).to(first)
+    table = torch.stack(rule(levels.at(to_s), levels.at(from_t), levels.at(from_t.roll(1))), dim=-1).to(first)
     state = clean = first
     for number, (t, s) in enumerate(transitions, start=1):
         before, clean = clean, denoise(state, torch.full((len(state),), t, device=state.device)).to(state)
         of_x_t, of_x0, of_before, std = table[number - 1].unbind()
         state = of_x_t * state + of_x0 * clean + of_before * before + std * noise(number)
-        if on_step is not None:
-            on_step((number, len(transitions), t, s), state, clean)
-    return state
+        yield (number, len(transitions), t, s), state, clean
 
 
 def vector_elbo(

@@ -21,16 +21,7 @@ from sketchdnn.diffusion.gaussian import Level, Schedule, authors_cosine, cosine
 from sketchdnn.diffusion.gaussian_softmax import draw_label
 from sketchdnn.diffusion.likelihood import Parts, elbo, kl_of_steps, kl_to_noise, sum_over_steps
 from sketchdnn.diffusion.noise import NoiseSource
-from sketchdnn.diffusion.process import (
-    Denoiser,
-    Noise,
-    Step,
-    Superposition,
-    begin_trajectory,
-    check_shape,
-    choose,
-    superpose,
-)
+from sketchdnn.diffusion.process import Denoiser, Noise, Step, Superposition, begin_trajectory, check_shape, superpose
 from sketchdnn.diffusion.sampling import Conditioning, Progress, SamplingOptions, Start, predict
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation import layout
@@ -236,7 +227,7 @@ def _initial_state(
     filled = conditioning.fill_rows(batch)
     # The flags of unknown rows are replaced by valid ones; their diffused values are not used.
     filled = SketchBatch(fill_blank_flags(filled.construction), filled.kind, filled.params)
-    return choose(conditioning.masks, process.diffuse(filled, t, noise), batch)
+    return replace(conditioning, batch=process.diffuse(filled, t, noise)).fill_rows(batch)
 
 
 def _uniform(like: Tensor) -> Probabilities:

@@ -16,6 +16,9 @@ from torch.nn import functional
 from sketchdnn.networks.attention import TransformerConfig
 from sketchdnn.representation.settings import within
 
+# One number a token.
+Column = Int[Tensor, "batch token"]
+
 
 @dataclass(frozen=True, slots=True)
 class TokenDecoderConfig(TransformerConfig):
@@ -48,29 +51,26 @@ class Cache:
 class TokenDecoder(nn.Module):
     """Values, places and positions in; logits of the value that follows each token out.
 
-    The numbers say how many there are of each that may come in, what stands before the first token included.
+    Args:
+        values: Number of values that may follow. One more, the start, comes in before the first token.
+        places: Number of places that may come in, that of the start included.
+        positions: Number of positions.
     """
 
-    def __init__(
-        self, config: TokenDecoderConfig, *, values_in: int, places_in: int, positions: int, values_out: int
-    ) -> None:
+    def __init__(self, config: TokenDecoderConfig, *, values: int, places: int, positions: int) -> None:
         super().__init__()
         self.config = config
-        self.embed_value = nn.Embedding(values_in, config.width)
-        self.embed_place = nn.Embedding(places_in, config.width)
+        self.embed_value = nn.Embedding(values + 1, config.width)
+        self.embed_place = nn.Embedding(places, config.width)
         self.embed_position = nn.Embedding(positions, config.width)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(_Block(config, number) for number in range(config.depth))
         self.norm = nn.LayerNorm(config.width)
-        self.head = nn.Linear(config.width, values_out)
+        self.head = nn.Linear(config.width, values)
         _start_small(self, config.depth)
 
     def forward(
-        self,
-        value: Int[Tensor, "batch token"],
-        place: Int[Tensor, "batch token"],
-        position: Int[Tensor, "batch token"],
-        cache: Cache | None = None,
+        self, value: Column, place: Column, position: Column, cache: Cache | None = None
     ) -> Float[Tensor, "batch token value"]:
         """Logits in float32. With a cache a single token goes in, the one after those that it holds."""
         h = self.dropout(self.embed_value(value) + self.embed_place(place) + self.embed_position(position))

@@ -60,16 +60,10 @@ class TokenSystem(System):
         super().__init__()
         self.config = config
         self.syntax = tokens.make_syntax(config.arcs)
-        # Primitives with one place before the first token and one after the last, or tokens.
+        # Of primitives, with one position before the first token and one after the last, or of tokens.
         rows, places = layout.MAX_PRIMITIVES, self.syntax.end + 2
         positions = rows + 2 if self.position_of == "primitive" else self.syntax.length(rows)
-        sizes = {
-            "values_in": tokens.NUM_VALUES + 1,
-            "places_in": places,
-            "positions": positions,
-            "values_out": tokens.NUM_VALUES,
-        }
-        self.network = TokenDecoder(config.network, **sizes)
+        self.network = TokenDecoder(config.network, values=tokens.NUM_VALUES, places=places, positions=positions)
 
     @property
     def grid(self) -> Bins | None:

@@ -16,6 +16,7 @@ primitive. A primitive fills the columns of its kind. A sequence is the filled s
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
 
@@ -62,11 +63,13 @@ class Place(NamedTuple):
 class Syntax:
     """The tables of one syntax. At the last place, `end`, only stop is legal.
 
-    `after` is the successor of a flag or a number, `first` the successor of a kind (or stop).
+    `names` are the numbers of each kind, in order. `after` is the successor of a flag or a number, `first` the
+    successor of a kind (or stop).
     """
 
     places: tuple[Place, ...]
     arcs: ArcTokens
+    names: Mapping[Kind, tuple[str, ...]]
     legal: Bool[Tensor, "place value"]
     after: Int[Tensor, " place"]
     first: Int[Tensor, " kind"]
@@ -77,11 +80,6 @@ class Syntax:
     @property
     def end(self) -> int:
         return len(self.places)
-
-    @property
-    def names(self) -> dict[Kind, tuple[str, ...]]:
-        """The numbers of each kind, in order."""
-        return number_names(self.arcs)
 
     @property
     def longest(self) -> int:
@@ -98,14 +96,9 @@ class Syntax:
         return replace(self, **moved)
 
 
-def number_names(arcs: ArcTokens) -> dict[Kind, tuple[str, ...]]:
-    """The numbers of each kind: those of rows, or three points for an arc."""
-    return {kind: _POINT_NAMES if kind is Kind.ARC and arcs == "points" else layout.PARAM_NAMES[kind] for kind in Kind}
-
-
 def make_syntax(arcs: ArcTokens) -> Syntax:
-    """The syntax, on the CPU."""
-    names = number_names(arcs)
+    """The syntax, on the CPU. The numbers of a kind are those of rows, or three points for an arc."""
+    names = dict(layout.PARAM_NAMES) | ({Kind.ARC: _POINT_NAMES} if arcs == "points" else {})
     places = [Place(None, "kind")]
     for kind in Kind:
         places += [Place(kind, "construction"), *(Place(kind, name) for name in names[kind])]
@@ -130,7 +123,7 @@ def make_syntax(arcs: ArcTokens) -> Syntax:
     legal[end, STOP] = True
     lows, highs = torch.tensor(ranges).unbind(dim=1)
     level_values = torch.stack([_level_values(place.name) for place in number_places])
-    return Syntax(tuple(places), arcs, legal, after, first, lows, highs, level_values)
+    return Syntax(tuple(places), arcs, names, legal, after, first, lows, highs, level_values)
 
 
 def _range(name: str) -> tuple[int, int]:
@@ -235,12 +228,8 @@ def _pack(slots: Slots, used: Bool[Tensor, "batch prim place"], syntax: Syntax) 
     token = torch.arange(length, device=slots.device)
     where_stop = torch.where(primitives < rows, KIND_PLACE, syntax.end)
     places_packed = packed(place, torch.full_like(count, syntax.end))
-    return Tokens(
-        packed(slots, torch.full_like(count, STOP)),
-        torch.where(token == count, where_stop, places_packed),
-        packed(row, primitives),
-        token <= count,
-    )
+    value, where = packed(slots, torch.full_like(count, STOP)), torch.where(token == count, where_stop, places_packed)
+    return Tokens(value, where, packed(row, primitives), token <= count)
 
 
 def _keys(kind: Tensor, flag: Tensor, levels: Tensor, syntax: Syntax) -> Int[Tensor, "batch prim"]:
