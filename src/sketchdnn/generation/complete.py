@@ -29,10 +29,7 @@ from sketchdnn.geometry import Box, Kind, Placement, Primitive, Sketch, bounds, 
 from sketchdnn.geometry.intersections import Extent
 from sketchdnn.geometry.quantities import parse_range
 from sketchdnn.render import Style
-from sketchdnn.representation import SketchBatch, layout
-from sketchdnn.representation.batch import decode
-from sketchdnn.representation.decoding import Decoded
-from sketchdnn.representation.layout import MAX_PRIMITIVES
+from sketchdnn.representation import Decoded, SketchBatch, decode, layout
 from sketchdnn.systems import RowForm, System
 
 from .conditioning import choose_added_kinds, drop_tiny, encode_sketches
@@ -126,19 +123,15 @@ class CompleteRequest:
     @property
     def style(self) -> Style:
         """The style of pictures: the part and what was added have different colors."""
-        return Style(palette=(PART_COLOR,) * len(self.part) + (ADDED_COLOR,) * MAX_PRIMITIVES)
+        return Style(palette=(PART_COLOR,) * len(self.part) + (ADDED_COLOR,) * layout.MAX_PRIMITIVES)
 
     def to_json(self, system: System, source: Path | None = None) -> dict[str, Any]:
         """The entries of a manifest. `source` is the file of the part."""
+        content = {"part": display_path(source.name if source else ""), "num_given": len(self.part)}
         names = ("count", "seed", "steps", "method", "num_frames", "repair")
-        return {
-            "part": display_path(source.name if source else ""),
-            "num_given": len(self.part),
-            **{name: getattr(self, name) for name in names},
-            "sampler": system.resolve(SamplingOptions(self.sampler)).sampler_name,
-            "scale": list(self.resolve_scales()),
-            "primitives": self.conditions.primitives,
-        }
+        sampler, scale = system.resolve(SamplingOptions(self.sampler)).sampler_name, list(self.resolve_scales())
+        content |= {name: getattr(self, name) for name in names}
+        return content | {"sampler": sampler, "scale": scale, "primitives": self.conditions.primitives}
 
 
 def complete(
@@ -159,14 +152,14 @@ def complete(
     limits = request.conditions.primitives
     if limits is not None:
         least, most = trained_range(system)
-        least, most = max(least, len(request.part) + 1), min(most, MAX_PRIMITIVES)
+        least, most = max(least, len(request.part) + 1), min(most, layout.MAX_PRIMITIVES)
         if not least <= limits[0] <= limits[1] <= most:
             allowed = f"with {len(request.part)} given, this model can be asked for {least} to {most} primitives in all"
             raise SketchError(f"{allowed}, not {format_range(limits, '..')}")
     if request.repair and not request.part.constraints:
         # Repair constrains only what it may move: without this, corners of the part would come apart.
         request = replace(request, part=replace(request.part, constraints=infer(request.part, _EXACT)))
-    return _Completer(Engine(system, request.seed, options), request, request.conditions).run(on_progress)
+    return _Completer(Engine(system, request.seed, options), request).run(on_progress)
 
 
 def frame_part(
@@ -192,11 +185,13 @@ def score_completion(completed: CompletedPart) -> float:
 def _check_part(part: Sketch) -> None:
     if not len(part):
         raise SketchError("the part is empty: there is nothing to complete; `sketchdnn generate` makes new sketches")
-    if len(part) > MAX_PRIMITIVES:
-        most = f"a finished sketch at most {MAX_PRIMITIVES}"
+    if len(part) > layout.MAX_PRIMITIVES:
+        most = f"a finished sketch at most {layout.MAX_PRIMITIVES}"
         raise SketchError(f"the part has {len(part)} primitives, and {most}; take some away")
-    if len(part) == MAX_PRIMITIVES:
-        raise SketchError(f"the part has {MAX_PRIMITIVES} primitives, as many as a sketch can have: nothing to add")
+    if len(part) == layout.MAX_PRIMITIVES:
+        raise SketchError(
+            f"the part has {layout.MAX_PRIMITIVES} primitives, as many as a sketch can have: nothing to add"
+        )
     box = bounds(part)
     if not box.size > 0:
         raise SketchError("the part has no extent, so the size of the sketch is unknown; add a line")
@@ -208,7 +203,6 @@ def _check_part(part: Sketch) -> None:
 class _Completer:
     engine: Engine
     request: CompleteRequest
-    conditions: Conditions  # on the number of primitives
 
     def run(self, on_progress: OnProgress) -> Iterator[GeneratedSketch]:
         """As many completions at a time as share a batch."""
@@ -256,9 +250,9 @@ class _Completer:
         request, count = self.request, self.request.num_frames
         options = {"seed": request.seed, "index": index, "num_frames": count, "first": attempt * count}
         parts = frame_part(request.part, request.resolve_scales(), **options)
-        if self.conditions.primitives is None:
+        if request.conditions.primitives is None:
             return parts
-        low, high = self.conditions.primitives
+        low, high = request.conditions.primitives
         chance = float(uniform(request.seed, torch.tensor([index]), _COUNT_NOISE, (1,)))
         primitives = low + int(chance * (high - low + 1))
         noise_ids = torch.tensor([part.sample.noise_id for part in parts])
@@ -268,7 +262,7 @@ class _Completer:
 
     def _candidate(self, part: FramedPart, completed: CompletedPart, report: RepairReport | None) -> GeneratedSketch:
         index, sketch = part.sample.index, completed.sketch
-        shortfall = find_shortfall(self.conditions, sketch)
+        shortfall = find_shortfall(self.request.conditions, sketch)
         return GeneratedSketch(
             index,
             replace(sketch, extra={**sketch.extra, "id": f"seed {self.request.seed}, completion {index}"}),
@@ -283,7 +277,7 @@ class _Completer:
 
     def _rank(self, candidate: GeneratedSketch) -> tuple[float, float]:
         """The number of primitives counts first, then the score."""
-        shortfall = find_shortfall(self.conditions, candidate.sketch)
+        shortfall = find_shortfall(self.request.conditions, candidate.sketch)
         return -shortfall.distance if shortfall else 0.0, candidate.score or 0.0
 
 

@@ -24,8 +24,7 @@ from torch.nn.functional import one_hot
 from sketchdnn.diffusion.noise import uniform
 from sketchdnn.diffusion.sampling import Conditioning
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Primitive, Sketch
-from sketchdnn.representation import SketchBatch, encode, layout
-from sketchdnn.representation.batch import expand
+from sketchdnn.representation import SketchBatch, encode, expand, layout
 from sketchdnn.systems import RowForm, System, TrainingIndex
 
 from .conditions import Conditions

@@ -20,14 +20,12 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from sketchdnn.diffusion.noise import seeded_noise
+from sketchdnn.diffusion import Conditioning, Progress, SamplingOptions, Start, seeded_noise
 from sketchdnn.diffusion.process import parts
-from sketchdnn.diffusion.sampling import Conditioning, Progress, SamplingOptions, Start
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.set_denoiser import SetDenoiser
-from sketchdnn.representation import SketchBatch, from_flat
-from sketchdnn.representation.batch import Prediction, decode
-from sketchdnn.representation.decoding import Decoded
+from sketchdnn.representation import Decoded, SketchBatch, decode, from_flat
+from sketchdnn.representation.batch import Prediction
 from sketchdnn.systems import System
 from sketchdnn.systems.baselines.latent import LatentDenoiser
 from sketchdnn.systems.baselines.tokens.decoder import TokenDecoder

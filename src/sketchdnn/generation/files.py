@@ -31,7 +31,7 @@ from sketchdnn.render import Style, describe, gallery_png, svg
 from sketchdnn.render.html import Card, gallery_page
 
 from .generate import GeneratedSketch
-from .manifest import EntryLog, ProcessShare, locked_folder, log_paths, read_entries, remove_earlier_run, write_manifest
+from .manifest import EntryLog, ProcessShare, locked_folder, log_path, read_entries, remove_earlier_run, write_manifest
 from .trajectory import write_trajectory
 
 FORMATS = ("json", "svg", "dxf", "fcstd")
@@ -186,7 +186,7 @@ class _Writer:
         for path in [folder / name for name in hashes]:
             if not self.options.force and os.path.lexists(path):  # the user's own: those of an earlier run are gone
                 raise FormatError(path, "is in the way; move it, name another folder, or replace it with --force")
-        log.announce(hashes)
+        log.add({"files": list(hashes), "sha256": list(hashes.values())})  # before they appear
         entry = _to_entry(generated, hashes, self.facts.get("seed"))
         try:
             for path in paths:
@@ -204,7 +204,7 @@ class _Writer:
     def _gather(self, *, finished: bool) -> None:
         """Write the manifest, the picture and the page of all processes; nothing without sketches."""
         folder, share = self.options.folder, self.options.share
-        logs = log_paths(folder, share.world)
+        logs = [log_path(folder, rank) for rank in range(share.world)]
         if not share.is_alone:
             self.shown = [(_read_sketch(entry, folder), entry) for entry in islice(read_entries(logs), MAX_ON_PAGE)]
             self.summary = OutputSummary(removed=self.summary.removed, seconds=self.summary.seconds)
@@ -234,17 +234,9 @@ class _Writer:
 
 
 def _to_entry(generated: GeneratedSketch, hashes: Mapping[str, str | None], seed: object) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "number": generated.index,
-        "seed": seed,
-        "files": list(hashes),
-        "sha256": list(hashes.values()),
-        "primitives": len(generated.sketch),
-        "attempts": generated.attempts,
-        "repaired": generated.repaired,
-        "rejected": generated.rejected,
-        "shortfall": generated.shortfall,
-    }
+    entry: dict[str, Any] = {"number": generated.index, "seed": seed}
+    entry |= {"files": list(hashes), "sha256": list(hashes.values()), "primitives": len(generated.sketch)}
+    entry |= {name: getattr(generated, name) for name in ("attempts", "repaired", "rejected", "shortfall")}
     if generated.repair is not None:
         entry["repair"] = generated.repair.to_json()
     optional = {"score": generated.score, "fewer": generated.best_of_shortfall, "scale": generated.scale}

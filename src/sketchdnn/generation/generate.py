@@ -24,8 +24,7 @@ from sketchdnn.errors import GeometryError, SketchError, display_path
 from sketchdnn.geometry import MM_PER_UNIT, Placement, Sketch, bounds, normalize
 from sketchdnn.geometry.quantities import parse_length
 from sketchdnn.render import Style
-from sketchdnn.representation import layout
-from sketchdnn.representation.decoding import Decoded
+from sketchdnn.representation import Decoded, layout
 from sketchdnn.systems import System
 
 from .conditioning import choose_conditioning, drop_tiny, encode_sketches
@@ -120,12 +119,10 @@ class GenerateRequest:
 
     def to_json(self, system: System, source: Path | None = None) -> dict[str, Any]:
         """The entries of a manifest. `source` is the file of the initial sketch."""
-        content: dict[str, Any] = {
-            **{name: getattr(self, name) for name in ("seed", "start_index", "count", "repair")},
-            "sampler": system.resolve(SamplingOptions(self.sampler)).sampler_name,
-            "steps": self.steps if system.max_steps is not None else None,
-            "conditions": self.conditions.to_json(),
-        }
+        sampler = system.resolve(SamplingOptions(self.sampler)).sampler_name
+        steps = self.steps if system.max_steps is not None else None
+        content = {name: getattr(self, name) for name in ("seed", "start_index", "count", "repair")}
+        content |= {"sampler": sampler, "steps": steps, "conditions": self.conditions.to_json()}
         if self.init_sketch is not None:
             strength = STRENGTH if self.strength is None else self.strength
             return content | {"init_sketch": display_path(source or ""), "strength": strength}

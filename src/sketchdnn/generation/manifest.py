@@ -13,7 +13,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -87,19 +87,18 @@ def process_share() -> Iterator[ProcessShare]:
 
 
 class EntryLog:
-    """Entries of the manifest to be, one a line in a hidden file."""
+    """Entries of the manifest to be, one a line in a hidden file.
+
+    The names and hashes of files are an entry of their own, without a number, before they appear.
+    """
 
     def __init__(self, folder: Path, rank: int = 0) -> None:
-        self.path = _log_path(folder, rank)
+        self.path = log_path(folder, rank)
         try:
             # Unbuffered: on a full disk a buffer would be written later.
             self._file = os.fdopen(create(self.path), "wb", buffering=0)
         except OSError as error:
             raise FormatError(self.path, f"cannot be written ({error.strerror})") from error
-
-    def announce(self, files: Mapping[str, str | None]) -> None:
-        """Log the names and hashes of files before they appear."""
-        self.add({"files": list(files), "sha256": list(files.values())})
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Log an entry. It is on its way to the disk when this returns: the process may be stopped at any time."""
@@ -113,11 +112,6 @@ class EntryLog:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def log_paths(folder: Path, world: int) -> list[Path]:
-    """The logs of all processes, in the order of their indices."""
-    return [_log_path(folder, rank) for rank in range(world)]
 
 
 def read_entries(logs: Iterable[Path], *, unfinished: bool = False) -> Iterator[dict[str, Any]]:
@@ -197,11 +191,9 @@ def _recover_manifest(folder: Path) -> None:
     """Write the manifest of a killed run, with what it had written by then."""
     logs = sorted(path for path in folder.iterdir() if _LOG.fullmatch(path.name))
     readable = [path for path in logs if path.is_file() and not path.is_symlink()]
-    try:
+    with suppress(ValueError):  # no run wrote it
         if next(read_entries(readable, unfinished=True), None) is not None:
             write_manifest(folder, {"finished": False}, read_entries(readable, unfinished=True), {})
-    except ValueError:
-        pass  # no run wrote it
     for path in logs:
         path.unlink()
 
@@ -233,5 +225,6 @@ def _is_unchanged(path: Path, sha256: str | None) -> bool:
     return sha256 is not None and file_sha256(path) == sha256
 
 
-def _log_path(folder: Path, rank: int) -> Path:
+def log_path(folder: Path, rank: int) -> Path:
+    """The log of a process."""
     return folder / f"{PREFIX}manifest-{rank:05d}.part"

@@ -123,14 +123,10 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         """
         if source is not None:
             check_not_replaced(source, options.folder, request.stem)
-        facts = {
-            "model": self.source and {"name": display_path(self.source), "sha256": model_hash(self.source)},
-            **request.to_json(self.system, source),
-            "formats": options.formats,
-            "device": str(device_of(self.system)),
-            "precision": precision(self.system),
-            "seconds": {"loading": self.load_seconds},
-        }
+        model = self.source and {"name": display_path(self.source), "sha256": model_hash(self.source)}
+        facts = {"model": model, **request.to_json(self.system, source), "formats": options.formats}
+        facts |= {"device": str(device_of(self.system)), "precision": precision(self.system)}
+        facts |= {"seconds": {"loading": self.load_seconds}}
         own = options.share.select(request.indices)
         sketches: Iterator[GeneratedSketch] = iter(())
         if isinstance(request, CompleteRequest):

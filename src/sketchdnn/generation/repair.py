@@ -62,13 +62,9 @@ class RepairReport:
 
     def to_json(self) -> dict[str, Any]:
         """The entry of a manifest."""
-        return {
-            "summary": self.summary,
-            "actions": list(self.actions),
-            "displacement": float(f"{self.displacement:.3g}"),
-            "dof": self.dof,
-            "warning": self.warning,
-        }
+        content = {"summary": self.summary, "actions": list(self.actions)}
+        displacement = float(f"{self.displacement:.3g}")
+        return content | {"displacement": displacement, "dof": self.dof, "warning": self.warning}
 
 
 class RepairResult(NamedTuple):

@@ -25,9 +25,7 @@ from sketchdnn.render.gallery import BORDER_COLOR
 from sketchdnn.render.raster import gif
 from sketchdnn.render.style import MIN_PROBABILITY, WeightedPrimitive, superposed_strokes
 from sketchdnn.render.vector import num
-from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch, decode
-from sketchdnn.representation.decoding import Decoded
+from sketchdnn.representation import Decoded, SketchBatch, decode, layout
 
 from .engine import SampleId
 

@@ -63,14 +63,15 @@ def current_names(table: Mapping[str, Value], aliases: Mapping[str, str]) -> dic
 
 def current_settings(table: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a system or a training run, with nested tables, by their present names and values."""
-    renamed: dict[str, Any] = {}
-    for name, value in current_names(table, SETTINGS).items():
-        if isinstance(value, Mapping):
-            renamed[name] = current_settings(value)
-        else:
-            values = SETTING_VALUES.get(name, {})
-            renamed[name] = values.get(value, value) if isinstance(value, str) else value
+    renamed = current_names(table, SETTINGS)
+    for name, value in renamed.items():
+        renamed[name] = current_settings(value) if isinstance(value, Mapping) else current_value(name, value)
     return renamed
+
+
+def current_value(name: str, value: Any) -> Any:
+    """The present value of a setting, of that present name."""
+    return SETTING_VALUES.get(name, {}).get(value, value) if isinstance(value, str) else value
 
 
 def current_sampler(name: str) -> str:

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from sketchdnn.errors import SketchError, quoted
 
-from .aliases import PRESETS, SETTING_VALUES, SETTINGS
+from .aliases import PRESETS, SETTINGS, current_value
 from .baselines.latent import LatentDiffusion
 from .baselines.multinomial import SketchDNNCat
 from .baselines.tokens.system import SketchGen, Vitruvion
@@ -82,9 +82,7 @@ def config_from_dict(config: type[Config], table: object, where: str) -> Config:
             raise ConfigError(f"{where}: '{quoted(name)}' is no setting; there are {', '.join(names)}")
         if name in values:
             raise ConfigError(f"{where}: '{name}' is set twice, once by its old name; keep one of them")
-        if isinstance(value, str):
-            value = SETTING_VALUES.get(name, {}).get(value, value)
-        values[name] = _parse(hints[name], value, f"{where}: {name}")
+        values[name] = _parse(hints[name], current_value(name, value), f"{where}: {name}")
     try:
         return config(**values)
     except (TypeError, ValueError) as error:

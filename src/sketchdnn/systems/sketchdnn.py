@@ -10,10 +10,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
+from sketchdnn.diffusion import SAMPLERS, JointProcess, SamplingOptions, authors_process, our_process, paper_process
 from sketchdnn.diffusion.gaussian_softmax import ReverseLogitsMethod
 from sketchdnn.diffusion.noise import NoiseSource
-from sketchdnn.diffusion.process import JointProcess, authors_process, our_process, paper_process
-from sketchdnn.diffusion.sampling import SAMPLERS, SamplingOptions
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.settings import within
 

@@ -22,14 +22,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sketchdnn.diffusion import gaussian
-from sketchdnn.diffusion.gaussian import Schedule
+from sketchdnn.diffusion import Progress, SamplingOptions, Schedule, gaussian
 from sketchdnn.diffusion.likelihood import Bins, Elbo, Parts, kl_of_steps, kl_to_noise, nats_given_prediction
 from sketchdnn.diffusion.loss import MSE_BOOST, Loss, paper_loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise, check_steps, our_process, parts
 from sketchdnn.diffusion.samplers import ddim_weights, posterior_weights, solver_weights
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions, WeightRule
+from sketchdnn.diffusion.sampling import WeightRule
 from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.attention import TransformerConfig, attend

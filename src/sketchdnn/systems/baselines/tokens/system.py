@@ -14,11 +14,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sketchdnn.diffusion.likelihood import Bins
-from sketchdnn.diffusion.loss import Loss
+from sketchdnn.diffusion import Bins, Loss, Progress, SamplingOptions
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise
-from sketchdnn.diffusion.sampling import OnStep, Progress, SamplingOptions
+from sketchdnn.diffusion.sampling import OnStep
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.errors import SketchError
 from sketchdnn.representation import layout
