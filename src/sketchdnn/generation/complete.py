@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
@@ -29,14 +30,14 @@ from sketchdnn.geometry import Box, Kind, Placement, Primitive, Sketch, bounds, 
 from sketchdnn.geometry.intersections import Extent
 from sketchdnn.geometry.quantities import parse_range
 from sketchdnn.render import Style
-from sketchdnn.representation import Decoded, SketchBatch, decode, layout
+from sketchdnn.representation import SketchBatch, decode, layout
 from sketchdnn.systems import RowForm, System
 
 from .conditioning import choose_added_kinds, drop_tiny, encode_sketches
 from .conditions import Conditions, find_shortfall, format_range, score_sketch, trained_range
 from .engine import Engine, SampleId
 from .generate import STEPS, GeneratedSketch, ProgressReporter, check_seed_and_count
-from .repair import OnProgress, RepairReport, repair_sketches
+from .repair import OnProgress, RepairReport, ignore, repair_sketches
 
 # Frames tried for each completion, of which the best is kept.
 NUM_FRAMES = 4
@@ -134,9 +135,7 @@ class CompleteRequest:
         return content | {"sampler": sampler, "scale": scale, "primitives": self.conditions.primitives}
 
 
-def complete(
-    system: System, request: CompleteRequest, on_progress: OnProgress = lambda done: None
-) -> Iterator[GeneratedSketch]:
+def complete(system: System, request: CompleteRequest, on_progress: OnProgress = ignore) -> Iterator[GeneratedSketch]:
     """Complete a part, as many times as requested. The first primitives of each result are the part's own.
 
     Args:
@@ -216,15 +215,13 @@ class _Completer:
                 waiting = [index for index in indices if index not in best or best[index].shortfall]
                 if not waiting:
                     break
-                reporter.start_batch(indices.stop - len(waiting), len(waiting))
-                for result in self._attempt(waiting, attempt, reporter.report):
+                report = partial(reporter.report, indices.stop - len(waiting), expected=len(waiting))
+                for result in self._attempt(waiting, attempt, report):
                     best[result.index] = max(best.get(result.index, result), result, key=self._rank)
                 best |= {index: replace(best[index], attempts=attempt + 1) for index in waiting if index in best}
             if len(best) < len(indices):
-                tries = _MAX_ATTEMPTS * num_frames
-                raise SketchError(
-                    f"the model added nothing to the part in {tries} tries; use more steps or a larger scale"
-                )
+                tries = f"{_MAX_ATTEMPTS * num_frames} tries"
+                raise SketchError(f"the model added nothing in {tries}; use more steps or a larger scale")
             on_progress(float(indices.stop))
             yield from (best[index] for index in indices)
 
@@ -365,10 +362,7 @@ def choose_frame(
 
 
 def sample_parts(
-    engine: Engine,
-    parts: Sequence[FramedPart],
-    method: ConditioningMethod,
-    on_progress: OnProgress = lambda share: None,
+    engine: Engine, parts: Sequence[FramedPart], method: ConditioningMethod, on_progress: OnProgress = ignore
 ) -> SketchBatch:
     """The sampled rows of every part, on the CPU. `on_progress` is called with the fraction that is done."""
     place = {part.sample: number for number, part in enumerate(parts)}
@@ -411,23 +405,19 @@ def decode_completions(
     known = [part.known.primitives for part in parts]
     is_known = torch.arange(batch.kind.shape[1]) < torch.tensor([len(each) for each in known])[:, None]
     empty = torch.eye(layout.NUM_KINDS, dtype=batch.kind.dtype)[layout.NONE]
-    added = SketchBatch(batch.construction, torch.where(is_known[..., None], empty, batch.kind), batch.params)
-    for part, primitives, decoded in zip(parts, known, decode(added, arc_scalar), strict=True):
-        yield _complete(part, primitives, decoded)
-
-
-def _complete(part: FramedPart, known: Sequence[Primitive], decoded: Decoded) -> CompletedPart:
-    fresh = _without_duplicates(known, decoded.sketch.primitives)
-    restored = [_restore(part.frame, item) for item in fresh]
-    added = tuple(item for item in restored if item is not None)
-    box = bounds([*known, *(item for item, result in zip(fresh, restored, strict=True) if result is not None)])
-    return CompletedPart(
-        replace(part.part, primitives=part.part.primitives + added),
-        len(added),
-        misfit=max(abs(box.size / 2 - 1), abs(box.center[0]), abs(box.center[1])),
-        rejected=(*(issue.reason for issue in decoded.rejects), *[COLLAPSED] * restored.count(None)),
-        repaired=tuple(issue.reason for issue in decoded.repairs),
-    )
+    sampled = SketchBatch(batch.construction, torch.where(is_known[..., None], empty, batch.kind), batch.params)
+    for part, primitives, decoded in zip(parts, known, decode(sampled, arc_scalar), strict=True):
+        fresh = _without_duplicates(primitives, decoded.sketch.primitives)
+        restored = [_restore(part.frame, item) for item in fresh]
+        added = tuple(item for item in restored if item is not None)
+        box = bounds([*primitives, *(item for item, result in zip(fresh, restored, strict=True) if result is not None)])
+        yield CompletedPart(
+            replace(part.part, primitives=part.part.primitives + added),
+            len(added),
+            misfit=max(abs(box.size / 2 - 1), abs(box.center[0]), abs(box.center[1])),
+            rejected=(*(issue.reason for issue in decoded.rejects), *[COLLAPSED] * restored.count(None)),
+            repaired=tuple(issue.reason for issue in decoded.repairs),
+        )
 
 
 def _restore(frame: Placement, item: Primitive) -> Primitive | None:

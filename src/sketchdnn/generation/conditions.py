@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,11 +33,7 @@ CLOSE_TOLERANCE = 0.01
 MIN_OUTLINE_RATIO = 0.5
 
 Range = tuple[float, float]
-_RANGES: Mapping[str, tuple[Callable[[str, str, str], Range], str]] = {
-    "primitives": (parse_int_range, "8..16"),
-    "construction": (parse_range, "0.1..0.3"),
-    "aspect": (parse_range, "0.5..2"),
-}
+_EXAMPLES = {"primitives": "8..16", "construction": "0.1..0.3", "aspect": "0.5..2"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +84,8 @@ class Conditions:
         >>> Conditions.parse(primitives="8..16", aspect="2") == Conditions(primitives=(8, 16), aspect=(2.0, 2.0))
         True
         """
-        for name, (parse, example) in _RANGES.items():
-            value = options.get(name)
+        for name, example in _EXAMPLES.items():
+            value, parse = options.get(name), parse_int_range if name == "primitives" else parse_range
             if isinstance(value, str):
                 options[name] = parse(value, name, example)
             elif isinstance(value, int):
@@ -145,8 +141,7 @@ def trained_range(system: System) -> tuple[int, int]:
     return (1, layout.MAX_PRIMITIVES) if system.training_index is None else system.training_index.primitive_count_range
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
+class Shortfall(NamedTuple):
     """Why a sketch fails the conditions, and its distance from them, in about the number of wrong primitives."""
 
     sentence: str
@@ -220,8 +215,7 @@ def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterat
         yield Shortfall("so many curves come close to each other that not all could be looked at", float(len(sketch)))
     ratio = _outline_ratio(sketch, outlines)
     if outlines.loops and ratio < MIN_OUTLINE_RATIO:
-        sentence = f"its largest outline is {ratio:.2f} of its size, not at least {MIN_OUTLINE_RATIO:g}"
-        yield Shortfall(sentence, 1.0)
+        yield Shortfall(f"its largest outline is {ratio:.2f} of its size, not at least {MIN_OUTLINE_RATIO:g}", 1.0)
 
 
 def score_sketch(sketch: Sketch) -> float:
@@ -282,8 +276,9 @@ def _shortfalls(conditions: Conditions, sketch: Sketch, tolerance: float) -> Ite
     if conditions.construction is not None:
         share = sum(p.construction for p in sketch) / max(count, 1)
         if off := _outside(share, conditions.construction):
-            sentence = f"{share:.2f} of it is construction, not {format_range(conditions.construction)}"
-            yield Shortfall(sentence, off * count)
+            yield Shortfall(
+                f"{share:.2f} of it is construction, not {format_range(conditions.construction)}", off * count
+            )
     if conditions.aspect is not None:
         yield from _aspect_shortfall(conditions.aspect, sketch)
     if conditions.closed:
@@ -297,8 +292,7 @@ def _aspect_shortfall(limits: Range, sketch: Sketch) -> Iterator[Shortfall]:
     if _outside(ratio, limits):
         tiny = 1e-6
         off = _outside(math.log(min(max(ratio, tiny), 1 / tiny)), (math.log(max(limits[0], tiny)), math.log(limits[1])))
-        sentence = f"its width is {ratio:.3g} of its height, not {format_range(limits)}"
-        yield Shortfall(sentence, max(off, tiny))
+        yield Shortfall(f"its width is {ratio:.3g} of its height, not {format_range(limits)}", max(off, tiny))
 
 
 def _combine(shortfalls: Iterable[Shortfall]) -> Shortfall | None:

@@ -28,7 +28,7 @@ from sketchdnn.representation import Decoded, SketchBatch, decode, from_flat
 from sketchdnn.representation.batch import Prediction
 from sketchdnn.systems import System
 from sketchdnn.systems.baselines.latent import LatentDenoiser
-from sketchdnn.systems.baselines.tokens.decoder import TokenDecoder
+from sketchdnn.systems.baselines.tokens.system import TokenDecoder
 from sketchdnn.systems.devices import passive_threads
 
 # Largest batch on a CPU: enough to keep two cores busy.

@@ -30,7 +30,7 @@ from sketchdnn.systems import System
 from .conditioning import choose_conditioning, drop_tiny, encode_sketches
 from .conditions import MAX_ATTEMPTS, ConditionChecker, Conditions, Shortfall, check_conditions, score_sketch
 from .engine import INDEX_BITS, Engine, SampleId, compile_denoiser, device_of, pads_batches
-from .repair import OnProgress, RepairReport, repair_sketches
+from .repair import OnProgress, RepairReport, ignore, repair_sketches
 from .trajectory import TrajectoryFrame, TrajectoryRecorder
 
 STEPS = 50
@@ -163,9 +163,7 @@ class GeneratedSketch:
     scale: float | None = None
 
 
-def stream(
-    system: System, request: GenerateRequest, on_progress: OnProgress = lambda done: None
-) -> Iterator[GeneratedSketch]:
+def stream(system: System, request: GenerateRequest, on_progress: OnProgress = ignore) -> Iterator[GeneratedSketch]:
     """Generate sketches one after the other, as their batches finish. Memory does not grow with the count.
 
     Args:
@@ -200,8 +198,7 @@ def stream(
 def noised_start(system: System, sketch: Sketch, strength: float) -> tuple[Start, Placement]:
     """Where the sampler of a variation starts, on the system's device, and the original placement of the sketch."""
     if len(sketch) > layout.MAX_PRIMITIVES:
-        most = f"this model generates up to {layout.MAX_PRIMITIVES}"
-        raise SketchError(f"the sketch has {len(sketch)} primitives and {most}")
+        raise SketchError(f"the sketch has {len(sketch)} primitives, and this model at most {layout.MAX_PRIMITIVES}")
     if system.max_steps is None:
         raise SketchError(f"a '{system.name}' does not denoise, so it cannot vary a sketch; use a model that denoises")
     normalized, placement = normalize(drop_tiny(sketch, bounds(sketch).size / 2))
@@ -222,17 +219,11 @@ class ProgressReporter:
     """Reports a number of finished sketches that never falls, though failed attempts are repeated."""
 
     on_progress: OnProgress
-    finished: int = 0
-    expected: float = 0.0
     highest: float = 0.0
 
-    def start_batch(self, finished: int, expected: float) -> None:
-        """Start a batch that is expected to finish so many more sketches."""
-        self.finished, self.expected = finished, expected
-
-    def report(self, share: float) -> None:
-        """Report the fraction of the batch that is done."""
-        self.highest = max(self.highest, self.finished + share * self.expected)
+    def report(self, finished: int, share: float, expected: float) -> None:
+        """Report the fraction that is done of a batch, which is expected to finish so many more sketches."""
+        self.highest = max(self.highest, finished + share * expected)
         self.on_progress(self.highest)
 
 
@@ -320,9 +311,8 @@ class _Search:
                 passing = [replace(attempt, score=score_sketch(attempt.sketch)) for attempt in passing]
             chosen = max(passing, key=lambda attempt: attempt.score or 0.0)  # the first of the best
             if len(passing) < best_of:
-                reason = f"no more of {checked} attempts met the conditions"
-                few = f"it is the best of {len(passing)}, not of {best_of}: {reason}"
-                chosen = replace(chosen, best_of_shortfall=few)
+                few = f"the best of {len(passing)}, not of {best_of}: no more of {checked} attempts met the conditions"
+                chosen = replace(chosen, best_of_shortfall=f"it is {few}")
             return replace(chosen, attempts=checked)
         failing = {number: shortfall for number, shortfall in self.shortfalls.items() if shortfall is not None}
         if not failing:
@@ -343,7 +333,8 @@ def _search_all(
     yield_per_batch = (0.5 if conditions.is_restrictive else 1.0) / conditions.best_of
 
     def on_step(samples: Sequence[SampleId], progress: Progress) -> None:
-        reporter.report(progress.number / progress.total)
+        finished, expected = begin + len(results), len(searches) * yield_per_batch
+        reporter.report(finished, progress.number / progress.total, expected)
         recorder.record(samples, progress)
 
     for begin in range(0, request.count, window := engine.max_batch):
@@ -352,7 +343,6 @@ def _search_all(
         searches = {index: _Search() for index in indices}
         while searches:
             samples = _next_samples(searches, window, conditions, free_rows=pads_batches(engine.system))
-            reporter.start_batch(begin + len(results), len(searches) * yield_per_batch)
             decoded = zip(samples, engine.draw(samples, on_step), strict=True)
             # Later attempts are postprocessed only where the earlier ones fail.
             for attempt, pairs in groupby(decoded, key=lambda pair: pair[0].attempt):

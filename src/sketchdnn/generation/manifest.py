@@ -24,8 +24,6 @@ from sketchdnn.errors import FormatError
 from sketchdnn.formats.manifest import GALLERY, MANIFEST, PAGE, PROGRAM, file_sha256, is_manifest, manifest_entries
 from sketchdnn.io import PREFIX, atomic_write, create, exclusive_run, remove_abandoned
 
-# Processes of one run may finish hours apart.
-_TIMEOUT = timedelta(days=30)
 # Names of sketch files after their stem: nothing else is removed, whatever a manifest lists.
 _NUMBERED = r"-\d{4,10}(\.trajectory)?\.\w{2,5}"
 _LOG = re.compile(re.escape(PREFIX) + r"manifest-\d{5}\.part")
@@ -79,7 +77,7 @@ def process_share() -> Iterator[ProcessShare]:
         return
     from torch import distributed
 
-    distributed.init_process_group("gloo", timeout=_TIMEOUT)
+    distributed.init_process_group("gloo", timeout=timedelta(days=30))  # they may finish hours apart
     try:
         yield ProcessShare(int(os.environ["RANK"]), world, int(os.environ.get("LOCAL_RANK", "0")))
     finally:

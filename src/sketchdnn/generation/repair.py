@@ -17,6 +17,11 @@ from sketchdnn.systems.devices import usable_cores
 # Called with the fraction, or the number of sketches' worth of work, that is done.
 OnProgress = Callable[[float], None]
 
+
+def ignore(done: float) -> None:
+    """The callback for progress that nobody needs."""
+
+
 # Fewer sketches are repaired before a pool of processes has started.
 _MIN_FOR_POOL = 200
 
@@ -75,7 +80,7 @@ class RepairResult(NamedTuple):
 
 
 def repair_sketches(
-    sketches: Sequence[Sketch], num_fixed: int = 0, *, workers: int = 1, on_progress: OnProgress = lambda share: None
+    sketches: Sequence[Sketch], num_fixed: int = 0, *, workers: int = 1, on_progress: OnProgress = ignore
 ) -> list[RepairResult]:
     """Repair sketches, large sets in several processes.
 
@@ -97,8 +102,7 @@ def repair_sketches(
 def _to_result(sketch: Sketch, result: RepairedSketch, num_fixed: int) -> RepairResult:
     if result.sketch.primitives[:num_fixed] != sketch.primitives[:num_fixed]:
         return RepairResult(sketch, RepairReport(dof=result.dof, warning="something that was given would have moved"))
-    actions = tuple(map(str, result.actions))
-    kinds = tuple(str(action.kind) for action in result.actions)
+    actions, kinds = tuple(map(str, result.actions)), tuple(str(action.kind) for action in result.actions)
     return RepairResult(result.sketch, RepairReport(actions, kinds, result.displacement, result.dof, result.warning))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch.nn.functional import one_hot
@@ -71,10 +71,8 @@ class TrajectoryRecorder:
 
     def record(self, samples: Sequence[SampleId], progress: Progress) -> None:
         """Keep the state after a step, if it is one of those to keep."""
-        if not self.num_frames:
-            return
         steps = {round(k * progress.total / self.num_frames) for k in range(1, self.num_frames + 1)}
-        if progress.number not in steps and progress.s != 0:
+        if not self.num_frames or (progress.number not in steps and progress.s != 0):
             return
         batch = progress.batch[: len(samples)].to("cpu")
         active = [True] * len(samples) if progress.active is None else progress.active.tolist()
@@ -90,8 +88,7 @@ class TrajectoryRecorder:
         return tuple(self.frames.pop(sample, ()))
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(NamedTuple):
     """The primitives that a sketch may be at step t."""
 
     t: int

@@ -39,9 +39,8 @@ INDEX_TENSORS = {"mixtures": "kind_counts", "often": "frequency"}
 MODEL_FACTS = {"known": "training_index"}
 # Keys of evaluation reports.
 REPORT_KEYS = {"neighbours": "neighbors", "found": "in_training", "real_found": "real_in_training", "specks": "tiny"}
-REPORT_KEYS |= {"unique_of_equal": "unique_same_size", "equal": "same_size", "errors": "z_score", "most": "max"}
-REPORT_KEYS |= {"read_at": "reconstruction_step", "drawing": "decoding", "drawing sketches": "sampling"}
-REPORT_KEYS |= {"most_of_95": "p95"}
+REPORT_KEYS |= {"unique_of_equal": "unique_same_size", "equal": "same_size", "errors": "z_score", "most_of_95": "p95"}
+REPORT_KEYS |= {"read_at": "reconstruction_step", "drawing": "decoding", "drawing sketches": "sampling", "most": "max"}
 
 _TENSOR = re.compile(rf"(?<![^.])({'|'.join(map(re.escape, TENSORS))})(?![^.])")
 

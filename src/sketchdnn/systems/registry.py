@@ -92,13 +92,18 @@ def config_from_dict(config: type[Config], table: object, where: str) -> Config:
 def _parse(hint: Any, value: Any, where: str) -> Any:
     """A plain value as its annotation has it."""
     if _is_union(hint):
-        return _parse_union([option for option in get_args(hint) if option is not type(None)], value, where)
+        options = {_type_name(option): option for option in get_args(hint) if option is not type(None)}
+        if len(options) == 1:
+            return _parse(next(iter(options.values())), value, where)
+        if not isinstance(value, Mapping) or value.get(TYPE) not in options:
+            raise ConfigError(f"{where} must say its {TYPE}: one of {', '.join(options)}")
+        return config_from_dict(options[value[TYPE]], {k: v for k, v in value.items() if k != TYPE}, where)
     if is_dataclass(hint):
         return config_from_dict(hint, value, where)  # type: ignore[arg-type]
     if get_origin(hint) is Literal:
         if value not in get_args(hint):
-            options = ", ".join(map(str, get_args(hint)))
-            raise ConfigError(f"{where} must be one of {options}, not {quoted(repr(value))}")
+            allowed = ", ".join(map(str, get_args(hint)))
+            raise ConfigError(f"{where} must be one of {allowed}, not {quoted(repr(value))}")
         return value
     if get_origin(hint) is tuple:
         hints = get_args(hint)
@@ -113,15 +118,6 @@ def _parse(hint: Any, value: Any, where: str) -> Any:
         return float(value) if hint is float else value
     except OverflowError:
         raise ConfigError(f"{where} must be a number, not one of {len(str(value))} digits") from None
-
-
-def _parse_union(options: list[Any], value: Any, where: str) -> Any:
-    if len(options) == 1:
-        return _parse(options[0], value, where)
-    by_name = {_type_name(option): option for option in options}
-    if not isinstance(value, Mapping) or value.get(TYPE) not in by_name:
-        raise ConfigError(f"{where} must say its {TYPE}: one of {', '.join(by_name)}")
-    return config_from_dict(by_name[value[TYPE]], {k: v for k, v in value.items() if k != TYPE}, where)
 
 
 def _is_union(hint: Any) -> bool:
@@ -218,20 +214,13 @@ def load_preset(name: str | Path | None = None, system: str | None = None, overr
     """
     if system is not None:
         find_system(system)
-        name = _preset_of_system(name, system)
+        # Presets without the name of a system are SketchDNN's; those of another system bear its name.
+        own: dict[Any, str] = {} if system == _DEFAULT_SYSTEM else {None: system, _TINY: f"{system}-{_TINY}"}
+        name = own.get(name, name)
     preset = _load(_DEFAULT_PRESET if name is None else name, overrides)
     if system not in (None, preset.system):
         raise ConfigError(f"preset '{name}' is of the system {preset.system}, not {system}")
     return preset
-
-
-def _preset_of_system(name: str | Path | None, system: str) -> str | Path:
-    """Presets without the name of a system are SketchDNN's; those of another system bear its name."""
-    if system == _DEFAULT_SYSTEM:
-        return _DEFAULT_PRESET if name is None else name
-    if name is None:
-        return system
-    return f"{system}-{_TINY}" if name == _TINY else name
 
 
 def _load(name: str | Path, overrides: Sequence[str]) -> Preset:

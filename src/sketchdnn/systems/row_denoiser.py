@@ -19,9 +19,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sketchdnn.diffusion import gaussian, likelihood
+from sketchdnn.diffusion import Bins, Elbo, gaussian, likelihood
 from sketchdnn.diffusion.gaussian import Level, like, root
-from sketchdnn.diffusion.likelihood import Bins, Elbo
 from sketchdnn.diffusion.loss import BOOST_UNTIL, MSE_BOOST, Loss, authors_loss, mse_weight, our_loss, paper_loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Denoiser, Noise, Process, Superposition, parts

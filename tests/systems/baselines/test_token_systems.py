@@ -20,10 +20,12 @@ from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.systems import ConfigError
-from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoder, TokenDecoderConfig
 from sketchdnn.systems.baselines.tokens.system import (
+    Cache,
     SketchGen,
     TokenConfig,
+    TokenDecoder,
+    TokenDecoderConfig,
     TokenSystem,
     Vitruvion,
     VitruvionConfig,

@@ -28,7 +28,7 @@ from sketchdnn.diffusion.loss import MSE_BOOST, Loss, paper_loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise, check_steps, our_process, parts
 from sketchdnn.diffusion.samplers import ddim_weights, posterior_weights, solver_weights
-from sketchdnn.diffusion.sampling import WeightRule
+from sketchdnn.diffusion.sampling import WeightRule, Weights
 from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.attention import TransformerConfig, attend
@@ -47,11 +47,11 @@ VectorNoise = Callable[[int], Vectors]
 VectorStep = tuple[tuple[int, int, int, int], Vectors, Vectors]
 
 
-VECTOR_SAMPLERS: Mapping[str, WeightRule] = {
-    "ancestral": posterior_weights,
-    "ddim": lambda level_s, level_t, _: ddim_weights(level_s, level_t, 0.0),
-    "dpm++": solver_weights,
-}
+def _ddim(level_s: gaussian.Level, level_t: gaussian.Level, _: gaussian.Level) -> Weights:
+    return ddim_weights(level_s, level_t, 0.0)
+
+
+VECTOR_SAMPLERS: Mapping[str, WeightRule] = {"ancestral": posterior_weights, "ddim": _ddim, "dpm++": solver_weights}
 
 # Standard deviation of latents, whose tokens are normalized.
 _DATA_STD = 1.0
@@ -153,8 +153,7 @@ class VAE(nn.Module):
         for block in self.decoder:
             h = block(h)
         with torch.autocast(z.device.type, enabled=False):
-            rows = from_flat(self.head(self.norm(h.float())))
-        return Prediction(rows.construction, rows.kind, rows.params)
+            return Prediction(*parts(from_flat(self.head(self.norm(h.float())))))
 
 
 @dataclass(frozen=True, slots=True)

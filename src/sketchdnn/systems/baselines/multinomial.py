@@ -55,10 +55,9 @@ class MultinomialProcess:
     reverse: Reverse = "predicted"
 
     def __post_init__(self) -> None:
-        if self.reverse not in get_args(Reverse):
-            raise ValueError(f"reverse must be one of {get_args(Reverse)}, not {self.reverse!r}")
-        if self.superposition not in get_args(Superposition):
-            raise ValueError(f"superposition must be one of {get_args(Superposition)}, not {self.superposition!r}")
+        for name, choices in (("reverse", get_args(Reverse)), ("superposition", get_args(Superposition))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {choices}, not {getattr(self, name)!r}")
 
     @property
     def params(self) -> Schedule:

@@ -49,7 +49,6 @@ NUM_VALUES = FIRST_FLAG + layout.NUM_CONSTRUCTION
 START = NUM_VALUES
 
 KIND_PLACE = 0
-_POINT_NAMES = ("x1", "y1", "x", "y", "x2", "y2")
 
 
 class Place(NamedTuple):
@@ -81,14 +80,9 @@ class Syntax:
     def end(self) -> int:
         return len(self.places)
 
-    @property
-    def longest(self) -> int:
-        """The largest number of tokens of a primitive."""
-        return 2 + max(map(len, self.names.values()))
-
     def length(self, rows: int) -> int:
         """The largest number of tokens of a sketch with that many rows, including stop."""
-        return rows * self.longest + 1
+        return rows * (2 + max(map(len, self.names.values()))) + 1
 
     def to(self, device: torch.device | str) -> Syntax:
         tables = ((field.name, getattr(self, field.name)) for field in fields(self))
@@ -98,7 +92,7 @@ class Syntax:
 
 def make_syntax(arcs: ArcTokens) -> Syntax:
     """The syntax, on the CPU. The numbers of a kind are those of rows, or three points for an arc."""
-    names = dict(layout.PARAM_NAMES) | ({Kind.ARC: _POINT_NAMES} if arcs == "points" else {})
+    names = dict(layout.PARAM_NAMES) | ({Kind.ARC: ("x1", "y1", "x", "y", "x2", "y2")} if arcs == "points" else {})
     places = [Place(None, "kind")]
     for kind in Kind:
         places += [Place(kind, "construction"), *(Place(kind, name) for name in names[kind])]
