@@ -19,17 +19,7 @@ from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import Prediction, SketchBatch
-from sketchdnn.systems import SYSTEMS, config_to_dict, from_pretrained, save_pretrained
-from sketchdnn.systems.row_denoiser import (
-    RowDenoiser,
-    interleave_null,
-    noisy_proximity,
-    null_prediction,
-    predicted_proximity,
-    prediction_rows,
-    previous_step,
-    roll_noise,
-)
+from sketchdnn.systems import SYSTEMS, config_to_dict, from_pretrained, row_denoiser, save_pretrained
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.system import ConditionMask, sample_condition_mask
 
@@ -47,13 +37,15 @@ STEPS = torch.tensor([1, 10, 30, 49, 20])
 
 def make(
     name: str = "sketchdnn", extra: str | None = "self_conditioning", *, zero: bool = False, **settings: Any
-) -> RowDenoiser[Any]:
+) -> row_denoiser.RowDenoiser[Any]:
     """A system with one extra input, whose weights are random or zero."""
     network = PLAIN if extra is None else replace(PLAIN, **{extra: True})
     return random_system(name, network, WEIGHTS.get(extra or ""), zero=zero, **settings)
 
 
-def sample(system: RowDenoiser[Any], numbers: list[int], **options: Any) -> tuple[SketchBatch, list[Progress]]:
+def sample(
+    system: row_denoiser.RowDenoiser[Any], numbers: list[int], **options: Any
+) -> tuple[SketchBatch, list[Progress]]:
     steps: list[Progress] = []
     given = SamplingOptions(**{"steps": 5, "on_step": steps.append, **options})
     return system.sample(seeded_noise(1, torch.tensor(numbers)), given), steps
@@ -66,7 +58,7 @@ def make_mask(count: int, probability: float, auxiliary: list[bool] | None = Non
     return mask if auxiliary is None else replace(mask, auxiliary=torch.tensor(auxiliary))
 
 
-def loss(system: RowDenoiser[Any], mask: ConditionMask, count: int = 5) -> torch.Tensor:
+def loss(system: row_denoiser.RowDenoiser[Any], mask: ConditionMask, count: int = 5) -> torch.Tensor:
     return system.loss(clean_batch(count), STEPS[:count], normal_batch(count), mask).per_sample
 
 
@@ -111,7 +103,7 @@ def test_extra_inputs_are_saved_and_omitted_from_old_configs(name: str, tmp_path
         weight.data = weight.data.half().float()  # as it is stored
     save_pretrained(system, tmp_path)
     loaded = from_pretrained(tmp_path)
-    assert isinstance(loaded, RowDenoiser)
+    assert isinstance(loaded, row_denoiser.RowDenoiser)
     assert loaded.config == system.config
     assert torch.equal(sample(loaded, [3])[0].flat(), sample(system, [3])[0].flat())
     assert not {*WEIGHTS, "dropout"} & set(config_to_dict(make(extra=None).config)["network"])
@@ -194,26 +186,26 @@ def test_known_parts_replace_the_previous_prediction_and_null_is_all_zeros() -> 
     mixed = Prediction(*map(torch.where, [mask.params[..., None]] * 3, parts(one), parts(other)))
     assert same(system.denoise(x0, t, mask, mixed), system.denoise(x0, t, mask, other))
     assert not same(system.denoise(x0, t, mask, one), system.denoise(x0, t, mask, other))
-    inputs = prediction_rows(one, x0, mask, 0.5)
+    inputs = row_denoiser.prediction_rows(one, x0, mask, 0.5)
     assert torch.equal(inputs.kind[mask.kind], x0.kind[mask.kind])
     assert torch.equal(inputs.params[mask.params], x0.params[mask.params] / 0.5)
     assert torch.allclose(inputs.params[~mask.params], one.params[~mask.params] / 0.5)
-    null = null_prediction(x0.params)
-    assert prediction_rows(null, x0, mask, 0.5).flat().abs().max() == 0
+    null = row_denoiser.null_prediction(x0.params)
+    assert row_denoiser.prediction_rows(null, x0, mask, 0.5).flat().abs().max() == 0
     assert same(system.denoise(x0, t, mask, null), system.denoise(x0, t, mask))
     # NaN must not pass for null.
     wrong = replace(null, kind_logits=torch.full_like(null.kind_logits, torch.nan))
-    assert bool(prediction_rows(wrong, x0, None, 0.5).kind.isnan().all())
+    assert bool(row_denoiser.prediction_rows(wrong, x0, None, 0.5).kind.isnan().all())
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("count", [1, 4, 5])
 def test_every_other_sketch_is_self_conditioned_in_training(name: str, count: int) -> None:
     prediction = random_prediction((count + 1) // 2)
-    interleaved = interleave_null(prediction, count)
+    interleaved = row_denoiser.interleave_null(prediction, count)
     even, odd = (Prediction(*(part[begin::2] for part in parts(interleaved))) for begin in (0, 1))
     assert same(even, prediction)
-    assert same(odd, null_prediction(odd.params))
+    assert same(odd, row_denoiser.null_prediction(odd.params))
     system, mask = make(name), make_mask(count, 0.5)
     own, plain = loss(system, mask, count), loss(make(name, None), mask, count)
     assert torch.equal(own, loss(system, mask, count))
@@ -231,10 +223,12 @@ def test_training_prediction_comes_from_a_noisier_step_without_gradients() -> No
     system.zero_grad()
     batch_t = system.process.diffuse(x0, STEPS, noise)
     at = STEPS[::2].clamp(max=49)
-    earlier = previous_step(at, 50)
-    noisier = system.process.step_forward(batch_t[::2], at, earlier, roll_noise(noise)[::2])
+    earlier = row_denoiser.previous_step(at, 50)
+    noisier = system.process.step_forward(batch_t[::2], at, earlier, row_denoiser.roll_noise(noise)[::2])
     with torch.no_grad():
-        previous = interleave_null(system.denoise(mask[::2].fill_rows(x0[::2], noisier), earlier, mask[::2]), 5)
+        previous = row_denoiser.interleave_null(
+            system.denoise(mask[::2].fill_rows(x0[::2], noisier), earlier, mask[::2]), 5
+        )
     prediction = system.denoise(mask.fill_rows(x0, batch_t), STEPS, mask, previous)
     system._loss(mask.fill_prediction(x0, prediction), x0, STEPS).total.backward()
     assert gradient is not None
@@ -243,15 +237,15 @@ def test_training_prediction_comes_from_a_noisier_step_without_gradients() -> No
 
 def test_previous_step_is_one_of_a_sampling_run() -> None:
     t = torch.arange(1, 2000)
-    earlier = previous_step(t, 2000)
+    earlier = row_denoiser.previous_step(t, 2000)
     assert bool((earlier > t).all())
     assert int(earlier.max()) == 2000
     for count in (25, 50, 200):
         steps = torch.tensor(step_sequence(2000, count, power=2))
         # No further up than the longest stride; runs of more steps have shorter ones.
-        longest = previous_step(steps[1:-1].repeat_interleave(8), 2000)[7::8]
+        longest = row_denoiser.previous_step(steps[1:-1].repeat_interleave(8), 2000)[7::8]
         assert bool((longest + 1 >= steps[:-2]).all())  # both are rounded
-    assert torch.equal(previous_step(torch.full((8,), 1999), 2000), torch.full((8,), 2000))
+    assert torch.equal(row_denoiser.previous_step(torch.full((8,), 1999), 2000), torch.full((8,), 2000))
 
 
 def test_bound_is_without_self_conditioning_and_variations_are_with_it() -> None:
@@ -282,7 +276,7 @@ def test_permuted_noise_gives_permuted_rows(name: str, extra: str) -> None:
 # Proximity features.
 
 
-def with_both() -> RowDenoiser[Any]:
+def with_both() -> row_denoiser.RowDenoiser[Any]:
     """Proximity features and self-conditioning, the latter with zero weights."""
     base = make(extra="proximity_features")
     config = replace(base.config, network=replace(base.config.network, self_conditioning=True))
@@ -306,12 +300,12 @@ def test_proximity_units() -> None:
     """Predicted places are measured in half the unit of noisy ones, known places as if diffused without noise."""
     system, x0, t = with_both(), clean_batch(3), torch.tensor([5, 20, 40])
     level, std = system.process.params.at(t), system.config.data_std
-    predicted = predicted_proximity(SketchBatch(x0.construction, x0.kind, x0.params / std), level, std)
+    predicted = row_denoiser.predicted_proximity(SketchBatch(x0.construction, x0.kind, x0.params / std), level, std)
     scaled = like(level.alpha_bar.sqrt(), x0.params) * x0.params
     doubled = SketchBatch(x0.construction, x0.kind, 2 * scaled)
-    torch.testing.assert_close(predicted, noisy_proximity(doubled, level, None), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(predicted, row_denoiser.noisy_proximity(doubled, level, None), atol=1e-4, rtol=1e-4)
     all_known = ConditionMask(*torch.ones(3, 3, 16, dtype=torch.bool))
-    noiseless = noisy_proximity(SketchBatch(x0.construction, x0.kind, scaled), level, None)
-    torch.testing.assert_close(noisy_proximity(x0, level, all_known), noiseless, atol=1e-4, rtol=1e-4)
+    noiseless = row_denoiser.noisy_proximity(SketchBatch(x0.construction, x0.kind, scaled), level, None)
+    torch.testing.assert_close(row_denoiser.noisy_proximity(x0, level, all_known), noiseless, atol=1e-4, rtol=1e-4)
     null = SketchBatch(torch.zeros(3, 16, 2), torch.zeros(3, 16, 5), torch.zeros(3, 16, 14))
-    assert predicted_proximity(null, level, 0.55).abs().max() == 0
+    assert row_denoiser.predicted_proximity(null, level, 0.55).abs().max() == 0

@@ -19,19 +19,12 @@ import pytest
 from support.commands import refused
 
 import sketchdnn
+from sketchdnn import systems
 from sketchdnn.data import Dataset, PrepareConfig
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.networks.dit import DiT, DiTConfig
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 from sketchdnn.representation.settings import LARGEST_NETWORK, RANGE, least_parameters
-from sketchdnn.systems import (
-    PretrainedError,
-    config_from_dict,
-    config_to_dict,
-    from_pretrained,
-    load_preset,
-    save_pretrained,
-)
 from sketchdnn.systems.registry import SYSTEMS, preset_names
 from sketchdnn.training.config import TrainConfig, parse_train_config
 
@@ -85,7 +78,7 @@ def test_numbers_out_of_range_are_refused_by_name() -> None:
 
 def test_presets_are_in_range_and_no_smaller_than_estimated() -> None:
     for name in preset_names():
-        preset = load_preset(name)
+        preset = systems.load_preset(name)
         parse_train_config(preset.training)
         least = least_parameters(preset.config)
         assert least <= LARGEST_NETWORK
@@ -97,7 +90,7 @@ def test_presets_are_in_range_and_no_smaller_than_estimated() -> None:
 
 
 def test_hostile_config_is_refused_before_building() -> None:
-    table = config_to_dict(load_preset("ours").config)
+    table = systems.config_to_dict(systems.load_preset("ours").config)
     networks = [("heads", 0), ("width", -1), ("width", 30_000), ("width", 16_384), ("depth", 10**7)]
     networks += [("dropout", math.nan), ("octaves", 10**6), ("time_features", 10**9)]
     for change, message in (
@@ -106,13 +99,13 @@ def test_hostile_config_is_refused_before_building() -> None:
         ({"data_std": 10**400}, "digits"),
     ):
         with pytest.raises(SketchError, match=message):
-            config_from_dict(SYSTEMS["sketchdnn"].config_class, table | change, "here")
+            systems.config_from_dict(SYSTEMS["sketchdnn"].config_class, table | change, "here")
 
 
 def test_config_larger_than_its_weights_is_refused(tmp_path: Path) -> None:
     """A config within its ranges could still ask for gigabytes that its files do not hold."""
     folder = tmp_path / "model"
-    save_pretrained(load_preset("tiny").make(), folder)
+    systems.save_pretrained(systems.load_preset("tiny").make(), folder)
     facts = json.loads((folder / "config.json").read_text())
     facts["config"]["network"] |= {"width": 4096, "depth": 12}
     (folder / "config.json").write_text(json.dumps(facts))
@@ -172,11 +165,11 @@ def test_missing_path_is_not_looked_up_on_the_hub(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     for model in ("runs/model", "./runs/model", "hub:", "hub:a", "hub:a/b/c"):
-        with pytest.raises(PretrainedError, match="hub:OWNER/NAME"):
-            from_pretrained(model)
+        with pytest.raises(systems.PretrainedError, match="hub:OWNER/NAME"):
+            systems.from_pretrained(model)
     assert asked == []
-    with pytest.raises(PretrainedError, match="cannot be fetched from the Hub"):
-        from_pretrained("hub:someone/model")
+    with pytest.raises(systems.PretrainedError, match="cannot be fetched from the Hub"):
+        systems.from_pretrained("hub:someone/model")
     assert asked == ["someone/model"]
     for arguments in (
         ["generate", "--model", "runs/model", "--out", str(tmp_path)],
@@ -188,7 +181,7 @@ def test_missing_path_is_not_looked_up_on_the_hub(monkeypatch: pytest.MonkeyPatc
 
 def test_safetensors_header_is_bounded(tmp_path: Path) -> None:
     folder = tmp_path / "model"
-    save_pretrained(load_preset("tiny").make(), folder)
+    systems.save_pretrained(systems.load_preset("tiny").make(), folder)
     weights = folder / "model.safetensors"
     data = bytearray(weights.read_bytes())
     for size in (2**62, len(data) + 1, 90_000_000):
@@ -197,8 +190,8 @@ def test_safetensors_header_is_bounded(tmp_path: Path) -> None:
         facts = json.loads((folder / "config.json").read_text())
         facts["sha256"] = hashlib.sha256(data).hexdigest()
         (folder / "config.json").write_text(json.dumps(facts))
-        with pytest.raises(PretrainedError, match="header of"):
-            from_pretrained(folder)
+        with pytest.raises(systems.PretrainedError, match="header of"):
+            systems.from_pretrained(folder)
 
 
 def test_arrays_with_an_impossible_header_are_refused(tmp_path: Path) -> None:

@@ -17,37 +17,26 @@ from sketchdnn.diffusion.loss import Loss, paper_loss
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.sampling import step_sequence
-from sketchdnn.systems.baselines.latent import (
-    VAE,
-    VECTOR_SAMPLERS,
-    LatentConfig,
-    LatentDenoiser,
-    LatentDenoiserConfig,
-    LatentDiffusion,
-    Stage,
-    VAEConfig,
-    sample_vectors,
-    vector_elbo,
-)
+from sketchdnn.systems.baselines import latent
 from sketchdnn.systems.system import sample_condition_mask
 
-CONFIG = LatentConfig(
-    network=LatentDenoiserConfig(width=32, depth=1, heads=2),
-    vae=VAEConfig(width=32, depth=1, heads=2, tokens=4, channels=6),
+CONFIG = latent.LatentConfig(
+    network=latent.LatentDenoiserConfig(width=32, depth=1, heads=2),
+    vae=latent.VAEConfig(width=32, depth=1, heads=2, tokens=4, channels=6),
     num_steps=200,
 )
 
 
-def made(stage: Stage = "both", std: float | None = None) -> LatentDiffusion:
+def made(stage: latent.Stage = "both", std: float | None = None) -> latent.LatentDiffusion:
     torch.manual_seed(0)
-    system = LatentDiffusion(replace(CONFIG, stage=stage))
+    system = latent.LatentDiffusion(replace(CONFIG, stage=stage))
     for weight in system.parameters():
         if std is not None:
             torch.nn.init.normal_(weight, std=std)
     return system
 
 
-def loss_of(system: LatentDiffusion, count: int = 6) -> Loss:
+def loss_of(system: latent.LatentDiffusion, count: int = 6) -> Loss:
     nothing = sample_condition_mask(torch.ones(count, 19), torch.zeros(count, 16, dtype=torch.long), 0.0)
     return system.loss(clean_batch(count), torch.arange(1, 200, 200 // count)[:count], normal_batch(count), nothing)
 
@@ -71,7 +60,7 @@ def test_no_gradient_of_the_denoiser_reaches_the_autoencoder() -> None:
 def test_bound_of_a_fresh_model_costs_the_kl_of_its_posterior() -> None:
     """A fresh denoiser is exact for latents of N(0, 1): coding a latent costs the KL of its posterior to that prior."""
     torch.manual_seed(0)
-    system, count = LatentDiffusion(replace(CONFIG, num_steps=800)).requires_grad_(False), 48
+    system, count = latent.LatentDiffusion(replace(CONFIG, num_steps=800)).requires_grad_(False), 48
     x0 = clean_batch(count)
     steps = every_step(system.process, count, read_at=12)
     found = system.likelihood(x0, seeded_noise(0, torch.arange(count)), steps)
@@ -87,12 +76,12 @@ def test_bound_of_a_fresh_model_costs_the_kl_of_its_posterior() -> None:
 
 # The autoencoder, and the denoiser of its latents.
 
-SMALL = VAEConfig(width=64, depth=2, heads=2, tokens=4, channels=12)
+SMALL = latent.VAEConfig(width=64, depth=2, heads=2, tokens=4, channels=12)
 
 
-def autoencoder() -> VAE:
+def autoencoder() -> latent.VAE:
     torch.manual_seed(0)
-    return VAE(SMALL)
+    return latent.VAE(SMALL)
 
 
 def test_latents_have_unit_size_and_kl_whatever_the_weights() -> None:
@@ -125,7 +114,7 @@ def test_order_of_rows_is_encoded_and_tokens_share_the_rows_alike() -> None:
     order = torch.arange(15, -1, -1).expand(2, 16)
     assert not torch.allclose(vae.encode(x0).mean, vae.encode(x0.permuted(order)).mean, atol=1e-3)
     with pytest.raises(ValueError, match="tokens must share 16 rows alike"):
-        VAEConfig(tokens=6)
+        latent.VAEConfig(tokens=6)
 
 
 def fit(batches: Callable[[int], object], steps: int) -> list[Loss]:
@@ -153,7 +142,7 @@ def test_autoencoder_learns_sketches_by_heart_and_new_ones() -> None:
 
 
 def test_initial_denoiser_is_zero_and_half_precision_comes_out_whole() -> None:
-    network = LatentDenoiser(LatentDenoiserConfig(width=32, depth=1, heads=2), 6, 12)
+    network = latent.LatentDenoiser(latent.LatentDenoiserConfig(width=32, depth=1, heads=2), 6, 12)
     assert torch.equal(network(torch.randn(3, 6, 12), torch.zeros(3)), torch.zeros(3, 6, 12))
     vae = autoencoder()
     with torch.autocast("cpu", torch.bfloat16):
@@ -181,19 +170,21 @@ def normals(seed: int, count: int) -> Callable[[int], Tensor]:
     return lambda number: torch.randn(count, 4, generator=generator, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("sampler", VECTOR_SAMPLERS)
+@pytest.mark.parametrize("sampler", latent.VECTOR_SAMPLERS)
 def test_every_sampler_draws_the_target_and_reports_its_steps(sampler: str) -> None:
     noise, steps = normals(0, 3000), step_sequence(400, 100, power=2)
-    *_, (_, drawn, _) = sample_vectors(denoise, PROCESS.params, noise(0), noise, VECTOR_SAMPLERS[sampler], steps)
+    *_, (_, drawn, _) = latent.sample_vectors(
+        denoise, PROCESS.params, noise(0), noise, latent.VECTOR_SAMPLERS[sampler], steps
+    )
     assert abs(float(drawn.mean()) - MEAN) < 0.02
     assert abs(float(drawn.std()) - STD) < 0.02
-    two = sample_vectors(denoise, PROCESS.params, noise(0), noise, VECTOR_SAMPLERS[sampler], (400, 90, 0))
+    two = latent.sample_vectors(denoise, PROCESS.params, noise(0), noise, latent.VECTOR_SAMPLERS[sampler], (400, 90, 0))
     assert [step for step, *_ in two] == [(1, 2, 400, 90), (2, 2, 90, 0)]
 
 
 def test_bound_of_a_perfect_denoiser_is_close_to_the_density() -> None:
     x0 = MEAN + STD * torch.randn(400, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    prior, rest = vector_elbo(denoise, PROCESS.params, x0, normals(2, 400), every_step(PROCESS, 400, read_at=8))
+    prior, rest = latent.vector_elbo(denoise, PROCESS.params, x0, normals(2, 400), every_step(PROCESS, 400, read_at=8))
     exact = (((x0 - MEAN) / STD) ** 2 / 2 + math.log(STD * math.sqrt(2 * math.pi))).sum(dim=-1)
     found = prior + rest
     assert float(exact.mean()) - 0.05 < float(found.mean()) < float(exact.mean()) + 0.15
