@@ -62,13 +62,10 @@ def batch_rows(system: System, count: int, **options: Any) -> list[int]:
     return rows
 
 
-def test_small_requests_use_small_batches(system: System) -> None:
+def test_batches_are_small_and_attempts_double_with_every_failure(system: System) -> None:
     assert batch_rows(system, 1, steps=3) == [1]
     assert batch_rows(system, 3, steps=3) == [4]
     assert batch_rows(system, CPU_BATCH + 2, steps=3) == [CPU_BATCH, 2]
-
-
-def test_attempts_ahead_double_with_every_failure(system: System) -> None:
     never = Conditions(aspect=(1e-9, 2e-9))
     assert batch_rows(system, 1, steps=2, conditions=never) == [1, 1, 2, 4, 8, 8]
     assert batch_rows(system, 1, steps=2, conditions=Conditions(best_of=4)) == [4]

@@ -42,7 +42,7 @@ def test_part_lies_inside_its_frame_at_the_chosen_scale(
     assert abs(middle[1]) + height / 2 <= 1 + 1e-6
 
 
-def test_every_other_frame_is_the_smallest_about_the_center() -> None:
+def test_frames_are_the_smallest_or_lie_to_a_side() -> None:
     box = bounds(Sketch((Line((10, 10), (30, 20)),)))
     scale, frame = completion.choose_frame(box, (1.0, 2.0), 0, 4, (0.9, 0.1, 0.9))
     assert (scale, frame.center, frame.scale) == (1.0, (20.0, 15.0), 10.0)
@@ -50,9 +50,6 @@ def test_every_other_frame_is_the_smallest_about_the_center() -> None:
     assert scales[::2] == [1.0] * 4
     assert scales[1::2] == sorted(set(scales[1::2]))
     assert 1 < scales[1] < scales[-1] < 2
-
-
-def test_part_lies_at_a_side_or_in_the_middle_of_a_larger_frame() -> None:
     part = Sketch((Line((0, 0), (10, 0)),))
     frames = [completion.choose_frame(bounds(part), (2, 2), 1, 2, (0, choice, 0.5))[1] for choice in (0.1, 0.5, 0.9)]
     assert [bounds(completion.FramedPart(part, frame, SampleId(0)).known).low[0] for frame in frames] == pytest.approx(

@@ -43,15 +43,12 @@ def pages(data: bytes) -> list[np.ndarray]:
         return [np.asarray(page.convert("RGB"), dtype=int) for page in ImageSequence.Iterator(read)]
 
 
-def test_certain_row_is_one_primitive() -> None:
+def test_rows_are_shown_by_probability() -> None:
     batch = clean_batch(1)
     (decoded,) = decode(batch, "sweep")
     likely = [item for item in trajectory.superposed_primitives(batch, "sweep") if item.probability == 1]
     assert [item.primitive for item in sorted(likely, key=lambda item: item.row)] == list(decoded.sketch)
     assert [item.primitive for item in trajectory.decoded_primitives(batch, "sweep")] == list(decoded.sketch)
-
-
-def test_probabilities_of_a_row_sum_to_that_of_not_being_empty() -> None:
     rows = SketchBatch(
         torch.tensor([[[0.7, 0.3]]]), torch.tensor([[[0.4, 0.1, 0.2, 0.1, 0.2]]]), torch.full((1, 1, 14), 0.3)
     )
@@ -64,29 +61,22 @@ def test_probabilities_of_a_row_sum_to_that_of_not_being_empty() -> None:
     assert construction[Kind.LINE] == pytest.approx(0.12)
 
 
-def test_there_are_no_more_frames_than_steps() -> None:
-    (each,) = draw(small_system(), 1, steps=3, trajectory_frames=40)
-    assert len(each.trajectory) == 3
-    assert next(draw(small_system(), 1, steps=3)).trajectory == ()
-
-
-def test_restart_is_recorded_anew() -> None:
+def test_restarts_are_recorded_anew_and_inactive_samples_never() -> None:
     recorder, sample = trajectory.TrajectoryRecorder(4, "sweep"), SampleId(0)
     for number in (1, 2, 1, 2, 3, 4):
         progress = Progress(number, 4, 50 - 10 * number, 40 - 10 * number, clean_batch(2), random_prediction(2))
         recorder.record([sample], progress)
     assert [frame.t for frame in recorder.pop(sample)] == [30, 20, 10, 0]
     assert recorder.pop(sample) == ()
-
-
-def test_inactive_samples_are_not_recorded() -> None:
     recorder, samples = trajectory.TrajectoryRecorder(1, "sweep"), [SampleId(0), SampleId(1)]
     active = torch.tensor([True, False])
     recorder.record(samples, Progress(1, 1, 1, 0, clean_batch(2), random_prediction(2), active))
     assert [len(recorder.pop(sample)) for sample in samples] == [1, 0]
 
 
-def test_every_frame_is_in_every_animation_and_has_ink(drawn: GeneratedSketch, animation: trajectory.Animation) -> None:
+def test_animation_has_every_frame_and_ends_in_the_sketch(
+    drawn: GeneratedSketch, animation: trajectory.Animation
+) -> None:
     assert len(drawn.trajectory) == len(animation.scenes) == FRAMES
     seen = pages(trajectory.animated_gif(animation))
     assert len(seen) == FRAMES
@@ -94,9 +84,6 @@ def test_every_frame_is_in_every_animation_and_has_ink(drawn: GeneratedSketch, a
     groups = fromstring(trajectory.animated_svg(animation))[1:]
     assert len(groups) == FRAMES
     assert all(len(group[1]) for group in groups)
-
-
-def test_animation_ends_in_the_sketch(drawn: GeneratedSketch, animation: trajectory.Animation) -> None:
     view, style = animation.view(120)
     plain = Style(margin=style.margin).sized(120)
     last = np.asarray(animation.images(120)[-1])
@@ -141,14 +128,14 @@ def test_strip_goes_from_noise_to_the_sketch(animation: trajectory.Animation) ->
     assert (pixels[inside, -space - side + 1 : -space - 1] == images[-1]).all()
 
 
-def test_one_step_makes_an_animation() -> None:
+def test_frames_are_as_many_as_steps_and_have_something_to_show(drawn: GeneratedSketch) -> None:
     animation = trajectory.Animation.from_frames(next(draw(small_system(), 1, steps=1, trajectory_frames=5)).trajectory)
     assert len(animation.scenes) == 1
     assert len(pages(trajectory.animated_gif(animation))) == 1
     assert trajectory.strip(animation).width > trajectory.PANEL
-
-
-def test_frame_with_nothing_to_show_is_left_out(drawn: GeneratedSketch) -> None:
+    (each,) = draw(small_system(), 1, steps=3, trajectory_frames=40)
+    assert len(each.trajectory) == 3
+    assert next(draw(small_system(), 1, steps=3)).trajectory == ()
     noise = normal_batch(1)
     kind = noise.kind.softmax(dim=-1) * 0.01
     kind[..., -1] = 1.0

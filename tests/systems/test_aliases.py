@@ -91,7 +91,7 @@ def test_old_settings_of_a_preset_are_read(tmp_path: Path) -> None:
         load_preset(path)
 
 
-def test_settings_and_tensors_of_a_checkpoint_are_renamed() -> None:
+def test_old_settings_tensors_and_samplers_are_renamed() -> None:
     old = {"system": {"form": "ours", "network": {"hears": True, "width": 8}}, "training": {"times": "matching"}}
     new = {
         "system": {"variant": "ours", "network": {"self_conditioning": True, "width": 8}},
@@ -105,9 +105,6 @@ def test_settings_and_tensors_of_a_checkpoint_are_renamed() -> None:
     assert aliases.current_tensor("optimiser.3.exp_avg") == "optimizer.3.exp_avg"
     for name in ("network.nearest.weight", "subnetwork.near.weight", "network.embed.weight"):
         assert aliases.current_tensor(name) == name
-
-
-def test_old_sampler_names_are_accepted() -> None:
     system, noise = from_pretrained("ours"), seeded_noise(0, torch.arange(1))
     assert system.resolve(SamplingOptions("closing")).sampler == "restart"
     old, new = (system.sample(noise, SamplingOptions(name, 2)) for name in ("corrected", "predictor_corrector"))

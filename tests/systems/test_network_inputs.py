@@ -14,7 +14,7 @@ from support.random_systems import random_system
 from sketchdnn.diffusion.gaussian import like
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import parts
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, condition_on_rows, step_sequence
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, step_sequence
 from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
@@ -80,7 +80,7 @@ def test_zero_initialized_input_changes_nothing(name: str, extra: str) -> None:
     assert not torch.equal(loss(trained, mask), loss(plain, make_mask(5, 0.5)))
 
 
-def test_settings_of_inference_and_dropout_may_differ_from_the_initial_weights() -> None:
+def test_initial_weights_may_differ_in_settings_of_inference_but_not_in_inputs() -> None:
     system = make(superposition="max")
     assert system.can_init_from(make(extra=None, superposition="none", reverse_logits="log"))
     assert not system.can_init_from(make(extra=None, predict="noise"))
@@ -93,6 +93,12 @@ def test_settings_of_inference_and_dropout_may_differ_from_the_initial_weights()
     assert torch.equal(loss(lossy, mask), loss(plain, mask))
     torch.manual_seed(0)
     assert not torch.allclose(loss(lossy.train(), mask), loss(plain.train(), mask), atol=1e-3)
+    paper = SketchDNNSystem(SketchDNNConfig(network=DiTConfig(width=32, depth=1, heads=2), variant="paper"))
+    for system in (paper, make(extra=None)):
+        with pytest.raises(ValueError, match=r"network\.self_conditioning is off"):
+            system.denoise(clean_batch(2), torch.tensor([3, 4]), previous=random_prediction(2))
+    with pytest.raises(ValueError, match=r"network\.auxiliary is off"):
+        loss(make(extra=None), make_mask(5, 0.0, [True] * 5))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -107,15 +113,6 @@ def test_extra_inputs_are_saved_and_omitted_from_old_configs(name: str, tmp_path
     assert loaded.config == system.config
     assert torch.equal(sample(loaded, [3])[0].flat(), sample(system, [3])[0].flat())
     assert not {*WEIGHTS, "dropout"} & set(config_to_dict(make(extra=None).config)["network"])
-
-
-def test_inputs_that_a_network_lacks_are_refused() -> None:
-    paper = SketchDNNSystem(SketchDNNConfig(network=DiTConfig(width=32, depth=1, heads=2), variant="paper"))
-    for system in (paper, make(extra=None)):
-        with pytest.raises(ValueError, match=r"network\.self_conditioning is off"):
-            system.denoise(clean_batch(2), torch.tensor([3, 4]), previous=random_prediction(2))
-    with pytest.raises(ValueError, match=r"network\.auxiliary is off"):
-        loss(make(extra=None), make_mask(5, 0.0, [True] * 5))
 
 
 @pytest.mark.parametrize("extra", ["self_conditioning", "proximity_features"])
@@ -160,21 +157,6 @@ def test_previous_prediction_is_used_from_the_second_step(name: str, sampler: st
     # Nothing is carried over from another trajectory or another sketch.
     assert torch.equal(batch.flat(), sample(system, [0, 1, 2], sampler=sampler)[0].flat())
     assert torch.allclose(sample(system, [2], sampler=sampler)[0].flat()[0], batch.flat()[2], atol=5e-3)
-
-
-@pytest.mark.parametrize(("name", "sampler"), SYSTEM_SAMPLERS)
-@pytest.mark.parametrize("method", ["conditional", "repaint"])
-def test_self_conditioning_keeps_known_rows(name: str, sampler: str, method: Any) -> None:
-    rows = torch.zeros(2, 16, dtype=torch.bool)
-    rows[:, :5] = True
-    known = clean_batch(2)
-    conditioning = condition_on_rows(known, rows, method=method, resamples=2)
-    batch, steps = sample(make(name), [0, 1], sampler=sampler, conditioning=conditioning)
-    _, plain = sample(make(name, None), [0, 1], sampler=sampler, conditioning=conditioning)
-    assert torch.equal(batch.flat()[:, :5], known.flat()[:, :5])
-    assert bool(batch.flat().isfinite().all())
-    assert same(steps[0].prediction, plain[0].prediction)
-    assert not torch.allclose(steps[-1].prediction.params[:, 5:], plain[-1].prediction.params[:, 5:], atol=1e-3)
 
 
 def test_known_parts_replace_the_previous_prediction_and_null_is_all_zeros() -> None:
@@ -285,7 +267,7 @@ def with_both() -> row_denoiser.RowDenoiser[Any]:
     return system.eval()
 
 
-def test_proximity_of_the_previous_prediction_counts_from_the_second_step() -> None:
+def test_proximity_is_measured_in_units_of_noise_and_counts_from_the_second_step() -> None:
     plain, system = with_both(), with_both()
     assert plain.can_init_from(make(extra="proximity_features"))
     assert not make(extra="proximity_features").can_init_from(plain)
@@ -294,10 +276,7 @@ def test_proximity_of_the_previous_prediction_counts_from_the_second_step() -> N
     for steps, equal in ((1, True), (2, False)):
         a, b = (sample(one, [0], steps=steps)[0] for one in (system, plain))
         assert torch.equal(a.flat(), b.flat()) == equal
-
-
-def test_proximity_units() -> None:
-    """Predicted places are measured in half the unit of noisy ones, known places as if diffused without noise."""
+    # Predicted places are measured in half the unit of noisy ones, known places as if diffused without noise.
     system, x0, t = with_both(), clean_batch(3), torch.tensor([5, 20, 40])
     level, std = system.process.params.at(t), system.config.data_std
     predicted = row_denoiser.predicted_proximity(SketchBatch(x0.construction, x0.kind, x0.params / std), level, std)

@@ -52,20 +52,15 @@ def test_hash_identifies_the_weights_and_an_empty_folder_hides_no_bundled_model(
     assert model_hash("ours") == model_hash(tmp_path / "ours") != bundled
 
 
-BAD_FILES = (
-    ("config.json", "{"),
-    ("config.json", "[]"),
-    ("config.json", json.dumps({"system": "sketchdnn", "representation": 999})),
-    ("config.json", json.dumps({"system": "sketchdnn", "representation": 1})),
-    ("config.json", json.dumps({"system": "teapot", "representation": 1, "config": {}})),
-    ("config.json", json.dumps({"system": "sketchdnn", "representation": 1, "config": {"x": 1}})),
-    ("model.safetensors", "not tensors"),
-    ("model.safetensors.index.json", json.dumps({"weight_map": {"a": "../../etc/passwd"}})),
-    ("model.safetensors.index.json", json.dumps({"weight_map": [1]})),
-)
+SKETCHDNN = {"system": "sketchdnn", "representation": 1}
+BAD_CONFIGS = ({**SKETCHDNN, "representation": 999}, SKETCHDNN, {**SKETCHDNN, "system": "teapot", "config": {}})
+BAD_CONFIGS += ({**SKETCHDNN, "config": {"x": 1}}, [])
+BAD_FILES = [("config.json", "{"), *(("config.json", json.dumps(facts)) for facts in BAD_CONFIGS)]
+BAD_FILES += [("model.safetensors", "not tensors"), ("model.safetensors.index.json", '{"weight_map": [1]}')]
+BAD_FILES += [("model.safetensors.index.json", '{"weight_map": {"a": "../../etc/passwd"}}')]
 
 
-def test_bad_folder_is_refused(system: SketchDNNSystem, tmp_path: Path) -> None:
+def test_bad_and_damaged_folders_are_refused(system: SketchDNNSystem, tmp_path: Path) -> None:
     for number, (file, content) in enumerate(BAD_FILES):
         save_pretrained(system, tmp_path / f"model{number}")
         (tmp_path / f"model{number}" / file).write_text(content)
@@ -75,9 +70,6 @@ def test_bad_folder_is_refused(system: SketchDNNSystem, tmp_path: Path) -> None:
         from_pretrained(tmp_path)
     with pytest.raises(PretrainedError, match=r"no model is there.*ours"):
         from_pretrained("nonsense")
-
-
-def test_damaged_model_is_refused(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     weights, config = tmp_path / "model.safetensors", tmp_path / "config.json"
     data, facts = weights.read_bytes(), json.loads(config.read_text())

@@ -41,14 +41,11 @@ def loss_of(system: latent.LatentDiffusion, count: int = 6) -> Loss:
     return system.loss(clean_batch(count), torch.arange(1, 200, 200 // count)[:count], normal_batch(count), nothing)
 
 
-def test_loss_of_both_stages_is_the_sum_of_each() -> None:
+def test_stages_add_up_and_the_denoiser_sends_no_gradient_to_the_autoencoder() -> None:
     both, autoencoder, denoiser = (loss_of(made(stage, std=0.1)) for stage in ("both", "vae", "diffusion"))
     assert torch.allclose(both.per_sample, autoencoder.per_sample + denoiser.per_sample)
     assert bool((denoiser.per_sample > 0).all())
     assert torch.equal(both.kind_per_sample, autoencoder.kind_per_sample)
-
-
-def test_no_gradient_of_the_denoiser_reaches_the_autoencoder() -> None:
     both, alone = made("both", std=0.1), made("vae", std=0.1)
     for system in (both, alone):
         loss_of(system).per_sample.sum().backward()
@@ -84,7 +81,7 @@ def autoencoder() -> latent.VAE:
     return latent.VAE(SMALL)
 
 
-def test_latents_have_unit_size_and_kl_whatever_the_weights() -> None:
+def test_autoencoder_has_latents_of_unit_size_and_no_stuck_deviation() -> None:
     vae = autoencoder()
     for weight in vae.parameters():
         torch.nn.init.normal_(weight, std=0.3)
@@ -96,10 +93,7 @@ def test_latents_have_unit_size_and_kl_whatever_the_weights() -> None:
         normal = torch.distributions.Normal(one.mean, one.log_std.exp())
         exact = torch.distributions.kl_divergence(normal, torch.distributions.Normal(0.0, 1.0))
         assert torch.allclose(one.kl(), exact, atol=1e-5)
-
-
-def test_no_deviation_is_stuck_at_a_bound() -> None:
-    """Far beyond either bound there is a gradient."""
+    # Far beyond either bound there is a gradient.
     vae = autoencoder()
     for push in (-8.0, 8.0):
         with torch.no_grad():
@@ -109,12 +103,19 @@ def test_no_deviation_is_stuck_at_a_bound() -> None:
         assert bool((gradient[SMALL.channels :] > 0).all())
 
 
-def test_order_of_rows_is_encoded_and_tokens_share_the_rows_alike() -> None:
+def test_rows_have_an_order_and_outputs_full_precision() -> None:
     vae, x0 = autoencoder(), clean_batch(2)
     order = torch.arange(15, -1, -1).expand(2, 16)
     assert not torch.allclose(vae.encode(x0).mean, vae.encode(x0.permuted(order)).mean, atol=1e-3)
     with pytest.raises(ValueError, match="tokens must share 16 rows alike"):
         latent.VAEConfig(tokens=6)
+    network = latent.LatentDenoiser(latent.LatentDenoiserConfig(width=32, depth=1, heads=2), 6, 12)
+    assert torch.equal(network(torch.randn(3, 6, 12), torch.zeros(3)), torch.zeros(3, 6, 12))
+    vae = autoencoder()
+    with torch.autocast("cpu", torch.bfloat16):
+        posterior = vae.encode(clean_batch(2))
+        decoded = vae.decode(posterior.mean)
+    assert posterior.mean.dtype == decoded.params.dtype == torch.float32
 
 
 def fit(batches: Callable[[int], object], steps: int) -> list[Loss]:
@@ -139,16 +140,6 @@ def test_autoencoder_learns_sketches_by_heart_and_new_ones() -> None:
     # Sketches that it sees once: the numbers of a row must find their way through the latent.
     errors = [float(loss.params.detach()) for loss in fit(lambda step: clean_batch(32, seed=step), 160)]
     assert sum(errors[-10:]) < 0.5 * sum(errors[:10])
-
-
-def test_initial_denoiser_is_zero_and_half_precision_comes_out_whole() -> None:
-    network = latent.LatentDenoiser(latent.LatentDenoiserConfig(width=32, depth=1, heads=2), 6, 12)
-    assert torch.equal(network(torch.randn(3, 6, 12), torch.zeros(3)), torch.zeros(3, 6, 12))
-    vae = autoencoder()
-    with torch.autocast("cpu", torch.bfloat16):
-        posterior = vae.encode(clean_batch(2))
-        decoded = vae.decode(posterior.mean)
-    assert posterior.mean.dtype == decoded.params.dtype == torch.float32
 
 
 # Diffusion of vectors, with a Gaussian target whose denoiser and density are known.

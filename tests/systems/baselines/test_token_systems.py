@@ -76,31 +76,17 @@ def one_by_one(system: models.TokenSystem, x0: SketchBatch) -> Tensor:
     return total
 
 
-def test_the_likelihood_is_the_sum_of_the_conditionals(system: models.TokenSystem) -> None:
+def test_likelihood_is_of_the_sequence_whose_order_may_be_sorted_away(system: models.TokenSystem) -> None:
     x0 = clean_batch(5)
     with torch.no_grad():
         assert torch.allclose(nats(system, x0), one_by_one(system, x0), atol=1e-3)
-
-
-def test_chances_of_all_short_sketches_and_the_rest_add_up() -> None:
-    """Of one row: that it is empty, and which of all points it holds; the rest is less than what is left."""
-    system = made(models.TokenConfig(SMALL))
-    empty = replace(clean_batch(1, rows=1), kind=torch.eye(layout.NUM_KINDS)[None, None, layout.NONE])
-    none = math.exp(-float(nats(system, empty)))
-    levels = (torch.arange(LEVELS) - LEVELS // 2) / 30
-    params = torch.zeros(LEVELS**2, 1, layout.NUM_PARAMS)
-    params[:, 0, -2:] = torch.cartesian_prod(levels, levels)
-    kind = torch.eye(layout.NUM_KINDS)[3].expand(LEVELS**2, 1, -1)
-    points = sum(
-        float(nats(system, SketchBatch(torch.eye(2)[flag].expand(LEVELS**2, 1, -1), kind, params)).neg().exp().sum())
-        for flag in (0, 1)
-    )
-    with torch.no_grad():
-        first = torch.zeros(1, 1, dtype=torch.long)
-        logits = system.network(first + START, first + system.syntax.end + 1, first)[0, 0]
-    chances = logits[LEVELS : STOP + 1].softmax(dim=-1)
-    assert none == pytest.approx(float(chances[layout.NONE]), rel=1e-4)
-    assert points == pytest.approx(float(chances[3]), rel=1e-3)
+    x0 = clean_batch(5)
+    order = torch.rand(5, 16, generator=torch.Generator().manual_seed(2)).argsort(dim=-1)
+    plain, permuted = nats(system, x0), nats(system, x0.permuted(order))
+    if system.config.order == "sorted":
+        assert torch.equal(plain, permuted)
+    else:
+        assert bool(((plain - permuted).abs() > 1e-3).all())
 
 
 def test_the_loss_is_nats_a_row_by_sort_and_trains_every_weight(system: models.TokenSystem) -> None:
@@ -132,17 +118,7 @@ def test_the_loss_can_be_compiled_whole_and_own_samples_are_likely() -> None:
     assert float(nats(one, drawn).mean()) < float(nats(one, foreign).mean())
 
 
-def test_noise_decides_alone_what_is_drawn(system: models.TokenSystem) -> None:
-    all_of_them = system.sample(noise_of(0, 1, 2, 3, 4, 5))
-    again = system.sample(noise_of(0, 1, 2, 3, 4, 5), SamplingOptions(steps=7))
-    assert torch.equal(all_of_them.flat(), again.flat())
-    assert torch.equal(system.sample(noise_of(4)).flat()[0], all_of_them.flat()[4])
-    pair = system.sample(noise_of(5, 2)).flat()
-    assert torch.equal(pair, all_of_them.flat()[[5, 2]])
-    assert len({row.numpy().tobytes() for row in all_of_them.flat()}) > 3
-
-
-def test_what_is_drawn_is_a_batch_of_clean_rows(system: models.TokenSystem) -> None:
+def test_samples_are_clean_rows_reported_token_by_token(system: models.TokenSystem) -> None:
     batch = system.sample(noise_of(*range(32)))
     for label in (batch.kind, batch.construction):
         assert bool((label.sum(dim=-1) == 1).all())
@@ -152,6 +128,14 @@ def test_what_is_drawn_is_a_batch_of_clean_rows(system: models.TokenSystem) -> N
     empty = kind == layout.NONE
     assert bool((empty[:, 1:] >= empty[:, :-1]).all())  # nothing comes after the stop
     assert len(kind.unique()) == layout.NUM_KINDS
+    steps: list[Progress] = []
+    batch = system.sample(noise_of(0, 1), SamplingOptions(on_step=steps.append))
+    assert [one.number for one in steps[:-1]] == list(range(1, len(steps)))
+    assert steps[-1].number == steps[-1].total
+    assert steps[-1].s == 0
+    assert torch.equal(steps[-1].batch.flat(), batch.flat())
+    counts = [int((one.batch.kind.argmax(dim=-1) != layout.NONE).sum()) for one in steps]
+    assert counts == sorted(counts)  # primitive by primitive
 
 
 def test_illegal_tokens_are_never_drawn(system: models.TokenSystem, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,16 +191,6 @@ def test_each_token_has_a_random_number_of_its_own() -> None:
     assert ends.std(dim=0).tolist() == pytest.approx([LEVELS / 30 / 12**0.5] * 4, rel=0.1)
 
 
-def test_the_order_of_rows_is_part_of_what_is_modelled_unless_it_is_sorted_away(system: models.TokenSystem) -> None:
-    x0 = clean_batch(5)
-    order = torch.rand(5, 16, generator=torch.Generator().manual_seed(2)).argsort(dim=-1)
-    plain, permuted = nats(system, x0), nats(system, x0.permuted(order))
-    if system.config.order == "sorted":
-        assert torch.equal(plain, permuted)
-    else:
-        assert bool(((plain - permuted).abs() > 1e-3).all())
-
-
 def test_levels_are_the_cells_of_a_grid_that_others_can_be_judged_on() -> None:
     system = made(CONFIGS["sketchgen"])
     generator = torch.Generator().manual_seed(0)
@@ -241,17 +215,6 @@ def test_unsupported_options_are_refused(system: models.TokenSystem) -> None:
     for wrong in ({"top_p": 0.0}, {"top_p": 1.5}, {"temperature": -1.0}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):
             config_from_dict(system.config_class, wrong, "here")
-
-
-def test_every_token_is_reported(system: models.TokenSystem) -> None:
-    steps: list[Progress] = []
-    batch = system.sample(noise_of(0, 1), SamplingOptions(on_step=steps.append))
-    assert [one.number for one in steps[:-1]] == list(range(1, len(steps)))
-    assert steps[-1].number == steps[-1].total
-    assert steps[-1].s == 0
-    assert torch.equal(steps[-1].batch.flat(), batch.flat())
-    counts = [int((one.batch.kind.argmax(dim=-1) != layout.NONE).sum()) for one in steps]
-    assert counts == sorted(counts)  # primitive by primitive
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
@@ -284,9 +247,6 @@ def test_values_are_chosen_as_often_as_their_chances_say() -> None:
     cold = torch.bincount(models.sample_token(logits, legal, where, temperature=0.5), minlength=5) / many
     squared = torch.tensor([0.5, 0.2, 0.15, 0.1, 0.0]) ** 2
     assert torch.allclose(cold, squared / squared.sum(), atol=0.01)
-
-
-def test_both_ends_of_the_unit_interval_choose_something_legal() -> None:
     legal, logits = torch.zeros(1, NUM_VALUES, dtype=torch.bool), torch.zeros(1, NUM_VALUES)
     legal[0, [3, STOP]] = True
     logits[0, 3] = 40.0
@@ -322,7 +282,7 @@ def test_value_place_and_position_count_from_their_token_on(part: int) -> None:
     assert not torch.allclose(before[:, 9:], after[:, 9:], atol=1e-3)
 
 
-def test_one_at_a_time_with_a_cache_is_the_same_as_all_at_once() -> None:
+def test_cache_changes_nothing_and_default_size_is_vitruvions() -> None:
     network, tokens = decoder(), some_tokens()
     cache = models.Cache(capacity=15)
     steps = [network(*(part[:, n : n + 1] for part in tokens), cache) for n in range(15)]
@@ -332,9 +292,6 @@ def test_one_at_a_time_with_a_cache_is_the_same_as_all_at_once() -> None:
     assert torch.equal(network(*tokens), network(*tokens))
     network.train()
     assert not torch.equal(network(*tokens), network(*tokens))
-
-
-def test_default_size_is_vitruvions_and_impossible_ones_are_refused() -> None:
     network = models.TokenDecoder(models.TokenDecoderConfig(), **SIZES)
     assert 21.2e6 < sum(weight.numel() for weight in network.parameters()) < 21.5e6
     for wrong in ({"width": 0}, {"width": 30, "heads": 4}, {"dropout": 1.0}):
