@@ -69,13 +69,10 @@ def test_any_part_comes_back_to_the_bit(system: System, part: Sketch) -> None:
     assert each.sketch.primitives[: len(part)] == part.primitives
 
 
-def test_completion_does_not_depend_on_the_count(system: System) -> None:
+def test_completions_depend_on_the_part_but_not_on_the_count(system: System) -> None:
     few, many = (complete(system, PART, count, seed=3, steps=16) for count in (2, 6))
     assert few == many[:2]  # to the bit
     assert complete(system, PART, 2, seed=4, steps=16) != few
-
-
-def test_completions_move_and_grow_with_the_part(system: System) -> None:
     here = complete(system, PART, 2, steps=4, num_frames=2)
     there = complete(system, PART.moved(0.25, (-300.0, 70.0)), 2, steps=4, num_frames=2)
     for one, other in zip(here, there, strict=True):

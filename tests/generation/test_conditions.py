@@ -137,16 +137,6 @@ def test_closed_requires_an_extrudable_outline_with_small_gaps() -> None:
         assert score(*primitives) < score(*PLATE) == 1
 
 
-def test_closer_sketch_has_the_smaller_distance() -> None:
-    eight = criteria.Conditions(primitives=(8, 8))
-    assert distance(eight, *square()) > distance(eight, *square(), *square(0.5)[:3])
-    wide = criteria.Conditions(aspect=(3.0, 4.0))
-    assert distance(wide, *square()) > distance(wide, Line((0, 0), (2, 1)))
-    assert distance(wide, Line((0, 0), (2, 0))) < 1e6  # no height at all
-    both = criteria.Conditions(primitives=(8, 8), closed=True)
-    assert distance(both, *square()[:3]) > distance(both, *square())
-
-
 @given(sketches(max_size=8), st.integers(-9, 9))
 def test_key_does_not_depend_on_size_or_order(sketch: Sketch, power: int) -> None:
     small, _ = normalize(sketch)
@@ -173,7 +163,7 @@ def test_unique_and_novel_compare_with_accepted_and_training_sketches() -> None:
     assert criteria.ConditionChecker(criteria.Conditions(), known).find_shortfall(PLATE) is None
 
 
-def test_score_prefers_closed_clean_and_tight_sketches() -> None:
+def test_score_and_distance_prefer_closed_clean_and_close_sketches() -> None:
     assert score(*square(), Circle((0, 0), 0.5), Line((-1, 0), (1, 0), True), Point((0, 0))) == 1
     tight, gaping, more, wide = (score(*pulled_square(by)) for by in (0.0, 0.005, 0.015, 0.1))
     assert 1 == tight > gaping > more > wide
@@ -185,6 +175,13 @@ def test_score_prefers_closed_clean_and_tight_sketches() -> None:
     assert score(*pulled_square(0.0199)) == pytest.approx(0.5, abs=0.01)
     # Four of five curves are in the loop; two of five lie on one another.
     assert score(*square(), square()[0]) == pytest.approx(4 / 5 - 2 / 5)
+    eight = criteria.Conditions(primitives=(8, 8))
+    assert distance(eight, *square()) > distance(eight, *square(), *square(0.5)[:3])
+    wide = criteria.Conditions(aspect=(3.0, 4.0))
+    assert distance(wide, *square()) > distance(wide, Line((0, 0), (2, 1)))
+    assert distance(wide, Line((0, 0), (2, 0))) < 1e6  # no height at all
+    both = criteria.Conditions(primitives=(8, 8), closed=True)
+    assert distance(both, *square()[:3]) > distance(both, *square())
 
 
 @given(sketches())

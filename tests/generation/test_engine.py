@@ -62,13 +62,16 @@ def batch_rows(system: System, count: int, **options: Any) -> list[int]:
     return rows
 
 
-def test_batches_are_small_and_attempts_double_with_every_failure(system: System) -> None:
+def test_batches_are_small_if_they_round_alike_and_attempts_double(system: System) -> None:
     assert batch_rows(system, 1, steps=3) == [1]
     assert batch_rows(system, 3, steps=3) == [4]
     assert batch_rows(system, CPU_BATCH + 2, steps=3) == [CPU_BATCH, 2]
     never = Conditions(aspect=(1e-9, 2e-9))
     assert batch_rows(system, 1, steps=2, conditions=never) == [1, 1, 2, 4, 8, 8]
     assert batch_rows(system, 1, steps=2, conditions=Conditions(best_of=4)) == [4]
+    other = copy_as(RoundsOtherwise, system)
+    assert [choose_batch_size(other, count, CPU_BATCH) for count in (1, 3, 8, 9)] == [8, 8, 8, CPU_BATCH]
+    assert [choose_batch_size(system, count, CPU_BATCH) for count in (1, 3, 8, 9)] == [1, 4, 8, CPU_BATCH]
 
 
 class RoundsOtherwise(SketchDNNSystem):
@@ -79,35 +82,18 @@ class RoundsOtherwise(SketchDNNSystem):
         return replace(batch, params=batch.params * (1 + 1e-6)) if len(batch) < 8 else batch
 
 
-def test_batch_size_that_rounds_otherwise_is_not_used(system: System) -> None:
-    other = copy_as(RoundsOtherwise, system)
-    assert [choose_batch_size(other, count, CPU_BATCH) for count in (1, 3, 8, 9)] == [8, 8, 8, CPU_BATCH]
-    assert [choose_batch_size(system, count, CPU_BATCH) for count in (1, 3, 8, 9)] == [1, 4, 8, CPU_BATCH]
-
-
 @pytest.mark.slow
 def test_thousand_sketches_are_alike_in_batches_of_one_and_sixteen() -> None:
     assert count_agreeing(from_pretrained(), 1_000) >= 990
 
 
-def test_steps_are_reported_with_their_samples(system: System) -> None:
+def test_steps_are_reported_and_batches_shrink_to_the_memory_of_the_device(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reports: list[tuple[Sequence[SampleId], int]] = []
     samples = [SampleId(index) for index in range(CPU_BATCH + 2)]
     engine_of(system, "ddim").draw(samples, lambda chunk, progress: reports.append((chunk, progress.number)))
     assert reports == [(chunk, step) for chunk in (samples[:CPU_BATCH], samples[CPU_BATCH:]) for step in (1, 2, 3)]
-
-
-class SmallDevice(SketchDNNSystem):
-    """A device with memory for five sketches."""
-
-    def sample(self, *arguments: Any) -> SketchBatch:
-        batch = super().sample(*arguments)
-        if len(batch) > 5:
-            raise torch.OutOfMemoryError
-        return batch
-
-
-def test_batches_shrink_to_the_memory_of_the_device(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engine_of(copy_as(SmallDevice, system))
     samples = [SampleId(index) for index in range(11)]
     assert engine.draw(samples) == engine_of(system, max_batch=4).draw(samples)
@@ -119,6 +105,16 @@ def test_batches_shrink_to_the_memory_of_the_device(system: System, monkeypatch:
     monkeypatch.setattr(system, "sample", fail, raising=False)
     with pytest.raises(SketchError, match="no memory for even one sketch"):
         engine_of(system).draw([SampleId(0)])
+
+
+class SmallDevice(SketchDNNSystem):
+    """A device with memory for five sketches."""
+
+    def sample(self, *arguments: Any) -> SketchBatch:
+        batch = super().sample(*arguments)
+        if len(batch) > 5:
+            raise torch.OutOfMemoryError
+        return batch
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")  # torch warns of itself

@@ -292,7 +292,7 @@ def test_sketch_is_written_in_all_formats_or_in_none(
     assert names(tmp_path) == [*GALLERY, "sketch-0000.dxf", "sketch-0000.json", "sketch-0000.svg"]
 
 
-def test_full_disk_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_once_and_leaves_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the sketch nor the page can be written: the first error is raised, and no part of a file stays."""
 
     def full(*_: object) -> None:
@@ -307,10 +307,7 @@ def test_full_disk_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(FormatError, match="sketch: cannot be written"):
         write(late(), tmp_path)
     assert not [name for name in names(tmp_path) if name.startswith(".")]
-
-
-def test_entry_that_a_full_disk_cut_short_is_ignored(tmp_path: Path) -> None:
-    """Its files are removed, and the space they leave must not let it in after all."""
+    # Its files are removed, and the space they leave must not let it in after all.
     log = EntryLog(tmp_path)
     log.add({"number": 0})
     disk = log._file
@@ -328,7 +325,9 @@ def test_entry_that_a_full_disk_cut_short_is_ignored(tmp_path: Path) -> None:
     assert list(read_entries([log.path])) == [{"number": 0}]
 
 
-def test_page_is_self_contained_and_links_every_file(tmp_path: Path) -> None:
+def test_page_is_self_contained_and_links_every_file_up_to_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(3, tmp_path, "json,svg,dxf,fcstd", facts={"seed": 4, "count": 3})
     text = (tmp_path / "gallery.html").read_text()
     page = Page(text)
@@ -338,6 +337,13 @@ def test_page_is_self_contained_and_links_every_file(tmp_path: Path) -> None:
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "url(" not in text
     assert re.search(r"Sketch 2\s*seed 4", page.words)
+    monkeypatch.setattr(files_module, "MAX_ON_PAGE", 2)
+    write(3, tmp_path, "svg", facts={"count": 3})
+    page = Page((tmp_path / "gallery.html").read_text())
+    assert page.tags.count("figure") == 2
+    assert "3 sketches" in page.words
+    assert "The first 2 are shown" in page.words
+    assert len(manifest(tmp_path)["sketches"]) == 3
 
 
 def test_page_escapes_hostile_words() -> None:
@@ -350,16 +356,6 @@ def test_page_escapes_hostile_words() -> None:
     assert "script" not in page.tags
     assert page.words.count("<script>alert(1)</script>") == 6
     assert all("<" not in link and '"' not in link for link in page.links)
-
-
-def test_page_shows_a_limited_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(files_module, "MAX_ON_PAGE", 2)
-    write(3, tmp_path, "svg", facts={"count": 3})
-    page = Page((tmp_path / "gallery.html").read_text())
-    assert page.tags.count("figure") == 2
-    assert "3 sketches" in page.words
-    assert "The first 2 are shown" in page.words
-    assert len(manifest(tmp_path)["sketches"]) == 3
 
 
 def test_several_processes_write_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -392,7 +388,7 @@ def plates(tmp_path: Path) -> Path:
     return tmp_path / "plates"
 
 
-def test_each_sketch_is_read_back_once_under_its_name(plates: Path) -> None:
+def test_each_sketch_is_read_and_viewed_once_under_its_name(plates: Path) -> None:
     (plates / ".sketchdnn-manifest-00000.part").write_text("{}")  # of a run that is not finished
     reading = read(plates.parent)  # also in a folder above
     assert not reading.skipped
@@ -405,6 +401,12 @@ def test_each_sketch_is_read_back_once_under_its_name(plates: Path) -> None:
     assert (report["found"], report["files"], report["files_not_read"]) == (23, 3, {})
     shutil.copytree(plates, plates.parent / "copies" / "of")
     assert [sketch.extra["id"] for sketch in read(plates.parent / "copies")] == NAMES
+    out = plates.parent / "view.html"
+    assert run("view", plates, "--out", out).stderr == f"{out}: 3 sketches\n"
+    assert all(out.read_text().count(f"{name}<") == 1 for name in NAMES)
+    before = contents(plates)
+    assert "is an input" in refused("view", plates, "--out", plates / "sketch-0001.svg")
+    assert contents(plates) == before
 
 
 def test_folders_of_old_and_other_programs_are_read(plates: Path) -> None:
@@ -415,15 +417,6 @@ def test_folders_of_old_and_other_programs_are_read(plates: Path) -> None:
     for content in (b"", b"{", b"[" * 100_000, b"null", b'{"program": "another", "sketches": []}'):
         (plates / "manifest.json").write_bytes(content)
         assert len(read(plates)) == 12
-
-
-def test_view_shows_each_sketch_once_and_replaces_none(plates: Path) -> None:
-    out = plates.parent / "view.html"
-    assert run("view", plates, "--out", out).stderr == f"{out}: 3 sketches\n"
-    assert all(out.read_text().count(f"{name}<") == 1 for name in NAMES)
-    before = contents(plates)
-    assert "is an input" in refused("view", plates, "--out", plates / "sketch-0001.svg")
-    assert contents(plates) == before
 
 
 def test_changed_and_own_files_are_read_back(plates: Path) -> None:

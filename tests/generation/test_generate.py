@@ -131,13 +131,17 @@ class Repeating(SketchDNNSystem):
         return batch[same]
 
 
-def test_unique_sketches_differ(system: SketchDNNSystem) -> None:
+def test_repeated_and_empty_sketches_are_drawn_again(system: SketchDNNSystem) -> None:
     repeating = copy_as(Repeating, system)
     plain, unique = (
         {sketch_key(each.sketch) for each in draw(repeating, 20, steps=4, conditions=conditions)}
         for conditions in (Conditions(), Conditions(unique=True))
     )
     assert len(plain) < 20 == len(unique)
+    drawn, plain = list(draw(copy_as(EmptyAtFirst, system), 8, steps=4)), list(draw(system, 8, steps=4))
+    assert [each.attempts for each in drawn] == [1, 1, 1, 1, 1, 2, 1, 1]
+    assert [each.sketch for each in drawn if each.attempts == 1] == [each.sketch for each in plain if each.index != 5]
+    assert drawn[5].sketch != plain[5].sketch
 
 
 class EmptyAtFirst(SketchDNNSystem):
@@ -152,13 +156,6 @@ class EmptyAtFirst(SketchDNNSystem):
             if EmptyAtFirst.calls == 1:
                 batch.kind[5] = torch.eye(NUM_KINDS)[NONE]
         return batch
-
-
-def test_empty_sketch_is_drawn_again(system: SketchDNNSystem) -> None:
-    drawn, plain = list(draw(copy_as(EmptyAtFirst, system), 8, steps=4)), list(draw(system, 8, steps=4))
-    assert [each.attempts for each in drawn] == [1, 1, 1, 1, 1, 2, 1, 1]
-    assert [each.sketch for each in drawn if each.attempts == 1] == [each.sketch for each in plain if each.index != 5]
-    assert drawn[5].sketch != plain[5].sketch
 
 
 def test_invalid_requests_are_refused(system: SketchDNNSystem) -> None:
@@ -213,7 +210,9 @@ def test_strength_goes_from_the_initial_sketch_to_ordinary_generation(system: Sk
     assert "of its height, not 500 to 501" in str(each.shortfall)
 
 
-def test_restart_of_a_variation_shares_its_steps(system: SketchDNNSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variation_shares_its_steps_and_needs_an_extent(
+    system: SketchDNNSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
     times = list[int]()
     choose_batch_size(system, 1, CPU_BATCH)  # compares rounding now, so that only sampling is counted
     denoise = system.denoise
@@ -229,6 +228,8 @@ def test_restart_of_a_variation_shares_its_steps(system: SketchDNNSystem, monkey
     assert len(times) == 16
     assert times[0] == max(times) == noised_start(system, BRACKET, 0.8)[0].t
     assert sum(before <= after for before, after in pairwise(times)) == 1  # up once
+    with pytest.raises(SketchError, match="drew nothing"):
+        vary(copy_as(Dwindling, system), 1, strength=0.9, steps=4, conditions=Conditions(unique=True))
 
 
 class Dwindling(SketchDNNSystem):
@@ -239,11 +240,6 @@ class Dwindling(SketchDNNSystem):
         kind[..., -1] = 20.0
         kind[:, 0] = 20.0 * torch.eye(kind.shape[-1])[Kind.POINT]
         return Prediction(batch_t.construction, kind, batch_t.params)
-
-
-def test_variation_without_extent_is_drawn_again(system: SketchDNNSystem) -> None:
-    with pytest.raises(SketchError, match="drew nothing"):
-        vary(copy_as(Dwindling, system), 1, strength=0.9, steps=4, conditions=Conditions(unique=True))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

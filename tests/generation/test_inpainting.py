@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 import torch
 from hypothesis import given
@@ -10,7 +12,6 @@ from support.generation import PART
 from support.strategies import sketches
 
 from sketchdnn.errors import SketchError
-from sketchdnn.generation import complete as completion
 from sketchdnn.generation.conditioning import drop_tiny, encode_sketches
 from sketchdnn.generation.engine import SampleId
 from sketchdnn.geometry import Circle, Kind, Line, Placement, Sketch, bounds, overlaps
@@ -18,6 +19,7 @@ from sketchdnn.representation import decode
 from sketchdnn.representation.layout import MAX_PRIMITIVES, NONE
 from sketchdnn.systems import RowForm
 
+completion = import_module("sketchdnn.generation.complete")  # the package has a function of this name
 UNIFORM = st.floats(0, 1, exclude_max=True)
 SCALE = st.floats(1, completion.MAX_SCALE)
 
@@ -98,7 +100,7 @@ def test_conditioning_holds_the_part_in_its_frame(form: RowForm) -> None:
     assert [p.construction for p in decoded.sketch] == [p.construction for p in placed]
 
 
-def test_duplicates_are_left_out() -> None:
+def test_duplicates_and_collapsed_primitives_are_left_out() -> None:
     square = Sketch((Line((-1, -1), (1, -1)), Line((-1, 1), (1, 1))))
     again = (Line((1, -1.004), (-1, -1)), Line((-0.5, 1), (0.5, 1)), Circle((0, 0), 0.5), Circle((0, 0.003), 0.5))
     frame = smallest_frame(square)
@@ -108,10 +110,7 @@ def test_duplicates_are_left_out() -> None:
     assert completed.num_added == 1
     assert not overlaps(completed.sketch, completion.DUPLICATE_TOLERANCE)
     assert completed.misfit == pytest.approx(0)
-
-
-def test_primitives_that_collapse_in_the_coordinates_of_the_part_are_rejected() -> None:
-    """Far from the origin numbers are 1.5e-5 apart."""
+    # Far from the origin numbers are 1.5e-5 apart.
     part = Sketch((Line((1e11, 0), (1e11 + 10, 0)), Line((1e11 + 10, 0), (1e11 + 10, 10))))
     framed = completion.FramedPart(part, smallest_frame(part), SampleId(0))
     drawn = Sketch((*framed.known, Line((0.5, 0.5), (0.5 + 1e-7, 0.5)), Circle((0, 0), 0.5)))

@@ -21,7 +21,9 @@ def model() -> SketchDNN:
     return SketchDNN(randomized(load_preset("tiny").make()))
 
 
-def test_saved_model_generates_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_model_generates_the_same_and_a_missing_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     torch.manual_seed(0)
     model = SketchDNN(load_preset("tiny").make())
@@ -31,9 +33,6 @@ def test_saved_model_generates_the_same(tmp_path: Path, monkeypatch: pytest.Monk
     assert {path.name for path in tmp_path.iterdir()} >= {"config.json", "model.safetensors", "README.md"}
     loaded = SketchDNN.from_pretrained(tmp_path)
     assert loaded.generate(2, steps=3, repair=False) == model.generate(2, steps=3, repair=False)
-
-
-def test_missing_model_or_device_is_refused(model: SketchDNN) -> None:
     with pytest.raises(SketchError, match="no model is there"):
         SketchDNN.from_pretrained("nowhere")
     with pytest.raises(SketchError, match="cpu, cuda"):

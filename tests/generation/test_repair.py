@@ -68,7 +68,7 @@ def test_each_sketch_is_repaired_once_and_then_scaled(system: System, monkeypatc
         assert (after.sketch.units, after.sketch.extra) == (before.sketch.units, before.sketch.extra)
 
 
-def test_conditions_are_checked_after_repair(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conditions_and_completions_are_judged_after_repair(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     """Repair removes a primitive of every sketch that is too wide: then it has too few, and is drawn again."""
     conditions = Conditions(kinds=dict(zip(Kind, (6, 0, 0, 3), strict=True)), count_construction=True)
 
@@ -89,6 +89,12 @@ def test_conditions_are_checked_after_repair(system: System, monkeypatch: pytest
     (each,) = draw(system, 1, steps=3, conditions=conditions, repair=True)
     assert each.attempts == MAX_ATTEMPTS
     assert "it has 8 primitives, not 9" in str(each.shortfall)
+    replace_repair(monkeypatch, lambda sketch: Sketch(sketch.primitives[:8], units=sketch.units))
+    for each in complete(system, CompleteRequest(part=PART, count=2, steps=3, primitives=12)):
+        assert each.sketch.primitives[:3] == PART.primitives
+        assert (len(each.sketch), each.attempts) == (8, 4)
+        assert each.shortfall == "it has 8 primitives, not 12"
+        assert each.repair == REPORT
 
 
 def test_empty_and_open_results_of_repair_are_drawn_again(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,15 +122,6 @@ def test_trajectories_end_before_repair_and_variations_are_repaired_in_place(
     raw, repaired = (list(draw(system, 2, repair=repair, **options)) for repair in (False, True))
     for before, after in zip(raw, repaired, strict=True):
         assert after.sketch == replace(before.sketch, constraints=(MARK,))
-
-
-def test_completions_are_judged_after_repair(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    replace_repair(monkeypatch, lambda sketch: Sketch(sketch.primitives[:8], units=sketch.units))
-    for each in complete(system, CompleteRequest(part=PART, count=2, steps=3, primitives=12)):
-        assert each.sketch.primitives[:3] == PART.primitives
-        assert (len(each.sketch), each.attempts) == (8, 4)
-        assert each.shortfall == "it has 8 primitives, not 12"
-        assert each.repair == REPORT
 
 
 @pytest.mark.parametrize("own", [(), (Constraint(ConstraintType.HORIZONTAL, (Ref(0),)),)])

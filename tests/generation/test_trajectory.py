@@ -106,7 +106,7 @@ def is_visible(group: Element, share: float) -> bool:
     return [value for time, value in zip(times, values, strict=True) if time <= share][-1] == "visible"
 
 
-def test_svg_shows_one_frame_at_a_time_and_the_last_without_animation(animation: trajectory.Animation) -> None:
+def test_svg_shows_one_frame_at_a_time_and_a_strip_all(animation: trajectory.Animation) -> None:
     groups = fromstring(trajectory.animated_svg(animation))[1:]
     cycle = float(groups[0][0].attrib["dur"].removesuffix("s"))
     for share in (0.0, 0.01, 0.1, 0.2, 0.3, 0.5, 0.9, 1.0):
@@ -114,9 +114,6 @@ def test_svg_shows_one_frame_at_a_time_and_the_last_without_animation(animation:
         assert visible == [min(FRAMES - 1, int(share * cycle / trajectory.FRAME_SECONDS))]
     *before, last = (group.attrib["visibility"] for group in groups)
     assert (set(before), last) == ({"hidden"}, "visible")
-
-
-def test_strip_goes_from_noise_to_the_sketch(animation: trajectory.Animation) -> None:
     picture = trajectory.strip(animation)
     assert 1400 <= picture.width <= 1700
     assert 200 <= picture.height <= 260

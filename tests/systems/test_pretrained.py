@@ -23,7 +23,9 @@ def system() -> SketchDNNSystem:
     return randomized(SketchDNNSystem(SketchDNNConfig(network=network, superposition="none")))
 
 
-def test_saved_weights_are_loaded(system: SketchDNNSystem, tmp_path: Path) -> None:
+def test_saved_weights_are_loaded_and_identified_by_their_hash(
+    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, tolerance in (("half", 1e-3), ("eight", 1.5e-2)):
         save_pretrained(system, tmp_path / name, eight_bit=name == "eight")
         loaded = from_pretrained(tmp_path / name)
@@ -33,11 +35,6 @@ def test_saved_weights_are_loaded(system: SketchDNNSystem, tmp_path: Path) -> No
             assert (loaded.state_dict()[part] - weight).norm() / weight.norm() < tolerance, part
     half, eight = ((tmp_path / name / "model.safetensors").stat().st_size for name in ("half", "eight"))
     assert eight < 0.8 * half  # this small network is mostly ends, which stay in half
-
-
-def test_hash_identifies_the_weights_and_an_empty_folder_hides_no_bundled_model(
-    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     save_pretrained(system, tmp_path / "one")
     save_pretrained(system, tmp_path / "same")
     system.network.head.bias.data += 1

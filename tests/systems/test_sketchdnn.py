@@ -245,7 +245,7 @@ def test_restart_keeps_known_rows(method: Any, resamples: int) -> None:
     assert shares[-1] == 1
 
 
-def test_restart_keeps_known_kinds() -> None:
+def test_restart_keeps_known_kinds_and_closed_profiles() -> None:
     known = clean_batch(3)
     every, none = torch.ones(3, 16, dtype=torch.bool), torch.zeros(3, 16, dtype=torch.bool)
     conditioning = Conditioning(known, none, every, none[..., None].expand_as(known.params), "conditional")
@@ -254,9 +254,6 @@ def test_restart_keeps_known_kinds() -> None:
     assert loose.any()
     assert not torch.isclose(end.params[loose], first.params[loose]).all(dim=-1).all(dim=-1).any()
     assert torch.equal(end.kind, known.kind)
-
-
-def test_restart_of_the_bundled_model_keeps_closed_profiles_and_closes_others() -> None:
     system = from_pretrained()
     # Two that close in 36 steps, and six that do not.
     noise = seeded_noise(0, torch.tensor([0, 1, 2, 3, 6, 8, 14, 35]))

@@ -155,12 +155,19 @@ def test_illegal_tokens_are_never_drawn(system: models.TokenSystem, monkeypatch:
     assert bool(legal_of.any(dim=1).all())
 
 
-def test_towards_temperature_zero_drawing_is_greedy() -> None:
+def test_tokens_are_greedy_towards_temperature_zero_and_else_independent() -> None:
     config = replace(CONFIGS["sketchgen"], top_p=1.0)
     drawn = [made(replace(config, temperature=t), std=0.3).sample(noise_of(0, 1, 2)).flat() for t in (0.0, 1e-6, 1.0)]
     assert torch.equal(drawn[0], drawn[1])
     assert torch.equal(drawn[0][0], drawn[0][1])  # noise has no say
     assert not torch.equal(drawn[0], drawn[2])
+    # A network that knows nothing draws every legal value as often, whatever it drew before.
+    system = made(models.TokenConfig(SMALL, top_p=1.0), std=0.0)
+    drawn = system.sample(noise_of(*range(400)))
+    ends = drawn.of_kind(Kind.LINE)[drawn.kind.argmax(dim=-1) == Kind.LINE]
+    assert len(ends) > 200
+    assert float(ends.T.corrcoef().triu(1).abs().max()) < 0.2
+    assert ends.std(dim=0).tolist() == pytest.approx([LEVELS / 30 / 12**0.5] * 4, rel=0.1)
 
 
 @pytest.mark.parametrize("name", ["vitruvion by sweep", "sketchgen"])
@@ -179,16 +186,6 @@ def test_each_greedy_token_is_the_likeliest_legal_one(name: str) -> None:
         likeliest = logits.masked_fill(~system.syntax.legal[tokens.place], -math.inf).argmax(dim=-1)
     assert count > 10
     assert torch.equal(likeliest[:, :count], tokens.value[:, :count])
-
-
-def test_each_token_has_a_random_number_of_its_own() -> None:
-    """A network that knows nothing draws every legal value as often, whatever it drew before."""
-    system = made(models.TokenConfig(SMALL, top_p=1.0), std=0.0)
-    drawn = system.sample(noise_of(*range(400)))
-    ends = drawn.of_kind(Kind.LINE)[drawn.kind.argmax(dim=-1) == Kind.LINE]
-    assert len(ends) > 200
-    assert float(ends.T.corrcoef().triu(1).abs().max()) < 0.2
-    assert ends.std(dim=0).tolist() == pytest.approx([LEVELS / 30 / 12**0.5] * 4, rel=0.1)
 
 
 def test_levels_are_the_cells_of_a_grid_that_others_can_be_judged_on() -> None:
