@@ -128,9 +128,7 @@ def test_compiled_denoiser_draws_the_same(system: System, name: str) -> None:
     assert engine_of(fast, "dpm++").draw(samples) == engine_of(plain, "dpm++").draw(samples)
 
 
-def test_precision_is_reduced_only_for_networks_with_float32_ends(
-    system: System, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_precision_is_reduced_only_with_float32_ends(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True, raising=False)
     assert precision(system) == "bfloat16"
     for name in ("latent", "vitruvion", "sketchgen"):

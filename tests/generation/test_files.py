@@ -13,13 +13,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from threading import Barrier
 from typing import Any
 
 import pytest
 from support.commands import refused, run
+from support.pages import Page
 from support.strategies import assert_same
 
 from sketchdnn import read
@@ -77,24 +77,6 @@ def stopping(count: int, end: type[BaseException] | BaseException) -> Iterator[G
     raise end
 
 
-class Page(HTMLParser):
-    """The tags, links and words of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.links: list[str] = []
-        self.words = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
-
-    def handle_data(self, data: str) -> None:
-        self.words += data
-
-
 def test_every_sketch_is_written_in_every_format_under_a_long_name(tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     assert write(2, out, "json,svg,dxf,fcstd").sketches == 2
@@ -149,11 +131,11 @@ def test_second_run_replaces_the_files_of_the_first_once_a_sketch_is_drawn(tmp_p
     assert write(2, tmp_path).removed == 15
     mine = ["notes.txt", "other", "sketch-0099.dxf"]
     assert names(tmp_path) == sorted([*GALLERY, "sketch-0000.json", "sketch-0001.json", *mine])
-    write(3, tmp_path)
-    before = contents(tmp_path)
+    write(3, tmp_path / "third")
+    before = contents(tmp_path / "third")
     with pytest.raises(SketchError):
-        write(stopping(0, SketchError("the model drew nothing")), tmp_path)
-    assert contents(tmp_path) == before
+        write(stopping(0, SketchError("the model drew nothing")), tmp_path / "third")
+    assert contents(tmp_path / "third") == before
 
 
 @pytest.mark.parametrize("name", ["sketch-0001.json", "gallery.html", "sketch-0003.json"])
@@ -325,13 +307,11 @@ def test_full_disk_is_reported_once_and_leaves_no_entry(tmp_path: Path, monkeypa
     assert list(read_entries([log.path])) == [{"number": 0}]
 
 
-def test_page_is_self_contained_and_links_every_file_up_to_a_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_is_self_contained_and_links_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(3, tmp_path, "json,svg,dxf,fcstd", facts={"seed": 4, "count": 3})
     text = (tmp_path / "gallery.html").read_text()
     page = Page(text)
-    assert set(page.links) == set(names(tmp_path)) - {"gallery.html", "gallery.png"}
+    assert set(page.addresses) == set(names(tmp_path)) - {"gallery.html", "gallery.png"}
     assert page.tags.count("figure") == page.tags.count("svg") == 3
     assert not {"script", "img", "link", "iframe"} & set(page.tags)
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
@@ -355,7 +335,7 @@ def test_page_escapes_hostile_words() -> None:
     page = Page(render_page([(odd, entry)], facts, 1))
     assert "script" not in page.tags
     assert page.words.count("<script>alert(1)</script>") == 6
-    assert all("<" not in link and '"' not in link for link in page.links)
+    assert all("<" not in link and '"' not in link for link in page.addresses)
 
 
 def test_several_processes_write_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,12 +391,13 @@ def test_each_sketch_is_read_and_viewed_once_under_its_name(plates: Path) -> Non
 
 def test_folders_of_old_and_other_programs_are_read(plates: Path) -> None:
     old = {"program": "sketchdnn 0.1.0", "first": 0, "like": "a.dxf", "way": "given", "room": [1, 2], "tries": 4}
-    (plates / "manifest.json").write_text(json.dumps({**manifest(plates), **old}))
-    assert [sketch.extra["id"] for sketch in read(plates)] == NAMES
-    assert write(1, plates).removed == 12
+    old = manifest(plates) | old
     for content in (b"", b"{", b"[" * 100_000, b"null", b'{"program": "another", "sketches": []}'):
         (plates / "manifest.json").write_bytes(content)
         assert len(read(plates)) == 12
+    (plates / "manifest.json").write_text(json.dumps(old))
+    assert [sketch.extra["id"] for sketch in read(plates)] == NAMES
+    assert write(1, plates).removed == 12
 
 
 def test_changed_and_own_files_are_read_back(plates: Path) -> None:

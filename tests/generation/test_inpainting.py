@@ -29,7 +29,7 @@ def smallest_frame(part: Sketch, scale: float = 1.0) -> Placement:
 
 
 @given(sketches(min_size=1), st.tuples(SCALE, SCALE), st.integers(0, 7), st.tuples(UNIFORM, UNIFORM, UNIFORM))
-def test_part_lies_inside_its_frame_at_the_chosen_scale(
+def test_part_lies_inside_its_frame(
     part: Sketch, ends: tuple[float, float], trial: int, choices: tuple[float, float, float]
 ) -> None:
     box, scales = bounds(part), (min(ends), max(ends))

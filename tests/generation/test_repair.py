@@ -111,9 +111,7 @@ def test_empty_and_open_results_of_repair_are_drawn_again(system: System, monkey
     assert (len(each.sketch), each.score, each.best_of_shortfall) == (4, 1.0, None)
 
 
-def test_trajectories_end_before_repair_and_variations_are_repaired_in_place(
-    system: System, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trajectories_and_variations_are_repaired_in_place(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_repair(monkeypatch, without_last)
     (each,) = draw(system, 1, steps=4, trajectory_frames=4, repair=True)
     assert len(each.trajectory[-1].likely()) == len(each.sketch) + 1

@@ -74,9 +74,7 @@ def test_restarts_are_recorded_anew_and_inactive_samples_never() -> None:
     assert [len(recorder.pop(sample)) for sample in samples] == [1, 0]
 
 
-def test_animation_has_every_frame_and_ends_in_the_sketch(
-    drawn: GeneratedSketch, animation: trajectory.Animation
-) -> None:
+def test_animation_shows_every_frame_and_the_sketch(drawn: GeneratedSketch, animation: trajectory.Animation) -> None:
     assert len(drawn.trajectory) == len(animation.scenes) == FRAMES
     seen = pages(trajectory.animated_gif(animation))
     assert len(seen) == FRAMES

@@ -33,19 +33,18 @@ WEIGHTS = {
 NAMES = ("sketchdnn", "sketchdnn-pos", "sketchdnn-cat")
 SYSTEM_SAMPLERS = [(name, sampler) for name in NAMES for sampler in SYSTEMS[name].samplers]
 STEPS = torch.tensor([1, 10, 30, 49, 20])
+RowDenoiser = row_denoiser.RowDenoiser
 
 
 def make(
     name: str = "sketchdnn", extra: str | None = "self_conditioning", *, zero: bool = False, **settings: Any
-) -> row_denoiser.RowDenoiser[Any]:
+) -> RowDenoiser:
     """A system with one extra input, whose weights are random or zero."""
     network = PLAIN if extra is None else replace(PLAIN, **{extra: True})
     return random_system(name, network, WEIGHTS.get(extra or ""), zero=zero, **settings)
 
 
-def sample(
-    system: row_denoiser.RowDenoiser[Any], numbers: list[int], **options: Any
-) -> tuple[SketchBatch, list[Progress]]:
+def sample(system: RowDenoiser, numbers: list[int], **options: Any) -> tuple[SketchBatch, list[Progress]]:
     steps: list[Progress] = []
     given = SamplingOptions(**{"steps": 5, "on_step": steps.append, **options})
     return system.sample(seeded_noise(1, torch.tensor(numbers)), given), steps
@@ -58,7 +57,7 @@ def make_mask(count: int, probability: float, auxiliary: list[bool] | None = Non
     return mask if auxiliary is None else replace(mask, auxiliary=torch.tensor(auxiliary))
 
 
-def loss(system: row_denoiser.RowDenoiser[Any], mask: ConditionMask, count: int = 5) -> torch.Tensor:
+def loss(system: RowDenoiser, mask: ConditionMask, count: int = 5) -> torch.Tensor:
     return system.loss(clean_batch(count), STEPS[:count], normal_batch(count), mask).per_sample
 
 
@@ -109,7 +108,7 @@ def test_extra_inputs_are_saved_and_omitted_from_old_configs(name: str, tmp_path
         weight.data = weight.data.half().float()  # as it is stored
     save_pretrained(system, tmp_path)
     loaded = from_pretrained(tmp_path)
-    assert isinstance(loaded, row_denoiser.RowDenoiser)
+    assert isinstance(loaded, RowDenoiser)
     assert loaded.config == system.config
     assert torch.equal(sample(loaded, [3])[0].flat(), sample(system, [3])[0].flat())
     assert not {*WEIGHTS, "dropout"} & set(config_to_dict(make(extra=None).config)["network"])
@@ -137,9 +136,6 @@ def test_auxiliary_flag_affects_its_own_sketch_and_never_sampling() -> None:
     assert torch.equal(plain, loss(system, make_mask(4, 0.0, [False] * 4), 4))
     assert ((plain - some).abs() > 1e-4).tolist() == flags
     assert torch.equal(sample(system, [0, 1])[0].flat(), sample(make(extra=None), [0, 1])[0].flat())
-
-
-# Self-conditioning.
 
 
 @pytest.mark.parametrize(("name", "sampler"), SYSTEM_SAMPLERS)
@@ -255,10 +251,7 @@ def test_permuted_noise_gives_permuted_rows(name: str, extra: str) -> None:
         assert torch.allclose(plain.flat(), permuted.flat(), atol=1e-3) == (name != "sketchdnn-pos")
 
 
-# Proximity features.
-
-
-def with_both() -> row_denoiser.RowDenoiser[Any]:
+def with_both() -> RowDenoiser:
     """Proximity features and self-conditioning, the latter with zero weights."""
     base = make(extra="proximity_features")
     config = replace(base.config, network=replace(base.config.network, self_conditioning=True))

@@ -85,9 +85,7 @@ def test_bad_and_damaged_folders_are_refused(system: SketchDNNSystem, tmp_path: 
     refused("do not fit")
 
 
-def test_interrupted_save_leaves_no_model(
-    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_save_leaves_none(system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even the model that was in the folder before, whose weights may be overwritten in part."""
     save_pretrained(system, tmp_path)
 

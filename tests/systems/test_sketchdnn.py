@@ -131,8 +131,6 @@ def test_condition_mask_has_one_of_three_tasks() -> None:
             assert not (mask.kind | mask.construction | mask.params).any()
 
 
-# Settings of the ablations.
-
 NETWORKS = {"ours": SET, "paper": replace(DIT, num_steps=300), "authors": replace(DIT, num_steps=300)}
 STEPS = torch.tensor([1, 150, 151, 299])
 ABLATIONS = ["predict=noise", "mse_weighting=all", "label_schedule=raw", "superposition=none"]
@@ -214,8 +212,6 @@ def test_ablation_trains_samples_and_is_saved(variant: str, setting: str, tmp_pa
     save_pretrained(system, tmp_path / "model")
     assert from_pretrained(tmp_path / "model").config == system.config
 
-
-# Restart with real systems.
 
 SIDES = tuple(Line(a, b) for a, b in pairwise([(-1, 0.5), (-1, -0.5), (1, -0.5), (1, 0.5)]))
 PART = Sketch((*SIDES, Circle((-0.5, 0), 0.2)))

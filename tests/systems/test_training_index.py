@@ -45,7 +45,7 @@ def test_contains_training_sketches_up_to_symmetry_and_their_counts(index: syste
     assert (index.kind_counts[:, Kind.LINE] * index.frequency).sum() == (compact.kind == Kind.LINE).sum()
 
 
-def test_saved_with_the_model_and_loaded_unless_missing_or_changed(
+def test_saved_and_loaded_unless_missing_or_changed(
     system: SketchDNNSystem, index: systems.TrainingIndex, tmp_path: Path
 ) -> None:
     systems.save_pretrained(system, tmp_path)

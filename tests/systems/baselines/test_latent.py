@@ -71,8 +71,6 @@ def test_bound_of_a_fresh_model_costs_the_kl_of_its_posterior() -> None:
     assert float(found.prior.total.sum() + found.diffusion.total.sum()) == float(costs.sum())
 
 
-# The autoencoder, and the denoiser of its latents.
-
 SMALL = latent.VAEConfig(width=64, depth=2, heads=2, tokens=4, channels=12)
 
 
@@ -141,8 +139,6 @@ def test_autoencoder_learns_sketches_by_heart_and_new_ones() -> None:
     errors = [float(loss.params.detach()) for loss in fit(lambda step: clean_batch(32, seed=step), 160)]
     assert sum(errors[-10:]) < 0.5 * sum(errors[:10])
 
-
-# Diffusion of vectors, with a Gaussian target whose denoiser and density are known.
 
 PROCESS = our_process(400)
 MEAN, STD = 0.7, 0.3

@@ -123,8 +123,6 @@ def test_known_rows_stay_and_others_are_drawn(method: str) -> None:
     assert not torch.equal(drawn.kind[:, 9:], known.kind[:, 9:])
 
 
-# Transitions.
-
 SCHEDULES = [cosine, authors_cosine, linear, log_linear_snr]
 DOUBLE = torch.float64
 

@@ -227,9 +227,6 @@ def test_a_gpu_says_what_the_processor_says(system: models.TokenSystem) -> None:
     assert sum(map(torch.equal, again.flat().cpu(), drawn.flat())) >= 3
 
 
-# The choice of a token by a number of [0, 1].
-
-
 def test_values_are_chosen_as_often_as_their_chances_say() -> None:
     chances = torch.tensor([0.5, 0.2, 0.15, 0.1, 0.05])
     many = 20_000
@@ -250,8 +247,6 @@ def test_values_are_chosen_as_often_as_their_chances_say() -> None:
     for where in (0.0, 0.5, 1.0):
         assert int(models.sample_token(logits, legal, torch.tensor([where]), top_p=0.9)) == 3
 
-
-# The decoder.
 
 SIZES = {"values": 11, "places": 5, "positions": 20}
 
