@@ -87,8 +87,7 @@ def test_untrained_model_draws_the_kinds_it_is_conditioned_on(system: System) ->
     batch = system.sample(seeded_noise(0, torch.arange(8)), SamplingOptions(steps=4, conditioning=known))
     for decoded in decode(batch, "sweep"):
         kinds = Counter(p.kind for p in decoded.sketch)
-        assert kinds[Kind.LINE] == 6
-        assert kinds[Kind.CIRCLE] == 3 - len(decoded.rejects)
+        assert (kinds[Kind.LINE], kinds[Kind.CIRCLE]) == (6, 3 - len(decoded.rejects))
         assert kinds[Kind.ARC] == kinds[Kind.POINT] == 0
 
 
@@ -101,5 +100,4 @@ def test_added_kinds_are_those_of_training_sketches_that_could_hold_the_part() -
     two = {(Kind.CIRCLE,) * 2 + (Kind.ARC, Kind.POINT), (Kind.ARC,) * 2 + (Kind.POINT,) * 2}
     assert set(choose_added_kinds(part, 8, chance, index)) == two
     free = choose_added_kinds(part, 9, chance, index)
-    assert {len(kinds) for kinds in free} == {5}
-    assert {kind for kinds in free for kind in kinds} == set(Kind)
+    assert ({len(kinds) for kinds in free}, {kind for kinds in free for kind in kinds}) == ({5}, set(Kind))

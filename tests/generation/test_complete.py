@@ -39,8 +39,7 @@ def complete(system: System, part: Sketch, count: int, **options: Any) -> list[G
     reports: list[float] = []
     request = CompleteRequest(part=part, count=count, **{"repair": False, **options})
     results = list(complete_request(system, request, reports.append))
-    assert reports == sorted(reports)
-    assert reports[-1] == count
+    assert (reports, reports[-1]) == (sorted(reports), count)
     return results
 
 
@@ -121,8 +120,7 @@ def test_number_of_primitives_is_met_or_the_closest_is_kept(system: System, monk
 
     monkeypatch.setattr(sys.modules[complete_request.__module__], "decode_completions", decode)
     (each,) = complete(system, PART, 1, steps=2, primitives=9)
-    assert (len(each.sketch), each.attempts) == (8, 4)
-    assert each.shortfall == "it has 8 primitives, not 9"
+    assert (len(each.sketch), each.attempts, each.shortfall) == (8, 4, "it has 8 primitives, not 9")
     added = iter([1, 3])
     (each,) = complete(system, PART, 1, steps=2, primitives="9..12")
     assert (len(each.sketch), each.attempts, each.shortfall) == (9, 2, None)  # whichever number was chosen

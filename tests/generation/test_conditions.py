@@ -69,8 +69,7 @@ def test_words_and_values_parse_to_the_same_conditions() -> None:
     )
     assert criteria.Conditions.parse(primitives=9) == criteria.Conditions(primitives=(9, 9))
     named = {"primitives": "8..16", "kinds": "line=4,circle=2", "construction": "0.1..0.3", "aspect": "2"}
-    assert words.to_json() == named | {"unique": True}
-    assert criteria.Conditions().to_json() == {}
+    assert (words.to_json(), criteria.Conditions().to_json()) == (named | {"unique": True}, {})
     assert criteria.Conditions(kinds={Kind.LINE: 8, Kind.CIRCLE: 2}).primitive_range == (10, 10)
     assert criteria.Conditions(kinds={Kind.LINE: 8}, primitives=(9, 12)).primitive_range == (9, 12)
     assert criteria.Conditions().primitive_range is None

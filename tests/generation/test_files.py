@@ -127,8 +127,7 @@ def test_second_run_replaces_the_files_of_the_first_once_a_sketch_is_drawn(tmp_p
     write(5, tmp_path, "json,svg,fcstd")
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "sketch-0099.dxf").write_text("mine too, since no manifest lists it")
-    assert write(1, tmp_path / "other").removed == 0
-    assert write(2, tmp_path).removed == 15
+    assert (write(1, tmp_path / "other").removed, write(2, tmp_path).removed) == (0, 15)
     mine = ["notes.txt", "other", "sketch-0099.dxf"]
     assert names(tmp_path) == sorted([*GALLERY, "sketch-0000.json", "sketch-0001.json", *mine])
     write(3, tmp_path / "third")
@@ -190,8 +189,7 @@ write_sketches(sketches, 3, OutputOptions(Path(sys.argv[1]), ["json", "svg"]))
     assert subprocess.run([sys.executable, "-c", program, tmp_path], check=False).returncode == -signal.SIGKILL
     assert "sketch-0001.json" in names(tmp_path)
     assert [name for name in names(tmp_path) if name.startswith(".")]
-    assert write(1, tmp_path, "dxf").removed == 3
-    assert names(tmp_path) == [*GALLERY, "sketch-0000.dxf"]
+    assert (write(1, tmp_path, "dxf").removed, names(tmp_path)) == (3, [*GALLERY, "sketch-0000.dxf"])
 
 
 def test_folders_in_use_and_unknown_formats_are_refused(tmp_path: Path) -> None:
@@ -396,8 +394,7 @@ def test_folders_of_old_and_other_programs_are_read(plates: Path) -> None:
         (plates / "manifest.json").write_bytes(content)
         assert len(read(plates)) == 12
     (plates / "manifest.json").write_text(json.dumps(old))
-    assert [sketch.extra["id"] for sketch in read(plates)] == NAMES
-    assert write(1, plates).removed == 12
+    assert ([sketch.extra["id"] for sketch in read(plates)], write(1, plates).removed) == (NAMES, 12)
 
 
 def test_changed_and_own_files_are_read_back(plates: Path) -> None:

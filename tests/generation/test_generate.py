@@ -58,8 +58,7 @@ def test_every_system_generates_and_refuses_what_it_cannot_do() -> None:
         assert [each.sketch for each in few] == [each.sketch for each in many[:2]]
         for each in few:
             times = [frame.t for frame in each.trajectory]
-            assert times == sorted(set(times), reverse=True)
-            assert times[-1] == 0
+            assert (times, times[-1]) == (sorted(set(times), reverse=True), 0)
             assert 1 <= len(times) <= 4  # a system of tokens may be done at once
             last = Sketch(tuple(item.primitive for item in each.trajectory[-1].likely()))
             assert normalize(last, 1.0)[0].primitives == each.sketch.primitives
@@ -117,8 +116,7 @@ def test_closest_attempt_is_kept_and_progress_rises_to_the_count(system: SketchD
         assert shortfall.distance <= before.distance
     reports: list[float] = []
     list(draw(system, CPU_BATCH + 2, steps=3, conditions=Conditions(aspect=WIDE), on_progress=reports.append))
-    assert reports == sorted(reports)
-    assert reports[-1] == CPU_BATCH + 2
+    assert (reports, reports[-1]) == (sorted(reports), CPU_BATCH + 2)
 
 
 class Repeating(SketchDNNSystem):
@@ -188,8 +186,7 @@ class Believing(SketchDNNSystem):
 
 def test_strength_goes_from_the_initial_sketch_to_ordinary_generation(system: SketchDNNSystem) -> None:
     for each in vary(copy_as(Believing, system), 3, strength=0.02, steps=50):
-        assert [p.kind for p in each.sketch] == [p.kind for p in BRACKET]
-        assert each.sketch.units == "in"
+        assert ([p.kind for p in each.sketch], each.sketch.units) == ([p.kind for p in BRACKET], "in")
         for p, q in zip(each.sketch, BRACKET, strict=True):
             # A line may be reversed.
             ours, theirs = (sorted(numbers(primitive)) for primitive in (p, q))
@@ -224,8 +221,7 @@ def test_variation_shares_its_steps_and_needs_an_extent(
     monkeypatch.setattr(system, "denoise", counted)
     assert system.default_sampler == "restart"
     (each,) = vary(system, 1, strength=0.8, steps=20)
-    assert each.attempts == 1
-    assert len(times) == 16
+    assert (each.attempts, len(times)) == (1, 16)
     assert times[0] == max(times) == noised_start(system, BRACKET, 0.8)[0].t
     assert sum(before <= after for before, after in pairwise(times)) == 1  # up once
     with pytest.raises(SketchError, match="drew nothing"):

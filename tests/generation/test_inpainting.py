@@ -49,8 +49,7 @@ def test_frames_are_the_smallest_or_lie_to_a_side() -> None:
     scale, frame = completion.choose_frame(box, (1.0, 2.0), 0, 4, (0.9, 0.1, 0.9))
     assert (scale, frame.center, frame.scale) == (1.0, (20.0, 15.0), 10.0)
     scales = [completion.choose_frame(box, (1.0, 2.0), trial, 8, (0.5, 0.5, 0.5))[0] for trial in range(8)]
-    assert scales[::2] == [1.0] * 4
-    assert scales[1::2] == sorted(set(scales[1::2]))
+    assert (scales[::2], scales[1::2]) == ([1.0] * 4, sorted(set(scales[1::2])))
     assert 1 < scales[1] < scales[-1] < 2
     part = Sketch((Line((0, 0), (10, 0)),))
     frames = [completion.choose_frame(bounds(part), (2, 2), 1, 2, (0, choice, 0.5))[1] for choice in (0.1, 0.5, 0.9)]
@@ -72,8 +71,7 @@ def test_frame_restores_a_part(part: Sketch, scale: float) -> None:
 
 
 def test_scale_is_a_number_or_a_range_within_limits() -> None:
-    assert completion.check_scale(None) == completion.SCALES
-    assert completion.check_scale(1.5) == (1.5, 1.5)
+    assert (completion.check_scale(None), completion.check_scale(1.5)) == (completion.SCALES, (1.5, 1.5))
     assert completion.check_scale((1.0, 4.0)) == (1.0, 4.0)
     for scale in (0.5, 4.5, (2.0, 1.0), (0.9, 2.0), float("nan")):
         with pytest.raises(SketchError, match="1 to 4"):
@@ -86,8 +84,7 @@ def test_conditioning_holds_the_part_in_its_frame(form: RowForm) -> None:
     added = (Kind.CIRCLE, Kind.CIRCLE, Kind.ARC)
     parts = [completion.FramedPart(PART, frame, SampleId(0)), completion.FramedPart(PART, frame, SampleId(1), added)]
     known = completion.condition_on_parts(parts, form, "repaint")
-    assert known.resamples == completion.RESAMPLES
-    assert known.kind.sum(dim=1).tolist() == [6, MAX_PRIMITIVES]
+    assert (known.resamples, known.kind.sum(dim=1).tolist()) == (completion.RESAMPLES, [6, MAX_PRIMITIVES])
     assert known.construction.sum(dim=1).tolist() == [6, 6]
     assert known.params[..., 0].sum(dim=1).tolist() == [6, 6]
     assert known.batch.kind[1, 6:].argmax(dim=-1).tolist() == [*added, *[NONE] * (MAX_PRIMITIVES - 9)]

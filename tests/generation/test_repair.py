@@ -61,10 +61,8 @@ def test_each_sketch_is_repaired_once_and_then_scaled(system: System, monkeypatc
     raw, repaired = (list(draw(system, 18, steps=4, repair=repair)) for repair in (False, True))
     assert len(calls) == 18  # and not the attempts ahead
     for before, after in zip(raw, repaired, strict=True):
-        assert (before.repair, after.repair) == (None, REPORT)
-        assert after.sketch.constraints == (MARK,)
-        assert len(after.sketch) == len(before.sketch) - 1
-        assert bounds(after.sketch).size == pytest.approx(100)
+        assert (before.repair, after.repair, after.sketch.constraints) == (None, REPORT, (MARK,))
+        assert (len(after.sketch), bounds(after.sketch).size) == (len(before.sketch) - 1, pytest.approx(100))
         assert (after.sketch.units, after.sketch.extra) == (before.sketch.units, before.sketch.extra)
 
 
@@ -91,10 +89,8 @@ def test_conditions_and_completions_are_judged_after_repair(system: System, monk
     assert "it has 8 primitives, not 9" in str(each.shortfall)
     replace_repair(monkeypatch, lambda sketch: Sketch(sketch.primitives[:8], units=sketch.units))
     for each in complete(system, CompleteRequest(part=PART, count=2, steps=3, primitives=12)):
-        assert each.sketch.primitives[:3] == PART.primitives
-        assert (len(each.sketch), each.attempts) == (8, 4)
-        assert each.shortfall == "it has 8 primitives, not 12"
-        assert each.repair == REPORT
+        assert (each.sketch.primitives[:3], (len(each.sketch), each.attempts)) == (PART.primitives, (8, 4))
+        assert (each.shortfall, each.repair) == ("it has 8 primitives, not 12", REPORT)
 
 
 def test_empty_and_open_results_of_repair_are_drawn_again(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,6 +162,5 @@ def test_repair_is_idempotent_and_the_same_in_processes(system: System, monkeypa
     shares: list[float] = []
     sketches = [gapped(number) for number in range(7)]
     assert repair_sketches(sketches, workers=2, on_progress=shares.append) == repair_sketches(sketches)
-    assert shares[-1] == 1
-    assert repair_sketches([]) == []
+    assert (shares[-1], repair_sketches([])) == (1, [])
     assert available_cores(10_000) == 1 <= available_cores()

@@ -55,8 +55,7 @@ def test_rows_are_shown_by_probability() -> None:
     rows.params[..., layout.PARAMS_OF_KIND[Kind.LINE]] = torch.tensor([0.0, 0.0, 1.0, 0.0])
     rows.params[..., layout.PARAMS_OF_KIND[Kind.ARC]] = torch.tensor([0.0, 0.0, 1.0, 0.0, 0.1])
     items = list(trajectory.superposed_primitives(rows, "sweep"))
-    assert len(items) == 2 * len(Kind)
-    assert sum(item.probability for item in items) == pytest.approx(0.8)
+    assert (len(items), sum(item.probability for item in items)) == (2 * len(Kind), pytest.approx(0.8))
     construction = {item.primitive.kind: item.probability for item in items if item.primitive.construction}
     assert construction[Kind.LINE] == pytest.approx(0.12)
 
@@ -66,8 +65,7 @@ def test_restarts_are_recorded_anew_and_inactive_samples_never() -> None:
     for number in (1, 2, 1, 2, 3, 4):
         progress = Progress(number, 4, 50 - 10 * number, 40 - 10 * number, clean_batch(2), random_prediction(2))
         recorder.record([sample], progress)
-    assert [frame.t for frame in recorder.pop(sample)] == [30, 20, 10, 0]
-    assert recorder.pop(sample) == ()
+    assert ([frame.t for frame in recorder.pop(sample)], recorder.pop(sample)) == ([30, 20, 10, 0], ())
     recorder, samples = trajectory.TrajectoryRecorder(1, "sweep"), [SampleId(0), SampleId(1)]
     active = torch.tensor([True, False])
     recorder.record(samples, Progress(1, 1, 1, 0, clean_batch(2), random_prediction(2), active))
@@ -98,8 +96,7 @@ def is_visible(group: Element, share: float) -> bool:
     animate = group[0]
     times = [float(time) for time in animate.attrib["keyTimes"].split(";")]
     values = animate.attrib["values"].split(";")
-    assert (times[0], times[-1]) == (0.0, 1.0)
-    assert times == sorted(set(times))
+    assert (times[0], times[-1], times) == (0.0, 1.0, sorted(set(times)))
     assert len(times) == len(values)
     return [value for time, value in zip(times, values, strict=True) if time <= share][-1] == "visible"
 
@@ -125,12 +122,10 @@ def test_svg_shows_one_frame_at_a_time_and_a_strip_all(animation: trajectory.Ani
 
 def test_frames_are_as_many_as_steps_and_have_something_to_show(drawn: GeneratedSketch) -> None:
     animation = trajectory.Animation.from_frames(next(draw(small_system(), 1, steps=1, trajectory_frames=5)).trajectory)
-    assert len(animation.scenes) == 1
-    assert len(pages(trajectory.animated_gif(animation))) == 1
+    assert (len(animation.scenes), len(pages(trajectory.animated_gif(animation)))) == (1, 1)
     assert trajectory.strip(animation).width > trajectory.PANEL
     (each,) = draw(small_system(), 1, steps=3, trajectory_frames=40)
-    assert len(each.trajectory) == 3
-    assert next(draw(small_system(), 1, steps=3)).trajectory == ()
+    assert (len(each.trajectory), next(draw(small_system(), 1, steps=3)).trajectory) == (3, ())
     noise = normal_batch(1)
     kind = noise.kind.softmax(dim=-1) * 0.01
     kind[..., -1] = 1.0

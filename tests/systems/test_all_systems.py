@@ -131,8 +131,7 @@ def test_preset_is_of_its_system() -> None:
     assert tuple(SYSTEMS) == (*DENOISERS, *TOKENS)
     for name in SYSTEMS:
         assert load_preset("tiny", name).make().name == load_preset(system=name).system == name
-    assert load_preset().name == "ours-base"
-    assert load_preset("paper", "sketchdnn").name == "paper"
+    assert (load_preset().name, load_preset("paper", "sketchdnn").name) == ("ours-base", "paper")
     with pytest.raises(ConfigError, match="'teapot' is no system; use one of sketchdnn, "):
         load_preset(system="teapot")
     with pytest.raises(ConfigError, match="preset 'paper' is of the system sketchdnn, not latent"):

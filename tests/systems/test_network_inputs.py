@@ -194,25 +194,6 @@ def test_every_other_sketch_is_self_conditioned_in_training(name: str, count: in
     assert bool(last.per_sample.isfinite().all())
 
 
-def test_training_prediction_comes_from_a_noisier_step_without_gradients() -> None:
-    system, x0, noise, mask = make(), clean_batch(5), normal_batch(5), make_mask(5, 1.0)
-    system.loss(x0, STEPS, noise, mask).total.backward()
-    gradient = system.get_parameter("network.embed.weight").grad
-    system.zero_grad()
-    batch_t = system.process.diffuse(x0, STEPS, noise)
-    at = STEPS[::2].clamp(max=49)
-    earlier = row_denoiser.previous_step(at, 50)
-    noisier = system.process.step_forward(batch_t[::2], at, earlier, row_denoiser.roll_noise(noise)[::2])
-    with torch.no_grad():
-        previous = row_denoiser.interleave_null(
-            system.denoise(mask[::2].fill_rows(x0[::2], noisier), earlier, mask[::2]), 5
-        )
-    prediction = system.denoise(mask.fill_rows(x0, batch_t), STEPS, mask, previous)
-    system._loss(mask.fill_prediction(x0, prediction), x0, STEPS).total.backward()
-    assert gradient is not None
-    torch.testing.assert_close(gradient, system.get_parameter("network.embed.weight").grad)
-
-
 def test_previous_step_is_one_of_a_sampling_run() -> None:
     t = torch.arange(1, 2000)
     earlier = row_denoiser.previous_step(t, 2000)

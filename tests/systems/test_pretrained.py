@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file
 from support.generation import randomized
 
 import sketchdnn
@@ -29,8 +30,7 @@ def test_saved_weights_are_loaded_and_identified_by_their_hash(
     for name, tolerance in (("half", 1e-3), ("eight", 1.5e-2)):
         save_pretrained(system, tmp_path / name, eight_bit=name == "eight")
         loaded = from_pretrained(tmp_path / name)
-        assert loaded.config == system.config
-        assert loaded.process.superposition == "none"
+        assert (loaded.config, loaded.process.superposition) == (system.config, "none")
         for part, weight in system.state_dict().items():
             assert (loaded.state_dict()[part] - weight).norm() / weight.norm() < tolerance, part
     half, eight = ((tmp_path / name / "model.safetensors").stat().st_size for name in ("half", "eight"))
@@ -99,12 +99,14 @@ def test_interrupted_save_leaves_none(system: SketchDNNSystem, tmp_path: Path, m
         from_pretrained(tmp_path)
 
 
-def test_bundled_model_is_small_complete_and_read_by_its_old_names() -> None:
+def test_bundled_model_is_small_complete_and_read_by_its_old_names(tmp_path: Path) -> None:
     assert "ours" in bundled_names()
     folder = Path(sketchdnn.__file__).parent / "weights" / "ours"
     facts = json.loads((folder / "config.json").read_text())
     assert {"hears", "neighbours", "aside"} < facts["config"]["network"].keys()
     assert "known" in facts
+    tensors = {name for file in folder.glob("model*.safetensors") for name in load_file(file)}
+    assert {"network.heard.weight", "network.near.weight", "network.near_before.weight"} < tensors
     system = from_pretrained()
     assert (
         system.config == from_pretrained("ours").config == load_preset("ours").config == load_preset("bundled").config
@@ -116,8 +118,12 @@ def test_bundled_model_is_small_complete_and_read_by_its_old_names() -> None:
     assert sizes["known.safetensors"] < 2_000_000
     index = system.training_index
     assert index is not None
-    assert index.primitive_count_range == (8, 16)
-    assert index.frequency.sum() == 22_400
+    assert (index.primitive_count_range, index.frequency.sum()) == ((8, 16), 22_400)
+    # Saved again, it has the present names alone.
+    save_pretrained(system, tmp_path)
+    again = (tmp_path / "config.json").read_text().split('"')
+    assert not {"hears", "neighbours", "aside", "form", "boost", "known"} & set(again)
+    assert (tmp_path / "training_index.safetensors").is_file()
 
 
 def test_unsupported_options_are_refused_before_weights_are_read(tmp_path: Path) -> None:

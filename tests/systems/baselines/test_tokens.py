@@ -90,8 +90,7 @@ def test_every_sequence_obeys_the_syntax(arcs: grammar.ArcTokens, order: grammar
     full = clean_batch(8, seed=3)
     full.kind[0] = torch.eye(layout.NUM_KINDS)[Kind.ARC]  # the longest there is
     tokens = grammar.tokenize(full, syntax, order)
-    assert tokens.value.shape == (8, syntax.length(16))
-    assert int(tokens.real[0].sum()) == syntax.length(16)
+    assert (tokens.value.shape, int(tokens.real[0].sum())) == ((8, syntax.length(16)), syntax.length(16))
     assert follows(tokens, syntax)
     assert int(tokens.value.max()) < grammar.NUM_VALUES
 
