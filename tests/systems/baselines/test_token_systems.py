@@ -140,10 +140,10 @@ def test_samples_are_clean_rows_reported_token_by_token(system: models.TokenSyst
 def test_illegal_tokens_are_never_drawn(system: models.TokenSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even by a network that wants nothing else."""
     legal_of = system.syntax.legal
-    seen: Counter[int] = Counter()
+    seen, sample_token = Counter[int](), models.sample_token
 
     def watched(logits: Tensor, legal: Tensor, *rest: object) -> Tensor:
-        value = models.sample_token(logits + 50.0 * ~legal, legal, *rest)
+        value = sample_token(logits + 50.0 * ~legal, legal, *rest)
         assert bool(legal.gather(1, value[:, None]).all())
         seen.update(value.tolist())
         return value
