@@ -21,10 +21,17 @@ from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimates import Estimate, clustered_share, share_estimate
 from sketchdnn.evaluation.samples import normalize_split
 from sketchdnn.evaluation.validity import LOOSE_TOLERANCE, is_closed
-from sketchdnn.generation import inpainting
-from sketchdnn.generation.complete import frame_part, score_completion
-from sketchdnn.generation.engine import device_of
-from sketchdnn.generation.inpainting import SCALES, CompletedPart, FramedPart, check_method, decode_completions
+from sketchdnn.generation.complete import (
+    SCALES,
+    CompletedPart,
+    FramedPart,
+    check_method,
+    decode_completions,
+    frame_part,
+    sample_parts,
+    score_completion,
+)
+from sketchdnn.generation.engine import Engine, device_of
 from sketchdnn.geometry import Arc, Circle, Line, Placement, Point, Primitive, Sketch, profile
 from sketchdnn.io import atomic_write
 from sketchdnn.render import Style
@@ -196,7 +203,7 @@ def _frame_parts(cases: Sequence[Case], frame: str, best_of: int, seed: int) -> 
     """The parts of each case in the frame of the original sketch, or in the frames that `complete` would try."""
     framed: list[FramedPart] = []
     for number, case in enumerate(cases):
-        parts = frame_part(case.part, SCALES, seed=seed, index=number, num_frames=best_of)[1]
+        parts = frame_part(case.part, SCALES, seed=seed, index=number, num_frames=best_of)
         if frame == "known":
             parts = [FramedPart(case.part, Placement((0.0, 0.0), 1.0), part.sample) for part in parts]
         framed += parts
@@ -218,9 +225,8 @@ def sample_completions(
             on_stage(f"sampling: {method}, frame {frame}")
             parts = task.framed_parts[frame]
             options = SamplingOptions(system.default_sampler, task.steps)
-            batch = inpainting.sample_completions(
-                system, parts, seed=task.seed, method=method, options=options, max_batch=min(max_batch, len(parts))
-            )
+            engine = Engine(system, task.seed, options, max_batch=min(max_batch, len(parts)))
+            batch = sample_parts(engine, parts, method)
             tensors |= {f"{method}.{frame}.{name}": tensor for name, tensor in pack(batch).items()}
         seconds.append(time.perf_counter() - start)
         return tensors

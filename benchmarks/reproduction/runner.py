@@ -34,7 +34,8 @@ from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write, exclusive_run, load_json, remove_abandoned
 from sketchdnn.systems import System, config_to_dict, from_pretrained, save_pretrained
 from sketchdnn.systems.aliases import current_settings, rename_report_keys
-from sketchdnn.systems.baselines.tokens.system import TOKEN_GRID, TokenSystem
+from sketchdnn.systems.baselines.tokens.system import TokenSystem
+from sketchdnn.systems.baselines.tokens.tokens import TOKEN_GRID
 from sketchdnn.systems.devices import find_device
 from sketchdnn.training.loop import Hooks, OnReport
 from sketchdnn.training.start import MODEL, TrainRequest, start_training

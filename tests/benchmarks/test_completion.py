@@ -36,7 +36,7 @@ from benchmarks.completion import (
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimates import share_estimate
-from sketchdnn.generation.inpainting import CompletedPart
+from sketchdnn.generation.complete import CompletedPart
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch
 from sketchdnn.systems import System, load_preset, save_pretrained
 

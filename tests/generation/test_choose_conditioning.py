@@ -12,7 +12,7 @@ from support.small_systems import small_system
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.sampling import Conditioning, SamplingOptions
 from sketchdnn.generation.conditioning import MIN_EMPTY_ROWS, choose_added_kinds, choose_conditioning
-from sketchdnn.generation.conditions import NO_CONDITIONS, Conditions
+from sketchdnn.generation.conditions import Conditions
 from sketchdnn.geometry import Circle, Kind, Line, Sketch
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import decode
@@ -30,12 +30,7 @@ def choose(conditions: Conditions, system: System, count: int = 5, seed: int = 0
     return conditioning
 
 
-def test_other_conditions_give_no_conditioning(system: System) -> None:
-    for conditions in (NO_CONDITIONS, Conditions(closed=True, aspect=(1.0, 2.0))):
-        assert choose_conditioning(conditions, 0, torch.arange(3), system) is None
-
-
-def test_number_of_primitives_fixes_the_empty_rows(system: System) -> None:
+def test_number_of_primitives_fixes_the_empty_rows_or_the_kinds(system: System) -> None:
     known = choose(Conditions(primitives=(10, 10)), system, 4)
     assert known.method == "conditional"
     for mask in (known.kind, known.construction, known.params.all(dim=-1), known.params.any(dim=-1)):
@@ -43,9 +38,6 @@ def test_number_of_primitives_fixes_the_empty_rows(system: System) -> None:
     assert (known.batch.kind[known.kind].argmax(-1) == layout.NONE).all()
     assert (known.batch.params[known.params] == 0).all()
     assert (known.batch.construction[known.construction].argmax(-1) == 0).all()
-
-
-def test_kinds_are_fixed_where_few_rows_are_empty(system: System) -> None:
     for count in range(17 - MIN_EMPTY_ROWS, 17):
         known = choose(Conditions(primitives=(count, count)), system)
         assert known.kind.all()
@@ -55,6 +47,8 @@ def test_kinds_are_fixed_where_few_rows_are_empty(system: System) -> None:
     # Without a training index there are no mixtures to choose from.
     known = choose(Conditions(primitives=(15, 15)), small_system(knows=False), 1)
     assert known.kind.tolist() == [[False] * 15 + [True]]
+    for conditions in (Conditions(), Conditions(closed=True, aspect=(1.0, 2.0))):
+        assert choose_conditioning(conditions, 0, torch.arange(3), system) is None
 
 
 @pytest.mark.parametrize("knows", [True, False])
@@ -69,7 +63,7 @@ def test_kinds_are_fixed_for_every_row_and_nothing_else(knows: bool) -> None:
         assert 10 <= 16 - kinds.count(layout.NONE) <= 14
 
 
-def test_choice_depends_on_seed_and_index_but_not_on_the_attempt(system: System) -> None:
+def test_choice_follows_seed_index_and_corpus(system: System) -> None:
     conditions = Conditions(primitives=(8, 16))
     many, other = (choose(conditions, system, 200, seed) for seed in (5, 6))
     some = choose_conditioning(conditions, 5, torch.tensor([7, 150 + (3 << 32)]), system)
@@ -77,9 +71,6 @@ def test_choice_depends_on_seed_and_index_but_not_on_the_attempt(system: System)
     assert torch.equal(some.kind, many.kind[[7, 150]])
     assert torch.equal(some.batch.kind, many.batch.kind[[7, 150]])
     assert not torch.equal(other.kind, many.kind)
-
-
-def test_range_is_distributed_as_in_the_corpus(system: System) -> None:
     index = system.training_index
     assert index is not None
     known = choose(Conditions(primitives=(8, 13)), system, 4000)
@@ -96,8 +87,7 @@ def test_untrained_model_draws_the_kinds_it_is_conditioned_on(system: System) ->
     batch = system.sample(seeded_noise(0, torch.arange(8)), SamplingOptions(steps=4, conditioning=known))
     for decoded in decode(batch, "sweep"):
         kinds = Counter(p.kind for p in decoded.sketch)
-        assert kinds[Kind.LINE] == 6
-        assert kinds[Kind.CIRCLE] == 3 - len(decoded.rejects)
+        assert (kinds[Kind.LINE], kinds[Kind.CIRCLE]) == (6, 3 - len(decoded.rejects))
         assert kinds[Kind.ARC] == kinds[Kind.POINT] == 0
 
 
@@ -110,5 +100,4 @@ def test_added_kinds_are_those_of_training_sketches_that_could_hold_the_part() -
     two = {(Kind.CIRCLE,) * 2 + (Kind.ARC, Kind.POINT), (Kind.ARC,) * 2 + (Kind.POINT,) * 2}
     assert set(choose_added_kinds(part, 8, chance, index)) == two
     free = choose_added_kinds(part, 9, chance, index)
-    assert {len(kinds) for kinds in free} == {5}
-    assert {kind for kinds in free for kind in kinds} == set(Kind)
+    assert ({len(kinds) for kinds in free}, {kind for kinds in free for kind in kinds}) == ({5}, set(Kind))

@@ -21,7 +21,7 @@ from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.validity import LOOSE_TOLERANCE, is_closed
 from sketchdnn.generation import CompleteRequest, GeneratedSketch
 from sketchdnn.generation import complete as complete_request
-from sketchdnn.generation.inpainting import CompletedPart, FramedPart
+from sketchdnn.generation.complete import CompletedPart, FramedPart
 from sketchdnn.geometry import Circle, Line, Point, Sketch, bounds, profile
 from sketchdnn.representation import SketchBatch
 from sketchdnn.representation.layout import MAX_PRIMITIVES
@@ -39,8 +39,7 @@ def complete(system: System, part: Sketch, count: int, **options: Any) -> list[G
     reports: list[float] = []
     request = CompleteRequest(part=part, count=count, **{"repair": False, **options})
     results = list(complete_request(system, request, reports.append))
-    assert reports == sorted(reports)
-    assert reports[-1] == count
+    assert (reports, reports[-1]) == (sorted(reports), count)
     return results
 
 
@@ -69,13 +68,10 @@ def test_any_part_comes_back_to_the_bit(system: System, part: Sketch) -> None:
     assert each.sketch.primitives[: len(part)] == part.primitives
 
 
-def test_completion_does_not_depend_on_the_count(system: System) -> None:
+def test_completions_depend_on_the_part_but_not_on_the_count(system: System) -> None:
     few, many = (complete(system, PART, count, seed=3, steps=16) for count in (2, 6))
     assert few == many[:2]  # to the bit
     assert complete(system, PART, 2, seed=4, steps=16) != few
-
-
-def test_added_primitives_move_with_the_part(system: System) -> None:
     here = complete(system, PART, 2, steps=4, num_frames=2)
     there = complete(system, PART.moved(0.25, (-300.0, 70.0)), 2, steps=4, num_frames=2)
     for one, other in zip(here, there, strict=True):
@@ -83,9 +79,6 @@ def test_added_primitives_move_with_the_part(system: System) -> None:
         assert [p.kind for p in moved] == [p.kind for p in other.sketch]
         assert bounds(other.sketch).low == pytest.approx(bounds(moved).low, abs=0.05 * bounds(moved).size)
         assert bounds(other.sketch).size == pytest.approx(bounds(moved).size, rel=0.05)
-
-
-def test_scale_sets_the_finished_size(system: System) -> None:
     small, large = (
         sum(bounds(each.sketch).size for each in complete(system, PART, 6, steps=4, scale=scale))
         for scale in (1.0, "4")
@@ -110,17 +103,14 @@ def test_completion_that_only_repeats_the_part_is_refused(system: SketchDNNSyste
         complete(copy_as(Echo, system), PART, 1, steps=2)
 
 
-def test_number_of_primitives_is_met_or_reported(system: System) -> None:
+def test_number_of_primitives_is_met_or_the_closest_is_kept(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     for each in complete(system, PART, 6, steps=4, primitives=9):
         assert len(each.sketch) <= 9
         assert (each.shortfall is None) == (len(each.sketch) == 9)
         if each.shortfall:
             assert each.attempts > 0
             assert "primitives, not 9" in each.shortfall
-
-
-def test_completion_closest_to_the_number_is_kept(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever its score; all attempts are counted."""
+    # Whatever its score; all attempts are counted.
     added = iter([2, 1, 1, 1])  # of 3, attempt by attempt
 
     def decode(parts: list[FramedPart], *_: object) -> list[CompletedPart]:
@@ -130,20 +120,10 @@ def test_completion_closest_to_the_number_is_kept(system: System, monkeypatch: p
 
     monkeypatch.setattr(sys.modules[complete_request.__module__], "decode_completions", decode)
     (each,) = complete(system, PART, 1, steps=2, primitives=9)
-    assert (len(each.sketch), each.attempts) == (8, 4)
-    assert each.shortfall == "it has 8 primitives, not 9"
+    assert (len(each.sketch), each.attempts, each.shortfall) == (8, 4, "it has 8 primitives, not 9")
     added = iter([1, 3])
     (each,) = complete(system, PART, 1, steps=2, primitives="9..12")
     assert (len(each.sketch), each.attempts, each.shortfall) == (9, 2, None)  # whichever number was chosen
-
-
-@pytest.mark.slow
-def test_bundled_model_adds_the_requested_number() -> None:
-    corner = Sketch((Line((0, 0), (60, 0)), Line((60, 0), (60, 40)), Circle((30, 20), 8), Line((0, 0), (0, 40))))
-    for each in complete(SketchDNN.from_pretrained().system, corner, 4, steps=20, primitives=(9, 12)):
-        assert each.shortfall is None
-        assert 9 <= len(each.sketch) <= 12
-        assert each.sketch.primitives[:4] == corner.primitives
 
 
 def test_part_with_lines_too_short_for_the_model_is_completed(system: System) -> None:
@@ -155,32 +135,27 @@ def test_part_with_lines_too_short_for_the_model_is_completed(system: System) ->
         assert len(each.sketch) > 5
 
 
-def test_invalid_parts_are_refused() -> None:
-    for part, message in (
-        (Sketch(()), "is empty"),
-        (Sketch(tuple(Line((i, 0), (i, 1)) for i in range(17))), "has 17 primitives, and a finished sketch at most 16"),
-        (Sketch(tuple(Line((i, 0), (i, 1)) for i in range(16))), "nothing to add"),
-        (Sketch((Point((3, 4)),)), "no extent"),
-        (Sketch((Line((0, 0), (5e-324, 0)), Line((0, 0), (0, 5e-324)))), "no extent"),
-        (Sketch((Circle((0, 0), 1e-200),)), "no extent"),
-        (Sketch((Line((0, 0), (0, 0.01)), Line((9e8, 3e8), (9e8, 3e8 + 0.01)))), "too small"),
-    ):
+def test_invalid_parts_and_requests_are_refused_at_once(system: SketchDNNSystem) -> None:
+    many = [Sketch(tuple(Line((i, 0), (i, 1)) for i in range(count))) for count in (16, 17)]
+    parts = [(Sketch(()), "is empty"), (many[0], "nothing to add"), (Sketch((Circle((0, 0), 1e-200),)), "no extent")]
+    parts += [(many[1], "has 17 primitives, and a finished sketch at most 16"), (Sketch((Point((3, 4)),)), "no extent")]
+    parts += [(Sketch((Line((0, 0), (5e-324, 0)), Line((0, 0), (0, 5e-324)))), "no extent")]
+    parts += [(Sketch((Line((0, 0), (0, 0.01)), Line((9e8, 3e8), (9e8, 3e8 + 0.01)))), "too small")]
+    for part, message in parts:
         with pytest.raises(SketchError, match=message):
             CompleteRequest(part=part)
-
-
-def test_invalid_requests_are_refused_at_once(system: SketchDNNSystem) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"count": 0}, "at least 1"),
         ({"seed": -1}, "seed"),
+        ({"steps": 0}, "steps"),
+    ]
+    cases += [
         ({"scale": 5.0}, "1 to 4"),
         ({"method": "magic"}, "'magic' is no method"),
-        ({"steps": 0}, "steps"),
-        ({"num_frames": 0}, "at least one frame"),
-        ({"sampler": "euler"}, "'euler' is no sampler"),
-        ({"primitives": 6}, "7 to 16 primitives in all, not 6"),
-        ({"primitives": (8, 20)}, "not 8..20"),
+        ({"num_frames": 0}, "one frame"),
     ]
+    cases += [({"sampler": "euler"}, "'euler' is no sampler"), ({"primitives": (8, 20)}, "not 8..20")]
+    cases += [({"primitives": 6}, "7 to 16 primitives in all, not 6")]
     for options, message in cases:
         with pytest.raises(SketchError, match=message):
             SketchDNN(system).complete(PART, **{"count": 1, **options})

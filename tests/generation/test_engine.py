@@ -10,18 +10,11 @@ import pytest
 import torch
 from support.generation import copy_as, draw, randomized
 
-from benchmarks.api import agree, count_agreeing
+from benchmarks.api import agree
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import Conditions
-from sketchdnn.generation.engine import (
-    CPU_BATCH,
-    Engine,
-    SampleId,
-    choose_batch_size,
-    compile_denoiser,
-    precision,
-)
+from sketchdnn.generation.engine import CPU_BATCH, Engine, SampleId, choose_batch_size, compile_denoiser, precision
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.systems import System, from_pretrained, load_preset
@@ -69,16 +62,15 @@ def batch_rows(system: System, count: int, **options: Any) -> list[int]:
     return rows
 
 
-def test_small_requests_use_small_batches(system: System) -> None:
-    assert batch_rows(system, 1, steps=3) == [1]
-    assert batch_rows(system, 3, steps=3) == [4]
+def test_batches_are_small_if_they_round_alike_and_attempts_double(system: System) -> None:
+    assert (batch_rows(system, 1, steps=3), batch_rows(system, 3, steps=3)) == ([1], [4])
     assert batch_rows(system, CPU_BATCH + 2, steps=3) == [CPU_BATCH, 2]
-
-
-def test_attempts_ahead_double_with_every_failure(system: System) -> None:
     never = Conditions(aspect=(1e-9, 2e-9))
     assert batch_rows(system, 1, steps=2, conditions=never) == [1, 1, 2, 4, 8, 8]
     assert batch_rows(system, 1, steps=2, conditions=Conditions(best_of=4)) == [4]
+    other = copy_as(RoundsOtherwise, system)
+    assert [choose_batch_size(other, count, CPU_BATCH) for count in (1, 3, 8, 9)] == [8, 8, 8, CPU_BATCH]
+    assert [choose_batch_size(system, count, CPU_BATCH) for count in (1, 3, 8, 9)] == [1, 4, 8, CPU_BATCH]
 
 
 class RoundsOtherwise(SketchDNNSystem):
@@ -89,22 +81,23 @@ class RoundsOtherwise(SketchDNNSystem):
         return replace(batch, params=batch.params * (1 + 1e-6)) if len(batch) < 8 else batch
 
 
-def test_batch_size_that_rounds_otherwise_is_not_used(system: System) -> None:
-    other = copy_as(RoundsOtherwise, system)
-    assert [choose_batch_size(other, count, CPU_BATCH) for count in (1, 3, 8, 9)] == [8, 8, 8, CPU_BATCH]
-    assert [choose_batch_size(system, count, CPU_BATCH) for count in (1, 3, 8, 9)] == [1, 4, 8, CPU_BATCH]
-
-
-@pytest.mark.slow
-def test_thousand_sketches_are_alike_in_batches_of_one_and_sixteen() -> None:
-    assert count_agreeing(from_pretrained(), 1_000) >= 990
-
-
-def test_steps_are_reported_with_their_samples(system: System) -> None:
+def test_steps_are_reported_and_batches_shrink_to_the_memory_of_the_device(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reports: list[tuple[Sequence[SampleId], int]] = []
     samples = [SampleId(index) for index in range(CPU_BATCH + 2)]
     engine_of(system, "ddim").draw(samples, lambda chunk, progress: reports.append((chunk, progress.number)))
     assert reports == [(chunk, step) for chunk in (samples[:CPU_BATCH], samples[CPU_BATCH:]) for step in (1, 2, 3)]
+    engine = engine_of(copy_as(SmallDevice, system))
+    samples = [SampleId(index) for index in range(11)]
+    assert (engine.draw(samples), engine.max_batch) == (engine_of(system, max_batch=4).draw(samples), 4)
+
+    def fail(*_: object) -> SketchBatch:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(system, "sample", fail, raising=False)
+    with pytest.raises(SketchError, match="no memory for even one sketch"):
+        engine_of(system).draw([SampleId(0)])
 
 
 class SmallDevice(SketchDNNSystem):
@@ -115,20 +108,6 @@ class SmallDevice(SketchDNNSystem):
         if len(batch) > 5:
             raise torch.OutOfMemoryError
         return batch
-
-
-def test_batches_shrink_to_the_memory_of_the_device(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = engine_of(copy_as(SmallDevice, system))
-    samples = [SampleId(index) for index in range(11)]
-    assert engine.draw(samples) == engine_of(system, max_batch=4).draw(samples)
-    assert engine.max_batch == 4
-
-    def fail(*_: object) -> SketchBatch:
-        raise torch.OutOfMemoryError
-
-    monkeypatch.setattr(system, "sample", fail, raising=False)
-    with pytest.raises(SketchError, match="no memory for even one sketch"):
-        engine_of(system).draw([SampleId(0)])
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")  # torch warns of itself
@@ -142,9 +121,7 @@ def test_compiled_denoiser_draws_the_same(system: System, name: str) -> None:
     assert engine_of(fast, "dpm++").draw(samples) == engine_of(plain, "dpm++").draw(samples)
 
 
-def test_precision_is_reduced_only_for_networks_with_float32_ends(
-    system: System, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_precision_is_reduced_only_with_float32_ends(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True, raising=False)
     assert precision(system) == "bfloat16"
     for name in ("latent", "vitruvion", "sketchgen"):

@@ -13,13 +13,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from threading import Barrier
 from typing import Any
 
 import pytest
 from support.commands import refused, run
+from support.pages import Page
 from support.strategies import assert_same
 
 from sketchdnn import read
@@ -77,25 +77,7 @@ def stopping(count: int, end: type[BaseException] | BaseException) -> Iterator[G
     raise end
 
 
-class Page(HTMLParser):
-    """The tags, links and words of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.links: list[str] = []
-        self.words = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
-
-    def handle_data(self, data: str) -> None:
-        self.words += data
-
-
-def test_every_sketch_is_written_in_every_format(tmp_path: Path) -> None:
+def test_every_sketch_is_written_in_every_format_under_a_long_name(tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     assert write(2, out, "json,svg,dxf,fcstd").sketches == 2
     files = [f"sketch-000{n}.{suffix}" for n in (0, 1) for suffix in ("FCStd", "dxf", "json", "svg")]
@@ -103,6 +85,8 @@ def test_every_sketch_is_written_in_every_format(tmp_path: Path) -> None:
     for suffix in ("json", "dxf", "FCStd", "svg"):
         (sketch,) = read(out / f"sketch-0001.{suffix}").sketches
         assert_same(SKETCH, sketch.in_units("mm"), tolerance=1e-4, construction=suffix != "dxf")
+    write((GeneratedSketch(index, SKETCH) for index in (0, 123_456)), tmp_path, stop=200_000)
+    assert {path.name for path in tmp_path.glob("sketch*")} == {"sketch-000000.json", "sketch-123456.json"}
 
 
 def test_manifest_has_an_entry_for_each_sketch(tmp_path: Path) -> None:
@@ -125,48 +109,32 @@ def test_manifest_has_an_entry_for_each_sketch(tmp_path: Path) -> None:
     for entry in entries:
         files = [(tmp_path / name).read_bytes() for name in entry["files"]]
         assert entry.pop("sha256") == [hashlib.sha256(data).hexdigest() for data in files]
-    assert entries[0] == {
-        "number": 6,
-        "seed": 5,
-        "files": ["sketch-0006.json", "sketch-0006.svg"],
-        "primitives": 3,
-        "attempts": 1,
-        "repaired": [],
-        "rejected": [],
-        "shortfall": None,
-    }
-    assert entries[1] == {
-        **entries[0],
-        "number": 7,
-        "files": ["sketch-0007.json", "sketch-0007.svg"],
-        "attempts": 3,
-        "repaired": ["made a semicircle"],
-        "rejected": ["a line of no length"],
-        "shortfall": "it has 3 primitives, not 4",
-        "score": 0.1235,
-    }
+    first = {"number": 6, "seed": 5, "files": ["sketch-0006.json", "sketch-0006.svg"], "primitives": 3, "attempts": 1}
+    assert entries[0] == {**first, "repaired": [], "rejected": [], "shortfall": None}
+    second = {**first, "number": 7, "files": ["sketch-0007.json", "sketch-0007.svg"], "attempts": 3, "score": 0.1235}
+    reasons = {"repaired": ["made a semicircle"], "rejected": ["a line of no length"]}
+    assert entries[1] == {**second, **reasons, "shortfall": "it has 3 primitives, not 4"}
     assert entries[2]["fewer"] == "it is the best of 2, not of 9"
-    assert entries[3]["repair"] == {
-        "summary": REPAIRED.summary,
-        "actions": ["an end was snapped", "two lines were merged"],
-        "displacement": 0.0123,
-        "dof": 9,
-        "warning": None,
-    }
+    repair = {"summary": REPAIRED.summary, "actions": list(REPAIRED.actions), "displacement": 0.0123}
+    assert entries[3]["repair"] == {**repair, "dof": 9, "warning": None}
     words = Page((tmp_path / "gallery.html").read_text()).words
     assert "repaired: 1 joined, 1 merged; nothing moved by more than 1.23 %; 9 degrees of freedom" in words
     assert "not repaired: no solution was found" in words
     assert words.count("it is the best of 2, not of 9") == 1
 
 
-def test_second_run_replaces_the_files_of_the_first(tmp_path: Path) -> None:
+def test_second_run_replaces_the_files_of_the_first_once_a_sketch_is_drawn(tmp_path: Path) -> None:
     write(5, tmp_path, "json,svg,fcstd")
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "sketch-0099.dxf").write_text("mine too, since no manifest lists it")
-    assert write(1, tmp_path / "other").removed == 0
-    assert write(2, tmp_path).removed == 15
+    assert (write(1, tmp_path / "other").removed, write(2, tmp_path).removed) == (0, 15)
     mine = ["notes.txt", "other", "sketch-0099.dxf"]
     assert names(tmp_path) == sorted([*GALLERY, "sketch-0000.json", "sketch-0001.json", *mine])
+    write(3, tmp_path / "third")
+    before = contents(tmp_path / "third")
+    with pytest.raises(SketchError):
+        write(stopping(0, SketchError("the model drew nothing")), tmp_path / "third")
+    assert contents(tmp_path / "third") == before
 
 
 @pytest.mark.parametrize("name", ["sketch-0001.json", "gallery.html", "sketch-0003.json"])
@@ -184,7 +152,7 @@ def test_changed_files_are_kept_unless_forced(tmp_path: Path, name: str) -> None
     assert manifest(tmp_path)["finished"]
 
 
-def test_folder_without_hashes_is_kept_unless_forced(tmp_path: Path) -> None:
+def test_changed_folders_without_hashes_and_foreign_manifests_are_kept_unless_forced(tmp_path: Path) -> None:
     """An earlier version wrote none."""
     write(2, tmp_path)
     content = manifest(tmp_path)
@@ -194,6 +162,13 @@ def test_folder_without_hashes_is_kept_unless_forced(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="--force"):
         write(1, tmp_path)
     assert write(1, tmp_path, force=True).removed == 2
+    for content in ("", "{", "[" * 100_000, '{"files": 3}', "\xff\n[1]\n", "null"):
+        (tmp_path / "manifest.json").write_text(content)
+        with pytest.raises(FormatError, match="--force"):
+            write(1, tmp_path)
+        assert (tmp_path / "manifest.json").read_text() == content
+        write(1, tmp_path, force=True)
+        assert manifest(tmp_path)["finished"]
 
 
 def test_files_of_a_killed_run_are_removed(tmp_path: Path) -> None:
@@ -214,17 +189,22 @@ write_sketches(sketches, 3, OutputOptions(Path(sys.argv[1]), ["json", "svg"]))
     assert subprocess.run([sys.executable, "-c", program, tmp_path], check=False).returncode == -signal.SIGKILL
     assert "sketch-0001.json" in names(tmp_path)
     assert [name for name in names(tmp_path) if name.startswith(".")]
-    assert write(1, tmp_path, "dxf").removed == 3
-    assert names(tmp_path) == [*GALLERY, "sketch-0000.dxf"]
+    assert (write(1, tmp_path, "dxf").removed, names(tmp_path)) == (3, [*GALLERY, "sketch-0000.dxf"])
 
 
-def test_folder_in_use_is_refused(tmp_path: Path) -> None:
+def test_folders_in_use_and_unknown_formats_are_refused(tmp_path: Path) -> None:
     def meanwhile() -> Iterator[GeneratedSketch]:
         with pytest.raises(FormatError, match=f"in use by another run .process {os.getpid()}."):
             write(1, tmp_path)
         yield from sketches(2)
 
     assert write(meanwhile(), tmp_path).sketches == 2
+    for formats in ("stl", "", "json,jsonl", " "):
+        with pytest.raises(SketchError, match="json, svg, dxf, fcstd"):
+            OutputOptions(tmp_path, formats.split(","))
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(FormatError, match="file"):
+        write(1, tmp_path / "file")
 
 
 def test_source_file_is_not_replaced(tmp_path: Path) -> None:
@@ -239,14 +219,6 @@ def test_source_file_is_not_replaced(tmp_path: Path) -> None:
     for name in (part, linked, hard, tmp_path / "beside"):
         with pytest.raises(FormatError, match="name another output"):
             check_not_replaced(name, tmp_path / "." / "", "sketch")
-
-
-def test_earlier_run_stays_until_a_sketch_is_drawn(tmp_path: Path) -> None:
-    write(3, tmp_path)
-    before = contents(tmp_path)
-    with pytest.raises(SketchError):
-        write(stopping(0, SketchError("the model drew nothing")), tmp_path)
-    assert contents(tmp_path) == before
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -266,30 +238,6 @@ def test_manifest_cannot_have_other_files_removed(tmp_path: Path, force: bool) -
         assert write(1, tmp_path / "copy", force=force).removed == 0
         kept = [tmp_path / "beside.txt", *(tmp_path / "copy" / path.relative_to(out) for path in mine[1:])]
         assert all(path.read_text() == "mine" for path in kept)
-
-
-def test_foreign_manifest_is_kept_unless_forced(tmp_path: Path) -> None:
-    for content in ("", "{", "[" * 100_000, '{"files": 3}', "\xff\n[1]\n", "null"):
-        (tmp_path / "manifest.json").write_text(content)
-        with pytest.raises(FormatError, match="--force"):
-            write(1, tmp_path)
-        assert (tmp_path / "manifest.json").read_text() == content
-        write(1, tmp_path, force=True)
-        assert manifest(tmp_path)["finished"]
-
-
-def test_names_are_long_enough_for_all_indices(tmp_path: Path) -> None:
-    write((GeneratedSketch(index, SKETCH) for index in (0, 123_456)), tmp_path, stop=200_000)
-    assert {path.name for path in tmp_path.glob("sketch*")} == {"sketch-000000.json", "sketch-123456.json"}
-
-
-def test_sketches_appear_as_they_are_drawn(tmp_path: Path) -> None:
-    def looking() -> Iterator[GeneratedSketch]:
-        for generated in sketches(3):
-            assert len(list(tmp_path.glob("sketch-*.json"))) == generated.index
-            yield generated
-
-    write(looking(), tmp_path)
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), SketchError("the model drew nothing"), MemoryError()])
@@ -324,7 +272,7 @@ def test_sketch_is_written_in_all_formats_or_in_none(
     assert names(tmp_path) == [*GALLERY, "sketch-0000.dxf", "sketch-0000.json", "sketch-0000.svg"]
 
 
-def test_full_disk_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_once_and_leaves_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the sketch nor the page can be written: the first error is raised, and no part of a file stays."""
 
     def full(*_: object) -> None:
@@ -339,10 +287,7 @@ def test_full_disk_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(FormatError, match="sketch: cannot be written"):
         write(late(), tmp_path)
     assert not [name for name in names(tmp_path) if name.startswith(".")]
-
-
-def test_entry_that_a_full_disk_cut_short_is_ignored(tmp_path: Path) -> None:
-    """Its files are removed, and the space they leave must not let it in after all."""
+    # Its files are removed, and the space they leave must not let it in after all.
     log = EntryLog(tmp_path)
     log.add({"number": 0})
     disk = log._file
@@ -360,45 +305,16 @@ def test_entry_that_a_full_disk_cut_short_is_ignored(tmp_path: Path) -> None:
     assert list(read_entries([log.path])) == [{"number": 0}]
 
 
-def test_unknown_formats_and_impossible_folders_are_refused(tmp_path: Path) -> None:
-    for formats in ("stl", "", "json,jsonl", " "):
-        with pytest.raises(SketchError, match="json, svg, dxf, fcstd"):
-            OutputOptions(tmp_path, formats.split(","))
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(FormatError, match="file"):
-        write(1, tmp_path / "file")
-
-
-def test_page_is_self_contained_and_links_every_file(tmp_path: Path) -> None:
+def test_page_is_self_contained_and_links_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(3, tmp_path, "json,svg,dxf,fcstd", facts={"seed": 4, "count": 3})
     text = (tmp_path / "gallery.html").read_text()
     page = Page(text)
-    assert set(page.links) == set(names(tmp_path)) - {"gallery.html", "gallery.png"}
+    assert set(page.addresses) == set(names(tmp_path)) - {"gallery.html", "gallery.png"}
     assert page.tags.count("figure") == page.tags.count("svg") == 3
     assert not {"script", "img", "link", "iframe"} & set(page.tags)
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "url(" not in text
     assert re.search(r"Sketch 2\s*seed 4", page.words)
-
-
-def test_page_escapes_hostile_words() -> None:
-    hostile = "<script>alert(1)</script>\"'&\u202e\n"
-    odd = Sketch(SKETCH.primitives, extra={"id": hostile})
-    facts = {
-        "seed": 0,
-        "model": {"name": hostile, "sha256": ""},
-        "sampler": hostile,
-        "steps": 3,
-        "conditions": {hostile: hostile},
-    }
-    entry = {"number": 0, "files": [f"{hostile}.svg"], "shortfall": hostile, "repair": {"summary": hostile}}
-    page = Page(render_page([(odd, entry)], facts, 1))
-    assert "script" not in page.tags
-    assert page.words.count("<script>alert(1)</script>") == 6
-    assert all("<" not in link and '"' not in link for link in page.links)
-
-
-def test_page_shows_a_limited_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(files_module, "MAX_ON_PAGE", 2)
     write(3, tmp_path, "svg", facts={"count": 3})
     page = Page((tmp_path / "gallery.html").read_text())
@@ -408,6 +324,18 @@ def test_page_shows_a_limited_number(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert len(manifest(tmp_path)["sketches"]) == 3
 
 
+def test_page_escapes_hostile_words() -> None:
+    hostile = "<script>alert(1)</script>\"'&\u202e\n"
+    odd = Sketch(SKETCH.primitives, extra={"id": hostile})
+    facts = {"seed": 0, "model": {"name": hostile, "sha256": ""}, "sampler": hostile, "steps": 3}
+    facts |= {"conditions": {hostile: hostile}}
+    entry = {"number": 0, "files": [f"{hostile}.svg"], "shortfall": hostile, "repair": {"summary": hostile}}
+    page = Page(render_page([(odd, entry)], facts, 1))
+    assert "script" not in page.tags
+    assert page.words.count("<script>alert(1)</script>") == 6
+    assert all("<" not in link and '"' not in link for link in page.addresses)
+
+
 def test_several_processes_write_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads stand in for them."""
     barrier = Barrier(2, timeout=30)
@@ -415,16 +343,11 @@ def test_several_processes_write_one_folder(tmp_path: Path, monkeypatch: pytest.
 
     def write_share(rank: int) -> OutputSummary:
         share = ProcessShare(rank, 2)
-        mine = (
-            GeneratedSketch(
-                n,
-                SKETCH,
-                shortfall="short" if n > 1 else None,
-                best_of_shortfall="few" if n else None,
-                repair=replace(REPAIRED, warning="too large" if n == 4 else None),
-            )
-            for n in share.select(range(5))
-        )
+        mine = []
+        for n in share.select(range(5)):
+            repair = replace(REPAIRED, warning="too large" if n == 4 else None)
+            reasons = {"shortfall": "short" if n > 1 else None, "best_of_shortfall": "few" if n else None}
+            mine.append(GeneratedSketch(n, SKETCH, repair=repair, **reasons))
         return write(mine, tmp_path, "dxf,svg", facts={"count": 5}, share=share)
 
     with ThreadPoolExecutor(2) as pool:
@@ -443,7 +366,7 @@ def plates(tmp_path: Path) -> Path:
     return tmp_path / "plates"
 
 
-def test_each_sketch_is_read_back_once_under_its_name(plates: Path) -> None:
+def test_each_sketch_is_read_and_viewed_once_under_its_name(plates: Path) -> None:
     (plates / ".sketchdnn-manifest-00000.part").write_text("{}")  # of a run that is not finished
     reading = read(plates.parent)  # also in a folder above
     assert not reading.skipped
@@ -456,22 +379,22 @@ def test_each_sketch_is_read_back_once_under_its_name(plates: Path) -> None:
     assert (report["found"], report["files"], report["files_not_read"]) == (23, 3, {})
     shutil.copytree(plates, plates.parent / "copies" / "of")
     assert [sketch.extra["id"] for sketch in read(plates.parent / "copies")] == NAMES
-
-
-def test_folder_of_version_0_1_is_read_back_and_replaced(plates: Path) -> None:
-    old = {"program": "sketchdnn 0.1.0", "first": 0, "like": "a.dxf", "way": "given", "room": [1, 2], "tries": 4}
-    (plates / "manifest.json").write_text(json.dumps({**manifest(plates), **old}))
-    assert [sketch.extra["id"] for sketch in read(plates)] == NAMES
-    assert write(1, plates).removed == 12
-
-
-def test_view_shows_each_sketch_once_and_replaces_none(plates: Path) -> None:
     out = plates.parent / "view.html"
     assert run("view", plates, "--out", out).stderr == f"{out}: 3 sketches\n"
     assert all(out.read_text().count(f"{name}<") == 1 for name in NAMES)
     before = contents(plates)
     assert "is an input" in refused("view", plates, "--out", plates / "sketch-0001.svg")
     assert contents(plates) == before
+
+
+def test_folders_of_old_and_other_programs_are_read(plates: Path) -> None:
+    old = {"program": "sketchdnn 0.1.0", "first": 0, "like": "a.dxf", "way": "given", "room": [1, 2], "tries": 4}
+    old = manifest(plates) | old
+    for content in (b"", b"{", b"[" * 100_000, b"null", b'{"program": "another", "sketches": []}'):
+        (plates / "manifest.json").write_bytes(content)
+        assert len(read(plates)) == 12
+    (plates / "manifest.json").write_text(json.dumps(old))
+    assert ([sketch.extra["id"] for sketch in read(plates)], write(1, plates).removed) == (NAMES, 12)
 
 
 def test_changed_and_own_files_are_read_back(plates: Path) -> None:
@@ -509,24 +432,15 @@ def test_hostile_manifest_leads_to_no_other_file(plates: Path, monkeypatch: pyte
     assert sum(sketch.extra.get("id") is None for sketch in reading) == 2 * 4 + 3 + 1
 
 
-def test_file_names_precede_ids(tmp_path: Path) -> None:
-    """Generated sketches have an id such as "seed 0, sketch 1", which is no name for a file."""
-    drawn = [replace(sketch, extra={"id": f"seed 0, sketch {index}"}) for index, sketch in enumerate(PLATES)]
-    write(map(GeneratedSketch, range(3), drawn), tmp_path / "plates", "json,dxf")
-    convert(tmp_path / "plates", tmp_path / "drawings", format="svg")
-    assert sorted(path.stem for path in (tmp_path / "drawings").iterdir()) == NAMES
-
-
-def test_other_manifest_files_are_ignored(plates: Path) -> None:
-    for content in (b"", b"{", b"[" * 100_000, b"null", b'{"program": "another", "sketches": []}'):
-        (plates / "manifest.json").write_bytes(content)
-        assert len(read(plates)) == 12
-
-
-def test_large_manifest_is_read_by_lines(plates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_and_large_folders_are_read_back(plates: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(manifest_format, "LARGEST_WHOLE", 100)
     monkeypatch.setattr(manifest_format, "LONGEST_LINE", 2000)
     path = plates / "manifest.json"
     path.write_text(path.read_text() + "x" * 1_000_000)
     assert [sketch.extra["id"] for sketch in read(plates)] == NAMES
     assert write(map(GeneratedSketch, range(1), PLATES), plates).removed == 12
+    # Generated sketches have an id such as "seed 0, sketch 1", which is no name for a file.
+    drawn = [replace(sketch, extra={"id": f"seed 0, sketch {index}"}) for index, sketch in enumerate(PLATES)]
+    write(map(GeneratedSketch, range(3), drawn), tmp_path / "plates", "json,dxf")
+    convert(tmp_path / "plates", tmp_path / "drawings", format="svg")
+    assert sorted(path.stem for path in (tmp_path / "drawings").iterdir()) == NAMES

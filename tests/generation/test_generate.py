@@ -17,11 +17,11 @@ from sketchdnn import SketchDNN
 from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import GeneratedSketch, GenerateRequest, stream
+from sketchdnn.generation.complete import check_method
 from sketchdnn.generation.conditions import MAX_ATTEMPTS, Conditions, find_shortfall, score_sketch, sketch_key
 from sketchdnn.generation.engine import CPU_BATCH, choose_batch_size
 from sketchdnn.generation.generate import noised_start
-from sketchdnn.generation.inpainting import check_method
-from sketchdnn.geometry import Circle, Kind, Sketch, bounds, normalize
+from sketchdnn.geometry import Circle, Kind, Sketch, normalize
 from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.representation.layout import NONE, NUM_KINDS
 from sketchdnn.systems import SYSTEMS, load_preset
@@ -58,8 +58,7 @@ def test_every_system_generates_and_refuses_what_it_cannot_do() -> None:
         assert [each.sketch for each in few] == [each.sketch for each in many[:2]]
         for each in few:
             times = [frame.t for frame in each.trajectory]
-            assert times == sorted(set(times), reverse=True)
-            assert times[-1] == 0
+            assert (times, times[-1]) == (sorted(set(times), reverse=True), 0)
             assert 1 <= len(times) <= 4  # a system of tokens may be done at once
             last = Sketch(tuple(item.primitive for item in each.trajectory[-1].likely()))
             assert normalize(last, 1.0)[0].primitives == each.sketch.primitives
@@ -92,24 +91,21 @@ def test_repeated_sketch_does_not_depend_on_the_request(system: SketchDNNSystem,
         assert some == whole[first : first + count]
 
 
-def test_best_of_keeps_the_highest_score(system: SketchDNNSystem) -> None:
+def test_best_of_keeps_the_highest_score_and_reports_too_few(system: SketchDNNSystem) -> None:
     plain = [each.sketch for each in draw(system, 4, steps=4)]
     best = list(draw(system, 4, steps=4, conditions=Conditions(best_of=6)))
     assert [each.attempts for each in best] == [6] * 4
     for each, sketch in zip(best, plain, strict=True):
         assert each.score == score_sketch(each.sketch) >= score_sketch(sketch)
     assert [each.sketch for each in best] != plain
-
-
-def test_best_of_too_few_is_reported(system: SketchDNNSystem) -> None:
-    """About half of the attempts pass, which is not thirty of fifty-three."""
+    # About half of the attempts pass, which is not thirty of fifty-three.
     for each in draw(system, 2, steps=3, conditions=Conditions(aspect=(1.0, 1.2), best_of=30)):
         assert each.shortfall is None
         assert each.attempts == MAX_ATTEMPTS + 29
         assert "not of 30: no more of 53 attempts" in str(each.best_of_shortfall)
 
 
-def test_closest_attempt_is_kept_if_none_meets_the_conditions(system: SketchDNNSystem) -> None:
+def test_closest_attempt_is_kept_and_progress_rises_to_the_count(system: SketchDNNSystem) -> None:
     flat = Conditions(aspect=(1e-4, 2e-4))
     for each, plain in zip(draw(system, 3, steps=3, conditions=flat), draw(system, 3, steps=3), strict=True):
         assert each.attempts == MAX_ATTEMPTS
@@ -118,6 +114,9 @@ def test_closest_attempt_is_kept_if_none_meets_the_conditions(system: SketchDNNS
         assert shortfall is not None
         assert before is not None
         assert shortfall.distance <= before.distance
+    reports: list[float] = []
+    list(draw(system, CPU_BATCH + 2, steps=3, conditions=Conditions(aspect=WIDE), on_progress=reports.append))
+    assert (reports, reports[-1]) == (sorted(reports), CPU_BATCH + 2)
 
 
 class Repeating(SketchDNNSystem):
@@ -130,27 +129,17 @@ class Repeating(SketchDNNSystem):
         return batch[same]
 
 
-def test_unique_sketches_differ(system: SketchDNNSystem) -> None:
+def test_repeated_and_empty_sketches_are_drawn_again(system: SketchDNNSystem) -> None:
     repeating = copy_as(Repeating, system)
     plain, unique = (
         {sketch_key(each.sketch) for each in draw(repeating, 20, steps=4, conditions=conditions)}
         for conditions in (Conditions(), Conditions(unique=True))
     )
     assert len(plain) < 20 == len(unique)
-
-
-def test_memory_does_not_grow_with_the_count(system: SketchDNNSystem) -> None:
-    """The first of a million sketches come at once."""
-    sketches = draw(system, 1_000_000, steps=2)
-    assert [next(sketches).index for _ in range(CPU_BATCH + 1)] == list(range(CPU_BATCH + 1))
-
-
-def test_sketch_has_the_requested_size(system: SketchDNNSystem) -> None:
-    for size, units in ((100.0, "mm"), (4.0, "in")):
-        for each in draw(system, 4, steps=4, size=size, units=units):
-            assert each.sketch.units == units
-            assert bounds(each.sketch).size == pytest.approx(size)
-            assert bounds(each.sketch).center == pytest.approx((0, 0), abs=1e-6 * size)
+    drawn, plain = list(draw(copy_as(EmptyAtFirst, system), 8, steps=4)), list(draw(system, 8, steps=4))
+    assert [each.attempts for each in drawn] == [1, 1, 1, 1, 1, 2, 1, 1]
+    assert [each.sketch for each in drawn if each.attempts == 1] == [each.sketch for each in plain if each.index != 5]
+    assert drawn[5].sketch != plain[5].sketch
 
 
 class EmptyAtFirst(SketchDNNSystem):
@@ -167,41 +156,20 @@ class EmptyAtFirst(SketchDNNSystem):
         return batch
 
 
-def test_empty_sketch_is_drawn_again(system: SketchDNNSystem) -> None:
-    drawn, plain = list(draw(copy_as(EmptyAtFirst, system), 8, steps=4)), list(draw(system, 8, steps=4))
-    assert [each.attempts for each in drawn] == [1, 1, 1, 1, 1, 2, 1, 1]
-    assert [each.sketch for each in drawn if each.attempts == 1] == [each.sketch for each in plain if each.index != 5]
-    assert drawn[5].sketch != plain[5].sketch
-
-
-def test_progress_rises_to_the_count(system: SketchDNNSystem) -> None:
-    reports: list[float] = []
-    list(draw(system, CPU_BATCH + 2, steps=3, conditions=Conditions(aspect=WIDE), on_progress=reports.append))
-    assert reports == sorted(reports)
-    assert reports[-1] == CPU_BATCH + 2
-
-
 def test_invalid_requests_are_refused(system: SketchDNNSystem) -> None:
-    cases: list[tuple[dict[str, Any], str]] = [
-        ({"count": 0}, "at least 1"),
-        ({"seed": -1}, "seed"),
-        ({"seed": 2**64}, "seed"),
-        ({"start_index": -1}, "numbered from 0"),
-        ({"start_index": 2**32}, "numbered from 0"),
-        ({"best_of": 0}, "at least 1"),
-        ({"primitives": 20}, "do not fit"),
-        ({"kinds": {"spline": 3}}, "'spline' is no kind"),
-        ({"size": 0.0}, "large"),
-        ({"size": float("nan")}, "large"),
-        ({"units": "furlong"}, "no unit"),
+    cases: list[tuple[dict[str, Any], str]] = [({"count": 0}, "at least 1"), ({"best_of": 0}, "at least 1")]
+    cases += [({"seed": -1}, "seed"), ({"seed": 2**64}, "seed"), ({"primitives": 20}, "do not fit")]
+    cases += [({"start_index": index}, "numbered from 0") for index in (-1, 2**32)]
+    cases += [({"size": 0.0}, "large"), ({"size": float("nan")}, "large"), ({"units": "furlong"}, "no unit")]
+    cases += [
         ({"steps": 0}, "steps"),
         ({"steps": 51}, "1 to 50 steps"),
         ({"sampler": "euler"}, "'euler' is no sampler"),
-        ({"strength": 0.5}, "init_sketch"),
-        ({"init_sketch": BRACKET, "size": 4}, "leave size out"),
-        ({"init_sketch": Sketch(tuple(Circle((i, 0), 0.4) for i in range(17)))}, "17 primitives"),
-        *(({"init_sketch": BRACKET, "strength": s}, "strength") for s in (0.0, -1.0, 1.1, float("nan"))),
     ]
+    cases += [({"strength": 0.5}, "init_sketch"), ({"init_sketch": BRACKET, "size": 4}, "leave size out")]
+    cases += [({"init_sketch": Sketch(tuple(Circle((i, 0), 0.4) for i in range(17)))}, "17 primitives")]
+    cases += [({"init_sketch": BRACKET, "strength": s}, "strength") for s in (0.0, -1.0, 1.1, float("nan"))]
+    cases += [({"kinds": {"spline": 3}}, "'spline' is no kind")]
     for options, message in cases:
         with pytest.raises(SketchError, match=message):
             SketchDNN(system).generate(**{"count": 1, **options})
@@ -216,33 +184,32 @@ class Believing(SketchDNNSystem):
         return Prediction(20 * batch_t.construction, 20 * batch_t.kind, batch_t.params)
 
 
-def test_little_strength_gives_the_initial_sketch_back(system: SketchDNNSystem) -> None:
+def test_strength_goes_from_the_initial_sketch_to_ordinary_generation(system: SketchDNNSystem) -> None:
     for each in vary(copy_as(Believing, system), 3, strength=0.02, steps=50):
-        assert [p.kind for p in each.sketch] == [p.kind for p in BRACKET]
-        assert each.sketch.units == "in"
+        assert ([p.kind for p in each.sketch], each.sketch.units) == ([p.kind for p in BRACKET], "in")
         for p, q in zip(each.sketch, BRACKET, strict=True):
             # A line may be reversed.
             ours, theirs = (sorted(numbers(primitive)) for primitive in (p, q))
             assert max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) < 4.0
 
-
-def test_full_strength_is_ordinary_generation(system: SketchDNNSystem) -> None:
     def kinds(drawn: Sequence[GeneratedSketch]) -> list[list[tuple[object, bool]]]:
         return [[(p.kind, p.construction) for p in each.sketch] for each in drawn]
 
     plain = list(draw(system, 4, seed=2, steps=10))
     assert kinds(vary(system, 4, seed=2, strength=1.0, steps=10)) == kinds(plain)
-
-
-def test_strength_is_the_fraction_of_steps(system: SketchDNNSystem) -> None:
-    """Of quadratically spaced steps, as many lie below the start."""
+    # Of quadratically spaced steps, as many lie below the start.
     for strength, start, steps in ((1.0, 50, 20), (0.5, 12, 10), (0.1, 1, 1)):
         assert noised_start(system, BRACKET, strength)[0].t == start
         (each,) = vary(system, 1, strength=strength, steps=20, trajectory_frames=100, sampler="predictor_corrector")
         assert len({frame.t for frame in each.trajectory}) == steps
+    impossible = Conditions(aspect=(500.0, 501.0))
+    (each,) = vary(copy_as(Believing, system), 1, strength=0.02, steps=4, conditions=impossible)
+    assert "of its height, not 500 to 501" in str(each.shortfall)
 
 
-def test_restart_of_a_variation_shares_its_steps(system: SketchDNNSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variation_shares_its_steps_and_needs_an_extent(
+    system: SketchDNNSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
     times = list[int]()
     choose_batch_size(system, 1, CPU_BATCH)  # compares rounding now, so that only sampling is counted
     denoise = system.denoise
@@ -254,10 +221,11 @@ def test_restart_of_a_variation_shares_its_steps(system: SketchDNNSystem, monkey
     monkeypatch.setattr(system, "denoise", counted)
     assert system.default_sampler == "restart"
     (each,) = vary(system, 1, strength=0.8, steps=20)
-    assert each.attempts == 1
-    assert len(times) == 16
+    assert (each.attempts, len(times)) == (1, 16)
     assert times[0] == max(times) == noised_start(system, BRACKET, 0.8)[0].t
     assert sum(before <= after for before, after in pairwise(times)) == 1  # up once
+    with pytest.raises(SketchError, match="drew nothing"):
+        vary(copy_as(Dwindling, system), 1, strength=0.9, steps=4, conditions=Conditions(unique=True))
 
 
 class Dwindling(SketchDNNSystem):
@@ -268,17 +236,6 @@ class Dwindling(SketchDNNSystem):
         kind[..., -1] = 20.0
         kind[:, 0] = 20.0 * torch.eye(kind.shape[-1])[Kind.POINT]
         return Prediction(batch_t.construction, kind, batch_t.params)
-
-
-def test_variation_without_extent_is_drawn_again(system: SketchDNNSystem) -> None:
-    with pytest.raises(SketchError, match="drew nothing"):
-        vary(copy_as(Dwindling, system), 1, strength=0.9, steps=4, conditions=Conditions(unique=True))
-
-
-def test_variations_meet_conditions_by_rejection(system: SketchDNNSystem) -> None:
-    impossible = Conditions(aspect=(500.0, 501.0))
-    (each,) = vary(copy_as(Believing, system), 1, strength=0.02, steps=4, conditions=impossible)
-    assert "of its height, not 500 to 501" in str(each.shortfall)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -21,7 +21,9 @@ def model() -> SketchDNN:
     return SketchDNN(randomized(load_preset("tiny").make()))
 
 
-def test_saved_model_generates_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_model_generates_the_same_and_a_missing_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     torch.manual_seed(0)
     model = SketchDNN(load_preset("tiny").make())
@@ -31,9 +33,6 @@ def test_saved_model_generates_the_same(tmp_path: Path, monkeypatch: pytest.Monk
     assert {path.name for path in tmp_path.iterdir()} >= {"config.json", "model.safetensors", "README.md"}
     loaded = SketchDNN.from_pretrained(tmp_path)
     assert loaded.generate(2, steps=3, repair=False) == model.generate(2, steps=3, repair=False)
-
-
-def test_missing_model_or_device_is_refused(model: SketchDNN) -> None:
     with pytest.raises(SketchError, match="no model is there"):
         SketchDNN.from_pretrained("nowhere")
     with pytest.raises(SketchError, match="cpu, cuda"):
@@ -43,7 +42,7 @@ def test_missing_model_or_device_is_refused(model: SketchDNN) -> None:
     assert model.to("cpu") is model
 
 
-def test_words_of_the_command_line_are_accepted(model: SketchDNN) -> None:
+def test_words_of_the_command_line_and_streams_give_the_same_sketches(model: SketchDNN) -> None:
     options: dict[str, Any] = {"kinds": "line=6,circle=0,arc=0", "primitives": "9..10", "size": "4in"}
     words = model.generate(2, seed=1, steps=5, **options)
     assert words[1:] == model.generate(1, seed=1, steps=5, start_index=1, **options)
@@ -54,15 +53,12 @@ def test_words_of_the_command_line_are_accepted(model: SketchDNN) -> None:
     for options in ({"size": "four inches"}, {"size": "-1mm"}, {"kinds": "line"}):
         with pytest.raises(SketchError, match=r"size is a length|kinds is such as"):
             model.generate(1, **options)  # type: ignore[arg-type]
-
-
-def test_stream_reports_on_each_sketch(model: SketchDNN) -> None:
     each = next(model.stream(GenerateRequest(count=1_000_000, seed=1, steps=5, repair=False)))
     assert (each.index, each.attempts, each.repair) == (0, 1, None)
     assert [each.sketch] == model.generate(1, seed=1, steps=5, repair=False)
 
 
-def test_variations_and_completions_are_sketches(model: SketchDNN) -> None:
+def test_variations_completions_and_galleries_are_made(model: SketchDNN, tmp_path: Path) -> None:
     sketch = model.generate(1, steps=5, primitives=9)[0]
     reports: list[float] = []
     varied = model.generate(2, init_sketch=sketch, strength=0.2, steps=10, callback=reports.append)
@@ -73,9 +69,6 @@ def test_variations_and_completions_are_sketches(model: SketchDNN) -> None:
         assert whole.primitives[:4] == part.primitives
         assert len(whole) > 4
     assert reports[-1] == 2
-
-
-def test_gallery_of_a_model_without_a_source(model: SketchDNN, tmp_path: Path) -> None:
     request = GenerateRequest(count=2, steps=3, repair=False)
     assert model.write_gallery(request, OutputOptions(tmp_path, ["json"])).sketches == 2
     assert "2 sketches" in (tmp_path / "gallery.html").read_text()

@@ -61,14 +61,12 @@ def test_each_sketch_is_repaired_once_and_then_scaled(system: System, monkeypatc
     raw, repaired = (list(draw(system, 18, steps=4, repair=repair)) for repair in (False, True))
     assert len(calls) == 18  # and not the attempts ahead
     for before, after in zip(raw, repaired, strict=True):
-        assert (before.repair, after.repair) == (None, REPORT)
-        assert after.sketch.constraints == (MARK,)
-        assert len(after.sketch) == len(before.sketch) - 1
-        assert bounds(after.sketch).size == pytest.approx(100)
+        assert (before.repair, after.repair, after.sketch.constraints) == (None, REPORT, (MARK,))
+        assert (len(after.sketch), bounds(after.sketch).size) == (len(before.sketch) - 1, pytest.approx(100))
         assert (after.sketch.units, after.sketch.extra) == (before.sketch.units, before.sketch.extra)
 
 
-def test_conditions_are_checked_after_repair(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conditions_and_completions_are_judged_after_repair(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     """Repair removes a primitive of every sketch that is too wide: then it has too few, and is drawn again."""
     conditions = Conditions(kinds=dict(zip(Kind, (6, 0, 0, 3), strict=True)), count_construction=True)
 
@@ -89,49 +87,35 @@ def test_conditions_are_checked_after_repair(system: System, monkeypatch: pytest
     (each,) = draw(system, 1, steps=3, conditions=conditions, repair=True)
     assert each.attempts == MAX_ATTEMPTS
     assert "it has 8 primitives, not 9" in str(each.shortfall)
+    replace_repair(monkeypatch, lambda sketch: Sketch(sketch.primitives[:8], units=sketch.units))
+    for each in complete(system, CompleteRequest(part=PART, count=2, steps=3, primitives=12)):
+        assert (each.sketch.primitives[:3], (len(each.sketch), each.attempts)) == (PART.primitives, (8, 4))
+        assert (each.shortfall, each.repair) == ("it has 8 primitives, not 12", REPORT)
 
 
-def test_sketch_that_repair_empties_is_drawn_again(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_and_open_results_of_repair_are_drawn_again(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = replace_repair(monkeypatch, lambda sketch: Sketch(()) if len(calls) == 1 else sketch)
     assert [each.attempts for each in draw(system, 3, steps=3, repair=True)] == [2, 1, 1]
-
-
-def test_closed_means_exactly_closed_after_repair(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without repair a gap of 0.005 of the size would be allowed."""
+    # Without repair a gap of 0.005 of the size would be allowed.
     for gap in (0.0, 0.01):
         replace_repair(monkeypatch, lambda _, gap=gap: Sketch(tuple(pulled_square(gap))))  # type: ignore[misc]
         (each,) = draw(system, 1, steps=2, conditions=Conditions(closed=True), repair=True)
         assert (each.shortfall is None) == (gap == 0)
-
-
-def test_best_of_is_chosen_after_repair(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = replace_repair(monkeypatch, lambda _: Sketch(tuple(square()[: 4 if len(calls) == 3 else 3])))
     (each,) = draw(system, 1, steps=2, conditions=Conditions(best_of=4), repair=True)
     assert (len(calls), each.attempts) == (4, 4)
     assert (len(each.sketch), each.score, each.best_of_shortfall) == (4, 1.0, None)
 
 
-def test_trajectory_ends_before_repair(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trajectories_and_variations_are_repaired_in_place(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_repair(monkeypatch, without_last)
     (each,) = draw(system, 1, steps=4, trajectory_frames=4, repair=True)
     assert len(each.trajectory[-1].likely()) == len(each.sketch) + 1
-
-
-def test_variations_are_repaired_in_place(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_repair(monkeypatch, mark)
     options = {"init_sketch": PART, "strength": 0.2, "steps": 20}
     raw, repaired = (list(draw(system, 2, repair=repair, **options)) for repair in (False, True))
     for before, after in zip(raw, repaired, strict=True):
         assert after.sketch == replace(before.sketch, constraints=(MARK,))
-
-
-def test_completions_are_judged_after_repair(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    replace_repair(monkeypatch, lambda sketch: Sketch(sketch.primitives[:8], units=sketch.units))
-    for each in complete(system, CompleteRequest(part=PART, count=2, steps=3, primitives=12)):
-        assert each.sketch.primitives[:3] == PART.primitives
-        assert (len(each.sketch), each.attempts) == (8, 4)
-        assert each.shortfall == "it has 8 primitives, not 12"
-        assert each.repair == REPORT
 
 
 @pytest.mark.parametrize("own", [(), (Constraint(ConstraintType.HORIZONTAL, (Ref(0),)),)])
@@ -149,7 +133,7 @@ def test_completion_has_the_constraints_of_its_part(system: System, own: tuple[C
     assert each.repair.dof == solve(each.sketch).dof
 
 
-def test_repair_that_would_move_a_fixed_primitive_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repair_that_would_move_a_fixed_primitive_is_dropped_and_summarized(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = PART.moved(1.0, (0.1, 0.0))
     result = SimpleNamespace(sketch=moved, actions=(), displacement=0.001, dof=3, warning=None)
     monkeypatch.setattr(repair_module, "repair_all", lambda sketches, **_: [result] * len(sketches))
@@ -157,9 +141,6 @@ def test_repair_that_would_move_a_fixed_primitive_is_dropped(monkeypatch: pytest
     ((sketch, report),) = repair_sketches([PART], num_fixed=2)
     assert sketch == PART
     assert "would have moved" in str(report.warning)
-
-
-def test_report_has_a_summary_line() -> None:
     assert RepairReport(dof=1).summary == "nothing to repair; 1 degree of freedom"
     assert RepairReport(warning="too many").summary == "not repaired: too many"
     assert RepairReport(("a",), ("snap",), warning="two contradict").summary == "repaired in part: two contradict"
@@ -172,29 +153,14 @@ def gapped(number: int) -> Sketch:
     return Sketch(tuple(Line(a, b) for a, b in zip(CORNERS, ends, strict=True)))
 
 
-def test_near_ends_are_joined() -> None:
-    for sketch, report in repair_sketches([gapped(number) for number in range(3)]):
-        lines = [line for line in sketch if isinstance(line, Line)]
-        assert len(lines) == 4
-        for one, other in zip(lines, lines[1:] + lines[:1], strict=True):
-            assert one.end == pytest.approx(other.start, abs=1e-9)
-        assert sketch.constraints
-        assert 0 < len(report.actions) == len(report.kinds)
-        assert 0 < report.displacement < 0.02
-
-
-def test_repaired_sketch_stays_repaired_after_scaling(system: System) -> None:
+def test_repair_is_idempotent_and_the_same_in_processes(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = [each.sketch for each in draw(system, 4, steps=6, repair=True)]
     for sketch, (again, report) in zip(drawn, repair_sketches(drawn), strict=True):
         assert report.displacement < 1e-6
         assert len(again) == len(sketch)
-
-
-def test_processes_repair_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair_module, "_MIN_FOR_POOL", 4)
     shares: list[float] = []
     sketches = [gapped(number) for number in range(7)]
     assert repair_sketches(sketches, workers=2, on_progress=shares.append) == repair_sketches(sketches)
-    assert shares[-1] == 1
-    assert repair_sketches([]) == []
+    assert (shares[-1], repair_sketches([])) == (1, [])
     assert available_cores(10_000) == 1 <= available_cores()

@@ -6,13 +6,14 @@ from html.parser import HTMLParser
 
 
 class Page(HTMLParser):
-    """Gathers the tags of a page and the addresses that it refers to; tags that do not nest are an error."""
+    """Gathers the tags and words of a page and the addresses that it refers to; tags that do not nest are an error."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: list[str] = []
         self.tags: list[str] = []
         self.addresses: list[str] = []
+        self.words = ""
         self.feed(text)
         assert self.open == []
 
@@ -24,6 +25,9 @@ class Page(HTMLParser):
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.addresses += [v or "" for k, v in attrs if k in ("src", "href", "xlink:href", "data", "action")]
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag

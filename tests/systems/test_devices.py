@@ -37,7 +37,7 @@ print(json.dumps([before, min(during), waited(), torch.get_num_threads()]))
 """
 
 
-def test_unknown_and_absent_devices_are_refused() -> None:
+def test_absent_devices_are_refused_and_threads_restored() -> None:
     for name in ("tpu", "cpu:3", "cuda:x", "cuda:", "auto:1", ""):
         with pytest.raises(SketchError, match="use auto, cpu, cuda or cuda:1"):
             find_device(name)
@@ -45,6 +45,10 @@ def test_unknown_and_absent_devices_are_refused() -> None:
     if not torch.cuda.is_available():
         with pytest.raises(SketchError, match="no CUDA device"):
             find_device("cuda")
+    threads = torch.get_num_threads()
+    with passive_threads(), passive_threads():
+        torch.ones(1 << 18).add_(1)
+    assert torch.get_num_threads() == threads
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux") or usable_cores() < 2, reason="needs GNU OpenMP and two cores")
@@ -55,10 +59,3 @@ def test_threads_do_not_spin_during_a_call() -> None:
     assert during < before / 4
     assert after > before / 4
     assert threads == 2
-
-
-def test_thread_count_is_restored() -> None:
-    threads = torch.get_num_threads()
-    with passive_threads(), passive_threads():
-        torch.ones(1 << 18).add_(1)
-    assert torch.get_num_threads() == threads

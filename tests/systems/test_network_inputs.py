@@ -14,22 +14,12 @@ from support.random_systems import random_system
 from sketchdnn.diffusion.gaussian import like
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import parts
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, condition_on_rows, step_sequence
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, step_sequence
 from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import Prediction, SketchBatch
-from sketchdnn.systems import SYSTEMS, config_to_dict, from_pretrained, save_pretrained
-from sketchdnn.systems.row_denoiser import (
-    RowDenoiser,
-    interleave_null,
-    noisy_proximity,
-    null_prediction,
-    predicted_proximity,
-    prediction_rows,
-    previous_step,
-    roll_noise,
-)
+from sketchdnn.systems import SYSTEMS, config_to_dict, from_pretrained, row_denoiser, save_pretrained
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.system import ConditionMask, sample_condition_mask
 
@@ -43,17 +33,18 @@ WEIGHTS = {
 NAMES = ("sketchdnn", "sketchdnn-pos", "sketchdnn-cat")
 SYSTEM_SAMPLERS = [(name, sampler) for name in NAMES for sampler in SYSTEMS[name].samplers]
 STEPS = torch.tensor([1, 10, 30, 49, 20])
+RowDenoiser = row_denoiser.RowDenoiser
 
 
 def make(
     name: str = "sketchdnn", extra: str | None = "self_conditioning", *, zero: bool = False, **settings: Any
-) -> RowDenoiser[Any]:
+) -> RowDenoiser:
     """A system with one extra input, whose weights are random or zero."""
     network = PLAIN if extra is None else replace(PLAIN, **{extra: True})
     return random_system(name, network, WEIGHTS.get(extra or ""), zero=zero, **settings)
 
 
-def sample(system: RowDenoiser[Any], numbers: list[int], **options: Any) -> tuple[SketchBatch, list[Progress]]:
+def sample(system: RowDenoiser, numbers: list[int], **options: Any) -> tuple[SketchBatch, list[Progress]]:
     steps: list[Progress] = []
     given = SamplingOptions(**{"steps": 5, "on_step": steps.append, **options})
     return system.sample(seeded_noise(1, torch.tensor(numbers)), given), steps
@@ -66,7 +57,7 @@ def make_mask(count: int, probability: float, auxiliary: list[bool] | None = Non
     return mask if auxiliary is None else replace(mask, auxiliary=torch.tensor(auxiliary))
 
 
-def loss(system: RowDenoiser[Any], mask: ConditionMask, count: int = 5) -> torch.Tensor:
+def loss(system: RowDenoiser, mask: ConditionMask, count: int = 5) -> torch.Tensor:
     return system.loss(clean_batch(count), STEPS[:count], normal_batch(count), mask).per_sample
 
 
@@ -88,7 +79,7 @@ def test_zero_initialized_input_changes_nothing(name: str, extra: str) -> None:
     assert not torch.equal(loss(trained, mask), loss(plain, make_mask(5, 0.5)))
 
 
-def test_settings_of_inference_and_dropout_may_differ_from_the_initial_weights() -> None:
+def test_initial_weights_may_differ_in_settings_of_inference_but_not_in_inputs() -> None:
     system = make(superposition="max")
     assert system.can_init_from(make(extra=None, superposition="none", reverse_logits="log"))
     assert not system.can_init_from(make(extra=None, predict="noise"))
@@ -101,6 +92,12 @@ def test_settings_of_inference_and_dropout_may_differ_from_the_initial_weights()
     assert torch.equal(loss(lossy, mask), loss(plain, mask))
     torch.manual_seed(0)
     assert not torch.allclose(loss(lossy.train(), mask), loss(plain.train(), mask), atol=1e-3)
+    paper = SketchDNNSystem(SketchDNNConfig(network=DiTConfig(width=32, depth=1, heads=2), variant="paper"))
+    for system in (paper, make(extra=None)):
+        with pytest.raises(ValueError, match=r"network\.self_conditioning is off"):
+            system.denoise(clean_batch(2), torch.tensor([3, 4]), previous=random_prediction(2))
+    with pytest.raises(ValueError, match=r"network\.auxiliary is off"):
+        loss(make(extra=None), make_mask(5, 0.0, [True] * 5))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -115,15 +112,6 @@ def test_extra_inputs_are_saved_and_omitted_from_old_configs(name: str, tmp_path
     assert loaded.config == system.config
     assert torch.equal(sample(loaded, [3])[0].flat(), sample(system, [3])[0].flat())
     assert not {*WEIGHTS, "dropout"} & set(config_to_dict(make(extra=None).config)["network"])
-
-
-def test_inputs_that_a_network_lacks_are_refused() -> None:
-    paper = SketchDNNSystem(SketchDNNConfig(network=DiTConfig(width=32, depth=1, heads=2), variant="paper"))
-    for system in (paper, make(extra=None)):
-        with pytest.raises(ValueError, match=r"network\.self_conditioning is off"):
-            system.denoise(clean_batch(2), torch.tensor([3, 4]), previous=random_prediction(2))
-    with pytest.raises(ValueError, match=r"network\.auxiliary is off"):
-        loss(make(extra=None), make_mask(5, 0.0, [True] * 5))
 
 
 @pytest.mark.parametrize("extra", ["self_conditioning", "proximity_features"])
@@ -150,9 +138,6 @@ def test_auxiliary_flag_affects_its_own_sketch_and_never_sampling() -> None:
     assert torch.equal(sample(system, [0, 1])[0].flat(), sample(make(extra=None), [0, 1])[0].flat())
 
 
-# Self-conditioning.
-
-
 @pytest.mark.parametrize(("name", "sampler"), SYSTEM_SAMPLERS)
 def test_previous_prediction_is_used_from_the_second_step(name: str, sampler: str) -> None:
     system = make(name)
@@ -170,21 +155,6 @@ def test_previous_prediction_is_used_from_the_second_step(name: str, sampler: st
     assert torch.allclose(sample(system, [2], sampler=sampler)[0].flat()[0], batch.flat()[2], atol=5e-3)
 
 
-@pytest.mark.parametrize(("name", "sampler"), SYSTEM_SAMPLERS)
-@pytest.mark.parametrize("method", ["conditional", "repaint"])
-def test_self_conditioning_keeps_known_rows(name: str, sampler: str, method: Any) -> None:
-    rows = torch.zeros(2, 16, dtype=torch.bool)
-    rows[:, :5] = True
-    known = clean_batch(2)
-    conditioning = condition_on_rows(known, rows, method=method, resamples=2)
-    batch, steps = sample(make(name), [0, 1], sampler=sampler, conditioning=conditioning)
-    _, plain = sample(make(name, None), [0, 1], sampler=sampler, conditioning=conditioning)
-    assert torch.equal(batch.flat()[:, :5], known.flat()[:, :5])
-    assert bool(batch.flat().isfinite().all())
-    assert same(steps[0].prediction, plain[0].prediction)
-    assert not torch.allclose(steps[-1].prediction.params[:, 5:], plain[-1].prediction.params[:, 5:], atol=1e-3)
-
-
 def test_known_parts_replace_the_previous_prediction_and_null_is_all_zeros() -> None:
     system, x0, mask, t = make(), clean_batch(4), make_mask(4, 1.0), torch.full((4,), 30)
     assert bool(mask.params.any())
@@ -194,26 +164,26 @@ def test_known_parts_replace_the_previous_prediction_and_null_is_all_zeros() -> 
     mixed = Prediction(*map(torch.where, [mask.params[..., None]] * 3, parts(one), parts(other)))
     assert same(system.denoise(x0, t, mask, mixed), system.denoise(x0, t, mask, other))
     assert not same(system.denoise(x0, t, mask, one), system.denoise(x0, t, mask, other))
-    inputs = prediction_rows(one, x0, mask, 0.5)
+    inputs = row_denoiser.prediction_rows(one, x0, mask, 0.5)
     assert torch.equal(inputs.kind[mask.kind], x0.kind[mask.kind])
     assert torch.equal(inputs.params[mask.params], x0.params[mask.params] / 0.5)
     assert torch.allclose(inputs.params[~mask.params], one.params[~mask.params] / 0.5)
-    null = null_prediction(x0.params)
-    assert prediction_rows(null, x0, mask, 0.5).flat().abs().max() == 0
+    null = row_denoiser.null_prediction(x0.params)
+    assert row_denoiser.prediction_rows(null, x0, mask, 0.5).flat().abs().max() == 0
     assert same(system.denoise(x0, t, mask, null), system.denoise(x0, t, mask))
     # NaN must not pass for null.
     wrong = replace(null, kind_logits=torch.full_like(null.kind_logits, torch.nan))
-    assert bool(prediction_rows(wrong, x0, None, 0.5).kind.isnan().all())
+    assert bool(row_denoiser.prediction_rows(wrong, x0, None, 0.5).kind.isnan().all())
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("count", [1, 4, 5])
 def test_every_other_sketch_is_self_conditioned_in_training(name: str, count: int) -> None:
     prediction = random_prediction((count + 1) // 2)
-    interleaved = interleave_null(prediction, count)
+    interleaved = row_denoiser.interleave_null(prediction, count)
     even, odd = (Prediction(*(part[begin::2] for part in parts(interleaved))) for begin in (0, 1))
     assert same(even, prediction)
-    assert same(odd, null_prediction(odd.params))
+    assert same(odd, row_denoiser.null_prediction(odd.params))
     system, mask = make(name), make_mask(count, 0.5)
     own, plain = loss(system, mask, count), loss(make(name, None), mask, count)
     assert torch.equal(own, loss(system, mask, count))
@@ -224,34 +194,17 @@ def test_every_other_sketch_is_self_conditioned_in_training(name: str, count: in
     assert bool(last.per_sample.isfinite().all())
 
 
-def test_training_prediction_comes_from_a_noisier_step_without_gradients() -> None:
-    system, x0, noise, mask = make(), clean_batch(5), normal_batch(5), make_mask(5, 1.0)
-    system.loss(x0, STEPS, noise, mask).total.backward()
-    gradient = system.get_parameter("network.embed.weight").grad
-    system.zero_grad()
-    batch_t = system.process.diffuse(x0, STEPS, noise)
-    at = STEPS[::2].clamp(max=49)
-    earlier = previous_step(at, 50)
-    noisier = system.process.step_forward(batch_t[::2], at, earlier, roll_noise(noise)[::2])
-    with torch.no_grad():
-        previous = interleave_null(system.denoise(mask[::2].fill_rows(x0[::2], noisier), earlier, mask[::2]), 5)
-    prediction = system.denoise(mask.fill_rows(x0, batch_t), STEPS, mask, previous)
-    system._loss(mask.fill_prediction(x0, prediction), x0, STEPS).total.backward()
-    assert gradient is not None
-    torch.testing.assert_close(gradient, system.get_parameter("network.embed.weight").grad)
-
-
 def test_previous_step_is_one_of_a_sampling_run() -> None:
     t = torch.arange(1, 2000)
-    earlier = previous_step(t, 2000)
+    earlier = row_denoiser.previous_step(t, 2000)
     assert bool((earlier > t).all())
     assert int(earlier.max()) == 2000
     for count in (25, 50, 200):
         steps = torch.tensor(step_sequence(2000, count, power=2))
         # No further up than the longest stride; runs of more steps have shorter ones.
-        longest = previous_step(steps[1:-1].repeat_interleave(8), 2000)[7::8]
+        longest = row_denoiser.previous_step(steps[1:-1].repeat_interleave(8), 2000)[7::8]
         assert bool((longest + 1 >= steps[:-2]).all())  # both are rounded
-    assert torch.equal(previous_step(torch.full((8,), 1999), 2000), torch.full((8,), 2000))
+    assert torch.equal(row_denoiser.previous_step(torch.full((8,), 1999), 2000), torch.full((8,), 2000))
 
 
 def test_bound_is_without_self_conditioning_and_variations_are_with_it() -> None:
@@ -279,10 +232,7 @@ def test_permuted_noise_gives_permuted_rows(name: str, extra: str) -> None:
         assert torch.allclose(plain.flat(), permuted.flat(), atol=1e-3) == (name != "sketchdnn-pos")
 
 
-# Proximity features.
-
-
-def with_both() -> RowDenoiser[Any]:
+def with_both() -> RowDenoiser:
     """Proximity features and self-conditioning, the latter with zero weights."""
     base = make(extra="proximity_features")
     config = replace(base.config, network=replace(base.config.network, self_conditioning=True))
@@ -291,7 +241,7 @@ def with_both() -> RowDenoiser[Any]:
     return system.eval()
 
 
-def test_proximity_of_the_previous_prediction_counts_from_the_second_step() -> None:
+def test_proximity_is_measured_in_units_of_noise_and_counts_from_the_second_step() -> None:
     plain, system = with_both(), with_both()
     assert plain.can_init_from(make(extra="proximity_features"))
     assert not make(extra="proximity_features").can_init_from(plain)
@@ -300,18 +250,15 @@ def test_proximity_of_the_previous_prediction_counts_from_the_second_step() -> N
     for steps, equal in ((1, True), (2, False)):
         a, b = (sample(one, [0], steps=steps)[0] for one in (system, plain))
         assert torch.equal(a.flat(), b.flat()) == equal
-
-
-def test_proximity_units() -> None:
-    """Predicted places are measured in half the unit of noisy ones, known places as if diffused without noise."""
+    # Predicted places are measured in half the unit of noisy ones, known places as if diffused without noise.
     system, x0, t = with_both(), clean_batch(3), torch.tensor([5, 20, 40])
     level, std = system.process.params.at(t), system.config.data_std
-    predicted = predicted_proximity(SketchBatch(x0.construction, x0.kind, x0.params / std), level, std)
+    predicted = row_denoiser.predicted_proximity(SketchBatch(x0.construction, x0.kind, x0.params / std), level, std)
     scaled = like(level.alpha_bar.sqrt(), x0.params) * x0.params
     doubled = SketchBatch(x0.construction, x0.kind, 2 * scaled)
-    torch.testing.assert_close(predicted, noisy_proximity(doubled, level, None), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(predicted, row_denoiser.noisy_proximity(doubled, level, None), atol=1e-4, rtol=1e-4)
     all_known = ConditionMask(*torch.ones(3, 3, 16, dtype=torch.bool))
-    noiseless = noisy_proximity(SketchBatch(x0.construction, x0.kind, scaled), level, None)
-    torch.testing.assert_close(noisy_proximity(x0, level, all_known), noiseless, atol=1e-4, rtol=1e-4)
+    noiseless = row_denoiser.noisy_proximity(SketchBatch(x0.construction, x0.kind, scaled), level, None)
+    torch.testing.assert_close(row_denoiser.noisy_proximity(x0, level, all_known), noiseless, atol=1e-4, rtol=1e-4)
     null = SketchBatch(torch.zeros(3, 16, 2), torch.zeros(3, 16, 5), torch.zeros(3, 16, 14))
-    assert predicted_proximity(null, level, 0.55).abs().max() == 0
+    assert row_denoiser.predicted_proximity(null, level, 0.55).abs().max() == 0

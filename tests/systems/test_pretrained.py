@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file
 from support.generation import randomized
 
 import sketchdnn
@@ -23,21 +24,17 @@ def system() -> SketchDNNSystem:
     return randomized(SketchDNNSystem(SketchDNNConfig(network=network, superposition="none")))
 
 
-def test_saved_weights_are_loaded(system: SketchDNNSystem, tmp_path: Path) -> None:
+def test_saved_weights_are_loaded_and_identified_by_their_hash(
+    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, tolerance in (("half", 1e-3), ("eight", 1.5e-2)):
         save_pretrained(system, tmp_path / name, eight_bit=name == "eight")
         loaded = from_pretrained(tmp_path / name)
-        assert loaded.config == system.config
-        assert loaded.process.superposition == "none"
+        assert (loaded.config, loaded.process.superposition) == (system.config, "none")
         for part, weight in system.state_dict().items():
             assert (loaded.state_dict()[part] - weight).norm() / weight.norm() < tolerance, part
     half, eight = ((tmp_path / name / "model.safetensors").stat().st_size for name in ("half", "eight"))
     assert eight < 0.8 * half  # this small network is mostly ends, which stay in half
-
-
-def test_hash_identifies_the_weights_and_an_empty_folder_hides_no_bundled_model(
-    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     save_pretrained(system, tmp_path / "one")
     save_pretrained(system, tmp_path / "same")
     system.network.head.bias.data += 1
@@ -52,20 +49,15 @@ def test_hash_identifies_the_weights_and_an_empty_folder_hides_no_bundled_model(
     assert model_hash("ours") == model_hash(tmp_path / "ours") != bundled
 
 
-BAD_FILES = (
-    ("config.json", "{"),
-    ("config.json", "[]"),
-    ("config.json", json.dumps({"system": "sketchdnn", "representation": 999})),
-    ("config.json", json.dumps({"system": "sketchdnn", "representation": 1})),
-    ("config.json", json.dumps({"system": "teapot", "representation": 1, "config": {}})),
-    ("config.json", json.dumps({"system": "sketchdnn", "representation": 1, "config": {"x": 1}})),
-    ("model.safetensors", "not tensors"),
-    ("model.safetensors.index.json", json.dumps({"weight_map": {"a": "../../etc/passwd"}})),
-    ("model.safetensors.index.json", json.dumps({"weight_map": [1]})),
-)
+SKETCHDNN = {"system": "sketchdnn", "representation": 1}
+BAD_CONFIGS = ({**SKETCHDNN, "representation": 999}, SKETCHDNN, {**SKETCHDNN, "system": "teapot", "config": {}})
+BAD_CONFIGS += ({**SKETCHDNN, "config": {"x": 1}}, [])
+BAD_FILES = [("config.json", "{"), *(("config.json", json.dumps(facts)) for facts in BAD_CONFIGS)]
+BAD_FILES += [("model.safetensors", "not tensors"), ("model.safetensors.index.json", '{"weight_map": [1]}')]
+BAD_FILES += [("model.safetensors.index.json", '{"weight_map": {"a": "../../etc/passwd"}}')]
 
 
-def test_bad_folder_is_refused(system: SketchDNNSystem, tmp_path: Path) -> None:
+def test_bad_and_damaged_folders_are_refused(system: SketchDNNSystem, tmp_path: Path) -> None:
     for number, (file, content) in enumerate(BAD_FILES):
         save_pretrained(system, tmp_path / f"model{number}")
         (tmp_path / f"model{number}" / file).write_text(content)
@@ -75,9 +67,6 @@ def test_bad_folder_is_refused(system: SketchDNNSystem, tmp_path: Path) -> None:
         from_pretrained(tmp_path)
     with pytest.raises(PretrainedError, match=r"no model is there.*ours"):
         from_pretrained("nonsense")
-
-
-def test_damaged_model_is_refused(system: SketchDNNSystem, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path)
     weights, config = tmp_path / "model.safetensors", tmp_path / "config.json"
     data, facts = weights.read_bytes(), json.loads(config.read_text())
@@ -96,9 +85,7 @@ def test_damaged_model_is_refused(system: SketchDNNSystem, tmp_path: Path) -> No
     refused("do not fit")
 
 
-def test_interrupted_save_leaves_no_model(
-    system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_save_leaves_none(system: SketchDNNSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even the model that was in the folder before, whose weights may be overwritten in part."""
     save_pretrained(system, tmp_path)
 
@@ -112,12 +99,14 @@ def test_interrupted_save_leaves_no_model(
         from_pretrained(tmp_path)
 
 
-def test_bundled_model_is_small_complete_and_read_by_its_old_names() -> None:
+def test_bundled_model_is_small_complete_and_read_by_its_old_names(tmp_path: Path) -> None:
     assert "ours" in bundled_names()
     folder = Path(sketchdnn.__file__).parent / "weights" / "ours"
     facts = json.loads((folder / "config.json").read_text())
     assert {"hears", "neighbours", "aside"} < facts["config"]["network"].keys()
     assert "known" in facts
+    tensors = {name for file in folder.glob("model*.safetensors") for name in load_file(file)}
+    assert {"network.heard.weight", "network.near.weight", "network.near_before.weight"} < tensors
     system = from_pretrained()
     assert (
         system.config == from_pretrained("ours").config == load_preset("ours").config == load_preset("bundled").config
@@ -129,8 +118,12 @@ def test_bundled_model_is_small_complete_and_read_by_its_old_names() -> None:
     assert sizes["known.safetensors"] < 2_000_000
     index = system.training_index
     assert index is not None
-    assert index.primitive_count_range == (8, 16)
-    assert index.frequency.sum() == 22_400
+    assert (index.primitive_count_range, index.frequency.sum()) == ((8, 16), 22_400)
+    # Saved again, it has the present names alone.
+    save_pretrained(system, tmp_path)
+    again = (tmp_path / "config.json").read_text().split('"')
+    assert not {"hears", "neighbours", "aside", "form", "boost", "known"} & set(again)
+    assert (tmp_path / "training_index.safetensors").is_file()
 
 
 def test_unsupported_options_are_refused_before_weights_are_read(tmp_path: Path) -> None:

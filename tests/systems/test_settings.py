@@ -19,19 +19,12 @@ import pytest
 from support.commands import refused
 
 import sketchdnn
+from sketchdnn import systems
 from sketchdnn.data import Dataset, PrepareConfig
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.networks.dit import DiT, DiTConfig
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 from sketchdnn.representation.settings import LARGEST_NETWORK, RANGE, least_parameters
-from sketchdnn.systems import (
-    PretrainedError,
-    config_from_dict,
-    config_to_dict,
-    from_pretrained,
-    load_preset,
-    save_pretrained,
-)
 from sketchdnn.systems.registry import SYSTEMS, preset_names
 from sketchdnn.training.config import TrainConfig, parse_train_config
 
@@ -65,13 +58,10 @@ def example(config: type[Any]) -> Any:
     return TrainConfig(steps=1) if config is TrainConfig else config()
 
 
-def test_every_number_of_every_config_has_a_range() -> None:
+def test_numbers_of_configs_have_ranges_and_are_refused_beyond_them() -> None:
     assert {config.__name__ for config in configs()} >= {"TrainConfig", "PrepareConfig", "DiTConfig", "LatentConfig"}
     lacking = [f"{c.__name__}.{name}" for c, name in numbers() if RANGE not in c.__dataclass_fields__[name].metadata]
     assert lacking == []
-
-
-def test_numbers_out_of_range_are_refused_by_name() -> None:
     for config, name in numbers():
         there = example(config)
         allowed = config.__dataclass_fields__[name].metadata[RANGE]
@@ -85,7 +75,7 @@ def test_numbers_out_of_range_are_refused_by_name() -> None:
 
 def test_presets_are_in_range_and_no_smaller_than_estimated() -> None:
     for name in preset_names():
-        preset = load_preset(name)
+        preset = systems.load_preset(name)
         parse_train_config(preset.training)
         least = least_parameters(preset.config)
         assert least <= LARGEST_NETWORK
@@ -97,7 +87,7 @@ def test_presets_are_in_range_and_no_smaller_than_estimated() -> None:
 
 
 def test_hostile_config_is_refused_before_building() -> None:
-    table = config_to_dict(load_preset("ours").config)
+    table = systems.config_to_dict(systems.load_preset("ours").config)
     networks = [("heads", 0), ("width", -1), ("width", 30_000), ("width", 16_384), ("depth", 10**7)]
     networks += [("dropout", math.nan), ("octaves", 10**6), ("time_features", 10**9)]
     for change, message in (
@@ -106,13 +96,13 @@ def test_hostile_config_is_refused_before_building() -> None:
         ({"data_std": 10**400}, "digits"),
     ):
         with pytest.raises(SketchError, match=message):
-            config_from_dict(SYSTEMS["sketchdnn"].config_class, table | change, "here")
+            systems.config_from_dict(SYSTEMS["sketchdnn"].config_class, table | change, "here")
 
 
-def test_config_larger_than_its_weights_is_refused(tmp_path: Path) -> None:
+def test_model_that_declares_more_than_it_holds_is_refused(tmp_path: Path) -> None:
     """A config within its ranges could still ask for gigabytes that its files do not hold."""
     folder = tmp_path / "model"
-    save_pretrained(load_preset("tiny").make(), folder)
+    systems.save_pretrained(systems.load_preset("tiny").make(), folder)
     facts = json.loads((folder / "config.json").read_text())
     facts["config"]["network"] |= {"width": 4096, "depth": 12}
     (folder / "config.json").write_text(json.dumps(facts))
@@ -128,6 +118,18 @@ def test_config_larger_than_its_weights_is_refused(tmp_path: Path) -> None:
     *words, grown = done.stdout.splitlines()
     assert "its weights are fewer" in words[0]
     assert int(grown) < 200_000  # kilobytes; built, it would take gigabytes
+    folder = tmp_path / "model"
+    systems.save_pretrained(systems.load_preset("tiny").make(), folder)
+    weights = folder / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    for size in (2**62, len(data) + 1, 90_000_000):
+        data[:8] = size.to_bytes(8, "little")
+        weights.write_bytes(data)
+        facts = json.loads((folder / "config.json").read_text())
+        facts["sha256"] = hashlib.sha256(data).hexdigest()
+        (folder / "config.json").write_text(json.dumps(facts))
+        with pytest.raises(systems.PretrainedError, match="header of"):
+            systems.from_pretrained(folder)
 
 
 def test_deeply_nested_files_are_refused(tmp_path: Path) -> None:
@@ -154,11 +156,8 @@ def test_corpus_with_impossible_settings_is_refused(tmp_path: Path, config: obje
     (tmp_path / "dataset.json").write_text(json.dumps(facts))
     with pytest.raises(FormatError, match=r"invalid settings|NaN|Infinity"):
         Dataset.open(tmp_path)
-    (tmp_path / "dataset.json").write_text(
-        json.dumps(facts | {"config": {"half_extent": PrepareConfig().half_extent}, "counts": {"train": 1}}).replace(
-            '"train": 1', '"train": 1e999'
-        )
-    )
+    text = json.dumps(facts | {"config": {"half_extent": PrepareConfig().half_extent}, "counts": {"train": 1}})
+    (tmp_path / "dataset.json").write_text(text.replace('"train": 1', '"train": 1e999'))
     with pytest.raises(FormatError, match="how many sketches"):
         Dataset.open(tmp_path).split("train")
 
@@ -172,11 +171,11 @@ def test_missing_path_is_not_looked_up_on_the_hub(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     for model in ("runs/model", "./runs/model", "hub:", "hub:a", "hub:a/b/c"):
-        with pytest.raises(PretrainedError, match="hub:OWNER/NAME"):
-            from_pretrained(model)
+        with pytest.raises(systems.PretrainedError, match="hub:OWNER/NAME"):
+            systems.from_pretrained(model)
     assert asked == []
-    with pytest.raises(PretrainedError, match="cannot be fetched from the Hub"):
-        from_pretrained("hub:someone/model")
+    with pytest.raises(systems.PretrainedError, match="cannot be fetched from the Hub"):
+        systems.from_pretrained("hub:someone/model")
     assert asked == ["someone/model"]
     for arguments in (
         ["generate", "--model", "runs/model", "--out", str(tmp_path)],
@@ -184,21 +183,6 @@ def test_missing_path_is_not_looked_up_on_the_hub(monkeypatch: pytest.MonkeyPatc
     ):
         refused(*arguments)
     assert asked == ["someone/model"]
-
-
-def test_safetensors_header_is_bounded(tmp_path: Path) -> None:
-    folder = tmp_path / "model"
-    save_pretrained(load_preset("tiny").make(), folder)
-    weights = folder / "model.safetensors"
-    data = bytearray(weights.read_bytes())
-    for size in (2**62, len(data) + 1, 90_000_000):
-        data[:8] = size.to_bytes(8, "little")
-        weights.write_bytes(data)
-        facts = json.loads((folder / "config.json").read_text())
-        facts["sha256"] = hashlib.sha256(data).hexdigest()
-        (folder / "config.json").write_text(json.dumps(facts))
-        with pytest.raises(PretrainedError, match="header of"):
-            from_pretrained(folder)
 
 
 def test_arrays_with_an_impossible_header_are_refused(tmp_path: Path) -> None:

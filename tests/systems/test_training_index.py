@@ -10,25 +10,18 @@ import torch
 from safetensors.numpy import save_file
 from support.sketch_sets import parts, shuffled
 
+from sketchdnn import systems
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Kind
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.hashing import symmetric_keys, turned
-from sketchdnn.systems import (
-    PretrainedError,
-    TrainingIndex,
-    build_training_index,
-    from_pretrained,
-    save_pretrained,
-    save_training_index,
-)
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.training_index import HASH_GRID_LEVELS, read_training_index, write_training_index
 
 
 @pytest.fixture(scope="module")
-def index() -> TrainingIndex:
-    return build_training_index(parts(80))
+def index() -> systems.TrainingIndex:
+    return systems.build_training_index(parts(80))
 
 
 @pytest.fixture
@@ -37,11 +30,11 @@ def system() -> SketchDNNSystem:
     return SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=1, heads=2)))
 
 
-def equal(a: TrainingIndex, b: TrainingIndex) -> bool:
+def equal(a: systems.TrainingIndex, b: systems.TrainingIndex) -> bool:
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("keys", "kind_counts", "frequency"))
 
 
-def test_contains_training_sketches_up_to_symmetry_and_their_counts(index: TrainingIndex) -> None:
+def test_contains_training_sketches_up_to_symmetry_and_their_counts(index: systems.TrainingIndex) -> None:
     compact = parts(80)
     copies = symmetric_keys(shuffled(turned(compact, 6), 4), HASH_GRID_LEVELS)
     assert all(index.contains(int(key)) for key in copies)
@@ -52,28 +45,28 @@ def test_contains_training_sketches_up_to_symmetry_and_their_counts(index: Train
     assert (index.kind_counts[:, Kind.LINE] * index.frequency).sum() == (compact.kind == Kind.LINE).sum()
 
 
-def test_saved_with_the_model_and_loaded_unless_missing_or_changed(
-    system: SketchDNNSystem, index: TrainingIndex, tmp_path: Path
+def test_saved_and_loaded_unless_missing_or_changed(
+    system: SketchDNNSystem, index: systems.TrainingIndex, tmp_path: Path
 ) -> None:
-    save_pretrained(system, tmp_path)
-    assert from_pretrained(tmp_path).training_index is None
-    save_training_index(index, tmp_path)
-    loaded = from_pretrained(tmp_path)
-    save_pretrained(loaded, tmp_path / "again")
-    for found in (loaded.training_index, from_pretrained(tmp_path / "again").training_index):
+    systems.save_pretrained(system, tmp_path)
+    assert systems.from_pretrained(tmp_path).training_index is None
+    systems.save_training_index(index, tmp_path)
+    loaded = systems.from_pretrained(tmp_path)
+    systems.save_pretrained(loaded, tmp_path / "again")
+    for found in (loaded.training_index, systems.from_pretrained(tmp_path / "again").training_index):
         assert found is not None
         assert equal(found, index)
     path = tmp_path / "training_index.safetensors"
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(PretrainedError, match="not the one it was saved with"):
-        from_pretrained(tmp_path)
+    with pytest.raises(systems.PretrainedError, match="not the one it was saved with"):
+        systems.from_pretrained(tmp_path)
     path.unlink()
-    with pytest.raises(PretrainedError, match="is missing"):
-        from_pretrained(tmp_path)
+    with pytest.raises(systems.PretrainedError, match="is missing"):
+        systems.from_pretrained(tmp_path)
 
 
-def test_impossible_contents_are_refused(index: TrainingIndex, tmp_path: Path) -> None:
+def test_impossible_contents_are_refused(index: systems.TrainingIndex, tmp_path: Path) -> None:
     path = tmp_path / "training_index.safetensors"
     write_training_index(index, path)
     assert equal(read_training_index(path), index)

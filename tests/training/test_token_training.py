@@ -12,8 +12,7 @@ from support.training import assert_resume_is_exact, part_corpus
 
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.systems import load_preset
-from sketchdnn.systems.baselines.tokens.decoder import TokenDecoderConfig
-from sketchdnn.systems.baselines.tokens.system import TokenSystem, Vitruvion, VitruvionConfig
+from sketchdnn.systems.baselines.tokens.system import TokenDecoderConfig, TokenSystem, Vitruvion, VitruvionConfig
 from sketchdnn.systems.baselines.tokens.tokens import tokenize
 from sketchdnn.training.config import TrainConfig, parse_train_config
 from sketchdnn.training.loop import train

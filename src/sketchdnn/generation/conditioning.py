@@ -23,14 +23,16 @@ from torch.nn.functional import one_hot
 
 from sketchdnn.diffusion.noise import uniform
 from sketchdnn.diffusion.sampling import Conditioning
-from sketchdnn.geometry import Arc, Circle, Kind, Line, Point, Primitive, Sketch
-from sketchdnn.representation import SketchBatch, encode, layout
-from sketchdnn.representation.batch import expand
+from sketchdnn.geometry import Arc, Circle, Kind, Line, Primitive, Sketch
+from sketchdnn.representation import SketchBatch, encode, expand, layout
 from sketchdnn.systems import RowForm, System, TrainingIndex
 
 from .conditions import Conditions
 from .engine import INDEX_BITS
 
+# Numbers of primitives, one a kind.
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
 # A noise index that no sampler reaches.
 _MIXTURE_NOISE = 2**31 - 2
 # With fewer empty rows than this, the kinds are conditioned on instead.
@@ -38,7 +40,7 @@ MIN_EMPTY_ROWS = 3
 # Smaller primitives, as a fraction of half the frame, collapse in single precision.
 _MIN_EXTENT = 1e-6
 _KINDS_AND_NONE = np.array([*Kind, layout.NONE])
-_ZERO_COUNTS = (0,) * len(Kind)
+_ZERO_COUNTS = np.zeros(len(Kind), np.int64)
 
 
 def choose_conditioning(
@@ -61,16 +63,23 @@ def choose_conditioning(
     fill = layout.MAX_PRIMITIVES - counts[:, None]
     kinds = np.stack([np.repeat(_KINDS_AND_NONE, row) for row in np.hstack([mixtures, fill])])
     known = by_kind[:, None] | (np.arange(layout.MAX_PRIMITIVES) >= counts[:, None])
-    return _condition_on_kinds(kinds, known, by_kind, system, noise_ids.device)
+    # Where not `by_kind`, the known rows are empty ones, known in all columns.
+    whole = torch.from_numpy(known & ~by_kind[:, None]).to(noise_ids.device)
+    kind, known_kind = (torch.from_numpy(each).to(noise_ids.device) for each in (kinds, known))
+    construction = one_hot(torch.zeros_like(kind), layout.NUM_CONSTRUCTION).float()
+    params = construction.new_zeros((*kind.shape, layout.NUM_PARAMS))
+    batch = SketchBatch(construction, one_hot(kind, layout.NUM_KINDS).float(), params)
+    # The authors' rows leave the construction label of an empty row blank: it cannot be conditioned on.
+    known_label = whole if system.rows.none_construction == "one_hot" else torch.zeros_like(whole)
+    known_params = whole[..., None].expand_as(params)
+    return Conditioning(batch, known_label, known_kind, known_params, system.conditioning_methods[0])
 
 
 def encode_sketches(sketches: Sequence[Sketch], form: RowForm, device: torch.device | str = "cpu") -> SketchBatch:
     """Sketches in model coordinates as clean rows of the form that a system was trained on."""
     compact = encode(sketches, canonical_lines=form.canonical_lines)
-    kind, construction, params = (
-        torch.from_numpy(part).to(device) for part in (compact.kind, compact.construction, compact.params)
-    )
-    return expand(kind, construction, params, arc_scalar=form.arc_scalar, none_construction=form.none_construction)
+    columns = (torch.from_numpy(part).to(device) for part in (compact.kind, compact.construction, compact.params))
+    return expand(*columns, arc_scalar=form.arc_scalar, none_construction=form.none_construction)
 
 
 def drop_tiny(sketch: Sketch, scale: float) -> Sketch:
@@ -79,7 +88,7 @@ def drop_tiny(sketch: Sketch, scale: float) -> Sketch:
 
 
 def choose_added_kinds(
-    part: Sketch, primitives: int, chance: NDArray[np.float64], index: TrainingIndex | None
+    part: Sketch, primitives: int, chance: Floats, index: TrainingIndex | None
 ) -> list[tuple[Kind, ...]]:
     """The kinds to add to a part to reach a number of primitives, for each uniform random number."""
     present = np.bincount([p.kind for p in part], minlength=len(Kind))
@@ -89,21 +98,14 @@ def choose_added_kinds(
 
 def _extent(primitive: Primitive) -> float:
     """What must not vanish in single precision: the distance of a curve's ends, or the radius of a circle."""
-    match primitive:
-        case Line() | Arc():
-            return math.dist(primitive.start, primitive.end)
-        case Circle():
-            return primitive.radius
-        case Point():
-            return math.inf
+    if isinstance(primitive, Line | Arc):
+        return math.dist(primitive.start, primitive.end)
+    return primitive.radius if isinstance(primitive, Circle) else math.inf
 
 
 def _choose_mixtures(
-    conditions: Conditions,
-    index: TrainingIndex | None,
-    chance: NDArray[np.float64],
-    at_least: Sequence[int] | NDArray[np.int64] = _ZERO_COUNTS,
-) -> NDArray[np.int64]:
+    conditions: Conditions, index: TrainingIndex | None, chance: Floats, at_least: Counts = _ZERO_COUNTS
+) -> Counts:
     """The number of primitives of each kind, for each uniform random number.
 
     The candidates are the mixtures of training sketches that meet the conditions, weighted by their frequency. Where
@@ -111,13 +113,10 @@ def _choose_mixtures(
     """
     mixtures, weights = _candidate_mixtures(conditions, index, at_least)
     cumulative = np.cumsum(weights)
-    chosen: NDArray[np.int64] = mixtures[np.searchsorted(cumulative[:-1], chance * cumulative[-1], side="right")]
-    return chosen
+    return np.asarray(mixtures[np.searchsorted(cumulative[:-1], chance * cumulative[-1], side="right")])
 
 
-def _candidate_mixtures(
-    conditions: Conditions, index: TrainingIndex | None, at_least: Sequence[int] | NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _candidate_mixtures(conditions: Conditions, index: TrainingIndex | None, at_least: Counts) -> tuple[Counts, Floats]:
     low, high = conditions.primitive_range or (0, 0)
     required = conditions.kinds or {}
     if index is not None:
@@ -131,19 +130,3 @@ def _candidate_mixtures(
     possible = np.array([mixture for mixture in product(*choices) if low <= sum(mixture) <= high], np.int64)
     counts = possible.sum(axis=1)
     return possible, 1 / np.bincount(counts)[counts]
-
-
-def _condition_on_kinds(
-    kinds: NDArray[np.int64], known: NDArray[np.bool_], by_kind: NDArray[np.bool_], system: System, device: torch.device
-) -> Conditioning:
-    """Condition on the kind of the known rows; where not `by_kind` these are empty rows, known in all columns."""
-    kind, known_kind = torch.from_numpy(kinds).to(device), torch.from_numpy(known).to(device)
-    whole = known_kind & ~torch.from_numpy(by_kind).to(device)[:, None]
-    construction = one_hot(torch.zeros_like(kind), layout.NUM_CONSTRUCTION).float()
-    params = construction.new_zeros((*kind.shape, layout.NUM_PARAMS))
-    batch = SketchBatch(construction, one_hot(kind, layout.NUM_KINDS).float(), params)
-    # The authors' rows leave the construction label of an empty row blank: it cannot be conditioned on.
-    known_label = whole if system.rows.none_construction == "one_hot" else torch.zeros_like(whole)
-    return Conditioning(
-        batch, known_label, known_kind, whole[..., None].expand_as(params), system.conditioning_methods[0]
-    )

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Arc, Kind, Line, Point, Primitive, Profile, Sketch, bounds, normalize, overlaps, profile
+from sketchdnn.geometry.proximity import TOLERANCE
 from sketchdnn.geometry.quantities import parse_int_range, parse_kind_counts, parse_range
 from sketchdnn.geometry.table import sketches_to_table
 from sketchdnn.representation import encode_table, layout
@@ -32,11 +33,7 @@ CLOSE_TOLERANCE = 0.01
 MIN_OUTLINE_RATIO = 0.5
 
 Range = tuple[float, float]
-_RANGES: Mapping[str, tuple[Callable[[str, str, str], Range], str]] = {
-    "primitives": (parse_int_range, "8..16"),
-    "construction": (parse_range, "0.1..0.3"),
-    "aspect": (parse_range, "0.5..2"),
-}
+_EXAMPLES = {"primitives": "8..16", "construction": "0.1..0.3", "aspect": "0.5..2"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +84,8 @@ class Conditions:
         >>> Conditions.parse(primitives="8..16", aspect="2") == Conditions(primitives=(8, 16), aspect=(2.0, 2.0))
         True
         """
-        for name, (parse, example) in _RANGES.items():
-            value = options.get(name)
+        for name, example in _EXAMPLES.items():
+            value, parse = options.get(name), parse_int_range if name == "primitives" else parse_range
             if isinstance(value, str):
                 options[name] = parse(value, name, example)
             elif isinstance(value, int):
@@ -100,8 +97,7 @@ class Conditions:
     @property
     def is_restrictive(self) -> bool:
         """Whether any condition other than `best_of` is set."""
-        ranges = (self.primitives, self.kinds, self.construction, self.aspect)
-        return any(each is not None for each in ranges) or self.closed or self.unique or self.novel
+        return replace(self, best_of=1) != Conditions()
 
     @property
     def primitive_range(self) -> tuple[int, int] | None:
@@ -115,13 +111,12 @@ class Conditions:
         content: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
-            if value == each.default:
-                continue
             if isinstance(value, tuple):
                 value = format_range(value, "..")
             elif isinstance(value, Mapping):
                 value = _format_kinds(value)
-            content[each.name] = value
+            if value != each.default:
+                content[each.name] = value
         return content
 
 
@@ -135,10 +130,8 @@ def check_conditions(conditions: Conditions, system: System) -> None:
         if least < low or most > high:
             few_kinds = conditions.primitives is None and most < low
             hint = f"; to have others beside these, ask for {low}..{high} primitives as well" if few_kinds else ""
-            raise SketchError(
-                f"this model was trained on sketches of {low} to {high} primitives and cannot be asked for "
-                f"{format_range((least, most))}{hint}"
-            )
+            trained = f"this model was trained on sketches of {low} to {high} primitives"
+            raise SketchError(f"{trained} and cannot be asked for {format_range((least, most))}{hint}")
     if conditions.novel and system.training_index is None:
         raise SketchError("this model has no record of its training sketches, so it cannot tell which are new")
 
@@ -148,8 +141,7 @@ def trained_range(system: System) -> tuple[int, int]:
     return (1, layout.MAX_PRIMITIVES) if system.training_index is None else system.training_index.primitive_count_range
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
+class Shortfall(NamedTuple):
     """Why a sketch fails the conditions, and its distance from them, in about the number of wrong primitives."""
 
     sentence: str
@@ -173,12 +165,12 @@ class ConditionChecker:
 
     conditions: Conditions
     training_index: TrainingIndex | None = None
-    tolerance: float = CLOSE_TOLERANCE
+    exact: bool = False  # as after repair: an outline is closed only if its ends meet exactly
     accepted: set[int] = field(default_factory=set)
 
     def find_shortfall(self, sketch: Sketch) -> Shortfall | None:
         """Why a sketch fails the conditions; None if it meets them."""
-        shortfalls = list(_shortfalls(self.conditions, sketch, self.tolerance))
+        shortfalls = list(_shortfalls(self.conditions, sketch, TOLERANCE if self.exact else CLOSE_TOLERANCE))
         if self.conditions.unique or self.conditions.novel:
             key = sketch_key(sketch)
             if self.conditions.unique and key in self.accepted:
@@ -196,9 +188,8 @@ class ConditionChecker:
 def sketch_key(sketch: Sketch) -> int:
     """Equal for sketches that are equal up to symmetry and size, on the grid of 6 bits."""
     placed, _ = normalize(sketch)
-    return int(
-        symmetric_keys(encode_table(sketches_to_table([placed]), max_primitives=len(sketch)), HASH_GRID_LEVELS)[0]
-    )
+    compact = encode_table(sketches_to_table([placed]), max_primitives=len(sketch))
+    return int(symmetric_keys(compact, HASH_GRID_LEVELS)[0])
 
 
 def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterator[Shortfall]:
@@ -221,12 +212,10 @@ def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterat
         if count:
             yield Shortfall(sentence.format(_format_count(count, noun)), float(count))
     if not outlines.is_complete:
-        sentence = "so many curves come close to each other that not all could be looked at"
-        yield Shortfall(sentence, float(len(sketch)))
+        yield Shortfall("so many curves come close to each other that not all could be looked at", float(len(sketch)))
     ratio = _outline_ratio(sketch, outlines)
     if outlines.loops and ratio < MIN_OUTLINE_RATIO:
-        sentence = f"its largest outline is {ratio:.2f} of its size, not at least {MIN_OUTLINE_RATIO:g}"
-        yield Shortfall(sentence, 1.0)
+        yield Shortfall(f"its largest outline is {ratio:.2f} of its size, not at least {MIN_OUTLINE_RATIO:g}", 1.0)
 
 
 def score_sketch(sketch: Sketch) -> float:
@@ -265,10 +254,9 @@ def _outline_ratio(sketch: Sketch, outlines: Profile) -> float:
 
 def _largest_gap(curves: Sequence[Primitive]) -> float:
     """Largest distance from an end to the nearest end of another curve, of those within the tolerance, over it."""
-    with_ends = [p for p in curves if isinstance(p, Line | Arc)]
-    if len(with_ends) < 2:
+    ends = np.array([end for curve in curves if isinstance(curve, Line | Arc) for end in (curve.start, curve.end)])
+    if len(ends) <= 2:
         return 0.0
-    ends = np.array([end for curve in with_ends for end in (curve.start, curve.end)])
     distance = np.hypot(*np.moveaxis(ends[:, None] - ends, -1, 0))
     owner = np.arange(len(ends)) // 2
     nearest = np.where(owner[:, None] == owner, np.inf, distance).min(axis=1) / (CLOSE_TOLERANCE * bounds(curves).size)
@@ -283,14 +271,14 @@ def _shortfalls(conditions: Conditions, sketch: Sketch, tolerance: float) -> Ite
         counts = Counter(p.kind for p in sketch if conditions.count_construction or not p.construction)
         besides = "" if conditions.count_construction else " besides construction"
         for kind, required in conditions.kinds.items():
-            if counts[kind] != required:
-                sentence = f"it has {_format_count(counts[kind], kind.label)}{besides}, not {required}"
-                yield Shortfall(sentence, abs(counts[kind] - required))
+            if off := abs(counts[kind] - required):
+                yield Shortfall(f"it has {_format_count(counts[kind], kind.label)}{besides}, not {required}", off)
     if conditions.construction is not None:
         share = sum(p.construction for p in sketch) / max(count, 1)
         if off := _outside(share, conditions.construction):
-            sentence = f"{share:.2f} of it is construction, not {format_range(conditions.construction)}"
-            yield Shortfall(sentence, off * count)
+            yield Shortfall(
+                f"{share:.2f} of it is construction, not {format_range(conditions.construction)}", off * count
+            )
     if conditions.aspect is not None:
         yield from _aspect_shortfall(conditions.aspect, sketch)
     if conditions.closed:
@@ -304,15 +292,13 @@ def _aspect_shortfall(limits: Range, sketch: Sketch) -> Iterator[Shortfall]:
     if _outside(ratio, limits):
         tiny = 1e-6
         off = _outside(math.log(min(max(ratio, tiny), 1 / tiny)), (math.log(max(limits[0], tiny)), math.log(limits[1])))
-        sentence = f"its width is {ratio:.3g} of its height, not {format_range(limits)}"
-        yield Shortfall(sentence, max(off, tiny))
+        yield Shortfall(f"its width is {ratio:.3g} of its height, not {format_range(limits)}", max(off, tiny))
 
 
 def _combine(shortfalls: Iterable[Shortfall]) -> Shortfall | None:
     every = list(shortfalls)
-    if not every:
-        return None
-    return Shortfall("; ".join(each.sentence for each in every), sum(each.distance for each in every))
+    combined = Shortfall("; ".join(each.sentence for each in every), sum(each.distance for each in every))
+    return combined if every else None
 
 
 def _check_range(name: str, limits: Range | None, least: float, most: float = math.inf) -> None:
@@ -327,20 +313,18 @@ def _check_range(name: str, limits: Range | None, least: float, most: float = ma
 
 
 def _check_kinds(kinds: Mapping[Kind, int], primitives: tuple[int, int] | None) -> None:
-    words = _format_kinds(kinds)
-    total = sum(kinds.values())
+    words, total = _format_kinds(kinds), sum(kinds.values())
     if not kinds or min(kinds.values()) < 0:
         raise SketchError(f"kinds are asked for by how many of each there are, none or more, not '{words}'")
     if primitives is None:
         if total == 0:
             raise SketchError(f"'{words}' leaves the other kinds open; set the number of primitives as well")
         return
+    asked = f"the {format_range(primitives)} asked for"
     if total > primitives[1]:
-        raise SketchError(f"'{words}' makes {total} primitives, more than the {format_range(primitives)} asked for")
+        raise SketchError(f"'{words}' makes {total} primitives, more than {asked}")
     if total < primitives[0] and len(kinds) == len(Kind):
-        raise SketchError(
-            f"'{words}' makes {total} primitives of all kinds, fewer than the {format_range(primitives)} asked for"
-        )
+        raise SketchError(f"'{words}' makes {total} primitives of all kinds, fewer than {asked}")
 
 
 def _outside(value: float, limits: Range) -> float:
@@ -354,7 +338,3 @@ def _format_kinds(kinds: Mapping[Kind, int]) -> str:
 
 def _format_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
-
-
-# Last, since it calls the checks above.
-NO_CONDITIONS = Conditions()

@@ -20,16 +20,15 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from sketchdnn.diffusion.noise import seeded_noise
-from sketchdnn.diffusion.sampling import Conditioning, Progress, SamplingOptions, Start
+from sketchdnn.diffusion import Conditioning, Progress, SamplingOptions, Start, seeded_noise
+from sketchdnn.diffusion.process import parts
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.set_denoiser import SetDenoiser
-from sketchdnn.representation import SketchBatch, from_flat
-from sketchdnn.representation.batch import Prediction, decode
-from sketchdnn.representation.decoding import Decoded
+from sketchdnn.representation import Decoded, SketchBatch, decode, from_flat
+from sketchdnn.representation.batch import Prediction
 from sketchdnn.systems import System
-from sketchdnn.systems.baselines.latent.networks import LatentDenoiser
-from sketchdnn.systems.baselines.tokens.decoder import TokenDecoder
+from sketchdnn.systems.baselines.latent import LatentDenoiser
+from sketchdnn.systems.baselines.tokens.system import TokenDecoder
 from sketchdnn.systems.devices import passive_threads
 
 # Largest batch on a CPU: enough to keep two cores busy.
@@ -171,8 +170,8 @@ def compile_denoiser(system: System, **options: Any) -> System:
         system: The system.
         options: Of `torch.compile`, in place of ours.
     """
-    name = next((name for name in ("denoise", "denoise_latent") if hasattr(system, name)), None)
-    if name is None:
+    name = "denoise_latent" if hasattr(system, "denoise_latent") else "denoise"
+    if not hasattr(system, name):
         return system
     step: Any = torch.compile(getattr(system, name), **{"mode": "reduce-overhead", "dynamic": False, **options})
 
@@ -180,9 +179,7 @@ def compile_denoiser(system: System, **options: Any) -> System:
         torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
         output: Prediction | Tensor = step(*args, **kwargs)
         # A CUDA graph reuses its output buffers, and a sampler may keep an earlier prediction.
-        if isinstance(output, Tensor):
-            return output.clone()
-        return Prediction(output.construction_logits.clone(), output.kind_logits.clone(), output.params.clone())
+        return output.clone() if isinstance(output, Tensor) else Prediction(*(part.clone() for part in parts(output)))
 
     fast = copy.copy(system)
     fast.__dict__[name] = denoise

@@ -6,6 +6,7 @@ are done stay and are in the gallery and the manifest.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,17 +31,7 @@ from sketchdnn.render import Style, describe, gallery_png, svg
 from sketchdnn.render.html import Card, gallery_page
 
 from .generate import GeneratedSketch
-from .manifest import (
-    ALONE,
-    EntryLog,
-    ProcessShare,
-    check_absent,
-    locked_folder,
-    log_paths,
-    read_entries,
-    remove_earlier_run,
-    write_manifest,
-)
+from .manifest import EntryLog, ProcessShare, locked_folder, log_path, read_entries, remove_earlier_run, write_manifest
 from .trajectory import write_trajectory
 
 FORMATS = ("json", "svg", "dxf", "fcstd")
@@ -48,6 +39,10 @@ FORMATS = ("json", "svg", "dxf", "fcstd")
 MAX_IN_PICTURE = 100
 MAX_ON_PAGE = 400
 _MIN_DIGITS = 4
+
+# The entries of a manifest, and one of its entries with the sketch.
+Facts = Mapping[str, Any]
+Shown = tuple[Sketch, Facts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +62,13 @@ class OutputOptions:
     formats: Sequence[str] = FORMATS
     stem: str = "sketch"
     style: Style | None = None
-    share: ProcessShare = ALONE
+    share: ProcessShare = field(default_factory=ProcessShare)
     force: bool = False
 
     def __post_init__(self) -> None:
         names = list(dict.fromkeys(name.strip().lower() for name in self.formats if name.strip()))
-        for name in names:
-            if name not in FORMATS:
-                raise SketchError(f"'{name}' is no format that sketches are written in; use {', '.join(FORMATS)}")
-        if not names:
-            raise SketchError(f"name at least one format: {', '.join(FORMATS)}")
+        if not names or not set(names) <= set(FORMATS):
+            raise SketchError(f"sketches are written in {', '.join(FORMATS)}: name at least one, and no other")
         object.__setattr__(self, "formats", names)
 
 
@@ -124,7 +116,7 @@ def check_not_replaced(source: Path, folder: Path, stem: str = "sketch") -> None
 
 
 def write_sketches(
-    sketches: Iterable[GeneratedSketch], stop: int, options: OutputOptions, facts: Mapping[str, Any] | None = None
+    sketches: Iterable[GeneratedSketch], stop: int, options: OutputOptions, facts: Facts | None = None
 ) -> OutputSummary:
     """Write each sketch as it comes, and at the end the page, the picture and the manifest.
 
@@ -144,26 +136,25 @@ class _Writer:
     def __init__(self, options: OutputOptions, facts: dict[str, Any], digits: int) -> None:
         self.options, self.facts, self.digits = options, facts, digits
         self.summary = OutputSummary()
-        self.shown: list[tuple[Sketch, dict[str, Any]]] = []  # with their entries
+        self.shown: list[Shown] = []
 
     def run(self, sketches: Iterable[GeneratedSketch]) -> OutputSummary:
-        folder, share = self.options.folder, self.options.share
-        with (
-            locked_folder(folder, self.options.stem, share, force=self.options.force),
-            temporary_folder(folder) as staging,
-        ):
+        folder, share, stem, force = self.options.folder, self.options.share, self.options.stem, self.options.force
+        with locked_folder(folder, stem, share, force=force), temporary_folder(folder) as staging:
             log = EntryLog(folder, share.rank)
             try:
                 stream = iter(sketches)
-                generated = self._draw(stream)
+                with self._timed("drawing"):
+                    generated = next(stream, None)
                 # Once the first sketch is there, and before any process writes.
                 if share.is_first:
-                    self.summary.removed = remove_earlier_run(folder, self.options.stem, force=self.options.force)
+                    self.summary.removed = remove_earlier_run(folder, stem, force=force)
                 share.wait()
                 while generated is not None:
                     with self._timed("writing"):
                         self._write_sketch(generated, staging, log)
-                    generated = self._draw(stream)
+                    with self._timed("drawing"):
+                        generated = next(stream, None)
                 log.close()
                 share.wait()
                 if share.is_first:
@@ -192,9 +183,10 @@ class _Writer:
             caption = "the sketch" if generated.repair is None else "before repair"
             paths += write_trajectory(generated.trajectory, stem, caption)
         hashes = {path.name: file_sha256(path) for path in paths}
-        if not self.options.force:
-            check_absent(folder / name for name in hashes)
-        log.announce(hashes)
+        for path in [folder / name for name in hashes]:
+            if not self.options.force and os.path.lexists(path):  # the user's own: those of an earlier run are gone
+                raise FormatError(path, "is in the way; move it, name another folder, or replace it with --force")
+        log.add({"files": list(hashes), "sha256": list(hashes.values())})  # before they appear
         entry = _to_entry(generated, hashes, self.facts.get("seed"))
         try:
             for path in paths:
@@ -212,21 +204,18 @@ class _Writer:
     def _gather(self, *, finished: bool) -> None:
         """Write the manifest, the picture and the page of all processes; nothing without sketches."""
         folder, share = self.options.folder, self.options.share
-        logs = log_paths(folder, share.world)
+        logs = [log_path(folder, rank) for rank in range(share.world)]
         if not share.is_alone:
-            entries = islice(read_entries(logs), MAX_ON_PAGE)
-            self.shown = [(_read_sketch(entry, folder), entry) for entry in entries]
-            summary = OutputSummary(removed=self.summary.removed, seconds=self.summary.seconds)
+            self.shown = [(_read_sketch(entry, folder), entry) for entry in islice(read_entries(logs), MAX_ON_PAGE)]
+            self.summary = OutputSummary(removed=self.summary.removed, seconds=self.summary.seconds)
             for entry in read_entries(logs):
-                summary.count(entry)
-            self.summary = summary
+                self.summary.count(entry)
         if not self.shown:
             return
         seconds = {**self.facts.pop("seconds", {}), **self.summary.seconds}
-        gallery = {
-            GALLERY: _render_picture(self.shown[:MAX_IN_PICTURE], self.options.style),
-            PAGE: render_page(self.shown, self.facts, self.summary.sketches, self.options.style).encode(),
-        }
+        page = render_page(self.shown, self.facts, self.summary.sketches, self.options.style)
+        picture = _render_picture(self.shown[:MAX_IN_PICTURE], self.options.style)
+        gallery = {GALLERY: picture, PAGE: page.encode()}
         hashes = {name: sha256(content).hexdigest() for name, content in gallery.items()}
         facts = {**self.facts, "finished": finished, "seconds": {name: round(s, 3) for name, s in seconds.items()}}
         # Before the gallery: it matters most if the disk is nearly full.
@@ -234,10 +223,6 @@ class _Writer:
         for name, content in gallery.items():
             _write_bytes(folder / name, content)
         flush_to_disk(folder)
-
-    def _draw(self, sketches: Iterator[GeneratedSketch]) -> GeneratedSketch | None:
-        with self._timed("drawing"):
-            return next(sketches, None)
 
     @contextmanager
     def _timed(self, name: str) -> Iterator[None]:
@@ -249,24 +234,14 @@ class _Writer:
 
 
 def _to_entry(generated: GeneratedSketch, hashes: Mapping[str, str | None], seed: object) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "number": generated.index,
-        "seed": seed,
-        "files": list(hashes),
-        "sha256": list(hashes.values()),
-        "primitives": len(generated.sketch),
-        "attempts": generated.attempts,
-        "repaired": generated.repaired,
-        "rejected": generated.rejected,
-        "shortfall": generated.shortfall,
-    }
+    entry: dict[str, Any] = {"number": generated.index, "seed": seed}
+    entry |= {"files": list(hashes), "sha256": list(hashes.values()), "primitives": len(generated.sketch)}
+    entry |= {name: getattr(generated, name) for name in ("attempts", "repaired", "rejected", "shortfall")}
     if generated.repair is not None:
         entry["repair"] = generated.repair.to_json()
     optional = {"score": generated.score, "fewer": generated.best_of_shortfall, "scale": generated.scale}
-    for name, value in optional.items():
-        if value is not None:
-            entry[name] = round(value, 4) if isinstance(value, float) else value
-    return entry
+    rounded = {name: round(value, 4) if isinstance(value, float) else value for name, value in optional.items()}
+    return entry | {name: value for name, value in rounded.items() if value is not None}
 
 
 def _read_sketch(entry: Mapping[str, Any], folder: Path) -> Sketch:
@@ -276,15 +251,10 @@ def _read_sketch(entry: Mapping[str, Any], folder: Path) -> Sketch:
     return read(folder / name).sketches[0]
 
 
-def render_page(
-    sketches: Sequence[tuple[Sketch, Mapping[str, Any]]],
-    facts: Mapping[str, Any],
-    num_written: int,
-    style: Style | None = None,
-) -> str:
+def render_page(sketches: Sequence[Shown], facts: Facts, num_written: int, style: Style | None = None) -> str:
     """`gallery.html`: a card for each sketch and its manifest entry, with links to its files."""
     count = int(facts.get("count", num_written))
-    lead: list[str] = [_describe_request(facts)]
+    lead = [_describe_request(facts)]
     if num_written < count:
         lead.append(f"Stopped early: {count:,} were asked for.")
     if len(sketches) < num_written:
@@ -319,10 +289,8 @@ def _describe_request(facts: Mapping[str, Any]) -> str:
         words.append("drawn token by token" if no_steps else f"{facts['sampler']}, {facts['steps']} steps")
     if "size" in facts:
         words.append(f"{facts['size']:g} {facts['units']} across")
-    words += [
-        name.replace("_", " ") if value is True else f"{name.replace('_', ' ')} {value}"
-        for name, value in facts.get("conditions", {}).items()
-    ]
+    for name, value in facts.get("conditions", {}).items():
+        words.append(name.replace("_", " ") + ("" if value is True else f" {value}"))
     return " · ".join(words)
 
 
@@ -336,7 +304,7 @@ def _format_label(name: str) -> str:
     return " ".join([*more, suffix if suffix == "FCStd" else suffix.upper()])
 
 
-def _render_picture(sketches: Sequence[tuple[Sketch, Mapping[str, Any]]], style: Style | None) -> bytes:
+def _render_picture(sketches: Sequence[Shown], style: Style | None) -> bytes:
     data = BytesIO()
     captions = [str(entry["number"]) for _, entry in sketches]
     gallery_png([sketch for sketch, _ in sketches], captions=captions, style=style).save(data, format="png")

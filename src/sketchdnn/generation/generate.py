@@ -12,7 +12,7 @@ quadratically, so a strength s means the noise of step s²·T: at 0.3 a sketch i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import groupby
@@ -22,26 +22,15 @@ from typing import Any, ClassVar
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
 from sketchdnn.errors import GeometryError, SketchError, display_path
 from sketchdnn.geometry import MM_PER_UNIT, Placement, Sketch, bounds, normalize
-from sketchdnn.geometry.proximity import TOLERANCE
 from sketchdnn.geometry.quantities import parse_length
 from sketchdnn.render import Style
-from sketchdnn.representation import layout
-from sketchdnn.representation.decoding import Decoded
+from sketchdnn.representation import Decoded, layout
 from sketchdnn.systems import System
 
 from .conditioning import choose_conditioning, drop_tiny, encode_sketches
-from .conditions import (
-    CLOSE_TOLERANCE,
-    MAX_ATTEMPTS,
-    NO_CONDITIONS,
-    ConditionChecker,
-    Conditions,
-    Shortfall,
-    check_conditions,
-    score_sketch,
-)
+from .conditions import MAX_ATTEMPTS, ConditionChecker, Conditions, Shortfall, check_conditions, score_sketch
 from .engine import INDEX_BITS, Engine, SampleId, compile_denoiser, device_of, pads_batches
-from .repair import RepairReport, repair_sketches
+from .repair import OnProgress, RepairReport, ignore, repair_sketches
 from .trajectory import TrajectoryFrame, TrajectoryRecorder
 
 STEPS = 50
@@ -49,8 +38,6 @@ SIZE = 100.0
 UNITS = "mm"
 STRENGTH = 0.3
 _NUM_SEEDS = 2**64
-
-OnProgress = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +72,7 @@ class GenerateRequest:
     sampler: str | None = None
     size: float | str | None = None
     units: str = UNITS
-    conditions: Conditions = NO_CONDITIONS
+    conditions: Conditions = field(default_factory=Conditions)
     init_sketch: Sketch | None = None
     strength: float | None = None
     repair: bool = True
@@ -97,10 +84,9 @@ class GenerateRequest:
         check_seed_and_count(self.seed, self.count)
         if self.start_index < 0 or self.start_index + self.count > 1 << INDEX_BITS:
             raise SketchError(f"the sketches of a seed are numbered from 0 to 2^{INDEX_BITS} − 1")
-        if self.init_sketch is not None:
-            if self.size is not None:
-                raise SketchError("variations have the size of their init_sketch; leave size out")
-        elif self.strength is not None:
+        if self.init_sketch is not None and self.size is not None:
+            raise SketchError("variations have the size of their init_sketch; leave size out")
+        if self.init_sketch is None and self.strength is not None:
             raise SketchError("strength is how much to change a sketch: name it with init_sketch")
         if self.strength is not None and not 0 < self.strength <= 1:
             raise SketchError(f"the strength of a variation lies above 0 and goes up to 1, not {self.strength}")
@@ -133,12 +119,10 @@ class GenerateRequest:
 
     def to_json(self, system: System, source: Path | None = None) -> dict[str, Any]:
         """The entries of a manifest. `source` is the file of the initial sketch."""
-        content: dict[str, Any] = {
-            **{name: getattr(self, name) for name in ("seed", "start_index", "count", "repair")},
-            "sampler": system.resolve(SamplingOptions(self.sampler)).sampler_name,
-            "steps": self.steps if system.max_steps is not None else None,
-            "conditions": self.conditions.to_json(),
-        }
+        sampler = system.resolve(SamplingOptions(self.sampler)).sampler_name
+        steps = self.steps if system.max_steps is not None else None
+        content = {name: getattr(self, name) for name in ("seed", "start_index", "count", "repair")}
+        content |= {"sampler": sampler, "steps": steps, "conditions": self.conditions.to_json()}
         if self.init_sketch is not None:
             strength = STRENGTH if self.strength is None else self.strength
             return content | {"init_sketch": display_path(source or ""), "strength": strength}
@@ -163,7 +147,6 @@ class GeneratedSketch:
         repair: What repair changed.
         num_given: Of a completion: how many of the first primitives are those of the part.
         scale: Of a completion: size of its frame over that of the part.
-        num_duplicates: Of a completion: primitives left out because they repeat others.
     """
 
     index: int
@@ -178,12 +161,9 @@ class GeneratedSketch:
     repair: RepairReport | None = None
     num_given: int = 0
     scale: float | None = None
-    num_duplicates: int = 0
 
 
-def stream(
-    system: System, request: GenerateRequest, on_progress: OnProgress = lambda done: None
-) -> Iterator[GeneratedSketch]:
+def stream(system: System, request: GenerateRequest, on_progress: OnProgress = ignore) -> Iterator[GeneratedSketch]:
     """Generate sketches one after the other, as their batches finish. Memory does not grow with the count.
 
     Args:
@@ -202,7 +182,7 @@ def stream(
         system = compile_denoiser(system)
     engine = Engine(system, request.seed, options)
     size, units = request.resolve_size()
-    postprocess = Postprocess(size, units, repair=request.repair, workers=request.workers)
+    postprocess = Postprocess(request.seed, size, units, repair=request.repair, workers=request.workers)
     if request.init_sketch is None:
         engine.conditioning_for = partial(choose_conditioning, request.conditions, request.seed, system=system)
     else:
@@ -218,9 +198,7 @@ def stream(
 def noised_start(system: System, sketch: Sketch, strength: float) -> tuple[Start, Placement]:
     """Where the sampler of a variation starts, on the system's device, and the original placement of the sketch."""
     if len(sketch) > layout.MAX_PRIMITIVES:
-        raise SketchError(
-            f"the sketch has {len(sketch)} primitives and this model generates up to {layout.MAX_PRIMITIVES}"
-        )
+        raise SketchError(f"the sketch has {len(sketch)} primitives, and this model at most {layout.MAX_PRIMITIVES}")
     if system.max_steps is None:
         raise SketchError(f"a '{system.name}' does not denoise, so it cannot vary a sketch; use a model that denoises")
     normalized, placement = normalize(drop_tiny(sketch, bounds(sketch).size / 2))
@@ -241,17 +219,11 @@ class ProgressReporter:
     """Reports a number of finished sketches that never falls, though failed attempts are repeated."""
 
     on_progress: OnProgress
-    finished: int = 0
-    expected: float = 0.0
     highest: float = 0.0
 
-    def start_batch(self, finished: int, expected: float) -> None:
-        """Start a batch that is expected to finish so many more sketches."""
-        self.finished, self.expected = finished, expected
-
-    def report(self, share: float) -> None:
-        """Report the fraction of the batch that is done."""
-        self.highest = max(self.highest, self.finished + share * self.expected)
+    def report(self, finished: int, share: float, expected: float) -> None:
+        """Report the fraction that is done of a batch, which is expected to finish so many more sketches."""
+        self.highest = max(self.highest, finished + share * expected)
         self.on_progress(self.highest)
 
 
@@ -259,101 +231,94 @@ class ProgressReporter:
 class Postprocess:
     """Repairs decoded samples and places them: at `size` about the origin, or where the initial sketch was."""
 
+    seed: int
     size: float
     units: str
     placement: Placement | None = None
     repair: bool = False
     workers: int = 1
 
-    def __call__(self, samples: Sequence[Decoded], names: Mapping[int, str]) -> list[GeneratedSketch | None]:
-        """One candidate for each sample, of these indices and names; None if it is empty or has no extent."""
-        labels = list(names.values())
-        placed = [self._place(each.sketch, label) for each, label in zip(samples, labels, strict=True)]
-        reports: list[RepairReport | None] = [None] * len(samples)
+    def __call__(self, samples: Mapping[int, Decoded]) -> dict[int, GeneratedSketch]:
+        """The candidates by index, without those that are empty or have no extent."""
+        placed = {index: self._place(decoded.sketch, index) for index, decoded in samples.items()}
+        reports: dict[int, RepairReport] = {}
         if self.repair:
-            usable = [number for number, sketch in enumerate(placed) if sketch is not None]
+            usable = [index for index, sketch in placed.items() if sketch is not None]
             # Repair comes before scaling, so that the result has exactly the size.
-            results = repair_sketches([samples[number].sketch for number in usable], workers=self.workers)
-            for number, (sketch, report) in zip(usable, results, strict=True):
-                placed[number], reports[number] = self._place(sketch, labels[number]), report
-        return [
-            None
-            if sketch is None
-            else GeneratedSketch(
+            results = repair_sketches([samples[index].sketch for index in usable], workers=self.workers)
+            for index, (sketch, report) in zip(usable, results, strict=True):
+                placed[index], reports[index] = self._place(sketch, index), report
+        return {
+            index: GeneratedSketch(
                 index,
                 sketch,
-                rejected=tuple(issue.reason for issue in decoded.rejects),
-                repaired=tuple(issue.reason for issue in decoded.repairs),
-                repair=report,
+                rejected=tuple(issue.reason for issue in samples[index].rejects),
+                repaired=tuple(issue.reason for issue in samples[index].repairs),
+                repair=reports.get(index),
             )
-            for index, sketch, decoded, report in zip(names, placed, samples, reports, strict=True)
-        ]
+            for index, sketch in placed.items()
+            if sketch is not None
+        }
 
-    def _place(self, sketch: Sketch, name: str) -> Sketch | None:
+    def _place(self, sketch: Sketch, index: int) -> Sketch | None:
         try:
             placed, _ = normalize(sketch, self.size / 2)
             if self.placement is not None:
                 placed = self.placement.restore(sketch)
         except GeometryError:
             return None
-        return replace(placed, units=self.units, extra={"id": name})
+        return replace(placed, units=self.units, extra={"id": f"seed {self.seed}, sketch {index}"})
 
 
 @dataclass(slots=True)
 class _Search:
-    """The attempts at one sketch, in order, and why each fails the conditions. None is an empty sketch."""
+    """The attempts at one sketch: their number, those that are not empty, and why each of these fails."""
 
-    attempts: list[GeneratedSketch | None] = field(default_factory=list)
+    attempts: int = 0
+    candidates: dict[int, GeneratedSketch] = field(default_factory=dict)
     shortfalls: dict[int, Shortfall | None] = field(default_factory=dict)
 
     def choose(self, checker: ConditionChecker) -> GeneratedSketch | None:
         """The attempt to keep; None if more are needed."""
         conditions = checker.conditions
-        passing: dict[int, GeneratedSketch] = {}
-        for number, attempt in enumerate(self.attempts):
-            if attempt is None:
-                continue
+        passing: list[GeneratedSketch] = []
+        for number, candidate in self.candidates.items():
             # A failed attempt stays so. One that passed may by now repeat a sketch that was accepted.
             if number not in self.shortfalls or (conditions.unique and self.shortfalls[number] is None):
-                self.shortfalls[number] = checker.find_shortfall(attempt.sketch)
+                self.shortfalls[number] = checker.find_shortfall(candidate.sketch)
             if self.shortfalls[number] is None:
-                passing[number] = attempt
+                passing.append(candidate)
                 if len(passing) == conditions.best_of:
                     return self._choose_of(passing, number + 1, conditions.best_of)
-        if len(self.attempts) < _max_attempts(conditions):
+        if self.attempts < _max_attempts(conditions):
             return None
-        return self._choose_of(passing, len(self.attempts), conditions.best_of)
+        return self._choose_of(passing, self.attempts, conditions.best_of)
 
     def useful_attempts(self, best_of: int) -> int:
         """How many attempts to sample at once: those needed at least, or as many as there were so far.
 
-        None while the search waits for the sketches before it, as `unique` demands.
+        Zero while the search waits for the sketches before it, as `unique` demands.
         """
         passing = sum(each is None for each in self.shortfalls.values())
-        unchecked = sum(attempt is not None for attempt in self.attempts) - len(self.shortfalls)
+        unchecked = len(self.candidates) - len(self.shortfalls)
         needed = best_of - passing - unchecked
-        return max(needed, len(self.attempts)) if needed > 0 else 0
+        return max(needed, self.attempts) if needed > 0 else 0
 
-    def _choose_of(self, passing: Mapping[int, GeneratedSketch], checked: int, best_of: int) -> GeneratedSketch:
+    def _choose_of(self, passing: Sequence[GeneratedSketch], checked: int, best_of: int) -> GeneratedSketch:
         """The passing attempt of the highest score, else the one closest to the conditions."""
         if passing:
-            scored = list(passing.values())
             if best_of > 1:
-                scored = [replace(attempt, score=score_sketch(attempt.sketch)) for attempt in scored]
-            chosen = max(scored, key=lambda attempt: attempt.score or 0.0)  # the first of the best
+                passing = [replace(attempt, score=score_sketch(attempt.sketch)) for attempt in passing]
+            chosen = max(passing, key=lambda attempt: attempt.score or 0.0)  # the first of the best
             if len(passing) < best_of:
-                few = f"it is the best of {len(passing)}, not of {best_of}"
-                few += f": no more of {checked} attempts met the conditions"
-                chosen = replace(chosen, best_of_shortfall=few)
+                few = f"the best of {len(passing)}, not of {best_of}: no more of {checked} attempts met the conditions"
+                chosen = replace(chosen, best_of_shortfall=f"it is {few}")
             return replace(chosen, attempts=checked)
-        failing = [
-            (shortfall.distance, number, replace(attempt, attempts=checked, shortfall=shortfall.sentence))
-            for number, attempt in enumerate(self.attempts)
-            if attempt is not None and (shortfall := self.shortfalls[number]) is not None
-        ]
+        failing = {number: shortfall for number, shortfall in self.shortfalls.items() if shortfall is not None}
         if not failing:
             raise SketchError(f"the model drew nothing in {checked} attempts; use more steps or another model")
-        return min(failing, key=lambda each: each[:2])[2]
+        closest = min(failing, key=lambda number: failing[number].distance)  # the first of the closest
+        return replace(self.candidates[closest], attempts=checked, shortfall=failing[closest].sentence)
 
 
 def _search_all(
@@ -361,16 +326,15 @@ def _search_all(
 ) -> Iterator[GeneratedSketch]:
     """Search for as many sketches at a time as a batch holds."""
     conditions = request.conditions
-    # After repair an outline is closed only if its ends meet exactly.
-    tolerance = TOLERANCE if request.repair else CLOSE_TOLERANCE
-    checker = ConditionChecker(conditions, engine.system.training_index, tolerance)
+    checker = ConditionChecker(conditions, engine.system.training_index, exact=request.repair)
     recorder = TrajectoryRecorder(request.trajectory_frames, engine.system.rows.arc_scalar)
     reporter = ProgressReporter(on_progress)
     # A batch of attempts under conditions is likely to finish half of the sketches.
     yield_per_batch = (0.5 if conditions.is_restrictive else 1.0) / conditions.best_of
 
     def on_step(samples: Sequence[SampleId], progress: Progress) -> None:
-        reporter.report(progress.number / progress.total)
+        finished, expected = begin + len(results), len(searches) * yield_per_batch
+        reporter.report(finished, progress.number / progress.total, expected)
         recorder.record(samples, progress)
 
     for begin in range(0, request.count, window := engine.max_batch):
@@ -379,20 +343,18 @@ def _search_all(
         searches = {index: _Search() for index in indices}
         while searches:
             samples = _next_samples(searches, window, conditions, free_rows=pads_batches(engine.system))
-            reporter.start_batch(begin + len(results), len(searches) * yield_per_batch)
             decoded = zip(samples, engine.draw(samples, on_step), strict=True)
             # Later attempts are postprocessed only where the earlier ones fail.
-            for _, same_attempt in groupby(decoded, key=lambda pair: pair[0].attempt):
-                open_samples = [pair for pair in same_attempt if pair[0].index in searches]
-                names = {sample.index: f"seed {engine.seed}, sketch {sample.index}" for sample, _ in open_samples}
-                attempts = postprocess([each for _, each in open_samples], names)
-                for (sample, _), attempt in zip(open_samples, attempts, strict=True):
-                    frames = recorder.pop(sample)
-                    searches[sample.index].attempts.append(attempt and replace(attempt, trajectory=frames))
+            for attempt, pairs in groupby(decoded, key=lambda pair: pair[0].attempt):
+                open_samples = {sample.index: each for sample, each in pairs if sample.index in searches}
+                for index, candidate in postprocess(open_samples).items():
+                    frames = recorder.pop(SampleId(index, attempt))
+                    searches[index].candidates[attempt] = replace(candidate, trajectory=frames)
+                for index in open_samples:
+                    searches[index].attempts += 1
                 results |= _take_finished(searches, checker)
             recorder.frames.clear()
-        reporter.start_batch(begin + len(indices), 0.0)
-        reporter.report(1.0)
+        on_progress(float(begin + len(indices)))
         yield from (results[index] for index in indices)
 
 
@@ -417,10 +379,10 @@ def _next_samples(
     useful = [rows if free_rows else search.useful_attempts(conditions.best_of) for search in searches.values()]
     rows_each = max(1, rows // sum(map(bool, useful)))
     return [
-        SampleId(index, len(search.attempts) + step)
+        SampleId(index, search.attempts + step)
         for step in range(min(rows_each, max(useful)))
         for (index, search), limit in zip(searches.items(), useful, strict=True)
-        if step < limit and len(search.attempts) + step < _max_attempts(conditions)
+        if step < limit and search.attempts + step < _max_attempts(conditions)
     ]
 
 

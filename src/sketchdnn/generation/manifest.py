@@ -13,7 +13,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -24,8 +24,6 @@ from sketchdnn.errors import FormatError
 from sketchdnn.formats.manifest import GALLERY, MANIFEST, PAGE, PROGRAM, file_sha256, is_manifest, manifest_entries
 from sketchdnn.io import PREFIX, atomic_write, create, exclusive_run, remove_abandoned
 
-# Processes of one run may finish hours apart.
-_TIMEOUT = timedelta(days=30)
 # Names of sketch files after their stem: nothing else is removed, whatever a manifest lists.
 _NUMBERED = r"-\d{4,10}(\.trajectory)?\.\w{2,5}"
 _LOG = re.compile(re.escape(PREFIX) + r"manifest-\d{5}\.part")
@@ -70,19 +68,16 @@ class ProcessShare:
             distributed.barrier()
 
 
-ALONE = ProcessShare()
-
-
 @contextmanager
 def process_share() -> Iterator[ProcessShare]:
     """Join the processes that `torchrun` started, if it did, and leave them at the end."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world == 1:
-        yield ALONE
+        yield ProcessShare()
         return
     from torch import distributed
 
-    distributed.init_process_group("gloo", timeout=_TIMEOUT)
+    distributed.init_process_group("gloo", timeout=timedelta(days=30))  # they may finish hours apart
     try:
         yield ProcessShare(int(os.environ["RANK"]), world, int(os.environ.get("LOCAL_RANK", "0")))
     finally:
@@ -90,19 +85,18 @@ def process_share() -> Iterator[ProcessShare]:
 
 
 class EntryLog:
-    """Entries of the manifest to be, one a line in a hidden file."""
+    """Entries of the manifest to be, one a line in a hidden file.
+
+    The names and hashes of files are an entry of their own, without a number, before they appear.
+    """
 
     def __init__(self, folder: Path, rank: int = 0) -> None:
-        self.path = _log_path(folder, rank)
+        self.path = log_path(folder, rank)
         try:
             # Unbuffered: on a full disk a buffer would be written later.
             self._file = os.fdopen(create(self.path), "wb", buffering=0)
         except OSError as error:
             raise FormatError(self.path, f"cannot be written ({error.strerror})") from error
-
-    def announce(self, files: Mapping[str, str | None]) -> None:
-        """Log the names and hashes of files before they appear."""
-        self.add({"files": list(files), "sha256": list(files.values())})
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Log an entry. It is on its way to the disk when this returns: the process may be stopped at any time."""
@@ -116,11 +110,6 @@ class EntryLog:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def log_paths(folder: Path, world: int) -> list[Path]:
-    """The logs of all processes, in the order of their indices."""
-    return [_log_path(folder, rank) for rank in range(world)]
 
 
 def read_entries(logs: Iterable[Path], *, unfinished: bool = False) -> Iterator[dict[str, Any]]:
@@ -175,13 +164,6 @@ def locked_folder(folder: Path, stem: str, share: ProcessShare, *, force: bool) 
         yield
 
 
-def check_absent(paths: Iterable[Path]) -> None:
-    """Refuse to replace files: those of an earlier run are gone by now, so these belong to the user."""
-    for path in paths:
-        if os.path.lexists(path):
-            raise FormatError(path, "is in the way; move it, name another folder, or replace it with --force")
-
-
 def remove_earlier_run(folder: Path, stem: str, *, force: bool = False) -> int:
     """Remove the sketches of that stem that an earlier manifest lists, the manifest and its gallery.
 
@@ -207,11 +189,9 @@ def _recover_manifest(folder: Path) -> None:
     """Write the manifest of a killed run, with what it had written by then."""
     logs = sorted(path for path in folder.iterdir() if _LOG.fullmatch(path.name))
     readable = [path for path in logs if path.is_file() and not path.is_symlink()]
-    try:
+    with suppress(ValueError):  # no run wrote it
         if next(read_entries(readable, unfinished=True), None) is not None:
             write_manifest(folder, {"finished": False}, read_entries(readable, unfinished=True), {})
-    except ValueError:
-        pass  # no run wrote it
     for path in logs:
         path.unlink()
 
@@ -224,12 +204,10 @@ def _check_unchanged(folder: Path, stem: str) -> None:
         unlisted.discard(name)
         if not _is_unchanged(folder / name, sha256):
             changed.append(name)
+    reason = "is not as an earlier run wrote it; move it, name another folder, or replace it with --force"
     for name in (*changed, *sorted(unlisted)):
         if os.path.lexists(folder / name):
-            raise FormatError(
-                folder / name,
-                "is not as an earlier run wrote it; move it, name another folder, or replace it with --force",
-            )
+            raise FormatError(folder / name, reason)
 
 
 def _earlier_files(folder: Path, stem: str) -> Iterator[tuple[str, str | None]]:
@@ -245,5 +223,6 @@ def _is_unchanged(path: Path, sha256: str | None) -> bool:
     return sha256 is not None and file_sha256(path) == sha256
 
 
-def _log_path(folder: Path, rank: int) -> Path:
+def log_path(folder: Path, rank: int) -> Path:
+    """The log of a process."""
     return folder / f"{PREFIX}manifest-{rank:05d}.part"

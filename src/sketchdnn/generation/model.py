@@ -19,7 +19,10 @@ from sketchdnn.systems.pretrained import DEFAULT_MODEL, model_hash
 from .complete import CompleteRequest, complete
 from .engine import device_of, precision
 from .files import OutputOptions, OutputSummary, check_not_replaced, write_sketches
-from .generate import GeneratedSketch, GenerateRequest, OnProgress, stream
+from .generate import GeneratedSketch, GenerateRequest, stream
+from .repair import OnProgress, ignore
+
+Request = GenerateRequest | CompleteRequest
 
 
 class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["cad", "sketch", "diffusion"]):
@@ -55,7 +58,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         self.system.to_device(find_device(device))
         return self
 
-    def generate(self, count: int = 1, *, callback: OnProgress = lambda done: None, **options: Any) -> list[Sketch]:
+    def generate(self, count: int = 1, *, callback: OnProgress = ignore, **options: Any) -> list[Sketch]:
         """Generate sketches. Options are the fields of `GenerateRequest` and `Conditions`, as on the command line.
 
         A sketch that fails a condition in all attempts is the closest one; `stream` tells which.
@@ -86,13 +89,11 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         request = GenerateRequest.parse(count=count, **options)
         return [generated.sketch for generated in self.stream(request, callback)]
 
-    def stream(self, request: GenerateRequest, callback: OnProgress = lambda done: None) -> Iterator[GeneratedSketch]:
+    def stream(self, request: GenerateRequest, callback: OnProgress = ignore) -> Iterator[GeneratedSketch]:
         """Generate sketches one after the other, each with a report; for very many, or to see how each came about."""
         return stream(self.system, request, callback)
 
-    def complete(
-        self, part: Sketch, count: int = 8, *, callback: OnProgress = lambda done: None, **options: Any
-    ) -> list[Sketch]:
+    def complete(self, part: Sketch, count: int = 8, *, callback: OnProgress = ignore, **options: Any) -> list[Sketch]:
         """Complete a part. The first primitives of each result are the part's own, unchanged.
 
         Args:
@@ -106,11 +107,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         return [completion.sketch for completion in complete(self.system, request, callback)]
 
     def write_gallery(
-        self,
-        request: GenerateRequest | CompleteRequest,
-        options: OutputOptions,
-        source: Path | None = None,
-        callback: OnProgress = lambda done: None,
+        self, request: Request, options: OutputOptions, source: Path | None = None, callback: OnProgress = ignore
     ) -> OutputSummary:
         """Generate or complete sketches, and write them to a folder with a gallery and a manifest.
 
@@ -122,14 +119,10 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         """
         if source is not None:
             check_not_replaced(source, options.folder, request.stem)
-        facts = {
-            "model": None if self.source is None else _describe_model(self.source),
-            **request.to_json(self.system, source),
-            "formats": options.formats,
-            "device": str(device_of(self.system)),
-            "precision": precision(self.system),
-            "seconds": {"loading": self.load_seconds},
-        }
+        model = self.source and {"name": display_path(self.source), "sha256": model_hash(self.source)}
+        facts = {"model": model, **request.to_json(self.system, source), "formats": options.formats}
+        facts |= {"device": str(device_of(self.system)), "precision": precision(self.system)}
+        facts |= {"seconds": {"loading": self.load_seconds}}
         own = options.share.select(request.indices)
         sketches: Iterator[GeneratedSketch] = iter(())
         if isinstance(request, CompleteRequest):
@@ -147,7 +140,3 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
     @classmethod
     def _from_pretrained(cls, *, model_id: str, **_: Any) -> SketchDNN:
         return cls.from_pretrained(model_id)
-
-
-def _describe_model(source: str | Path) -> dict[str, str]:
-    return {"name": display_path(source), "sha256": model_hash(source)}

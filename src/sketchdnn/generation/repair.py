@@ -14,22 +14,21 @@ from sketchdnn.constraints import RepairedSketch, repair_all
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems.devices import usable_cores
 
+# Called with the fraction, or the number of sketches' worth of work, that is done.
+OnProgress = Callable[[float], None]
+
+
+def ignore(done: float) -> None:
+    """The callback for progress that nobody needs."""
+
+
 # Fewer sketches are repaired before a pool of processes has started.
 _MIN_FOR_POOL = 200
 
 # Kinds of action, as a summary words them.
-_ACTION_WORDS = {
-    "drop": "dropped",
-    "merge": "merged",
-    "snap": "joined",
-    "extend": "extended",
-    "trim": "trimmed",
-    "tangent": "made tangent",
-    "square": "squared up",
-    "constrain": "aligned",
-    "close": "added to close an outline",
-    "construction": "made construction",
-}
+_ACTION_WORDS = {"drop": "dropped", "merge": "merged", "snap": "joined", "extend": "extended", "trim": "trimmed"}
+_ACTION_WORDS |= {"tangent": "made tangent", "square": "squared up", "constrain": "aligned"}
+_ACTION_WORDS |= {"close": "added to close an outline", "construction": "made construction"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +56,9 @@ class RepairReport:
         >>> RepairReport(("…", "…", "…"), ("snap", "merge", "snap"), 0.00421, 9).summary
         'repaired: 2 joined, 1 merged; nothing moved by more than 0.42 %; 9 degrees of freedom'
         """
-        free = f"{self.dof} degree{'s' * (self.dof != 1)} of freedom"
         if self.warning:
-            return f"not repaired: {self.warning}" if not self.kinds else f"repaired in part: {self.warning}"
+            return f"{'repaired in part' if self.kinds else 'not repaired'}: {self.warning}"
+        free = f"{self.dof} degree{'s' * (self.dof != 1)} of freedom"
         if not self.kinds:
             return f"nothing to repair; {free}"
         counts = Counter(self.kinds).most_common()
@@ -68,13 +67,9 @@ class RepairReport:
 
     def to_json(self) -> dict[str, Any]:
         """The entry of a manifest."""
-        return {
-            "summary": self.summary,
-            "actions": list(self.actions),
-            "displacement": float(f"{self.displacement:.3g}"),
-            "dof": self.dof,
-            "warning": self.warning,
-        }
+        content = {"summary": self.summary, "actions": list(self.actions)}
+        displacement = float(f"{self.displacement:.3g}")
+        return content | {"displacement": displacement, "dof": self.dof, "warning": self.warning}
 
 
 class RepairResult(NamedTuple):
@@ -85,11 +80,7 @@ class RepairResult(NamedTuple):
 
 
 def repair_sketches(
-    sketches: Sequence[Sketch],
-    num_fixed: int = 0,
-    *,
-    workers: int = 1,
-    on_progress: Callable[[float], None] = lambda share: None,
+    sketches: Sequence[Sketch], num_fixed: int = 0, *, workers: int = 1, on_progress: OnProgress = ignore
 ) -> list[RepairResult]:
     """Repair sketches, large sets in several processes.
 
@@ -111,8 +102,7 @@ def repair_sketches(
 def _to_result(sketch: Sketch, result: RepairedSketch, num_fixed: int) -> RepairResult:
     if result.sketch.primitives[:num_fixed] != sketch.primitives[:num_fixed]:
         return RepairResult(sketch, RepairReport(dof=result.dof, warning="something that was given would have moved"))
-    actions = tuple(map(str, result.actions))
-    kinds = tuple(str(action.kind) for action in result.actions)
+    actions, kinds = tuple(map(str, result.actions)), tuple(str(action.kind) for action in result.actions)
     return RepairResult(result.sketch, RepairReport(actions, kinds, result.displacement, result.dof, result.warning))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch.nn.functional import one_hot
@@ -25,9 +25,7 @@ from sketchdnn.render.gallery import BORDER_COLOR
 from sketchdnn.render.raster import gif
 from sketchdnn.render.style import MIN_PROBABILITY, WeightedPrimitive, superposed_strokes
 from sketchdnn.render.vector import num
-from sketchdnn.representation import layout
-from sketchdnn.representation.batch import SketchBatch, decode
-from sketchdnn.representation.decoding import Decoded
+from sketchdnn.representation import Decoded, SketchBatch, decode, layout
 
 from .engine import SampleId
 
@@ -73,28 +71,24 @@ class TrajectoryRecorder:
 
     def record(self, samples: Sequence[SampleId], progress: Progress) -> None:
         """Keep the state after a step, if it is one of those to keep."""
-        if not self.num_frames:
-            return
         steps = {round(k * progress.total / self.num_frames) for k in range(1, self.num_frames + 1)}
-        if progress.number not in steps and progress.s != 0:
+        if not self.num_frames or (progress.number not in steps and progress.s != 0):
             return
         batch = progress.batch[: len(samples)].to("cpu")
         active = [True] * len(samples) if progress.active is None else progress.active.tolist()
         for row, sample in enumerate(samples):
-            if not active[row]:
-                continue
-            frames = self.frames.setdefault(sample, [])
-            while frames and frames[-1].t <= progress.s:
-                frames.pop()  # the sampler restarted
-            frames.append(TrajectoryFrame(progress.s, batch[row : row + 1], self.arc_scalar))
+            if active[row]:
+                # Where the sampler restarted, the frames from before are dropped.
+                frames = [frame for frame in self.frames.get(sample, []) if frame.t > progress.s]
+                frame = TrajectoryFrame(progress.s, batch[row : row + 1], self.arc_scalar)
+                self.frames[sample] = [*frames, frame]
 
     def pop(self, sample: SampleId) -> tuple[TrajectoryFrame, ...]:
         """The frames of a sample, which are forgotten."""
         return tuple(self.frames.pop(sample, ()))
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(NamedTuple):
     """The primitives that a sketch may be at step t."""
 
     t: int
@@ -111,10 +105,8 @@ class Animation:
     @classmethod
     def from_frames(cls, frames: Sequence[TrajectoryFrame]) -> Animation:
         """The scenes of all frames that have anything to show."""
-        scenes = [
-            Scene(each.t, tuple(item for item in each.likely() if item.probability >= MIN_PROBABILITY))
-            for each in frames
-        ]
+        likely = ((each.t, each.likely()) for each in frames)
+        scenes = [Scene(t, tuple(item for item in items if item.probability >= MIN_PROBABILITY)) for t, items in likely]
         final_rows = [item.row for item in scenes[-1].items]
         rows = range(frames[-1].rows.kind.shape[1])
         order = final_rows + [row for row in rows if row not in final_rows]
@@ -145,12 +137,9 @@ class Animation:
 
 def write_trajectory(frames: Sequence[TrajectoryFrame], stem: Path, caption: str = "the sketch") -> list[Path]:
     """Write `STEM.trajectory.svg`, `.gif` and `.png`; returns the paths. `caption` is above the end of the strip."""
-    animation = Animation.from_frames(frames)
-    contents = {
-        "svg": animated_svg(animation).encode(),
-        "gif": animated_gif(animation),
-        "png": _to_png(strip(animation, caption)),
-    }
+    animation, picture = Animation.from_frames(frames), BytesIO()
+    strip(animation, caption).save(picture, format="png", optimize=True)
+    contents = {"svg": animated_svg(animation).encode(), "gif": animated_gif(animation), "png": picture.getvalue()}
     paths = [stem.with_name(f"{stem.name}.trajectory.{suffix}") for suffix in contents]
     for path, content in zip(paths, contents.values(), strict=True):
         with atomic_write(path) as temporary:
@@ -241,12 +230,6 @@ def primitive_rows(kinds: Sequence[int], decoded: Decoded) -> tuple[int, ...]:
     """The rows, of these kinds, that were decoded to primitives."""
     rejected = {issue.row for issue in decoded.rejects}
     return tuple(row for row, kind in enumerate(kinds) if kind != layout.NONE and row not in rejected)
-
-
-def _to_png(image: Image) -> bytes:
-    file = BytesIO()
-    image.save(file, format="png", optimize=True)
-    return file.getvalue()
 
 
 def _arrow(style: Style) -> Image:

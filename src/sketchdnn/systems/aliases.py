@@ -20,23 +20,11 @@ from sketchdnn.errors import SketchError
 
 Value = TypeVar("Value")
 
-SETTINGS = {
-    # [system]
-    "form": "variant",
-    "boost": "mse_weighting",
-    # [system.network]
-    "hears": "self_conditioning",
-    "neighbours": "proximity_features",
-    "aside": "auxiliary",
-    # [training]
-    "optimiser": "optimizer",
-    "times": "timestep_sampling",
-    "spread": "stratified",
-    "given": "conditioning",
-    "fewest": "min_primitives",
-    "vary": "affine_augmentation",
-    "rare": "rare_oversampling",
-}
+# [system] and [system.network], then [training].
+SETTINGS = {"form": "variant", "boost": "mse_weighting"}
+SETTINGS |= {"hears": "self_conditioning", "neighbours": "proximity_features", "aside": "auxiliary"}
+SETTINGS |= {"optimiser": "optimizer", "times": "timestep_sampling", "spread": "stratified", "given": "conditioning"}
+SETTINGS |= {"fewest": "min_primitives", "vary": "affine_augmentation", "rare": "rare_oversampling"}
 SETTING_VALUES = {
     "timestep_sampling": {"matching": "mid_noise"},
     "mse_weighting": {"low": "low_noise", "everywhere": "all", "nowhere": "none"},
@@ -44,33 +32,17 @@ SETTING_VALUES = {
 SAMPLERS = {"closing": "restart", "corrected": "predictor_corrector"}
 PRESETS = {"bundled": "ours"}
 # Dotted parts of the name of a tensor.
-TENSORS = {
-    "optimiser": "optimizer",
-    "network.heard": "network.embed_previous",
-    "network.near": "network.embed_proximity",
-    "network.near_before": "network.embed_previous_proximity",
-    "network.aside": "network.auxiliary",
-}
+TENSORS = {"optimiser": "optimizer", "network.heard": "network.embed_previous", "network.aside": "network.auxiliary"}
+TENSORS |= {"network.near": "network.embed_proximity", "network.near_before": "network.embed_previous_proximity"}
 INDEX_FILE = {"known.safetensors": "training_index.safetensors"}
 INDEX_TENSORS = {"mixtures": "kind_counts", "often": "frequency"}
 MODEL_FACTS = {"known": "training_index"}
 # Keys of evaluation reports.
-REPORT_KEYS = {
-    "neighbours": "neighbors",
-    "found": "in_training",
-    "real_found": "real_in_training",
-    "unique_of_equal": "unique_same_size",
-    "equal": "same_size",
-    "specks": "tiny",
-    "errors": "z_score",
-    "read_at": "reconstruction_step",
-    "drawing": "decoding",
-    "most_of_95": "p95",
-    "most": "max",
-    "drawing sketches": "sampling",
-}
+REPORT_KEYS = {"neighbours": "neighbors", "found": "in_training", "real_found": "real_in_training", "specks": "tiny"}
+REPORT_KEYS |= {"unique_of_equal": "unique_same_size", "equal": "same_size", "errors": "z_score", "most_of_95": "p95"}
+REPORT_KEYS |= {"read_at": "reconstruction_step", "drawing": "decoding", "drawing sketches": "sampling", "most": "max"}
 
-_TENSOR = re.compile(rf"(?<![^.])({'|'.join(re.escape(name) for name in TENSORS)})(?![^.])")
+_TENSOR = re.compile(rf"(?<![^.])({'|'.join(map(re.escape, TENSORS))})(?![^.])")
 
 
 def current_names(table: Mapping[str, Value], aliases: Mapping[str, str]) -> dict[str, Value]:
@@ -90,14 +62,15 @@ def current_names(table: Mapping[str, Value], aliases: Mapping[str, str]) -> dic
 
 def current_settings(table: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a system or a training run, with nested tables, by their present names and values."""
-    renamed: dict[str, Any] = {}
-    for name, value in current_names(table, SETTINGS).items():
-        if isinstance(value, Mapping):
-            renamed[name] = current_settings(value)
-        else:
-            values = SETTING_VALUES.get(name, {})
-            renamed[name] = values.get(value, value) if isinstance(value, str) else value
+    renamed = current_names(table, SETTINGS)
+    for name, value in renamed.items():
+        renamed[name] = current_settings(value) if isinstance(value, Mapping) else current_value(name, value)
     return renamed
+
+
+def current_value(name: str, value: Any) -> Any:
+    """The present value of a setting, of that present name."""
+    return SETTING_VALUES.get(name, {}).get(value, value) if isinstance(value, str) else value
 
 
 def current_sampler(name: str) -> str:

@@ -37,10 +37,8 @@ def find_device(name: str = AUTO, local: int | None = None) -> str:
     if not torch.cuda.is_available():
         raise SketchError(f"there is no '{name}' here: no CUDA device that PyTorch can use; use cpu or auto")
     index = int(number) if number else local
-    if (index or 0) >= torch.cuda.device_count():
-        raise SketchError(
-            f"there is no 'cuda:{index}' here, only {torch.cuda.device_count()} such devices from cuda:0 on"
-        )
+    if (index or 0) >= (count := torch.cuda.device_count()):
+        raise SketchError(f"there is no 'cuda:{index}' here, only {count} such devices from cuda:0 on")
     return "cuda" if index is None else f"cuda:{index}"
 
 

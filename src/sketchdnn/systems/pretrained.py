@@ -58,22 +58,16 @@ def save_pretrained(system: System, folder: str | Path, *, eight_bit: bool = Fal
     """Write a model folder, in half precision unless `eight_bit`."""
     from huggingface_hub import save_torch_state_dict
 
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder := Path(folder)).mkdir(parents=True, exist_ok=True)
     # Removed first and written last: a folder without it is no model, so an interrupted save leaves none.
     (folder / _CONFIG).unlink(missing_ok=True)
     weights = system.state_dict()
     stored = _quantize(weights) if eight_bit else {name: w.half() for name, w in weights.items()}
     save_torch_state_dict({n: w.cpu().contiguous() for n, w in stored.items()}, folder, max_shard_size=_SHARD_SIZE)
-    mode = new_file_mode(folder)
     for name in _shards(folder):
-        (folder / name).chmod(mode)  # the library creates them private
-    facts = {
-        "system": system.name,
-        "representation": REPRESENTATION_VERSION,
-        "sha256": _hash(folder, _shards(folder)),
-        "config": config_to_dict(system.config),
-    }
+        (folder / name).chmod(new_file_mode(folder))  # the library creates them private
+    facts = {"system": system.name, "representation": REPRESENTATION_VERSION}
+    facts |= {"sha256": _hash(folder, _shards(folder)), "config": config_to_dict(system.config)}
     if system.training_index is not None:
         write_training_index(system.training_index, folder / _TRAINING_INDEX)
         facts["training_index"] = _hash(folder, [_TRAINING_INDEX])
@@ -145,9 +139,7 @@ def _find_model(model: str | Path) -> Path:
     if folder.exists():
         return folder
     if isinstance(model, str) and model.startswith(_HUB):
-        if not _HUB_NAME.fullmatch(name := model.removeprefix(_HUB)):
-            raise PretrainedError(f"{model}: a model on the Hub is named {_HUB}OWNER/NAME")
-        return _download(name)
+        return _download(model.removeprefix(_HUB))
     names = ", ".join(bundled_names()) or "none"
     raise MissingModelError(f"{model}: no model is there; name a folder, a bundled one ({names}), or {_HUB}OWNER/NAME")
 
@@ -155,6 +147,8 @@ def _find_model(model: str | Path) -> Path:
 def _download(name: str) -> Path:
     from huggingface_hub import snapshot_download
 
+    if not _HUB_NAME.fullmatch(name):
+        raise PretrainedError(f"{_HUB}{name}: a model on the Hub is named {_HUB}OWNER/NAME")
     try:
         return Path(snapshot_download(name, allow_patterns=[_CONFIG, "*.safetensors", _INDEX]))
     except Exception as error:  # the library and its dependencies raise many types; each means no model
@@ -170,10 +164,9 @@ def _read_facts(folder: Path) -> dict[str, Any]:
         raise kind(f"{folder}: no model is there, its {_CONFIG} cannot be read ({quoted(error)})") from error
     version = facts.get("representation") if isinstance(facts, dict) else None
     if not isinstance(facts, dict) or version != REPRESENTATION_VERSION:
-        raise PretrainedError(
-            f"{folder}: this model is of representation {version}, and this version reads {REPRESENTATION_VERSION}; "
-            "train it again or use the version of the program that wrote it"
-        )
+        versions = f"this model is of representation {version}, and this version reads {REPRESENTATION_VERSION}"
+        hint = "train it again or use the version of the program that wrote it"
+        raise PretrainedError(f"{folder}: {versions}; {hint}")
     return current_names(facts, MODEL_FACTS)
 
 
@@ -196,7 +189,7 @@ def _read_index(folder: Path, recorded: object) -> TrainingIndex | None:
     """The training index of a model, under its present or its old file name; None if it was saved without one."""
     if recorded is None:
         return None
-    names = [_TRAINING_INDEX, *(old for old, new in INDEX_FILE.items() if new == _TRAINING_INDEX)]
+    names = [_TRAINING_INDEX, *INDEX_FILE]
     name = next((name for name in names if (folder / name).is_file()), None)
     if name is None:
         raise MissingModelError(f"{folder}: {_TRAINING_INDEX} is missing; copy the model again, all of its files")
@@ -210,9 +203,9 @@ def _read_index(folder: Path, recorded: object) -> TrainingIndex | None:
 
 def _read_tensors(folder: Path, recorded: object) -> dict[str, Tensor]:
     names = _shards(folder)
-    missing = [name for name in names if not (folder / name).is_file()]
-    if missing:
-        raise MissingModelError(f"{folder}: {missing[0]} is missing; copy the model again, all of its files")
+    for name in names:
+        if not (folder / name).is_file():
+            raise MissingModelError(f"{folder}: {name} is missing; copy the model again, all of its files")
     try:
         if sum((folder / name).stat().st_size for name in names) > _MAX_WEIGHT_BYTES:
             raise PretrainedError(f"{folder}: its weights are larger than {_MAX_WEIGHT_BYTES >> 30} GiB")
@@ -245,8 +238,7 @@ def _hash(folder: Path, names: list[str]) -> str:
     digest = hashlib.sha256()
     for name in names:
         with (folder / name).open("rb") as file:
-            while block := file.read(2**20):
-                digest.update(block)
+            hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()
 
 
@@ -264,8 +256,5 @@ def _quantize(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _dequantize(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
     scales = {name.removesuffix(_SCALE): scale for name, scale in stored.items() if name.endswith(_SCALE)}
-    return {
-        name: weight.float() * scales[name] if name in scales else weight.float()
-        for name, weight in stored.items()
-        if not name.endswith(_SCALE)
-    }
+    weights = {name: weight.float() for name, weight in stored.items() if not name.endswith(_SCALE)}
+    return weights | {name: weights[name] * scale for name, scale in scales.items()}

@@ -20,8 +20,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from sketchdnn.errors import SketchError, quoted
 
-from .aliases import PRESETS, SETTING_VALUES, SETTINGS
-from .baselines.latent.system import LatentDiffusion
+from .aliases import PRESETS, SETTINGS, current_value
+from .baselines.latent import LatentDiffusion
 from .baselines.multinomial import SketchDNNCat
 from .baselines.tokens.system import SketchGen, Vitruvion
 from .sketchdnn import SketchDNNPos, SketchDNNSystem
@@ -82,9 +82,7 @@ def config_from_dict(config: type[Config], table: object, where: str) -> Config:
             raise ConfigError(f"{where}: '{quoted(name)}' is no setting; there are {', '.join(names)}")
         if name in values:
             raise ConfigError(f"{where}: '{name}' is set twice, once by its old name; keep one of them")
-        if isinstance(value, str):
-            value = SETTING_VALUES.get(name, {}).get(value, value)
-        values[name] = _parse(hints[name], value, f"{where}: {name}")
+        values[name] = _parse(hints[name], current_value(name, value), f"{where}: {name}")
     try:
         return config(**values)
     except (TypeError, ValueError) as error:
@@ -94,16 +92,24 @@ def config_from_dict(config: type[Config], table: object, where: str) -> Config:
 def _parse(hint: Any, value: Any, where: str) -> Any:
     """A plain value as its annotation has it."""
     if _is_union(hint):
-        return _parse_union([option for option in get_args(hint) if option is not type(None)], value, where)
+        options = {_type_name(option): option for option in get_args(hint) if option is not type(None)}
+        if len(options) == 1:
+            return _parse(next(iter(options.values())), value, where)
+        if not isinstance(value, Mapping) or value.get(TYPE) not in options:
+            raise ConfigError(f"{where} must say its {TYPE}: one of {', '.join(options)}")
+        return config_from_dict(options[value[TYPE]], {k: v for k, v in value.items() if k != TYPE}, where)
     if is_dataclass(hint):
         return config_from_dict(hint, value, where)  # type: ignore[arg-type]
     if get_origin(hint) is Literal:
         if value not in get_args(hint):
-            options = ", ".join(map(str, get_args(hint)))
-            raise ConfigError(f"{where} must be one of {options}, not {quoted(repr(value))}")
+            allowed = ", ".join(map(str, get_args(hint)))
+            raise ConfigError(f"{where} must be one of {allowed}, not {quoted(repr(value))}")
         return value
     if get_origin(hint) is tuple:
-        return _parse_tuple(get_args(hint), value, where)
+        hints = get_args(hint)
+        if not isinstance(value, list | tuple) or len(value) != len(hints):
+            raise ConfigError(f"{where} must be a list of {len(hints)} values, not {quoted(repr(value))}")
+        return tuple(_parse(hint, item, where) for hint, item in zip(hints, value, strict=True))
     expected = (int, float) if hint is float else (hint,)
     # A bool is an int to Python, but not to the author of the file.
     if not isinstance(value, expected) or (isinstance(value, bool) and hint is not bool):
@@ -112,21 +118,6 @@ def _parse(hint: Any, value: Any, where: str) -> Any:
         return float(value) if hint is float else value
     except OverflowError:
         raise ConfigError(f"{where} must be a number, not one of {len(str(value))} digits") from None
-
-
-def _parse_union(options: list[Any], value: Any, where: str) -> Any:
-    if len(options) == 1:
-        return _parse(options[0], value, where)
-    by_name = {_type_name(option): option for option in options}
-    if not isinstance(value, Mapping) or value.get(TYPE) not in by_name:
-        raise ConfigError(f"{where} must say its {TYPE}: one of {', '.join(by_name)}")
-    return config_from_dict(by_name[value[TYPE]], {k: v for k, v in value.items() if k != TYPE}, where)
-
-
-def _parse_tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
-    if not isinstance(value, list | tuple) or len(value) != len(hints):
-        raise ConfigError(f"{where} must be a list of {len(hints)} values, not {quoted(repr(value))}")
-    return tuple(_parse(hint, item, where) for hint, item in zip(hints, value, strict=True))
 
 
 def _is_union(hint: Any) -> bool:
@@ -144,10 +135,8 @@ _DEFAULT_PRESET, _DEFAULT_SYSTEM, _TINY = "ours-base", "sketchdnn", "tiny"
 
 AnySystem = TypeVar("AnySystem", bound=System)
 
-SYSTEMS: dict[str, type[System]] = {
-    system.name: system
-    for system in (SketchDNNSystem, SketchDNNPos, SketchDNNCat, LatentDiffusion, Vitruvion, SketchGen)
-}
+_BUILT_IN = (SketchDNNSystem, SketchDNNPos, SketchDNNCat, LatentDiffusion, Vitruvion, SketchGen)
+SYSTEMS: dict[str, type[System]] = {system.name: system for system in _BUILT_IN}
 
 
 def register_system(system: type[AnySystem]) -> type[AnySystem]:
@@ -225,20 +214,13 @@ def load_preset(name: str | Path | None = None, system: str | None = None, overr
     """
     if system is not None:
         find_system(system)
-        name = _preset_of_system(name, system)
+        # Presets without the name of a system are SketchDNN's; those of another system bear its name.
+        own: dict[Any, str] = {} if system == _DEFAULT_SYSTEM else {None: system, _TINY: f"{system}-{_TINY}"}
+        name = own.get(name, name)
     preset = _load(_DEFAULT_PRESET if name is None else name, overrides)
     if system not in (None, preset.system):
         raise ConfigError(f"preset '{name}' is of the system {preset.system}, not {system}")
     return preset
-
-
-def _preset_of_system(name: str | Path | None, system: str) -> str | Path:
-    """Presets without the name of a system are SketchDNN's; those of another system bear its name."""
-    if system == _DEFAULT_SYSTEM:
-        return _DEFAULT_PRESET if name is None else name
-    if name is None:
-        return system
-    return f"{system}-{_TINY}" if name == _TINY else name
 
 
 def _load(name: str | Path, overrides: Sequence[str]) -> Preset:
@@ -246,15 +228,13 @@ def _load(name: str | Path, overrides: Sequence[str]) -> Preset:
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_PRESET_BYTES + 1)
-        if len(data) > _MAX_PRESET_BYTES:
-            raise ConfigError(f"{path}: the preset is larger than {_MAX_PRESET_BYTES >> 10} KiB")
-        table = tomllib.loads(data.decode("utf-8"))
+        table = tomllib.loads(data.decode("utf-8")) if len(data) <= _MAX_PRESET_BYTES else None
     except RecursionError:
         raise ConfigError(f"{path}: the preset is nested too deeply") from None
-    except ConfigError:
-        raise
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: the preset cannot be read ({error})") from error
+    if table is None:
+        raise ConfigError(f"{path}: the preset is larger than {_MAX_PRESET_BYTES >> 10} KiB")
     for override in overrides:
         _override(table, override)
     return _parse_preset(path, table)
@@ -281,11 +261,10 @@ def _override(table: dict[str, Any], override: str) -> None:
 
 
 def _parse_preset(path: Path, table: Mapping[str, Any]) -> Preset:
-    for section in table:
+    for section, content in table.items():
         if section not in _SECTIONS:
             raise ConfigError(f"{path}: '{quoted(section)}' is no section; there are {', '.join(_SECTIONS)}")
-    for section in _SECTIONS:
-        if not isinstance(table.get(section, {}), Mapping):
+        if not isinstance(content, Mapping):
             raise ConfigError(f"{path}: [{section}] must be a table of settings")
     settings = dict(table.get("system", {}))
     name = settings.pop("name", None)

@@ -13,15 +13,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sketchdnn.diffusion import gaussian, likelihood
+from sketchdnn.diffusion import Bins, Elbo, gaussian, likelihood
 from sketchdnn.diffusion.gaussian import Level, like, root
-from sketchdnn.diffusion.likelihood import Bins, Elbo
 from sketchdnn.diffusion.loss import BOOST_UNTIL, MSE_BOOST, Loss, authors_loss, mse_weight, our_loss, paper_loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Denoiser, Noise, Process, Superposition, parts
@@ -287,16 +286,10 @@ _MIN_UNIT = 0.003
 _PREDICTION_UNIT = 0.5
 
 
-class PredictionInput(Protocol):
-    """A denoiser that takes its previous prediction."""
-
-    def __call__(self, batch_t: SketchBatch, t: Int[Tensor, " batch"], *, previous: Prediction) -> Prediction: ...
-
-
 class SelfConditionedDenoiser:
     """A denoiser for one trajectory: every call gets the prediction of the call before, the first a null prediction."""
 
-    def __init__(self, denoise: PredictionInput) -> None:
+    def __init__(self, denoise: Callable[..., Prediction]) -> None:
         self.denoise = denoise
         self.previous: Prediction | None = None
 
@@ -312,12 +305,9 @@ class SelfConditionedDenoiser:
 
 def null_prediction(like: Float[Tensor, "batch prim 14"]) -> Prediction:
     """No prediction for any row."""
-    rows = like.shape[:2]
-    return Prediction(
-        like.new_full((*rows, layout.NUM_CONSTRUCTION), -math.inf),
-        like.new_full((*rows, layout.NUM_KINDS), -math.inf),
-        like.new_zeros((*rows, layout.NUM_PARAMS)),
-    )
+    labels = (layout.NUM_CONSTRUCTION, layout.NUM_KINDS)
+    construction, kind = (like.new_full((*like.shape[:2], width), -math.inf) for width in labels)
+    return Prediction(construction, kind, like.new_zeros((*like.shape[:2], layout.NUM_PARAMS)))
 
 
 def previous_step(t: Int[Tensor, " batch"], num_steps: int) -> Int[Tensor, " batch"]:
@@ -348,9 +338,8 @@ def prediction_rows(
 
     Known parts are taken from `batch_t`, which shows them clean. Rows of a null prediction are all zero.
     """
-    rows = SketchBatch(
-        _probabilities(previous.construction_logits), _probabilities(previous.kind_logits), previous.params
-    )
+    construction, kind = _probabilities(previous.construction_logits), _probabilities(previous.kind_logits)
+    rows = SketchBatch(construction, kind, previous.params)
     if mask is not None:
         rows = mask.fill_rows(batch_t, rows)
     exists = _exists(previous.kind_logits)

@@ -10,10 +10,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
+from sketchdnn.diffusion import SAMPLERS, JointProcess, SamplingOptions, authors_process, our_process, paper_process
 from sketchdnn.diffusion.gaussian_softmax import ReverseLogitsMethod
 from sketchdnn.diffusion.noise import NoiseSource
-from sketchdnn.diffusion.process import JointProcess, authors_process, our_process, paper_process
-from sketchdnn.diffusion.sampling import SAMPLERS, SamplingOptions
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.settings import within
 
@@ -23,11 +22,8 @@ from .system import DEFAULT_OPTIONS
 # The schedule of labels: b̄, by which they change at the pace of ᾱ, or ᾱ itself.
 LabelSchedule = Literal["augmented", "raw"]
 
-_PROCESS: Mapping[Variant, Callable[[int, float], JointProcess]] = {
-    "ours": our_process,
-    "paper": paper_process,
-    "authors": authors_process,
-}
+MakeProcess = Callable[[int, float], JointProcess]
+_PROCESS: Mapping[Variant, MakeProcess] = {"ours": our_process, "paper": paper_process, "authors": authors_process}
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,10 +56,8 @@ class TrainingIndex:
             tensor: NDArray[np.generic] = getattr(self, name)
             if tensor.dtype != dtype or tensor.ndim != num_axes:
                 raise SketchError(f"the training index has a tensor '{name}' of the wrong type or number of axes")
-        if not len(self.frequency):
-            raise SketchError("the training index is empty")
-        if self.kind_counts.shape != (len(self.frequency), len(Kind)):
-            raise SketchError("the tensors of the training index have shapes that do not match")
+        if not len(self.frequency) or self.kind_counts.shape != (len(self.frequency), len(Kind)):
+            raise SketchError("the tensors of the training index are empty or have shapes that do not match")
         if self.kind_counts.min() < 0 or self.frequency.min() < 1:
             raise SketchError("the training index contains counts that are too small")
         if bool((self.keys[1:] <= self.keys[:-1]).any()):
@@ -94,10 +92,8 @@ def build_training_index(
     per_kind = per_kind[per_kind.sum(axis=1) >= min_primitives]
     kind_counts, frequency = np.unique(per_kind, axis=0, return_counts=True)
     blocks = (train[begin : begin + CHUNK] for begin in range(0, len(train), CHUNK))
-    keys = [
-        symmetric_keys(_scaled(block, half_extent) if tight else _normalized(block), HASH_GRID_LEVELS)
-        for block in blocks
-    ]
+    normalized = (_scaled(block, half_extent) if tight else _normalized(block) for block in blocks)
+    keys = [symmetric_keys(block, HASH_GRID_LEVELS) for block in normalized]
     return TrainingIndex(np.unique(np.concatenate(keys)), kind_counts, frequency.astype(np.int64))
 
 

@@ -13,50 +13,39 @@ from support.toys import every_step
 from torch import Tensor
 
 from sketchdnn.diffusion.gaussian import like, root
-from sketchdnn.diffusion.loss import Loss, paper_loss
+from sketchdnn.diffusion.loss import Loss
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.sampling import step_sequence
-from sketchdnn.systems.baselines.latent.networks import VAE, LatentDenoiser, LatentDenoiserConfig, VAEConfig
-from sketchdnn.systems.baselines.latent.system import (
-    VECTOR_SAMPLERS,
-    LatentConfig,
-    LatentDiffusion,
-    Stage,
-    sample_vectors,
-    vector_elbo,
-)
+from sketchdnn.systems.baselines import latent
 from sketchdnn.systems.system import sample_condition_mask
 
-CONFIG = LatentConfig(
-    network=LatentDenoiserConfig(width=32, depth=1, heads=2),
-    vae=VAEConfig(width=32, depth=1, heads=2, tokens=4, channels=6),
+CONFIG = latent.LatentConfig(
+    network=latent.LatentDenoiserConfig(width=32, depth=1, heads=2),
+    vae=latent.VAEConfig(width=32, depth=1, heads=2, tokens=4, channels=6),
     num_steps=200,
 )
 
 
-def made(stage: Stage = "both", std: float | None = None) -> LatentDiffusion:
+def made(stage: latent.Stage = "both", std: float | None = None) -> latent.LatentDiffusion:
     torch.manual_seed(0)
-    system = LatentDiffusion(replace(CONFIG, stage=stage))
+    system = latent.LatentDiffusion(replace(CONFIG, stage=stage))
     for weight in system.parameters():
         if std is not None:
             torch.nn.init.normal_(weight, std=std)
     return system
 
 
-def loss_of(system: LatentDiffusion, count: int = 6) -> Loss:
+def loss_of(system: latent.LatentDiffusion, count: int = 6) -> Loss:
     nothing = sample_condition_mask(torch.ones(count, 19), torch.zeros(count, 16, dtype=torch.long), 0.0)
     return system.loss(clean_batch(count), torch.arange(1, 200, 200 // count)[:count], normal_batch(count), nothing)
 
 
-def test_loss_of_both_stages_is_the_sum_of_each() -> None:
+def test_stages_add_up_and_the_denoiser_sends_no_gradient_to_the_autoencoder() -> None:
     both, autoencoder, denoiser = (loss_of(made(stage, std=0.1)) for stage in ("both", "vae", "diffusion"))
     assert torch.allclose(both.per_sample, autoencoder.per_sample + denoiser.per_sample)
     assert bool((denoiser.per_sample > 0).all())
     assert torch.equal(both.kind_per_sample, autoencoder.kind_per_sample)
-
-
-def test_no_gradient_of_the_denoiser_reaches_the_autoencoder() -> None:
     both, alone = made("both", std=0.1), made("vae", std=0.1)
     for system in (both, alone):
         loss_of(system).per_sample.sum().backward()
@@ -68,7 +57,7 @@ def test_no_gradient_of_the_denoiser_reaches_the_autoencoder() -> None:
 def test_bound_of_a_fresh_model_costs_the_kl_of_its_posterior() -> None:
     """A fresh denoiser is exact for latents of N(0, 1): coding a latent costs the KL of its posterior to that prior."""
     torch.manual_seed(0)
-    system, count = LatentDiffusion(replace(CONFIG, num_steps=800)).requires_grad_(False), 48
+    system, count = latent.LatentDiffusion(replace(CONFIG, num_steps=800)).requires_grad_(False), 48
     x0 = clean_batch(count)
     steps = every_step(system.process, count, read_at=12)
     found = system.likelihood(x0, seeded_noise(0, torch.arange(count)), steps)
@@ -82,17 +71,15 @@ def test_bound_of_a_fresh_model_costs_the_kl_of_its_posterior() -> None:
     assert float(found.prior.total.sum() + found.diffusion.total.sum()) == float(costs.sum())
 
 
-# The autoencoder, and the denoiser of its latents.
-
-SMALL = VAEConfig(width=64, depth=2, heads=2, tokens=4, channels=12)
+SMALL = latent.VAEConfig(width=64, depth=2, heads=2, tokens=4, channels=12)
 
 
-def autoencoder() -> VAE:
+def autoencoder() -> latent.VAE:
     torch.manual_seed(0)
-    return VAE(SMALL)
+    return latent.VAE(SMALL)
 
 
-def test_latents_have_unit_size_and_kl_whatever_the_weights() -> None:
+def test_autoencoder_has_latents_of_unit_size_and_no_stuck_deviation() -> None:
     vae = autoencoder()
     for weight in vae.parameters():
         torch.nn.init.normal_(weight, std=0.3)
@@ -104,10 +91,7 @@ def test_latents_have_unit_size_and_kl_whatever_the_weights() -> None:
         normal = torch.distributions.Normal(one.mean, one.log_std.exp())
         exact = torch.distributions.kl_divergence(normal, torch.distributions.Normal(0.0, 1.0))
         assert torch.allclose(one.kl(), exact, atol=1e-5)
-
-
-def test_no_deviation_is_stuck_at_a_bound() -> None:
-    """Far beyond either bound there is a gradient."""
+    # Far beyond either bound there is a gradient.
     vae = autoencoder()
     for push in (-8.0, 8.0):
         with torch.no_grad():
@@ -117,40 +101,13 @@ def test_no_deviation_is_stuck_at_a_bound() -> None:
         assert bool((gradient[SMALL.channels :] > 0).all())
 
 
-def test_order_of_rows_is_encoded_and_tokens_share_the_rows_alike() -> None:
+def test_rows_have_an_order_and_outputs_full_precision() -> None:
     vae, x0 = autoencoder(), clean_batch(2)
     order = torch.arange(15, -1, -1).expand(2, 16)
     assert not torch.allclose(vae.encode(x0).mean, vae.encode(x0.permuted(order)).mean, atol=1e-3)
     with pytest.raises(ValueError, match="tokens must share 16 rows alike"):
-        VAEConfig(tokens=6)
-
-
-def fit(batches: Callable[[int], object], steps: int) -> list[Loss]:
-    """The losses of an autoencoder that is trained on a batch for each step."""
-    vae = autoencoder()
-    optimizer = torch.optim.Adam(vae.parameters(), lr=3e-3)
-    losses = []
-    for step in range(steps):
-        x0 = batches(step)
-        loss = paper_loss(vae.decode(vae.encode(x0).mean), x0, torch.ones(len(x0), dtype=torch.long))
-        optimizer.zero_grad()
-        loss.total.backward()
-        optimizer.step()
-        losses.append(loss)
-    return losses
-
-
-def test_autoencoder_learns_sketches_by_heart_and_new_ones() -> None:
-    losses = fit(lambda _: clean_batch(4, seed=3), 200)
-    assert losses[-1].params < 0.1 * losses[0].params
-    assert losses[-1].kind < 0.1
-    # Sketches that it sees once: the numbers of a row must find their way through the latent.
-    errors = [float(loss.params.detach()) for loss in fit(lambda step: clean_batch(32, seed=step), 160)]
-    assert sum(errors[-10:]) < 0.5 * sum(errors[:10])
-
-
-def test_initial_denoiser_is_zero_and_half_precision_comes_out_whole() -> None:
-    network = LatentDenoiser(LatentDenoiserConfig(width=32, depth=1, heads=2), 6, 12)
+        latent.VAEConfig(tokens=6)
+    network = latent.LatentDenoiser(latent.LatentDenoiserConfig(width=32, depth=1, heads=2), 6, 12)
     assert torch.equal(network(torch.randn(3, 6, 12), torch.zeros(3)), torch.zeros(3, 6, 12))
     vae = autoencoder()
     with torch.autocast("cpu", torch.bfloat16):
@@ -158,8 +115,6 @@ def test_initial_denoiser_is_zero_and_half_precision_comes_out_whole() -> None:
         decoded = vae.decode(posterior.mean)
     assert posterior.mean.dtype == decoded.params.dtype == torch.float32
 
-
-# Diffusion of vectors, with a Gaussian target whose denoiser and density are known.
 
 PROCESS = our_process(400)
 MEAN, STD = 0.7, 0.3
@@ -178,21 +133,21 @@ def normals(seed: int, count: int) -> Callable[[int], Tensor]:
     return lambda number: torch.randn(count, 4, generator=generator, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("sampler", VECTOR_SAMPLERS)
+@pytest.mark.parametrize("sampler", latent.VECTOR_SAMPLERS)
 def test_every_sampler_draws_the_target_and_reports_its_steps(sampler: str) -> None:
     noise, steps = normals(0, 3000), step_sequence(400, 100, power=2)
-    drawn = sample_vectors(denoise, PROCESS.params, noise(0), noise, VECTOR_SAMPLERS[sampler], steps=steps)
+    *_, (_, drawn, _) = latent.sample_vectors(
+        denoise, PROCESS.params, noise(0), noise, latent.VECTOR_SAMPLERS[sampler], steps
+    )
     assert abs(float(drawn.mean()) - MEAN) < 0.02
     assert abs(float(drawn.std()) - STD) < 0.02
-    seen, rule = list[object](), VECTOR_SAMPLERS[sampler]
-    options = {"steps": (400, 90, 0), "on_step": lambda step, *_: seen.append(step)}
-    sample_vectors(denoise, PROCESS.params, noise(0), noise, rule, **options)
-    assert seen == [(1, 2, 400, 90), (2, 2, 90, 0)]
+    two = latent.sample_vectors(denoise, PROCESS.params, noise(0), noise, latent.VECTOR_SAMPLERS[sampler], (400, 90, 0))
+    assert [step for step, *_ in two] == [(1, 2, 400, 90), (2, 2, 90, 0)]
 
 
 def test_bound_of_a_perfect_denoiser_is_close_to_the_density() -> None:
     x0 = MEAN + STD * torch.randn(400, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    prior, rest = vector_elbo(denoise, PROCESS.params, x0, normals(2, 400), every_step(PROCESS, 400, read_at=8))
+    prior, rest = latent.vector_elbo(denoise, PROCESS.params, x0, normals(2, 400), every_step(PROCESS, 400, read_at=8))
     exact = (((x0 - MEAN) / STD) ** 2 / 2 + math.log(STD * math.sqrt(2 * math.pi))).sum(dim=-1)
     found = prior + rest
     assert float(exact.mean()) - 0.05 < float(found.mean()) < float(exact.mean()) + 0.15

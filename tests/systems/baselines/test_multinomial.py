@@ -27,7 +27,7 @@ from sketchdnn.systems.baselines.multinomial import (
     sample_multinomial,
 )
 
-PROCESS = MultinomialProcess(cosine(200), cosine(200), "expected", "expected")
+PROCESS = MultinomialProcess(cosine(200), "expected", "expected")
 MARGINAL = (0.55, 0.25, 0.12, 0.06, 0.02)
 
 
@@ -36,7 +36,7 @@ def kinds_of_known_chances(process: MultinomialProcess) -> Denoiser:
     prior = torch.tensor(MARGINAL)
 
     def denoise(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
-        chance = m.cumulative_probs(batch_t.kind, process.labels.at(t))
+        chance = m.cumulative_probs(batch_t.kind, process.schedule.at(t))
         flag = torch.tensor([0.0, -math.inf]).expand_as(batch_t.construction)
         return Prediction(flag, (prior * chance).log(), torch.zeros_like(batch_t.params))
 
@@ -48,12 +48,9 @@ def test_labels_are_noised_at_the_pace_of_the_schedule() -> None:
     for t in (1, 60, 120, 200):
         x_t = PROCESS.diffuse(x0, t, noise)
         kept = float((x_t.kind * x0.kind).sum(dim=-1).mean())
-        alpha_bar = float(PROCESS.labels.alpha_bar[t])
+        alpha_bar = float(PROCESS.schedule.alpha_bar[t])
         assert abs(kept - (alpha_bar + (1 - alpha_bar) / layout.NUM_KINDS)) < 0.02
         assert bool((x_t.kind.sum(dim=-1) == 1).all())
-
-
-def test_forth_in_two_steps_is_forth_in_one() -> None:
     x0 = clean_batch(600)
     two = PROCESS.step_forward(PROCESS.diffuse(x0, 50, normal_batch(600, seed=1)), 50, 130, normal_batch(600, seed=2))
     one = PROCESS.diffuse(x0, 130, normal_batch(600, seed=3))
@@ -61,12 +58,16 @@ def test_forth_in_two_steps_is_forth_in_one() -> None:
         kept = [float((getattr(x, part) * getattr(x0, part)).sum(dim=-1).mean()) for x in (one, two)]
         assert abs(kept[0] - kept[1]) < 0.02
     assert abs(float(one.params.var() / two.params.var()) - 1) < 0.02
+    x0 = clean_batch(300)
+    blank = replace(x0, construction=torch.zeros_like(x0.construction))
+    drawn = PROCESS.diffuse(blank, 5, normal_batch(300)).construction
+    assert abs(float(drawn[..., 0].mean()) - 0.5) < 0.03
 
 
 def test_the_expected_posterior_is_the_mean_of_posteriors() -> None:
     y_t = torch.eye(5).double()
     chances = torch.tensor(MARGINAL).double().expand(5, 5)
-    at_s, at_t = PROCESS.labels.at(40), PROCESS.labels.at(150)
+    at_s, at_t = PROCESS.schedule.at(40), PROCESS.schedule.at(150)
     each = torch.stack([m.posterior_probs(c.expand(5, 5), y_t, at_s, at_t) for c in torch.eye(5).double()])
     mean = (torch.tensor(MARGINAL).double()[:, None, None] * each).sum(dim=0)
     assert torch.allclose(expected_posterior(chances, y_t, at_s, at_t), mean)
@@ -74,12 +75,8 @@ def test_the_expected_posterior_is_the_mean_of_posteriors() -> None:
 
 @pytest.mark.parametrize("steps", [3, 40])
 def test_a_perfect_denoiser_draws_the_right_kinds_however_long_the_steps(steps: int) -> None:
-    drawn = sample_multinomial(
-        kinds_of_known_chances(PROCESS),
-        PROCESS,
-        random_noise(0, 1500),
-        SamplingOptions(steps=step_sequence(200, steps)),
-    )
+    options = SamplingOptions(steps=step_sequence(200, steps))
+    drawn = sample_multinomial(kinds_of_known_chances(PROCESS), PROCESS, random_noise(0, 1500), options)
     shares = drawn.kind.mean(dim=(0, 1))
     assert torch.allclose(shares, torch.tensor(MARGINAL), atol=0.012)
 
@@ -120,24 +117,11 @@ def test_known_rows_stay_and_others_are_drawn(method: str) -> None:
     known, rows = clean_batch(3), torch.zeros(3, 16, dtype=torch.bool)
     rows[:, 4:9] = True
     conditioning = condition_on_rows(known, rows, method=method, resamples=2, jump=3)  # type: ignore[arg-type]
-    drawn = sample_multinomial(
-        kinds_of_known_chances(PROCESS),
-        PROCESS,
-        seeded_noise(0, torch.arange(3)),
-        SamplingOptions(steps=step_sequence(200, 10), conditioning=conditioning),
-    )
+    options, noise = SamplingOptions(None, step_sequence(200, 10), conditioning), seeded_noise(0, torch.arange(3))
+    drawn = sample_multinomial(kinds_of_known_chances(PROCESS), PROCESS, noise, options)
     assert torch.equal(drawn.flat()[:, 4:9], known.flat()[:, 4:9])
     assert not torch.equal(drawn.kind[:, 9:], known.kind[:, 9:])
 
-
-def test_a_blank_flag_is_either_alike() -> None:
-    x0 = clean_batch(300)
-    blank = replace(x0, construction=torch.zeros_like(x0.construction))
-    drawn = PROCESS.diffuse(blank, 5, normal_batch(300)).construction
-    assert abs(float(drawn[..., 0].mean()) - 0.5) < 0.03
-
-
-# Transitions.
 
 SCHEDULES = [cosine, authors_cosine, linear, log_linear_snr]
 DOUBLE = torch.float64
@@ -184,9 +168,6 @@ def test_posterior_is_bayes_rule() -> None:
     likelihood = m.forward_probs(every, at_s, at_t)[:, 2]  # of y_t = 2, for each y_s
     expected = prior * likelihood / (prior * likelihood).sum()
     torch.testing.assert_close(m.posterior_probs(every[1], every[2], at_s, at_t), expected)
-
-
-def test_one_step_a_sample() -> None:
     schedule = linear(10)
     y0, y_t = torch.rand(2, 3, 4, 5, dtype=DOUBLE).softmax(-1)
     s, t = torch.tensor([0, 3, 9]), torch.tensor([1, 7, 10])

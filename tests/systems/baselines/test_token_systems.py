@@ -20,39 +20,30 @@ from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
 from sketchdnn.systems import ConfigError
-from sketchdnn.systems.baselines.tokens.decoder import Cache, TokenDecoder, TokenDecoderConfig
-from sketchdnn.systems.baselines.tokens.system import (
-    TOKEN_GRID,
-    SketchGen,
-    TokenConfig,
-    TokenSystem,
-    Vitruvion,
-    VitruvionConfig,
-    sample_token,
-)
-from sketchdnn.systems.baselines.tokens.tokens import LEVELS, NUM_VALUES, START, STOP, quantize, tokenize
+from sketchdnn.systems.baselines.tokens import system as models
+from sketchdnn.systems.baselines.tokens.tokens import LEVELS, NUM_VALUES, START, STOP, TOKEN_GRID, quantize, tokenize
 from sketchdnn.systems.registry import config_from_dict
 from sketchdnn.systems.system import sample_condition_mask
 
-SMALL = TokenDecoderConfig(width=32, depth=2, heads=2)
+SMALL = models.TokenDecoderConfig(width=32, depth=2, heads=2)
 CONFIGS = {
-    "vitruvion": VitruvionConfig(SMALL),
-    "vitruvion by sweep": VitruvionConfig(SMALL, arcs="sweep", order="stored", top_p=1.0),
-    "sketchgen": TokenConfig(SMALL),
-    "sketchgen as stored": TokenConfig(SMALL, order="stored", temperature=0.8),
+    "vitruvion": models.VitruvionConfig(SMALL),
+    "vitruvion by sweep": models.VitruvionConfig(SMALL, arcs="sweep", order="stored", top_p=1.0),
+    "sketchgen": models.TokenConfig(SMALL),
+    "sketchgen as stored": models.TokenConfig(SMALL, order="stored", temperature=0.8),
 }
 
 
-def made(config: TokenConfig, std: float = 0.1) -> TokenSystem:
+def made(config: models.TokenConfig, std: float = 0.1) -> models.TokenSystem:
     torch.manual_seed(0)
-    system = Vitruvion(config) if isinstance(config, VitruvionConfig) else SketchGen(config)
+    system = models.Vitruvion(config) if isinstance(config, models.VitruvionConfig) else models.SketchGen(config)
     for weight in system.parameters():
         torch.nn.init.normal_(weight, std=std)
     return system.eval()
 
 
 @pytest.fixture(params=CONFIGS)
-def system(request: pytest.FixtureRequest) -> TokenSystem:
+def system(request: pytest.FixtureRequest) -> models.TokenSystem:
     return made(CONFIGS[request.param])
 
 
@@ -60,16 +51,16 @@ def noise_of(*samples: int) -> object:
     return seeded_noise(1, torch.tensor(samples))
 
 
-def nats(system: TokenSystem, x0: SketchBatch) -> Tensor:
+def nats(system: models.TokenSystem, x0: SketchBatch) -> Tensor:
     found = system.likelihood(x0, noise_of(0), None)
     assert found is not None
     return found.detach()
 
 
-def one_by_one(system: TokenSystem, x0: SketchBatch) -> Tensor:
+def one_by_one(system: models.TokenSystem, x0: SketchBatch) -> Tensor:
     """−Σ log p(token | those before), asked of the cached network token by token, as when it draws."""
     tokens = tokenize(x0, system.syntax, system.config.order)
-    cache, total = Cache(tokens.value.shape[1]), torch.zeros(len(x0), dtype=torch.float64)
+    cache, total = models.Cache(tokens.value.shape[1]), torch.zeros(len(x0), dtype=torch.float64)
     value = torch.full_like(tokens.value[:, :1], START)
     place = torch.full_like(value, system.syntax.end + 1)
     position = torch.zeros_like(value)
@@ -85,34 +76,20 @@ def one_by_one(system: TokenSystem, x0: SketchBatch) -> Tensor:
     return total
 
 
-def test_the_likelihood_is_the_sum_of_the_conditionals(system: TokenSystem) -> None:
+def test_likelihood_is_of_the_sequence_whose_order_may_be_sorted_away(system: models.TokenSystem) -> None:
     x0 = clean_batch(5)
     with torch.no_grad():
         assert torch.allclose(nats(system, x0), one_by_one(system, x0), atol=1e-3)
+    x0 = clean_batch(5)
+    order = torch.rand(5, 16, generator=torch.Generator().manual_seed(2)).argsort(dim=-1)
+    plain, permuted = nats(system, x0), nats(system, x0.permuted(order))
+    if system.config.order == "sorted":
+        assert torch.equal(plain, permuted)
+    else:
+        assert bool(((plain - permuted).abs() > 1e-3).all())
 
 
-def test_chances_of_all_short_sketches_and_the_rest_add_up() -> None:
-    """Of one row: that it is empty, and which of all points it holds; the rest is less than what is left."""
-    system = made(TokenConfig(SMALL))
-    empty = replace(clean_batch(1, rows=1), kind=torch.eye(layout.NUM_KINDS)[None, None, layout.NONE])
-    none = math.exp(-float(nats(system, empty)))
-    levels = (torch.arange(LEVELS) - LEVELS // 2) / 30
-    params = torch.zeros(LEVELS**2, 1, layout.NUM_PARAMS)
-    params[:, 0, -2:] = torch.cartesian_prod(levels, levels)
-    kind = torch.eye(layout.NUM_KINDS)[3].expand(LEVELS**2, 1, -1)
-    points = sum(
-        float(nats(system, SketchBatch(torch.eye(2)[flag].expand(LEVELS**2, 1, -1), kind, params)).neg().exp().sum())
-        for flag in (0, 1)
-    )
-    with torch.no_grad():
-        first = torch.zeros(1, 1, dtype=torch.long)
-        logits = system.network(first + START, first + system.syntax.end + 1, first)[0, 0]
-    chances = logits[LEVELS : STOP + 1].softmax(dim=-1)
-    assert none == pytest.approx(float(chances[layout.NONE]), rel=1e-4)
-    assert points == pytest.approx(float(chances[3]), rel=1e-3)
-
-
-def test_the_loss_is_nats_a_row_by_sort_and_trains_every_weight(system: TokenSystem) -> None:
+def test_the_loss_is_nats_a_row_by_sort_and_trains_every_weight(system: models.TokenSystem) -> None:
     x0 = clean_batch(4)
     nothing = sample_condition_mask(torch.rand(4, 19), torch.zeros(4, 16, dtype=torch.long), 0.0)
     loss = system.loss(x0, torch.ones(4, dtype=torch.long), normal_batch(4), nothing)
@@ -127,7 +104,7 @@ def test_the_loss_is_nats_a_row_by_sort_and_trains_every_weight(system: TokenSys
     assert not [name for name, weight in system.named_parameters() if weight.grad is None]
 
 
-def compiled_loss(system: TokenSystem, **options: object) -> Callable[[SketchBatch], Tensor]:
+def compiled_loss(system: models.TokenSystem, **options: object) -> Callable[[SketchBatch], Tensor]:
     return torch.compile(lambda batch: system.loss(batch, None, None, None).per_sample, dynamic=False, **options)
 
 
@@ -136,22 +113,12 @@ def test_the_loss_can_be_compiled_whole_and_own_samples_are_likely() -> None:
     compiled = compiled_loss(system, backend="eager", fullgraph=True)
     assert torch.allclose(compiled(x0), system.loss(x0, None, None, None).per_sample, rtol=1e-4)
     # Drawn without nucleus, the mean of −log p is the entropy: less than what another model's draws cost.
-    one, other = (made(TokenConfig(SMALL, order="stored", top_p=1.0), std) for std in (0.5, 0.45))
+    one, other = (made(models.TokenConfig(SMALL, order="stored", top_p=1.0), std) for std in (0.5, 0.45))
     drawn, foreign = (model.sample(noise_of(*range(64))) for model in (one, other))
     assert float(nats(one, drawn).mean()) < float(nats(one, foreign).mean())
 
 
-def test_noise_decides_alone_what_is_drawn(system: TokenSystem) -> None:
-    all_of_them = system.sample(noise_of(0, 1, 2, 3, 4, 5))
-    again = system.sample(noise_of(0, 1, 2, 3, 4, 5), SamplingOptions(steps=7))
-    assert torch.equal(all_of_them.flat(), again.flat())
-    assert torch.equal(system.sample(noise_of(4)).flat()[0], all_of_them.flat()[4])
-    pair = system.sample(noise_of(5, 2)).flat()
-    assert torch.equal(pair, all_of_them.flat()[[5, 2]])
-    assert len({row.numpy().tobytes() for row in all_of_them.flat()}) > 3
-
-
-def test_what_is_drawn_is_a_batch_of_clean_rows(system: TokenSystem) -> None:
+def test_samples_are_clean_rows_reported_token_by_token(system: models.TokenSystem) -> None:
     batch = system.sample(noise_of(*range(32)))
     for label in (batch.kind, batch.construction):
         assert bool((label.sum(dim=-1) == 1).all())
@@ -161,12 +128,19 @@ def test_what_is_drawn_is_a_batch_of_clean_rows(system: TokenSystem) -> None:
     empty = kind == layout.NONE
     assert bool((empty[:, 1:] >= empty[:, :-1]).all())  # nothing comes after the stop
     assert len(kind.unique()) == layout.NUM_KINDS
+    steps: list[Progress] = []
+    batch = system.sample(noise_of(0, 1), SamplingOptions(on_step=steps.append))
+    assert [one.number for one in steps[:-1]] == list(range(1, len(steps)))
+    assert (steps[-1].number, steps[-1].s) == (steps[-1].total, 0)
+    assert torch.equal(steps[-1].batch.flat(), batch.flat())
+    counts = [int((one.batch.kind.argmax(dim=-1) != layout.NONE).sum()) for one in steps]
+    assert counts == sorted(counts)  # primitive by primitive
 
 
-def test_illegal_tokens_are_never_drawn(system: TokenSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_illegal_tokens_are_never_drawn(system: models.TokenSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even by a network that wants nothing else."""
     legal_of = system.syntax.legal
-    seen: Counter[int] = Counter()
+    seen, sample_token = Counter[int](), models.sample_token
 
     def watched(logits: Tensor, legal: Tensor, *rest: object) -> Tensor:
         value = sample_token(logits + 50.0 * ~legal, legal, *rest)
@@ -180,12 +154,19 @@ def test_illegal_tokens_are_never_drawn(system: TokenSystem, monkeypatch: pytest
     assert bool(legal_of.any(dim=1).all())
 
 
-def test_towards_temperature_zero_drawing_is_greedy() -> None:
+def test_tokens_are_greedy_towards_temperature_zero_and_else_independent() -> None:
     config = replace(CONFIGS["sketchgen"], top_p=1.0)
     drawn = [made(replace(config, temperature=t), std=0.3).sample(noise_of(0, 1, 2)).flat() for t in (0.0, 1e-6, 1.0)]
     assert torch.equal(drawn[0], drawn[1])
     assert torch.equal(drawn[0][0], drawn[0][1])  # noise has no say
     assert not torch.equal(drawn[0], drawn[2])
+    # A network that knows nothing draws every legal value as often, whatever it drew before.
+    system = made(models.TokenConfig(SMALL, top_p=1.0), std=0.0)
+    drawn = system.sample(noise_of(*range(400)))
+    ends = drawn.of_kind(Kind.LINE)[drawn.kind.argmax(dim=-1) == Kind.LINE]
+    assert len(ends) > 200
+    assert float(ends.T.corrcoef().triu(1).abs().max()) < 0.2
+    assert ends.std(dim=0).tolist() == pytest.approx([LEVELS / 30 / 12**0.5] * 4, rel=0.1)
 
 
 @pytest.mark.parametrize("name", ["vitruvion by sweep", "sketchgen"])
@@ -206,26 +187,6 @@ def test_each_greedy_token_is_the_likeliest_legal_one(name: str) -> None:
     assert torch.equal(likeliest[:, :count], tokens.value[:, :count])
 
 
-def test_each_token_has_a_random_number_of_its_own() -> None:
-    """A network that knows nothing draws every legal value as often, whatever it drew before."""
-    system = made(TokenConfig(SMALL, top_p=1.0), std=0.0)
-    drawn = system.sample(noise_of(*range(400)))
-    ends = drawn.of_kind(Kind.LINE)[drawn.kind.argmax(dim=-1) == Kind.LINE]
-    assert len(ends) > 200
-    assert float(ends.T.corrcoef().triu(1).abs().max()) < 0.2
-    assert ends.std(dim=0).tolist() == pytest.approx([LEVELS / 30 / 12**0.5] * 4, rel=0.1)
-
-
-def test_the_order_of_rows_is_part_of_what_is_modelled_unless_it_is_sorted_away(system: TokenSystem) -> None:
-    x0 = clean_batch(5)
-    order = torch.rand(5, 16, generator=torch.Generator().manual_seed(2)).argsort(dim=-1)
-    plain, permuted = nats(system, x0), nats(system, x0.permuted(order))
-    if system.config.order == "sorted":
-        assert torch.equal(plain, permuted)
-    else:
-        assert bool(((plain - permuted).abs() > 1e-3).all())
-
-
 def test_levels_are_the_cells_of_a_grid_that_others_can_be_judged_on() -> None:
     system = made(CONFIGS["sketchgen"])
     generator = torch.Generator().manual_seed(0)
@@ -241,7 +202,7 @@ def test_levels_are_the_cells_of_a_grid_that_others_can_be_judged_on() -> None:
     assert three_points.likelihood(x0, noise_of(0), None, bins=TOKEN_GRID) is None
 
 
-def test_unsupported_options_are_refused(system: TokenSystem) -> None:
+def test_unsupported_options_are_refused(system: models.TokenSystem) -> None:
     with pytest.raises(SketchError, match="cannot draw with ddim; use ancestral"):
         system.sample(noise_of(0), SamplingOptions(sampler="ddim"))
     given = condition_on_rows(clean_batch(1), torch.zeros(1, 16, dtype=torch.bool))
@@ -252,19 +213,8 @@ def test_unsupported_options_are_refused(system: TokenSystem) -> None:
             config_from_dict(system.config_class, wrong, "here")
 
 
-def test_every_token_is_reported(system: TokenSystem) -> None:
-    steps: list[Progress] = []
-    batch = system.sample(noise_of(0, 1), SamplingOptions(on_step=steps.append))
-    assert [one.number for one in steps[:-1]] == list(range(1, len(steps)))
-    assert steps[-1].number == steps[-1].total
-    assert steps[-1].s == 0
-    assert torch.equal(steps[-1].batch.flat(), batch.flat())
-    counts = [int((one.batch.kind.argmax(dim=-1) != layout.NONE).sum()) for one in steps]
-    assert counts == sorted(counts)  # primitive by primitive
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
-def test_a_gpu_says_what_the_processor_says(system: TokenSystem) -> None:
+def test_a_gpu_says_what_the_processor_says(system: models.TokenSystem) -> None:
     x0 = clean_batch(4)
     here, drawn = nats(system, x0), system.sample(noise_of(0, 1, 2, 3))
     system.to_device("cuda")
@@ -276,41 +226,33 @@ def test_a_gpu_says_what_the_processor_says(system: TokenSystem) -> None:
     assert sum(map(torch.equal, again.flat().cpu(), drawn.flat())) >= 3
 
 
-# The choice of a token by a number of [0, 1].
-
-
 def test_values_are_chosen_as_often_as_their_chances_say() -> None:
     chances = torch.tensor([0.5, 0.2, 0.15, 0.1, 0.05])
     many = 20_000
     logits = chances.log().expand(many, -1)
     legal = torch.tensor([True, True, True, True, False]).expand(many, -1)
     where = uniform(3, torch.arange(many), 0, ())
-    free = torch.bincount(sample_token(logits, legal, where), minlength=5) / many
+    free = torch.bincount(models.sample_token(logits, legal, where), minlength=5) / many
     assert torch.allclose(free, torch.tensor([0.5, 0.2, 0.15, 0.1, 0.0]) / 0.95, atol=0.01)
     # The likeliest two hold 0.737 of what is legal: the third is needed for 0.8.
-    nucleus = torch.bincount(sample_token(logits, legal, where, top_p=0.8), minlength=5) / many
+    nucleus = torch.bincount(models.sample_token(logits, legal, where, top_p=0.8), minlength=5) / many
     assert torch.allclose(nucleus, torch.tensor([0.5, 0.2, 0.15, 0.0, 0.0]) / 0.85, atol=0.01)
-    cold = torch.bincount(sample_token(logits, legal, where, temperature=0.5), minlength=5) / many
+    cold = torch.bincount(models.sample_token(logits, legal, where, temperature=0.5), minlength=5) / many
     squared = torch.tensor([0.5, 0.2, 0.15, 0.1, 0.0]) ** 2
     assert torch.allclose(cold, squared / squared.sum(), atol=0.01)
-
-
-def test_both_ends_of_the_unit_interval_choose_something_legal() -> None:
     legal, logits = torch.zeros(1, NUM_VALUES, dtype=torch.bool), torch.zeros(1, NUM_VALUES)
     legal[0, [3, STOP]] = True
     logits[0, 3] = 40.0
     for where in (0.0, 0.5, 1.0):
-        assert int(sample_token(logits, legal, torch.tensor([where]), top_p=0.9)) == 3
+        assert int(models.sample_token(logits, legal, torch.tensor([where]), top_p=0.9)) == 3
 
 
-# The decoder.
-
-SIZES = {"values_in": 12, "places_in": 5, "positions": 20, "values_out": 11}
+SIZES = {"values": 11, "places": 5, "positions": 20}
 
 
-def decoder(**config: object) -> TokenDecoder:
+def decoder(**config: object) -> models.TokenDecoder:
     torch.manual_seed(0)
-    network = TokenDecoder(TokenDecoderConfig(width=32, depth=3, heads=4, **config), **SIZES)
+    network = models.TokenDecoder(models.TokenDecoderConfig(width=32, depth=3, heads=4, **config), **SIZES)
     for weight in network.parameters():
         torch.nn.init.normal_(weight, std=0.3)
     return network.eval()
@@ -318,8 +260,7 @@ def decoder(**config: object) -> TokenDecoder:
 
 def some_tokens(batch: int = 3, length: int = 15) -> tuple[Tensor, Tensor, Tensor]:
     rng = torch.Generator().manual_seed(1)
-    sizes = (SIZES[name] for name in ("values_in", "places_in", "positions"))
-    return tuple(torch.randint(size, (batch, length), generator=rng) for size in sizes)
+    return tuple(torch.randint(size, (batch, length), generator=rng) for size in SIZES.values())
 
 
 @pytest.mark.parametrize("part", [0, 1, 2])
@@ -332,9 +273,9 @@ def test_value_place_and_position_count_from_their_token_on(part: int) -> None:
     assert not torch.allclose(before[:, 9:], after[:, 9:], atol=1e-3)
 
 
-def test_one_at_a_time_with_a_cache_is_the_same_as_all_at_once() -> None:
+def test_cache_changes_nothing_and_default_size_is_vitruvions() -> None:
     network, tokens = decoder(), some_tokens()
-    cache = Cache(capacity=15)
+    cache = models.Cache(capacity=15)
     steps = [network(*(part[:, n : n + 1] for part in tokens), cache) for n in range(15)]
     assert cache.length == 15
     assert torch.allclose(torch.cat(steps, dim=1), network(*tokens), atol=1e-4)
@@ -342,11 +283,8 @@ def test_one_at_a_time_with_a_cache_is_the_same_as_all_at_once() -> None:
     assert torch.equal(network(*tokens), network(*tokens))
     network.train()
     assert not torch.equal(network(*tokens), network(*tokens))
-
-
-def test_default_size_is_vitruvions_and_impossible_ones_are_refused() -> None:
-    network = TokenDecoder(TokenDecoderConfig(), **SIZES)
+    network = models.TokenDecoder(models.TokenDecoderConfig(), **SIZES)
     assert 21.2e6 < sum(weight.numel() for weight in network.parameters()) < 21.5e6
     for wrong in ({"width": 0}, {"width": 30, "heads": 4}, {"dropout": 1.0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            TokenDecoderConfig(**wrong)
+            models.TokenDecoderConfig(**wrong)

@@ -21,16 +21,7 @@ from sketchdnn.diffusion.gaussian import Level, Schedule, authors_cosine, cosine
 from sketchdnn.diffusion.gaussian_softmax import draw_label
 from sketchdnn.diffusion.likelihood import Parts, elbo, kl_of_steps, kl_to_noise, sum_over_steps
 from sketchdnn.diffusion.noise import NoiseSource
-from sketchdnn.diffusion.process import (
-    Denoiser,
-    Noise,
-    Step,
-    Superposition,
-    begin_trajectory,
-    check_shape,
-    choose,
-    superpose,
-)
+from sketchdnn.diffusion.process import Denoiser, Noise, Step, Superposition, begin_trajectory, check_shape, superpose
 from sketchdnn.diffusion.sampling import Conditioning, Progress, SamplingOptions, Start, predict
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.representation import layout
@@ -57,49 +48,46 @@ class SketchDNNCatConfig(RowDenoiserConfig):
 
 @dataclass(frozen=True, slots=True)
 class MultinomialProcess:
-    """The schedules of parameters and labels, and the form of the reverse step."""
+    """The schedule of parameters and labels, and the form of the reverse step."""
 
-    params: Schedule
-    labels: Schedule
+    schedule: Schedule
     superposition: Superposition = "max"
     reverse: Reverse = "predicted"
 
     def __post_init__(self) -> None:
-        if self.reverse not in get_args(Reverse):
-            raise ValueError(f"reverse must be one of {get_args(Reverse)}, not {self.reverse!r}")
-        if self.superposition not in get_args(Superposition):
-            raise ValueError(f"superposition must be one of {get_args(Superposition)}, not {self.superposition!r}")
-        if self.params.num_steps != self.labels.num_steps:
-            raise ValueError("params and labels must have schedules of the same number of steps")
+        for name, choices in (("reverse", get_args(Reverse)), ("superposition", get_args(Superposition))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {choices}, not {getattr(self, name)!r}")
 
     @property
-    def kind(self) -> Schedule:
-        return self.labels
+    def params(self) -> Schedule:
+        return self.schedule
 
-    @property
-    def construction(self) -> Schedule:
-        return self.labels
+    kind = construction = params
 
     @property
     def num_steps(self) -> int:
-        return self.params.num_steps
+        return self.schedule.num_steps
 
     def to(self, device: torch.device | str) -> MultinomialProcess:
-        """The same process with its schedules on a device."""
-        return replace(self, params=self.params.to(device), labels=self.labels.to(device))
+        """The same process with its schedule on a device."""
+        return replace(self, schedule=self.schedule.to(device))
+
+    def at(self, t: Step) -> Level:
+        """The noise level of step t."""
+        return self.schedule.at(t)
 
     def diffuse(self, x0: SketchBatch, t: Step, noise: Noise) -> SketchBatch:
         """Sample X_t given X_0."""
         check_shape(noise, "noise", like=x0)
-        labels = fill_blank_flags(x0.construction), x0.kind
-        construction, kind = (cumulative_probs(label, self.labels.at(t)) for label in labels)
-        return _drawn(construction, kind, gaussian.diffuse(x0.params, noise.params, self.params.at(t)), noise)
+        construction, kind = (cumulative_probs(y0, self.at(t)) for y0 in (fill_blank_flags(x0.construction), x0.kind))
+        return _drawn(construction, kind, gaussian.diffuse(x0.params, noise.params, self.at(t)), noise)
 
     def step_forward(self, batch_s: SketchBatch, s: Step, t: Step, noise: Noise) -> SketchBatch:
         """Sample X_t given X_s, s < t."""
-        labels = batch_s.construction, batch_s.kind
-        construction, kind = (forward_probs(label, self.labels.at(s), self.labels.at(t)) for label in labels)
-        params = gaussian.step_forward(batch_s.params, noise.params, self.params.at(s), self.params.at(t))
+        at_s, at_t = self.at(s), self.at(t)
+        construction, kind = (forward_probs(y_s, at_s, at_t) for y_s in (batch_s.construction, batch_s.kind))
+        params = gaussian.step_forward(batch_s.params, noise.params, at_s, at_t)
         return _drawn(construction, kind, params, noise)
 
     def clean_params(self, prediction: Prediction) -> Tensor:
@@ -109,13 +97,13 @@ class MultinomialProcess:
     def reverse_probs(self, y0_hat: Probabilities, y_t: Probabilities, s: Step, t: Step) -> Probabilities:
         """The probabilities of y_s in the reverse step."""
         posterior = posterior_probs if self.reverse == "predicted" else expected_posterior
-        return posterior(y0_hat, y_t, self.labels.at(s), self.labels.at(t))
+        return posterior(y0_hat, y_t, self.at(s), self.at(t))
 
     def step_back(
         self, prediction: Prediction, params: Tensor, batch_t: SketchBatch, s: Step, t: Step, noise: Noise
     ) -> SketchBatch:
         """Sample X_s given X_t, predicted labels, and the parameters that replace x_0."""
-        mean, std = gaussian.posterior(params, batch_t.params, self.params.at(s), self.params.at(t))
+        mean, std = gaussian.posterior(params, batch_t.params, self.at(s), self.at(t))
         construction = self.reverse_probs(prediction.construction, batch_t.construction, s, t)
         kind = self.reverse_probs(prediction.kind, batch_t.kind, s, t)
         return _drawn(construction, kind, mean + std * noise.params, noise)
@@ -131,8 +119,7 @@ class SketchDNNCat(RowDenoiser[MultinomialProcess]):
 
     def __init__(self, config: SketchDNNCatConfig) -> None:
         schedule = authors_cosine(config.num_steps) if config.variant == "authors" else cosine(config.num_steps)
-        process = MultinomialProcess(schedule, schedule, config.superposition, config.reverse)
-        super().__init__(config, process, multinomial_elbo)
+        super().__init__(config, MultinomialProcess(schedule, config.superposition, config.reverse), multinomial_elbo)
 
     def sample(self, noise: NoiseSource, options: SamplingOptions = DEFAULT_OPTIONS) -> SketchBatch:
         """Sketches from noise. Labels are discrete, so the ancestral sampler is the only one."""
@@ -210,16 +197,15 @@ def sample_multinomial(
     batch = _initial_state(process, pure, conditioning, options.start)
     with torch.no_grad():
         for number, (t, s) in enumerate(transitions, start=1):
-            fresh = noise(number)
             if s > t:
-                batch = process.step_forward(batch, t, s, fresh)
+                batch = process.step_forward(batch, t, s, noise(number))
                 continue
             visible = batch if conditioning is None else conditioning.visible(batch)
             prediction = predict(denoise, visible, t, conditioning)
             params = process.clean_params(prediction)
             if conditioning is not None:
                 params = torch.where(conditioning.params, conditioning.batch.params, params)
-            batch = process.step_back(prediction, params, batch, s, t, fresh)
+            batch = process.step_back(prediction, params, batch, s, t, noise(number))
             if s == 0 and conditioning is not None:
                 batch = conditioning.fill_rows(batch)
             if options.on_step is not None:
@@ -231,17 +217,16 @@ def _initial_state(
     process: MultinomialProcess, noise: Noise, conditioning: Conditioning | None, start: Start | None
 ) -> SketchBatch:
     """Uniform labels, or the start diffused by the noise; known parts begin where the forward process takes them."""
-    t = process.num_steps if start is None else start.t
     if start is None:
-        batch = _drawn(_uniform(noise.construction), _uniform(noise.kind), noise.params, noise)
+        t, batch = process.num_steps, _drawn(_uniform(noise.construction), _uniform(noise.kind), noise.params, noise)
     else:
-        batch = process.diffuse(start.batch.to(noise.params), t, noise)
+        t, batch = start.t, process.diffuse(start.batch.to(noise.params), start.t, noise)
     if conditioning is None:
         return batch
     filled = conditioning.fill_rows(batch)
     # The flags of unknown rows are replaced by valid ones; their diffused values are not used.
     filled = SketchBatch(fill_blank_flags(filled.construction), filled.kind, filled.params)
-    return choose(conditioning.masks, process.diffuse(filled, t, noise), batch)
+    return replace(conditioning, batch=process.diffuse(filled, t, noise)).fill_rows(batch)
 
 
 def _uniform(like: Tensor) -> Probabilities:
@@ -253,13 +238,11 @@ def _uniform(like: Tensor) -> Probabilities:
 
 def multinomial_prior(process: MultinomialProcess, x0: SketchBatch) -> Parts:
     """KL(q(x_T | x_0) ‖ uniform labels and N(0, 1)); zero if ᾱ_T = 0."""
-    clean, at = _clean(x0), process.labels.at(process.num_steps)
-    construction, kind = (
-        kl(cumulative_probs(y0, at), _uniform(y0)).sum(dim=-1) for y0 in (clean.construction, clean.kind)
-    )
+    clean, last = _clean(x0), process.at(process.num_steps)
+    labels = clean.construction, clean.kind
+    construction, kind = (kl(cumulative_probs(y0, last), _uniform(y0)).sum(dim=-1) for y0 in labels)
     squared = torch.sum(clean.params**2, dim=(-2, -1))
-    dimensions = x0.kind.shape[1] * layout.NUM_PARAMS
-    return Parts(construction, kind, kl_to_noise(squared, process.params.at(process.num_steps), dimensions))
+    return Parts(construction, kind, kl_to_noise(squared, last, x0.kind.shape[1] * layout.NUM_PARAMS))
 
 
 def multinomial_diffusion(
@@ -269,15 +252,13 @@ def multinomial_diffusion(
     clean = _clean(x0)
 
     def divergences(prediction: Prediction, batch_t: SketchBatch, t: Tensor) -> Iterable[Tensor]:
-        labels = (
-            (clean.construction, prediction.construction, batch_t.construction.double()),
-            (clean.kind, prediction.kind, batch_t.kind.double()),
-        )
-        for y0, y0_hat, y_t in labels:
-            true = posterior_probs(y0, y_t, process.labels.at(t - 1), process.labels.at(t))
-            yield kl(true, process.reverse_probs(y0_hat, y_t, t - 1, t)).sum(dim=-1)
+        at_s, at_t = process.at(t - 1), process.at(t)
+        for part in ("construction", "kind"):
+            y0, y0_hat, y_t = (getattr(each, part) for each in (clean, prediction, batch_t))
+            true = posterior_probs(y0, y_t.double(), at_s, at_t)
+            yield kl(true, process.reverse_probs(y0_hat, y_t.double(), t - 1, t)).sum(dim=-1)
         squared = torch.sum((clean.params - process.clean_params(prediction)) ** 2, dim=(-2, -1))
-        yield kl_of_steps(squared, process.params.at(t - 1), process.params.at(t))
+        yield kl_of_steps(squared, at_s, at_t)
 
     return sum_over_steps(denoise, process, x0, noise, steps, divergences)
 

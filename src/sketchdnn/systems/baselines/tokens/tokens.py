@@ -16,6 +16,7 @@ primitive. A primitive fills the columns of its kind. A sequence is the filled s
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
 
@@ -24,6 +25,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from sketchdnn.diffusion.likelihood import Bins
 from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, relevant
@@ -36,6 +38,8 @@ LEVELS = 1 << LEVEL_BITS
 MIDDLE = LEVELS // 2  # the level of 0
 STEP = 1 / 30
 LOW, HIGH = (-MIDDLE - 0.5) * STEP, (LEVELS - MIDDLE - 0.5) * STEP
+# The cells of the levels.
+TOKEN_GRID = Bins(bits=LEVEL_BITS, low=LOW, high=HIGH)
 
 # Values: the levels, then the kinds with NONE for stop, then the two flags. START precedes the first token.
 FIRST_KIND = LEVELS
@@ -45,7 +49,6 @@ NUM_VALUES = FIRST_FLAG + layout.NUM_CONSTRUCTION
 START = NUM_VALUES
 
 KIND_PLACE = 0
-_POINT_NAMES = ("x1", "y1", "x", "y", "x2", "y2")
 
 
 class Place(NamedTuple):
@@ -59,11 +62,13 @@ class Place(NamedTuple):
 class Syntax:
     """The tables of one syntax. At the last place, `end`, only stop is legal.
 
-    `after` is the successor of a flag or a number, `first` the successor of a kind (or stop).
+    `names` are the numbers of each kind, in order. `after` is the successor of a flag or a number, `first` the
+    successor of a kind (or stop).
     """
 
     places: tuple[Place, ...]
     arcs: ArcTokens
+    names: Mapping[Kind, tuple[str, ...]]
     legal: Bool[Tensor, "place value"]
     after: Int[Tensor, " place"]
     first: Int[Tensor, " kind"]
@@ -75,19 +80,9 @@ class Syntax:
     def end(self) -> int:
         return len(self.places)
 
-    @property
-    def names(self) -> dict[Kind, tuple[str, ...]]:
-        """The numbers of each kind, in order."""
-        return number_names(self.arcs)
-
-    @property
-    def longest(self) -> int:
-        """The largest number of tokens of a primitive."""
-        return 2 + max(map(len, self.names.values()))
-
     def length(self, rows: int) -> int:
         """The largest number of tokens of a sketch with that many rows, including stop."""
-        return rows * self.longest + 1
+        return rows * (2 + max(map(len, self.names.values()))) + 1
 
     def to(self, device: torch.device | str) -> Syntax:
         tables = ((field.name, getattr(self, field.name)) for field in fields(self))
@@ -95,14 +90,9 @@ class Syntax:
         return replace(self, **moved)
 
 
-def number_names(arcs: ArcTokens) -> dict[Kind, tuple[str, ...]]:
-    """The numbers of each kind: those of rows, or three points for an arc."""
-    return {kind: _POINT_NAMES if kind is Kind.ARC and arcs == "points" else layout.PARAM_NAMES[kind] for kind in Kind}
-
-
 def make_syntax(arcs: ArcTokens) -> Syntax:
-    """The syntax, on the CPU."""
-    names = number_names(arcs)
+    """The syntax, on the CPU. The numbers of a kind are those of rows, or three points for an arc."""
+    names = dict(layout.PARAM_NAMES) | ({Kind.ARC: ("x1", "y1", "x", "y", "x2", "y2")} if arcs == "points" else {})
     places = [Place(None, "kind")]
     for kind in Kind:
         places += [Place(kind, "construction"), *(Place(kind, name) for name in names[kind])]
@@ -125,32 +115,21 @@ def make_syntax(arcs: ArcTokens) -> Syntax:
             lowest, highest = _range(place.name)
             legal[index, lowest : highest + 1] = True
     legal[end, STOP] = True
-    return Syntax(
-        tuple(places),
-        arcs,
-        legal,
-        after,
-        first,
-        lowest=torch.tensor([low for low, _ in ranges]),
-        highest=torch.tensor([high for _, high in ranges]),
-        level_values=torch.stack([_level_values(place.name) for place in number_places]),
-    )
+    lows, highs = torch.tensor(ranges).unbind(dim=1)
+    level_values = torch.stack([_level_values(place.name) for place in number_places])
+    return Syntax(tuple(places), arcs, names, legal, after, first, lows, highs, level_values)
 
 
 def _range(name: str) -> tuple[int, int]:
     """The smallest and the largest level of a number."""
-    if name == "radius":
-        return MIDDLE, LEVELS - 1
-    if name == "bend":
-        return MIDDLE - round(1 / STEP), MIDDLE + round(1 / STEP)
-    return 0, LEVELS - 1
+    ranges = {"radius": (MIDDLE, LEVELS - 1), "bend": (MIDDLE - round(1 / STEP), MIDDLE + round(1 / STEP))}
+    return ranges.get(name, (0, LEVELS - 1))
 
 
 def _level_values(name: str) -> Float[Tensor, " level"]:
     """The value of each level: the middle of its cell, or of the valid part of the cell."""
     middle = (torch.arange(LEVELS, dtype=torch.float64) - MIDDLE) * STEP
-    bounds = {"radius": (0.0, HIGH), "bend": (-1.0, 1.0)}.get(name)
-    if bounds is not None:
+    if bounds := {"radius": (0.0, HIGH), "bend": (-1.0, 1.0)}.get(name):
         middle = ((middle - STEP / 2).clamp(*bounds) + (middle + STEP / 2).clamp(*bounds)) / 2
     return middle.float()
 
@@ -209,9 +188,8 @@ def slots_to_rows(slots: Slots, finished: Int[Tensor, " batch"], syntax: Syntax)
     # Unused slots get the level of 0 to avoid invalid arithmetic; they are masked afterwards.
     numbers = dequantize(torch.where(own, slots[..., is_number], MIDDLE), syntax)
     params = torch.where(relevant(kind), _params(numbers, syntax), 0.0)
-    return SketchBatch(
-        one_hot(flag, layout.NUM_CONSTRUCTION).to(params), one_hot(kind, layout.NUM_KINDS).to(params), params
-    )
+    flags, kinds = one_hot(flag, layout.NUM_CONSTRUCTION), one_hot(kind, layout.NUM_KINDS)
+    return SketchBatch(flags.to(params), kinds.to(params), params)
 
 
 def _slots(kind: Tensor, flag: Tensor, levels: Tensor, syntax: Syntax) -> tuple[Slots, Bool[Tensor, "*slots"]]:
@@ -244,12 +222,8 @@ def _pack(slots: Slots, used: Bool[Tensor, "batch prim place"], syntax: Syntax) 
     token = torch.arange(length, device=slots.device)
     where_stop = torch.where(primitives < rows, KIND_PLACE, syntax.end)
     places_packed = packed(place, torch.full_like(count, syntax.end))
-    return Tokens(
-        packed(slots, torch.full_like(count, STOP)),
-        torch.where(token == count, where_stop, places_packed),
-        packed(row, primitives),
-        token <= count,
-    )
+    value, where = packed(slots, torch.full_like(count, STOP)), torch.where(token == count, where_stop, places_packed)
+    return Tokens(value, where, packed(row, primitives), token <= count)
 
 
 def _keys(kind: Tensor, flag: Tensor, levels: Tensor, syntax: Syntax) -> Int[Tensor, "batch prim"]:

@@ -2,40 +2,40 @@
 
 Both are trained in one run. The loss of the denoiser has no gradient with respect to the autoencoder. With `stage` they
 are trained one after the other: a run with `vae`, then one with `diffusion` that starts from its model (`--init-from`).
+
+The autoencoder maps sixteen rows to a few latent tokens, and back to rows of every kind. Rows have learned positions,
+so that decoded rows can be compared with the input. A token is made of neighboring rows, which have attended to all
+others, and becomes those rows again. Latents have unit size by construction, whatever the weights: the mean of each
+token is normalized, so their diffusion needs no measured scale.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
-from sketchdnn.diffusion import gaussian
-from sketchdnn.diffusion.gaussian import Schedule
+from sketchdnn.diffusion import Progress, SamplingOptions, Schedule, gaussian
 from sketchdnn.diffusion.likelihood import Bins, Elbo, Parts, kl_of_steps, kl_to_noise, nats_given_prediction
 from sketchdnn.diffusion.loss import MSE_BOOST, Loss, paper_loss
 from sketchdnn.diffusion.noise import NoiseSource
 from sketchdnn.diffusion.process import Noise, check_steps, our_process, parts
 from sketchdnn.diffusion.samplers import ddim_weights, posterior_weights, solver_weights
-from sketchdnn.diffusion.sampling import Progress, SamplingOptions, WeightRule
+from sketchdnn.diffusion.sampling import WeightRule, Weights
 from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.errors import SketchError
+from sketchdnn.networks.attention import TransformerConfig, attend
+from sketchdnn.networks.set_denoiser import ModulatedTransformer, fourier, hidden_width, waves
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import Prediction, SketchBatch
+from sketchdnn.representation.batch import Prediction, SketchBatch, from_flat
 from sketchdnn.representation.settings import check_settings, within
-from sketchdnn.systems.baselines.latent.networks import (
-    VAE,
-    LatentDenoiser,
-    LatentDenoiserConfig,
-    Latents,
-    VAEConfig,
-)
 from sketchdnn.systems.system import DEFAULT_OPTIONS, ConditionMask, System
 
 Stage = Literal["both", "vae", "diffusion"]
@@ -43,15 +43,15 @@ Stage = Literal["both", "vae", "diffusion"]
 Vectors = Float[Tensor, "batch *shape"]
 VectorDenoiser = Callable[[Vectors, Int[Tensor, " batch"]], Vectors]
 VectorNoise = Callable[[int], Vectors]
-# Receives (number of the step from 1, number of steps, t, s), the state at s and the prediction at t.
-OnVectorStep = Callable[[Sequence[int], Vectors, Vectors], None]
+# (number of the step from 1, number of steps, t, s), the state at s and the prediction at t.
+VectorStep = tuple[tuple[int, int, int, int], Vectors, Vectors]
 
 
-VECTOR_SAMPLERS: Mapping[str, WeightRule] = {
-    "ancestral": posterior_weights,
-    "ddim": lambda level_s, level_t, _: ddim_weights(level_s, level_t, 0.0),
-    "dpm++": solver_weights,
-}
+def _ddim(level_s: gaussian.Level, level_t: gaussian.Level, _: gaussian.Level) -> Weights:
+    return ddim_weights(level_s, level_t, 0.0)
+
+
+VECTOR_SAMPLERS: Mapping[str, WeightRule] = {"ancestral": posterior_weights, "ddim": _ddim, "dpm++": solver_weights}
 
 # Standard deviation of latents, whose tokens are normalized.
 _DATA_STD = 1.0
@@ -63,6 +63,157 @@ _READ_WIDTH = 0.02
 _FIT_WEIGHT = 1e-3
 # The noise of a sketch has numbers for two latents: one samples the posterior, the other is the diffusion noise.
 _NUMBERS = layout.MAX_PRIMITIVES * layout.ROW_WIDTH
+
+
+# The networks: an autoencoder of sketches, and a denoiser of its latents.
+
+Latents = Float[Tensor, "batch token channel"]
+
+# How far a posterior's deviation may go, and where it starts: neither a point nor wider than the prior.
+_LEAST_LOG_STD = -6.0
+_FIRST_LOG_STD = -2.0
+# The variance has a long way to go, from 1 to a ten thousandth, with steps no longer than those of any weight.
+_PACE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class VAEConfig(TransformerConfig):
+    """The size of both halves, and of the latent between them. `octaves` as in the set denoiser."""
+
+    width: int = field(default=256, metadata=within(1, 16_384))
+    depth: int = field(default=4, metadata=within(1, 512))
+    tokens: int = field(default=8, metadata=within(1, layout.MAX_PRIMITIVES))
+    channels: int = field(default=16, metadata=within(1, 1024))
+    octaves: int = field(default=8, metadata=within(1, 32))
+
+    def __post_init__(self) -> None:
+        TransformerConfig.__post_init__(self)
+        if layout.MAX_PRIMITIVES % self.tokens:
+            raise ValueError(f"tokens must share {layout.MAX_PRIMITIVES} rows alike, which {self.tokens} cannot")
+
+
+class Posterior(NamedTuple):
+    """N(mean, std²) of a sketch's latent."""
+
+    mean: Latents
+    log_std: Latents
+
+    def drawn(self, noise: Latents) -> Latents:
+        return self.mean + self.log_std.exp() * noise
+
+    def kl(self) -> Latents:
+        """KL to N(0, 1), number by number."""
+        return (self.mean**2 + (2 * self.log_std).exp() - 1) / 2 - self.log_std
+
+
+class VAE(nn.Module):
+    """`encode` to a posterior, `decode` to what a denoiser would say of the sketch.
+
+    `log_variance` is that of the parameters about what is decoded, learned to be just what is missed.
+    """
+
+    def __init__(self, config: VAEConfig) -> None:
+        super().__init__()
+        self.config = config
+        width, rows = config.width, layout.MAX_PRIMITIVES
+        of_a_token = rows // config.tokens * width
+        self.embed = nn.Linear(layout.ROW_WIDTH + 2 * config.octaves * layout.NUM_PARAMS, width)
+        self.row_in, self.row_out = _positions(rows, width), _positions(rows, width)
+        self.encoder = nn.ModuleList(PlainBlock(width, config.heads) for _ in range(config.depth))
+        self.encoded_norm = nn.RMSNorm(width)
+        self.to_latent = nn.Linear(of_a_token, 2 * config.channels)
+        self.from_latent = nn.Linear(config.channels, of_a_token)
+        self.decoder = nn.ModuleList(PlainBlock(width, config.heads) for _ in range(config.depth))
+        self.norm = nn.RMSNorm(width)
+        self.head = nn.Linear(width, layout.ROW_WIDTH)
+        self.variance_exponent = nn.Parameter(torch.full((1,), -0.2))  # a vector, which can be split over devices
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+
+    @property
+    def log_variance(self) -> Float[Tensor, " one"]:
+        return _PACE * self.variance_exponent
+
+    def encode(self, x0: SketchBatch) -> Posterior:
+        """What the latent of a clean sketch may be."""
+        # Both ends in float32, as in the set denoiser.
+        with torch.autocast(x0.params.device.type, enabled=False):
+            h = self.embed(torch.cat([x0.flat(), fourier(x0.params, self.config.octaves)], dim=-1)) + self.row_in
+        for block in self.encoder:
+            h = block(h)
+        with torch.autocast(x0.params.device.type, enabled=False):
+            h = self.encoded_norm(h.float()).unflatten(1, (self.config.tokens, -1)).flatten(2)
+            mean, raw = self.to_latent(h).chunk(2, dim=-1)
+            return Posterior(functional.rms_norm(mean, mean.shape[-1:]), _bounded(raw))
+
+    def decode(self, z: Latents) -> Prediction:
+        """Label logits and the parameters of every kind, sixteen rows."""
+        with torch.autocast(z.device.type, enabled=False):
+            h = self.from_latent(z.float()).reshape(len(z), *self.row_out.shape) + self.row_out
+        for block in self.decoder:
+            h = block(h)
+        with torch.autocast(z.device.type, enabled=False):
+            return Prediction(*parts(from_flat(self.head(self.norm(h.float())))))
+
+
+@dataclass(frozen=True, slots=True)
+class LatentDenoiserConfig(TransformerConfig):
+    """The size of the denoiser."""
+
+    time_features: int = field(default=64, metadata=within(1, 4096))
+
+
+class LatentDenoiser(ModulatedTransformer):
+    """Maps noisy latents of unit variance and their noise level to raw outputs of the same shape.
+
+    It has the set denoiser's blocks, with positions, since tokens differ.
+    """
+
+    def __init__(self, config: LatentDenoiserConfig, tokens: int, channels: int) -> None:
+        super().__init__()
+        self.config = config
+        self.embed = nn.Linear(channels, config.width)
+        self.position = _positions(tokens, config.width)
+        self._add_layers(config, config.time_features, channels)
+
+    def forward(self, z_t: Latents, noise: Float[Tensor, " batch"]) -> Latents:
+        """`noise` is any smooth measure of the level, about −3 to 3."""
+        with torch.autocast(z_t.device.type, enabled=False):
+            h = self.embed(z_t) + self.position
+            c = self.time(waves(noise, self.config.time_features))
+        return self._output(h, c)
+
+
+class PlainBlock(nn.Module):
+    """Attention, then SwiGLU: the set denoiser's block, with no noise level to listen to."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        hidden = hidden_width(width)
+        self.heads = heads
+        self.attention_norm, self.perceptron_norm = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.gate_up = nn.Linear(width, 2 * hidden, bias=False)
+        self.down = nn.Linear(hidden, width, bias=False)
+
+    def forward(self, h: Tensor) -> Tensor:
+        mixed = attend(self.qkv(self.attention_norm(h.float())).unflatten(-1, (3, self.heads, -1)))
+        h = h + self.out(mixed.flatten(2))
+        gate, up = self.gate_up(self.perceptron_norm(h.float())).chunk(2, dim=-1)
+        return torch.add(h, self.down(functional.silu(gate) * up))
+
+
+def _bounded(raw: Tensor) -> Tensor:
+    """A log deviation from any number: softly, since one that is cut off at a bound would learn no more."""
+    return _LEAST_LOG_STD * torch.sigmoid(math.log(_FIRST_LOG_STD / (_LEAST_LOG_STD - _FIRST_LOG_STD)) - raw)
+
+
+def _positions(count: int, width: int) -> nn.Parameter:
+    return nn.Parameter(0.02 * torch.randn(count, width))
+
+
+# The system.
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +252,8 @@ class LatentDiffusion(System):
         self.network = LatentDenoiser(config.network, *self.shape)
         # Only the schedule of coordinates is used.
         self.process = our_process(config.num_steps)
-        if config.stage == "vae":
-            self.network.requires_grad_(False)
-        if config.stage == "diffusion":
-            self.vae.requires_grad_(False)
+        self.network.requires_grad_(config.stage != "vae")
+        self.vae.requires_grad_(config.stage != "diffusion")
 
     def can_init_from(self, other: System) -> bool:
         """Whether the settings are equal except for the stage."""
@@ -128,8 +277,7 @@ class LatentDiffusion(System):
         first, second = _split(noise, self.shape)
         posterior = self.vae.encode(x0)
         z = posterior.drawn(first)
-        nothing = torch.zeros(len(x0), dtype=z.dtype, device=z.device)
-        loss = Loss(nothing, nothing, nothing)
+        loss = Loss(*[z.new_zeros(len(x0))] * 3)
         if self.config.stage != "diffusion":
             loss = paper_loss(self.vae.decode(z), x0, t, mse_boost=1.0)
             params = self.config.mse_weight * loss.params_per_sample + self._fit_variance(loss.params_per_sample)
@@ -150,24 +298,15 @@ class LatentDiffusion(System):
         def draws(number: int) -> Latents:
             return _split(noise(number), self.shape)[0]
 
-        def on_step(step: Sequence[int], z_s: Latents, z0_hat: Latents) -> None:
-            if options.on_step is not None:
-                options.on_step(_LatentProgress(step, z_s, z0_hat, self.vae.decode))
-
         with torch.no_grad():
             state = draws(0)
             if options.start is not None:
                 mean = self.vae.encode(options.start.batch.to(state)).mean
                 state = gaussian.diffuse(mean, state, self.process.params.at(options.start.t))
-            z = sample_vectors(
-                self.denoise_latent,
-                self.process.params,
-                state,
-                draws,
-                VECTOR_SAMPLERS[options.sampler],
-                steps=options.timesteps(self.config.num_steps),
-                on_step=on_step,
-            )
+            rule, steps = VECTOR_SAMPLERS[options.sampler], options.timesteps(self.config.num_steps)
+            for step, z, z0_hat in sample_vectors(self.denoise_latent, self.process.params, state, draws, rule, steps):
+                if options.on_step is not None:
+                    options.on_step(cast(Progress, _LatentProgress(*step, z, z0_hat, self.vae.decode)))
             return _as_batch(self.vae.decode(z))
 
     def draw_steps(self, batch: int, draws: int, generator: torch.Generator, *, width: float) -> StepDraws:
@@ -188,25 +327,14 @@ class LatentDiffusion(System):
             posterior = self.vae.encode(x0)
             z = posterior.drawn(first)
             wide = Prediction(*(part.double() for part in parts(self.vae.decode(z))))
-            posterior_nats = (
-                -(first.double() ** 2 + torch.log(2 * torch.tensor(torch.pi))) / 2 - posterior.log_std.double()
-            )
-            prior, rest = vector_elbo(
-                self.denoise_latent,
-                self.process.params,
-                z,
-                lambda number: _split(noise(number), self.shape)[1],
-                steps,
-            )
+            two_pi = 2 * torch.tensor(torch.pi)
+            posterior_nats = -(first.double() ** 2 + two_pi.log()) / 2 - posterior.log_std.double()
+            process, second = self.process.params, lambda number: _split(noise(number), self.shape)[1]
+            prior, rest = vector_elbo(self.denoise_latent, process, z, second, steps)
             nothing = torch.zeros_like(prior)
-            return Elbo(
-                Parts(nothing, nothing, prior),
-                Parts(nothing, nothing, rest + posterior_nats.flatten(1).sum(dim=-1)),
-                nats_given_prediction(wide, x0, variance, bins),
-                variance,
-                steps.read_at,
-                bins,
-            )
+            diffusion = Parts(nothing, nothing, rest + posterior_nats.flatten(1).sum(dim=-1))
+            reconstruction = nats_given_prediction(wide, x0, variance, bins)
+            return Elbo(Parts(nothing, nothing, prior), diffusion, reconstruction, variance, steps.read_at, bins)
 
     def _latent_loss(self, z: Latents, t: Int[Tensor, " batch"], noise: Latents) -> Float[Tensor, " batch"]:
         """Squared error with uniform weight in the network's output, as in `our_loss`."""
@@ -224,27 +352,26 @@ class LatentDiffusion(System):
         return _FIT_WEIGHT * (nats - nats.detach())
 
 
-class _LatentProgress(Progress):
-    """A step whose latents are decoded on access, since decoding takes as long as the step."""
+@dataclass(frozen=True, slots=True)
+class _LatentProgress:
+    """A `Progress` whose latents are decoded on access, since decoding takes as long as the step."""
 
-    def __init__(
-        self, step: Sequence[int], z_s: Latents, z0_hat: Latents, decode: Callable[[Latents], Prediction]
-    ) -> None:
-        for name, value in zip(("number", "total", "t", "s"), step, strict=True):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "active", None)
-        object.__setattr__(self, "_seen", (z_s, z0_hat, decode))
+    number: int
+    total: int
+    t: int
+    s: int
+    z_s: Latents
+    z0_hat: Latents
+    decode: Callable[[Latents], Prediction]
+    active: None = None
 
     @property
     def batch(self) -> SketchBatch:
-        z_s, _, decode = self._seen  # type: ignore[attr-defined]
-        return _as_batch(decode(z_s))
+        return _as_batch(self.decode(self.z_s))
 
     @property
     def prediction(self) -> Prediction:
-        _, z0_hat, decode = self._seen  # type: ignore[attr-defined]
-        prediction: Prediction = decode(z0_hat)
-        return prediction
+        return self.decode(self.z0_hat)
 
 
 def sample_vectors(
@@ -252,25 +379,21 @@ def sample_vectors(
     schedule: Schedule,
     first: Vectors,
     noise: VectorNoise,
-    weights: WeightRule,
-    *,
+    rule: WeightRule,
     steps: Sequence[int],
-    on_step: OnVectorStep | None = None,
-) -> Vectors:
+) -> Iterator[VectorStep]:
     """Sample from the state `first` at the first timestep to t = 0. Step j, from 1, uses the noise of draw j."""
     check_steps(steps, schedule.num_steps)
     transitions = list(pairwise(steps))
     from_t, to_s = torch.tensor(transitions).unbind(dim=1)
     levels = schedule.to("cpu")
-    table = torch.stack(weights(levels.at(to_s), levels.at(from_t), levels.at(from_t.roll(1))), dim=-1).to(first)
+    table = torch.stack(rule(levels.at(to_s), levels.at(from_t), levels.at(from_t.roll(1))), dim=-1).to(first)
     state = clean = first
     for number, (t, s) in enumerate(transitions, start=1):
         before, clean = clean, denoise(state, torch.full((len(state),), t, device=state.device)).to(state)
         of_x_t, of_x0, of_before, std = table[number - 1].unbind()
         state = of_x_t * state + of_x0 * clean + of_before * before + std * noise(number)
-        if on_step is not None:
-            on_step((number, len(transitions), t, s), state, clean)
-    return state
+        yield (number, len(transitions), t, s), state, clean
 
 
 def vector_elbo(

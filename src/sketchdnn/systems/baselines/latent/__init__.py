@@ -1,1 +1,0 @@
-"""Latent diffusion: a VAE of sketches and a diffusion transformer on its latents."""
