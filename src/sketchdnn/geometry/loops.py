@@ -2,21 +2,21 @@
 
 A half-edge is a curve together with a direction. Half-edge `2 * i` is curve i from its start to its end, and
 `2 * i + 1` is curve i from its end to its start. So `half_edge >> 1` is the index of the curve, and `half_edge ^ 1` is
-the same curve in the other direction. Indices refer to the curves of the graph, not to the primitives of a sketch.
+the same curve in the other direction. Curves have the indices of their primitives in the sketch.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .bounds import row_bounds
 from .intersections import Curve, distance_to_curve
-from .primitives import TAU, Arc, Circle, Line, Vec
+from .primitives import Arc, Circle, Line, Vec
 from .proximity import box_pairs, cluster_points
 from .table import Floats, sketches_to_table
 
@@ -29,19 +29,19 @@ class Graph:
     start at vertex v; curves shorter than the tolerance are left out.
     """
 
-    curves: Sequence[Line | Arc]
-    starts: Sequence[Vec]
-    vertices: Sequence[int]
+    curves: Mapping[int, Line | Arc]
+    starts: Mapping[int, Vec]
+    vertices: Mapping[int, int]
     outgoing: Sequence[Sequence[int]]
 
 
-def build_graph(curves: Sequence[Line | Arc], distance: float) -> Graph:
+def build_graph(curves: Mapping[int, Line | Arc], distance: float) -> Graph:
     """Join curves whose ends come within a distance of each other."""
-    starts = [end for curve in curves for end in (curve.start, curve.end)]
-    vertices = cluster_points(starts, distance)
-    outgoing: list[list[int]] = [[] for _ in range(max(vertices, default=-1) + 1)]
-    for i, curve in enumerate(curves):
-        start, end = vertices[2 * i : 2 * i + 2]
+    starts = {half_edge: end for i, c in curves.items() for half_edge, end in ((2 * i, c.start), (2 * i + 1, c.end))}
+    vertices = dict(zip(starts, cluster_points(list(starts.values()), distance), strict=True))
+    outgoing: list[list[int]] = [[] for _ in range(max(vertices.values(), default=-1) + 1)]
+    for i, curve in curves.items():
+        start, end = vertices[2 * i], vertices[2 * i + 1]
         if start != end or (isinstance(curve, Arc) and curve.sweep > math.pi):  # almost a full circle is a cycle
             outgoing[start].append(2 * i)
             outgoing[end].append(2 * i + 1)
@@ -207,6 +207,7 @@ def _paths(graph: Graph, half_edges: set[int]) -> Iterator[list[int]]:
 
 
 # Where on a curve a point is tested for being inside another: the golden section, a fraction that drawings rarely use.
+# Middles and quarters often lie on the chord of another curve, where rounding decides the side.
 _ALONG = 0.381966
 
 
@@ -215,17 +216,35 @@ class ClosedCurve:
     """The geometry of a loop.
 
     Attributes:
-        pieces: Its curves in order.
+        half_edges: Its curves in order, counter-clockwise.
+        pieces: The same curves.
         corners: The start and the end of each piece, in order; empty for a full circle.
         area: The area inside, always positive.
         branches: Whether more than two ends meet at one of its corners. It may then share pieces or corners with
             another closed curve.
     """
 
+    half_edges: Sequence[int]
     pieces: Sequence[Curve]
     corners: Sequence[Vec]
     area: float
     branches: bool = False
+
+
+def closed_curve(graph: Graph, cycle: list[int]) -> ClosedCurve:
+    """The closed curve of a cycle of half-edges: counter-clockwise, from its lowest half-edge."""
+    area = signed_area(graph, cycle)
+    if area < 0:
+        cycle = [half_edge ^ 1 for half_edge in reversed(cycle)]
+    lowest = cycle.index(min(cycle))
+    cycle = cycle[lowest:] + cycle[:lowest]
+    return ClosedCurve(
+        cycle,
+        [graph.curves[half_edge >> 1] for half_edge in cycle],
+        [graph.starts[end] for half_edge in cycle for end in (half_edge, half_edge ^ 1)],
+        abs(area),
+        any(len(graph.outgoing[graph.vertices[half_edge]]) > 2 for half_edge in cycle),
+    )
 
 
 def nest_closed_curves(
@@ -245,7 +264,7 @@ def nest_closed_curves(
     corners = row_bounds(sketches_to_table([[piece for curve in closed_curves for piece in curve.pieces]]))
     starts = np.cumsum([0] + [len(curve.pieces) for curve in closed_curves[:-1]])
     low, high = np.minimum.reduceat(corners[0], starts), np.maximum.reduceat(corners[1], starts)
-    area = np.array([closed_curve.area for closed_curve in closed_curves])
+    area = np.array([curve.area for curve in closed_curves])
     for inner, outer in _nested_boxes(low, high, area, slack):
         parent, pair = parents[inner], (min(inner, outer), max(inner, outer))
         if (parent is not None and area[parent] <= area[outer]) or pair in crossing:
@@ -270,26 +289,12 @@ def is_inside(inner: ClosedCurve, outer: ClosedCurve, *, on_boundary: bool) -> b
 
     Any of its points decides. If the two may share a boundary, the point farthest from the outer one is taken.
     """
+    points = [piece.at(_ALONG) for piece in inner.pieces]
     if not on_boundary:
-        return contains_point(outer, _generic_point(inner.pieces[0]))
-    points = [_generic_point(piece) for piece in inner.pieces]
+        return contains_point(outer, points[0])
     return contains_point(
         outer, max(points, key=lambda point: min(distance_to_curve(piece, point) for piece in outer.pieces))
     )
-
-
-def _generic_point(curve: Curve) -> Vec:
-    """A point of a curve in general position.
-
-    Middles and quarters often lie on the chord of another curve, where rounding decides the side.
-    """
-    match curve:
-        case Line((x0, y0), (x1, y1)):
-            return (x0 + _ALONG * (x1 - x0), y0 + _ALONG * (y1 - y0))
-        case Arc():
-            return curve.at(_ALONG)
-        case Circle((x, y), radius):
-            return (x + radius * math.cos(TAU * _ALONG), y + radius * math.sin(TAU * _ALONG))
 
 
 def contains_point(closed_curve: ClosedCurve, point: Vec) -> bool:

@@ -58,12 +58,7 @@ class DisjointSets:
 
     def roots(self) -> NDArray[np.intp]:
         """The root of each item's set."""
-        roots = np.array(self.parent, dtype=np.intp)
-        while True:
-            above = roots[roots]
-            if np.array_equal(above, roots):
-                return roots
-            roots = above
+        return np.array([self.find(item) for item in range(len(self.parent))], dtype=np.intp)
 
 
 def component_roots(count: int, groups: Iterable[Sequence[int]]) -> NDArray[np.intp]:

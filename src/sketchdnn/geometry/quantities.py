@@ -60,7 +60,7 @@ def parse_int_range(text: str, option: str, example: str) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def parse_kind_counts(counts: str | Mapping[str, int] | Mapping[Kind, int], option: str = "--kinds") -> dict[Kind, int]:
+def parse_kind_counts(counts: KindCounts, option: str = "--kinds") -> dict[Kind, int]:
     """The count of each kind, from text or from a mapping of names or kinds.
 
     >>> parse_kind_counts("line=8,circle=2") == parse_kind_counts({"lines": 8, Kind.CIRCLE: 2})

@@ -55,20 +55,11 @@ class PrimitiveTable:
 
 def sketches_to_table(sketches: Iterable[Sequence[Primitive] | Sketch]) -> PrimitiveTable:
     """The primitives of sketches as a table, in order."""
-    rows: list[tuple[float, ...]] = []
-    count = 0
-    for owner, sketch in enumerate(sketches):
-        rows.extend((owner, *_row(p)) for p in sketch)
-        count = owner + 1
-    columns = np.array(rows, dtype=np.float64).reshape(-1, 10).T
-    owner_column, kind, construction, *numbers = columns
-    return PrimitiveTable(
-        count,
-        owner_column.astype(np.int64),
-        kind.astype(np.uint8),
-        construction.astype(np.bool_),
-        *map(np.copy, numbers),
-    )
+    sketches = list(sketches)
+    rows = [(i, *_row(p)) for i, sketch in enumerate(sketches) for p in sketch]
+    owner, kind, construction, *numbers = np.array(rows, dtype=np.float64).reshape(-1, 10).T
+    labels = owner.astype(np.int64), kind.astype(np.uint8), construction.astype(np.bool_)
+    return PrimitiveTable(len(sketches), *labels, *map(np.copy, numbers))
 
 
 def table_to_sketches(table: PrimitiveTable) -> list[Sketch]:
