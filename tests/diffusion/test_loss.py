@@ -32,13 +32,21 @@ def certain(x0: SketchBatch) -> Prediction:
     return Prediction(100 * x0.construction, 100 * x0.kind, x0.params)
 
 
+def terms(loss: Loss) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    return loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample
+
+
+def means(loss: Loss) -> list[float]:
+    return [float(term.mean()) for term in terms(loss)]
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_true_sketch_has_no_loss_and_terms_sum_to_the_total(name: str) -> None:
     x0 = clean_batch(6)
     assert LOSSES[name](certain(x0), x0, LATE).total.item() == pytest.approx(0, abs=1e-6)
     loss = LOSSES[name](random_prediction(6), x0, torch.tensor([1, 150, 151, 500, 1999, 2000]))
     assert loss.total > 0.1
-    torch.testing.assert_close(loss.total, loss.params + loss.kind + loss.construction)
+    torch.testing.assert_close(loss.per_sample, sum(terms(loss)))
     assert loss.per_sample.shape == (6,)
     torch.testing.assert_close(loss.total, loss.per_sample.mean())
 
@@ -48,7 +56,7 @@ def test_parameters_of_other_kinds_are_ignored(name: str) -> None:
     x0 = clean_batch(6)
     prediction, mine = certain(x0), relevant(x0.kind.argmax(-1))
     elsewhere = replace(prediction, params=torch.where(mine, prediction.params, 7.0))
-    assert LOSSES[name](elsewhere, x0, LATE).params == 0
+    assert not LOSSES[name](elsewhere, x0, LATE).params_per_sample.any()
     wrong = replace(prediction, params=(prediction.params + 0.1).requires_grad_())
     (gradient,) = torch.autograd.grad(LOSSES[name](wrong, x0, LATE).total, wrong.params)
     assert torch.equal(gradient != 0, mine)
@@ -82,14 +90,10 @@ def test_paper_loss_by_hand() -> None:
     )
     prediction = Prediction(torch.zeros(1, 3, 2), torch.zeros(1, 3, 5), torch.full((1, 3, 14), 0.5))
     loss = paper_loss(prediction, x0, torch.tensor([150]))
-    assert loss.params.item() == pytest.approx(16 * 0.25)
-    assert loss.kind.item() == pytest.approx(math.log(5))
-    assert loss.construction.item() == pytest.approx(math.log(2))
-    authors = authors_loss(prediction, x0, torch.tensor([150]))
-    assert authors.params.item() == pytest.approx(16 * 0.25)
-    assert authors.kind.item() == pytest.approx(math.log(5) / 5)
+    assert means(loss) == pytest.approx([16 * 0.25, math.log(5), math.log(2)])
     # Two of three rows have a construction label at all.
-    assert authors.construction.item() == pytest.approx(math.log(2) / 2 * 2 / 3)
+    authors = authors_loss(prediction, x0, torch.tensor([150]))
+    assert means(authors) == pytest.approx([16 * 0.25, math.log(5) / 5, math.log(2) / 2 * 2 / 3])
 
 
 def test_authors_loss_pools_the_batch() -> None:
@@ -106,8 +110,8 @@ def test_authors_loss_pools_the_batch() -> None:
     params[1] = 1.0
     prediction = replace(certain(x0), params=params)
     late = torch.tensor([500, 500])
-    assert authors_loss(prediction, x0, late).params.item() == pytest.approx(2 / 82)
-    assert paper_loss(prediction, x0, late).params.item() == pytest.approx(1 / 2)
+    assert means(authors_loss(prediction, x0, late))[0] == pytest.approx(2 / 82)
+    assert means(paper_loss(prediction, x0, late))[0] == pytest.approx(1 / 2)
 
 
 def test_authors_loss_ignores_construction_of_empty_rows() -> None:
@@ -124,7 +128,7 @@ def test_empty_sketch_has_no_parameter_loss() -> None:
     empty = replace(x0, kind=functional.one_hot(torch.full((6, 16), NONE), NUM_KINDS).float())
     for loss in LOSSES.values():
         result = loss(random_prediction(6), empty, LATE)
-        assert result.params == 0
+        assert not result.params_per_sample.any()
         assert result.total.isfinite()
 
 

@@ -51,7 +51,7 @@ for grid in (None, likelihood.Bins(6)):
     bound = likelihood.elbo(oracle(x0), process, x0, random_noise(0, 4), steps, bins=grid)
     bound.nats, bound.bits
 likelihood.authors_estimate(target.denoiser(process), process, x0, random_noise(0, 4), steps).total
-likelihood.log_arrangements(x0, grid), likelihood.log_factorial(likelihood.num_primitives(x0))
+likelihood.log_arrangements(x0, grid), likelihood.num_primitives(x0)
 
 try:
     SketchBatch(x0.construction, x0.kind, x0.params[..., :13])

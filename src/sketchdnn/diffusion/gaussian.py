@@ -44,9 +44,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if self.alpha_bar.shape != self.var.shape or self.alpha_bar.ndim != 1 or len(self.alpha_bar) < 2:
-            raise ValueError(
-                f"alpha_bar and var of a schedule are vectors of T + 1 numbers, not {self.alpha_bar.shape}"
-            )
+            raise ValueError(f"alpha_bar and var must be vectors of T + 1 numbers, not {tuple(self.alpha_bar.shape)}")
         if not bool((self.alpha_bar.diff() <= 0).all()) or not bool((self.var.diff() >= 0).all()):
             raise ValueError("alpha_bar must fall and var rise from t = 0 to T")
         if not bool((self.alpha_bar >= 0).all()) or not bool((self.var >= 0).all()):
@@ -233,9 +231,7 @@ def preconditioning(level_t: Level, data_std: float) -> Preconditioning:
         raise ValueError(f"data_std must be positive, not {data_std}")
     var = level_t.alpha_bar * data_std**2 + level_t.var  # of x_t
     return Preconditioning(
-        skip=root(level_t.alpha_bar) * data_std**2 / var,
-        out=data_std * root(level_t.var / var),
-        input=1 / root(var),
+        skip=root(level_t.alpha_bar) * data_std**2 / var, out=data_std * root(level_t.var / var), input=1 / root(var)
     )
 
 

@@ -80,9 +80,9 @@ def log_normal_between(left: Float[Tensor, "*shape"], right: Float[Tensor, "*sha
     # Cells right of the mean are mirrored to its left, where Φ is small and its logarithm exact.
     mirrored = left > 0
     low, high = torch.where(mirrored, -right, left), torch.where(mirrored, -left, right)
-    log_high: Tensor = torch.special.log_ndtr(high)
-    log_low: Tensor = torch.special.log_ndtr(low)
-    return log_high + torch.log1p(-torch.exp(log_low - log_high))
+    log_low, log_high = torch.special.log_ndtr(low), torch.special.log_ndtr(high)
+    log_mass: Tensor = log_high + torch.log1p(-torch.exp(log_low - log_high))
+    return log_mass
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,50 +118,6 @@ class Elbo:
         return self.nats / math.log(2)
 
 
-def elbo(
-    denoise: Denoiser,
-    process: Process,
-    x0: SketchBatch,
-    noise: NoiseSource,
-    steps: StepDraws,
-    *,
-    last_variance: float | None = None,
-    bins: Bins | None = None,
-    terms: Terms | None = None,
-) -> Elbo:
-    """All three terms. Noise of draw 0 goes to the reconstruction, that of draw j to the j-th of `steps`.
-
-    `last_variance` is v, by default 1 − ᾱ_r. With `bins` it is the probability of the sketch on a grid that is bounded;
-    then r is best the step whose noise is about as wide as a cell (`step_as_noisy_as`): a finer x_r costs bits for
-    detail below the grid. `terms` are by default those of the joint process.
-    """
-    check_step(steps.read_at, process.num_steps - 1, "steps.read_at", lowest=1)
-    variance = float(process.params.var[steps.read_at]) if last_variance is None else last_variance
-    if not 0 < variance < math.inf:
-        raise ValueError(f"last_variance must be above zero and finite, not {variance}")
-    start = noise(0)
-    _check_clean(process.num_steps, x0, start, steps)
-    process = process.to(x0.params.device)
-    of_joint_process: Terms = (prior, diffusion)
-    prior_term, diffusion_term = terms or of_joint_process
-    with torch.no_grad():
-        return Elbo(
-            prior_term(process, x0),
-            diffusion_term(denoise, process, x0, noise, steps),
-            reconstruction(denoise, process, x0, start, variance, read_at=steps.read_at, bins=bins),
-            variance,
-            steps.read_at,
-            bins,
-        )
-
-
-# The prior and the diffusion term of a process.
-Terms = tuple[
-    Callable[[Any, SketchBatch], Parts],
-    Callable[[Denoiser, Any, SketchBatch, NoiseSource, StepDraws], Parts],
-]
-
-
 def prior(process: JointProcess, x0: SketchBatch) -> Parts:
     """KL(q(x_T | x_0) ‖ N(0, 1)), of logits up to a shift: nothing where ᾱ_T = 0."""
     dimensions = (layout.NUM_CONSTRUCTION - 1, layout.NUM_KINDS - 1, layout.NUM_PARAMS)
@@ -184,36 +140,66 @@ def diffusion(denoise: Denoiser, process: JointProcess, x0: SketchBatch, noise: 
 
 
 def reconstruction(
-    denoise: Denoiser,
-    process: Process,
-    x0: SketchBatch,
-    noise: Noise,
-    last_variance: float,
-    *,
-    read_at: int = 1,
-    bins: Bins | None = None,
+    denoise: Denoiser, process: Process, x0: SketchBatch, noise: Noise, variance: float, read_at: int, bins: Bins | None
 ) -> Parts:
     """−log p(sketch | x_r): labels, and the parameters of the row's own kind, as a density or as cells of a grid."""
     t = torch.full((len(x0),), read_at, device=x0.params.device)
     prediction = predict_double(denoise, process.diffuse(x0, t, noise), t)
-    return nats_given_prediction(prediction, x0, last_variance, bins)
+    return nats_given_prediction(prediction, x0, variance, bins)
 
 
 def nats_given_prediction(prediction: Prediction, x0: SketchBatch, variance: float, bins: Bins | None) -> Parts:
     """−log of the probability that a sketch read from a prediction (float64) is this one."""
     kind, std = x0.kind.argmax(dim=-1), math.sqrt(variance)
     flags = _log_prob(prediction.construction_logits, x0.construction.argmax(dim=-1))
-    params = (
-        -(((x0.params.double() - prediction.params) / std) ** 2) / 2 - math.log(std * math.sqrt(2 * math.pi))
-        if bins is None
-        else bins.log_mass(x0.params, prediction.params, std)
-    )
+    if bins is None:
+        params = -(((x0.params.double() - prediction.params) / std) ** 2) / 2 - math.log(std * math.sqrt(2 * math.pi))
+    else:
+        params = bins.log_mass(x0.params, prediction.params, std)
     # The kind determines which columns are zero, and that an empty row has no flag: neither costs anything.
     return Parts(
         -torch.where(kind == layout.NONE, 0.0, flags).sum(dim=-1),
         -_log_prob(prediction.kind_logits, kind).sum(dim=-1),
         -torch.where(relevant(kind), params, 0.0).sum(dim=(-2, -1)),
     )
+
+
+# The prior and the diffusion term of a process.
+Terms = tuple[
+    Callable[[Any, SketchBatch], Parts], Callable[[Denoiser, Any, SketchBatch, NoiseSource, StepDraws], Parts]
+]
+
+
+def elbo(
+    denoise: Denoiser,
+    process: Process,
+    x0: SketchBatch,
+    noise: NoiseSource,
+    steps: StepDraws,
+    *,
+    last_variance: float | None = None,
+    bins: Bins | None = None,
+    terms: Terms = (prior, diffusion),
+) -> Elbo:
+    """All three terms. Noise of draw 0 goes to the reconstruction, that of draw j to the j-th of `steps`.
+
+    `last_variance` is v, by default 1 − ᾱ_r. With `bins` it is the probability of the sketch on a grid that is bounded;
+    then r is best the step whose noise is about as wide as a cell (`step_as_noisy_as`): a finer x_r costs bits for
+    detail below the grid. `terms` are by default those of the joint process.
+    """
+    check_step(steps.read_at, process.num_steps - 1, "steps.read_at", lowest=1)
+    variance = float(process.params.var[steps.read_at]) if last_variance is None else last_variance
+    if not 0 < variance < math.inf:
+        raise ValueError(f"last_variance must be above zero and finite, not {variance}")
+    start = noise(0)
+    _check_clean(process.num_steps, x0, start, steps)
+    process = process.to(x0.params.device)
+    prior_term, diffusion_term = terms
+    with torch.no_grad():
+        reached = prior_term(process, x0)
+        walked = diffusion_term(denoise, process, x0, noise, steps)
+        read = reconstruction(denoise, process, x0, start, variance, steps.read_at, bins)
+    return Elbo(reached, walked, read, variance, steps.read_at, bins)
 
 
 def authors_estimate(
@@ -226,19 +212,14 @@ def authors_estimate(
     f(ᾱ), whatever the model was trained on.
     """
     _check_clean(process.num_steps, x0, noise(0), steps)
-    of_alpha_bar = replace(
-        process,
-        kind=augment(process.params, layout.NUM_KINDS, process.label_smoothing),
-        construction=augment(process.params, layout.NUM_CONSTRUCTION, process.label_smoothing),
-    ).to(x0.params.device)
+    widths = layout.NUM_KINDS, layout.NUM_CONSTRUCTION
+    kind, construction = (augment(process.params, width, process.label_smoothing) for width in widths)
+    of_alpha_bar = replace(process, kind=kind, construction=construction).to(x0.params.device)
     used = relevant(x0.kind.argmax(dim=-1))
 
     def divergences(prediction: Prediction, _: SketchBatch, t: Tensor) -> Iterable[Tensor]:
-        differences = (
-            x0.construction - prediction.construction,
-            x0.kind - prediction.kind,
-            torch.where(used, x0.params - prediction.params, 0.0),
-        )
+        labels = x0.construction - prediction.construction, x0.kind - prediction.kind
+        differences = *labels, torch.where(used, x0.params - prediction.params, 0.0)
         errors = (torch.sum(difference**2, dim=(-2, -1)) for difference in differences)
         return map(kl_of_steps, errors, of_alpha_bar.levels(t - 1), of_alpha_bar.levels(t))
 
@@ -322,11 +303,6 @@ def num_primitives(x0: SketchBatch) -> Int[Tensor, " batch"]:
     return (x0.kind.argmax(dim=-1) != layout.NONE).sum(dim=-1)
 
 
-def log_factorial(n: Int[Tensor, " *shape"] | int) -> Float[Tensor, " *shape"]:
-    """log n!: the nats of an order, if every order is as likely."""
-    return torch.lgamma(torch.as_tensor(n, dtype=torch.float64) + 1)
-
-
 def log_arrangements(x0: SketchBatch, bins: Bins) -> Float[Tensor, " batch"]:
     """log of the number of different matrices that hold the same sketch, rows equal on the grid being interchangeable.
 
@@ -340,4 +316,5 @@ def log_arrangements(x0: SketchBatch, bins: Bins) -> Float[Tensor, " batch"]:
     same = (rows[:, :, None, :] == rows[:, None, :, :]).all(dim=-1)
     # Row i is the m-th of its equals so far; the product of all m is the product of m! over groups of equals.
     rank_among_equals = same.tril().sum(dim=-1).double()
-    return log_factorial(rows.shape[1]).to(rank_among_equals) - rank_among_equals.log().sum(dim=-1)
+    log_factorial = torch.lgamma(rank_among_equals.new_tensor(rows.shape[1] + 1))
+    return log_factorial - rank_among_equals.log().sum(dim=-1)

@@ -40,18 +40,6 @@ class Loss:
     def total(self) -> Float[Tensor, ""]:
         return self.per_sample.mean()
 
-    @property
-    def params(self) -> Float[Tensor, ""]:
-        return self.params_per_sample.mean()
-
-    @property
-    def kind(self) -> Float[Tensor, ""]:
-        return self.kind_per_sample.mean()
-
-    @property
-    def construction(self) -> Float[Tensor, ""]:
-        return self.construction_per_sample.mean()
-
 
 def paper_loss(
     prediction: Prediction, x0: SketchBatch, t: Int[Tensor, " batch"], *, mse_boost: float = MSE_BOOST
@@ -125,6 +113,5 @@ def _mean_of_relevant(values: Float[Tensor, "batch prim param"], x0: SketchBatch
 
 def _cross_entropies(prediction: Prediction, x0: SketchBatch) -> tuple[Tensor, Tensor]:
     """Of the kind and of the construction of each row."""
-    labels = (prediction.kind_logits, x0.kind), (prediction.construction_logits, x0.construction)
-    kind, construction = (-(label * logits.log_softmax(dim=-1)).sum(dim=-1) for logits, label in labels)
-    return kind, construction
+    kind, construction = prediction.kind_logits.log_softmax(dim=-1), prediction.construction_logits.log_softmax(dim=-1)
+    return -(x0.kind * kind).sum(dim=-1), -(x0.construction * construction).sum(dim=-1)

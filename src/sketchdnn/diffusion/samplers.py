@@ -155,16 +155,11 @@ def sample_predictor_corrector(
     _check_eta(eta)
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2, not {order}")
-    return sampling_loop(
-        denoise,
-        process,
-        noise,
-        options,
-        partial(predictor_weights, eta=eta, order=order),
-        label_weights=posterior_weights if labels == "sampled" else solver_weights,
-        estimate_x0=partial(sample_labels, process) if labels == "sampled" else None,
-        correction=partial(corrector_weight, eta=eta),
-    )
+    weights, correction = partial(predictor_weights, eta=eta, order=order), partial(corrector_weight, eta=eta)
+    run = partial(sampling_loop, denoise, process, noise, options, weights, correction=correction)
+    if labels == "sampled":
+        return run(label_weights=posterior_weights, estimate_x0=partial(sample_labels, process))
+    return run(label_weights=solver_weights)
 
 
 @register_sampler("restart")
@@ -179,9 +174,7 @@ def sample_restart(
     a loose end keep the result of the first pass.
     """
     if not (options.steps is None or isinstance(options.steps, int)):
-        raise SketchError(
-            "the sampler 'restart' splits the steps between two passes: pass a number of steps, or use another sampler"
-        )
+        raise SketchError("the sampler 'restart' has two passes: pass a number of steps, or use another sampler")
     max_steps = options.first_step(process.num_steps)
     num_steps = max_steps if options.steps is None else options.steps
     restart_t = min(max_steps, step_as_noisy_as(process, _RESTART_NOISE))
@@ -213,22 +206,18 @@ class _TwoPassReport:
 
     def __init__(self, steps_ratio: float, on_step: OnStep | None) -> None:
         self.steps_ratio = steps_ratio  # steps of the second pass / steps of the first pass, approximately
-        self.on_step = on_step  # the callback of the caller
+        self.on_step = on_step or (lambda _: None)  # the callback of the caller
         self.resampled_mask: Bool[Tensor, " batch"]  # sketches that the second pass replaces; set after the first pass
         self.previous: Progress  # the latest report of the first pass
 
     def first_pass(self, progress: Progress) -> None:
         self.previous = replace(progress, total=progress.total + round(self.steps_ratio * progress.total))
-        self._report(self.previous)
+        self.on_step(self.previous)
 
     def second_pass(self, progress: Progress) -> None:
         batch = choose([self.resampled_mask[:, None, None]] * 3, progress.batch, self.previous.batch)
         number, total = self.previous.number + progress.number, self.previous.number + progress.total
-        self._report(replace(progress, number=number, total=total, batch=batch, active=self.resampled_mask))
-
-    def _report(self, progress: Progress) -> None:
-        if self.on_step is not None:
-            self.on_step(progress)
+        self.on_step(replace(progress, number=number, total=total, batch=batch, active=self.resampled_mask))
 
 
 def single_pass(sampler: str) -> str:
@@ -321,8 +310,8 @@ def sample_labels(process: JointProcess, prediction: Prediction, noise: Callable
     fresh = noise()
     construction = draw_label(prediction.construction, fresh.construction)
     kind = draw_label(prediction.kind, fresh.kind)
-    sampled = LogitBatch.from_sketch(SketchBatch(construction, kind, prediction.params), process.label_smoothing)
-    return sampled._replace(params=process.x0_logits(prediction).params)
+    params = process.x0_logits(prediction).params
+    return LogitBatch.from_sketch(SketchBatch(construction, kind, params), process.label_smoothing)
 
 
 def _check_eta(eta: float) -> None:

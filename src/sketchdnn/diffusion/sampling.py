@@ -24,7 +24,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from sketchdnn.errors import SketchError
-from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch
 
 from . import gaussian
@@ -47,6 +46,7 @@ from .process import (
 # `conditional`: the network sees known parts clean and must have been trained so. `repaint`: it sees them as noisy as
 # the rest, which works with any network (RePaint, Lugmayr et al. 2022).
 ConditioningMethod = Literal["conditional", "repaint"]
+RowMask = Bool[Tensor, "batch prim"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Conditioning:
     """
 
     batch: SketchBatch
-    construction: Bool[Tensor, "batch prim"]
-    kind: Bool[Tensor, "batch prim"]
+    construction: RowMask
+    kind: RowMask
     params: Bool[Tensor, "batch prim 14"]
     method: ConditioningMethod = "repaint"
     resamples: int = 1
@@ -67,14 +67,12 @@ class Conditioning:
 
     def __post_init__(self) -> None:
         check_shape(self.batch, "conditioning.batch")
-        rows = tuple(self.batch.kind.shape[:2])
-        shapes = {"construction": rows, "kind": rows, "params": (*rows, layout.NUM_PARAMS)}
-        for name, shape in shapes.items():
-            mask: Tensor = getattr(self, name)
-            if mask.dtype != torch.bool or tuple(mask.shape) != shape:
-                raise ValueError(
-                    f"conditioning.{name} must be a mask of shape {shape}, not {mask.dtype} of {tuple(mask.shape)}"
-                )
+        rows, params = self.batch.kind.shape[:2], self.batch.params.shape
+        masks = (("construction", self.construction, rows), ("kind", self.kind, rows), ("params", self.params, params))
+        for name, mask, shape in masks:
+            if mask.dtype != torch.bool or mask.shape != shape:
+                wrong = f"{mask.dtype} of {tuple(mask.shape)}"
+                raise ValueError(f"conditioning.{name} must be a mask of shape {tuple(shape)}, not {wrong}")
         check_simplex(self.batch.construction[self.construction], "conditioning.batch.construction")
         check_simplex(self.batch.kind[self.kind], "conditioning.batch.kind")
         if not bool(self.batch.params[self.params].isfinite().all()):
@@ -82,9 +80,7 @@ class Conditioning:
         if self.method not in get_args(ConditioningMethod):
             raise ValueError(f"conditioning.method must be one of {get_args(ConditioningMethod)}, not {self.method!r}")
         if self.resamples < 1 or self.jump < 1:
-            raise ValueError(
-                f"conditioning.resamples and jump must be at least 1, not {self.resamples} and {self.jump}"
-            )
+            raise ValueError(f"resamples and jump must be at least 1, not {self.resamples} and {self.jump}")
 
     @property
     def masks(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -115,12 +111,7 @@ class Conditioning:
 
 
 def condition_on_rows(
-    batch: SketchBatch,
-    rows: Bool[Tensor, "batch prim"],
-    *,
-    method: ConditioningMethod = "repaint",
-    resamples: int = 1,
-    jump: int = 1,
+    batch: SketchBatch, rows: RowMask, *, method: ConditioningMethod = "repaint", resamples: int = 1, jump: int = 1
 ) -> Conditioning:
     """Conditioning on whole rows, as for the completion of a sketch."""
     return Conditioning(batch, rows, rows, rows[..., None].expand_as(batch.params), method, resamples, jump)
@@ -216,7 +207,7 @@ class SamplingOptions:
         The last step is never repeated: nothing follows that could adapt to its result.
         """
         down = list(pairwise(self.timesteps(num_steps)))
-        if self.conditioning is None or self.conditioning.resamples == 1:
+        if self.conditioning is None:
             return down
         resamples, jump = self.conditioning.resamples, self.conditioning.jump
         pairs: list[tuple[int, int]] = []
@@ -262,10 +253,9 @@ def find_sampler(name: str) -> Sampler:
     Raises:
         SketchError: There is none.
     """
-    if name not in SAMPLERS:
-        for point in entry_points(group=SAMPLER_ENTRY_POINTS):
-            if point.name not in SAMPLERS:
-                register_sampler(point.name)(point.load())
+    for point in entry_points(group=SAMPLER_ENTRY_POINTS) if name not in SAMPLERS else ():
+        if point.name not in SAMPLERS:
+            register_sampler(point.name)(point.load())
     if name not in SAMPLERS:
         raise SketchError(f"'{name}' is no sampler; use one of {', '.join(SAMPLERS)}")
     return SAMPLERS[name]

@@ -17,7 +17,7 @@ from typing import get_args
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import one_hot
@@ -128,16 +128,19 @@ class Prediction:
 
 def from_flat(rows: Float[Tensor, "batch prim 21"]) -> SketchBatch:
     """The inverse of `SketchBatch.flat`."""
-    widths = [layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS]
-    parts = torch.split(rows, widths, dim=-1)
-    return SketchBatch(*parts)
+    return SketchBatch(*torch.split(rows, layout.PART_WIDTHS, dim=-1))
 
 
 def relevant(kind: Int[Tensor, "*rows"]) -> Bool[Tensor, "*rows 14"]:
     """Mask of the parameter columns of each row's own kind; none for NONE."""
+    return to_columns([kind == of.value for of in Kind])
+
+
+def to_columns(of_kinds: Sequence[Shaped[Tensor, "*rows"]]) -> Shaped[Tensor, "*rows 14"]:
+    """A number of each kind, repeated for the parameter columns of that kind."""
     # Concatenated, not indexed: an index would have to be copied to the device.
-    widths = ((of.value, len(names)) for of, names in layout.PARAM_NAMES.items())
-    return torch.cat([(kind == of)[..., None].expand(*kind.shape, width) for of, width in widths], dim=-1)
+    pairs = zip(of_kinds, layout.PARAM_NAMES.values(), strict=True)
+    return torch.cat([number[..., None].expand(*number.shape, len(names)) for number, names in pairs], dim=-1)
 
 
 def expand(
