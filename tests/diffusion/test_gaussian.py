@@ -45,10 +45,10 @@ def test_diffuse_to_t_and_step_back_to_s_is_diffuse_to_s(name: str) -> None:
     schedule = ALL[name](2000)
     s, t = every_pair_of(schedule)
     at_s, at_t = schedule.at(s), schedule.at(t)
-    weights = g.posterior_weights(at_s, at_t)
+    of_x_t, of_x0, std = g.posterior_weights(at_s, at_t)
     # x_t = √ᾱ_t·x_0 + noise of variance 1 − ᾱ_t goes into x_s = of_x_t·x_t + of_x0·x_0 + std·noise.
-    mean = weights.x_t * at_t.alpha_bar.sqrt() + weights.x0
-    variance = weights.x_t**2 * at_t.var + weights.std**2
+    mean = of_x_t * at_t.alpha_bar.sqrt() + of_x0
+    variance = of_x_t**2 * at_t.var + std**2
     # Either is a tiny number at one end: right to its own size as well, and so is the noise that a step adds.
     for found, wanted in ((mean, at_s.alpha_bar.sqrt()), (variance, at_s.var)):
         torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)

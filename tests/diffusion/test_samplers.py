@@ -184,7 +184,6 @@ def test_impossible_options_and_shapes_are_refused_by_name() -> None:
         (sample_ddim, "eta", 1.5),
         (sample_ddim, "eta", math.nan),
         (sample_predictor_corrector, "eta", 1.5),
-        (sample_predictor_corrector, "order", 3),
         (sample_authors, "prediction_weight", 0.0),
         (sample_authors, "prediction_weight", math.nan),
     ):
@@ -331,8 +330,7 @@ FINE = log_linear_snr(4000, 6.0, -6.0)
 
 
 @pytest.mark.parametrize("eta", [0.0, 1.0])  # between them, eta is another process for every step length
-@pytest.mark.parametrize("order", [1, 2])
-def test_linear_prediction_is_integrated_exactly(eta: float, order: int) -> None:
+def test_linear_prediction_is_integrated_exactly(eta: float) -> None:
     """One long corrected step arrives where thousands of plain ones do, without their noise."""
     t, s = 3000, 1000
 
@@ -344,13 +342,13 @@ def test_linear_prediction_is_integrated_exactly(eta: float, order: int) -> None
     for high, low in pairwise(range(t, s - 1, -1)):
         weights = ddim_weights(FINE.at(low), FINE.at(high), eta)
         fine = weights.x_t * fine + weights.x0 * predict(high)
-    weights = predictor_weights(FINE.at(s), FINE.at(t), FINE.at(3500), eta, order)
+    weights = predictor_weights(FINE.at(s), FINE.at(t), FINE.at(3500), eta)
     predicted = weights.x_t * x + weights.x0 * predict(t) + weights.previous * predict(3500)
     correction = corrector_weight(FINE.at(s), FINE.at(t), eta) * (predict(s) - predict(t))
     corrected = predicted + correction + weights.previous * (predict(t) - predict(3500))
     torch.testing.assert_close(corrected, fine, atol=2e-3, rtol=0)
-    if order == 2:  # the line through the last two was exact already
-        torch.testing.assert_close(predicted, corrected, atol=1e-9, rtol=0)
+    # The line through the last two was exact already.
+    torch.testing.assert_close(predicted, corrected, atol=1e-9, rtol=0)
 
 
 def test_corrector_weight_is_half_in_short_steps_and_zero_at_the_ends() -> None:
@@ -372,15 +370,14 @@ def test_corrected_coordinates_have_more_of_the_true_variance() -> None:
         batch = run(sampler, target.denoiser(process), process, noise, steps=count, **options)
         return 0.5 - float(batch.params[..., 7:12].std())
 
-    for count, order in ((12, 1), (25, 1), (25, 2), (50, 2)):  # second order overshoots in long steps
+    for count in (25, 50):
         plain = missing(sample_ancestral, count, labels="logit")
         assert plain > 0.015  # too narrow, even in 50 steps
-        assert abs(missing(sample_predictor_corrector, count, order=order)) < 0.75 * plain
+        assert abs(missing(sample_predictor_corrector, count)) < 0.75 * plain
 
 
 @pytest.mark.parametrize("labels", ["sampled", "logit"])
-@pytest.mark.parametrize("order", [1, 2])
-def test_predictor_corrector_evaluates_once_a_step(labels: str, order: int) -> None:
+def test_predictor_corrector_evaluates_once_a_step(labels: str) -> None:
     x0, evaluated = sketches(3), list[int]()
 
     def denoise(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
@@ -388,8 +385,7 @@ def test_predictor_corrector_evaluates_once_a_step(labels: str, order: int) -> N
         return oracle(x0)(batch_t, t)
 
     steps = step_sequence(200, 20, power=2)
-    options = {"labels": labels, "order": order}
-    batch = run(sample_predictor_corrector, denoise, our_process(200), random_noise(0, 3), steps=steps, **options)
+    batch = run(sample_predictor_corrector, denoise, our_process(200), random_noise(0, 3), steps=steps, labels=labels)
     assert tuple(evaluated) == steps[:-1]
     torch.testing.assert_close(batch.params, x0.params)
 

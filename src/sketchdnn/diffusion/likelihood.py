@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -26,6 +25,8 @@ from .gaussian import Level, augment, squared_norm_perp
 from .noise import NoiseSource
 from .process import Denoiser, JointProcess, LogitBatch, Noise, Process, check_shape, check_simplex, check_step, parts
 from .timesteps import StepDraws
+
+Params = Float[Tensor, "*rows 14"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +54,12 @@ class Bins:
     def levels(self) -> int:
         return 1 << self.bits
 
-    def index(self, params: Float[Tensor, "*rows 14"]) -> Int[Tensor, "*rows 14"]:
+    def index(self, params: Params) -> Int[Tensor, "*rows 14"]:
         """The cell of each number; numbers outside the range are in the outermost cells."""
         low, width = self._ends(params)
         return ((params.double() - low) / width).floor().clamp(0, self.levels - 1).long()
 
-    def log_mass(
-        self, params: Float[Tensor, "*rows 14"], mean: Float[Tensor, "*rows 14"], std: float
-    ) -> Float[Tensor, "*rows 14"]:
+    def log_mass(self, params: Params, mean: Params, std: float) -> Params:
         """log of the probability that N(mean, std²) falls into the cell of `params`, float64."""
         low, width = self._ends(params)
         index = self.index(params)
@@ -100,22 +99,17 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Elbo:
-    """The bound on −log p(sketch), in nats. Without `bins` a density, and so dependent on `last_variance`."""
+    """The bound on −log p(sketch), in nats. Without bins a density, and so dependent on `last_variance`."""
 
     prior: Parts
     diffusion: Parts
     reconstruction: Parts
     last_variance: float
     read_at: int
-    bins: Bins | None
 
     @property
     def nats(self) -> Float[Tensor, " batch"]:
         return self.prior.total + self.diffusion.total + self.reconstruction.total
-
-    @property
-    def bits(self) -> Float[Tensor, " batch"]:
-        return self.nats / math.log(2)
 
 
 def prior(process: JointProcess, x0: SketchBatch) -> Parts:
@@ -165,9 +159,7 @@ def nats_given_prediction(prediction: Prediction, x0: SketchBatch, variance: flo
 
 
 # The prior and the diffusion term of a process.
-Terms = tuple[
-    Callable[[Any, SketchBatch], Parts], Callable[[Denoiser, Any, SketchBatch, NoiseSource, StepDraws], Parts]
-]
+Terms = tuple[Callable[..., Parts], Callable[..., Parts]]
 
 
 def elbo(
@@ -199,7 +191,7 @@ def elbo(
         reached = prior_term(process, x0)
         walked = diffusion_term(denoise, process, x0, noise, steps)
         read = reconstruction(denoise, process, x0, start, variance, steps.read_at, bins)
-    return Elbo(reached, walked, read, variance, steps.read_at, bins)
+    return Elbo(reached, walked, read, variance, steps.read_at)
 
 
 def authors_estimate(
@@ -227,13 +219,11 @@ def authors_estimate(
         return sum_over_steps(denoise, of_alpha_bar, x0, noise, steps, divergences)
 
 
+Divergences = Callable[[Prediction, SketchBatch, Tensor], Iterable[Tensor]]
+
+
 def sum_over_steps(
-    denoise: Denoiser,
-    process: Process,
-    x0: SketchBatch,
-    noise: NoiseSource,
-    steps: StepDraws,
-    divergences: Callable[[Prediction, SketchBatch, Tensor], Iterable[Tensor]],
+    denoise: Denoiser, process: Process, x0: SketchBatch, noise: NoiseSource, steps: StepDraws, divergences: Divergences
 ) -> Parts:
     """Σ_t of the divergences of a step, from the steps drawn. They depend on the prediction at X_t, X_t and t."""
     terms = []
@@ -254,13 +244,10 @@ def kl_to_noise(squared_length: Tensor, level: Level, dimensions: int) -> Tensor
     return (level.alpha_bar * squared_length - dimensions * (level.alpha_bar + level.var.log())) / 2
 
 
-def _squared_lengths(v: LogitBatch) -> tuple[Tensor, Tensor, Tensor]:
+def _squared_lengths(v: LogitBatch) -> tuple[Tensor, ...]:
     """‖·‖²_⊥ of logits, ‖·‖² of parameters, summed over the rows."""
-    return (
-        squared_norm_perp(v.construction).sum(dim=-1),
-        squared_norm_perp(v.kind).sum(dim=-1),
-        torch.sum(v.params**2, dim=(-2, -1)),
-    )
+    of_labels = (squared_norm_perp(logits).sum(dim=-1) for logits in (v.construction, v.kind))
+    return *of_labels, torch.sum(v.params**2, dim=(-2, -1))
 
 
 def _target(process: JointProcess, x0: SketchBatch) -> LogitBatch:
@@ -287,10 +274,8 @@ def _check_clean(num_steps: int, x0: SketchBatch, start: Noise, steps: StepDraws
     for name, label in (("kind", x0.kind), ("construction", x0.construction)):
         if not bool(((label == 0) | (label == 1)).all()):
             raise ValueError(f"x0.{name} must be one-hot: a likelihood is that of a clean sketch")
-    if not bool(x0.params.isfinite().all()):
-        raise ValueError("x0.params must be finite")
-    if bool(((x0.params != 0) & ~relevant(kind)).any()):
-        raise ValueError("x0.params must be zero in the columns of other kinds")
+    if not bool(torch.where(relevant(kind), x0.params.isfinite(), x0.params == 0).all()):
+        raise ValueError("x0.params must be finite, and zero in the columns of other kinds")
     check_shape(start, "noise", like=x0)
     if steps.t.shape[1:] != (len(x0),) or steps.count.shape != steps.t.shape:
         shapes = tuple(steps.t.shape), tuple(steps.count.shape)

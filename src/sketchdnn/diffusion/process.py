@@ -44,7 +44,6 @@ class StatefulDenoiser(Denoiser, Protocol):
 
     def fresh(self) -> Denoiser:
         """The denoiser without any earlier calls."""
-        ...
 
 
 def begin_trajectory(denoise: Denoiser) -> Denoiser:
@@ -130,12 +129,10 @@ class JointProcess:
 
     def x0_logits(self, prediction: Prediction) -> LogitBatch:
         """Return x̂_0 as it enters the reverse mean: logits of the two labels, and superposed parameters."""
-        kind = prediction.kind
-        return LogitBatch(
-            gaussian_softmax.reverse_logits(prediction.construction, self.label_smoothing, self.reverse_logits),
-            gaussian_softmax.reverse_logits(kind, self.label_smoothing, self.reverse_logits),
-            superpose(prediction.params, kind, self.superposition),
-        )
+        labels = prediction.construction, prediction.kind
+        settings = self.label_smoothing, self.reverse_logits
+        construction, kind = (gaussian_softmax.reverse_logits(label, *settings) for label in labels)
+        return LogitBatch(construction, kind, superpose(prediction.params, labels[1], self.superposition))
 
     def step_back(self, clean: LogitBatch, batch_t: SketchBatch, s: Step, t: Step, noise: Noise) -> SketchBatch:
         """X_s from X_t and a (predicted) clean sketch, by the posterior."""
@@ -226,13 +223,9 @@ def our_process(num_steps: int = 2000, label_smoothing: float = 0.99) -> JointPr
 
 
 def _joint(raw: Schedule, k: float, reverse_logits: ReverseLogitsMethod, *, of_root: bool = False) -> JointProcess:
-    return JointProcess(
-        params=raw,
-        kind=augment(raw, layout.NUM_KINDS, k, of_root=of_root),
-        construction=augment(raw, layout.NUM_CONSTRUCTION, k, of_root=of_root),
-        label_smoothing=k,
-        reverse_logits=reverse_logits,
-    )
+    widths = layout.NUM_KINDS, layout.NUM_CONSTRUCTION
+    kind, construction = (augment(raw, width, k, of_root=of_root) for width in widths)
+    return JointProcess(raw, kind, construction, k, reverse_logits)
 
 
 # How far a probability vector may be from summing to one: float32 rounding over the widest simplex we use.

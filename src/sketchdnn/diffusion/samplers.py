@@ -135,7 +135,6 @@ def sample_predictor_corrector(
     options: SamplingOptions,
     *,
     eta: float = 1.0,
-    order: Literal[1, 2] = 2,
     labels: LabelEstimate = "logit",
 ) -> SketchBatch:
     """Sample by a predictor-corrector method with one network evaluation per step.
@@ -147,15 +146,11 @@ def sample_predictor_corrector(
 
     Args:
         eta: Factor of the noise on coordinates; 1 is the noise of the ancestral sampler.
-        order: Before the correction, the step uses the current prediction (1), or the line through the current and the
-            previous prediction (2).
         labels: `sampled` samples labels and takes posterior steps (docs/decisions/0004). `logit` takes the steps of
             DPM-Solver++, without noise.
     """
     _check_eta(eta)
-    if order not in (1, 2):
-        raise ValueError(f"order must be 1 or 2, not {order}")
-    weights, correction = partial(predictor_weights, eta=eta, order=order), partial(corrector_weight, eta=eta)
+    weights, correction = partial(predictor_weights, eta=eta), partial(corrector_weight, eta=eta)
     run = partial(sampling_loop, denoise, process, noise, options, weights, correction=correction)
     if labels == "sampled":
         return run(label_weights=posterior_weights, estimate_x0=partial(sample_labels, process))
@@ -257,15 +252,13 @@ def solver_weights(level_s: Level, level_t: Level, earlier: Level) -> Weights:
     return ddim._replace(x0=ddim.x0 * (1 + w), previous=-ddim.x0 * w)
 
 
-def predictor_weights(level_s: Level, level_t: Level, earlier: Level, eta: float, order: int = 2) -> Weights:
-    """Return the weights of the predictor: a DDIM step with `eta`, before the correction.
+def predictor_weights(level_s: Level, level_t: Level, earlier: Level, eta: float) -> Weights:
+    """Return the weights of the predictor: a step with the noise of DDIM with `eta`, before the correction.
 
-    At order 2 the prediction changes linearly in λ over the step, at the rate from the previous to the current
+    The prediction changes linearly in λ over the step, at the rate from the previous to the current
     prediction.
     """
     ddim = ddim_weights(level_s, level_t, eta)
-    if order == 1:
-        return ddim
     # `extrapolation` returns r/2 (midpoint of the step), while `corrector_weight` needs the change over the whole step,
     # r; hence the factor 2.
     change = 2 * extrapolation(level_s, level_t, earlier) * corrector_weight(level_s, level_t, eta)

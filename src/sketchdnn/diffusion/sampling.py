@@ -206,25 +206,23 @@ class SamplingOptions:
 
         The last step is never repeated: nothing follows that could adapt to its result.
         """
-        down = list(pairwise(self.timesteps(num_steps)))
+        *down, end = pairwise(self.timesteps(num_steps))
         if self.conditioning is None:
-            return down
+            return [*down, end]
         resamples, jump = self.conditioning.resamples, self.conditioning.jump
         pairs: list[tuple[int, int]] = []
-        last = len(down) - 1
-        for first in range(0, last, jump):
-            stretch = down[first : min(first + jump, last)]
+        for first in range(0, len(down), jump):
+            stretch = down[first : first + jump]
             up = (stretch[-1][1], stretch[0][0])
             pairs += [*stretch, up] * (resamples - 1) + stretch
-        return [*pairs, down[last]]
+        return [*pairs, end]
 
     def check_shapes(self, noise: SketchBatch) -> None:
         """Refuse noise, a start and conditioning of different shapes."""
         check_shape(noise, "noise")
-        if self.start is not None:
-            check_shape(self.start.batch, "start.batch", like=noise)
-        if self.conditioning is not None:
-            check_shape(self.conditioning.batch, "conditioning.batch", like=noise)
+        for name, part in (("start", self.start), ("conditioning", self.conditioning)):
+            if part is not None:
+                check_shape(part.batch, f"{name}.batch", like=noise)
 
 
 SAMPLERS: dict[str, Sampler] = {}
@@ -253,9 +251,10 @@ def find_sampler(name: str) -> Sampler:
     Raises:
         SketchError: There is none.
     """
-    for point in entry_points(group=SAMPLER_ENTRY_POINTS) if name not in SAMPLERS else ():
-        if point.name not in SAMPLERS:
-            register_sampler(point.name)(point.load())
+    if name not in SAMPLERS:
+        for point in entry_points(group=SAMPLER_ENTRY_POINTS):
+            if point.name not in SAMPLERS:
+                register_sampler(point.name)(point.load())
     if name not in SAMPLERS:
         raise SketchError(f"'{name}' is no sampler; use one of {', '.join(SAMPLERS)}")
     return SAMPLERS[name]
@@ -339,9 +338,8 @@ def sampling_loop(
                     change = change + table[-1][number - 2, 2] * (x0_hat.params - previous.params)
                     state = state._replace(params=state.params + change)
                 previous, x0_hat = x0_hat, latest
-            state = LogitBatch(
-                *map(_weighted_sum, (part[number - 1] for part in table), state, x0_hat, previous, fresh)
-            )
+            rows = (part[number - 1] for part in table)
+            state = LogitBatch(*map(_weighted_sum, rows, state, x0_hat, previous, fresh))
             batch = _visible(state, conditioning)
             if s == 0:
                 batch = state.batch()

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from typing import NamedTuple, Protocol
+from itertools import chain, islice, pairwise
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -73,7 +73,6 @@ class ParametricCurve(Protocol):
 
     def at(self, t: float) -> tuple[Vec, Vec]:
         """The point and the derivative at t."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +107,8 @@ class EllipticArc:
 class Bezier:
     """A cubic Bézier curve with these four control points."""
 
+    breaks: ClassVar[Sequence[float]] = (0.0, 1.0)
     points: tuple[Vec, Vec, Vec, Vec]
-
-    @property
-    def breaks(self) -> Sequence[float]:
-        return (0.0, 1.0)
 
     @property
     def ends(self) -> tuple[Vec, Vec]:
@@ -184,6 +180,7 @@ def approximate(curve: ParametricCurve, tolerance: float) -> tuple[Line | Arc, .
 
 
 class _Sample(NamedTuple):
+    t: float
     point: Vec
     direction: float  # angle of the tangent
 
@@ -213,8 +210,10 @@ def _smooth_runs(curve: ParametricCurve, flatness: float) -> Iterator[list[_Samp
     run: list[_Sample] = []
     total = 0
     for number, span in enumerate(spans):
-        samples = list(_samples(curve, *span, flatness, MAX_SAMPLES - total))
+        samples = list(islice(_samples(curve, *span, flatness), MAX_SAMPLES - total + 1))
         total += len(samples)
+        if total > MAX_SAMPLES:
+            raise GeometryError("a curve is too long or too intricate to approximate")
         if number == 0:
             samples[0] = samples[0]._replace(point=first)
         if number == len(spans) - 1:
@@ -226,47 +225,45 @@ def _smooth_runs(curve: ParametricCurve, flatness: float) -> Iterator[list[_Samp
     yield run
 
 
-def _samples(curve: ParametricCurve, start: float, end: float, flatness: float, limit: int) -> Iterator[_Sample]:
+def _samples(curve: ParametricCurve, start: float, end: float, flatness: float) -> Iterator[_Sample]:
     """Samples of a smooth span, both ends included."""
     width = end - start
-    marks = [start + width * k / 4 for k in range(4)] + [end]
-    inside = [start + _INSIDE * width, *marks[1:4], end - _INSIDE * width]
-    known = [
-        _Sample(curve.at(t)[0], _direction(_ORIGIN, curve.at(near)[1])) for t, near in zip(marks, inside, strict=True)
-    ]
-    yield known[0]
-    stack = [(marks[k], known[k], marks[k + 1], known[k + 1], 0) for k in (3, 2, 1, 0)]
-    count = 1
-    while stack:
-        t0, left, t1, right, halvings = stack.pop()
-        middle = (t0 + t1) / 2
-        point, slope = curve.at(middle)
-        between = _Sample(point, _direction(_ORIGIN, slope))
-        off = _from_chord(point, left.point, right.point) / 4  # a chord of half the length is off by a quarter
-        if abs(_turn(left.direction, right.direction)) > _SHARP:  # the curve may turn back between the samples
-            off = max(off, math.dist(left.point, right.point), math.dist(left.point, point))
-        if halvings < _MAX_HALVINGS and off > flatness:
-            stack += [(middle, between, t1, right, halvings + 1), (t0, left, middle, between, halvings + 1)]
-            continue
-        yield between
-        yield right
-        count += 2
-        if count > limit:
-            raise GeometryError("a curve is too long or too intricate to approximate")
+    inner = [_sample(curve, start + width * k / 4) for k in (1, 2, 3)]
+    first, last = _sample(curve, start, start + _INSIDE * width), _sample(curve, end, end - _INSIDE * width)
+    yield first
+    for left, right in pairwise([first, *inner, last]):
+        yield from _between(curve, left, right, flatness)
+
+
+def _sample(curve: ParametricCurve, t: float, near: float | None = None) -> _Sample:
+    """The point at t, and the direction there or near it."""
+    return _Sample(t, curve.at(t)[0], _direction(_ORIGIN, curve.at(t if near is None else near)[1]))
+
+
+def _between(
+    curve: ParametricCurve, left: _Sample, right: _Sample, flatness: float, halvings: int = 0
+) -> Iterator[_Sample]:
+    """Samples after the left one, up to the right one."""
+    middle = _sample(curve, (left.t + right.t) / 2)
+    off = _from_chord(middle.point, left.point, right.point) / 4  # a chord of half the length is off by a quarter
+    if abs(_turn(left.direction, right.direction)) > _SHARP:  # the curve may turn back between the samples
+        off = max(off, math.dist(left.point, right.point), math.dist(left.point, middle.point))
+    if halvings < _MAX_HALVINGS and off > flatness:
+        yield from _between(curve, left, middle, flatness, halvings + 1)
+        yield from _between(curve, middle, right, flatness, halvings + 1)
+    else:
+        yield from (middle, right)
 
 
 def _fitted(run: Sequence[_Sample], tolerance: float) -> Iterator[_Piece]:
-    stack = [(0, len(run) - 1)]
-    while stack:
-        first, last = stack.pop()
-        part = run[first : last + 1]
-        if fit := _fit(part, tolerance):
-            yield from fit
-        elif last - first > 1:
-            middle = (first + last) // 2
-            stack += [(middle, last), (first, middle)]
-        elif part[0].point != part[-1].point:
-            yield _Piece(part[0].point, part[-1].point)
+    if fit := _fit(run, tolerance):
+        yield from fit
+    elif len(run) > 2:
+        middle = (len(run) - 1) // 2
+        yield from _fitted(run[: middle + 1], tolerance)
+        yield from _fitted(run[middle:], tolerance)
+    elif run[0].point != run[-1].point:
+        yield _Piece(run[0].point, run[-1].point)
 
 
 def _fit(part: Sequence[_Sample], tolerance: float) -> list[_Piece]:

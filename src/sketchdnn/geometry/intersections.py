@@ -151,14 +151,11 @@ def _ends_inside(a: Curve, b: Curve, tolerance: float) -> list[tuple[Vec, bool]]
 
 def _beside(curve: Curve, point: Vec) -> bool:
     """Whether the point of the carrier nearest to `point` belongs to the curve."""
-    match curve:
-        case Line((x0, y0), (x1, y1)):
-            dx, dy = x1 - x0, y1 - y0
-            return 0 <= dx * (point[0] - x0) + dy * (point[1] - y0) <= dx * dx + dy * dy
-        case Arc():
-            return (_angle(curve, point) - curve.start_angle) % TAU <= curve.sweep
-        case Circle():
-            return True
+    if isinstance(curve, Line):
+        (x0, y0), (x1, y1) = curve.start, curve.end
+        dx, dy = x1 - x0, y1 - y0
+        return 0 <= dx * (point[0] - x0) + dy * (point[1] - y0) <= dx * dx + dy * dy
+    return isinstance(curve, Circle) or (_angle(curve, point) - curve.start_angle) % TAU <= curve.sweep
 
 
 def _parts(curve: Curve, point: Vec) -> tuple[tuple[Vec, Vec], tuple[Vec, Vec]]:
@@ -225,8 +222,8 @@ def overlaps(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE)
     items = dict(enumerate(sketch))
     copies, distance, pairs = distinct_pairs(items, tolerance)
     results = (find_overlap(i, items[i], j, items[j], distance) for i, j in islice(pairs, MAX_PAIRS))
-    partial = (overlap for overlap in results if overlap is not None)
-    return tuple(sorted([*copies, *islice(partial, MAX_RESULTS)], key=lambda o: (o.first, o.second)))
+    found = [*copies, *islice(filter(None, results), MAX_RESULTS)]
+    return tuple(sorted(found, key=lambda overlap: (overlap.first, overlap.second)))
 
 
 def distinct_pairs(

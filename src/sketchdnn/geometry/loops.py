@@ -99,37 +99,30 @@ def _x_minus_sin(x: float) -> float:
 
 
 def _bridges(graph: Graph) -> set[int]:
-    """The half-edges of curves that are on no cycle: their removal would cut the graph (Tarjan)."""
-    order = [0] * len(graph.outgoing)  # of discovery; 0 is undiscovered
-    lowest = [0] * len(graph.outgoing)
-    bridges: set[int] = set()
-    clock = 0
-    for root, half_edges in enumerate(graph.outgoing):
-        if order[root] or not half_edges:
-            continue
-        clock += 1
-        order[root] = lowest[root] = clock
-        stack: list[tuple[int, int, Iterator[int]]] = [(root, -1, iter(half_edges))]
+    """The half-edges of curves that are on no cycle: their removal would cut the graph (Schmidt 2013)."""
+    arrivals: dict[int, int] = {}  # the half-edge that discovers each vertex, depth first; -1 at a root
+    for root in range(len(graph.outgoing)):
+        stack = [(root, -1)]
         while stack:
-            vertex, arrived, remaining = stack[-1]
-            for half_edge in remaining:
-                if half_edge == arrived ^ 1:
-                    continue
-                to = graph.vertices[half_edge ^ 1]
-                if order[to]:
-                    lowest[vertex] = min(lowest[vertex], order[to])
-                else:
-                    clock += 1
-                    order[to] = lowest[to] = clock
-                    stack.append((to, half_edge, iter(graph.outgoing[to])))
-                    break
-            else:
-                stack.pop()
-                if stack:
-                    parent = stack[-1][0]
-                    lowest[parent] = min(lowest[parent], lowest[vertex])
-                    if lowest[vertex] > order[parent]:
-                        bridges |= {arrived, arrived ^ 1}
+            vertex, arrival = stack.pop()
+            if vertex not in arrivals:
+                arrivals[vertex] = arrival
+                stack += [(graph.vertices[onward ^ 1], onward) for onward in graph.outgoing[vertex]]
+    bridges = {half_edge for half_edges in graph.outgoing for half_edge in half_edges}
+    tree = {arrival >> 1 for arrival in arrivals.values()}
+    visited: set[int] = set()
+    # Every other curve closes a cycle with the path of discovery from one of its ends to the other.
+    for vertex in arrivals:
+        for half_edge in graph.outgoing[vertex]:
+            if half_edge >> 1 in tree:
+                continue
+            visited.add(vertex)
+            bridges -= {half_edge, half_edge ^ 1}
+            to = graph.vertices[half_edge ^ 1]
+            while to not in visited:
+                visited.add(to)
+                bridges -= {arrivals[to], arrivals[to] ^ 1}
+                to = graph.vertices[arrivals[to]]
     return bridges
 
 
@@ -292,9 +285,8 @@ def is_inside(inner: ClosedCurve, outer: ClosedCurve, *, on_boundary: bool) -> b
     points = [piece.at(_ALONG) for piece in inner.pieces]
     if not on_boundary:
         return contains_point(outer, points[0])
-    return contains_point(
-        outer, max(points, key=lambda point: min(distance_to_curve(piece, point) for piece in outer.pieces))
-    )
+    farthest = max(points, key=lambda point: min(distance_to_curve(piece, point) for piece in outer.pieces))
+    return contains_point(outer, farthest)
 
 
 def contains_point(closed_curve: ClosedCurve, point: Vec) -> bool:

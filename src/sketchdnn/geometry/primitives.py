@@ -193,8 +193,6 @@ def arc_from_angles(
     >>> arc_from_angles((0, 0), 1, math.pi / 2, 0).sweep == 3 * math.pi / 2
     True
     """
-    if not (math.isfinite(start_angle) and math.isfinite(end_angle)):
-        raise GeometryError("an arc has an angle that is not finite")
     return Arc(center, radius, start_angle, (end_angle - start_angle) % TAU, construction)
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, product
-from typing import NamedTuple
+from itertools import islice, product
 
 from .intersections import Contact, Curve, Extent, Overlap, contact_points, distinct_pairs, find_overlap
 from .loops import ClosedCurve, build_graph, closed_curve, nest_closed_curves, trace_cycles
@@ -169,10 +168,10 @@ def profile(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE) 
     ('1 chain is left open, such as primitives 0, 1 and 2.',)
     """
     curves = profile_curves(sketch)
-    pairs = _compare_pairs(curves, tolerance)
-    duplicates = {overlap.second for overlap in pairs.overlaps if overlap.extent is Extent.DUPLICATE}
+    distance, contacts, overlaps, is_complete = _compare_pairs(curves, tolerance)
+    duplicates = {overlap.second for overlap in overlaps if overlap.extent is Extent.DUPLICATE}
     unique = {i: curve for i, curve in curves.items() if i not in duplicates}
-    graph = build_graph({i: curve for i, curve in unique.items() if not isinstance(curve, Circle)}, pairs.distance)
+    graph = build_graph({i: curve for i, curve in unique.items() if not isinstance(curve, Circle)}, distance)
     cycles, paths = trace_cycles(graph)
     closed_curves = [closed_curve(graph, cycle) for cycle in cycles]
     circles = ((i, curve) for i, curve in unique.items() if isinstance(curve, Circle))
@@ -195,13 +194,13 @@ def profile(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE) 
     # The graph leaves out curves that are shorter than the tolerance.
     too_short = graph.curves.keys() - {half_edge >> 1 for half_edges in graph.outgoing for half_edge in half_edges}
     return Profile(
-        loops=_nest(closed_curves, pairs),
+        loops=_nest(closed_curves, [*contacts, *overlaps], distance if is_complete else None),
         chains=tuple(chains),
         branches=tuple(branches),
-        contacts=tuple(pairs.contacts),
-        overlaps=tuple(pairs.overlaps),
+        contacts=tuple(contacts),
+        overlaps=tuple(overlaps),
         unused=tuple(sorted(duplicates | too_short)),
-        is_complete=pairs.is_complete,
+        is_complete=is_complete,
     )
 
 
@@ -210,20 +209,8 @@ def profile_curves(sketch: Iterable[Primitive]) -> dict[int, Curve]:
     return {i: p for i, p in enumerate(sketch) if not isinstance(p, Point) and not p.construction}
 
 
-class _PairResults(NamedTuple):
-    """The results of comparing pairs of curves.
-
-    `distance` is the tolerance as a length. `is_complete` is False if not all pairs were compared.
-    """
-
-    distance: float
-    contacts: list[Contact]
-    overlaps: list[Overlap]
-    is_complete: bool
-
-
-def _compare_pairs(curves: Mapping[int, Curve], tolerance: float) -> _PairResults:
-    """Find the contacts and overlaps of all pairs of curves that come close."""
+def _compare_pairs(curves: Mapping[int, Curve], tolerance: float) -> tuple[float, list[Contact], list[Overlap], bool]:
+    """Find the tolerance as a length, the contacts and overlaps of pairs of curves, and whether all were compared."""
     overlaps, distance, pairs = distinct_pairs(curves, tolerance)
     contacts: list[Contact] = []
     # Duplicates were found without comparing pairs, so they do not count.
@@ -233,34 +220,37 @@ def _compare_pairs(curves: Mapping[int, Curve], tolerance: float) -> _PairResult
         if overlap is not None:
             overlaps.append(overlap)
         else:
-            contacts.extend(
-                Contact(i, j, point, crosses) for point, crosses in contact_points(curves[i], curves[j], distance)
-            )
+            points = contact_points(curves[i], curves[j], distance)
+            contacts += [Contact(i, j, point, crosses) for point, crosses in points]
         if len(contacts) + len(overlaps) >= max_results:
             break
     # The search is complete if no pair is left in the iterator.
     is_complete = next(pairs, None) is None
     contacts.sort(key=lambda contact: (contact.first, contact.second, contact.at))
     overlaps.sort(key=lambda overlap: (overlap.first, overlap.second))
-    return _PairResults(distance, contacts, overlaps, is_complete)
+    return distance, contacts, overlaps, is_complete
 
 
-def _nest(closed_curves: Sequence[ClosedCurve], pairs: _PairResults) -> tuple[Loop, ...]:
-    """Find the parent and the depth of each closed curve, and reverse those at odd depth."""
+def _nest(
+    closed_curves: Sequence[ClosedCurve], pairs: Iterable[Contact | Overlap], distance: float | None
+) -> tuple[Loop, ...]:
+    """Find the parent and the depth of each closed curve, and reverse those at odd depth.
+
+    `pairs` are the curves that meet within a `distance`; None of those that were not all compared: none is nested.
+    """
     loops_with: dict[int, list[int]] = {}  # the closed curves that contain each primitive
     for i, closed in enumerate(closed_curves):
         for half_edge in closed.half_edges:
             loops_with.setdefault(half_edge >> 1, []).append(i)
     crossing: set[tuple[int, int]] = set()
     touching: set[tuple[int, int]] = set()
-    contacts_and_overlaps: Iterable[Contact | Overlap] = chain(pairs.contacts, pairs.overlaps)
-    for pair in contacts_and_overlaps:
+    for pair in pairs:
         loop_pairs = crossing if isinstance(pair, Contact) and pair.crosses else touching
         for i, j in product(loops_with.get(pair.first, ()), loops_with.get(pair.second, ())):
             loop_pairs.add((min(i, j), max(i, j)))
     parents: list[int | None] = [None] * len(closed_curves)
-    if pairs.is_complete:
-        parents = nest_closed_curves(closed_curves, crossing, touching, pairs.distance)
+    if distance is not None:
+        parents = nest_closed_curves(closed_curves, crossing, touching, distance)
     loops: dict[int, Loop] = {}
     # From the largest to the smallest, since a parent is larger than its children.
     for i in sorted(range(len(closed_curves)), key=lambda i: -closed_curves[i].area):
@@ -288,5 +278,5 @@ def _names(primitive_indices: Iterable[int], limit: int = 6) -> str:
     if len(names) == 1:
         return f"primitive {names[0]}"
     if len(names) > limit:
-        return f"primitives {', '.join(names[:limit])} and {len(names) - limit} more"
+        names[limit:] = [f"{len(names) - limit} more"]
     return f"primitives {', '.join(names[:-1])} and {names[-1]}"

@@ -121,10 +121,8 @@ def constraint_to_dict(constraint: Constraint) -> Record:
     """`{"type": "coincident", "refs": [[0, "start"], ["origin"]]}`, with `value`, `name` and extra keys where set."""
     refs = [[ref.part.value] if ref.primitive is None else [ref.primitive, ref.part.value] for ref in constraint.refs]
     record: Record = {"type": constraint.type.value, "refs": refs}
-    if constraint.value is not None:
-        record["value"] = constraint.value
-    if constraint.name is not None:
-        record["name"] = constraint.name
+    optional = {"value": constraint.value, "name": constraint.name}
+    record |= {key: value for key, value in optional.items() if value is not None}
     return _add_extra(record, constraint.extra, _CONSTRAINT_KEYS)
 
 
@@ -183,9 +181,7 @@ def _parse_ref(item: object) -> Ref:
 
 
 def _number(value: object, key: str) -> float:
-    if type(value) is float:
-        return value
-    if type(value) is not int:  # a bool is an int in Python, but not a number here
+    if not isinstance(value, int | float) or isinstance(value, bool):
         raise SketchError(f"'{key}' must be made of numbers")
     try:
         return float(value)

@@ -13,18 +13,8 @@ from .constraints import LENGTHS, PARTS_OF_KIND, Constraint
 from .primitives import Kind, Primitive, Vec, transformed
 from .records import parse_sketch, sketch_to_dict
 
-MM_PER_UNIT: Mapping[str, float] = {
-    "um": 1e-3,
-    "mm": 1.0,
-    "cm": 10.0,
-    "dm": 100.0,
-    "m": 1000.0,
-    "km": 1e6,
-    "mil": 0.0254,
-    "in": 25.4,
-    "ft": 304.8,
-    "yd": 914.4,
-}
+_METRIC = {"um": 1e-3, "mm": 1.0, "cm": 10.0, "dm": 100.0, "m": 1e3, "km": 1e6}
+MM_PER_UNIT: Mapping[str, float] = _METRIC | {"mil": 0.0254, "in": 25.4, "ft": 304.8, "yd": 914.4}
 
 
 @dataclass(frozen=True, slots=True)

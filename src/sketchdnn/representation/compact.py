@@ -17,6 +17,7 @@ from sketchdnn.geometry import TAU, Kind, Sketch
 from sketchdnn.geometry.table import Floats, PrimitiveTable, sketches_to_table
 
 from . import layout
+from .layout import MAX_PRIMITIVES
 
 # Two ends of a line whose x differ by no more than this (in a box of size about 1) are one above the other: rounding
 # noise must not decide which end comes first.
@@ -59,7 +60,7 @@ class Compact:
 
 
 def encode(
-    sketches: Sequence[Sketch], *, canonical_lines: bool = False, max_primitives: int = layout.MAX_PRIMITIVES
+    sketches: Sequence[Sketch], *, canonical_lines: bool = False, max_primitives: int = MAX_PRIMITIVES
 ) -> Compact:
     """The rows of some (normalized) sketches, in the order of their primitives.
 
@@ -77,7 +78,7 @@ def encode(
 
 
 def encode_table(
-    table: PrimitiveTable, *, canonical_lines: bool = False, max_primitives: int = layout.MAX_PRIMITIVES
+    table: PrimitiveTable, *, canonical_lines: bool = False, max_primitives: int = MAX_PRIMITIVES
 ) -> Compact:
     """`encode` for a whole table at once. It does not look for primitives that collapse: `collapsed` does."""
     counts = table.counts

@@ -40,11 +40,6 @@ class Decoded:
     repairs: tuple[Issue, ...] = ()
     rejects: tuple[Issue, ...] = ()
 
-    @property
-    def is_clean(self) -> bool:
-        """Whether every row was a valid primitive as it stood."""
-        return not (self.repairs or self.rejects)
-
 
 def decode_compact(compact: Compact) -> list[Decoded]:
     """The sketches of compact rows; primitives keep the order of their rows."""

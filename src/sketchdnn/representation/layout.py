@@ -18,7 +18,6 @@ from sketchdnn.geometry import Kind
 
 # The scalar that bends an arc, and the construction flag of an empty row: paper, authors and ours differ.
 ArcScalar = Literal["signed_radius", "sweep"]
-DEFAULT_ARC_SCALAR: ArcScalar = "sweep"
 NoneConstruction = Literal["one_hot", "zero"]
 
 # Changes whenever a stored dataset or model would read differently; both carry it.

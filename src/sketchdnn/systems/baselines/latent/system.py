@@ -205,7 +205,6 @@ class LatentDiffusion(System):
                 nats_given_prediction(wide, x0, variance, bins),
                 variance,
                 steps.read_at,
-                bins,
             )
 
     def _latent_loss(self, z: Latents, t: Int[Tensor, " batch"], noise: Latents) -> Float[Tensor, " batch"]:
