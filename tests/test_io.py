@@ -107,8 +107,7 @@ def test_content_is_flushed_before_rename(tmp_path: Path, monkeypatch: pytest.Mo
     write([SKETCH] * 5, tmp_path / "many.jsonl")
     flushed.clear()
     convert(tmp_path / "many.jsonl", tmp_path / "many", format="json")
-    assert len(flushed) == 1
-    assert len(read(tmp_path / "many")) == 5
+    assert (len(flushed), len(read(tmp_path / "many"))) == (1, 5)
 
 
 def test_folder_made_for_nothing_goes(tmp_path: Path) -> None:

@@ -166,8 +166,7 @@ def test_bound_is_the_sum_of_its_terms() -> None:
     terms = result.prior.total + result.diffusion.total + result.reconstruction.total
     torch.testing.assert_close(result.nats, terms)
     # A density depends on the last variance, in its reconstruction alone.
-    assert result.last_variance == float(process.params.var[1])
-    assert result.read_at == 1
+    assert (result.last_variance, result.read_at) == (float(process.params.var[1]), 1)
     other = bound(MIXED, process, 20, 2, last_variance=result.last_variance / 4)
     assert other.diffusion.total.equal(result.diffusion.total)
     assert not other.reconstruction.params.equal(result.reconstruction.params)

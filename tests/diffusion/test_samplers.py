@@ -84,9 +84,7 @@ def test_noise_determines_the_device_and_no_draw_is_used_twice(sampler) -> None:
         return source(number).to("meta")
 
     result = run(sampler, wobbly, our_process(10), noise)
-    assert result.params.device.type == "meta"
-    assert draws[0] == 0
-    assert len(draws) == len(set(draws))
+    assert (result.params.device.type, draws[0], len(draws)) == ("meta", 0, len(set(draws)))
 
 
 def test_ddim_with_full_noise_is_ancestral() -> None:
@@ -122,8 +120,7 @@ def test_solver_is_first_order_at_infinite_log_snr() -> None:
     a, b = (run(f, wobbly, process, random_noise(4, 3), steps=steps) for f in (sample_dpm_solver_pp, sample_ddim))
     assert same(a, b)
     at = process.params.at
-    assert extrapolation(at(0), at(20), at(40)) == 0
-    assert extrapolation(at(20), at(40), at(60)) == 0
+    assert (extrapolation(at(0), at(20), at(40)), extrapolation(at(20), at(40), at(60))) == (0, 0)
     assert extrapolation(at(20), at(40), at(50)) > 0
 
 
@@ -356,8 +353,7 @@ def test_corrector_weight_is_half_in_short_steps_and_zero_at_the_ends() -> None:
     half = corrector_weight(*levels, 1.0) / ddim_weights(*levels, 1.0).x0
     torch.testing.assert_close(half, torch.tensor(0.5).double(), rtol=2e-3, atol=0)
     at = cosine(100).at
-    assert corrector_weight(at(0), at(30), 1.0) == 0
-    assert corrector_weight(at(60), at(100), 1.0) == 0
+    assert (corrector_weight(at(0), at(30), 1.0), corrector_weight(at(60), at(100), 1.0)) == (0, 0)
     assert corrector_weight(at(30), at(60), 1.0) > 0
     assert corrector_weight(at(30), at(30), 1.0) == 0  # a flat stretch
 

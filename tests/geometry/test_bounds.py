@@ -39,8 +39,7 @@ def test_arc_counts_by_its_extent() -> None:
     root = math.sqrt(3) / 2
     assert (*box.low, *box.high) == pytest.approx((0.5, 0.5, root, root))
     over_the_top = bounds([Arc((0, 0), 1, math.radians(80), math.radians(20))])
-    assert over_the_top.high[1] == 1
-    assert over_the_top.low[1] == pytest.approx(math.sin(math.radians(80)))
+    assert (over_the_top.high[1], over_the_top.low[1]) == (1, pytest.approx(math.sin(math.radians(80))))
     plain = bounds([Arc((2, 3), 1.5, 0.4, 4)])
     for turns in (-3, -1, 1, 5):
         box = bounds([Arc((2, 3), 1.5, 0.4 + turns * math.tau, 4)])
@@ -87,8 +86,7 @@ def test_normalization_scales_dimensions() -> None:
     constraints = (constraint(T.DIAMETER, 0, value=10.0), constraint(T.ANGLE, 0, value=1.0))
     sketch = Sketch((Circle((30, 0), 5),), constraints, "mm")
     normalized, placement = normalize(sketch)
-    assert [c.value for c in normalized.constraints] == [2.0, 1.0]
-    assert placement.restore(normalized) == sketch
+    assert ([c.value for c in normalized.constraints], placement.restore(normalized)) == ([2.0, 1.0], sketch)
 
 
 def test_normalization_refuses_sketches_without_extent() -> None:
@@ -107,10 +105,8 @@ def test_normalization_refuses_sketches_without_extent() -> None:
 @given(CORPORA, st.randoms(use_true_random=False))
 def test_table_holds_and_selects_sketches_exactly(corpus: list[list[Primitive]], rng: random.Random) -> None:
     table = sketches_to_table(corpus)
-    assert [list(sketch) for sketch in table_to_sketches(table)] == corpus
-    assert table.num_sketches == len(corpus)
-    assert table.counts.tolist() == [len(items) for items in corpus]
-    assert len(table) == sum(map(len, corpus))
+    assert ([list(sketch) for sketch in table_to_sketches(table)], table.num_sketches) == (corpus, len(corpus))
+    assert (table.counts.tolist(), len(table)) == ([len(items) for items in corpus], sum(map(len, corpus)))
     keep = np.array([rng.random() < 0.5 for _ in corpus], dtype=bool)
     selected, expected = table.select(keep), [c for c, k in zip(corpus, keep, strict=True) if k]
     for f in fields(selected):

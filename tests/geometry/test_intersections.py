@@ -115,8 +115,7 @@ def test_touch_becomes_crossing_beyond_the_tolerance() -> None:
         return [crosses for _, crosses in contact_points(Line((-2, height), (2, height)), Circle((0, 0), 1), tolerance)]
 
     assert at(1 - tolerance) == at(1) == at(1 + tolerance) == [False]
-    assert at(1 - 2 * tolerance) == [True, True]
-    assert at(1 + 2 * tolerance) == []
+    assert (at(1 - 2 * tolerance), at(1 + 2 * tolerance)) == ([True, True], [])
 
 
 def test_tangent_line_or_end_inside_another_curve_touches() -> None:

@@ -76,8 +76,7 @@ def test_degenerate_primitives_are_refused() -> None:
 
 @given(primitives)
 def test_primitives_are_values(p: Primitive) -> None:
-    assert dataclasses.replace(p) == p
-    assert hash(dataclasses.replace(p)) == hash(p)
+    assert (dataclasses.replace(p), hash(dataclasses.replace(p))) == (p, hash(p))
     assert dataclasses.replace(p, construction=not p.construction) != p
     with pytest.raises(dataclasses.FrozenInstanceError):
         p.construction = True  # type: ignore[misc]
@@ -98,8 +97,7 @@ def test_arc_keeps_its_radius_and_runs_counter_clockwise(arc: Arc) -> None:
 
 def test_lengths_and_kinds() -> None:
     items = (Line((0, 0), (3, 4)), Circle((7, 7), 2), Arc((0, 0), 1, 0, 1), Point((1, 1)))
-    assert [p.length for p in items] == pytest.approx([5, 4 * math.pi, 1, 0])
-    assert [p.kind for p in items] == list(Kind)
+    assert ([p.length for p in items], [p.kind for p in items]) == (pytest.approx([5, 4 * math.pi, 1, 0]), list(Kind))
     assert [kind.label for kind in Kind] == ["line", "circle", "arc", "point"]
 
 

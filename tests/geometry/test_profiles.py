@@ -26,11 +26,7 @@ KNOWN: dict[str, tuple[list[Primitive], float, list[int]]] = {
     "half disc": (d_shape(2, PI), 2 * PI, [0]),
     "disc less a segment": (d_shape(1, 3 * PI / 2), 3 * PI / 4 + 0.5, [0]),
     "segment": (d_shape(1, PI / 2), PI / 4 - 0.5, [0]),
-    "island in a hole": (
-        [*rectangle(0, 0, 10, 10), *rectangle(1, 1, 8, 8), Circle((5, 5), 2)],
-        36 + 4 * PI,
-        [0, 1, 2],
-    ),
+    "island in a hole": ([*rectangle(0, 0, 10, 10), *rectangle(1, 1, 8, 8), Circle((5, 5), 2)], 36 + 4 * PI, [0, 1, 2]),
     "plate with two holes, one a slot": (
         [*rectangle(-6, -3, 12, 6), *slot(2, 1), Circle((4, 0), 1)],
         72 - (4 + PI) - PI,
@@ -72,8 +68,7 @@ def test_known_shapes(name: str, seed: int) -> None:
     assert len(found.holes) == sum(depth % 2 for depth in depths)
     assert sorted(e.primitive_index for loop in found.loops for e in loop.edges) == list(range(len(items)))
     for loop in found.loops:
-        assert (loop.area < 0) == loop.is_hole
-        assert drawn_area(items, loop) == pytest.approx(loop.area, rel=1e-4)
+        assert (loop.area < 0, drawn_area(items, loop)) == (loop.is_hole, pytest.approx(loop.area, rel=1e-4))
         assert (loop.parent is None) == (loop.depth == 0)
         if loop.parent is not None:
             assert found.loops[loop.parent].depth == loop.depth - 1
@@ -125,8 +120,7 @@ def test_self_intersection() -> None:
 
 def test_branches() -> None:
     loops = profile(polygon((0, 0), (1, 1), (2, 2), (2, 0), (1, 1), (0, 2)))
-    assert [loop.area for loop in loops.loops] == [1, 1]
-    assert [branch.at for branch in loops.branches] == [(1, 1)]
+    assert ([loop.area for loop in loops.loops], [branch.at for branch in loops.branches]) == ([1, 1], [(1, 1)])
     assert not loops.is_extrudable
     found = profile([*rectangle(0, 0, 2, 2), Line((2, 2), (4, 4))])  # with an open end
     assert [sorted(e.primitive_index for e in loop.edges) for loop in found.loops] == [[0, 1, 2, 3]]
@@ -136,8 +130,7 @@ def test_branches() -> None:
     assert len(found.reasons) == 2
     assert "More than two ends meet in 1 place, such as the ends of primitives 1, 2 and 4." in found.reasons
     bridge = profile([*rectangle(0, 0, 1, 1), Line((1, 1), (3, 3)), *rectangle(3, 3, 1, 1)])
-    assert len(bridge.loops) == 2
-    assert [[e.primitive_index for e in chain.edges] for chain in bridge.chains] == [[4]]
+    assert (len(bridge.loops), [[e.primitive_index for e in chain.edges] for chain in bridge.chains]) == (2, [[4]])
 
 
 def test_curve_between_two_regions_is_in_both() -> None:
@@ -154,8 +147,7 @@ def test_loops_with_a_shared_corner_are_nested() -> None:
     # The short sides lie along the long ones: that is an overlap besides the branch.
     assert [o.extent for o in found.overlaps] == ["contained", "contained"]
     found = profile([*rectangle(0, 0, 4, 4), *polygon((0, 0), (2, 1), (1, 2))])
-    assert [loop.depth for loop in found.loops] == [0, 1]
-    assert found.area == pytest.approx(16 - 1.5)
+    assert ([loop.depth for loop in found.loops], found.area) == ([0, 1], pytest.approx(16 - 1.5))
     assert len(found.branches) == 1
 
 
@@ -168,14 +160,12 @@ def test_tangent_curves_at_a_branch_are_ordered_by_curvature(tilt: float) -> Non
     for angle in (0, 1, 2, 4):
         found = profile([turned(p, angle) for p in items])
         assert [loop.area for loop in found.loops] == pytest.approx([1.5 - PI / 4] * 2, abs=1e-4)
-        assert [len(loop.edges) for loop in found.loops] == [3, 3]
-        assert len(found.branches) == 2
+        assert ([len(loop.edges) for loop in found.loops], len(found.branches)) == ([3, 3], 2)
 
 
 def test_crossing_loops_are_not_nested() -> None:
     found = profile([*rectangle(0, 0, 4, 4), Circle((4, 2), 1)])
-    assert [loop.depth for loop in found.loops] == [0, 0]
-    assert [m.crosses for m in found.contacts] == [True, True]
+    assert ([loop.depth for loop in found.loops], [m.crosses for m in found.contacts]) == ([0, 0], [True, True])
     assert found.reasons == ("Curves cross in 2 places, such as primitives 1 and 4.",)
     corner = polygon((0, 0), (6, 0), (6, 2), (2, 2), (2, 6), (0, 6))  # the circle is within its box
     assert [loop.depth for loop in profile([*corner, Circle((2.5, 2.5), 1)]).loops] == [0, 0]
@@ -189,8 +179,7 @@ def test_loop_with_a_shared_side_is_nested(x: float, depth: int) -> None:
         for quarters in range(4):
             items = [*rectangle(0, 0, 4, 4), *pocket[first:], *pocket[:first]]
             found = profile([turned(p, quarters * PI / 2) for p in items])
-            assert [loop.depth for loop in found.loops] == [0, depth]
-            assert len(found.overlaps) == 1
+            assert ([loop.depth for loop in found.loops], len(found.overlaps)) == ([0, depth], 1)
 
 
 def test_touching_curves_are_reported() -> None:
@@ -199,8 +188,7 @@ def test_touching_curves_are_reported() -> None:
     assert hole.reasons == ("Curves touch in 1 place, such as primitives 1 and 4.",)
     corner = profile([*rectangle(0, 0, 4, 4), *polygon((4, 2), (6, 1), (6, 3))])  # on a side
     assert not corner.is_extrudable
-    assert {m.crosses for m in corner.contacts} == {False}
-    assert [loop.depth for loop in corner.loops] == [0, 0]
+    assert ({m.crosses for m in corner.contacts}, [loop.depth for loop in corner.loops]) == ({False}, [0, 0])
 
 
 def test_duplicates_and_short_lines_are_ignored() -> None:

@@ -71,8 +71,7 @@ def test_box_pairs_are_complete(items: list[Primitive], distance: float) -> None
         for j in range(i + 1, len(items))
         if (low[i] <= high[j] + distance).all() and (low[j] <= high[i] + distance).all()
     }
-    assert len(found) == len(set(found))
-    assert set(found) == expected
+    assert (len(found), set(found)) == (len(set(found)), expected)
 
 
 @given(st.lists(primitives, min_size=2, max_size=12), st.floats(0.001, 5))

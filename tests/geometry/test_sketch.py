@@ -56,8 +56,7 @@ def test_constraints_and_sketches_are_values() -> None:
     a, b = (Constraint(T.RADIUS, (Ref(0),), 2.5, extra={"label": ["d1"]}) for _ in range(2))
     assert a == b
     assert len({a, b}) == 1  # hashable, whatever is in extra
-    assert PLATE.moved() == PLATE
-    assert len({PLATE, PLATE.moved()}) == 1
+    assert (PLATE.moved(), len({PLATE, PLATE.moved()})) == (PLATE, 1)
     assert (list(PLATE), len(PLATE)) == (list(PLATE.primitives), 4)
     assert T.ANGLE not in LENGTHS
     assert {T.DISTANCE, T.RADIUS, T.DIAMETER, T.LENGTH} <= LENGTHS
@@ -92,8 +91,7 @@ def test_moving_can_be_undone(sketch: Sketch, scale: float, by: tuple[float, flo
 def test_units_change_numbers_and_keep_the_size() -> None:
     for units, millimeters in MM_PER_UNIT.items():
         converted = PLATE.in_units(units)
-        assert converted.units == units
-        assert converted.primitives[0].length * millimeters == pytest.approx(4.0)
+        assert (converted.units, converted.primitives[0].length * millimeters) == (units, pytest.approx(4.0))
         assert converted.constraints[0].value == pytest.approx(converted.primitives[0].length)
         assert_same(PLATE, converted.in_units("mm"), 1e-12)
     bare = Sketch((Line((0, 0), (2, 0)),))

@@ -23,8 +23,7 @@ def test_flat_and_back() -> None:
 
 
 def test_the_row_of_the_paper_has_21_columns() -> None:
-    assert ROW_WIDTH == 21
-    assert max(Kind) + 1 == NONE
+    assert (ROW_WIDTH, max(Kind) + 1) == (21, NONE)
     assert sorted(i for s in PARAMS_OF_KIND.values() for i in range(s.start, s.stop)) == list(range(NUM_PARAMS))
 
 

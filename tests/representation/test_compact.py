@@ -24,8 +24,7 @@ def test_what_each_kind_stores() -> None:
     rows = encode([sketch])
     assert rows.kind[0].tolist() == [0, 1, 2, 3] + [NONE] * 12
     assert rows.construction[0].tolist() == [True, False, False, True] + [False] * 12
-    assert rows.params[0, 0].tolist() == [0, 1, 2, 3, 0]
-    assert rows.params[0, 1].tolist() == [4, 5, 6, 0, 0]
+    assert (rows.params[0, 0].tolist(), rows.params[0, 1].tolist()) == ([0, 1, 2, 3, 0], [4, 5, 6, 0, 0])
     assert rows.params[0, 2] == pytest.approx([1, 0, np.cos(1.5), np.sin(1.5), 1.5])
     assert rows.params[0, 3].tolist() == [7, 8, 0, 0, 0]
     assert not rows.params[0, 4:].any()
@@ -54,8 +53,7 @@ def test_round_trip(sketch: Sketch) -> None:
     assert_same(placed, decoded.sketch, 2e-3)
     for p, q in zip(placed, decoded.sketch, strict=True):
         if isinstance(p, Line | Arc) and isinstance(q, Line | Arc):
-            assert p.start == pytest.approx(q.start, abs=1e-6)
-            assert p.end == pytest.approx(q.end, abs=1e-6)
+            assert (p.start, p.end) == (pytest.approx(q.start, abs=1e-6), pytest.approx(q.end, abs=1e-6))
 
 
 @given(st.lists(st.floats(-1, 1).map(lambda x: round(x, 3)), min_size=4, max_size=4))
@@ -92,8 +90,7 @@ def test_permuting_rows_permutes_everything() -> None:
     rows = encode([sketch])
     order = np.arange(MAX_PRIMITIVES)[None, ::-1]
     turned = rows.permuted(order)
-    assert turned.kind[0, -1] == Kind.LINE
-    assert turned.params[0, -2].tolist() == [0, 0, 1, 0, 0]
+    assert (turned.kind[0, -1], turned.params[0, -2].tolist()) == (Kind.LINE, [0, 0, 1, 0, 0])
     assert turned.construction[0, -1]
 
 
