@@ -3,8 +3,6 @@
 In a process of its own, since checking must be switched on before the modules are imported.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sketches and constraints are consistent values; moving, scaling and converting units keeps them so."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -31,7 +29,7 @@ PLATE = Sketch(
 )
 
 
-def test_ref_has_a_primitive_unless_it_is_outside() -> None:
+def test_invalid_references_and_constraints_are_refused() -> None:
     for part in Part:
         wrong, right = (0, None) if part in OUTSIDE else (None, 3)
         assert Ref(right, part).primitive == right
@@ -39,9 +37,6 @@ def test_ref_has_a_primitive_unless_it_is_outside() -> None:
             Ref(wrong, part)
     with pytest.raises(GeometryError, match="start at 0"):
         Ref(-1, Part.START)
-
-
-def test_invalid_constraints_are_refused() -> None:
     for value in (math.nan, math.inf, -math.inf):
         with pytest.raises(GeometryError, match="has the value"):
             Constraint(T.DISTANCE, (EXTERNAL,), value)
@@ -50,6 +45,11 @@ def test_invalid_constraints_are_refused() -> None:
     assert Constraint(T.OTHER, (EXTERNAL,), name="Projected").name == "Projected"
     with pytest.raises(GeometryError, match="needs the name"):
         Constraint(T.OTHER, (EXTERNAL,))
+    with pytest.raises(GeometryError, match="refers to primitive 1, not there"):
+        Sketch((Point((0, 0)),), (Constraint(T.FIX, (Ref(1),)),))
+    for index, part in ((0, Part.CENTER), (1, Part.START), (2, Part.POINT), (3, Part.END), (0, Part.POINT)):
+        with pytest.raises(GeometryError, match=f"refers to the {part} of an? "):
+            Sketch(PLATE.primitives, (Constraint(T.FIX, (Ref(index, part),)),))
 
 
 def test_constraints_and_sketches_are_values() -> None:
@@ -62,15 +62,7 @@ def test_constraints_and_sketches_are_values() -> None:
     assert {T.DISTANCE, T.RADIUS, T.DIAMETER, T.LENGTH} <= LENGTHS
 
 
-def test_constraints_refer_to_existing_parts() -> None:
-    with pytest.raises(GeometryError, match="refers to primitive 1, not there"):
-        Sketch((Point((0, 0)),), (Constraint(T.FIX, (Ref(1),)),))
-    for index, part in ((0, Part.CENTER), (1, Part.START), (2, Part.POINT), (3, Part.END), (0, Part.POINT)):
-        with pytest.raises(GeometryError, match=f"refers to the {part} of an? "):
-            Sketch(PLATE.primitives, (Constraint(T.FIX, (Ref(index, part),)),))
-
-
-def test_moving_scales_lengths_and_keeps_angles() -> None:
+def test_moving_scales_lengths_and_units_keep_the_size() -> None:
     moved = PLATE.moved(3, (10, -1))
     assert [c.value for c in moved.constraints] == [12.0, 1.5, math.pi / 6, None, 3 * math.sqrt(2), 7.0]
     assert moved.primitives[0] == Line((10, -1), (22, -1))
@@ -79,16 +71,6 @@ def test_moving_scales_lengths_and_keeps_angles() -> None:
     for scale in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(GeometryError):
             PLATE.moved(scale)
-
-
-@given(sketches(), st.floats(0.01, 100), st.tuples(st.floats(-50, 50), st.floats(-50, 50)))
-def test_moving_can_be_undone(sketch: Sketch, scale: float, by: tuple[float, float]) -> None:
-    there = sketch.moved(scale, by)
-    assert_same(sketch, there.moved(1 / scale, (-by[0] / scale, -by[1] / scale)), 1e-9)
-    assert [p.length for p in there] == pytest.approx([scale * p.length for p in sketch])
-
-
-def test_units_change_numbers_and_keep_the_size() -> None:
     for units, millimeters in MM_PER_UNIT.items():
         converted = PLATE.in_units(units)
         assert (converted.units, converted.primitives[0].length * millimeters) == (units, pytest.approx(4.0))
@@ -99,6 +81,13 @@ def test_units_change_numbers_and_keep_the_size() -> None:
     for make in (lambda: Sketch((), units="furlong"), lambda: PLATE.in_units("furlong")):
         with pytest.raises(GeometryError, match="'furlong' is not a known unit"):
             make()
+
+
+@given(sketches(), st.floats(0.01, 100), st.tuples(st.floats(-50, 50), st.floats(-50, 50)))
+def test_moving_can_be_undone(sketch: Sketch, scale: float, by: tuple[float, float]) -> None:
+    there = sketch.moved(scale, by)
+    assert_same(sketch, there.moved(1 / scale, (-by[0] / scale, -by[1] / scale)), 1e-9)
+    assert [p.length for p in there] == pytest.approx([scale * p.length for p in sketch])
 
 
 def test_save_writes_the_format_of_the_suffix_or_name(tmp_path: Path) -> None:
