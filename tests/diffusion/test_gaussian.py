@@ -95,9 +95,8 @@ def test_scalar_step_equals_one_for_each_sample_and_keeps_the_type() -> None:
     t, s = torch.full((4,), 70), torch.full((4,), 30)
     one_mean, one_std = g.posterior(x0, x_t, schedule.at(30), schedule.at(70))
     each_mean, each_std = g.posterior(x0, x_t, schedule.at(s), schedule.at(t))
-    assert torch.equal(one_mean, each_mean)
-    assert torch.equal(one_std.expand(4), each_std.flatten())
-    assert torch.equal(g.diffuse(x0, x_t, schedule.at(70)), g.diffuse(x0, x_t, schedule.at(t)))
+    one, each = (g.diffuse(x0, x_t, schedule.at(step)) for step in (70, t))
+    assert all(map(torch.equal, (one_mean, one_std.expand(4), one), (each_mean, each_std.flatten(), each)))
     t = torch.tensor([1, 50, 70, 100])
     whole = g.denoised(x_t, x0, schedule.at(t), 0.4)
     for i in range(4):
@@ -147,8 +146,7 @@ def test_last_step_and_pure_noise_return_the_prediction() -> None:
 def test_ends_are_exact_raw_and_augmented(make, num_steps: int, of_root: bool) -> None:
     raw = make(num_steps)
     for schedule in (raw, augment(raw, 5, 0.99, of_root=of_root), augment(raw, 64, 1 - 1e-6, of_root=of_root)):
-        assert schedule.num_steps == num_steps
-        assert (schedule.alpha_bar[0], schedule.var[0]) == (1, 0)
+        assert (schedule.num_steps, (schedule.alpha_bar[0], schedule.var[0])) == (num_steps, (1, 0))
         assert (schedule.alpha_bar[-1], schedule.var[-1]) == (0, 1)
 
 

@@ -250,11 +250,9 @@ def test_interface_batches_and_extreme_scales() -> None:
     y = gs.sample((7,))
     assert y.shape == (7, 4, 2, 3)
     assert gs.support.check(y).all()
-    assert gs.log_prob(y).shape == (7, 4, 2)
-    assert gs.argmax_probs().shape == (4, 2, 3)
+    assert (gs.log_prob(y).shape, gs.argmax_probs().shape) == ((7, 4, 2), (4, 2, 3))
     wide = gs.expand((5, 4, 2))
-    assert wide.batch_shape == (5, 4, 2)
-    assert wide.log_prob(y[:5]).shape == (5, 4, 2)
+    assert (wide.batch_shape, wide.log_prob(y[:5]).shape) == ((5, 4, 2), (5, 4, 2))
     assert "GaussianSoftmax" in repr(wide)
     assert GaussianSoftmax(torch.zeros(3), 2).sample().shape == (3,)
     assert GaussianSoftmax(torch.zeros(3, dtype=DOUBLE), 2).sample().dtype == DOUBLE

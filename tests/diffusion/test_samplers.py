@@ -262,8 +262,6 @@ def test_drawn_labels_keep_their_frequencies_in_few_steps() -> None:
         assert not same(sampled, logit)
 
 
-# Predictor-corrector.
-
 FINE = log_linear_snr(4000, 6.0, -6.0)
 
 
@@ -327,8 +325,6 @@ def test_predictor_corrector_evaluates_once_a_step(labels: str) -> None:
     assert tuple(evaluated) == steps[:-1]
     torch.testing.assert_close(batch.params, x0.params)
 
-
-# Restart, with scripted passes.
 
 PROCESS = our_process(100)
 RESTART_AT = step_as_noisy_as(PROCESS, 0.6)

@@ -172,14 +172,11 @@ def test_known_overlaps(angle: float, mirrored: bool) -> None:
 
 def test_copies_tolerance_construction_and_bounds_of_the_search() -> None:
     a, b = Line((0, 0), (10, 0)), Line((1e-6, 5e-6), (10, -5e-6))
-    assert [o.extent for o in overlaps([a, b], 1e-6)] == [DUPLICATE]
-    assert overlaps([a, b], 1e-8) == ()
+    assert ([o.extent for o in overlaps([a, b], 1e-6)], overlaps([a, b], 1e-8)) == ([DUPLICATE], ())
     guides = [Line((0, 0), (4, 0), construction=True), Line((1, 0), (5, 0), construction=True)]
-    assert overlaps([Line((0, 0), (4, 0)), guides[0]]) == ()
-    assert [o.extent for o in overlaps(guides)] == [PARTIAL]
+    assert (overlaps([Line((0, 0), (4, 0)), guides[0]]), [o.extent for o in overlaps(guides)]) == ((), [PARTIAL])
     copies = overlaps([Circle((0, 0), 1)] * 4 + [Circle((5, 0), 1)])
-    assert [(o.first, o.second) for o in copies] == [(0, 1), (0, 2), (0, 3)]
-    assert overlaps([]) == ()
+    assert ([(o.first, o.second) for o in copies], overlaps([])) == ([(0, 1), (0, 2), (0, 3)], ())
     assert overlaps([Point((3, 3)), Point((3, 3))]) == (Overlap(0, 1, DUPLICATE, 0.0),)
     with pytest.raises(GeometryError, match="share of the size"):
         overlaps([Point((0, 0)), Point((1, 0))], 2.0)

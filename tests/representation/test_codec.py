@@ -115,8 +115,7 @@ def test_short_radii_are_repaired_but_not_rounded_semicircles_nan_or_unknown_sca
     for start in range(0, 200, 10):
         arcs = Sketch(tuple(Arc((0.1, 0.2), 0.37, a, math.pi) for a in turns[start : start + 10]))
         decoded = decode(composite(encode([arcs])))[0]
-        assert (decoded.repairs, decoded.rejects) == ((), ())
-        assert len(decoded.sketch) == 10
+        assert ((decoded.repairs, decoded.rejects), len(decoded.sketch)) == (((), ()), 10)
     batch = composite(encode([Sketch((Circle((0, 0), 1), Line((0, 0), (1, 1))))]))
     batch.kind[0, 1, 2] = math.nan
     batch.construction[0, 5, 0] = math.nan
