@@ -237,7 +237,8 @@ def _samples(curve: ParametricCurve, start: float, end: float, flatness: float) 
 
 def _sample(curve: ParametricCurve, t: float, near: float | None = None) -> _Sample:
     """The point at t, and the direction there or near it."""
-    return _Sample(t, curve.at(t)[0], _direction(_ORIGIN, curve.at(t if near is None else near)[1]))
+    point, slope = curve.at(t)
+    return _Sample(t, point, _direction(_ORIGIN, slope if near is None else curve.at(near)[1]))
 
 
 def _between(
