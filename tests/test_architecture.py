@@ -1,7 +1,5 @@
 """The structure of the package: layers, start-up imports, module names and sizes."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
@@ -22,8 +20,23 @@ MODULES = {path: path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
 TREES = {path: ast.parse(text) for path, text in MODULES.items()}
 
 
-def test_imports_point_downwards_only() -> None:
-    """The contracts are in pyproject.toml; this runs the tool that checks them."""
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import sketchdnn.geometry, sketchdnn.formats, sketchdnn.render, sketchdnn.cli.app",
+        "from sketchdnn.cli.app import app; app(['convert', '--help'], standalone_mode=False)",
+    ],
+)
+def test_start_up_imports_no_heavy_library(statement: str) -> None:
+    program = f"{statement}\nimport sys\nprint('|' + ' '.join(sorted({{m.split('.')[0] for m in sys.modules}})))"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(result.stdout.rpartition("|")[2].split()) & (SLOW | {"sketchdnn"}) == {"sketchdnn"}
+
+
+def test_imports_point_downwards_and_the_package_imports_nothing_else() -> None:
+    program = "import sys; before = set(sys.modules); import sketchdnn; print(*set(sys.modules) - before)"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert [name for name in result.stdout.split() if name.startswith(("sketchdnn", "numpy"))] == ["sketchdnn"]
     if not (REPOSITORY / "pyproject.toml").is_file():
         pytest.skip("installed without its repository")
     program = Path(sys.executable).with_name("lint-imports")
@@ -31,46 +44,14 @@ def test_imports_point_downwards_only() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "import sketchdnn",
-        "import sketchdnn.geometry",
-        "import sketchdnn.formats",
-        "import sketchdnn.render",
-        "import sketchdnn.cli.app",
-        "from sketchdnn.cli.app import app; app(['convert', '--help'], standalone_mode=False)",
-    ],
-)
-def test_start_up_imports_no_heavy_library(statement: str) -> None:
-    program = f"{statement}\nimport sys\nprint('|' + ' '.join(sorted({{m.split('.')[0] for m in sys.modules}})))"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    loaded = set(result.stdout.rpartition("|")[2].split())
-    assert "sketchdnn" in loaded
-    assert not loaded & SLOW
-
-
-def test_importing_the_package_imports_nothing_else() -> None:
-    program = "import sys; before = set(sys.modules); import sketchdnn; print(*set(sys.modules) - before)"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert [name for name in result.stdout.split() if name.startswith(("sketchdnn", "numpy"))] == ["sketchdnn"]
-
-
-def test_no_module_has_a_vague_name() -> None:
+def test_modules_have_clear_names_docstrings_and_at_most_500_lines() -> None:
     names = {path.stem for path in MODULES} | {path.parent.name for path in MODULES}
     assert not names & VAGUE_NAMES
-
-
-def test_every_module_has_a_docstring() -> None:
     assert not [path for path, tree in TREES.items() if tree.body and not ast.get_docstring(tree)]
-
-
-def test_modules_have_at_most_500_lines() -> None:
     assert not [path for path, text in MODULES.items() if len(text.splitlines()) > 500]
 
 
-def test_modules_have_no_side_effects_at_import() -> None:
-    """No work at import, no change of folder: such calls belong inside a function."""
+def test_modules_have_no_side_effects_and_unpickle_nothing() -> None:
     forbidden = {"chdir", "seed", "manual_seed", "basicConfig", "set_default_dtype", "set_default_device"}
     for path, tree in TREES.items():
         for node in tree.body:
@@ -78,25 +59,16 @@ def test_modules_have_no_side_effects_at_import() -> None:
                 call = node.value.func
                 name = call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
                 assert name not in forbidden, f"{path} calls {name} when it is imported"
-
-
-def test_nothing_calls_chdir_or_unpickles() -> None:
-    """Pickles run code; the one reader that must look into them has its own allow-list."""
-    for path, tree in TREES.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 called = f"{node.value.id}.{node.attr}"
                 assert called not in {"os.chdir", "pickle.load", "pickle.loads", "os.system"}, f"{path}: {called}"
 
 
-def test_every_package_has_tests() -> None:
+def test_every_package_has_tests_and_data_folders_are_ignored_at_the_top() -> None:
     packages = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
     tested = {path.name for path in TESTS.iterdir() if path.is_dir() and list(path.glob("test_*.py"))}
     assert packages <= tested, f"no tests for {sorted(packages - tested)}"
-
-
-def test_data_folders_are_ignored_only_at_the_top() -> None:
-    """A line `data/` in .gitignore would ignore the package `data` too."""
     ignore = REPOSITORY / ".gitignore"
     if not ignore.is_file():
         pytest.skip("installed without its repository")

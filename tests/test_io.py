@@ -1,7 +1,5 @@
 """Files and folders written whole: exclusive, with the user's permissions, and nothing left of what was killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat
@@ -35,7 +33,6 @@ with exclusive_run(folder / "run"), atomic_write(folder / "part.json") as file, 
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process, in the middle of writing to the folder."""
     with subprocess.Popen([sys.executable, "-c", WRITER, tmp_path], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -107,8 +104,7 @@ def test_content_is_flushed_before_rename(tmp_path: Path, monkeypatch: pytest.Mo
     write([SKETCH] * 5, tmp_path / "many.jsonl")
     flushed.clear()
     convert(tmp_path / "many.jsonl", tmp_path / "many", format="json")
-    assert len(flushed) == 1
-    assert len(read(tmp_path / "many")) == 5
+    assert (len(flushed), len(read(tmp_path / "many"))) == (1, 5)
 
 
 def test_folder_made_for_nothing_goes(tmp_path: Path) -> None:

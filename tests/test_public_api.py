@@ -1,7 +1,5 @@
 """The public names of each package, pinned: adding or removing one is a decision."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys
@@ -12,48 +10,31 @@ import pytest
 import sketchdnn
 
 PUBLIC = {
-    "sketchdnn": """
-        Arc Circle CompleteRequest Conditions FormatError GenerateRequest Line OutputOptions Point Sketch SketchDNN
-        SketchError dumps loads read svg write
-    """,
-    "sketchdnn.geometry": """
-        Arc Bezier Box Chain Circle Constraint ConstraintType EXTERNAL EllipticArc Kind Line Loop
-        MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch TAU Vec
-        approximate arc_from_angles arc_from_bulge arc_from_sweep bounds bulge
-        normalize overlaps profile quadratic_bezier tessellate
-    """,
-    "sketchdnn.formats": """
-        Conversion DEFAULT_READ_OPTIONS FORMATS Format Losses Note ReadItem ReadOptions ReadResult Skipped collect
-        convert detect_format dumps find_writer loads read scan write
-    """,
-    "sketchdnn.render": """
-        Frame PALETTE Stroke Style describe frame gallery_html gallery_png gallery_svg png strokes svg
-    """,
-    "sketchdnn.representation": """
-        Compact Decoded Issue SketchBatch decode decode_compact encode encode_table expand from_flat relevant
-    """,
-    "sketchdnn.data": """
-        Dataset PRESETS PrepareConfig Procedural SPLITS Split prepare
-    """,
-    "sketchdnn.diffusion": """
-        Bins Conditioning Denoiser Elbo GaussianSoftmax JointProcess Loss Progress SAMPLERS Sampler SamplingOptions
-        Schedule Start augment authors_cosine authors_loss authors_process condition_on_rows cosine draw_steps elbo
-        linear log_linear_snr our_loss our_process paper_loss paper_process register_sampler
-        sample_ancestral sample_authors sample_ddim sample_dpm_solver_pp sample_predictor_corrector sample_restart
-        seeded_noise step_sequence
-    """,
-    "sketchdnn.systems": """
-        ConditionMask ConfigError Preset PretrainedError RowForm SYSTEMS System TrainingIndex build_training_index
-        config_from_dict config_to_dict find_system from_pretrained load_preset preset_names register_system
-        save_pretrained save_training_index
-    """,
-    "sketchdnn.evaluation": """
-        Estimate Evaluation EvaluationRequest Evaluator FAST Protocol Settings compare_systems load_report
-    """,
-    "sketchdnn.generation": """
-        CompleteRequest Conditions GenerateRequest GeneratedSketch OutputOptions OutputSummary SketchDNN complete stream
-        write_sketches
-    """,
+    "sketchdnn": """Arc Circle CompleteRequest Conditions FormatError GenerateRequest Line OutputOptions Point
+        Sketch SketchDNN SketchError dumps loads read svg write""",
+    "sketchdnn.geometry": """Arc Bezier Box Chain Circle Constraint ConstraintType EXTERNAL EllipticArc Kind Line
+        Loop MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch TAU Vec
+        approximate arc_from_angles arc_from_bulge arc_from_sweep bounds bulge normalize overlaps profile
+        quadratic_bezier tessellate""",
+    "sketchdnn.formats": """Conversion DEFAULT_READ_OPTIONS FORMATS Format Losses Note ReadItem ReadOptions
+        ReadResult Skipped collect convert detect_format dumps find_writer loads read scan write""",
+    "sketchdnn.render": """Frame PALETTE Stroke Style describe frame gallery_html gallery_png gallery_svg png
+        strokes svg""",
+    "sketchdnn.representation": """Compact Decoded Issue SketchBatch decode decode_compact encode encode_table
+        expand from_flat relevant""",
+    "sketchdnn.data": "Dataset PRESETS PrepareConfig Procedural SPLITS Split prepare",
+    "sketchdnn.diffusion": """Bins Conditioning Denoiser Elbo GaussianSoftmax JointProcess Loss Progress SAMPLERS
+        Sampler SamplingOptions Schedule Start augment authors_cosine authors_loss authors_process
+        condition_on_rows cosine draw_steps elbo linear log_linear_snr our_loss our_process paper_loss
+        paper_process register_sampler sample_ancestral sample_authors sample_ddim sample_dpm_solver_pp
+        sample_predictor_corrector sample_restart seeded_noise step_sequence""",
+    "sketchdnn.systems": """ConditionMask ConfigError Preset PretrainedError RowForm SYSTEMS System TrainingIndex
+        build_training_index config_from_dict config_to_dict find_system from_pretrained load_preset preset_names
+        register_system save_pretrained save_training_index""",
+    "sketchdnn.evaluation": """Estimate Evaluation EvaluationRequest Evaluator FAST Protocol Settings
+        compare_systems load_report""",
+    "sketchdnn.generation": """CompleteRequest Conditions GenerateRequest GeneratedSketch OutputOptions
+        OutputSummary SketchDNN complete stream write_sketches""",
 }
 
 

@@ -1,7 +1,5 @@
 """Conditioning: known parts stay to the bit, the rest follows their conditional distribution."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -47,12 +45,32 @@ def test_parts_of_rows_may_be_known(sampler) -> None:
     assert ((result.construction > 0) & (result.construction < 1)).all()
 
 
-def test_unknown_rows_are_sampled_as_without_conditioning() -> None:
+def test_known_parts_replace_predictions_and_inputs_and_nothing_else() -> None:
     x0, rows, other = sketches(6), some_rows(6), sketches(6, seed=1)
     known = condition_on_rows(x0, rows)
     result = run(sample_ancestral, oracle(other), our_process(20), random_noise(0, 6), conditioning=known)
     assert torch.equal(result.params[~rows], other.params[~rows])
     assert torch.equal(result.kind.argmax(-1)[~rows], other.kind.argmax(-1)[~rows])
+    x0, none = sketches(3), torch.zeros(3, 16, dtype=torch.bool)
+
+    def points(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
+        logits = torch.tensor([0.0, 0.0, 0.0, 9.0, 0.0]).expand_as(batch_t.kind)
+        return Prediction(batch_t.construction * 0, logits, torch.ones_like(batch_t.params))
+
+    known = Conditioning(x0, none, ~none, none[..., None].expand(-1, -1, 14))
+    result = run(sample_ancestral, points, our_process(20), random_noise(0, 3), conditioning=known)
+    torch.testing.assert_close(result.params, relevant(x0.kind.argmax(-1)).float(), atol=1e-6, rtol=0)
+    x0, rows, steps = sketches(3), some_rows(3), list[int]()
+
+    def denoise(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
+        assert torch.equal(batch_t.flat()[rows], x0.flat()[rows])
+        assert ((batch_t.kind[~rows] > 0) & (batch_t.kind[~rows] < 1)).all()
+        steps.append(int(t[0]))
+        return zero(batch_t, t)
+
+    known = condition_on_rows(x0, rows, method="conditional")
+    run(sample_ancestral, denoise, our_process(10), random_noise(0, 3), conditioning=known)
+    assert steps == list(range(10, 0, -1))
 
 
 @pytest.mark.parametrize(("sampler", "options"), [*((s, {}) for s in SAMPLERS), (sample_ddim, {"eta": 0.5})])
@@ -80,39 +98,11 @@ def test_repainted_parts_follow_the_forward_process(sampler, options, process) -
         assert noise.var() == pytest.approx(4 / 5, abs=0.02)
 
 
-def test_known_kind_determines_the_superposition() -> None:
-    """The network predicts points; where the kind is known, its own columns count in full and no others."""
-    x0, none = sketches(3), torch.zeros(3, 16, dtype=torch.bool)
-
-    def points(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
-        logits = torch.tensor([0.0, 0.0, 0.0, 9.0, 0.0]).expand_as(batch_t.kind)
-        return Prediction(batch_t.construction * 0, logits, torch.ones_like(batch_t.params))
-
-    known = Conditioning(x0, none, ~none, none[..., None].expand(-1, -1, 14))
-    result = run(sample_ancestral, points, our_process(20), random_noise(0, 3), conditioning=known)
-    torch.testing.assert_close(result.params, relevant(x0.kind.argmax(-1)).float(), atol=1e-6, rtol=0)
-
-
-def test_conditional_network_sees_known_parts_clean() -> None:
-    x0, rows, steps = sketches(3), some_rows(3), list[int]()
-
-    def denoise(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
-        assert torch.equal(batch_t.flat()[rows], x0.flat()[rows])
-        assert ((batch_t.kind[~rows] > 0) & (batch_t.kind[~rows] < 1)).all()
-        steps.append(int(t[0]))
-        return zero(batch_t, t)
-
-    known = condition_on_rows(x0, rows, method="conditional")
-    run(sample_ancestral, denoise, our_process(10), random_noise(0, 3), conditioning=known)
-    assert steps == list(range(10, 0, -1))
-
-
 # Two correlated numbers of a row, each from N(0, 1).
 RHO = 0.9
 
 
 def completed(method, **options) -> torch.Tensor:
-    """The second number, sampled 4,000 times given that the first is 1.5."""
     process = replace(our_process(100), superposition="none")
     clean = method == "conditional"
 
@@ -138,7 +128,6 @@ def completed(method, **options) -> torch.Tensor:
 
 
 def test_completions_are_as_documented() -> None:
-    """RePaint approaches the conditional distribution with more resamples: the table of docs/equations.md."""
     for method, resamples, mean, variance in (
         ("repaint", 1, 0.93, 0.34),
         ("repaint", 2, 1.14, 0.25),
@@ -149,9 +138,6 @@ def test_completions_are_as_documented() -> None:
         values = completed(method, resamples=resamples)
         assert values.mean() == pytest.approx(mean, abs=0.03)  # three standard errors
         assert values.var() == pytest.approx(variance, rel=0.1)
-
-
-def test_resampling_with_jumps_removes_most_of_the_bias() -> None:
     assert float(completed("repaint", resamples=10, jump=2).mean()) == pytest.approx(RHO * 1.5, abs=0.05)
 
 

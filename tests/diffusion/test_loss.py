@@ -1,7 +1,5 @@
 """Reconstruction losses: what they count, what they ignore, and how each averages."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -28,103 +26,79 @@ LOSSES = {"paper": paper_loss, "authors": authors_loss, "ours": ours}
 
 
 def certain(x0: SketchBatch) -> Prediction:
-    """The truth, with logits so far apart that the cross entropy is nil."""
     return Prediction(100 * x0.construction, 100 * x0.kind, x0.params)
 
 
+def sketches_of(kind: torch.Tensor, construction: torch.Tensor) -> SketchBatch:
+    labels = functional.one_hot(construction, 2).float(), functional.one_hot(kind, NUM_KINDS).float()
+    return SketchBatch(*labels, torch.zeros(*kind.shape, 14))
+
+
+def terms(loss: Loss) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    return loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample
+
+
+def means(loss: Loss) -> list[float]:
+    return [float(term.mean()) for term in terms(loss)]
+
+
 @pytest.mark.parametrize("name", LOSSES)
-def test_true_sketch_has_no_loss_and_terms_sum_to_the_total(name: str) -> None:
+def test_true_sketch_has_no_loss_and_other_parameters_are_ignored(name: str) -> None:
     x0 = clean_batch(6)
     assert LOSSES[name](certain(x0), x0, LATE).total.item() == pytest.approx(0, abs=1e-6)
     loss = LOSSES[name](random_prediction(6), x0, torch.tensor([1, 150, 151, 500, 1999, 2000]))
     assert loss.total > 0.1
-    torch.testing.assert_close(loss.total, loss.params + loss.kind + loss.construction)
+    torch.testing.assert_close(loss.per_sample, sum(terms(loss)))
     assert loss.per_sample.shape == (6,)
     torch.testing.assert_close(loss.total, loss.per_sample.mean())
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_parameters_of_other_kinds_are_ignored(name: str) -> None:
-    x0 = clean_batch(6)
     prediction, mine = certain(x0), relevant(x0.kind.argmax(-1))
     elsewhere = replace(prediction, params=torch.where(mine, prediction.params, 7.0))
-    assert LOSSES[name](elsewhere, x0, LATE).params == 0
+    assert not LOSSES[name](elsewhere, x0, LATE).params_per_sample.any()
     wrong = replace(prediction, params=(prediction.params + 0.1).requires_grad_())
     (gradient,) = torch.autograd.grad(LOSSES[name](wrong, x0, LATE).total, wrong.params)
     assert torch.equal(gradient != 0, mine)
 
 
-@pytest.mark.parametrize("name", ["paper", "authors"])
-def test_early_steps_are_weighted_by_sixteen(name: str) -> None:
+def test_early_steps_are_weighted_by_sixteen_and_other_sketches_do_not_count() -> None:
     prediction, x0 = random_prediction(6), clean_batch(6)
-    plain = LOSSES[name](prediction, x0, LATE)
-    mixed = LOSSES[name](prediction, x0, torch.tensor([1, 149, 150, 151, 152, 2000]))
-    expected = torch.tensor([16.0, 16, 16, 1, 1, 1])
-    torch.testing.assert_close(mixed.params_per_sample, expected * plain.params_per_sample)
-    assert torch.equal(mixed.kind_per_sample, plain.kind_per_sample)
-
-
-@pytest.mark.parametrize("name", ["paper", "ours"])
-def test_loss_is_independent_of_the_batch(name: str) -> None:
-    prediction, x0 = random_prediction(6), clean_batch(6)
-    whole = LOSSES[name](prediction, x0, LATE)
+    for loss in (paper_loss, authors_loss):
+        plain, mixed = (loss(prediction, x0, t) for t in (LATE, torch.tensor([1, 149, 150, 151, 152, 2000])))
+        expected = torch.tensor([16.0, 16, 16, 1, 1, 1]) * plain.params_per_sample
+        torch.testing.assert_close(mixed.params_per_sample, expected)
+        assert torch.equal(mixed.kind_per_sample, plain.kind_per_sample)
     alone = Prediction(prediction.construction_logits[2:3], prediction.kind_logits[2:3], prediction.params[2:3])
-    torch.testing.assert_close(LOSSES[name](alone, x0[2:3], LATE[:1]).per_sample, whole.per_sample[2:3])
+    for loss in (paper_loss, ours):
+        whole = loss(prediction, x0, LATE).per_sample[2:3]
+        torch.testing.assert_close(loss(alone, x0[2:3], LATE[:1]).per_sample, whole)
 
 
 def test_paper_loss_by_hand() -> None:
-    """One line, one point, one empty row: 4 + 2 relevant parameters, each off by 1/2; every label a coin toss."""
-    kind = torch.tensor([[Kind.LINE, Kind.POINT, NONE]])
-    x0 = SketchBatch(
-        functional.one_hot(torch.tensor([[0, 1, 0]]), 2).float(),
-        functional.one_hot(kind, NUM_KINDS).float(),
-        torch.zeros(1, 3, 14),
-    )
+    x0 = sketches_of(torch.tensor([[Kind.LINE, Kind.POINT, NONE]]), torch.tensor([[0, 1, 0]]))
     prediction = Prediction(torch.zeros(1, 3, 2), torch.zeros(1, 3, 5), torch.full((1, 3, 14), 0.5))
     loss = paper_loss(prediction, x0, torch.tensor([150]))
-    assert loss.params.item() == pytest.approx(16 * 0.25)
-    assert loss.kind.item() == pytest.approx(math.log(5))
-    assert loss.construction.item() == pytest.approx(math.log(2))
-    authors = authors_loss(prediction, x0, torch.tensor([150]))
-    assert authors.params.item() == pytest.approx(16 * 0.25)
-    assert authors.kind.item() == pytest.approx(math.log(5) / 5)
+    assert means(loss) == pytest.approx([16 * 0.25, math.log(5), math.log(2)])
     # Two of three rows have a construction label at all.
-    assert authors.construction.item() == pytest.approx(math.log(2) / 2 * 2 / 3)
+    authors = authors_loss(prediction, x0, torch.tensor([150]))
+    assert means(authors) == pytest.approx([16 * 0.25, math.log(5) / 5, math.log(2) / 2 * 2 / 3])
 
 
-def test_authors_loss_pools_the_batch() -> None:
-    """Σ(λ·mask·err²)/Σmask: a sketch with more parameters counts more, unlike in the paper's."""
+def test_authors_loss_pools_the_batch_and_ignores_empty_rows() -> None:
     kind = torch.full((2, 16), NONE)
     kind[0] = Kind.ARC
     kind[1, 0] = Kind.POINT
-    x0 = SketchBatch(
-        functional.one_hot(torch.zeros(2, 16, dtype=torch.int64), 2).float(),
-        functional.one_hot(kind, NUM_KINDS).float(),
-        torch.zeros(2, 16, 14),
-    )
-    params = torch.zeros(2, 16, 14)
-    params[1] = 1.0
-    prediction = replace(certain(x0), params=params)
-    late = torch.tensor([500, 500])
-    assert authors_loss(prediction, x0, late).params.item() == pytest.approx(2 / 82)
-    assert paper_loss(prediction, x0, late).params.item() == pytest.approx(1 / 2)
-
-
-def test_authors_loss_ignores_construction_of_empty_rows() -> None:
+    x0 = sketches_of(kind, torch.zeros_like(kind))
+    prediction = replace(certain(x0), params=torch.tensor([0.0, 1.0])[:, None, None].expand(2, 16, 14))
+    losses = (loss(prediction, x0, torch.tensor([500, 500])) for loss in (authors_loss, paper_loss))
+    assert [means(loss)[0] for loss in losses] == pytest.approx([2 / 82, 1 / 2])
     x0, prediction = clean_batch(6), random_prediction(6)
     empty = x0.kind[..., NONE, None] == 1
     blank = replace(x0, construction=torch.where(empty, 0.0, x0.construction))
-    torch.testing.assert_close(
-        authors_loss(prediction, x0, LATE).per_sample, authors_loss(prediction, blank, LATE).per_sample
-    )
-
-
-def test_empty_sketch_has_no_parameter_loss() -> None:
-    x0 = clean_batch(6)
+    whole, bare = (authors_loss(prediction, each, LATE).per_sample for each in (x0, blank))
+    torch.testing.assert_close(whole, bare)
     empty = replace(x0, kind=functional.one_hot(torch.full((6, 16), NONE), NUM_KINDS).float())
     for loss in LOSSES.values():
         result = loss(random_prediction(6), empty, LATE)
-        assert result.params == 0
+        assert not result.params_per_sample.any()
         assert result.total.isfinite()
 
 

@@ -1,7 +1,5 @@
 """Samplers: exactness with oracles, invariances, variance and label frequencies at few steps, restart."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import pairwise
@@ -14,22 +12,11 @@ from support.random_batches import clean_batch, random_prediction
 from support.toys import ONLY_ARCS, impulses, process_of, random_noise
 
 from benchmarks.oracles import RowTarget, oracle
+from sketchdnn.diffusion import sample_ancestral, sample_authors, sample_ddim, sample_dpm_solver_pp, samplers
 from sketchdnn.diffusion.gaussian import cosine, linear, log_linear_snr
 from sketchdnn.diffusion.noise import NoiseSource, seeded_noise
 from sketchdnn.diffusion.process import Denoiser, JointProcess, authors_process, our_process, paper_process, parts
-from sketchdnn.diffusion.samplers import (
-    corrector_weight,
-    ddim_weights,
-    extrapolation,
-    posterior_weights,
-    predictor_weights,
-    sample_ancestral,
-    sample_authors,
-    sample_ddim,
-    sample_dpm_solver_pp,
-    sample_predictor_corrector,
-    sample_restart,
-)
+from sketchdnn.diffusion.samplers import corrector_weight, ddim_weights, extrapolation, posterior_weights
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start, step_sequence
 from sketchdnn.diffusion.timesteps import step_as_noisy_as
 from sketchdnn.errors import SketchError
@@ -51,7 +38,7 @@ def test_oracle_returns_its_sketch(sampler, make_process) -> None:
         torch.testing.assert_close(result.params, x0.params, atol=tolerance, rtol=0)
 
 
-@pytest.mark.parametrize("sampler", [*SAMPLERS, sample_restart])
+@pytest.mark.parametrize("sampler", [*SAMPLERS, samplers.sample_restart])
 def test_sample_is_independent_of_its_batch_and_equivariant_in_rows(sampler) -> None:
     process, source = our_process(30), seeded_noise(7, torch.arange(4))
     together = run(sampler, wobbly, process, source)
@@ -63,7 +50,7 @@ def test_sample_is_independent_of_its_batch_and_equivariant_in_rows(sampler) -> 
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_every_step_is_reported_and_finite(sampler) -> None:
+def test_steps_are_reported_and_no_draw_is_used_twice(sampler) -> None:
     steps: list[Progress] = []
     result = run(sampler, wobbly, our_process(25), random_noise(0, 2), steps=(25, 17, 8, 3, 0), on_step=steps.append)
     assert [(p.number, p.total, p.t, p.s) for p in steps] == [(1, 4, 25, 17), (2, 4, 17, 8), (3, 4, 8, 3), (4, 4, 3, 0)]
@@ -71,22 +58,14 @@ def test_every_step_is_reported_and_finite(sampler) -> None:
     # Also on the flat stretches of the authors' schedule.
     run(sampler, wobbly, authors_process(100), random_noise(0, 2), on_step=steps.append)
     assert all(p.batch.flat().isfinite().all() for p in steps)
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_noise_determines_the_device_and_no_draw_is_used_twice(sampler) -> None:
-    """The meta device stands in for any other: mixing it with the CPU is an error too."""
-    draws: list[int] = []
-    source = random_noise(0, 2)
+    draws, source = list[int](), random_noise(0, 2)
 
     def noise(number: int) -> SketchBatch:
         draws.append(number)
         return source(number).to("meta")
 
     result = run(sampler, wobbly, our_process(10), noise)
-    assert result.params.device.type == "meta"
-    assert draws[0] == 0
-    assert len(draws) == len(set(draws))
+    assert (result.params.device.type, draws[0], len(draws)) == ("meta", 0, len(set(draws)))
 
 
 def test_ddim_with_full_noise_is_ancestral() -> None:
@@ -122,36 +101,18 @@ def test_solver_is_first_order_at_infinite_log_snr() -> None:
     a, b = (run(f, wobbly, process, random_noise(4, 3), steps=steps) for f in (sample_dpm_solver_pp, sample_ddim))
     assert same(a, b)
     at = process.params.at
-    assert extrapolation(at(0), at(20), at(40)) == 0
-    assert extrapolation(at(20), at(40), at(60)) == 0
+    assert (extrapolation(at(0), at(20), at(40)), extrapolation(at(20), at(40), at(60))) == (0, 0)
     assert extrapolation(at(20), at(40), at(50)) > 0
 
 
-def test_weights_need_no_value_of_a_tensor() -> None:
-    """Traced whole, with steps as tensors: a branch on a value would break the graph."""
-    process = process_of(cosine(20))
-
-    def weights(*steps: torch.Tensor) -> torch.Tensor:
-        levels = [process.params.at(step) for step in steps]
-        return extrapolation(*levels) + ddim_weights(levels[0], levels[1], 0.5).x_t
-
-    steps = [torch.tensor(i) for i in (3, 7, 12)]
-    traced = torch.compile(weights, backend="eager", fullgraph=True)
-    torch.testing.assert_close(traced(*steps), weights(*steps))
-
-
-def test_authors_weight_of_one_is_the_papers_mean() -> None:
+def test_larger_authors_weight_makes_majorities_larger() -> None:
     seen: list[list[Progress]] = [[], []]
     run(sample_ancestral, wobbly, paper_process(30), random_noise(0, 3), on_step=seen[0].append)
     noise = random_noise(0, 3)
     result = run(sample_authors, wobbly, our_process(30), noise, on_step=seen[1].append, prediction_weight=1.0)
-    for a, b in zip(seen[0][:-1], seen[1][:-1], strict=True):
-        assert same(a.batch, b.batch)
+    assert all(same(a.batch, b.batch) for a, b in zip(seen[0][:-1], seen[1][:-1], strict=True))
     torch.testing.assert_close(result.kind, seen[1][-1].prediction.kind)
     torch.testing.assert_close(result.construction, seen[1][-1].prediction.construction)
-
-
-def test_larger_authors_weight_makes_majorities_larger() -> None:
     process = our_process(2000)
     denoise, steps = RowTarget(FREQUENCIES.kind).denoiser(process), step_sequence(2000, 200)
     shares = []
@@ -170,8 +131,7 @@ def test_result_is_on_the_simplex_without_gradients_in_the_precision_of_the_nois
     steps: list[Progress] = []
     process = replace(our_process(10), superposition="none")
     result = run(sample_ancestral, coarse, process, random_noise(0, 2), on_step=steps.append)
-    assert not result.params.requires_grad
-    assert result.params.dtype == torch.float32
+    assert (result.params.requires_grad, result.params.dtype) == (False, torch.float32)
     assert torch.equal(result.params.bfloat16().float(), result.params)  # the last step is the prediction
     assert not torch.equal(steps[-2].batch.params.bfloat16().float(), steps[-2].batch.params)
     for label in (result.kind, result.construction):
@@ -180,31 +140,19 @@ def test_result_is_on_the_simplex_without_gradients_in_the_precision_of_the_nois
 
 
 def test_impossible_options_and_shapes_are_refused_by_name() -> None:
-    for sampler, option, value in (
-        (sample_ddim, "eta", 1.5),
-        (sample_ddim, "eta", math.nan),
-        (sample_predictor_corrector, "eta", 1.5),
-        (sample_predictor_corrector, "order", 3),
-        (sample_authors, "prediction_weight", 0.0),
-        (sample_authors, "prediction_weight", math.nan),
-    ):
+    wrong = [(sampler, "eta", 1.5) for sampler in (sample_ddim, samplers.sample_predictor_corrector)]
+    wrong += [(sample_ddim, "eta", math.nan), *((sample_authors, "prediction_weight", x) for x in (0.0, math.nan))]
+    for sampler, option, value in wrong:
         with pytest.raises(ValueError, match=option):
             run(sampler, wobbly, our_process(10), random_noise(0, 2), **{option: value})
-
-    def narrow(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
-        output = wobbly(batch_t, t)
-        return replace(output, params=output.params[..., :13])
-
+    narrow = Prediction(torch.zeros(2, 16, 2), torch.zeros(2, 16, 5), torch.zeros(2, 16, 13))
     with pytest.raises(ValueError, match="denoise"):
-        run(sample_ancestral, narrow, our_process(10), random_noise(0, 2))
+        run(sample_ancestral, lambda *_: narrow, our_process(10), random_noise(0, 2))
     noise = random_noise(0, 2)(0)
     with pytest.raises(ValueError, match="noise"):
         run(sample_ddim, wobbly, our_process(10), lambda _: replace(noise, construction=noise.kind))
     with pytest.raises(SketchError, match="pass a number of steps"):
-        run(sample_restart, wobbly, PROCESS, random_noise(0, 2), steps=[100, 50, 0])
-
-
-# Variance of Gaussian targets, computed exactly with impulses as noise.
+        run(samplers.sample_restart, wobbly, PROCESS, random_noise(0, 2), steps=[100, 50, 0])
 
 
 def relative_errors(sampler, process: JointProcess, stds: tuple[float, ...], steps, **options) -> list[float]:
@@ -274,12 +222,7 @@ def test_convergence_has_the_order_of_the_sampler(sampler, options, order: int) 
             assert math.log2(abs(a / b)) == pytest.approx(order, abs=0.12)
 
 
-# Frequencies of labels.
-
-
-def kind_frequencies(
-    sampler, process: JointProcess, target: RowTarget, batch: int, count: int, **options
-) -> torch.Tensor:
+def kind_frequencies(sampler, process: JointProcess, target: RowTarget, batch: int, count: int, **options):
     noise = random_noise(11, batch, dtype=torch.float64)
     steps = step_sequence(process.num_steps, count)
     kind = run(sampler, target.denoiser(process), process, noise, steps=steps, **options).kind.argmax(-1).flatten()
@@ -290,10 +233,8 @@ def test_expected_logits_are_unbiased_and_the_logit_of_the_expectation_is_not() 
     target, process = RowTarget(FREQUENCIES.kind), our_process(2000)
     unbiased = kind_frequencies(sample_ancestral, process, target, 1000, 400, labels="logit")
     assert (unbiased - torch.tensor(target.kind)).abs().max() < 0.02
-    flat, sharp = (
-        kind_frequencies(sample_ancestral, replace(process, reverse_logits=form), target, 300, 200)
-        for form in ("log", "2log")
-    )
+    biased = [replace(process, reverse_logits=form) for form in ("log", "2log")]
+    flat, sharp = (kind_frequencies(sample_ancestral, each, target, 300, 200) for each in biased)
     assert flat[0] < 0.55 - 0.05  # towards uniform
     assert flat[2] > 0.12 + 0.02
     assert sharp[4] < 0.02 / 2  # the rare label nearly disappears
@@ -310,47 +251,39 @@ def test_drawn_labels_keep_their_frequencies_in_few_steps() -> None:
         drawn = off(sample_ancestral, count, labels="sampled")
         assert drawn < 0.012
         assert off(sample_ancestral, count, labels="logit") > 2 * drawn
-    assert off(sample_predictor_corrector, 12, labels="sampled") < 0.012
-
-
-def test_ancestral_draws_labels_where_logits_are_expected() -> None:
+    assert off(samplers.sample_predictor_corrector, 12, labels="sampled") < 0.012
     prediction, noise = random_prediction(4), seeded_noise(0, torch.arange(4))
     for form, default in (("expected", "sampled"), ("log", "logit")):
         process = replace(our_process(50), reverse_logits=form)
-        plain, sampled, logit = (
-            run(sample_ancestral, lambda *_: prediction, process, noise, **options)
-            for options in ({}, {"labels": "sampled"}, {"labels": "logit"})
-        )
+        choices = ({}, {"labels": "sampled"}, {"labels": "logit"})
+        results = (run(sample_ancestral, lambda *_: prediction, process, noise, **options) for options in choices)
+        plain, sampled, logit = results
         assert same(plain, sampled if default == "sampled" else logit)
         assert not same(sampled, logit)
 
-
-# Predictor-corrector.
 
 FINE = log_linear_snr(4000, 6.0, -6.0)
 
 
 @pytest.mark.parametrize("eta", [0.0, 1.0])  # between them, eta is another process for every step length
-@pytest.mark.parametrize("order", [1, 2])
-def test_linear_prediction_is_integrated_exactly(eta: float, order: int) -> None:
+def test_linear_prediction_is_integrated_exactly(eta: float) -> None:
     """One long corrected step arrives where thousands of plain ones do, without their noise."""
     t, s = 3000, 1000
 
     def predict(step: int) -> float:
-        level = FINE.at(step)
-        return 0.3 + 0.35 * float((level.alpha_bar / level.var).log())
+        return 0.3 + 0.35 * float(FINE.at(step).snr.log())
 
     x = fine = torch.tensor(1.0, dtype=torch.float64)
     for high, low in pairwise(range(t, s - 1, -1)):
         weights = ddim_weights(FINE.at(low), FINE.at(high), eta)
         fine = weights.x_t * fine + weights.x0 * predict(high)
-    weights = predictor_weights(FINE.at(s), FINE.at(t), FINE.at(3500), eta, order)
+    weights = samplers.predictor_weights(FINE.at(s), FINE.at(t), FINE.at(3500), eta)
     predicted = weights.x_t * x + weights.x0 * predict(t) + weights.previous * predict(3500)
     correction = corrector_weight(FINE.at(s), FINE.at(t), eta) * (predict(s) - predict(t))
     corrected = predicted + correction + weights.previous * (predict(t) - predict(3500))
     torch.testing.assert_close(corrected, fine, atol=2e-3, rtol=0)
-    if order == 2:  # the line through the last two was exact already
-        torch.testing.assert_close(predicted, corrected, atol=1e-9, rtol=0)
+    # The line through the last two was exact already.
+    torch.testing.assert_close(predicted, corrected, atol=1e-9, rtol=0)
 
 
 def test_corrector_weight_is_half_in_short_steps_and_zero_at_the_ends() -> None:
@@ -358,8 +291,7 @@ def test_corrector_weight_is_half_in_short_steps_and_zero_at_the_ends() -> None:
     half = corrector_weight(*levels, 1.0) / ddim_weights(*levels, 1.0).x0
     torch.testing.assert_close(half, torch.tensor(0.5).double(), rtol=2e-3, atol=0)
     at = cosine(100).at
-    assert corrector_weight(at(0), at(30), 1.0) == 0
-    assert corrector_weight(at(60), at(100), 1.0) == 0
+    assert (corrector_weight(at(0), at(30), 1.0), corrector_weight(at(60), at(100), 1.0)) == (0, 0)
     assert corrector_weight(at(30), at(60), 1.0) > 0
     assert corrector_weight(at(30), at(30), 1.0) == 0  # a flat stretch
 
@@ -372,15 +304,14 @@ def test_corrected_coordinates_have_more_of_the_true_variance() -> None:
         batch = run(sampler, target.denoiser(process), process, noise, steps=count, **options)
         return 0.5 - float(batch.params[..., 7:12].std())
 
-    for count, order in ((12, 1), (25, 1), (25, 2), (50, 2)):  # second order overshoots in long steps
+    for count in (25, 50):
         plain = missing(sample_ancestral, count, labels="logit")
         assert plain > 0.015  # too narrow, even in 50 steps
-        assert abs(missing(sample_predictor_corrector, count, order=order)) < 0.75 * plain
+        assert abs(missing(samplers.sample_predictor_corrector, count)) < 0.75 * plain
 
 
 @pytest.mark.parametrize("labels", ["sampled", "logit"])
-@pytest.mark.parametrize("order", [1, 2])
-def test_predictor_corrector_evaluates_once_a_step(labels: str, order: int) -> None:
+def test_predictor_corrector_evaluates_once_a_step(labels: str) -> None:
     x0, evaluated = sketches(3), list[int]()
 
     def denoise(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
@@ -388,13 +319,12 @@ def test_predictor_corrector_evaluates_once_a_step(labels: str, order: int) -> N
         return oracle(x0)(batch_t, t)
 
     steps = step_sequence(200, 20, power=2)
-    options = {"labels": labels, "order": order}
-    batch = run(sample_predictor_corrector, denoise, our_process(200), random_noise(0, 3), steps=steps, **options)
+    batch = run(
+        samplers.sample_predictor_corrector, denoise, our_process(200), random_noise(0, 3), steps=steps, labels=labels
+    )
     assert tuple(evaluated) == steps[:-1]
     torch.testing.assert_close(batch.params, x0.params)
 
-
-# Restart, with scripted passes.
 
 PROCESS = our_process(100)
 RESTART_AT = step_as_noisy_as(PROCESS, 0.6)
@@ -420,9 +350,7 @@ class Passes:
         self.results, self.options, self.noise = list(results), list[SamplingOptions](), list[torch.Tensor]()
         monkeypatch.setattr("sketchdnn.diffusion.samplers.sample_predictor_corrector", self)
 
-    def __call__(
-        self, denoise: Denoiser, process: JointProcess, noise: NoiseSource, options: SamplingOptions
-    ) -> SketchBatch:
+    def __call__(self, _: Denoiser, process: JointProcess, noise: NoiseSource, options: SamplingOptions) -> SketchBatch:
         result = self.results[len(self.options)]
         self.options.append(options)
         count = options.steps
@@ -436,26 +364,30 @@ class Passes:
         return result
 
     def run(self, **options: Any) -> SketchBatch:
-        return run(sample_restart, wobbly, PROCESS, seeded_noise(0, torch.arange(2)), **{"steps": 50, **options})
+        return run(
+            samplers.sample_restart, wobbly, PROCESS, seeded_noise(0, torch.arange(2)), **{"steps": 50, **options}
+        )
 
 
 def test_restart_replaces_only_sketches_with_a_loose_end(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = Passes(monkeypatch, scripted_rows(CLOSED, LOOSE), scripted_rows(OTHER, OTHER))
     assert same(passes.run(), scripted_rows(CLOSED, OTHER))
     first, second = passes.options
-    assert (first.steps, second.steps) == (36, 14)
-    assert first.start is None
-    assert second.start is not None
+    assert (first.steps, second.steps, first.start, second.start.t) == (36, 14, None, RESTART_AT)
     assert same(second.start.batch, passes.results[0].most_likely())
-    assert second.start.t == RESTART_AT
     assert all(not torch.equal(one, other) for i, one in enumerate(passes.noise) for other in passes.noise[:i])
-
-
-def test_restart_needs_enough_steps_for_a_second_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     for steps, expected in ((1, [1]), (12, [12]), (14, [10, 4]), (None, [72, 28])):
         passes = Passes(monkeypatch, scripted_rows(CLOSED, CLOSED), scripted_rows(OTHER, OTHER))
         assert same(passes.run(steps=steps), passes.results[0])
         assert [options.steps for options in passes.options] == expected
+    passes, steps = Passes(monkeypatch, scripted_rows(CLOSED, LOOSE), scripted_rows(OTHER, OTHER)), list[Progress]()
+    end = passes.run(on_step=steps.append)
+    assert [(step.number, step.total) for step in steps] == [(number, 50) for number in range(1, 51)]
+    assert all(step.active is None for step in steps[:36])
+    for step in steps[36:]:
+        assert step.active.tolist() == [False, True]
+        assert torch.equal(step.batch.flat()[0], end.flat()[0])
+    assert same(steps[-1].batch, end)
 
 
 @pytest.mark.parametrize("t", [20, RESTART_AT, RESTART_AT + 1, 90])
@@ -465,17 +397,4 @@ def test_restart_is_no_noisier_than_the_start(monkeypatch: pytest.MonkeyPatch, t
     passes.run(steps=15, start=start)
     first, second = (options.start for options in passes.options)
     assert first is start
-    assert second is not None
     assert second is start if t <= RESTART_AT else second.t == RESTART_AT
-
-
-def test_restart_reports_both_passes_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    passes, steps = Passes(monkeypatch, scripted_rows(CLOSED, LOOSE), scripted_rows(OTHER, OTHER)), list[Progress]()
-    end = passes.run(on_step=steps.append)
-    assert [(step.number, step.total) for step in steps] == [(number, 50) for number in range(1, 51)]
-    assert all(step.active is None for step in steps[:36])
-    for step in steps[36:]:
-        assert step.active is not None
-        assert step.active.tolist() == [False, True]
-        assert torch.equal(step.batch.flat()[0], end.flat()[0])
-    assert same(steps[-1].batch, end)

@@ -1,7 +1,5 @@
 """Sampling options, the registry of samplers, and starts other than pure noise."""
 
-from __future__ import annotations
-
 from importlib.metadata import EntryPoint
 from itertools import pairwise
 
@@ -13,19 +11,11 @@ from support.denoisers import SAMPLERS, identity, run, same, sketches
 from support.random_batches import clean_batch
 from support.toys import random_noise
 
-from sketchdnn.diffusion import sampling
+from sketchdnn.diffusion import Progress, SamplingOptions, Start, sampling
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import our_process
 from sketchdnn.diffusion.samplers import sample_ancestral, sample_ddim, sample_restart, single_pass
-from sketchdnn.diffusion.sampling import (
-    Progress,
-    SamplingOptions,
-    Start,
-    condition_on_rows,
-    find_sampler,
-    register_sampler,
-    step_sequence,
-)
+from sketchdnn.diffusion.sampling import condition_on_rows, find_sampler, register_sampler, step_sequence
 from sketchdnn.errors import SketchError
 
 PROCESS = our_process(100)
@@ -35,8 +25,7 @@ PROCESS = our_process(100)
 def test_step_sequences_fall_from_the_top_to_zero(num_steps: int, data: st.DataObject, power: int) -> None:
     count = data.draw(st.integers(1, num_steps))
     steps = step_sequence(num_steps, count, power)
-    assert len(steps) == count + 1
-    assert (steps[0], steps[-1]) == (num_steps, 0)
+    assert (len(steps), steps[0], steps[-1]) == (count + 1, num_steps, 0)
     assert all(a > b for a, b in pairwise(steps))
 
 
@@ -45,7 +34,7 @@ def test_timesteps_are_a_number_a_sequence_or_all() -> None:
     assert SamplingOptions(steps=(10, 3, 0)).timesteps(10) == (10, 3, 0)
     assert list(SamplingOptions().timesteps(3)) == [3, 2, 1, 0]
     assert SamplingOptions(steps=2, start=Start(40, clean_batch(1))).timesteps(100)[0] == 40
-    for steps in ((11, 5, 0), (10, 5, 5, 0), (10, 5, 7, 0), (10, 5, -1), (9, 0), (10, 1), ()):
+    for steps in ((10,), (11, 5, 0), (10, 5, 5, 0), (10, 5, 7, 0), (10, 5, -1), (9, 0), (10, 1), ()):
         with pytest.raises(ValueError, match="steps"):
             SamplingOptions(steps=steps).timesteps(10)
     for count in (0, 11):
@@ -58,11 +47,9 @@ def test_transitions_with_jumps_are_connected(resamples: int, jump: int) -> None
     known = condition_on_rows(sketches(1), torch.ones(1, 16, dtype=torch.bool), resamples=resamples, jump=jump)
     steps = step_sequence(100, 20)
     pairs = SamplingOptions(steps=steps, conditioning=known).transitions(100)
-    assert pairs[0][0] == 100
-    assert pairs[-1] == (steps[-2], 0)
+    assert (pairs[0][0], pairs[-1]) == (100, (steps[-2], 0))
     assert all(a[1] == b[0] for a, b in pairwise(pairs))
-    for pair in list(pairwise(steps))[:-1]:
-        assert pairs.count(pair) == resamples
+    assert all(pairs.count(pair) == resamples for pair in list(pairwise(steps))[:-1])
     assert sum(s > t for t, s in pairs) == (resamples - 1) * -(-19 // jump)
 
 
@@ -88,11 +75,8 @@ def test_samplers_are_registered_by_name(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("sampler", [*SAMPLERS, sample_restart])
 def test_start_at_the_last_step_is_pure_noise(sampler) -> None:
-    plain, started = (
-        run(sampler, identity, PROCESS, seeded_noise(3, torch.arange(4)), start=start)
-        for start in (None, Start(100, clean_batch(4, seed=5)))
-    )
-    assert same(plain, started)
+    noise, starts = seeded_noise(3, torch.arange(4)), (None, Start(100, clean_batch(4, seed=5)))
+    assert same(*(run(sampler, identity, PROCESS, noise, start=start) for start in starts))
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -105,24 +89,20 @@ def test_start_with_little_noise_returns_the_sketch(sampler) -> None:
     assert (far.params - x0.params).abs().mean() > 0.1
 
 
-def test_start_visits_only_the_steps_below_it_and_is_independent_of_the_batch() -> None:
+def test_starts_visit_the_steps_below_them_or_are_refused() -> None:
     seen, x0 = list[Progress](), clean_batch(5, seed=2)
     noise = seeded_noise(7, torch.arange(5))
     together = run(sample_ancestral, identity, PROCESS, noise, start=Start(40, x0), on_step=seen.append)
     assert [progress.t for progress in seen] == list(range(40, 0, -1))
     for i in range(5):
-        alone = run(
-            sample_ancestral, identity, PROCESS, seeded_noise(7, torch.tensor([i])), start=Start(40, x0[i : i + 1])
-        )
+        noise, start = seeded_noise(7, torch.tensor([i])), Start(40, x0[i : i + 1])
+        alone = run(sample_ancestral, identity, PROCESS, noise, start=start)
         assert same(alone, together[i : i + 1])
     # Known parts override the start.
     rows, known = torch.arange(16).expand(5, 16) < 4, clean_batch(5, seed=1)
     options = {"conditioning": condition_on_rows(known, rows), "start": Start(50, x0)}
     batch = run(sample_ancestral, identity, PROCESS, random_noise(0, 5), **options)
     assert torch.equal(batch.flat()[:, :4], known.flat()[:, :4])
-
-
-def test_impossible_starts_are_refused() -> None:
     for start, steps, match in (
         (Start(0, clean_batch(2)), None, r"start\.t"),
         (Start(101, clean_batch(2)), None, r"start\.t"),

@@ -1,7 +1,5 @@
 """Random steps: the right range and the right frequencies."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from scipy import stats
@@ -20,7 +18,7 @@ def test_steps_have_the_frequencies_of_their_weights(weights: torch.Tensor) -> N
     assert stats.chisquare(counts[1:][used].numpy(), expected.numpy()).pvalue > 1e-3
 
 
-def test_first_and_last_step() -> None:
+def test_first_and_last_step_and_those_of_weight_zero() -> None:
     ends = torch.tensor([0.0, 1 - 2**-24])
     assert steps_at(ends, uniform_weights(2000)).tolist() == [1, 2000]
     assert steps_at(ends, authors_weights(2000)).tolist() == [1, 1999]
@@ -29,10 +27,6 @@ def test_first_and_last_step() -> None:
         assert steps_at(almost, uniform_weights(num_steps)).item() == num_steps
         if num_steps > 1:
             assert steps_at(almost, authors_weights(num_steps)).item() == num_steps - 1
-
-
-def test_step_of_weight_zero_never_occurs_and_impossible_arguments_are_refused() -> None:
-    """Not even at the edge between two slices."""
     weights = torch.tensor([0.0, 1.0, 0.0, 1.0, 0.0])
     assert steps_at(torch.tensor([0.0, 0.25, 0.5, 0.75]), weights).tolist() == [2, 2, 4, 4]
     for wrong in ([1.0], [-0.1], [float("nan")]):

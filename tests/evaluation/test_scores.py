@@ -54,7 +54,7 @@ def assert_normalized(compact: Compact) -> None:
     assert not any((compact.params[empty].any(), compact.construction[empty].any()))
     assert (np.diff(empty.astype(int), axis=1) >= 0).all()
     for decoded in decode_compact(compact):
-        assert decoded.is_clean
+        assert (decoded.repairs, decoded.rejects) == ((), ())
         assert len(decoded.sketch)
         box = bounds(decoded.sketch)
         assert (box.size, box.center) == (pytest.approx(2, abs=1e-4), pytest.approx((0, 0), abs=1e-4))

@@ -1,7 +1,5 @@
 """Boxes are tight, normalization can be undone, and tables hold sketches exactly."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import fields, replace
@@ -34,20 +32,16 @@ def test_box_contains_the_sketch_and_touches_it(sketch: Sketch) -> None:
     np.testing.assert_allclose(high, box.high, atol=fine + rounding)
 
 
-def test_arc_counts_by_its_extent() -> None:
+def test_box_of_arcs_and_its_sides() -> None:
     box = bounds([Arc((0, 0), 1, math.radians(30), math.radians(30))])
     root = math.sqrt(3) / 2
     assert (*box.low, *box.high) == pytest.approx((0.5, 0.5, root, root))
     over_the_top = bounds([Arc((0, 0), 1, math.radians(80), math.radians(20))])
-    assert over_the_top.high[1] == 1
-    assert over_the_top.low[1] == pytest.approx(math.sin(math.radians(80)))
+    assert (over_the_top.high[1], over_the_top.low[1]) == (1, pytest.approx(math.sin(math.radians(80))))
     plain = bounds([Arc((2, 3), 1.5, 0.4, 4)])
     for turns in (-3, -1, 1, 5):
         box = bounds([Arc((2, 3), 1.5, 0.4 + turns * math.tau, 4)])
         assert (*box.low, *box.high) == pytest.approx((*plain.low, *plain.high))
-
-
-def test_sides_center_and_size() -> None:
     box = bounds([Line((1, 2), (4, 3)), Circle((2, 2), 1)])
     assert (box.low, box.high) == ((1, 1), (4, 3))
     assert (box.width, box.height, box.size, box.center) == (3, 2, 3, (2.5, 2))
@@ -83,15 +77,11 @@ def test_normalization_is_independent_of_position_and_size(
     assert_same(normalize(sketch)[0], normalize(sketch.moved(scale, by))[0], 1e-8)
 
 
-def test_normalization_scales_dimensions() -> None:
+def test_normalization_scales_dimensions_and_refuses_sketches_without_extent() -> None:
     constraints = (constraint(T.DIAMETER, 0, value=10.0), constraint(T.ANGLE, 0, value=1.0))
     sketch = Sketch((Circle((30, 0), 5),), constraints, "mm")
     normalized, placement = normalize(sketch)
-    assert [c.value for c in normalized.constraints] == [2.0, 1.0]
-    assert placement.restore(normalized) == sketch
-
-
-def test_normalization_refuses_sketches_without_extent() -> None:
+    assert ([c.value for c in normalized.constraints], placement.restore(normalized)) == ([2.0, 1.0], sketch)
     for items in ((Point((3, 3)),), (Point((1, 1)), Point((1, 1)))):
         with pytest.raises(GeometryError, match="no extent"):
             normalize(Sketch(items))
@@ -107,10 +97,8 @@ def test_normalization_refuses_sketches_without_extent() -> None:
 @given(CORPORA, st.randoms(use_true_random=False))
 def test_table_holds_and_selects_sketches_exactly(corpus: list[list[Primitive]], rng: random.Random) -> None:
     table = sketches_to_table(corpus)
-    assert [list(sketch) for sketch in table_to_sketches(table)] == corpus
-    assert table.num_sketches == len(corpus)
-    assert table.counts.tolist() == [len(items) for items in corpus]
-    assert len(table) == sum(map(len, corpus))
+    assert ([list(sketch) for sketch in table_to_sketches(table)], table.num_sketches) == (corpus, len(corpus))
+    assert (table.counts.tolist(), len(table)) == ([len(items) for items in corpus], sum(map(len, corpus)))
     keep = np.array([rng.random() < 0.5 for _ in corpus], dtype=bool)
     selected, expected = table.select(keep), [c for c, k in zip(corpus, keep, strict=True) if k]
     for f in fields(selected):

@@ -1,7 +1,5 @@
 """Clusters and close pairs agree with a comparison of all pairs."""
 
-from __future__ import annotations
-
 import math
 import random
 
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from support.strategies import primitives
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import Line, Primitive, proximity, tessellate
+from sketchdnn.geometry import Line, Primitive, Vec, proximity, tessellate
 from sketchdnn.geometry.bounds import row_bounds
 from sketchdnn.geometry.table import sketches_to_table
 
@@ -22,7 +20,6 @@ DISTANCES = st.sampled_from([0.2, 0.26, 0.36, 0.51, 0.75])
 
 
 def linked(points: list[tuple[float, float]], distance: float) -> list[int]:
-    """The same by comparing everything with everything, over and over."""
     group = list(range(len(points)))
     changed = True
     while changed:
@@ -41,9 +38,7 @@ def test_clusters_on_and_off_a_grid(points: list[tuple[float, float]], distance:
 
 
 @given(*[st.tuples(st.floats(-1, 1), st.floats(-1, 1))] * 2, st.floats(0.1, 3))
-def test_two_points_join_within_the_distance_only(
-    p: tuple[float, float], q: tuple[float, float], distance: float
-) -> None:
+def test_two_points_join_within_the_distance_only(p: Vec, q: Vec, distance: float) -> None:
     assert proximity.cluster_points([p, q], distance) == ([0, 0] if math.dist(p, q) <= distance else [0, 1])
     # In every direction, just within reach and just beyond it.
     for k in range(64):
@@ -53,26 +48,28 @@ def test_two_points_join_within_the_distance_only(
             assert proximity.cluster_points([p, (p[0] + step * x, p[1] + step * y)], distance) == labels
 
 
-def test_dense_points_are_clustered() -> None:
+def test_dense_points_are_clustered_and_parallel_hatching_is_not_close() -> None:
     rng = random.Random(3)
     crowd = [(rng.gauss(0, 0.3), rng.gauss(0, 0.3)) for _ in range(50_000)]
     assert set(proximity.cluster_points([*crowd, (100.0, 0.0)], 0.5)) >= {0, 1}
+    hatch = [Line((k, 0), (k + 1000, 577)) for k in range(300)]
+    table = sketches_to_table([hatch])
+    assert list(proximity.close_pairs(table, *row_bounds(table), 1e-3)) == []
+    for tolerance in (0.0, -1e-6, 1.0, math.nan):
+        with pytest.raises(GeometryError, match="share of the size"):
+            proximity.absolute_tolerance(tolerance, np.zeros((1, 2)), np.ones((1, 2)))
+    far = np.full((1, 2), 1e9)
+    assert proximity.absolute_tolerance(1e-9, far, far + 1e-3) >= np.spacing(1e9)
+    assert proximity.absolute_tolerance(1e-4, np.zeros((1, 2)), np.array([[50.0, 20.0]])) == pytest.approx(5e-3)
 
 
 @given(st.lists(primitives, min_size=1, max_size=20), st.floats(0, 5))
 def test_box_pairs_are_complete(items: list[Primitive], distance: float) -> None:
     low, high = row_bounds(sketches_to_table([items]))
-    found = [
-        (i, j) for a, b in proximity.box_pairs(low, high, distance) for i, j in zip(a.tolist(), b.tolist(), strict=True)
-    ]
-    expected = {
-        (i, j)
-        for i in range(len(items))
-        for j in range(i + 1, len(items))
-        if (low[i] <= high[j] + distance).all() and (low[j] <= high[i] + distance).all()
-    }
-    assert len(found) == len(set(found))
-    assert set(found) == expected
+    found = [tuple(pair) for a, b in proximity.box_pairs(low, high, distance) for pair in np.stack([a, b], 1).tolist()]
+    near = (low[:, None] <= high + distance).all(axis=2)
+    expected = set(zip(*map(np.ndarray.tolist, np.nonzero(np.triu(near & near.T, 1))), strict=True))
+    assert (len(found), set(found)) == (len(set(found)), expected)
 
 
 @given(st.lists(primitives, min_size=2, max_size=12), st.floats(0.001, 5))
@@ -92,18 +89,3 @@ def test_box_pairs_come_in_bounded_batches(monkeypatch: pytest.MonkeyPatch) -> N
     sizes = [len(a) for a, _ in proximity.box_pairs(low, high)]
     assert sum(sizes) == 60 * 59 // 2
     assert max(sizes) <= 100
-
-
-def test_parallel_hatching_has_no_close_pairs() -> None:
-    hatch = [Line((k, 0), (k + 1000, 577)) for k in range(300)]
-    table = sketches_to_table([hatch])
-    assert list(proximity.close_pairs(table, *row_bounds(table), 1e-3)) == []
-
-
-def test_tolerance_is_a_share_and_at_least_the_resolution() -> None:
-    for tolerance in (0.0, -1e-6, 1.0, math.nan):
-        with pytest.raises(GeometryError, match="share of the size"):
-            proximity.absolute_tolerance(tolerance, np.zeros((1, 2)), np.ones((1, 2)))
-    far = np.full((1, 2), 1e9)
-    assert proximity.absolute_tolerance(1e-9, far, far + 1e-3) >= np.spacing(1e9)
-    assert proximity.absolute_tolerance(1e-4, np.zeros((1, 2)), np.array([[50.0, 20.0]])) == pytest.approx(5e-3)

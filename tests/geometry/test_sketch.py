@@ -1,7 +1,5 @@
 """Sketches and constraints are consistent values; moving, scaling and converting units keeps them so."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -31,7 +29,7 @@ PLATE = Sketch(
 )
 
 
-def test_ref_has_a_primitive_unless_it_is_outside() -> None:
+def test_invalid_references_and_constraints_are_refused() -> None:
     for part in Part:
         wrong, right = (0, None) if part in OUTSIDE else (None, 3)
         assert Ref(right, part).primitive == right
@@ -39,9 +37,6 @@ def test_ref_has_a_primitive_unless_it_is_outside() -> None:
             Ref(wrong, part)
     with pytest.raises(GeometryError, match="start at 0"):
         Ref(-1, Part.START)
-
-
-def test_invalid_constraints_are_refused() -> None:
     for value in (math.nan, math.inf, -math.inf):
         with pytest.raises(GeometryError, match="has the value"):
             Constraint(T.DISTANCE, (EXTERNAL,), value)
@@ -50,20 +45,6 @@ def test_invalid_constraints_are_refused() -> None:
     assert Constraint(T.OTHER, (EXTERNAL,), name="Projected").name == "Projected"
     with pytest.raises(GeometryError, match="needs the name"):
         Constraint(T.OTHER, (EXTERNAL,))
-
-
-def test_constraints_and_sketches_are_values() -> None:
-    a, b = (Constraint(T.RADIUS, (Ref(0),), 2.5, extra={"label": ["d1"]}) for _ in range(2))
-    assert a == b
-    assert len({a, b}) == 1  # hashable, whatever is in extra
-    assert PLATE.moved() == PLATE
-    assert len({PLATE, PLATE.moved()}) == 1
-    assert (list(PLATE), len(PLATE)) == (list(PLATE.primitives), 4)
-    assert T.ANGLE not in LENGTHS
-    assert {T.DISTANCE, T.RADIUS, T.DIAMETER, T.LENGTH} <= LENGTHS
-
-
-def test_constraints_refer_to_existing_parts() -> None:
     with pytest.raises(GeometryError, match="refers to primitive 1, not there"):
         Sketch((Point((0, 0)),), (Constraint(T.FIX, (Ref(1),)),))
     for index, part in ((0, Part.CENTER), (1, Part.START), (2, Part.POINT), (3, Part.END), (0, Part.POINT)):
@@ -71,7 +52,17 @@ def test_constraints_refer_to_existing_parts() -> None:
             Sketch(PLATE.primitives, (Constraint(T.FIX, (Ref(index, part),)),))
 
 
-def test_moving_scales_lengths_and_keeps_angles() -> None:
+def test_constraints_and_sketches_are_values() -> None:
+    a, b = (Constraint(T.RADIUS, (Ref(0),), 2.5, extra={"label": ["d1"]}) for _ in range(2))
+    assert a == b
+    assert len({a, b}) == 1  # hashable, whatever is in extra
+    assert (PLATE.moved(), len({PLATE, PLATE.moved()})) == (PLATE, 1)
+    assert (list(PLATE), len(PLATE)) == (list(PLATE.primitives), 4)
+    assert T.ANGLE not in LENGTHS
+    assert {T.DISTANCE, T.RADIUS, T.DIAMETER, T.LENGTH} <= LENGTHS
+
+
+def test_moving_scales_lengths_and_units_keep_the_size() -> None:
     moved = PLATE.moved(3, (10, -1))
     assert [c.value for c in moved.constraints] == [12.0, 1.5, math.pi / 6, None, 3 * math.sqrt(2), 7.0]
     assert moved.primitives[0] == Line((10, -1), (22, -1))
@@ -80,20 +71,9 @@ def test_moving_scales_lengths_and_keeps_angles() -> None:
     for scale in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(GeometryError):
             PLATE.moved(scale)
-
-
-@given(sketches(), st.floats(0.01, 100), st.tuples(st.floats(-50, 50), st.floats(-50, 50)))
-def test_moving_can_be_undone(sketch: Sketch, scale: float, by: tuple[float, float]) -> None:
-    there = sketch.moved(scale, by)
-    assert_same(sketch, there.moved(1 / scale, (-by[0] / scale, -by[1] / scale)), 1e-9)
-    assert [p.length for p in there] == pytest.approx([scale * p.length for p in sketch])
-
-
-def test_units_change_numbers_and_keep_the_size() -> None:
     for units, millimeters in MM_PER_UNIT.items():
         converted = PLATE.in_units(units)
-        assert converted.units == units
-        assert converted.primitives[0].length * millimeters == pytest.approx(4.0)
+        assert (converted.units, converted.primitives[0].length * millimeters) == (units, pytest.approx(4.0))
         assert converted.constraints[0].value == pytest.approx(converted.primitives[0].length)
         assert_same(PLATE, converted.in_units("mm"), 1e-12)
     bare = Sketch((Line((0, 0), (2, 0)),))
@@ -101,6 +81,13 @@ def test_units_change_numbers_and_keep_the_size() -> None:
     for make in (lambda: Sketch((), units="furlong"), lambda: PLATE.in_units("furlong")):
         with pytest.raises(GeometryError, match="'furlong' is not a known unit"):
             make()
+
+
+@given(sketches(), st.floats(0.01, 100), st.tuples(st.floats(-50, 50), st.floats(-50, 50)))
+def test_moving_can_be_undone(sketch: Sketch, scale: float, by: tuple[float, float]) -> None:
+    there = sketch.moved(scale, by)
+    assert_same(sketch, there.moved(1 / scale, (-by[0] / scale, -by[1] / scale)), 1e-9)
+    assert [p.length for p in there] == pytest.approx([scale * p.length for p in sketch])
 
 
 def test_save_writes_the_format_of_the_suffix_or_name(tmp_path: Path) -> None:

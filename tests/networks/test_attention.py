@@ -1,7 +1,5 @@
 """Attention over a few rows: what it computes, and that the GPU's own kernel computes the same."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import pytest

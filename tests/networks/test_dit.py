@@ -1,7 +1,5 @@
 """The paper's network: its exact size, and that no row knows its place."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -34,12 +32,25 @@ def flat(prediction: Prediction) -> torch.Tensor:
     return torch.cat(parts(prediction), dim=-1)
 
 
-def test_size_and_impossible_sizes() -> None:
+def test_sizes_interaction_of_rows_and_embedding_of_steps() -> None:
     with torch.device("meta"):
         assert sum(parameter.numel() for parameter in DiT().parameters()) == 138_167_829
     for wrong in ({"width": 30}, {"depth": 0}, {"heads": 0}, {"num_steps": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             replace(SMALL, **wrong)
+    network, (batch, t) = small(), noisy()
+    moved = replace(batch, params=batch.params.clone())
+    moved.params[:, 0] += 1
+    output = flat(network(batch, t))
+    assert ((flat(network(moved, t)) - output).abs().amax(dim=-1) > 1e-4).all()
+    torch.testing.assert_close(flat(network(batch[2:3], t[2:3]))[0], output[2])
+    batch, t = noisy()
+    fresh, trained = small(trained=False), small()
+    assert torch.equal(flat(fresh(batch, t)), flat(fresh(batch, t.flip(0))))
+    assert not torch.allclose(flat(trained(batch, t)), flat(trained(batch, t.flip(0))), atol=1e-2)
+    assert flat(trained(batch[:2], torch.tensor([1, 100]))).isfinite().all()
+    with pytest.raises(IndexError):
+        trained(batch[:2], torch.tensor([0, 101]))
 
 
 def test_permuted_rows_give_the_permuted_prediction() -> None:
@@ -58,36 +69,13 @@ def test_permuted_rows_give_the_permuted_prediction() -> None:
     assert sizes[1] == sizes[0] + 16 * 32
 
 
-def test_rows_interact_and_samples_do_not() -> None:
-    network, (batch, t) = small(), noisy()
-    moved = replace(batch, params=batch.params.clone())
-    moved.params[:, 0] += 1
-    output = flat(network(batch, t))
-    assert ((flat(network(moved, t)) - output).abs().amax(dim=-1) > 1e-4).all()
-    torch.testing.assert_close(flat(network(batch[2:3], t[2:3]))[0], output[2])
-
-
-def test_steps_are_embedded_and_ignored_initially() -> None:
-    """Scales and shifts start at zero: every norm is a plain one."""
-    batch, t = noisy()
-    fresh, trained = small(trained=False), small()
-    assert torch.equal(flat(fresh(batch, t)), flat(fresh(batch, t.flip(0))))
-    assert not torch.allclose(flat(trained(batch, t)), flat(trained(batch, t.flip(0))), atol=1e-2)
-    assert flat(trained(batch[:2], torch.tensor([1, 100]))).isfinite().all()
-    with pytest.raises(IndexError):
-        trained(batch[:2], torch.tensor([0, 101]))
-
-
-def test_every_parameter_has_a_gradient() -> None:
+def test_parameters_have_gradients_and_outputs_are_float32() -> None:
     network = small()
     batch, t = noisy()
     flat(network(batch, t)).square().sum().backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().sum() > 0, name
-
-
-def test_output_is_float32_under_mixed_precision() -> None:
     denoise: Denoiser = small()
     batch, t = noisy()
     with torch.autocast("cpu", torch.bfloat16):

@@ -1,7 +1,5 @@
 """The set denoiser: equivariant, zero-initialized, and its inputs of previous predictions and proximity."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch
@@ -10,13 +8,7 @@ from torch import Tensor
 
 from sketchdnn.diffusion.process import parts
 from sketchdnn.geometry import Kind
-from sketchdnn.networks.set_denoiser import (
-    NUM_PROXIMITY_FEATURES,
-    PROXIMITY_SCALES,
-    SetDenoiser,
-    SetDenoiserConfig,
-    proximity_features,
-)
+from sketchdnn.networks.set_denoiser import PROXIMITY_SCALES, SetDenoiser, SetDenoiserConfig, proximity_features
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch, from_flat
 
@@ -40,42 +32,33 @@ def make_network(config: SetDenoiserConfig) -> SetDenoiser:
     return network
 
 
-def test_size_and_initial_outputs() -> None:
+def test_size_permuted_rows_and_extra_inputs() -> None:
     rows, noise, mask = make_inputs()
     assert all(not part.any() for part in parts(SetDenoiser(SMALL)(from_flat(rows), noise, mask)))
     with torch.device("meta"):
         count = sum(weight.numel() for weight in SetDenoiser(SetDenoiserConfig()).parameters())
     assert count == 41_141_781
-
-
-def test_permuted_rows_give_permuted_outputs() -> None:
-    network, (rows, noise, mask), order = make_network(SMALL), make_inputs(), torch.randperm(16)
+    network, order = make_network(SMALL), torch.randperm(16)
     plain = network(from_flat(rows), noise, mask)
     moved = network(from_flat(rows[:, order]), noise, mask[:, order])
     assert plain.params.abs().max() > 1e-3
     torch.testing.assert_close(moved.params, plain.params[:, order], atol=1e-5, rtol=0)
     torch.testing.assert_close(moved.kind_logits, plain.kind_logits[:, order], atol=1e-5, rtol=0)
-
-
-def test_extra_input_is_zero_and_leaves_other_initial_weights_alone() -> None:
     torch.manual_seed(3)
     plain = SetDenoiser(SMALL).state_dict()
     torch.manual_seed(3)
     extended = SetDenoiser(SELF_CONDITIONED).state_dict()
-    assert extended.pop("embed_previous.weight").abs().max() == 0
-    assert extended.keys() == plain.keys()
+    assert (extended.pop("embed_previous.weight").abs().max(), extended.keys()) == (0, plain.keys())
     assert all(torch.equal(extended[name], weight) for name, weight in plain.items())
-    rows, noise, mask = make_inputs()
     expected = make_network(SMALL)(from_flat(rows), noise, mask)
     for previous in (None, clean_batch(3)):
         output = make_network(SELF_CONDITIONED)(from_flat(rows), noise, mask, previous)
         assert all(map(torch.equal, parts(output), parts(expected)))
 
 
-def test_previous_prediction_counts_row_by_row() -> None:
+def test_previous_prediction_counts_row_by_row_with_fourier_features() -> None:
     rows, noise, mask = make_inputs()
     network = make_network(SELF_CONDITIONED)
-    assert network.embed_previous is not None
     torch.nn.init.normal_(network.embed_previous.weight, std=0.05)
     previous = clean_batch(3)
     plain, output = network(from_flat(rows), noise, mask), network(from_flat(rows), noise, mask, previous)
@@ -87,16 +70,11 @@ def test_previous_prediction_counts_row_by_row() -> None:
     torch.testing.assert_close(moved.params, output.params[:, order], atol=1e-5, rtol=0)
     mixed = network(from_flat(rows), noise, mask, from_flat(previous.flat()[:, order]))
     assert not torch.allclose(mixed.params, output.params, atol=1e-3)
-
-
-def test_previous_prediction_has_fourier_features() -> None:
-    network, previous = make_network(SELF_CONDITIONED), clean_batch(3)
-    assert network.embed_previous is not None
+    network = make_network(SELF_CONDITIONED)
     width = previous.flat().shape[-1]
     assert network.embed_previous.in_features == width + 2 * SMALL.octaves * previous.params.shape[-1]
     with torch.no_grad():  # the Fourier features alone
         network.embed_previous.weight[:, width:].normal_(std=0.05, generator=torch.Generator().manual_seed(0))
-    rows, noise, mask = make_inputs()
     moved = replace(previous, params=previous.params + 0.01)
     one, other = (network(from_flat(rows), noise, mask, each).params for each in (previous, moved))
     assert not torch.allclose(one, other, atol=1e-3)
@@ -109,7 +87,6 @@ PER_PLACE = END + 4 * ALONG
 
 
 def one_sketch(*rows: tuple[Kind, list[float]]) -> SketchBatch:
-    """One sketch of sixteen rows, the others empty."""
     kind = torch.zeros(1, layout.MAX_PRIMITIVES, layout.NUM_KINDS)
     params = torch.zeros(1, layout.MAX_PRIMITIVES, layout.NUM_PARAMS)
     kind[..., layout.NONE] = 1
@@ -120,41 +97,28 @@ def one_sketch(*rows: tuple[Kind, list[float]]) -> SketchBatch:
 
 
 def to_ends(features: Tensor, row: int, end: int) -> Tensor:
-    """Scale by scale: the offset to ends of other rows, and its weight."""
     return features[0, row, end * PER_PLACE :][:END].reshape(-1, 3)
 
 
 def along(features: Tensor, row: int, end: int, axis: int, *, image: bool = False) -> Tensor:
-    """Scale by scale: the offset along an axis to any other place, or to the image of any, and its weight."""
     return features[0, row, end * PER_PLACE + END + (2 * axis + image) * ALONG :][:ALONG].reshape(-1, 2)
 
 
-def of_radius(features: Tensor, row: int) -> Tensor:
-    return features[0, row, 2 * PER_PLACE :].reshape(-1, 2)
-
-
-def test_offset_to_the_nearest_end() -> None:
+def test_offsets_of_ends_places_images_and_radii() -> None:
     far = 1000.0
     features = proximity_features(one_sketch((Kind.LINE, [0, 0, far, 0]), (Kind.ARC, [-far, 7, 0.5, -0.25, 3.0])))
-    assert features.shape == (1, layout.MAX_PRIMITIVES, NUM_PROXIMITY_FEATURES)
     for scale, found in zip(PROXIMITY_SCALES, to_ends(features, 0, 0), strict=True):
         amount = found[2]
         assert 0.9 < amount < 1
         torch.testing.assert_close(found[:2], amount * torch.tensor([0.5, -0.25]) / scale)
     torch.testing.assert_close(to_ends(features, 1, 1)[:, :2], -to_ends(features, 0, 0)[:, :2])
     assert to_ends(features, 0, 1).abs().max() == 0  # alone
-
-
-def test_own_other_end_counts_along_axes_only() -> None:
     features = proximity_features(one_sketch((Kind.LINE, [0, 0, 0.5, 0.1])))
     assert to_ends(features, 0, 0).abs().max() == 0
     for scale, found in zip(PROXIMITY_SCALES, along(features, 0, 0, axis=1), strict=True):
         torch.testing.assert_close(found[0], found[1] * 0.1 / scale)
         assert found[1] > 0.9
     torch.testing.assert_close(along(features, 0, 1, axis=0)[:, 0], -along(features, 0, 0, axis=0)[:, 0])
-
-
-def test_offset_to_mirror_images() -> None:
     features = proximity_features(one_sketch((Kind.CIRCLE, [70, 100, 1]), (Kind.POINT, [-70.5, 300])))
     for scale, found in zip(PROXIMITY_SCALES, along(features, 0, 0, axis=0, image=True), strict=True):
         torch.testing.assert_close(found[0], found[1] * 0.5 / scale)
@@ -163,21 +127,16 @@ def test_offset_to_mirror_images() -> None:
     on_the_axis = proximity_features(one_sketch((Kind.POINT, [0.25, 50])))
     found = along(on_the_axis, 0, 0, axis=0, image=True)[0, 0]
     torch.testing.assert_close(found, torch.tensor(-0.5 / PROXIMITY_SCALES[0]), rtol=0.02, atol=0)
-
-
-def test_circles_have_places_and_radii_but_no_ends() -> None:
     circles = proximity_features(
         one_sketch((Kind.CIRCLE, [0, 0, 5.0]), (Kind.CIRCLE, [0.2, 900, 5.5]), (Kind.LINE, [0, 0, 300, 300]))
     )
     assert to_ends(circles, 2, 0).abs().max() == 0
     assert along(circles, 0, 0, axis=0)[0, 1] > 0.9
-    for scale, found in zip(PROXIMITY_SCALES, of_radius(circles, 0), strict=True):
+    of_radius = circles[0, :, 2 * PER_PLACE :].unflatten(-1, (-1, 2))
+    for scale, found in zip(PROXIMITY_SCALES, of_radius[0], strict=True):
         torch.testing.assert_close(found[0], found[1] * 0.5 / scale)
         assert found[1] > 0.9
-    assert of_radius(circles, 2)[:, 1].min() >= 0
-
-
-def test_empty_rows_are_never_near() -> None:
+    assert of_radius[2, :, 1].min() >= 0
     one = one_sketch((Kind.LINE, [0, 0, 1, 1]))
     of_empty = proximity_features(one)[0, 1:, : 2 * PER_PLACE].reshape(15, 2, PER_PLACE)[..., :END]
     assert of_empty.abs().max() > 0  # features of empty rows describe others
@@ -194,16 +153,3 @@ def test_proximity_features_are_equivariant() -> None:
     torch.testing.assert_close(moved, plain.gather(1, order[..., None].expand_as(plain)))
     large = SketchBatch(batch.construction, (100 * batch.kind).softmax(dim=-1), 1e6 * batch.params)
     assert proximity_features(large).isfinite().all()
-
-
-def test_translation_changes_mirror_images_only() -> None:
-    lines = [[0.0, 0, 1, 0.2], [1.1, 0.3, 2, 2], [0.1, 0.2, 2.2, 1.9]]
-    plain = proximity_features(one_sketch(*((Kind.LINE, numbers) for numbers in lines)))
-    moved = proximity_features(one_sketch(*((Kind.LINE, [number + 3 for number in numbers]) for numbers in lines)))
-    for row in range(3):
-        torch.testing.assert_close(to_ends(moved, row, 0), to_ends(plain, row, 0), atol=2e-5, rtol=1e-3)
-        for axis in (0, 1):
-            for_x = (along(one, row, 1, axis) for one in (moved, plain))
-            torch.testing.assert_close(*for_x, atol=2e-5, rtol=1e-3)
-            image = (along(one, row, 1, axis, image=True) for one in (moved, plain))
-            assert not torch.allclose(*image, atol=1e-2)

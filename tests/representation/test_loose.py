@@ -1,7 +1,5 @@
 """Loose ends: of lines and arcs that are drawn, as far as rows show them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import pi
 
@@ -23,23 +21,17 @@ def loose(*primitives: Primitive) -> bool:
     return bool(has_loose_end(encode_sketches([Sketch(primitives)], FORM)).item())
 
 
-def test_what_closes_has_none() -> None:
+def test_ends_that_meet_no_other_end_are_loose() -> None:
     assert not loose(*SQUARE)
     assert not loose(Line((-1, 0), (1, 0)), Arc((0, 0), 1, 0, pi))  # an arc's ends count
     assert not loose(*SQUARE, Circle((0, 0), 0.5), Point((0.2, 0.2)))
     assert not loose(Circle((0, 0), 1))
-
-
-def test_an_end_alone_is_loose() -> None:
     assert loose(*SQUARE[:3])
     assert loose(Line((-1, 0), (1, 0)))
     assert loose(Arc((0, 0), 1, 0, pi))
     assert loose(*SQUARE, Line((0, 0), (0.5, 0)))
     # Neither a point, nor a circle's middle, nor the line's own other end meets it.
     assert loose(Line((0, 0), (0.01, 0)), Point((0, 0)), Circle((0.01, 0), 1))
-
-
-def test_construction_may_end_anywhere_and_be_met() -> None:
     assert not loose(*SQUARE, Line((0, -2), (0, 2), construction=True))
     assert not loose(*SQUARE[:3], replace(SQUARE[3], construction=True))
 

@@ -27,41 +27,9 @@ from .sampling import (
 )
 from .timesteps import draw_steps
 
-__all__ = [
-    "SAMPLERS",
-    "Bins",
-    "Conditioning",
-    "Denoiser",
-    "Elbo",
-    "GaussianSoftmax",
-    "JointProcess",
-    "Loss",
-    "Progress",
-    "Sampler",
-    "SamplingOptions",
-    "Schedule",
-    "Start",
-    "augment",
-    "authors_cosine",
-    "authors_loss",
-    "authors_process",
-    "condition_on_rows",
-    "cosine",
-    "draw_steps",
-    "elbo",
-    "linear",
-    "log_linear_snr",
-    "our_loss",
-    "our_process",
-    "paper_loss",
-    "paper_process",
-    "register_sampler",
-    "sample_ancestral",
-    "sample_authors",
-    "sample_ddim",
-    "sample_dpm_solver_pp",
-    "sample_predictor_corrector",
-    "sample_restart",
-    "seeded_noise",
-    "step_sequence",
-]
+__all__ = ["Schedule", "augment", "authors_cosine", "cosine", "linear", "log_linear_snr", "seeded_noise"]
+__all__ += ["Denoiser", "GaussianSoftmax", "JointProcess", "authors_process", "our_process", "paper_process"]
+__all__ += ["Bins", "Elbo", "Loss", "authors_loss", "draw_steps", "elbo", "our_loss", "paper_loss"]
+__all__ += ["SAMPLERS", "Conditioning", "Progress", "Sampler", "SamplingOptions", "Start", "condition_on_rows"]
+__all__ += ["register_sampler", "sample_ancestral", "sample_authors", "sample_ddim", "step_sequence"]
+__all__ += ["sample_dpm_solver_pp", "sample_predictor_corrector", "sample_restart"]

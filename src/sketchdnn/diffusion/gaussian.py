@@ -44,9 +44,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if self.alpha_bar.shape != self.var.shape or self.alpha_bar.ndim != 1 or len(self.alpha_bar) < 2:
-            raise ValueError(
-                f"alpha_bar and var of a schedule are vectors of T + 1 numbers, not {self.alpha_bar.shape}"
-            )
+            raise ValueError(f"alpha_bar and var must be vectors of T + 1 numbers, not {tuple(self.alpha_bar.shape)}")
         if not bool((self.alpha_bar.diff() <= 0).all()) or not bool((self.var.diff() >= 0).all()):
             raise ValueError("alpha_bar must fall and var rise from t = 0 to T")
         if not bool((self.alpha_bar >= 0).all()) or not bool((self.var >= 0).all()):
@@ -120,11 +118,9 @@ def augment(schedule: Schedule, num_categories: int, label_smoothing: float, *, 
     k = torch.tensor(label_smoothing, dtype=torch.float64)
     n, m = _f(x, one_minus_x, num_categories), _f(k, 1 - k, num_categories)
     ratio = (n / m) ** 2
-    return Schedule(
-        f"{schedule.name}, augmented",
-        torch.where(end, schedule.alpha_bar, ratio / (1 + ratio)),
-        torch.where(end, schedule.var, 1 / (1 + ratio)),
-    )
+    alpha_bar, var = ratio / (1 + ratio), 1 / (1 + ratio)
+    ends = torch.where(end, schedule.alpha_bar, alpha_bar), torch.where(end, schedule.var, var)
+    return Schedule(f"{schedule.name}, augmented", *ends)
 
 
 def _f(x: Tensor, one_minus_x: Tensor, num_categories: int) -> Tensor:
@@ -165,27 +161,16 @@ def posterior(x0: State, x_t: State, level_s: Level, level_t: Level) -> tuple[St
 
     On logits it is the Gaussian-Softmax posterior.
     """
-    weights = posterior_weights(level_s, level_t)
-    mean = like(weights.x_t, x_t) * x_t + like(weights.x0, x_t) * x0
-    return mean, like(weights.std, x_t)
+    of_x_t, of_x0, std = posterior_weights(level_s, level_t)
+    return like(of_x_t, x_t) * x_t + like(of_x0, x_t) * x0, like(std, x_t)
 
 
-class PosteriorWeights(NamedTuple):
-    """mean = weights.x_t · x_t + weights.x0 · x_0."""
-
-    x_t: Tensor
-    x0: Tensor
-    std: Tensor
-
-
-def posterior_weights(level_s: Level, level_t: Level) -> PosteriorWeights:
-    """The numbers of q(x_s | x_t, x_0), in float64."""
+def posterior_weights(level_s: Level, level_t: Level) -> tuple[Tensor, Tensor, Tensor]:
+    """The weights of x_t and of x_0 in the mean of q(x_s | x_t, x_0), and its standard deviation, in float64."""
     alpha_ts, var_ts = transition(level_s, level_t)
-    return PosteriorWeights(
-        x_t=root(alpha_ts) * level_s.var / level_t.var,
-        x0=root(level_s.alpha_bar) * var_ts / level_t.var,
-        std=root(var_ts * level_s.var / level_t.var),
-    )
+    of_x_t = root(alpha_ts) * level_s.var / level_t.var
+    of_x0 = root(level_s.alpha_bar) * var_ts / level_t.var
+    return of_x_t, of_x0, root(var_ts * level_s.var / level_t.var)
 
 
 def transition(level_s: Level, level_t: Level) -> Level:
@@ -232,11 +217,8 @@ def preconditioning(level_t: Level, data_std: float) -> Preconditioning:
     if not data_std > 0:
         raise ValueError(f"data_std must be positive, not {data_std}")
     var = level_t.alpha_bar * data_std**2 + level_t.var  # of x_t
-    return Preconditioning(
-        skip=root(level_t.alpha_bar) * data_std**2 / var,
-        out=data_std * root(level_t.var / var),
-        input=1 / root(var),
-    )
+    skip, out = root(level_t.alpha_bar) * data_std**2 / var, data_std * root(level_t.var / var)
+    return Preconditioning(skip, out, input=1 / root(var))
 
 
 def scale_input(x_t: State, level_t: Level, data_std: float) -> State:

@@ -126,10 +126,8 @@ class GaussianSoftmax(Distribution):
         try:
             shape = torch.broadcast_shapes(loc.shape, scale.shape)  # type: ignore[no-untyped-call]
         except RuntimeError:
-            raise ValueError(
-                f"scale of shape {tuple(scale.shape)} does not broadcast against loc of shape {tuple(loc.shape)}; "
-                "one scale per vector has the shape (..., 1)"
-            ) from None
+            shapes = f"scale of shape {tuple(scale.shape)} does not broadcast against loc of {tuple(loc.shape)}"
+            raise ValueError(f"{shapes}; one scale per vector has the shape (..., 1)") from None
         self.loc, self.scale = loc.expand(shape), scale.expand(shape)
         super().__init__(self.loc.shape[:-1], self.loc.shape[-1:], validate_args=validate_args)
 
@@ -197,15 +195,7 @@ def kl_gaussian_softmax(p: GaussianSoftmax, q: GaussianSoftmax) -> Float[Tensor,
     divergence of two Gaussians in D − 1 dimensions: the logits without the direction of the shift.
     """
     if p.event_shape != q.event_shape:
-        raise ValueError(
-            f"p and q must have the same number of categories, not {p.event_shape[0]} and {q.event_shape[0]}"
-        )
-    try:
-        torch.broadcast_shapes(p.batch_shape, q.batch_shape)  # type: ignore[no-untyped-call]
-    except RuntimeError:
-        raise ValueError(
-            f"p and q of batches {tuple(p.batch_shape)} and {tuple(q.batch_shape)} do not broadcast"
-        ) from None
+        raise ValueError(f"p and q must have the same categories, not {p.event_shape[0]} and {q.event_shape[0]}")
     # tr(Σ_q⁻¹ Σ_p) in D − 1 dimensions: the sum of the ratios of variances, without the part of the shift.
     ratio = (p.scale / q.scale) ** 2
     trace = (ratio * (1 - _precision_weights(q.scale))).sum(dim=-1)

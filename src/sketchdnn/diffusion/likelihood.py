@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -26,6 +25,8 @@ from .gaussian import Level, augment, squared_norm_perp
 from .noise import NoiseSource
 from .process import Denoiser, JointProcess, LogitBatch, Noise, Process, check_shape, check_simplex, check_step, parts
 from .timesteps import StepDraws
+
+Params = Float[Tensor, "*rows 14"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +54,12 @@ class Bins:
     def levels(self) -> int:
         return 1 << self.bits
 
-    def index(self, params: Float[Tensor, "*rows 14"]) -> Int[Tensor, "*rows 14"]:
+    def index(self, params: Params) -> Int[Tensor, "*rows 14"]:
         """The cell of each number; numbers outside the range are in the outermost cells."""
         low, width = self._ends(params)
         return ((params.double() - low) / width).floor().clamp(0, self.levels - 1).long()
 
-    def log_mass(
-        self, params: Float[Tensor, "*rows 14"], mean: Float[Tensor, "*rows 14"], std: float
-    ) -> Float[Tensor, "*rows 14"]:
+    def log_mass(self, params: Params, mean: Params, std: float) -> Params:
         """log of the probability that N(mean, std²) falls into the cell of `params`, float64."""
         low, width = self._ends(params)
         index = self.index(params)
@@ -80,9 +79,9 @@ def log_normal_between(left: Float[Tensor, "*shape"], right: Float[Tensor, "*sha
     # Cells right of the mean are mirrored to its left, where Φ is small and its logarithm exact.
     mirrored = left > 0
     low, high = torch.where(mirrored, -right, left), torch.where(mirrored, -left, right)
-    log_high: Tensor = torch.special.log_ndtr(high)
-    log_low: Tensor = torch.special.log_ndtr(low)
-    return log_high + torch.log1p(-torch.exp(log_low - log_high))
+    log_low, log_high = torch.special.log_ndtr(low), torch.special.log_ndtr(high)
+    log_mass: Tensor = log_high + torch.log1p(-torch.exp(log_low - log_high))
+    return log_mass
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,66 +99,17 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Elbo:
-    """The bound on −log p(sketch), in nats. Without `bins` a density, and so dependent on `last_variance`."""
+    """The bound on −log p(sketch), in nats. Without bins a density, and so dependent on `last_variance`."""
 
     prior: Parts
     diffusion: Parts
     reconstruction: Parts
     last_variance: float
     read_at: int
-    bins: Bins | None
 
     @property
     def nats(self) -> Float[Tensor, " batch"]:
         return self.prior.total + self.diffusion.total + self.reconstruction.total
-
-    @property
-    def bits(self) -> Float[Tensor, " batch"]:
-        return self.nats / math.log(2)
-
-
-def elbo(
-    denoise: Denoiser,
-    process: Process,
-    x0: SketchBatch,
-    noise: NoiseSource,
-    steps: StepDraws,
-    *,
-    last_variance: float | None = None,
-    bins: Bins | None = None,
-    terms: Terms | None = None,
-) -> Elbo:
-    """All three terms. Noise of draw 0 goes to the reconstruction, that of draw j to the j-th of `steps`.
-
-    `last_variance` is v, by default 1 − ᾱ_r. With `bins` it is the probability of the sketch on a grid that is bounded;
-    then r is best the step whose noise is about as wide as a cell (`step_as_noisy_as`): a finer x_r costs bits for
-    detail below the grid. `terms` are by default those of the joint process.
-    """
-    check_step(steps.read_at, process.num_steps - 1, "steps.read_at", lowest=1)
-    variance = float(process.params.var[steps.read_at]) if last_variance is None else last_variance
-    if not 0 < variance < math.inf:
-        raise ValueError(f"last_variance must be above zero and finite, not {variance}")
-    start = noise(0)
-    _check_clean(process.num_steps, x0, start, steps)
-    process = process.to(x0.params.device)
-    of_joint_process: Terms = (prior, diffusion)
-    prior_term, diffusion_term = terms or of_joint_process
-    with torch.no_grad():
-        return Elbo(
-            prior_term(process, x0),
-            diffusion_term(denoise, process, x0, noise, steps),
-            reconstruction(denoise, process, x0, start, variance, read_at=steps.read_at, bins=bins),
-            variance,
-            steps.read_at,
-            bins,
-        )
-
-
-# The prior and the diffusion term of a process.
-Terms = tuple[
-    Callable[[Any, SketchBatch], Parts],
-    Callable[[Denoiser, Any, SketchBatch, NoiseSource, StepDraws], Parts],
-]
 
 
 def prior(process: JointProcess, x0: SketchBatch) -> Parts:
@@ -184,36 +134,64 @@ def diffusion(denoise: Denoiser, process: JointProcess, x0: SketchBatch, noise: 
 
 
 def reconstruction(
-    denoise: Denoiser,
-    process: Process,
-    x0: SketchBatch,
-    noise: Noise,
-    last_variance: float,
-    *,
-    read_at: int = 1,
-    bins: Bins | None = None,
+    denoise: Denoiser, process: Process, x0: SketchBatch, noise: Noise, variance: float, read_at: int, bins: Bins | None
 ) -> Parts:
     """−log p(sketch | x_r): labels, and the parameters of the row's own kind, as a density or as cells of a grid."""
     t = torch.full((len(x0),), read_at, device=x0.params.device)
     prediction = predict_double(denoise, process.diffuse(x0, t, noise), t)
-    return nats_given_prediction(prediction, x0, last_variance, bins)
+    return nats_given_prediction(prediction, x0, variance, bins)
 
 
 def nats_given_prediction(prediction: Prediction, x0: SketchBatch, variance: float, bins: Bins | None) -> Parts:
     """−log of the probability that a sketch read from a prediction (float64) is this one."""
     kind, std = x0.kind.argmax(dim=-1), math.sqrt(variance)
     flags = _log_prob(prediction.construction_logits, x0.construction.argmax(dim=-1))
-    params = (
-        -(((x0.params.double() - prediction.params) / std) ** 2) / 2 - math.log(std * math.sqrt(2 * math.pi))
-        if bins is None
-        else bins.log_mass(x0.params, prediction.params, std)
-    )
+    if bins is None:
+        params = -(((x0.params.double() - prediction.params) / std) ** 2) / 2 - math.log(std * math.sqrt(2 * math.pi))
+    else:
+        params = bins.log_mass(x0.params, prediction.params, std)
     # The kind determines which columns are zero, and that an empty row has no flag: neither costs anything.
     return Parts(
         -torch.where(kind == layout.NONE, 0.0, flags).sum(dim=-1),
         -_log_prob(prediction.kind_logits, kind).sum(dim=-1),
         -torch.where(relevant(kind), params, 0.0).sum(dim=(-2, -1)),
     )
+
+
+# The prior and the diffusion term of a process.
+Terms = tuple[Callable[..., Parts], Callable[..., Parts]]
+
+
+def elbo(
+    denoise: Denoiser,
+    process: Process,
+    x0: SketchBatch,
+    noise: NoiseSource,
+    steps: StepDraws,
+    *,
+    last_variance: float | None = None,
+    bins: Bins | None = None,
+    terms: Terms = (prior, diffusion),
+) -> Elbo:
+    """All three terms. Noise of draw 0 goes to the reconstruction, that of draw j to the j-th of `steps`.
+
+    `last_variance` is v, by default 1 − ᾱ_r. With `bins` it is the probability of the sketch on a grid that is bounded;
+    then r is best the step whose noise is about as wide as a cell (`step_as_noisy_as`): a finer x_r costs bits for
+    detail below the grid. `terms` are by default those of the joint process.
+    """
+    check_step(steps.read_at, process.num_steps - 1, "steps.read_at", lowest=1)
+    variance = float(process.params.var[steps.read_at]) if last_variance is None else last_variance
+    if not 0 < variance < math.inf:
+        raise ValueError(f"last_variance must be above zero and finite, not {variance}")
+    start = noise(0)
+    _check_clean(process.num_steps, x0, start, steps)
+    process = process.to(x0.params.device)
+    prior_term, diffusion_term = terms
+    with torch.no_grad():
+        reached = prior_term(process, x0)
+        walked = diffusion_term(denoise, process, x0, noise, steps)
+        read = reconstruction(denoise, process, x0, start, variance, steps.read_at, bins)
+    return Elbo(reached, walked, read, variance, steps.read_at)
 
 
 def authors_estimate(
@@ -226,19 +204,14 @@ def authors_estimate(
     f(ᾱ), whatever the model was trained on.
     """
     _check_clean(process.num_steps, x0, noise(0), steps)
-    of_alpha_bar = replace(
-        process,
-        kind=augment(process.params, layout.NUM_KINDS, process.label_smoothing),
-        construction=augment(process.params, layout.NUM_CONSTRUCTION, process.label_smoothing),
-    ).to(x0.params.device)
+    widths = layout.NUM_KINDS, layout.NUM_CONSTRUCTION
+    kind, construction = (augment(process.params, width, process.label_smoothing) for width in widths)
+    of_alpha_bar = replace(process, kind=kind, construction=construction).to(x0.params.device)
     used = relevant(x0.kind.argmax(dim=-1))
 
     def divergences(prediction: Prediction, _: SketchBatch, t: Tensor) -> Iterable[Tensor]:
-        differences = (
-            x0.construction - prediction.construction,
-            x0.kind - prediction.kind,
-            torch.where(used, x0.params - prediction.params, 0.0),
-        )
+        labels = x0.construction - prediction.construction, x0.kind - prediction.kind
+        differences = *labels, torch.where(used, x0.params - prediction.params, 0.0)
         errors = (torch.sum(difference**2, dim=(-2, -1)) for difference in differences)
         return map(kl_of_steps, errors, of_alpha_bar.levels(t - 1), of_alpha_bar.levels(t))
 
@@ -246,13 +219,11 @@ def authors_estimate(
         return sum_over_steps(denoise, of_alpha_bar, x0, noise, steps, divergences)
 
 
+Divergences = Callable[[Prediction, SketchBatch, Tensor], Iterable[Tensor]]
+
+
 def sum_over_steps(
-    denoise: Denoiser,
-    process: Process,
-    x0: SketchBatch,
-    noise: NoiseSource,
-    steps: StepDraws,
-    divergences: Callable[[Prediction, SketchBatch, Tensor], Iterable[Tensor]],
+    denoise: Denoiser, process: Process, x0: SketchBatch, noise: NoiseSource, steps: StepDraws, divergences: Divergences
 ) -> Parts:
     """Σ_t of the divergences of a step, from the steps drawn. They depend on the prediction at X_t, X_t and t."""
     terms = []
@@ -273,13 +244,10 @@ def kl_to_noise(squared_length: Tensor, level: Level, dimensions: int) -> Tensor
     return (level.alpha_bar * squared_length - dimensions * (level.alpha_bar + level.var.log())) / 2
 
 
-def _squared_lengths(v: LogitBatch) -> tuple[Tensor, Tensor, Tensor]:
+def _squared_lengths(v: LogitBatch) -> tuple[Tensor, ...]:
     """‖·‖²_⊥ of logits, ‖·‖² of parameters, summed over the rows."""
-    return (
-        squared_norm_perp(v.construction).sum(dim=-1),
-        squared_norm_perp(v.kind).sum(dim=-1),
-        torch.sum(v.params**2, dim=(-2, -1)),
-    )
+    of_labels = (squared_norm_perp(logits).sum(dim=-1) for logits in (v.construction, v.kind))
+    return *of_labels, torch.sum(v.params**2, dim=(-2, -1))
 
 
 def _target(process: JointProcess, x0: SketchBatch) -> LogitBatch:
@@ -306,10 +274,8 @@ def _check_clean(num_steps: int, x0: SketchBatch, start: Noise, steps: StepDraws
     for name, label in (("kind", x0.kind), ("construction", x0.construction)):
         if not bool(((label == 0) | (label == 1)).all()):
             raise ValueError(f"x0.{name} must be one-hot: a likelihood is that of a clean sketch")
-    if not bool(x0.params.isfinite().all()):
-        raise ValueError("x0.params must be finite")
-    if bool(((x0.params != 0) & ~relevant(kind)).any()):
-        raise ValueError("x0.params must be zero in the columns of other kinds")
+    if not bool(torch.where(relevant(kind), x0.params.isfinite(), x0.params == 0).all()):
+        raise ValueError("x0.params must be finite, and zero in the columns of other kinds")
     check_shape(start, "noise", like=x0)
     if steps.t.shape[1:] != (len(x0),) or steps.count.shape != steps.t.shape:
         shapes = tuple(steps.t.shape), tuple(steps.count.shape)
@@ -320,11 +286,6 @@ def _check_clean(num_steps: int, x0: SketchBatch, start: Noise, steps: StepDraws
 def num_primitives(x0: SketchBatch) -> Int[Tensor, " batch"]:
     """How many rows of each sketch are not empty."""
     return (x0.kind.argmax(dim=-1) != layout.NONE).sum(dim=-1)
-
-
-def log_factorial(n: Int[Tensor, " *shape"] | int) -> Float[Tensor, " *shape"]:
-    """log n!: the nats of an order, if every order is as likely."""
-    return torch.lgamma(torch.as_tensor(n, dtype=torch.float64) + 1)
 
 
 def log_arrangements(x0: SketchBatch, bins: Bins) -> Float[Tensor, " batch"]:
@@ -340,4 +301,5 @@ def log_arrangements(x0: SketchBatch, bins: Bins) -> Float[Tensor, " batch"]:
     same = (rows[:, :, None, :] == rows[:, None, :, :]).all(dim=-1)
     # Row i is the m-th of its equals so far; the product of all m is the product of m! over groups of equals.
     rank_among_equals = same.tril().sum(dim=-1).double()
-    return log_factorial(rows.shape[1]).to(rank_among_equals) - rank_among_equals.log().sum(dim=-1)
+    log_factorial = torch.lgamma(rank_among_equals.new_tensor(rows.shape[1] + 1))
+    return log_factorial - rank_among_equals.log().sum(dim=-1)

@@ -23,6 +23,8 @@ from .process import check_shape
 MSE_BOOST = 16.0
 BOOST_UNTIL = 150
 
+Steps = Int[Tensor, " batch"]
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
@@ -40,22 +42,8 @@ class Loss:
     def total(self) -> Float[Tensor, ""]:
         return self.per_sample.mean()
 
-    @property
-    def params(self) -> Float[Tensor, ""]:
-        return self.params_per_sample.mean()
 
-    @property
-    def kind(self) -> Float[Tensor, ""]:
-        return self.kind_per_sample.mean()
-
-    @property
-    def construction(self) -> Float[Tensor, ""]:
-        return self.construction_per_sample.mean()
-
-
-def paper_loss(
-    prediction: Prediction, x0: SketchBatch, t: Int[Tensor, " batch"], *, mse_boost: float = MSE_BOOST
-) -> Loss:
+def paper_loss(prediction: Prediction, x0: SketchBatch, t: Steps, *, mse_boost: float = MSE_BOOST) -> Loss:
     """L_RECON of the text: λ·MSE + CE, λ = 16 for t ≤ 150, else 1.
 
     The text does not specify how it averages. Here the MSE is the mean over a sketch's relevant parameters and a CE the
@@ -68,9 +56,7 @@ def paper_loss(
     return Loss(mse_weight(t, mse_boost) * error, kind.mean(dim=-1), construction.mean(dim=-1))
 
 
-def authors_loss(
-    prediction: Prediction, x0: SketchBatch, t: Int[Tensor, " batch"], *, mse_boost: float = MSE_BOOST
-) -> Loss:
+def authors_loss(prediction: Prediction, x0: SketchBatch, t: Steps, *, mse_boost: float = MSE_BOOST) -> Loss:
     """The loss of the released code.
 
     MSE = Σ(λ·mask·err²)/Σmask over the whole batch, so a large sketch counts more. Each CE is averaged over elements,
@@ -104,7 +90,7 @@ def our_loss(prediction: Prediction, x0: SketchBatch, level_t: Level, data_std: 
     return Loss(_mean_of_relevant(error / out**2, x0), kind.mean(dim=-1), construction.mean(dim=-1))
 
 
-def mse_weight(t: Int[Tensor, " batch"], mse_boost: float, boost_until: int = BOOST_UNTIL) -> Float[Tensor, " batch"]:
+def mse_weight(t: Steps, mse_boost: float, boost_until: int = BOOST_UNTIL) -> Float[Tensor, " batch"]:
     """λ for t up to and including `boost_until`, else 1."""
     return torch.where(t <= boost_until, mse_boost, 1.0)
 
@@ -125,6 +111,5 @@ def _mean_of_relevant(values: Float[Tensor, "batch prim param"], x0: SketchBatch
 
 def _cross_entropies(prediction: Prediction, x0: SketchBatch) -> tuple[Tensor, Tensor]:
     """Of the kind and of the construction of each row."""
-    labels = (prediction.kind_logits, x0.kind), (prediction.construction_logits, x0.construction)
-    kind, construction = (-(label * logits.log_softmax(dim=-1)).sum(dim=-1) for logits, label in labels)
-    return kind, construction
+    kind, construction = prediction.kind_logits.log_softmax(dim=-1), prediction.construction_logits.log_softmax(dim=-1)
+    return -(x0.kind * kind).sum(dim=-1), -(x0.construction * construction).sum(dim=-1)

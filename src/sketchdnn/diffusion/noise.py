@@ -68,21 +68,18 @@ def _bits(seed: int, samples: Int[Tensor, " batch"], draw: int, count: int) -> I
     return torch.stack(philox(counter, (seed & _WORD, seed >> 32 & _WORD)), dim=-1).flatten(1)[:, :count]
 
 
-def philox(
-    counter: tuple[Tensor, Tensor, Tensor, Tensor], key: tuple[int, int]
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+Words = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def philox(counter: Words, key: tuple[int, int]) -> Words:
     """Philox4x32-10: four 32-bit words (held in int64) from a four-word counter and a two-word key."""
     a, b, c, d = counter
     k0, k1 = key
     for _ in range(10):
         # Signed 64-bit products wrap modulo 2^64, so both halves of the unsigned product are right after masking.
         low0, low1 = a * 0xD2511F53, c * 0xCD9E8D57
-        a, b, c, d = (
-            (low1 >> 32 & _WORD) ^ b ^ k0,
-            low1 & _WORD,
-            (low0 >> 32 & _WORD) ^ d ^ k1,
-            low0 & _WORD,
-        )
+        a, b = (low1 >> 32 & _WORD) ^ b ^ k0, low1 & _WORD
+        c, d = (low0 >> 32 & _WORD) ^ d ^ k1, low0 & _WORD
         k0, k1 = (k0 + 0x9E3779B9) & _WORD, (k1 + 0xBB67AE85) & _WORD
     return a, b, c, d
 

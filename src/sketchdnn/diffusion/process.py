@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from numbers import Integral
 from typing import Literal, NamedTuple, Protocol, TypeVar, get_args, runtime_checkable
@@ -13,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import Prediction, SketchBatch
+from sketchdnn.representation.batch import Prediction, SketchBatch, to_columns
 
 from . import gaussian, gaussian_softmax
 from .gaussian import Level, Schedule, augment, authors_cosine, check_smoothing, cosine
@@ -43,7 +44,6 @@ class StatefulDenoiser(Denoiser, Protocol):
 
     def fresh(self) -> Denoiser:
         """The denoiser without any earlier calls."""
-        ...
 
 
 def begin_trajectory(denoise: Denoiser) -> Denoiser:
@@ -69,11 +69,9 @@ class Process(Protocol):
 
     def to(self: Same, device: torch.device | str) -> Same: ...  # noqa: PYI019 - Self cannot be checked at run time
 
-    def diffuse(self, x0: SketchBatch, t: Int[Tensor, " batch"], noise: Noise) -> SketchBatch: ...
+    def diffuse(self, x0: SketchBatch, t: Step, noise: Noise) -> SketchBatch: ...
 
-    def step_forward(
-        self, batch_s: SketchBatch, s: Int[Tensor, " batch"], t: Int[Tensor, " batch"], noise: Noise
-    ) -> SketchBatch: ...
+    def step_forward(self, batch_s: SketchBatch, s: Step, t: Step, noise: Noise) -> SketchBatch: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +114,10 @@ class JointProcess:
     def diffuse(self, x0: SketchBatch, t: Step, noise: Noise) -> SketchBatch:
         """X_t from a clean X_0 in one shot."""
         self._validate(x0, noise, t=t)
-        level = self.levels(t)
-        return SketchBatch(
-            gaussian_softmax.diffuse(x0.construction, noise.construction, level.construction, self.label_smoothing),
-            gaussian_softmax.diffuse(x0.kind, noise.kind, level.kind, self.label_smoothing),
-            gaussian.diffuse(x0.params, noise.params, level.params),
-        )
+        levels = self.levels(t)
+        diffuse = partial(gaussian_softmax.diffuse, label_smoothing=self.label_smoothing)
+        construction, kind = map(diffuse, parts(x0)[:2], parts(noise), levels)
+        return SketchBatch(construction, kind, gaussian.diffuse(x0.params, noise.params, levels.params))
 
     def step_forward(self, batch_s: SketchBatch, s: Step, t: Step, noise: Noise) -> SketchBatch:
         """X_t from X_s, whose labels have no zeros."""
@@ -133,12 +129,10 @@ class JointProcess:
 
     def x0_logits(self, prediction: Prediction) -> LogitBatch:
         """Return x̂_0 as it enters the reverse mean: logits of the two labels, and superposed parameters."""
-        kind = prediction.kind
-        return LogitBatch(
-            gaussian_softmax.reverse_logits(prediction.construction, self.label_smoothing, self.reverse_logits),
-            gaussian_softmax.reverse_logits(kind, self.label_smoothing, self.reverse_logits),
-            superpose(prediction.params, kind, self.superposition),
-        )
+        labels = prediction.construction, prediction.kind
+        settings = self.label_smoothing, self.reverse_logits
+        construction, kind = (gaussian_softmax.reverse_logits(label, *settings) for label in labels)
+        return LogitBatch(construction, kind, superpose(prediction.params, labels[1], self.superposition))
 
     def step_back(self, clean: LogitBatch, batch_t: SketchBatch, s: Step, t: Step, noise: Noise) -> SketchBatch:
         """X_s from X_t and a (predicted) clean sketch, by the posterior."""
@@ -175,9 +169,7 @@ class LogitBatch(NamedTuple):
     @classmethod
     def from_sketch(cls, x0: SketchBatch, label_smoothing: float) -> LogitBatch:
         """Clean rows, with their labels smoothed so that the logarithm is finite."""
-        construction, kind = (
-            gaussian_softmax.smooth(label, label_smoothing).log() for label in (x0.construction, x0.kind)
-        )
+        construction, kind = (gaussian_softmax.smooth(y0, label_smoothing).log() for y0 in (x0.construction, x0.kind))
         return cls(construction, kind, x0.params)
 
     def batch(self) -> SketchBatch:
@@ -212,9 +204,7 @@ def superpose(
     if by == "none":
         return params
     weight = kind / kind.amax(dim=-1, keepdim=True) if by == "max" else kind
-    # Concatenated, not indexed: an index would make the device wait for a transfer.
-    widths = ((kind_number, len(names)) for kind_number, names in layout.PARAM_NAMES.items())
-    return params * torch.cat([weight[..., number, None].expand(*weight.shape[:-1], n) for number, n in widths], dim=-1)
+    return params * to_columns(weight[..., : layout.NONE].unbind(dim=-1))
 
 
 def paper_process(num_steps: int = 2000, label_smoothing: float = 0.99) -> JointProcess:
@@ -233,13 +223,9 @@ def our_process(num_steps: int = 2000, label_smoothing: float = 0.99) -> JointPr
 
 
 def _joint(raw: Schedule, k: float, reverse_logits: ReverseLogitsMethod, *, of_root: bool = False) -> JointProcess:
-    return JointProcess(
-        params=raw,
-        kind=augment(raw, layout.NUM_KINDS, k, of_root=of_root),
-        construction=augment(raw, layout.NUM_CONSTRUCTION, k, of_root=of_root),
-        label_smoothing=k,
-        reverse_logits=reverse_logits,
-    )
+    widths = layout.NUM_KINDS, layout.NUM_CONSTRUCTION
+    kind, construction = (augment(raw, width, k, of_root=of_root) for width in widths)
+    return JointProcess(raw, kind, construction, k, reverse_logits)
 
 
 # How far a probability vector may be from summing to one: float32 rounding over the widest simplex we use.
@@ -263,13 +249,10 @@ def check_step(t: int | Int[Tensor, "*batch"], num_steps: int, name: str = "t", 
 
 def check_steps(steps: Sequence[int], num_steps: int) -> None:
     """The steps a sampler visits: falling, in 0..T, at least two."""
-    if len(steps) < 2:
-        raise ValueError(f"steps must name at least two levels to go between, not {list(steps)}")
     for t in steps:
         check_step(t, num_steps, "steps")
-    for t, s in pairwise(steps):
-        if s >= t:
-            raise ValueError(f"steps must fall, but {t} is followed by {s}")
+    if len(steps) < 2 or any(s >= t for t, s in pairwise(steps)):
+        raise ValueError(f"steps must be at least two that fall, not {list(steps)}")
 
 
 def check_simplex(probabilities: Tensor, name: str) -> None:
@@ -287,7 +270,6 @@ def check_shape(batch: SketchBatch | Prediction, name: str = "batch", like: Sket
     """Batch by rows by the widths of the layout, and the same as `like` (noise, say, beside the batch it goes to)."""
     tensors = parts(batch)
     rows = (tensors if like is None else like).kind.shape[:2]
-    widths = (layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS)
-    for part, tensor, width in zip(tensors._fields, tensors, widths, strict=True):
+    for part, tensor, width in zip(tensors._fields, tensors, layout.PART_WIDTHS, strict=True):
         if tensor.shape != (*rows, width) or len(rows) != 2:
             raise ValueError(f"{name}.{part} must have the shape {(*rows, width)}, not {tuple(tensor.shape)}")

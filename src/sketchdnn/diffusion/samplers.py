@@ -135,7 +135,6 @@ def sample_predictor_corrector(
     options: SamplingOptions,
     *,
     eta: float = 1.0,
-    order: Literal[1, 2] = 2,
     labels: LabelEstimate = "logit",
 ) -> SketchBatch:
     """Sample by a predictor-corrector method with one network evaluation per step.
@@ -147,24 +146,15 @@ def sample_predictor_corrector(
 
     Args:
         eta: Factor of the noise on coordinates; 1 is the noise of the ancestral sampler.
-        order: Before the correction, the step uses the current prediction (1), or the line through the current and the
-            previous prediction (2).
         labels: `sampled` samples labels and takes posterior steps (docs/decisions/0004). `logit` takes the steps of
             DPM-Solver++, without noise.
     """
     _check_eta(eta)
-    if order not in (1, 2):
-        raise ValueError(f"order must be 1 or 2, not {order}")
-    return sampling_loop(
-        denoise,
-        process,
-        noise,
-        options,
-        partial(predictor_weights, eta=eta, order=order),
-        label_weights=posterior_weights if labels == "sampled" else solver_weights,
-        estimate_x0=partial(sample_labels, process) if labels == "sampled" else None,
-        correction=partial(corrector_weight, eta=eta),
-    )
+    weights, correction = partial(predictor_weights, eta=eta), partial(corrector_weight, eta=eta)
+    run = partial(sampling_loop, denoise, process, noise, options, weights, correction=correction)
+    if labels == "sampled":
+        return run(label_weights=posterior_weights, estimate_x0=partial(sample_labels, process))
+    return run(label_weights=solver_weights)
 
 
 @register_sampler("restart")
@@ -179,9 +169,7 @@ def sample_restart(
     a loose end keep the result of the first pass.
     """
     if not (options.steps is None or isinstance(options.steps, int)):
-        raise SketchError(
-            "the sampler 'restart' splits the steps between two passes: pass a number of steps, or use another sampler"
-        )
+        raise SketchError("the sampler 'restart' has two passes: pass a number of steps, or use another sampler")
     max_steps = options.first_step(process.num_steps)
     num_steps = max_steps if options.steps is None else options.steps
     restart_t = min(max_steps, step_as_noisy_as(process, _RESTART_NOISE))
@@ -213,22 +201,18 @@ class _TwoPassReport:
 
     def __init__(self, steps_ratio: float, on_step: OnStep | None) -> None:
         self.steps_ratio = steps_ratio  # steps of the second pass / steps of the first pass, approximately
-        self.on_step = on_step  # the callback of the caller
+        self.on_step = on_step or (lambda _: None)  # the callback of the caller
         self.resampled_mask: Bool[Tensor, " batch"]  # sketches that the second pass replaces; set after the first pass
         self.previous: Progress  # the latest report of the first pass
 
     def first_pass(self, progress: Progress) -> None:
         self.previous = replace(progress, total=progress.total + round(self.steps_ratio * progress.total))
-        self._report(self.previous)
+        self.on_step(self.previous)
 
     def second_pass(self, progress: Progress) -> None:
         batch = choose([self.resampled_mask[:, None, None]] * 3, progress.batch, self.previous.batch)
         number, total = self.previous.number + progress.number, self.previous.number + progress.total
-        self._report(replace(progress, number=number, total=total, batch=batch, active=self.resampled_mask))
-
-    def _report(self, progress: Progress) -> None:
-        if self.on_step is not None:
-            self.on_step(progress)
+        self.on_step(replace(progress, number=number, total=total, batch=batch, active=self.resampled_mask))
 
 
 def single_pass(sampler: str) -> str:
@@ -268,15 +252,13 @@ def solver_weights(level_s: Level, level_t: Level, earlier: Level) -> Weights:
     return ddim._replace(x0=ddim.x0 * (1 + w), previous=-ddim.x0 * w)
 
 
-def predictor_weights(level_s: Level, level_t: Level, earlier: Level, eta: float, order: int = 2) -> Weights:
-    """Return the weights of the predictor: a DDIM step with `eta`, before the correction.
+def predictor_weights(level_s: Level, level_t: Level, earlier: Level, eta: float) -> Weights:
+    """Return the weights of the predictor: a step with the noise of DDIM with `eta`, before the correction.
 
-    At order 2 the prediction changes linearly in λ over the step, at the rate from the previous to the current
+    The prediction changes linearly in λ over the step, at the rate from the previous to the current
     prediction.
     """
     ddim = ddim_weights(level_s, level_t, eta)
-    if order == 1:
-        return ddim
     # `extrapolation` returns r/2 (midpoint of the step), while `corrector_weight` needs the change over the whole step,
     # r; hence the factor 2.
     change = 2 * extrapolation(level_s, level_t, earlier) * corrector_weight(level_s, level_t, eta)
@@ -321,8 +303,8 @@ def sample_labels(process: JointProcess, prediction: Prediction, noise: Callable
     fresh = noise()
     construction = draw_label(prediction.construction, fresh.construction)
     kind = draw_label(prediction.kind, fresh.kind)
-    sampled = LogitBatch.from_sketch(SketchBatch(construction, kind, prediction.params), process.label_smoothing)
-    return sampled._replace(params=process.x0_logits(prediction).params)
+    params = process.x0_logits(prediction).params
+    return LogitBatch.from_sketch(SketchBatch(construction, kind, params), process.label_smoothing)
 
 
 def _check_eta(eta: float) -> None:

@@ -24,7 +24,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from sketchdnn.errors import SketchError
-from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch
 
 from . import gaussian
@@ -47,6 +46,7 @@ from .process import (
 # `conditional`: the network sees known parts clean and must have been trained so. `repaint`: it sees them as noisy as
 # the rest, which works with any network (RePaint, Lugmayr et al. 2022).
 ConditioningMethod = Literal["conditional", "repaint"]
+RowMask = Bool[Tensor, "batch prim"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Conditioning:
     """
 
     batch: SketchBatch
-    construction: Bool[Tensor, "batch prim"]
-    kind: Bool[Tensor, "batch prim"]
+    construction: RowMask
+    kind: RowMask
     params: Bool[Tensor, "batch prim 14"]
     method: ConditioningMethod = "repaint"
     resamples: int = 1
@@ -67,14 +67,12 @@ class Conditioning:
 
     def __post_init__(self) -> None:
         check_shape(self.batch, "conditioning.batch")
-        rows = tuple(self.batch.kind.shape[:2])
-        shapes = {"construction": rows, "kind": rows, "params": (*rows, layout.NUM_PARAMS)}
-        for name, shape in shapes.items():
-            mask: Tensor = getattr(self, name)
-            if mask.dtype != torch.bool or tuple(mask.shape) != shape:
-                raise ValueError(
-                    f"conditioning.{name} must be a mask of shape {shape}, not {mask.dtype} of {tuple(mask.shape)}"
-                )
+        rows, params = self.batch.kind.shape[:2], self.batch.params.shape
+        masks = (("construction", self.construction, rows), ("kind", self.kind, rows), ("params", self.params, params))
+        for name, mask, shape in masks:
+            if mask.dtype != torch.bool or mask.shape != shape:
+                wrong = f"{mask.dtype} of {tuple(mask.shape)}"
+                raise ValueError(f"conditioning.{name} must be a mask of shape {tuple(shape)}, not {wrong}")
         check_simplex(self.batch.construction[self.construction], "conditioning.batch.construction")
         check_simplex(self.batch.kind[self.kind], "conditioning.batch.kind")
         if not bool(self.batch.params[self.params].isfinite().all()):
@@ -82,9 +80,7 @@ class Conditioning:
         if self.method not in get_args(ConditioningMethod):
             raise ValueError(f"conditioning.method must be one of {get_args(ConditioningMethod)}, not {self.method!r}")
         if self.resamples < 1 or self.jump < 1:
-            raise ValueError(
-                f"conditioning.resamples and jump must be at least 1, not {self.resamples} and {self.jump}"
-            )
+            raise ValueError(f"resamples and jump must be at least 1, not {self.resamples} and {self.jump}")
 
     @property
     def masks(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -115,12 +111,7 @@ class Conditioning:
 
 
 def condition_on_rows(
-    batch: SketchBatch,
-    rows: Bool[Tensor, "batch prim"],
-    *,
-    method: ConditioningMethod = "repaint",
-    resamples: int = 1,
-    jump: int = 1,
+    batch: SketchBatch, rows: RowMask, *, method: ConditioningMethod = "repaint", resamples: int = 1, jump: int = 1
 ) -> Conditioning:
     """Conditioning on whole rows, as for the completion of a sketch."""
     return Conditioning(batch, rows, rows, rows[..., None].expand_as(batch.params), method, resamples, jump)
@@ -215,25 +206,23 @@ class SamplingOptions:
 
         The last step is never repeated: nothing follows that could adapt to its result.
         """
-        down = list(pairwise(self.timesteps(num_steps)))
-        if self.conditioning is None or self.conditioning.resamples == 1:
-            return down
+        *down, end = pairwise(self.timesteps(num_steps))
+        if self.conditioning is None:
+            return [*down, end]
         resamples, jump = self.conditioning.resamples, self.conditioning.jump
         pairs: list[tuple[int, int]] = []
-        last = len(down) - 1
-        for first in range(0, last, jump):
-            stretch = down[first : min(first + jump, last)]
+        for first in range(0, len(down), jump):
+            stretch = down[first : first + jump]
             up = (stretch[-1][1], stretch[0][0])
             pairs += [*stretch, up] * (resamples - 1) + stretch
-        return [*pairs, down[last]]
+        return [*pairs, end]
 
     def check_shapes(self, noise: SketchBatch) -> None:
         """Refuse noise, a start and conditioning of different shapes."""
         check_shape(noise, "noise")
-        if self.start is not None:
-            check_shape(self.start.batch, "start.batch", like=noise)
-        if self.conditioning is not None:
-            check_shape(self.conditioning.batch, "conditioning.batch", like=noise)
+        for name, part in (("start", self.start), ("conditioning", self.conditioning)):
+            if part is not None:
+                check_shape(part.batch, f"{name}.batch", like=noise)
 
 
 SAMPLERS: dict[str, Sampler] = {}
@@ -349,9 +338,8 @@ def sampling_loop(
                     change = change + table[-1][number - 2, 2] * (x0_hat.params - previous.params)
                     state = state._replace(params=state.params + change)
                 previous, x0_hat = x0_hat, latest
-            state = LogitBatch(
-                *map(_weighted_sum, (part[number - 1] for part in table), state, x0_hat, previous, fresh)
-            )
+            rows = (part[number - 1] for part in table)
+            state = LogitBatch(*map(_weighted_sum, rows, state, x0_hat, previous, fresh))
             batch = _visible(state, conditioning)
             if s == 0:
                 batch = state.batch()

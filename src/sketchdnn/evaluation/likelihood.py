@@ -174,7 +174,7 @@ def _measure_batch(system: System, x0: SketchBatch, noise: NoiseSource, steps: S
     process, step = system.process, steps.read_at
     variance = float(process.params.var[step])
     bound = system.likelihood(x0, noise, steps, bins=grid, last_variance=NOISE_SHARE**2 * variance)
-    continuous = reconstruction(system.denoise, process, x0, noise(0), variance, read_at=step)
+    continuous = reconstruction(system.denoise, process, x0, noise(0), variance, step, None)
     density = replace(bound, reconstruction=continuous, last_variance=variance)
     if not isinstance(process, JointProcess):
         return _Nats(*counts, bound, density)

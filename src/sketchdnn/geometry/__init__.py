@@ -21,40 +21,8 @@ from .primitives import (
 from .profiles import Chain, Loop, Profile, profile
 from .sketch import MM_PER_UNIT, Sketch
 
-__all__ = [
-    "EXTERNAL",
-    "MM_PER_UNIT",
-    "TAU",
-    "Arc",
-    "Bezier",
-    "Box",
-    "Chain",
-    "Circle",
-    "Constraint",
-    "ConstraintType",
-    "EllipticArc",
-    "Kind",
-    "Line",
-    "Loop",
-    "Overlap",
-    "ParametricCurve",
-    "Part",
-    "Placement",
-    "Point",
-    "Primitive",
-    "Profile",
-    "Ref",
-    "Sketch",
-    "Vec",
-    "approximate",
-    "arc_from_angles",
-    "arc_from_bulge",
-    "arc_from_sweep",
-    "bounds",
-    "bulge",
-    "normalize",
-    "overlaps",
-    "profile",
-    "quadratic_bezier",
-    "tessellate",
-]
+__all__ = ["TAU", "Arc", "Circle", "Kind", "Line", "Point", "Primitive", "Vec"]
+__all__ += ["arc_from_angles", "arc_from_bulge", "arc_from_sweep", "bulge"]
+__all__ += ["EXTERNAL", "MM_PER_UNIT", "Constraint", "ConstraintType", "Part", "Ref", "Sketch"]
+__all__ += ["Box", "Chain", "Loop", "Overlap", "Placement", "Profile", "bounds", "normalize", "overlaps", "profile"]
+__all__ += ["Bezier", "EllipticArc", "ParametricCurve", "approximate", "quadratic_bezier", "tessellate"]

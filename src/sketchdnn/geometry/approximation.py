@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Protocol
+from itertools import chain, islice, pairwise
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -44,11 +45,10 @@ def tessellate(primitive: Primitive, tolerance: float) -> Floats:
         case Circle(center, radius):
             points = _along(center, radius, 0.0, TAU, tolerance)
             points[-1] = points[0]
-            return points
         case Arc(center, radius, start_angle, sweep):
             points = _along(center, radius, start_angle, sweep, tolerance)
             points[0], points[-1] = primitive.start, primitive.end
-            return points
+    return points
 
 
 def _along(center: Vec, radius: float, start_angle: float, sweep: float, tolerance: float) -> Floats:
@@ -73,7 +73,6 @@ class ParametricCurve(Protocol):
 
     def at(self, t: float) -> tuple[Vec, Vec]:
         """The point and the derivative at t."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +107,8 @@ class EllipticArc:
 class Bezier:
     """A cubic Bézier curve with these four control points."""
 
+    breaks: ClassVar[Sequence[float]] = (0.0, 1.0)
     points: tuple[Vec, Vec, Vec, Vec]
-
-    @property
-    def breaks(self) -> Sequence[float]:
-        return (0.0, 1.0)
 
     @property
     def ends(self) -> tuple[Vec, Vec]:
@@ -132,8 +128,7 @@ def quadratic_bezier(start: Vec, control: Vec, end: Vec) -> Bezier:
 
 
 def _weighted(weights: Sequence[float], points: Sequence[Vec]) -> Vec:
-    x = sum(w * p[0] for w, p in zip(weights, points, strict=True))
-    y = sum(w * p[1] for w, p in zip(weights, points, strict=True))
+    x, y = (sum(w * p[axis] for w, p in zip(weights, points, strict=True)) for axis in (0, 1))
     return (x, y)
 
 
@@ -149,6 +144,7 @@ _SAME_SLOPE = 0.01  # radians by which one arc may deviate from the end directio
 _STRAIGHT = 1e-4
 _MAX_TURN = 0.6 * math.pi  # of one biarc
 _SAME_RADIUS = 1e-9
+_ORIGIN = (0.0, 0.0)
 
 
 def approximate(curve: ParametricCurve, tolerance: float) -> tuple[Line | Arc, ...]:
@@ -174,23 +170,22 @@ def approximate(curve: ParametricCurve, tolerance: float) -> tuple[Line | Arc, .
         raise GeometryError("a curve needs a length")
     tolerance = min(tolerance, _FINEST * extent)
     pieces: list[_Piece] = []
-    for run in _smooth_runs(curve, _CHORD_SHARE * tolerance):
-        for piece in _fitted(run, _FIT_SHARE * tolerance):
-            if pieces and (whole := _one_arc(pieces[-1], piece)):
-                pieces[-1] = whole
-            else:
-                pieces.append(piece)
+    runs = _smooth_runs(curve, _CHORD_SHARE * tolerance)
+    for piece in chain.from_iterable(_fitted(run, _FIT_SHARE * tolerance) for run in runs):
+        if pieces and (whole := _one_arc(pieces[-1], piece)):
+            pieces[-1] = whole
+        else:
+            pieces.append(piece)
     return tuple(piece.primitive() for piece in pieces)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
+class _Sample(NamedTuple):
+    t: float
     point: Vec
     direction: float  # angle of the tangent
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """A line or arc from `start` to `end`; a `sweep` of 0 is a line."""
 
     start: Vec
@@ -199,10 +194,8 @@ class _Piece:
 
     def primitive(self) -> Line | Arc:
         if self.sweep:
-            try:
+            with suppress(GeometryError):  # too small for floating point
                 return arc_from_sweep(self.start, self.end, self.sweep)
-            except GeometryError:  # too small for floating point
-                pass
         return Line(self.start, self.end)
 
     @property
@@ -217,12 +210,14 @@ def _smooth_runs(curve: ParametricCurve, flatness: float) -> Iterator[list[_Samp
     run: list[_Sample] = []
     total = 0
     for number, span in enumerate(spans):
-        samples = list(_samples(curve, *span, flatness, MAX_SAMPLES - total))
+        samples = list(islice(_samples(curve, *span, flatness), MAX_SAMPLES - total + 1))
         total += len(samples)
+        if total > MAX_SAMPLES:
+            raise GeometryError("a curve is too long or too intricate to approximate")
         if number == 0:
-            samples[0] = _Sample(first, samples[0].direction)
+            samples[0] = samples[0]._replace(point=first)
         if number == len(spans) - 1:
-            samples[-1] = _Sample(last, samples[-1].direction)
+            samples[-1] = samples[-1]._replace(point=last)
         if run and abs(_turn(run[-1].direction, samples[0].direction)) > _CORNER:
             yield run
             run = []
@@ -230,45 +225,46 @@ def _smooth_runs(curve: ParametricCurve, flatness: float) -> Iterator[list[_Samp
     yield run
 
 
-def _samples(curve: ParametricCurve, start: float, end: float, flatness: float, limit: int) -> Iterator[_Sample]:
+def _samples(curve: ParametricCurve, start: float, end: float, flatness: float) -> Iterator[_Sample]:
     """Samples of a smooth span, both ends included."""
     width = end - start
-    marks = [start + width * k / 4 for k in range(4)] + [end]
-    inside = [start + _INSIDE * width, *marks[1:4], end - _INSIDE * width]
-    known = [_Sample(curve.at(t)[0], _direction(curve.at(near)[1])) for t, near in zip(marks, inside, strict=True)]
-    yield known[0]
-    stack = [(marks[k], known[k], marks[k + 1], known[k + 1], 0) for k in (3, 2, 1, 0)]
-    count = 1
-    while stack:
-        t0, left, t1, right, halvings = stack.pop()
-        middle = (t0 + t1) / 2
-        point, slope = curve.at(middle)
-        between = _Sample(point, _direction(slope))
-        off = _from_chord(point, left.point, right.point) / 4  # a chord of half the length is off by a quarter
-        if abs(_turn(left.direction, right.direction)) > _SHARP:  # the curve may turn back between the samples
-            off = max(off, math.dist(left.point, right.point), math.dist(left.point, point))
-        if halvings < _MAX_HALVINGS and off > flatness:
-            stack += [(middle, between, t1, right, halvings + 1), (t0, left, middle, between, halvings + 1)]
-            continue
-        yield between
-        yield right
-        count += 2
-        if count > limit:
-            raise GeometryError("a curve is too long or too intricate to approximate")
+    inner = [_sample(curve, start + width * k / 4) for k in (1, 2, 3)]
+    first, last = _sample(curve, start, start + _INSIDE * width), _sample(curve, end, end - _INSIDE * width)
+    yield first
+    for left, right in pairwise([first, *inner, last]):
+        yield from _between(curve, left, right, flatness)
+
+
+def _sample(curve: ParametricCurve, t: float, near: float | None = None) -> _Sample:
+    """The point at t, and the direction there or near it."""
+    point, slope = curve.at(t)
+    return _Sample(t, point, _direction(_ORIGIN, slope if near is None else curve.at(near)[1]))
+
+
+def _between(
+    curve: ParametricCurve, left: _Sample, right: _Sample, flatness: float, halvings: int = 0
+) -> Iterator[_Sample]:
+    """Samples after the left one, up to the right one."""
+    middle = _sample(curve, (left.t + right.t) / 2)
+    off = _from_chord(middle.point, left.point, right.point) / 4  # a chord of half the length is off by a quarter
+    if abs(_turn(left.direction, right.direction)) > _SHARP:  # the curve may turn back between the samples
+        off = max(off, math.dist(left.point, right.point), math.dist(left.point, middle.point))
+    if halvings < _MAX_HALVINGS and off > flatness:
+        yield from _between(curve, left, middle, flatness, halvings + 1)
+        yield from _between(curve, middle, right, flatness, halvings + 1)
+    else:
+        yield from (middle, right)
 
 
 def _fitted(run: Sequence[_Sample], tolerance: float) -> Iterator[_Piece]:
-    stack = [(0, len(run) - 1)]
-    while stack:
-        first, last = stack.pop()
-        part = run[first : last + 1]
-        if fit := _fit(part, tolerance):
-            yield from fit
-        elif last - first > 1:
-            middle = (first + last) // 2
-            stack += [(middle, last), (first, middle)]
-        elif part[0].point != part[-1].point:
-            yield _Piece(part[0].point, part[-1].point)
+    if fit := _fit(run, tolerance):
+        yield from fit
+    elif len(run) > 2:
+        middle = (len(run) - 1) // 2
+        yield from _fitted(run[: middle + 1], tolerance)
+        yield from _fitted(run[middle:], tolerance)
+    elif run[0].point != run[-1].point:
+        yield _Piece(run[0].point, run[-1].point)
 
 
 def _fit(part: Sequence[_Sample], tolerance: float) -> list[_Piece]:
@@ -276,20 +272,16 @@ def _fit(part: Sequence[_Sample], tolerance: float) -> list[_Piece]:
     start, end = part[0], part[-1]
     if start.point == end.point:
         return []
-    chord = _direction((end.point[0] - start.point[0], end.point[1] - start.point[1]))
+    chord = _direction(start.point, end.point)
     out, back = _turn(start.direction, chord), _turn(chord, end.direction)
     if max(abs(out), abs(back)) > _MAX_TURN / 2:
         return []
     if abs(out) + abs(back) <= _STRAIGHT:
         options = [[_Piece(start.point, end.point)]]
     else:
-        options = [_biarc(start, end, out, back)]
-        if abs(out - back) <= _SAME_SLOPE:
-            options.insert(0, [_Piece(start.point, end.point, out + back)])
-    for pieces in options:
-        if pieces and _fits(pieces, part, tolerance):
-            return pieces
-    return []
+        one_arc = [[_Piece(start.point, end.point, out + back)]] if abs(out - back) <= _SAME_SLOPE else []
+        options = [*one_arc, _biarc(start, end, out, back)]
+    return next((pieces for pieces in options if pieces and _fits(pieces, part, tolerance)), [])
 
 
 def _biarc(start: _Sample, end: _Sample, out: float, back: float) -> list[_Piece]:
@@ -305,8 +297,7 @@ def _biarc(start: _Sample, end: _Sample, out: float, back: float) -> list[_Piece
     )
     if joint in (start.point, end.point):
         return []
-    to_joint = _direction((joint[0] - x0, joint[1] - y0))
-    from_joint = _direction((x1 - joint[0], y1 - joint[1]))
+    to_joint, from_joint = _direction(start.point, joint), _direction(joint, end.point)
     sweeps = 2 * _turn(start.direction, to_joint), 2 * _turn(from_joint, end.direction)
     first, second = (0.0 if abs(sweep) <= _STRAIGHT else sweep for sweep in sweeps)
     return [_Piece(start.point, joint, first), _Piece(joint, end.point, second)]
@@ -316,9 +307,8 @@ def _fits(pieces: Sequence[_Piece], part: Sequence[_Sample], tolerance: float) -
     """Whether all samples are near the pieces, and the middle of each piece near the samples' chords."""
     shapes = [piece.primitive() for piece in pieces]
     for step in (max(2, len(part) // 8), 1):  # a coarse pass first: most fits fail there
-        for sample in part[step:-1:step]:
-            if min(_distance(sample.point, shape) for shape in shapes) > tolerance:
-                return False
+        if any(min(_distance(sample.point, shape) for shape in shapes) > tolerance for sample in part[step:-1:step]):
+            return False
     middles = [shape.mid for shape in shapes if isinstance(shape, Arc)] + [piece.end for piece in pieces[:-1]]
     return all(min(_from_chord(m, a.point, b.point) for a, b in pairwise(part)) <= tolerance for m in middles)
 
@@ -342,15 +332,15 @@ def _one_arc(a: _Piece, b: _Piece) -> _Piece | None:
         return None
     if abs(a.radius - b.radius) > _SAME_RADIUS * a.radius:
         return None
-    leaving = _direction((a.end[0] - a.start[0], a.end[1] - a.start[1])) + a.sweep / 2
-    entering = _direction((b.end[0] - b.start[0], b.end[1] - b.start[1])) - b.sweep / 2
+    leaving = _direction(a.start, a.end) + a.sweep / 2
+    entering = _direction(b.start, b.end) - b.sweep / 2
     if abs(_turn(leaving, entering)) > _SAME_RADIUS:
         return None
     return _Piece(a.start, b.end, a.sweep + b.sweep)
 
 
-def _direction(vector: Vec) -> float:
-    return math.atan2(vector[1], vector[0])
+def _direction(start: Vec, end: Vec) -> float:
+    return math.atan2(end[1] - start[1], end[0] - start[0])
 
 
 def _turn(before: float, after: float) -> float:

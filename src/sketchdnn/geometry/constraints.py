@@ -65,14 +65,7 @@ class ConstraintType(StrEnum):
 
 # Dimensions whose value is a length and scales with the sketch. An angle is in radians.
 LENGTHS = frozenset(
-    {
-        ConstraintType.DISTANCE,
-        ConstraintType.HORIZONTAL_DISTANCE,
-        ConstraintType.VERTICAL_DISTANCE,
-        ConstraintType.LENGTH,
-        ConstraintType.RADIUS,
-        ConstraintType.DIAMETER,
-    }
+    map(ConstraintType, ("distance", "horizontal_distance", "vertical_distance", "length", "radius", "diameter"))
 )
 
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from itertools import islice
 
 from .bounds import row_bounds
-from .primitives import TAU, Arc, Circle, Line, Point, Primitive, Vec
+from .primitives import TAU, Arc, Circle, Line, Point, Primitive, Vec, on_circle
 from .proximity import MAX_PAIRS, MAX_RESULTS, TOLERANCE, absolute_tolerance, close_pairs
 from .sketch import Sketch
 from .table import sketches_to_table
@@ -80,13 +80,9 @@ def endpoints(curve: Curve) -> tuple[Vec, ...]:
 
 def midpoint(curve: Curve) -> Vec:
     """A point half-way along a curve."""
-    match curve:
-        case Line((x0, y0), (x1, y1)):
-            return ((x0 + x1) / 2, (y0 + y1) / 2)
-        case Arc():
-            return curve.mid
-        case Circle():
-            return _on_circle(curve, math.pi)
+    if isinstance(curve, Line):
+        return ((curve.start[0] + curve.end[0]) / 2, (curve.start[1] + curve.end[1]) / 2)
+    return curve.at(0.5)
 
 
 def _carrier_contacts(a: Curve, b: Curve, tolerance: float) -> tuple[list[Vec], bool]:
@@ -155,14 +151,11 @@ def _ends_inside(a: Curve, b: Curve, tolerance: float) -> list[tuple[Vec, bool]]
 
 def _beside(curve: Curve, point: Vec) -> bool:
     """Whether the point of the carrier nearest to `point` belongs to the curve."""
-    match curve:
-        case Line((x0, y0), (x1, y1)):
-            dx, dy = x1 - x0, y1 - y0
-            return 0 <= dx * (point[0] - x0) + dy * (point[1] - y0) <= dx * dx + dy * dy
-        case Arc():
-            return (_angle(curve, point) - curve.start_angle) % TAU <= curve.sweep
-        case Circle():
-            return True
+    if isinstance(curve, Line):
+        (x0, y0), (x1, y1) = curve.start, curve.end
+        dx, dy = x1 - x0, y1 - y0
+        return 0 <= dx * (point[0] - x0) + dy * (point[1] - y0) <= dx * dx + dy * dy
+    return isinstance(curve, Circle) or (_angle(curve, point) - curve.start_angle) % TAU <= curve.sweep
 
 
 def _parts(curve: Curve, point: Vec) -> tuple[tuple[Vec, Vec], tuple[Vec, Vec]]:
@@ -178,10 +171,9 @@ def _parts(curve: Curve, point: Vec) -> tuple[tuple[Vec, Vec], tuple[Vec, Vec]]:
         if back > curve.sweep:  # rounded past an end: take the nearer one
             back = 0.0 if TAU - back < back - curve.sweep else curve.sweep
         ahead = curve.sweep - back
-    return (
-        (_on_circle(curve, angle - back / 2), _on_circle(curve, angle - back)),
-        (_on_circle(curve, angle + ahead / 2), _on_circle(curve, angle + ahead)),
-    )
+    angles = angle - back / 2, angle - back, angle + ahead / 2, angle + ahead
+    back_middle, back_end, middle, end = (on_circle(curve.center, curve.radius, each) for each in angles)
+    return (back_middle, back_end), (middle, end)
 
 
 def _leaves(part: tuple[Vec, Vec], other: Curve, tolerance: float) -> bool:
@@ -191,10 +183,6 @@ def _leaves(part: tuple[Vec, Vec], other: Curve, tolerance: float) -> bool:
 
 def _angle(curve: Arc | Circle, point: Vec) -> float:
     return math.atan2(point[1] - curve.center[1], point[0] - curve.center[0])
-
-
-def _on_circle(curve: Arc | Circle, angle: float) -> Vec:
-    return (curve.center[0] + curve.radius * math.cos(angle), curve.center[1] + curve.radius * math.sin(angle))
 
 
 class Extent(StrEnum):
@@ -232,18 +220,18 @@ def overlaps(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE)
     (Overlap(first=0, second=1, extent=<Extent.PARTIAL: 'partial'>, length=1.0),)
     """
     items = dict(enumerate(sketch))
-    if not items:
-        return ()
     copies, distance, pairs = distinct_pairs(items, tolerance)
     results = (find_overlap(i, items[i], j, items[j], distance) for i, j in islice(pairs, MAX_PAIRS))
-    partial = (overlap for overlap in results if overlap is not None)
-    return tuple(sorted([*copies, *islice(partial, MAX_RESULTS)], key=lambda o: (o.first, o.second)))
+    found = [*copies, *islice(filter(None, results), MAX_RESULTS)]
+    return tuple(sorted(found, key=lambda overlap: (overlap.first, overlap.second)))
 
 
 def distinct_pairs(
     items: Mapping[int, Primitive], tolerance: float
 ) -> tuple[list[Overlap], float, Iterator[tuple[int, int]]]:
     """The copies among numbered primitives, the tolerance as a length, and pairs i < j of others that come close."""
+    if not items:
+        return [], tolerance, iter(())
     copies, unique = find_duplicates(items.items())
     table = sketches_to_table([[items[i] for i in unique]])
     low, high = row_bounds(table)
@@ -254,14 +242,12 @@ def distinct_pairs(
 def find_duplicates(items: Iterable[tuple[int, Primitive]]) -> tuple[list[Overlap], list[int]]:
     """Split numbered primitives into copies of an earlier one and the numbers of the others."""
     seen: dict[object, int] = {}
-    copies, unique = [], []
+    copies = []
     for i, item in items:
         first = seen.setdefault(_identity(item), i)
-        if first == i:
-            unique.append(i)
-        else:
+        if first != i:
             copies.append(Overlap(first, i, Extent.DUPLICATE, item.length))
-    return copies, unique
+    return copies, list(seen.values())
 
 
 def find_overlap(i: int, a: Primitive, j: int, b: Primitive, tolerance: float) -> Overlap | None:
@@ -277,12 +263,8 @@ def find_overlap(i: int, a: Primitive, j: int, b: Primitive, tolerance: float) -
     shared = _shared_on_line(longer, shorter) if isinstance(longer, Line) else _shared_on_circle(longer, shorter)
     if shared <= 2 * tolerance:  # ends that join may overshoot by as much
         return None
-    if shared >= longer.length - 2 * tolerance:
-        extent = Extent.DUPLICATE
-    elif shared >= shorter.length - 2 * tolerance:
-        extent = Extent.CONTAINED
-    else:
-        extent = Extent.PARTIAL
+    covered = [shared >= curve.length - 2 * tolerance for curve in (longer, shorter)]
+    extent = Extent.DUPLICATE if covered[0] else Extent.CONTAINED if covered[1] else Extent.PARTIAL
     return Overlap(i, j, extent, shared)
 
 

@@ -2,21 +2,21 @@
 
 A half-edge is a curve together with a direction. Half-edge `2 * i` is curve i from its start to its end, and
 `2 * i + 1` is curve i from its end to its start. So `half_edge >> 1` is the index of the curve, and `half_edge ^ 1` is
-the same curve in the other direction. Indices refer to the curves of the graph, not to the primitives of a sketch.
+the same curve in the other direction. Curves have the indices of their primitives in the sketch.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .bounds import row_bounds
 from .intersections import Curve, distance_to_curve
-from .primitives import TAU, Arc, Circle, Line, Vec
+from .primitives import Arc, Circle, Line, Vec
 from .proximity import box_pairs, cluster_points
 from .table import Floats, sketches_to_table
 
@@ -29,19 +29,19 @@ class Graph:
     start at vertex v; curves shorter than the tolerance are left out.
     """
 
-    curves: Sequence[Line | Arc]
-    starts: Sequence[Vec]
-    vertices: Sequence[int]
+    curves: Mapping[int, Line | Arc]
+    starts: Mapping[int, Vec]
+    vertices: Mapping[int, int]
     outgoing: Sequence[Sequence[int]]
 
 
-def build_graph(curves: Sequence[Line | Arc], distance: float) -> Graph:
+def build_graph(curves: Mapping[int, Line | Arc], distance: float) -> Graph:
     """Join curves whose ends come within a distance of each other."""
-    starts = [end for curve in curves for end in (curve.start, curve.end)]
-    vertices = cluster_points(starts, distance)
-    outgoing: list[list[int]] = [[] for _ in range(max(vertices, default=-1) + 1)]
-    for i, curve in enumerate(curves):
-        start, end = vertices[2 * i : 2 * i + 2]
+    starts = {half_edge: end for i, c in curves.items() for half_edge, end in ((2 * i, c.start), (2 * i + 1, c.end))}
+    vertices = dict(zip(starts, cluster_points(list(starts.values()), distance), strict=True))
+    outgoing: list[list[int]] = [[] for _ in range(max(vertices.values(), default=-1) + 1)]
+    for i, curve in curves.items():
+        start, end = vertices[2 * i], vertices[2 * i + 1]
         if start != end or (isinstance(curve, Arc) and curve.sweep > math.pi):  # almost a full circle is a cycle
             outgoing[start].append(2 * i)
             outgoing[end].append(2 * i + 1)
@@ -99,37 +99,30 @@ def _x_minus_sin(x: float) -> float:
 
 
 def _bridges(graph: Graph) -> set[int]:
-    """The half-edges of curves that are on no cycle: their removal would cut the graph (Tarjan)."""
-    order = [0] * len(graph.outgoing)  # of discovery; 0 is undiscovered
-    lowest = [0] * len(graph.outgoing)
-    bridges: set[int] = set()
-    clock = 0
-    for root, half_edges in enumerate(graph.outgoing):
-        if order[root] or not half_edges:
-            continue
-        clock += 1
-        order[root] = lowest[root] = clock
-        stack: list[tuple[int, int, Iterator[int]]] = [(root, -1, iter(half_edges))]
+    """The half-edges of curves that are on no cycle: their removal would cut the graph (Schmidt 2013)."""
+    arrivals: dict[int, int] = {}  # the half-edge that discovers each vertex, depth first; -1 at a root
+    for root in range(len(graph.outgoing)):
+        stack = [(root, -1)]
         while stack:
-            vertex, arrived, remaining = stack[-1]
-            for half_edge in remaining:
-                if half_edge == arrived ^ 1:
-                    continue
-                to = graph.vertices[half_edge ^ 1]
-                if order[to]:
-                    lowest[vertex] = min(lowest[vertex], order[to])
-                else:
-                    clock += 1
-                    order[to] = lowest[to] = clock
-                    stack.append((to, half_edge, iter(graph.outgoing[to])))
-                    break
-            else:
-                stack.pop()
-                if stack:
-                    parent = stack[-1][0]
-                    lowest[parent] = min(lowest[parent], lowest[vertex])
-                    if lowest[vertex] > order[parent]:
-                        bridges |= {arrived, arrived ^ 1}
+            vertex, arrival = stack.pop()
+            if vertex not in arrivals:
+                arrivals[vertex] = arrival
+                stack += [(graph.vertices[onward ^ 1], onward) for onward in graph.outgoing[vertex]]
+    bridges = {half_edge for half_edges in graph.outgoing for half_edge in half_edges}
+    tree = {arrival >> 1 for arrival in arrivals.values()}
+    visited: set[int] = set()
+    # Every other curve closes a cycle with the path of discovery from one of its ends to the other.
+    for vertex in arrivals:
+        for half_edge in graph.outgoing[vertex]:
+            if half_edge >> 1 in tree:
+                continue
+            visited.add(vertex)
+            bridges -= {half_edge, half_edge ^ 1}
+            to = graph.vertices[half_edge ^ 1]
+            while to not in visited:
+                visited.add(to)
+                bridges -= {arrivals[to], arrivals[to] ^ 1}
+                to = graph.vertices[arrivals[to]]
     return bridges
 
 
@@ -207,6 +200,7 @@ def _paths(graph: Graph, half_edges: set[int]) -> Iterator[list[int]]:
 
 
 # Where on a curve a point is tested for being inside another: the golden section, a fraction that drawings rarely use.
+# Middles and quarters often lie on the chord of another curve, where rounding decides the side.
 _ALONG = 0.381966
 
 
@@ -215,17 +209,35 @@ class ClosedCurve:
     """The geometry of a loop.
 
     Attributes:
-        pieces: Its curves in order.
+        half_edges: Its curves in order, counter-clockwise.
+        pieces: The same curves.
         corners: The start and the end of each piece, in order; empty for a full circle.
         area: The area inside, always positive.
         branches: Whether more than two ends meet at one of its corners. It may then share pieces or corners with
             another closed curve.
     """
 
+    half_edges: Sequence[int]
     pieces: Sequence[Curve]
     corners: Sequence[Vec]
     area: float
     branches: bool = False
+
+
+def closed_curve(graph: Graph, cycle: list[int]) -> ClosedCurve:
+    """The closed curve of a cycle of half-edges: counter-clockwise, from its lowest half-edge."""
+    area = signed_area(graph, cycle)
+    if area < 0:
+        cycle = [half_edge ^ 1 for half_edge in reversed(cycle)]
+    lowest = cycle.index(min(cycle))
+    cycle = cycle[lowest:] + cycle[:lowest]
+    return ClosedCurve(
+        cycle,
+        [graph.curves[half_edge >> 1] for half_edge in cycle],
+        [graph.starts[end] for half_edge in cycle for end in (half_edge, half_edge ^ 1)],
+        abs(area),
+        any(len(graph.outgoing[graph.vertices[half_edge]]) > 2 for half_edge in cycle),
+    )
 
 
 def nest_closed_curves(
@@ -245,7 +257,7 @@ def nest_closed_curves(
     corners = row_bounds(sketches_to_table([[piece for curve in closed_curves for piece in curve.pieces]]))
     starts = np.cumsum([0] + [len(curve.pieces) for curve in closed_curves[:-1]])
     low, high = np.minimum.reduceat(corners[0], starts), np.maximum.reduceat(corners[1], starts)
-    area = np.array([closed_curve.area for closed_curve in closed_curves])
+    area = np.array([curve.area for curve in closed_curves])
     for inner, outer in _nested_boxes(low, high, area, slack):
         parent, pair = parents[inner], (min(inner, outer), max(inner, outer))
         if (parent is not None and area[parent] <= area[outer]) or pair in crossing:
@@ -270,26 +282,11 @@ def is_inside(inner: ClosedCurve, outer: ClosedCurve, *, on_boundary: bool) -> b
 
     Any of its points decides. If the two may share a boundary, the point farthest from the outer one is taken.
     """
+    points = [piece.at(_ALONG) for piece in inner.pieces]
     if not on_boundary:
-        return contains_point(outer, _generic_point(inner.pieces[0]))
-    points = [_generic_point(piece) for piece in inner.pieces]
-    return contains_point(
-        outer, max(points, key=lambda point: min(distance_to_curve(piece, point) for piece in outer.pieces))
-    )
-
-
-def _generic_point(curve: Curve) -> Vec:
-    """A point of a curve in general position.
-
-    Middles and quarters often lie on the chord of another curve, where rounding decides the side.
-    """
-    match curve:
-        case Line((x0, y0), (x1, y1)):
-            return (x0 + _ALONG * (x1 - x0), y0 + _ALONG * (y1 - y0))
-        case Arc():
-            return curve.at(_ALONG)
-        case Circle((x, y), radius):
-            return (x + radius * math.cos(TAU * _ALONG), y + radius * math.sin(TAU * _ALONG))
+        return contains_point(outer, points[0])
+    farthest = max(points, key=lambda point: min(distance_to_curve(piece, point) for piece in outer.pieces))
+    return contains_point(outer, farthest)
 
 
 def contains_point(closed_curve: ClosedCurve, point: Vec) -> bool:

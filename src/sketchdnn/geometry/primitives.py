@@ -63,6 +63,11 @@ class Line:
     def length(self) -> float:
         return math.dist(self.start, self.end)
 
+    def at(self, fraction: float) -> Vec:
+        """Return the point at a fraction of the line: 0 is its start, 1 is its end."""
+        (x0, y0), (x1, y1) = self.start, self.end
+        return (x0 + fraction * (x1 - x0), y0 + fraction * (y1 - y0))
+
 
 @dataclass(frozen=True, slots=True)
 class Circle:
@@ -74,12 +79,15 @@ class Circle:
     construction: bool = False
 
     def __post_init__(self) -> None:
-        _check_values("a circle", *self.center, self.radius)
-        _check_radius("a circle", self.radius)
+        _check_values("a circle", *self.center, radius=self.radius)
 
     @property
     def length(self) -> float:
         return TAU * self.radius
+
+    def at(self, fraction: float) -> Vec:
+        """Return the point at a fraction of the circle, counter-clockwise from its point of largest x."""
+        return on_circle(self.center, self.radius, fraction * TAU)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +102,7 @@ class Arc:
     construction: bool = False
 
     def __post_init__(self) -> None:
-        _check_values("an arc", *self.center, self.radius, self.start_angle, self.sweep)
-        _check_radius("an arc", self.radius)
+        _check_values("an arc", *self.center, self.start_angle, self.sweep, radius=self.radius)
         if not 0 < self.sweep < TAU:
             raise GeometryError(f"an arc's sweep lies between 0 and 2π, not {self.sweep}")
         if self.start == self.end:
@@ -123,8 +130,7 @@ class Arc:
 
     def at(self, fraction: float) -> Vec:
         """Return the point at a fraction of the arc: 0 is its start, 1 is its end."""
-        angle = self.start_angle + fraction * self.sweep
-        return (self.center[0] + self.radius * math.cos(angle), self.center[1] + self.radius * math.sin(angle))
+        return on_circle(self.center, self.radius, self.start_angle + fraction * self.sweep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +153,16 @@ class Point:
 Primitive = Line | Circle | Arc | Point
 
 
-def _check_values(what: str, *values: float) -> None:
-    for value in values:
+def on_circle(center: Vec, radius: float, angle: float) -> Vec:
+    """Return the point of a circle at an angle."""
+    return (center[0] + radius * math.cos(angle), center[1] + radius * math.sin(angle))
+
+
+def _check_values(what: str, *values: float, radius: float = 1.0) -> None:
+    for value in (*values, radius):
         if not -LARGEST_COORDINATE <= value <= LARGEST_COORDINATE:  # the comparison is False for NaN
             reason = "is not a number" if math.isnan(value) else f"is beyond ±{LARGEST_COORDINATE:g}"
             raise GeometryError(f"{what} has a value that {reason}")
-
-
-def _check_radius(what: str, radius: float) -> None:
     if radius <= 0:
         raise GeometryError(f"{what}'s radius must be above zero, not {radius}")
 
@@ -185,8 +193,6 @@ def arc_from_angles(
     >>> arc_from_angles((0, 0), 1, math.pi / 2, 0).sweep == 3 * math.pi / 2
     True
     """
-    if not (math.isfinite(start_angle) and math.isfinite(end_angle)):
-        raise GeometryError("an arc has an angle that is not finite")
     return Arc(center, radius, start_angle, (end_angle - start_angle) % TAU, construction)
 
 

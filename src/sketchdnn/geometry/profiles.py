@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, product
-from typing import NamedTuple
+from itertools import islice, product
 
 from .intersections import Contact, Curve, Extent, Overlap, contact_points, distinct_pairs, find_overlap
-from .loops import ClosedCurve, Graph, build_graph, nest_closed_curves, signed_area, trace_cycles
-from .primitives import Arc, Circle, Line, Point, Primitive, Vec
+from .loops import ClosedCurve, build_graph, closed_curve, nest_closed_curves, trace_cycles
+from .primitives import Circle, Point, Primitive, Vec
 from .proximity import MAX_PAIRS, MAX_RESULTS, TOLERANCE
 from .sketch import Sketch
 
@@ -132,25 +131,22 @@ class Profile:
     @property
     def reasons(self) -> tuple[str, ...]:
         """The reasons why the profile cannot be extruded, one sentence each; empty if it can."""
-        reasons = []
-        if not self.loops:
-            reasons.append("There is no closed loop.")
+        reasons = [] if self.loops else ["There is no closed loop."]
         if self.chains:
-            names = _names(e.primitive_index for e in self.chains[0].edges)
-            verb = "is" if len(self.chains) == 1 else "are"
+            verb, edges = "is" if len(self.chains) == 1 else "are", self.chains[0].edges
+            names = _names(edge.primitive_index for edge in edges)
             reasons.append(f"{_count(self.chains, 'chain')} {verb} left open, such as {names}.")
         if self.branches:
-            names = _names(self.branches[0].primitives)
-            reasons.append(f"More than two ends meet in {_count(self.branches, 'place')}, such as the ends of {names}.")
+            places, names = _count(self.branches, "place"), _names(self.branches[0].primitives)
+            reasons.append(f"More than two ends meet in {places}, such as the ends of {names}.")
         for crosses, verb in ((True, "cross"), (False, "touch")):
-            contacts = [m for m in self.contacts if m.crosses is crosses]
-            if contacts:
+            if contacts := [contact for contact in self.contacts if contact.crosses is crosses]:
                 names = _names((contacts[0].first, contacts[0].second))
                 reasons.append(f"Curves {verb} in {_count(contacts, 'place')}, such as {names}.")
         if self.overlaps:
+            pairs, verb = _count(self.overlaps, "pair"), "overlaps" if len(self.overlaps) == 1 else "overlap"
             names = _names((self.overlaps[0].first, self.overlaps[0].second))
-            verb = "overlaps" if len(self.overlaps) == 1 else "overlap"
-            reasons.append(f"{_count(self.overlaps, 'pair')} of curves {verb}, such as {names}.")
+            reasons.append(f"{pairs} of curves {verb}, such as {names}.")
         if not self.is_complete:
             reasons.append("So many curves come close to each other that not all were compared.")
         return tuple(reasons)
@@ -172,39 +168,39 @@ def profile(sketch: Sketch | Sequence[Primitive], tolerance: float = TOLERANCE) 
     ('1 chain is left open, such as primitives 0, 1 and 2.',)
     """
     curves = profile_curves(sketch)
-    if not curves:
-        return Profile(loops=(), chains=(), branches=(), contacts=(), overlaps=(), unused=())
-    pairs = _compare_pairs(curves, tolerance)
-    duplicates = {overlap.second for overlap in pairs.overlaps if overlap.extent is Extent.DUPLICATE}
-    # The lines and arcs, and the index in the sketch of each of them.
-    open_curves: list[Line | Arc] = []
-    primitive_indices: list[int] = []
-    loops: list[_UnnestedLoop] = []
-    for i, curve in curves.items():
-        if i in duplicates:
-            continue
-        if isinstance(curve, Circle):
-            loops.append(_UnnestedLoop((Edge(i),), ClosedCurve([curve], [], math.pi * curve.radius**2)))
-        else:
-            primitive_indices.append(i)
-            open_curves.append(curve)
-    graph = build_graph(open_curves, pairs.distance)
+    distance, contacts, overlaps, is_complete = _compare_pairs(curves, tolerance)
+    duplicates = {overlap.second for overlap in overlaps if overlap.extent is Extent.DUPLICATE}
+    unique = {i: curve for i, curve in curves.items() if i not in duplicates}
+    graph = build_graph({i: curve for i, curve in unique.items() if not isinstance(curve, Circle)}, distance)
     cycles, paths = trace_cycles(graph)
-    loops.extend(_loop_from_cycle(graph, primitive_indices, cycle) for cycle in cycles)
-    loops.sort(key=lambda loop: [edge.primitive_index for edge in loop.edges])
+    closed_curves = [closed_curve(graph, cycle) for cycle in cycles]
+    circles = ((i, curve) for i, curve in unique.items() if isinstance(curve, Circle))
+    closed_curves += [ClosedCurve([2 * i], [circle], [], math.pi * circle.radius**2) for i, circle in circles]
+    closed_curves.sort(key=lambda closed: [half_edge >> 1 for half_edge in closed.half_edges])
+    chains = (
+        Chain(
+            _edges(path),
+            sum(curves[half_edge >> 1].length for half_edge in path),
+            graph.starts[path[0]],
+            graph.starts[path[-1] ^ 1],
+        )
+        for path in paths
+    )
+    branches = (
+        Branch(graph.starts[half_edges[0]], tuple(sorted({half_edge >> 1 for half_edge in half_edges})))
+        for half_edges in graph.outgoing
+        if len(half_edges) > 2
+    )
     # The graph leaves out curves that are shorter than the tolerance.
-    in_graph = {half_edge >> 1 for half_edges in graph.outgoing for half_edge in half_edges}
-    too_short = set(range(len(open_curves))) - in_graph
+    too_short = graph.curves.keys() - {half_edge >> 1 for half_edges in graph.outgoing for half_edge in half_edges}
     return Profile(
-        loops=_nest(loops, pairs),
-        chains=tuple(_chain(graph, primitive_indices, path) for path in paths),
-        branches=tuple(
-            _branch(graph, primitive_indices, half_edges) for half_edges in graph.outgoing if len(half_edges) > 2
-        ),
-        contacts=tuple(pairs.contacts),
-        overlaps=tuple(pairs.overlaps),
-        unused=tuple(sorted(duplicates | {primitive_indices[k] for k in too_short})),
-        is_complete=pairs.is_complete,
+        loops=_nest(closed_curves, [*contacts, *overlaps], distance if is_complete else None),
+        chains=tuple(chains),
+        branches=tuple(branches),
+        contacts=tuple(contacts),
+        overlaps=tuple(overlaps),
+        unused=tuple(sorted(duplicates | too_short)),
+        is_complete=is_complete,
     )
 
 
@@ -213,27 +209,8 @@ def profile_curves(sketch: Iterable[Primitive]) -> dict[int, Curve]:
     return {i: p for i, p in enumerate(sketch) if not isinstance(p, Point) and not p.construction}
 
 
-class _PairResults(NamedTuple):
-    """The results of comparing pairs of curves.
-
-    `distance` is the tolerance as a length. `is_complete` is False if not all pairs were compared.
-    """
-
-    distance: float
-    contacts: list[Contact]
-    overlaps: list[Overlap]
-    is_complete: bool
-
-
-class _UnnestedLoop(NamedTuple):
-    """A loop before its depth is known; it runs counter-clockwise."""
-
-    edges: tuple[Edge, ...]
-    closed_curve: ClosedCurve
-
-
-def _compare_pairs(curves: Mapping[int, Curve], tolerance: float) -> _PairResults:
-    """Find the contacts and overlaps of all pairs of curves that come close."""
+def _compare_pairs(curves: Mapping[int, Curve], tolerance: float) -> tuple[float, list[Contact], list[Overlap], bool]:
+    """Find the tolerance as a length, the contacts and overlaps of pairs of curves, and whether all were compared."""
     overlaps, distance, pairs = distinct_pairs(curves, tolerance)
     contacts: list[Contact] = []
     # Duplicates were found without comparing pairs, so they do not count.
@@ -243,82 +220,51 @@ def _compare_pairs(curves: Mapping[int, Curve], tolerance: float) -> _PairResult
         if overlap is not None:
             overlaps.append(overlap)
         else:
-            contacts.extend(
-                Contact(i, j, point, crosses) for point, crosses in contact_points(curves[i], curves[j], distance)
-            )
+            points = contact_points(curves[i], curves[j], distance)
+            contacts += [Contact(i, j, point, crosses) for point, crosses in points]
         if len(contacts) + len(overlaps) >= max_results:
             break
     # The search is complete if no pair is left in the iterator.
     is_complete = next(pairs, None) is None
     contacts.sort(key=lambda contact: (contact.first, contact.second, contact.at))
     overlaps.sort(key=lambda overlap: (overlap.first, overlap.second))
-    return _PairResults(distance, contacts, overlaps, is_complete)
+    return distance, contacts, overlaps, is_complete
 
 
-def _loop_from_cycle(graph: Graph, primitive_indices: Sequence[int], cycle: list[int]) -> _UnnestedLoop:
-    """Return the loop of a cycle of half-edges: counter-clockwise, from its lowest half-edge."""
-    area = signed_area(graph, cycle)
-    if area < 0:
-        cycle = [half_edge ^ 1 for half_edge in reversed(cycle)]
-    lowest = cycle.index(min(cycle))
-    cycle = cycle[lowest:] + cycle[:lowest]
-    closed_curve = ClosedCurve(
-        [graph.curves[half_edge >> 1] for half_edge in cycle],
-        [graph.starts[end] for half_edge in cycle for end in (half_edge, half_edge ^ 1)],
-        abs(area),
-        any(len(graph.outgoing[graph.vertices[half_edge]]) > 2 for half_edge in cycle),
-    )
-    return _UnnestedLoop(_edges(primitive_indices, cycle), closed_curve)
+def _nest(
+    closed_curves: Sequence[ClosedCurve], pairs: Iterable[Contact | Overlap], distance: float | None
+) -> tuple[Loop, ...]:
+    """Find the parent and the depth of each closed curve, and reverse those at odd depth.
 
-
-def _nest(unnested: Sequence[_UnnestedLoop], pairs: _PairResults) -> tuple[Loop, ...]:
-    """Find the parent and the depth of each loop, and reverse the loops at odd depth."""
-    loops_with: dict[int, list[int]] = {}  # the loops that contain each primitive
-    for i, loop in enumerate(unnested):
-        for edge in loop.edges:
-            loops_with.setdefault(edge.primitive_index, []).append(i)
+    `pairs` are the curves that meet within a `distance`; None of those that were not all compared: none is nested.
+    """
+    loops_with: dict[int, list[int]] = {}  # the closed curves that contain each primitive
+    for i, closed in enumerate(closed_curves):
+        for half_edge in closed.half_edges:
+            loops_with.setdefault(half_edge >> 1, []).append(i)
     crossing: set[tuple[int, int]] = set()
     touching: set[tuple[int, int]] = set()
-    contacts_and_overlaps: Iterable[Contact | Overlap] = chain(pairs.contacts, pairs.overlaps)
-    for pair in contacts_and_overlaps:
+    for pair in pairs:
         loop_pairs = crossing if isinstance(pair, Contact) and pair.crosses else touching
         for i, j in product(loops_with.get(pair.first, ()), loops_with.get(pair.second, ())):
             loop_pairs.add((min(i, j), max(i, j)))
-    parents: list[int | None] = [None] * len(unnested)
-    if pairs.is_complete:
-        parents = nest_closed_curves([loop.closed_curve for loop in unnested], crossing, touching, pairs.distance)
+    parents: list[int | None] = [None] * len(closed_curves)
+    if distance is not None:
+        parents = nest_closed_curves(closed_curves, crossing, touching, distance)
     loops: dict[int, Loop] = {}
     # From the largest to the smallest, since a parent is larger than its children.
-    for i in sorted(range(len(unnested)), key=lambda i: -unnested[i].closed_curve.area):
-        (edges, closed_curve), parent = unnested[i], parents[i]
+    for i in sorted(range(len(closed_curves)), key=lambda i: -closed_curves[i].area):
+        half_edges, area, parent = closed_curves[i].half_edges, closed_curves[i].area, parents[i]
         depth = 0 if parent is None else loops[parent].depth + 1
-        area = closed_curve.area
-        if depth % 2 == 1:
-            edges, area = _reversed(edges), -area
-        loops[i] = Loop(edges, area, depth, parent)
-    return tuple(loops[i] for i in range(len(unnested)))
+        if depth % 2 == 1:  # in the other direction, from the same primitive
+            half_edges, area = [half_edge ^ 1 for half_edge in (half_edges[0], *reversed(half_edges[1:]))], -area
+        loops[i] = Loop(_edges(half_edges), area, depth, parent)
+    return tuple(loops[i] for i in range(len(closed_curves)))
 
 
-def _chain(graph: Graph, primitive_indices: Sequence[int], path: list[int]) -> Chain:
-    """Return the chain of a path of half-edges."""
-    length = sum(graph.curves[half_edge >> 1].length for half_edge in path)
-    return Chain(_edges(primitive_indices, path), length, graph.starts[path[0]], graph.starts[path[-1] ^ 1])
-
-
-def _branch(graph: Graph, primitive_indices: Sequence[int], half_edges: Sequence[int]) -> Branch:
-    """Return the branch at the common start of half-edges."""
-    primitives = {primitive_indices[half_edge >> 1] for half_edge in half_edges}
-    return Branch(graph.starts[half_edges[0]], tuple(sorted(primitives)))
-
-
-def _edges(primitive_indices: Sequence[int], half_edges: Iterable[int]) -> tuple[Edge, ...]:
+def _edges(half_edges: Iterable[int]) -> tuple[Edge, ...]:
     """Return the edges of half-edges; odd half-edges run backward."""
-    return tuple(Edge(primitive_indices[half_edge >> 1], forward=not half_edge & 1) for half_edge in half_edges)
-
-
-def _reversed(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """Return the edges of a loop in the other direction, starting with the same primitive."""
-    return tuple(Edge(edge.primitive_index, not edge.forward) for edge in (edges[0], *reversed(edges[1:])))
+    return tuple(Edge(half_edge >> 1, forward=not half_edge & 1) for half_edge in half_edges)
 
 
 def _count(items: Sequence[object], noun: str) -> str:
@@ -332,5 +278,5 @@ def _names(primitive_indices: Iterable[int], limit: int = 6) -> str:
     if len(names) == 1:
         return f"primitive {names[0]}"
     if len(names) > limit:
-        return f"primitives {', '.join(names[:limit])} and {len(names) - limit} more"
+        names[limit:] = [f"{len(names) - limit} more"]
     return f"primitives {', '.join(names[:-1])} and {names[-1]}"

@@ -58,12 +58,7 @@ class DisjointSets:
 
     def roots(self) -> NDArray[np.intp]:
         """The root of each item's set."""
-        roots = np.array(self.parent, dtype=np.intp)
-        while True:
-            above = roots[roots]
-            if np.array_equal(above, roots):
-                return roots
-            roots = above
+        return np.array([self.find(item) for item in range(len(self.parent))], dtype=np.intp)
 
 
 def component_roots(count: int, groups: Iterable[Sequence[int]]) -> NDArray[np.intp]:
@@ -152,16 +147,14 @@ def _on_one_side(line: _Extent, other: _Extent, distance: float) -> NDArray[np.b
     normal = np.stack([-along[:, 1], along[:, 0]], axis=1)
     near, far = (((point - line.point) * normal).sum(axis=1) for point in (other.point, other.other))
     margin = (other.radius + distance) * np.hypot(along[:, 0], along[:, 1])
-    one_side: NDArray[np.bool_] = (np.minimum(near, far) > margin) | (np.maximum(near, far) < -margin)
-    return one_side
+    return np.asarray((np.minimum(near, far) > margin) | (np.maximum(near, far) < -margin), bool)
 
 
 def _beside_or_inside(a: _Extent, b: _Extent, distance: float) -> NDArray[np.bool_]:
     """Whether two circles do not come near each other; false for other kinds."""
     apart = np.hypot(*(a.point - b.point).T)
     beside, inside = apart > a.radius + b.radius + distance, apart < np.abs(a.radius - b.radius) - distance
-    clear: NDArray[np.bool_] = (beside | inside) & (a.radius > 0) & (b.radius > 0)
-    return clear
+    return np.asarray((beside | inside) & (a.radius > 0) & (b.radius > 0), bool)
 
 
 def _sweep(low: Floats, high: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

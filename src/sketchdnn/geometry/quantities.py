@@ -11,7 +11,8 @@ from sketchdnn.errors import SketchError
 from .primitives import Kind
 from .sketch import MM_PER_UNIT
 
-_KINDS = ", ".join(kind.label for kind in Kind)
+_KINDS = {kind.label: kind for kind in Kind}
+_KIND_NAMES = ", ".join(_KINDS)
 KindCounts = str | Mapping[str, int] | Mapping[Kind, int]
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -60,7 +61,7 @@ def parse_int_range(text: str, option: str, example: str) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def parse_kind_counts(counts: str | Mapping[str, int] | Mapping[Kind, int], option: str = "--kinds") -> dict[Kind, int]:
+def parse_kind_counts(counts: KindCounts, option: str = "--kinds") -> dict[Kind, int]:
     """The count of each kind, from text or from a mapping of names or kinds.
 
     >>> parse_kind_counts("line=8,circle=2") == parse_kind_counts({"lines": 8, Kind.CIRCLE: 2})
@@ -68,9 +69,9 @@ def parse_kind_counts(counts: str | Mapping[str, int] | Mapping[Kind, int], opti
     """
     parsed: dict[Kind, int] = {}
     for name, number in _pairs(counts, option):
-        kind = _kind(name)
+        kind = name if isinstance(name, Kind) else _KINDS.get(str(name).strip().lower().removesuffix("s"))
         if kind is None:
-            raise SketchError(f"'{name}' is no kind of primitive; {option} is such as line=8,circle=2 (of {_KINDS})")
+            raise SketchError(f"'{name}' is no kind; {option} is such as line=8,circle=2 (of {_KIND_NAMES})")
         if kind in parsed:
             raise SketchError(f"{option} names {kind.label} twice")
         parsed[kind] = number
@@ -82,12 +83,5 @@ def _pairs(counts: KindCounts, option: str) -> list[tuple[str | Kind, int]]:
         return list(counts.items())
     matches = [re.fullmatch(r"\s*(\w+)\s*=\s*(\d{1,9})\s*", part) for part in counts.split(",")]
     if not all(matches):
-        raise SketchError(f"{option} is such as line=8,circle=2 (of {_KINDS}), not '{counts}'")
+        raise SketchError(f"{option} is such as line=8,circle=2 (of {_KIND_NAMES}), not '{counts}'")
     return [(match[1], int(match[2])) for match in matches if match]
-
-
-def _kind(name: str | Kind) -> Kind | None:
-    if isinstance(name, Kind):
-        return name
-    plain = str(name).strip().lower().removesuffix("s")
-    return next((kind for kind in Kind if kind.label == plain), None)

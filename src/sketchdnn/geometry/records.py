@@ -56,7 +56,7 @@ def _primitive_to_dict(primitive: Primitive) -> Record:
     record: Record = {"type": kind, "construction": primitive.construction}
     for name in _FIELDS[kind]:
         value = getattr(primitive, name)
-        record[name] = list(value) if isinstance(value, tuple) else value
+        record[name] = list(value) if name in _POINTS else value
     if isinstance(primitive, Arc):
         record["end_angle"] = _end_angle(primitive)
     return record
@@ -64,16 +64,9 @@ def _primitive_to_dict(primitive: Primitive) -> Record:
 
 def _primitive_to_row(primitive: Primitive) -> list[Any]:
     """`["L", construction, x1, y1, x2, y2]`, and likewise for the other kinds."""
-    construction = int(primitive.construction)
-    match primitive:
-        case Line(start, end):
-            return ["L", construction, *start, *end]
-        case Circle(center, radius):
-            return ["C", construction, *center, radius]
-        case Arc(center, radius, start_angle):
-            return ["A", construction, *center, radius, start_angle, _end_angle(primitive)]
-        case Point(at):
-            return ["P", construction, *at]
+    kind, construction, *fields = _primitive_to_dict(primitive).values()
+    numbers = [number for field in fields for number in (field if isinstance(field, list) else [field])]
+    return [kind[0].upper(), int(construction), *numbers]
 
 
 def parse_sketch(record: object) -> tuple[tuple[Primitive, ...], tuple[Constraint, ...], str | None, Record]:
@@ -128,10 +121,8 @@ def constraint_to_dict(constraint: Constraint) -> Record:
     """`{"type": "coincident", "refs": [[0, "start"], ["origin"]]}`, with `value`, `name` and extra keys where set."""
     refs = [[ref.part.value] if ref.primitive is None else [ref.primitive, ref.part.value] for ref in constraint.refs]
     record: Record = {"type": constraint.type.value, "refs": refs}
-    if constraint.value is not None:
-        record["value"] = constraint.value
-    if constraint.name is not None:
-        record["name"] = constraint.name
+    optional = {"value": constraint.value, "name": constraint.name}
+    record |= {key: value for key, value in optional.items() if value is not None}
     return _add_extra(record, constraint.extra, _CONSTRAINT_KEYS)
 
 
@@ -166,8 +157,7 @@ def _parse_primitive(item: object) -> tuple[Primitive, Record]:
     if not isinstance(kind, str) or kind not in _FIELDS:
         raise SketchError("a primitive of an unknown type; it is line, circle, arc or point")
     numbers = [number for field in _FIELDS[kind] for number in _parse_field(item, field)]
-    own_keys = _OWN_KEYS[kind]
-    unknown = {key: value for key, value in item.items() if key not in own_keys}
+    unknown = {key: value for key, value in item.items() if key not in _OWN_KEYS[kind]}
     return _primitive(kind[0].upper(), construction, *numbers), unknown
 
 
@@ -175,11 +165,10 @@ def _parse_field(item: Record, key: str) -> Sequence[float]:
     """The numbers of a field: one, or two coordinates."""
     value = item.get(key)
     if key not in _POINTS:
-        return (_number(value, key),)
-    match value:
-        case [x, y]:
-            return (_number(x, key), _number(y, key))
-    raise SketchError(f"'{key}' must be two numbers")
+        return [_number(value, key)]
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise SketchError(f"'{key}' must be two numbers")
+    return [_number(coordinate, key) for coordinate in value]
 
 
 def _parse_ref(item: object) -> Ref:
@@ -192,9 +181,7 @@ def _parse_ref(item: object) -> Ref:
 
 
 def _number(value: object, key: str) -> float:
-    if type(value) is float:
-        return value
-    if type(value) is not int:  # a bool is an int in Python, but not a number here
+    if not isinstance(value, int | float) or isinstance(value, bool):
         raise SketchError(f"'{key}' must be made of numbers")
     try:
         return float(value)

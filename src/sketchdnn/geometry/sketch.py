@@ -13,18 +13,8 @@ from .constraints import LENGTHS, PARTS_OF_KIND, Constraint
 from .primitives import Kind, Primitive, Vec, transformed
 from .records import parse_sketch, sketch_to_dict
 
-MM_PER_UNIT: Mapping[str, float] = {
-    "um": 1e-3,
-    "mm": 1.0,
-    "cm": 10.0,
-    "dm": 100.0,
-    "m": 1000.0,
-    "km": 1e6,
-    "mil": 0.0254,
-    "in": 25.4,
-    "ft": 304.8,
-    "yd": 914.4,
-}
+_METRIC = {"um": 1e-3, "mm": 1.0, "cm": 10.0, "dm": 100.0, "m": 1e3, "km": 1e6}
+MM_PER_UNIT: Mapping[str, float] = _METRIC | {"mil": 0.0254, "in": 25.4, "ft": 304.8, "yd": 914.4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +42,13 @@ class Sketch:
             for ref in constraint.refs:
                 if ref.primitive is None:
                     continue
+                beginning = f"a {constraint.type} constraint refers to"
                 if ref.primitive >= len(self.primitives):
-                    raise GeometryError(
-                        f"a {constraint.type} constraint refers to primitive {ref.primitive}, not there"
-                    )
+                    raise GeometryError(f"{beginning} primitive {ref.primitive}, not there")
                 kind = self.primitives[ref.primitive].kind
                 if ref.part not in PARTS_OF_KIND[kind]:
-                    owner = "an arc" if kind is Kind.ARC else f"a {kind.label}"
-                    raise GeometryError(f"a {constraint.type} constraint refers to the {ref.part} of {owner}")
+                    article = "an" if kind is Kind.ARC else "a"
+                    raise GeometryError(f"{beginning} the {ref.part} of {article} {kind.label}")
 
     def __len__(self) -> int:
         return len(self.primitives)
@@ -120,11 +109,10 @@ class Sketch:
 
     def in_units(self, units: str) -> Sketch:
         """The same sketch in other units. A sketch without units is assumed to be in them already."""
-        if units not in MM_PER_UNIT:
-            raise GeometryError(f"'{units}' is not a known unit; use one of {', '.join(MM_PER_UNIT)}")
+        converted = replace(self, units=units)  # refuses a unit that is not known
         if self.units is None or self.units == units:
-            return replace(self, units=units)
-        return replace(self.moved(MM_PER_UNIT[self.units] / MM_PER_UNIT[units]), units=units)
+            return converted
+        return converted.moved(MM_PER_UNIT[self.units] / MM_PER_UNIT[units])
 
 
 def _rescale(constraint: Constraint, scale: float) -> Constraint:

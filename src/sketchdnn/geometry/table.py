@@ -6,7 +6,7 @@ line's start, a circle's or arc's center, or a point; `x2, y2` is a line's end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -53,22 +53,12 @@ class PrimitiveTable:
         return PrimitiveTable(int(keep.sum()), **columns)
 
 
-def sketches_to_table(sketches: Iterable[Sequence[Primitive] | Sketch]) -> PrimitiveTable:
+def sketches_to_table(sketches: Sequence[Sequence[Primitive] | Sketch]) -> PrimitiveTable:
     """The primitives of sketches as a table, in order."""
-    rows: list[tuple[float, ...]] = []
-    count = 0
-    for owner, sketch in enumerate(sketches):
-        rows.extend((owner, *_row(p)) for p in sketch)
-        count = owner + 1
-    columns = np.array(rows, dtype=np.float64).reshape(-1, 10).T
-    owner_column, kind, construction, *numbers = columns
-    return PrimitiveTable(
-        count,
-        owner_column.astype(np.int64),
-        kind.astype(np.uint8),
-        construction.astype(np.bool_),
-        *map(np.copy, numbers),
-    )
+    rows = [(i, *_row(p)) for i, sketch in enumerate(sketches) for p in sketch]
+    owner, kind, construction, *numbers = np.array(rows, dtype=np.float64).reshape(-1, 10).T
+    labels = owner.astype(np.int64), kind.astype(np.uint8), construction.astype(np.bool_)
+    return PrimitiveTable(len(sketches), *labels, *map(np.copy, numbers))
 
 
 def table_to_sketches(table: PrimitiveTable) -> list[Sketch]:

@@ -16,12 +16,9 @@ from torch.nn import functional
 
 from sketchdnn.representation.settings import check_network, within
 
-if find_spec("triton") is not None:
+_KERNEL = find_spec("triton") is not None
+if _KERNEL:
     from . import short_attention
-
-    _KERNEL = True
-else:
-    _KERNEL = False
 
 
 @dataclass(frozen=True, slots=True)

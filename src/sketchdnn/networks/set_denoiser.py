@@ -42,7 +42,6 @@ _MIN_WEIGHT = 0.01
 # their mirror images, and for radii.
 _END_FEATURES, _RADIUS_FEATURES = 3 + 2 * (2 + 2), 2
 NUM_PROXIMITY_FEATURES = len(PROXIMITY_SCALES) * (2 * _END_FEATURES + _RADIUS_FEATURES)
-_OUTPUTS = [layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +77,7 @@ class ModulatedTransformer(nn.Module):
         width = config.width
         self.time = nn.Sequential(nn.Linear(2 * time_features, width), nn.SiLU(), nn.Linear(width, width))
         self.modulation = nn.Linear(width, 6 * width)
-        self.blocks = nn.ModuleList(
-            Block(width, config.heads, hidden_width(width), dropout) for _ in range(config.depth)
-        )
+        self.blocks = nn.ModuleList(Block(width, config.heads, dropout) for _ in range(config.depth))
         self.final_norm = nn.RMSNorm(width, elementwise_affine=False)
         self.final_modulation = nn.Linear(width, 2 * width)
         self.head = nn.Linear(width, outputs)
@@ -109,7 +106,7 @@ class SetDenoiser(ModulatedTransformer):
         features = layout.ROW_WIDTH + NUM_MASK_FLAGS + 2 * config.octaves * layout.NUM_PARAMS
         self.embed = nn.Linear(features, width)
         self.position = nn.Parameter(torch.zeros(layout.MAX_PRIMITIVES, width)) if config.positions else None
-        self._add_layers(config, config.time_features, sum(_OUTPUTS), config.dropout)
+        self._add_layers(config, config.time_features, layout.ROW_WIDTH, config.dropout)
         if self.position is not None:
             nn.init.normal_(self.position, std=0.02)
         # Extra inputs are zero-initialized, so a smaller checkpoint loads unchanged. They come last, so that a seed
@@ -156,14 +153,15 @@ class SetDenoiser(ModulatedTransformer):
                 c = c + _pad(auxiliary, _MIN_BATCH)[:, None] * self.auxiliary
             if self.position is not None:
                 h = h + self.position[: h.shape[1]]
-        return Prediction(*torch.split(self._output(h, c), _OUTPUTS, dim=-1))
+        return Prediction(*torch.split(self._output(h, c), layout.PART_WIDTHS, dim=-1))
 
 
 class Block(nn.Module):
     """Attention, then SwiGLU, each shifted, scaled and gated by the noise level."""
 
-    def __init__(self, width: int, heads: int, hidden: int, dropout: float = 0.0) -> None:
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
+        hidden = hidden_width(width)
         self.heads = heads
         self.dropout = nn.Dropout(dropout)
         self.table = nn.Parameter(torch.zeros(6, width))
@@ -241,16 +239,12 @@ def proximity_features(rows: SketchBatch) -> Float[Tensor, "batch prim feature"]
     visible = _per_place(exists)[:, None]
     features = [_soft_mean_offset(offset, _per_place(has_ends)[:, None] * other_row)]
     for axis in (slice(0, 1), slice(1, 2)):
-        features += [
-            _soft_mean_offset(offset[..., axis], visible * other_place),
-            _soft_mean_offset(image_offset[..., axis], visible.expand_as(offset[..., 0])),
-        ]
+        features.append(_soft_mean_offset(offset[..., axis], visible * other_place))
+        features.append(_soft_mean_offset(image_offset[..., axis], visible.expand_as(offset[..., 0])))
     place_features = torch.cat(features, dim=-1)
-    radius = rows.params[..., layout.PARAMS_OF_KIND[Kind.CIRCLE]][..., layout.RADIUS, None]
-    circles = rows.kind[..., Kind.CIRCLE]
-    radius_features = _soft_mean_offset(
-        radius[:, None] - radius[:, :, None], circles[:, None] * other_place[:count, :count]
-    )
+    radius = rows.of_kind(Kind.CIRCLE)[..., layout.RADIUS, None]
+    other_circles = rows.kind[:, None, :, Kind.CIRCLE] * other_place[:count, :count]
+    radius_features = _soft_mean_offset(radius[:, None] - radius[:, :, None], other_circles)
     return torch.cat([place_features.reshape(len(place_features), count, -1), radius_features], dim=-1)
 
 
@@ -269,12 +263,9 @@ def _places(rows: SketchBatch) -> Float[Tensor, "batch prim two axis"]:
     """The start and end of each row, averaged over its kinds; those of a circle or a point are the same place."""
     probabilities = rows.kind[..., : layout.NONE]
     probabilities = probabilities / probabilities.sum(dim=-1, keepdim=True).clamp(min=1e-6)
-    params = [rows.params[..., layout.PARAMS_OF_KIND[kind]] for kind in Kind]
-    first = torch.stack([of_kind[..., layout.START] for of_kind in params], dim=-1)
     last_columns = {Kind.LINE: layout.END, Kind.ARC: layout.END}
-    last = torch.stack(
-        [of_kind[..., last_columns.get(kind, layout.START)] for kind, of_kind in zip(Kind, params, strict=True)], dim=-1
-    )
+    first = torch.stack([rows.of_kind(kind)[..., layout.START] for kind in Kind], dim=-1)
+    last = torch.stack([rows.of_kind(kind)[..., last_columns.get(kind, layout.START)] for kind in Kind], dim=-1)
     return (torch.stack([first, last], dim=-3) * probabilities[..., None, None, :]).sum(dim=-1)
 
 

@@ -47,15 +47,8 @@ def attend_triton_backward(grad: Tensor, qkv: Tensor) -> Tensor:
     return grad_qkv
 
 
-@attend_triton.register_fake
-def _(qkv: Tensor) -> Tensor:
-    batch, rows, _, heads, channels = qkv.shape
-    return qkv.new_empty(batch, rows, heads, channels)
-
-
-@attend_triton_backward.register_fake
-def _(grad: Tensor, qkv: Tensor) -> Tensor:
-    return qkv.new_empty(qkv.shape)
+attend_triton.register_fake(lambda qkv: qkv.new_empty(*qkv.shape[:2], *qkv.shape[3:]))
+attend_triton_backward.register_fake(lambda grad, qkv: qkv.new_empty(qkv.shape))
 
 
 def _save_inputs(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:

@@ -12,29 +12,14 @@ from .compact import Compact, encode, encode_table
 from .decoding import Decoded, Issue, decode_compact
 
 if TYPE_CHECKING:
-    from sketchdnn.representation.batch import decode, expand
+    from .batch import SketchBatch, decode, expand, from_flat, relevant
 
-    from .batch import SketchBatch, from_flat, relevant
-
-__all__ = [
-    "Compact",
-    "Decoded",
-    "Issue",
-    "SketchBatch",
-    "decode",
-    "decode_compact",
-    "encode",
-    "encode_table",
-    "expand",
-    "from_flat",
-    "relevant",
-]
-
-_NEEDS_TORCH = {"SketchBatch", "decode", "expand", "from_flat", "relevant"}
+__all__ = ["Compact", "Decoded", "Issue", "decode_compact", "encode", "encode_table"]
+__all__ += ["SketchBatch", "decode", "expand", "from_flat", "relevant"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NEEDS_TORCH:
+    if name in __all__:
         from . import batch
 
         return getattr(batch, name)

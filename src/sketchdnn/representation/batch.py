@@ -17,7 +17,7 @@ from typing import get_args
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import one_hot
@@ -27,12 +27,15 @@ from sketchdnn.geometry import TAU, Kind, Sketch
 from . import layout
 from .compact import SAME_X, encode
 from .decoding import SHORT_RADIUS, Decoded, Issue, decode_rows
+from .layout import ArcScalar, NoneConstruction
 
 # Arcs this close to a semicircle, in radians, are written as minor arcs: in single precision, rounding would decide the
 # sign of the radius.
 NEARLY_SEMICIRCLE = 1e-4
 # A radius below half the chord by less than this fraction is a rounded semicircle, not a repair.
 ROUNDING = 1e-6
+
+CompactParams = Float[Tensor, "batch prim 5"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,8 @@ class SketchBatch:
         cls,
         sketches: Sequence[Sketch],
         *,
-        arc_scalar: layout.ArcScalar = layout.DEFAULT_ARC_SCALAR,
-        none_construction: layout.NoneConstruction = "one_hot",
+        arc_scalar: ArcScalar = "sweep",
+        none_construction: NoneConstruction = "one_hot",
     ) -> SketchBatch:
         """Encode sketches in the coordinates of a model: a box of about ±1, as `geometry.normalize` makes them.
 
@@ -71,7 +74,7 @@ class SketchBatch:
         kind, construction, params = map(torch.from_numpy, (compact.kind, compact.construction, compact.params))
         return expand(kind, construction, params, arc_scalar=arc_scalar, none_construction=none_construction)
 
-    def to_sketches(self, arc_scalar: layout.ArcScalar = layout.DEFAULT_ARC_SCALAR) -> list[Sketch]:
+    def to_sketches(self, arc_scalar: ArcScalar = "sweep") -> list[Sketch]:
         """Decode to sketches; `decode` also tells what it repaired or rejected."""
         return [decoded.sketch for decoded in decode(self, arc_scalar)]
 
@@ -91,11 +94,8 @@ class SketchBatch:
     def most_likely(self) -> SketchBatch:
         """Clean rows: the most likely flag and kind of each row, with the parameters of that kind only."""
         kind = self.kind.argmax(dim=-1)
-        return SketchBatch(
-            one_hot(self.construction.argmax(dim=-1), layout.NUM_CONSTRUCTION).to(self.construction),
-            one_hot(kind, layout.NUM_KINDS).to(self.kind),
-            self.params * relevant(kind),
-        )
+        construction = one_hot(self.construction.argmax(dim=-1), layout.NUM_CONSTRUCTION).to(self.construction)
+        return SketchBatch(construction, one_hot(kind, layout.NUM_KINDS).to(self.kind), self.params * relevant(kind))
 
     def permuted(self, order: Int[Tensor, "batch prim"]) -> SketchBatch:
         """The batch with its rows reordered."""
@@ -128,25 +128,28 @@ class Prediction:
 
 def from_flat(rows: Float[Tensor, "batch prim 21"]) -> SketchBatch:
     """The inverse of `SketchBatch.flat`."""
-    widths = [layout.NUM_CONSTRUCTION, layout.NUM_KINDS, layout.NUM_PARAMS]
-    parts = torch.split(rows, widths, dim=-1)
-    return SketchBatch(*parts)
+    return SketchBatch(*torch.split(rows, layout.PART_WIDTHS, dim=-1))
 
 
 def relevant(kind: Int[Tensor, "*rows"]) -> Bool[Tensor, "*rows 14"]:
     """Mask of the parameter columns of each row's own kind; none for NONE."""
+    return to_columns([kind == of.value for of in Kind])
+
+
+def to_columns(of_kinds: Sequence[Shaped[Tensor, "*rows"]]) -> Shaped[Tensor, "*rows 14"]:
+    """A number of each kind, repeated for the parameter columns of that kind."""
     # Concatenated, not indexed: an index would have to be copied to the device.
-    widths = ((of.value, len(names)) for of, names in layout.PARAM_NAMES.items())
-    return torch.cat([(kind == of)[..., None].expand(*kind.shape, width) for of, width in widths], dim=-1)
+    pairs = zip(of_kinds, layout.PARAM_NAMES.values(), strict=True)
+    return torch.cat([number[..., None].expand(*number.shape, len(names)) for number, names in pairs], dim=-1)
 
 
 def expand(
     kind: Int[Tensor, "batch prim"],
     construction: Bool[Tensor, "batch prim"],
-    params: Float[Tensor, "batch prim 5"],
+    params: CompactParams,
     *,
-    arc_scalar: layout.ArcScalar = layout.DEFAULT_ARC_SCALAR,
-    none_construction: layout.NoneConstruction = "one_hot",
+    arc_scalar: ArcScalar = "sweep",
+    none_construction: NoneConstruction = "one_hot",
 ) -> SketchBatch:
     """Composite rows: the parameters of the row's kind in the columns of that kind, zeros in all others.
 
@@ -157,8 +160,8 @@ def expand(
         arc_scalar: See the table above.
         none_construction: The flag of an empty row: "one_hot" as in the paper, "zero" as in the authors' code.
     """
-    _check_choice(arc_scalar, layout.ArcScalar)
-    _check_choice(none_construction, layout.NoneConstruction)
+    _check_choice(arc_scalar, ArcScalar)
+    _check_choice(none_construction, NoneConstruction)
     kind = kind.long()
     bits = one_hot(construction.long(), layout.NUM_CONSTRUCTION).to(params.dtype)
     if none_construction == "zero":
@@ -173,9 +176,7 @@ def expand(
     return SketchBatch(bits, one_hot(kind, layout.NUM_KINDS).to(params.dtype), torch.cat(columns, dim=-1))
 
 
-def smaller_end_first(
-    kind: Int[Tensor, "batch prim"], params: Float[Tensor, "batch prim 5"]
-) -> Float[Tensor, "batch prim 5"]:
+def smaller_end_first(kind: Int[Tensor, "batch prim"], params: CompactParams) -> CompactParams:
     """Lines from their lexicographically smaller end, since the direction of a line carries no meaning."""
     start, end = params[..., layout.START], params[..., layout.END]
     dx, dy = (end - start).unbind(dim=-1)
@@ -184,12 +185,12 @@ def smaller_end_first(
     return torch.cat([torch.where(swap, end, start), torch.where(swap, start, end), params[..., layout.BEND :]], dim=-1)
 
 
-def decode(batch: SketchBatch, arc_scalar: layout.ArcScalar = layout.DEFAULT_ARC_SCALAR) -> list[Decoded]:
+def decode(batch: SketchBatch, arc_scalar: ArcScalar = "sweep") -> list[Decoded]:
     """The sketches of a batch, with the most likely kind and flag of each row, and what was repaired or rejected.
 
     A row with a NaN in its parameters or class probabilities is rejected and reported.
     """
-    _check_choice(arc_scalar, layout.ArcScalar)
+    _check_choice(arc_scalar, ArcScalar)
     kind = batch.kind.argmax(dim=-1).cpu().numpy()
     construction = batch.construction.argmax(dim=-1).cpu().numpy() == 1
     params = _compact_params(batch, kind)
@@ -210,7 +211,7 @@ def _check_choice(choice: str, choices: object) -> None:
         raise ValueError(f"'{choice}' is not one of {', '.join(get_args(choices))}")
 
 
-def _to_scalar(arc: Tensor, is_arc: Tensor, arc_scalar: layout.ArcScalar) -> Tensor:
+def _to_scalar(arc: Tensor, is_arc: Tensor, arc_scalar: ArcScalar) -> Tensor:
     """Arc parameters with the sweep replaced by the arc scalar."""
     # Rows of other kinds get a sweep that avoids a division by zero.
     sweep = torch.where(is_arc, arc[..., layout.BEND], math.pi)
@@ -233,7 +234,7 @@ def _compact_params(batch: SketchBatch, kind: NDArray[np.int64]) -> NDArray[np.f
     return params
 
 
-def _to_sweep(arcs: NDArray[np.float64], arc_scalar: layout.ArcScalar) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _to_sweep(arcs: NDArray[np.float64], arc_scalar: ArcScalar) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The sweep of each arc row, and a mask of those that became semicircles."""
     bend = arcs[:, layout.BEND]
     if arc_scalar == "sweep":

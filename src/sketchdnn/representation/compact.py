@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import TAU, Kind, Sketch
-from sketchdnn.geometry.table import PrimitiveTable, sketches_to_table
+from sketchdnn.geometry.table import Floats, PrimitiveTable, sketches_to_table
 
 from . import layout
+from .layout import MAX_PRIMITIVES
 
 # Two ends of a line whose x differ by no more than this (in a box of size about 1) are one above the other: rounding
 # noise must not decide which end comes first.
@@ -37,10 +38,8 @@ class Compact:
     def __post_init__(self) -> None:
         rows = self.kind.shape
         if len(rows) != 2 or self.construction.shape != rows or self.params.shape != (*rows, layout.MAX_KIND_PARAMS):
-            raise ValueError(
-                f"compact arrays do not fit together: kind {rows}, construction {self.construction.shape}, "
-                f"params {self.params.shape}"
-            )
+            shapes = f"kind {rows}, construction {self.construction.shape}, params {self.params.shape}"
+            raise ValueError(f"compact arrays do not fit together: {shapes}")
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -55,15 +54,13 @@ class Compact:
 
     def permuted(self, order: NDArray[np.integer]) -> Compact:
         """The rows of each sketch in another order (`sketch, prim` indices)."""
-        return Compact(
-            np.take_along_axis(self.kind, order, axis=1),
-            np.take_along_axis(self.construction, order, axis=1),
-            np.take_along_axis(self.params, order[..., None], axis=1),
-        )
+        kind = np.take_along_axis(self.kind, order, axis=1)
+        construction = np.take_along_axis(self.construction, order, axis=1)
+        return Compact(kind, construction, np.take_along_axis(self.params, order[..., None], axis=1))
 
 
 def encode(
-    sketches: Sequence[Sketch], *, canonical_lines: bool = False, max_primitives: int = layout.MAX_PRIMITIVES
+    sketches: Sequence[Sketch], *, canonical_lines: bool = False, max_primitives: int = MAX_PRIMITIVES
 ) -> Compact:
     """The rows of some (normalized) sketches, in the order of their primitives.
 
@@ -81,7 +78,7 @@ def encode(
 
 
 def encode_table(
-    table: PrimitiveTable, *, canonical_lines: bool = False, max_primitives: int = layout.MAX_PRIMITIVES
+    table: PrimitiveTable, *, canonical_lines: bool = False, max_primitives: int = MAX_PRIMITIVES
 ) -> Compact:
     """`encode` for a whole table at once. It does not look for primitives that collapse: `collapsed` does."""
     counts = table.counts
@@ -90,19 +87,15 @@ def encode_table(
     first = np.cumsum(counts) - counts
     row = np.arange(len(table)) - first[table.owner]
     shape = (table.num_sketches, max_primitives)
-    compact = Compact(
-        np.full(shape, layout.NONE, np.uint8),
-        np.zeros(shape, bool),
-        np.zeros((*shape, layout.MAX_KIND_PARAMS), np.float32),
-    )
+    empty = np.zeros((*shape, layout.MAX_KIND_PARAMS), np.float32)
+    compact = Compact(np.full(shape, layout.NONE, np.uint8), np.zeros(shape, bool), empty)
     compact.kind[table.owner, row] = table.kind
     compact.construction[table.owner, row] = table.construction
     for kind, params in _params_of_kind(table, canonical_lines).items():
         of_kind = table.kind == kind
         # Adding zero leaves only one zero: −0 would be a difference that nobody can see.
-        compact.params[table.owner[of_kind], row[of_kind], : params.shape[1]] = params.astype(np.float32) + np.float32(
-            0
-        )
+        numbers = np.stack(params, axis=1).astype(np.float32) + np.float32(0)
+        compact.params[table.owner[of_kind], row[of_kind], : len(params)] = numbers
     return compact
 
 
@@ -118,33 +111,23 @@ def collapsed(compact: Compact) -> NDArray[np.bool_]:
     return np.asarray((lost | ~np.isfinite(compact.params).all(axis=-1)).any(axis=1), bool)
 
 
-def _params_of_kind(table: PrimitiveTable, canonical_lines: bool) -> dict[Kind, NDArray[np.float64]]:
-    def of(kind: Kind, *columns: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+def _params_of_kind(table: PrimitiveTable, canonical_lines: bool) -> dict[Kind, list[Floats]]:
+    def of(kind: Kind, *columns: Floats) -> list[Floats]:
         return [column[table.kind == kind] for column in columns]
 
-    x1, y1, x2, y2 = of(Kind.LINE, table.x, table.y, table.x2, table.y2)
-    if canonical_lines:
-        x1, y1, x2, y2 = _smaller_end_first(x1, y1, x2, y2)
+    lines = of(Kind.LINE, table.x, table.y, table.x2, table.y2)
     x, y, radius, start, sweep = of(Kind.ARC, table.x, table.y, table.radius, table.start_angle, table.sweep)
-    end = start + sweep
-    arc = (
-        x + radius * np.cos(start),
-        y + radius * np.sin(start),
-        x + radius * np.cos(end),
-        y + radius * np.sin(end),
-        sweep,
-    )
+    x1, x2 = (x + radius * np.cos(angle) for angle in (start, start + sweep))
+    y1, y2 = (y + radius * np.sin(angle) for angle in (start, start + sweep))
     return {
-        Kind.LINE: np.stack([x1, y1, x2, y2], axis=1),
-        Kind.CIRCLE: np.stack(of(Kind.CIRCLE, table.x, table.y, table.radius), axis=1),
-        Kind.ARC: np.stack(arc, axis=1),
-        Kind.POINT: np.stack(of(Kind.POINT, table.x, table.y), axis=1),
+        Kind.LINE: _smaller_end_first(*lines) if canonical_lines else lines,
+        Kind.CIRCLE: of(Kind.CIRCLE, table.x, table.y, table.radius),
+        Kind.ARC: [x1, y1, x2, y2, sweep],
+        Kind.POINT: of(Kind.POINT, table.x, table.y),
     }
 
 
-def _smaller_end_first(
-    x1: NDArray[np.float64], y1: NDArray[np.float64], x2: NDArray[np.float64], y2: NDArray[np.float64]
-) -> list[NDArray[np.float64]]:
+def _smaller_end_first(x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> list[Floats]:
     upright = np.abs(x1 - x2) <= SAME_X
     turn = np.where(upright & (y1 != y2), y1 > y2, x1 > x2)
     return [np.where(turn, a, b) for a, b in ((x2, x1), (y2, y1), (x1, x2), (y1, y2))]

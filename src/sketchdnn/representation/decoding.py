@@ -40,11 +40,6 @@ class Decoded:
     repairs: tuple[Issue, ...] = ()
     rejects: tuple[Issue, ...] = ()
 
-    @property
-    def is_clean(self) -> bool:
-        """Whether every row was a valid primitive as it stood."""
-        return not (self.repairs or self.rejects)
-
 
 def decode_compact(compact: Compact) -> list[Decoded]:
     """The sketches of compact rows; primitives keep the order of their rows."""
@@ -60,22 +55,17 @@ def decode_rows(
 ) -> list[Decoded]:
     """Sketches of rows written as `Compact` writes them; `repairs` were made to each sketch on the way here."""
     decoded = []
-    for kinds, flags, rows, repaired in zip(
-        kind.tolist(), construction.tolist(), params.tolist(), repairs, strict=True
-    ):
-        primitives: list[Primitive] = []
-        rejects: list[Issue] = []
-        for index, (row_kind, flag, numbers) in enumerate(zip(kinds, flags, rows, strict=True)):
-            if row_kind == layout.NONE:
-                continue
-            item = _primitive(Kind(row_kind), flag, numbers)
-            if isinstance(item, str):
-                rejects.append(Issue(index, item))
-            else:
-                primitives.append(item)
-        lost = {issue.row for issue in rejects}
-        kept = tuple(issue for issue in repaired if issue.row not in lost)
-        decoded.append(Decoded(Sketch(tuple(primitives)), kept, tuple(rejects)))
+    sketches = zip(kind.tolist(), construction.tolist(), params.tolist(), repairs, strict=True)
+    for kinds, flags, rows, repaired in sketches:
+        items = {
+            row: _primitive(Kind(number), flag, numbers)
+            for row, (number, flag, numbers) in enumerate(zip(kinds, flags, rows, strict=True))
+            if number != layout.NONE
+        }
+        primitives = tuple(item for item in items.values() if not isinstance(item, str))
+        rejects = tuple(Issue(row, item) for row, item in items.items() if isinstance(item, str))
+        kept = tuple(issue for issue in repaired if not isinstance(items[issue.row], str))
+        decoded.append(Decoded(Sketch(primitives), kept, rejects))
     return decoded
 
 

@@ -116,13 +116,10 @@ def _row_codes(compact: Compact, levels: int) -> NDArray[np.uint64]:
     half = levels // 2
     away = np.minimum(np.floor(np.abs(unit) * half + (0.5 + NUDGE)), half)
     cells = np.where(unit < 0, -away, away).astype(np.int64) + half
-    start, end = (_joined(cells[..., part]) for part in (layout.START, layout.END))
+    places = (cells[..., layout.START], cells[..., layout.END])
+    start, end = (place[..., 0] << BITS | place[..., 1] for place in places)
     lines = compact.kind == Kind.LINE
     first, second = np.where(lines, np.minimum(start, end), start), np.where(lines, np.maximum(start, end), end)
     label = compact.kind.astype(np.int64) * 2 + compact.construction
     code = ((label << 2 * BITS | first) << 2 * BITS | second) << BITS | cells[..., layout.BEND]
     return code.astype(np.uint64)
-
-
-def _joined(pair: NDArray[np.int64]) -> NDArray[np.int64]:
-    return pair[..., 0] << BITS | pair[..., 1]

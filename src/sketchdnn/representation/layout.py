@@ -18,7 +18,6 @@ from sketchdnn.geometry import Kind
 
 # The scalar that bends an arc, and the construction flag of an empty row: paper, authors and ours differ.
 ArcScalar = Literal["signed_radius", "sweep"]
-DEFAULT_ARC_SCALAR: ArcScalar = "sweep"
 NoneConstruction = Literal["one_hot", "zero"]
 
 # Changes whenever a stored dataset or model would read differently; both carry it.
@@ -37,7 +36,8 @@ NONE = len(Kind)  # the class of an empty row, after the four kinds
 NUM_CONSTRUCTION = 2
 NUM_KINDS = len(Kind) + 1
 NUM_PARAMS = sum(len(names) for names in PARAM_NAMES.values())
-ROW_WIDTH = NUM_CONSTRUCTION + NUM_KINDS + NUM_PARAMS
+PART_WIDTHS = [NUM_CONSTRUCTION, NUM_KINDS, NUM_PARAMS]
+ROW_WIDTH = sum(PART_WIDTHS)
 # A compact row holds the parameters of its own kind alone, padded to the longest.
 MAX_KIND_PARAMS = max(len(names) for names in PARAM_NAMES.values())
 

@@ -24,13 +24,8 @@ def has_loose_end(batch: SketchBatch, within: float = WITHIN) -> Bool[Tensor, " 
     is_arc = kind == Kind.ARC.value
     with_ends = is_arc | (kind == Kind.LINE.value)
     is_drawn = with_ends & (batch.construction.argmax(dim=-1) == 0)
-    ends = torch.stack(
-        [
-            torch.where(is_arc[..., None], batch.of_kind(Kind.ARC)[..., end], batch.of_kind(Kind.LINE)[..., end])
-            for end in (layout.START, layout.END)
-        ],
-        dim=2,
-    ).flatten(1, 2)
+    arcs, lines = (batch.of_kind(each)[..., : layout.BEND] for each in (Kind.ARC, Kind.LINE))
+    ends = torch.where(is_arc[..., None], arcs, lines).reshape(len(batch), -1, 2)
     apart = (ends[:, :, None] - ends[:, None]).norm(dim=-1)
     row = torch.arange(kind.shape[1], device=kind.device).repeat_interleave(2)
     to_other = with_ends.repeat_interleave(2, dim=1)[:, None] & (row[:, None] != row)

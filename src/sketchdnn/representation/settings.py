@@ -78,9 +78,8 @@ def least_parameters(config: Any) -> int:
 
     Each block of a transformer has four square matrices, and most have two more that are `expansion` times as large.
     """
-    count = sum(
-        least_parameters(getattr(config, f.name)) for f in fields(config) if is_dataclass(getattr(config, f.name))
-    )
+    values = (getattr(config, field.name) for field in fields(config))
+    count = sum(least_parameters(value) for value in values if is_dataclass(value))
     if hasattr(config, "width") and hasattr(config, "depth"):
         count += config.depth * config.width**2 * (4 + 2 * getattr(config, "expansion", 0))
         count += config.width * getattr(config, "num_steps", 0)

@@ -334,7 +334,7 @@ class LatentDiffusion(System):
             nothing = torch.zeros_like(prior)
             diffusion = Parts(nothing, nothing, rest + posterior_nats.flatten(1).sum(dim=-1))
             reconstruction = nats_given_prediction(wide, x0, variance, bins)
-            return Elbo(Parts(nothing, nothing, prior), diffusion, reconstruction, variance, steps.read_at, bins)
+            return Elbo(Parts(nothing, nothing, prior), diffusion, reconstruction, variance, steps.read_at)
 
     def _latent_loss(self, z: Latents, t: Int[Tensor, " batch"], noise: Latents) -> Float[Tensor, " batch"]:
         """Squared error with uniform weight in the network's output, as in `our_loss`."""
