@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from sketchdnn.errors import FormatError
 from sketchdnn.formats.format import Skipped, collect
 from sketchdnn.formats.sketchgraphs import count, read, read_table, write
-from sketchdnn.formats.sketchgraphs.constraints import split_notes
 from sketchdnn.formats.sketchgraphs.container import open_sequences, sequence_writer
+from sketchdnn.formats.sketchgraphs.notes import split_notes
 from sketchdnn.formats.sketchgraphs.pickles import (
     LONGEST_TEXT,
     LONGEST_TUPLE,

@@ -55,10 +55,7 @@ def test_arcs_of_every_length_read_back(tmp_path: Path, sweep: float) -> None:
 
 
 def test_written_elements_and_real_size() -> None:
-    sketch = Sketch(
-        (Line((0, 0), (2, 1)), Circle((1, 1), 0.5, True), Arc((0, 0), 1, 0, 2), Point((0, 1))),
-        units="in",
-    )
+    sketch = Sketch((Line((0, 0), (2, 1)), Circle((1, 1), 0.5, True), Arc((0, 0), 1, 0, 2), Point((0, 1))), units="in")
     svg = ET.fromstring(to_svg(sketch))
     (group,) = svg
     assert [(e.tag.rpartition("}")[2], e.get("class")) for e in group] == [

@@ -25,22 +25,10 @@ from sketchdnn.errors import FormatError, GeometryError
 from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Line, Point, Primitive, Sketch, bounds
 from sketchdnn.io import atomic_write
 
+from .common import NO_UNITS, losses_in_format, read_bounded, single_sketch
 from .dxf_entities import CONSTRUCTION_LAYER, NO_LOSS, TooManyEntitiesError, read_entities
 from .flattening import Flattener
-from .format import (
-    DEFAULT_READ_OPTIONS,
-    NO_UNITS,
-    Format,
-    Losses,
-    Note,
-    ReadItem,
-    ReadOptions,
-    Skipped,
-    losses_in_format,
-    read_bounded,
-    separate_items,
-    single_sketch,
-)
+from .format import DEFAULT_READ_OPTIONS, Format, Losses, Note, ReadItem, ReadOptions, Skipped, separate_items
 from .polylines import Polyline, to_polylines
 
 if TYPE_CHECKING:
@@ -114,17 +102,7 @@ def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) ->
     return losses
 
 
-FORMAT = Format(
-    "dxf",
-    (".dxf",),
-    False,
-    _recognizes,
-    read,
-    write,
-    write_options=("polylines",),
-    read_takes_options=True,
-    is_text=True,
-)
+FORMAT = Format("dxf", (".dxf",), False, _recognizes, read, write, ("polylines",), True, is_text=True)
 
 
 def _import_ezdxf() -> None:
@@ -204,10 +182,10 @@ def _check(path: Path) -> list[Note]:
     if not has_end and not (_END_OF_SECTION.search(data, len(data) - 2**10) and b"ENTITIES" in data):
         raise FormatError(path, "is cut off: a DXF ends in EOF")
     for codes in _group_codes(data, is_binary=is_binary):
-        if codes.total() > MAX_TAGS:
-            raise FormatError(path, f"holds more than {MAX_TAGS:,} tags; that is not a sketch")
-        if sum(count for code, count in codes.items() if _begins_entity(code)) > MAX_ENTITIES:
-            raise FormatError(path, f"holds more than {MAX_ENTITIES:,} entities; that is not a sketch")
+        num_entities = sum(count for code, count in codes.items() if _begins_entity(code))
+        for count, limit, name in ((codes.total(), MAX_TAGS, "tags"), (num_entities, MAX_ENTITIES, "entities")):
+            if count > limit:
+                raise FormatError(path, f"holds more than {limit:,} {name}; that is not a sketch")
     return [] if has_end else [_NO_END]
 
 
@@ -243,16 +221,13 @@ def _read_document(path: Path, options: ReadOptions) -> tuple[Sketch, Counter[st
     entities = read_entities(document, MAX_ENTITIES, Flattener(options.curve_tolerance_mm, mm_per_unit))
     primitives, skipped_entities, notes = separate_items(entities)
     skipped.update(skipped_entities)
-    dropped = sum(count for reason, count in skipped_entities.items() if _is_loss(reason))
+    # A sketch is incomplete without a visible curve that has a length.
+    lost = (r for r in skipped_entities if r.split()[0] in _CURVES and not r.endswith(NO_LOSS))
+    dropped = sum(skipped_entities[reason] for reason in lost)
     sheets = [layout for layout in document.layouts if layout.is_any_paperspace]
     skipped["an entity in paper space"] = sum(e.dxftype() != "VIEWPORT" for sheet in sheets for e in sheet)
     sketch = Sketch(primitives, extra={"dropped_entities": dropped} if dropped else {})
     return replace(sketch if factor == 1 else sketch.moved(factor), units=units), skipped, notes
-
-
-def _is_loss(reason: str) -> bool:
-    """Whether a sketch is incomplete without the skipped entity: it is a visible curve with a length."""
-    return reason.split()[0] in _CURVES and not reason.endswith(NO_LOSS)
 
 
 def _load(path: Path) -> tuple[Drawing, Counter[str]]:

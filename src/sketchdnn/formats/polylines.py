@@ -89,10 +89,9 @@ def _vertex(primitive: Primitive, forward: bool) -> Vertex:
 def _is_equivalent(vertices: Vertices, edges: Sequence[Edge], sketch: Sketch, *, closed: bool) -> bool:
     """Whether the polyline equals its curves, within the tolerance of profiles."""
     within = 2 * TOLERANCE * bounds(sketch).size
-    for edge, (start, end) in zip(edges, pairwise(vertices + vertices[:1] if closed else vertices), strict=True):
-        if start.at == end.at or not _is_same_curve(sketch.primitives[edge.primitive_index], start, end, within):
-            return False
-    return True
+    curves = [sketch.primitives[edge.primitive_index] for edge in edges]
+    pairs = pairwise(vertices + vertices[:1] if closed else vertices)
+    return all(_is_same_curve(curve, *ends, within) for curve, ends in zip(curves, pairs, strict=True))
 
 
 def _count_gaps(vertices: Vertices, edges: Sequence[Edge], sketch: Sketch) -> int:
@@ -107,8 +106,8 @@ def _count_gaps(vertices: Vertices, edges: Sequence[Edge], sketch: Sketch) -> in
 
 
 def _is_same_curve(primitive: Primitive, start: Vertex, end: Vertex, within: float) -> bool:
-    if isinstance(primitive, Line):
-        return True
+    if start.at == end.at or isinstance(primitive, Line):
+        return start.at != end.at
     if not isinstance(primitive, Arc) or abs(start.sweep) < _MIN_SWEEP:
         return False
     try:

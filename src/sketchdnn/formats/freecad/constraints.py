@@ -12,7 +12,6 @@ Distances along an axis are signed, from the first point to the second.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import compress, permutations, product
 from typing import Any
@@ -113,13 +112,10 @@ def _with_extra(relation: Relation, constraint: Constraint, num_relations: int) 
     extra = constraint.extra
     label, offset = extra.get("label"), extra.get("offset")
     is_locked = relation.type in (_R.TANGENT, _R.PERPENDICULAR)
-    return replace(
-        relation,
-        value=offset if is_locked and isinstance(offset, float) else relation.value,
-        label=printable(label) if isinstance(label, str) and num_relations == 1 else "",
-        driving=extra.get("driving") is not False,
-        active=extra.get("active") is not False,
-    )
+    value = offset if is_locked and isinstance(offset, float) else relation.value
+    label = printable(label) if isinstance(label, str) and num_relations == 1 else ""
+    driving, active = extra.get("driving") is not False, extra.get("active") is not False
+    return Relation(relation.type, relation.ids, value, label, driving, active)
 
 
 class _UnsupportedError(Exception):
@@ -318,24 +314,14 @@ def _angle(of: _Operands) -> Iterator[Relations]:
 
 
 _WRITERS: Mapping[ConstraintType, Callable[[_Operands], Iterator[Relations]]] = {
-    _T.COINCIDENT: _coincident,
-    _T.POINT_ON_CURVE: _coincident,
-    _T.HORIZONTAL: partial(_level, kind=_R.HORIZONTAL),
-    _T.VERTICAL: partial(_level, kind=_R.VERTICAL),
+    _T.COINCIDENT: _coincident, _T.POINT_ON_CURVE: _coincident, _T.COLLINEAR: _coincident,
+    _T.CONCENTRIC: partial(_coincident, centers=True), _T.FIX: _fix, _T.MIDPOINT: _midpoint, _T.SYMMETRIC: _symmetric,
+    _T.HORIZONTAL: partial(_level, kind=_R.HORIZONTAL), _T.VERTICAL: partial(_level, kind=_R.VERTICAL),
+    _T.PERPENDICULAR: partial(_at_contact, kind=_R.PERPENDICULAR), _T.TANGENT: partial(_at_contact, kind=_R.TANGENT),
     _T.PARALLEL: partial(_pairwise, kind=_R.PARALLEL, round_too=False),
-    _T.PERPENDICULAR: partial(_at_contact, kind=_R.PERPENDICULAR),
-    _T.COLLINEAR: _coincident,
-    _T.TANGENT: partial(_at_contact, kind=_R.TANGENT),
     _T.EQUAL: partial(_pairwise, kind=_R.EQUAL, round_too=True),
-    _T.CONCENTRIC: partial(_coincident, centers=True),
-    _T.MIDPOINT: _midpoint,
-    _T.SYMMETRIC: _symmetric,
-    _T.FIX: _fix,
-    _T.DISTANCE: _distance,
+    _T.DISTANCE: _distance, _T.LENGTH: _length, _T.ANGLE: _angle,
     _T.HORIZONTAL_DISTANCE: partial(_distance_along, kind=_R.DISTANCE_X),
     _T.VERTICAL_DISTANCE: partial(_distance_along, kind=_R.DISTANCE_Y),
-    _T.LENGTH: _length,
-    _T.RADIUS: partial(_radius, kind=_R.RADIUS),
-    _T.DIAMETER: partial(_radius, kind=_R.DIAMETER),
-    _T.ANGLE: _angle,
-}
+    _T.RADIUS: partial(_radius, kind=_R.RADIUS), _T.DIAMETER: partial(_radius, kind=_R.DIAMETER),
+}  # fmt: skip

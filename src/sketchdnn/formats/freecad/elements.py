@@ -95,10 +95,8 @@ class Relation:
 def read_relation(element: Element) -> Relation:
     """The relation of a `Constrain` element; raises `ValueError` for what FreeCAD would not write."""
     value = float(element.get("Value", "0"))
-    if not math.isfinite(value):
-        raise ValueError("a value that is not a number")
-    if len(element.get("ElementIds", "").split()) > len(_SLOTS):
-        raise ValueError("more than three references")
+    if not math.isfinite(value) or len(element.get("ElementIds", "").split()) > len(_SLOTS):
+        raise ValueError("a value that is not a number, or more than three references")
     ids: list[GeoId] = []
     for slot in _SLOTS:
         geo = int(element.get(slot, _UNDEFINED))
@@ -107,14 +105,9 @@ def read_relation(element: Element) -> Relation:
         ids.append(GeoId(geo, PointPos(int(element.get(f"{slot}Pos", 0)))))
     if not ids:
         raise ValueError("no reference")
-    return Relation(
-        RelationType(int(element.get("Type", "0"))),
-        tuple(ids),
-        value,
-        element.get("Name", ""),
-        driving=element.get("IsDriving", "1") != "0",
-        active=element.get("IsActive", "1") != "0",
-    )
+    driving, active = (element.get(name, "1") != "0" for name in ("IsDriving", "IsActive"))
+    type_ = RelationType(int(element.get("Type", "0")))
+    return Relation(type_, tuple(ids), value, element.get("Name", ""), driving, active)
 
 
 def read_primitive(element: Element) -> Primitive | str:

@@ -76,8 +76,7 @@ class _Relations:
         """Take all of these, or none if one is not there."""
         taken: list[tuple[list[int], int]] = []
         for relation in relations:
-            alike = self._like(relation)
-            if alike is None:
+            if not (alike := self._like(relation)):
                 for indices, index in reversed(taken):
                     indices.append(index)
                 return False
@@ -86,14 +85,14 @@ class _Relations:
             del self.left[index]
         return True
 
-    def _like(self, relation: Relation) -> list[int] | None:
-        """The indices of relations like one, the first of them last; None if there are none."""
+    def _like(self, relation: Relation) -> list[int]:
+        """The indices of relations like one, the first of them last; empty if there are none."""
         cell = _cell(relation.value)
         for near in (cell, cell - 1, cell + 1):
             alike = self._alike.get(_signature(relation, near))
             if alike and math.isclose(self.left[alike[-1]].value, relation.value, rel_tol=_CLOSE, abs_tol=_CLOSE):
                 return alike
-        return None
+        return []
 
 
 def _signature(relation: Relation, cell: int) -> tuple[object, ...]:

@@ -72,10 +72,8 @@ def select_relations(sketch: Sketch) -> list[Selected]:
     is_on = [[r.is_solved for r in s.relations] for s in selected]
     solved = [r for s, on in zip(selected, is_on, strict=True) for r in compress(s.relations, on)]
     is_needed = iter(independent(solved, variables))
-    return [
-        _without_redundant(s, [not is_solved or next(is_needed) for is_solved in on])
-        for s, on in zip(selected, is_on, strict=True)
-    ]
+    keep = [[not is_solved or next(is_needed) for is_solved in on] for on in is_on]
+    return list(map(_without_redundant, selected, keep))
 
 
 def fully_dimensioned(sketch: Sketch) -> Sketch:
@@ -123,10 +121,8 @@ def _name_contacts(selected: list[Selected], variables: Variables) -> list[Selec
     shared = _shared_points([r for s in selected for r in s.relations if r.is_solved], variables.primitives)
 
     def at_contact(relation: Relation) -> Relation:
-        if relation.type is not _R.TANGENT or any(g.pos is not _P.WHOLE for g in relation.ids):
-            return relation
         point = shared.get(frozenset(g.geo for g in relation.ids))
-        if point is None:
+        if relation.type is not _R.TANGENT or any(g.pos is not _P.WHOLE for g in relation.ids) or point is None:
             return relation
         at_point = replace(relation, ids=(*relation.ids, point))
         return relation if _problem((at_point,), variables) else at_point
@@ -182,10 +178,15 @@ def independent(relations: Sequence[Relation], variables: Variables) -> list[boo
     for i, numbers in enumerate(geos):
         groups[int(roots[numbers[0]])].append(i)
     keep = [True] * len(relations)
+
+    def precedence(i: int) -> tuple[int, ...]:
+        kind = relations[i].type
+        return kind in DIMENSIONS, -len(equations[i]), kind is not _R.COINCIDENT, kind is not _R.POINT_ON_OBJECT
+
     for root, group in groups.items():
         # Joining constraints come first, then alignments, then dimensions; two equations before one: where half of a
         # relation follows from the rest, FreeCAD reports one of the rest.
-        ordered = sorted(group, key=lambda i: _precedence(relations[i].type, len(equations[i])))
+        ordered = sorted(group, key=precedence)
         owners = [i for i in ordered for _ in equations[i]]
         members = np.flatnonzero(roots == root).tolist()
         if len(owners) <= _MAX_EQUATIONS:
@@ -193,10 +194,6 @@ def independent(relations: Sequence[Relation], variables: Variables) -> list[boo
             for i in group:
                 keep[i] = i in adds
     return keep
-
-
-def _precedence(kind: RelationType, num_equations: int) -> tuple[int, ...]:
-    return kind in DIMENSIONS, -num_equations, kind is not _R.COINCIDENT, kind is not _R.POINT_ON_OBJECT
 
 
 def _adding_owners(

@@ -199,9 +199,7 @@ def _numbers(rows: list[tuple[Any, ...]], width: int) -> Floats:
 
 
 def _number(value: object) -> float:
-    if type(value) not in (float, int, bool):
-        return math.nan
     try:
-        return float(value)  # type: ignore[arg-type]
+        return float(value) if type(value) in (float, int, bool) else math.nan  # type: ignore[arg-type]
     except OverflowError:
         return math.inf
