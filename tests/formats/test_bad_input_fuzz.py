@@ -30,10 +30,8 @@ from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Pa
 
 PART = Sketch(
     (
-        Line((0.0, 0.0), (80.0, 0.0)),
-        Arc((40.0, 0.0), 40.0, 0.0, math.pi),
-        Circle((40.0, 10.0), 5.0, construction=True),
-        Point((10.0, 10.0)),
+        Line((0.0, 0.0), (80.0, 0.0)), Arc((40.0, 0.0), 40.0, 0.0, math.pi),
+        Circle((40.0, 10.0), 5.0, construction=True), Point((10.0, 10.0)),
     ),
     (
         Constraint(ConstraintType.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START))),
@@ -42,7 +40,7 @@ PART = Sketch(
     ),
     units="mm",
     extra={"id": "part"},
-)
+)  # fmt: skip
 # Programming mistakes. A parser may raise what it likes, but these in the chain of causes would be ours to mend.
 MISTAKES = (NameError, AssertionError, NotImplementedError)
 
@@ -177,12 +175,10 @@ def real_files(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
         lines = b"".join(islice(corpus, 5))
     archive = real_data / "hpsketch_sample.tar.xz"
     files = {
-        "corpus": ("some.jsonl", lines),
-        "sketchgraphs": (ten.name, ten.read_bytes()),
-        "archive": (archive.name, archive.read_bytes()),
-        "hpsketch": ("model.h5", _member(archive)),
+        "corpus": ("some.jsonl", lines), "sketchgraphs": (ten.name, ten.read_bytes()),
+        "archive": (archive.name, archive.read_bytes()), "hpsketch": ("model.h5", _member(archive)),
         "onshape": ("feature.json", _member(real_data / "sketchgraphs" / "onshape_json.tar.xz", at_least=10_000)),
-    }
+    }  # fmt: skip
     for what in ("dxf", "freecad"):
         smallest = min((real_data / what).glob("*.[dF]*"), key=lambda path: path.stat().st_size)
         files[what] = (smallest.name, smallest.read_bytes())

@@ -127,17 +127,11 @@ def test_unsupported_entities_are_counted_by_type(tmp_path: Path) -> None:
 
     reading = drawn(tmp_path / "a.dxf", draw, options=NO_FLATTENING)
     assert len(only(reading)) == 1
-    assert reading.skipped == Counter(
-        {
-            "SPLINE cannot be a primitive": 1,
-            "TEXT cannot be a primitive": 3,
-            "HATCH cannot be a primitive": 1,
-            "DIMENSION cannot be a primitive": 1,
-            "3DFACE cannot be a primitive": 1,
-            "INSERT of a block that is not in the file": 1,
-            "an entity in paper space": 1,
-        }
-    )
+    assert reading.skipped == Counter({
+        "SPLINE cannot be a primitive": 1, "TEXT cannot be a primitive": 3, "HATCH cannot be a primitive": 1,
+        "DIMENSION cannot be a primitive": 1, "3DFACE cannot be a primitive": 1,
+        "INSERT of a block that is not in the file": 1, "an entity in paper space": 1,
+    })  # fmt: skip
     assert reading.sketches[0].extra == {"dropped_entities": 2}  # the curve and what the block may hold
     alone = drawn(tmp_path / "a.dxf", lambda _, space: space.add_text("hello"))
     assert not len(alone)
@@ -262,14 +256,10 @@ def test_stretched_or_tilted_is_counted(tmp_path: Path) -> None:
 
     reading = drawn(tmp_path / "a.dxf", draw, options=NO_FLATTENING)
     assert [numbers(p) for p in only(reading)] == [[0, 0, 2, 3], [2, 2, 3, 3]]
-    assert reading.skipped == Counter(
-        {
-            "CIRCLE that is no circle": 1,
-            "LWPOLYLINE that is no circle": 1,
-            "CIRCLE out of the plane": 1,
-            "LINE out of the plane": 2,
-        }
-    )
+    assert reading.skipped == Counter({
+        "CIRCLE that is no circle": 1, "LWPOLYLINE that is no circle": 1, "CIRCLE out of the plane": 1,
+        "LINE out of the plane": 2,
+    })  # fmt: skip
 
 
 MM = 4  # $INSUNITS
@@ -291,14 +281,10 @@ def test_hidden_entities_are_counted(tmp_path: Path) -> None:
 
     reading = drawn(tmp_path / "a.dxf", draw)
     assert [(p.start, p.end) for p in only(reading) if isinstance(p, Line)] == [((0, 0), (5, 0)), ((10, 0), (10, 1))]
-    assert reading.skipped == Counter(
-        {
-            "LINE on a layer that is off": 2,
-            "CIRCLE on a layer that is frozen": 1,
-            "INSERT on a layer that is frozen": 1,
-            "POINT that is invisible": 1,
-        }
-    )
+    assert reading.skipped == Counter({
+        "LINE on a layer that is off": 2, "CIRCLE on a layer that is frozen": 1,
+        "INSERT on a layer that is frozen": 1, "POINT that is invisible": 1,
+    })  # fmt: skip
     assert only(reading).extra == {}  # nothing that is drawn is missing
 
 

@@ -39,17 +39,12 @@ def entity(type_: str, **tags: object) -> str:
 LINE = entity("LINE", x10=0, x20=0, x11=1, x21=1)
 
 
-@pytest.mark.parametrize(
-    ("content", "match"),
-    [
-        (b"", "empty"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(1000), "not a DXF"),
-        (b"hello, this is a letter\n" * 50, "not a DXF"),
-        ((HEAD + entity("LINE", x10=0, x20=0)).encode(), "cut off"),
-        (b"AutoCAD Binary DXF\r\n\x1a\x00" + bytes(range(256)) * 4, "cut off"),
-        (b"AutoCAD Binary DXF\r\n\x1a\x00" + bytes(range(256)) * 4 + b"EOF\x00", "too broken"),
-    ],
-)
+@pytest.mark.parametrize(("content", "match"), [
+    (b"", "empty"), (b"\x89PNG\r\n\x1a\n" + bytes(1000), "not a DXF"),
+    (b"hello, this is a letter\n" * 50, "not a DXF"), ((HEAD + entity("LINE", x10=0, x20=0)).encode(), "cut off"),
+    (b"AutoCAD Binary DXF\r\n\x1a\x00" + bytes(range(256)) * 4, "cut off"),
+    (b"AutoCAD Binary DXF\r\n\x1a\x00" + bytes(range(256)) * 4 + b"EOF\x00", "too broken"),
+])  # fmt: skip
 def test_no_drawing_is_refused(tmp_path: Path, content: bytes, match: str) -> None:
     refused(file(tmp_path / "a.dxf", content), match)
 
@@ -97,19 +92,14 @@ def test_impossible_numbers_are_counted(tmp_path: Path, number: str) -> None:
     assert sum(reading.skipped.values()) == 4
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        entity("LINE", x10=0, x20=0),
-        entity("CIRCLE", x10=0, x20=0, x40=0),
-        entity("CIRCLE", x10=0, x20=0, x40=-3),
-        entity("ARC", x10=0, x20=0, x40=1, x50="nan", x51=1),
-        entity("CIRCLE", x10=0, x20=0, x40=1, x210=0, x220=0, x230=0),
-        entity("ELLIPSE", x10=0, x20=0, x11=0, x21=0, x40=1),
-        entity("LWPOLYLINE", x100="AcDbEntity") + "100\nAcDbPolyline\n90\n0\n70\n1\n",
-        entity("INSERT", x2="nothing", x10=0, x20=0),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    entity("LINE", x10=0, x20=0), entity("CIRCLE", x10=0, x20=0, x40=0), entity("CIRCLE", x10=0, x20=0, x40=-3),
+    entity("ARC", x10=0, x20=0, x40=1, x50="nan", x51=1),
+    entity("CIRCLE", x10=0, x20=0, x40=1, x210=0, x220=0, x230=0),
+    entity("ELLIPSE", x10=0, x20=0, x11=0, x21=0, x40=1),
+    entity("LWPOLYLINE", x100="AcDbEntity") + "100\nAcDbPolyline\n90\n0\n70\n1\n",
+    entity("INSERT", x2="nothing", x10=0, x20=0),
+])  # fmt: skip
 def test_degenerate_entities_do_not_spoil_rest(tmp_path: Path, text: str) -> None:
     drawing = HEAD + text + LINE + TAIL
     reading = collect(FORMAT.read(file(tmp_path / "a.dxf", drawing)))

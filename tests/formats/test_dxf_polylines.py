@@ -22,13 +22,11 @@ from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive, S
 # A nested plate with a hole, an axis and a mark.
 PLATE = Sketch(
     (
-        *nested_plate(),
-        Circle((-35.0, 25.0), 2.0),
-        Line((-60.0, 0.0), (60.0, 0.0), construction=True),
+        *nested_plate(), Circle((-35.0, 25.0), 2.0), Line((-60.0, 0.0), (60.0, 0.0), construction=True),
         Point((0.0, 20.0)),
     ),
     units="mm",
-)
+)  # fmt: skip
 
 
 def drawn(sketch: Sketch, path: Path) -> ezdxf.document.Drawing:

@@ -202,16 +202,12 @@ def test_unreadable_elements_are_counted(tmp_path: Path) -> None:
     (sketch,) = reading
     assert [numbers(p) for p in sketch] == [[0, 0, 5, 0], [0, 0, 0, 5]]
     assert sketch.constraints == (Constraint(T.COINCIDENT, (Ref(0, Part.START), Ref(1, Part.START))),)
-    assert reading.skipped == Counter(
-        {
-            "GeomEllipse cannot be a primitive": 1,
-            "GeomLineSegment with impossible numbers": 2,
-            "GeomCircle with impossible numbers": 2,
-            "a constraint on geometry that was left out": 2,
-            "a constraint on a part that its geometry does not have": 1,
-            "a constraint of a kind or with numbers that we do not know": 4,
-        }
-    )
+    assert reading.skipped == Counter({
+        "GeomEllipse cannot be a primitive": 1, "GeomLineSegment with impossible numbers": 2,
+        "GeomCircle with impossible numbers": 2, "a constraint on geometry that was left out": 2,
+        "a constraint on a part that its geometry does not have": 1,
+        "a constraint of a kind or with numbers that we do not know": 4,
+    })  # fmt: skip
 
 
 X, O = Ref(None, Part.X_AXIS), Ref(None, Part.ORIGIN)  # noqa: E741
@@ -219,58 +215,53 @@ L0, L1, C2, A3, P4 = (Ref(i) for i in range(5))
 START, END, CENTER = Part.START, Part.END, Part.CENTER
 
 
-@pytest.mark.parametrize(
-    ("xml", "meaning"),
-    [
-        (constrain(1, (0, 2), (1, 1)), Constraint(T.COINCIDENT, (Ref(0, END), Ref(1, START)))),
-        (constrain(1, (4, 1), (-1, 1)), Constraint(T.COINCIDENT, (Ref(4, Part.POINT), O))),
-        (constrain(1, (4, 1), (-3, 2)), Constraint(T.COINCIDENT, (Ref(4, Part.POINT), EXTERNAL))),
-        (constrain(2, (0, 0)), Constraint(T.HORIZONTAL, (L0,))),
-        (constrain(3, (0, 1), (2, 3)), Constraint(T.VERTICAL, (Ref(0, START), Ref(2, CENTER)))),
-        (constrain(4, (0, 0), (-1, 0)), Constraint(T.PARALLEL, (L0, X))),
-        (constrain(5, (0, 0), (2, 0)), Constraint(T.TANGENT, (L0, C2))),
-        (constrain(5, (0, 0), (1, 0)), Constraint(T.COLLINEAR, (L0, L1))),
-        (
-            constrain(5, (0, 2), (3, 1), value=1.5),
-            Constraint(T.TANGENT, (Ref(0, END), Ref(3, START)), extra={"offset": 1.5}),
-        ),
-        (constrain(6, (0, 0), value=4), Constraint(T.LENGTH, (L0,), 4)),
-        (constrain(6, (0, 1), (1, 0), value=4), Constraint(T.DISTANCE, (Ref(0, START), L1), 4)),
-        (constrain(7, (0, 0), value=-4), Constraint(T.HORIZONTAL_DISTANCE, (Ref(0, START), Ref(0, END)), -4)),
-        (constrain(8, (0, 2), value=4), Constraint(T.VERTICAL_DISTANCE, (O, Ref(0, END)), 4)),
-        (constrain(9, (0, 0), value=1), Constraint(T.ANGLE, (L0,), 1)),
-        (constrain(9, (-1, 1), (0, 2), value=1), Constraint(T.ANGLE, (X, Ref(0, END)), 1)),
-        (constrain(10, (0, 0), (1, 0)), Constraint(T.PERPENDICULAR, (L0, L1))),
-        (
-            constrain(11, (3, 0), value=2, IsDriving="0").replace('Name=""', 'Name="size"'),
-            Constraint(T.RADIUS, (A3,), 2, extra={"label": "size", "driving": False}),
-        ),
-        (constrain(12, (2, 0), (3, 0), IsActive="0"), Constraint(T.EQUAL, (C2, A3), extra={"active": False})),
-        (constrain(13, (3, 2), (0, 0)), Constraint(T.POINT_ON_CURVE, (Ref(3, END), L0))),
-        (
-            constrain(14, (0, 1), (0, 2), (4, 1)),
-            Constraint(T.SYMMETRIC, (Ref(0, START), Ref(0, END), Ref(4, Part.POINT))),
-        ),
-        (constrain(15, (4, 1), (2, 0)), Constraint(T.OTHER, (Ref(4, Part.POINT), C2), name="InternalAlignment")),
-        (
-            constrain(16, (0, 2), (1, 1), (2, 0), value=1.3),
-            Constraint(T.OTHER, (Ref(0, END), Ref(1, START), C2), 1.3, name="SnellsLaw"),
-        ),
-        (constrain(17, (0, 0)), Constraint(T.FIX, (L0,))),
-        (constrain(18, (2, 0), value=6), Constraint(T.DIAMETER, (C2,), 6)),
-        (constrain(19, (2, 0), value=1), Constraint(T.OTHER, (C2,), 1, name="Weight")),
-    ],
-)
+@pytest.mark.parametrize(("xml", "meaning"), [
+    (constrain(1, (0, 2), (1, 1)), Constraint(T.COINCIDENT, (Ref(0, END), Ref(1, START)))),
+    (constrain(1, (4, 1), (-1, 1)), Constraint(T.COINCIDENT, (Ref(4, Part.POINT), O))),
+    (constrain(1, (4, 1), (-3, 2)), Constraint(T.COINCIDENT, (Ref(4, Part.POINT), EXTERNAL))),
+    (constrain(2, (0, 0)), Constraint(T.HORIZONTAL, (L0,))),
+    (constrain(3, (0, 1), (2, 3)), Constraint(T.VERTICAL, (Ref(0, START), Ref(2, CENTER)))),
+    (constrain(4, (0, 0), (-1, 0)), Constraint(T.PARALLEL, (L0, X))),
+    (constrain(5, (0, 0), (2, 0)), Constraint(T.TANGENT, (L0, C2))),
+    (constrain(5, (0, 0), (1, 0)), Constraint(T.COLLINEAR, (L0, L1))),
+    (
+        constrain(5, (0, 2), (3, 1), value=1.5),
+        Constraint(T.TANGENT, (Ref(0, END), Ref(3, START)), extra={"offset": 1.5}),
+    ),
+    (constrain(6, (0, 0), value=4), Constraint(T.LENGTH, (L0,), 4)),
+    (constrain(6, (0, 1), (1, 0), value=4), Constraint(T.DISTANCE, (Ref(0, START), L1), 4)),
+    (constrain(7, (0, 0), value=-4), Constraint(T.HORIZONTAL_DISTANCE, (Ref(0, START), Ref(0, END)), -4)),
+    (constrain(8, (0, 2), value=4), Constraint(T.VERTICAL_DISTANCE, (O, Ref(0, END)), 4)),
+    (constrain(9, (0, 0), value=1), Constraint(T.ANGLE, (L0,), 1)),
+    (constrain(9, (-1, 1), (0, 2), value=1), Constraint(T.ANGLE, (X, Ref(0, END)), 1)),
+    (constrain(10, (0, 0), (1, 0)), Constraint(T.PERPENDICULAR, (L0, L1))),
+    (
+        constrain(11, (3, 0), value=2, IsDriving="0").replace('Name=""', 'Name="size"'),
+        Constraint(T.RADIUS, (A3,), 2, extra={"label": "size", "driving": False}),
+    ),
+    (constrain(12, (2, 0), (3, 0), IsActive="0"), Constraint(T.EQUAL, (C2, A3), extra={"active": False})),
+    (constrain(13, (3, 2), (0, 0)), Constraint(T.POINT_ON_CURVE, (Ref(3, END), L0))),
+    (
+        constrain(14, (0, 1), (0, 2), (4, 1)),
+        Constraint(T.SYMMETRIC, (Ref(0, START), Ref(0, END), Ref(4, Part.POINT))),
+    ),
+    (constrain(15, (4, 1), (2, 0)), Constraint(T.OTHER, (Ref(4, Part.POINT), C2), name="InternalAlignment")),
+    (
+        constrain(16, (0, 2), (1, 1), (2, 0), value=1.3),
+        Constraint(T.OTHER, (Ref(0, END), Ref(1, START), C2), 1.3, name="SnellsLaw"),
+    ),
+    (constrain(17, (0, 0)), Constraint(T.FIX, (L0,))),
+    (constrain(18, (2, 0), value=6), Constraint(T.DIAMETER, (C2,), 6)),
+    (constrain(19, (2, 0), value=1), Constraint(T.OTHER, (C2,), 1, name="Weight")),
+])  # fmt: skip
 def test_each_relation_is_read_and_written(tmp_path: Path, xml: str, meaning: Constraint) -> None:
     """Each of FreeCAD's constraints in our words; and what we then write is read as the same again."""
     plane = 'CenterX="1" CenterY="2" NormalX="0" NormalY="0" NormalZ="1"'
     shapes = [
-        line(0, 0, 4, 1),
-        line(4, 1, 5, 5),
-        geometry("Circle", f'<Circle {plane} Radius="3"/>', flags="0"),
+        line(0, 0, 4, 1), line(4, 1, 5, 5), geometry("Circle", f'<Circle {plane} Radius="3"/>', flags="0"),
         geometry("ArcOfCircle", f'<ArcOfCircle {plane} Radius="2" StartAngle="0" EndAngle="1"/>', flags="0"),
         geometry("Point", '<GeomPoint X="1" Y="2" Z="0"/>', flags="0"),
-    ]
+    ]  # fmt: skip
     reading = read(document(tmp_path / "a.FCStd", "".join(shapes), xml))
     assert reading.sketches[0].constraints == (meaning,)
     FORMAT.write(reading, tmp_path / "b.FCStd")

@@ -161,14 +161,11 @@ def _version(path: Path) -> tuple[int, ...]:
 def _freecad_name(constraint: Constraint) -> str:
     """What FreeCAD calls a constraint that came from it."""
     other_names = {
-        ConstraintType.COLLINEAR: "Tangent",
-        ConstraintType.LENGTH: "Distance",
-        ConstraintType.HORIZONTAL_DISTANCE: "DistanceX",
-        ConstraintType.VERTICAL_DISTANCE: "DistanceY",
-        ConstraintType.POINT_ON_CURVE: "PointOnObject",
-        ConstraintType.FIX: "Block",
+        ConstraintType.COLLINEAR: "Tangent", ConstraintType.LENGTH: "Distance",
+        ConstraintType.HORIZONTAL_DISTANCE: "DistanceX", ConstraintType.VERTICAL_DISTANCE: "DistanceY",
+        ConstraintType.POINT_ON_CURVE: "PointOnObject", ConstraintType.FIX: "Block",
         ConstraintType.OTHER: constraint.name or "",
-    }
+    }  # fmt: skip
     return other_names.get(constraint.type, constraint.type.value.title())
 
 
@@ -186,15 +183,11 @@ def test_all_sketchgraphs_sketches_are_solved(freecadcmd: str, real_data: Path, 
 
 PLATE = Sketch(
     (
-        *rectangle(5, 5, 60, 40),
-        *slot(10.0, 2.0),
-        Circle((20.0, 20.0), 3.0),
-        Line((0.0, 25.0), (80.0, 25.0), construction=True),
-        Line((70.0, 3.0), (81.0, 14.0)),
-        Point((7.0, 9.0)),
+        *rectangle(5, 5, 60, 40), *slot(10.0, 2.0), Circle((20.0, 20.0), 3.0),
+        Line((0.0, 25.0), (80.0, 25.0), construction=True), Line((70.0, 3.0), (81.0, 14.0)), Point((7.0, 9.0)),
     ),
     units="mm",
-)
+)  # fmt: skip
 _SCRIPT = """
 def evaluate(document, task):
     solve = [s.solve() for s in document.Objects]
@@ -222,11 +215,9 @@ SIDES = Line((0, 0), (40, 0)), Line((40, 0), (40, 30)), Line((40, 30), (0, 0))
 FAR_AWAY = Sketch(tuple(Line((x, y), (x + 1, y + 1)) for x, y in ((9000, 9000), (9001, 9000))), units="m")
 SHOWN = {
     "plain": [Sketch((*SIDES, Circle((28, 10), 5), Arc((0, 0), 20, 0.1, 1.2)), units="mm")],
-    "small": [Sketch((Circle((0, 0), 1e-3),), units="mm")],
-    "far": [FAR_AWAY],
-    "many": list(all_forms()),
+    "small": [Sketch((Circle((0, 0), 1e-3),), units="mm")], "far": [FAR_AWAY], "many": list(all_forms()),
     "with_an_empty_one": [Sketch(SIDES), Sketch(())],
-}
+}  # fmt: skip
 
 
 @pytest.mark.usefixtures("freecad_window")

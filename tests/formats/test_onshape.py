@@ -94,11 +94,8 @@ class TestMeaning:
         one = only(tmp_path, [sketch([line("l"), circle("c", isConstruction=True), arc("a"), point("p")])])
         # The arc runs from the top three quarters round clockwise: counter-clockwise, from the left to the top.
         expected = (
-            Line((1, 2), (4, 6)),
-            Circle((0, 0), 2, True),
-            Arc((0, 0), 2, -math.pi, 3 * math.pi / 2),
-            Point((1, 2)),
-        )
+            Line((1, 2), (4, 6)), Circle((0, 0), 2, True), Arc((0, 0), 2, -math.pi, 3 * math.pi / 2), Point((1, 2)),
+        )  # fmt: skip
         assert_same(one, Sketch(expected), 1e-12)
         assert one.units == "m"
         assert one.extra == {"source": "onshape", "id": "a/F1", "group": "a", "name": "Sketch 1"}
@@ -162,12 +159,9 @@ class TestMeaning:
             entity("BTMSketchCurveSegment", "s", "BTCurveGeometrySpline", {}),
             entity("BTMSketchCurve", "i", "BTCurveGeometryInterpolatedSpline", {}),
             entity("BTMSketchCurve", "e", "BTCurveGeometryEllipse", {}),
-            entity("BTMSketchCurveSegment", "k", "BTCurveGeometryConic", {}),
-            entity("BTMSketchTextEntity", "t"),
-            entity("BTMSketchImageEntity", "m"),
-            entity("BTMNew", "n"),
-            line("z", endParam=0.0),
-        ]
+            entity("BTMSketchCurveSegment", "k", "BTCurveGeometryConic", {}), entity("BTMSketchTextEntity", "t"),
+            entity("BTMSketchImageEntity", "m"), entity("BTMNew", "n"), line("z", endParam=0.0),
+        ]  # fmt: skip
         on_them = [constraint("COINCIDENT", localFirst=f"{name}.start", localSecond="p") for name in "siektmnz?"]
         *skipped, one = found(tmp_path, [sketch([*others, point("p")], [*on_them, constraint("FIX", localFirst="p")])])
         assert isinstance(one, Sketch)
@@ -175,15 +169,9 @@ class TestMeaning:
         assert one.constraints == (Constraint(T.FIX, (Ref(0, Part.POINT),)),)
         assert one.extra["dropped_entities"] == 8
         assert collect(skipped).skipped == {
-            "a spline": 2,
-            "an ellipse": 1,
-            "a conic": 1,
-            "a text": 1,
-            "an image": 1,
-            "an entity of unknown type": 1,
-            "a line of no length": 1,
-            "a constraint on what was left out": 9,
-        }
+            "a spline": 2, "an ellipse": 1, "a conic": 1, "a text": 1, "an image": 1, "an entity of unknown type": 1,
+            "a line of no length": 1, "a constraint on what was left out": 9,
+        }  # fmt: skip
 
     @pytest.mark.parametrize(
         "wrap", [lambda s: s, lambda s: [s], lambda s: {"features": [s]}, lambda s: {"message": s}]
@@ -247,24 +235,19 @@ def test_truncated_archive_is_refused(tmp_path: Path) -> None:
 
 WRITTEN = Sketch(
     (
-        Line((0.0, 0.0), (30.0, 0.0)),
-        Arc((30.0, 10.0), 10.0, -math.pi / 2, math.pi),
-        Circle((5.0, 5.0), 2.0, construction=True),
-        Point((1.0, 2.0)),
+        Line((0.0, 0.0), (30.0, 0.0)), Arc((30.0, 10.0), 10.0, -math.pi / 2, math.pi),
+        Circle((5.0, 5.0), 2.0, construction=True), Point((1.0, 2.0)),
     ),
     (
-        Constraint(T.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START))),
-        Constraint(T.HORIZONTAL, (Ref(0),)),
-        Constraint(T.TANGENT, (Ref(0), Ref(1))),
-        Constraint(T.COINCIDENT, (Ref(0, Part.START), Ref(None, Part.ORIGIN))),
-        Constraint(T.POINT_ON_CURVE, (Ref(3, Part.POINT), Ref(2))),
-        Constraint(T.LENGTH, (Ref(0),), 30.0),
+        Constraint(T.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START))), Constraint(T.HORIZONTAL, (Ref(0),)),
+        Constraint(T.TANGENT, (Ref(0), Ref(1))), Constraint(T.COINCIDENT, (Ref(0, Part.START), Ref(None, Part.ORIGIN))),
+        Constraint(T.POINT_ON_CURVE, (Ref(3, Part.POINT), Ref(2))), Constraint(T.LENGTH, (Ref(0),), 30.0),
         Constraint(T.RADIUS, (Ref(1),), 10.0),
         Constraint(T.HORIZONTAL_DISTANCE, (Ref(2, Part.CENTER), Ref(3, Part.POINT)), -4.0),
     ),
     "mm",
     {"name": "bracket"},
-)
+)  # fmt: skip
 
 
 def trip(sketch: Sketch, path: Path) -> Sketch:
@@ -347,13 +330,9 @@ def test_real_sketches_are_read_and_survive(real_data: Path, tmp_path: Path) -> 
     raw = reading.sketches
     assert len(raw) == 237 - 10
     assert reading.skipped == {
-        "a spline": 66,
-        "a text": 4,
-        "an image": 1,
-        "a line of no length": 8,
-        "a constraint on what was left out": 103,
+        "a spline": 66, "a text": 4, "an image": 1, "a line of no length": 8, "a constraint on what was left out": 103,
         "a sketch without a line, circle, arc or point": 10,
-    }
+    }  # fmt: skip
     kinds = Counter(p.kind.label for s in reading for p in s)
     assert kinds == {"line": 1645 - 8, "arc": 321, "circle": 197, "point": 247}
     found = (s for s in sketchgraphs.FORMAT.read(real_data / "sketchgraphs/sg_subset.npy") if isinstance(s, Sketch))

@@ -145,12 +145,10 @@ def test_folder_is_read_file_by_file(tmp_path: Path) -> None:
     reading = read(folder)
     assert [sketch.extra["id"] for sketch in reading] == ["first", "fourth", "second", "third"]
     assert reading.skipped == {
-        "an unreadable file: is in no format that we read": 2,
-        "an unreadable file: is not a sketch": 1,
-        "an unreadable file: is empty": 1,
-        "an unreadable file: cannot be read (No such file or directory)": 1,
+        "an unreadable file: is in no format that we read": 2, "an unreadable file: is not a sketch": 1,
+        "an unreadable file: is empty": 1, "an unreadable file: cannot be read (No such file or directory)": 1,
         "an unreadable file: is not a regular file": 1,
-    }
+    }  # fmt: skip
 
 
 def test_unlistable_folder_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,16 +206,13 @@ def _failing(error: Exception) -> Format:
     return Format("failing", (".fail",), multiple_sketches=True, recognizes=lambda path, head: True, read=fail)
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (OSError(5, "Input/output error"), r"cannot be read \(Input/output error\)"),
-        (MemoryError(), r"cannot be read \(MemoryError\)"),
-        (RecursionError("too deep\nin here"), r"cannot be read \(too deep\)"),
-        (KeyError("x"), r"cannot be read \('x'\)"),
-        (SketchError("is odd"), "is odd"),
-    ],
-)
+@pytest.mark.parametrize(("error", "reason"), [
+    (OSError(5, "Input/output error"), r"cannot be read \(Input/output error\)"),
+    (MemoryError(), r"cannot be read \(MemoryError\)"),
+    (RecursionError("too deep\nin here"), r"cannot be read \(too deep\)"),
+    (KeyError("x"), r"cannot be read \('x'\)"),
+    (SketchError("is odd"), "is odd"),
+])  # fmt: skip
 def test_reader_exceptions_become_format_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
 ) -> None:
@@ -295,21 +290,17 @@ CROOKED = Sketch(
 # Something of everything that one format or another does not hold.
 RICH = Sketch(
     (
-        *rectangle(0, 0, 30, 20),
-        Circle((10.0, 10.0), 2.0),
-        Line((0.0, 0.0), (30.0, 20.0), construction=True),
+        *rectangle(0, 0, 30, 20), Circle((10.0, 10.0), 2.0), Line((0.0, 0.0), (30.0, 20.0), construction=True),
         Point((3.0, 3.0)),
     ),
     (
-        Constraint(T.HORIZONTAL, (Ref(0),)),
-        Constraint(T.HORIZONTAL, (Ref(0),)),
+        Constraint(T.HORIZONTAL, (Ref(0),)), Constraint(T.HORIZONTAL, (Ref(0),)),
         Constraint(T.RADIUS, (Ref(4),), 2.0, extra={"list": [1, 2]}),
-        Constraint(T.PARALLEL, (Ref(0), Ref(None, Part.EXTERNAL))),
-        Constraint(T.OTHER, (Ref(4),), name="Pierce"),
+        Constraint(T.PARALLEL, (Ref(0), Ref(None, Part.EXTERNAL))), Constraint(T.OTHER, (Ref(4),), name="Pierce"),
     ),
     None,
     {"id": "plate", "author": "me", "primitives": {"0": {"color": "red"}}},
-)
+)  # fmt: skip
 
 
 def losses(tmp_path: Path, sketch: Sketch, name: str, **options: object) -> tuple[Counter[str], Counter[str]]:
@@ -355,16 +346,14 @@ def test_freecad_losses_are_counted(tmp_path: Path, name: str) -> None:
         ),
         ("out.npy", "sketchgraphs", {"a name or other key of a sketch": 2, PARAMETER: 1}, {METERS: 1}),
         (
-            "out.onshape.json",
-            "onshape",
-            {"a name or other key of a sketch": 2, PARAMETER: 1},
+            "out.onshape.json", "onshape", {"a name or other key of a sketch": 2, PARAMETER: 1},
             {METERS: 1, "a reference to something outside the sketch, written as an empty query": 1},
         ),
         ("out.corpus.jsonl", "corpus", {"a primitive's own keys": 1}, {}),
         ("out.jsonl", "jsonl", {}, {}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
-)
+)  # fmt: skip
 def test_format_losses_are_counted(
     tmp_path: Path, name: str, format_: str, left_out: dict[str, int], changed: dict[str, int]
 ) -> None:

@@ -60,11 +60,8 @@ class TestEntities:
         )
         sketch = only(path)
         assert sketch.primitives == (
-            Line((-1, 0), (2, 0)),
-            Circle((1, 2), 0.5, True),
-            Arc((1, 2), 0.5, 0, 1, True),
-            Point((3, 4)),
-        )
+            Line((-1, 0), (2, 0)), Circle((1, 2), 0.5, True), Arc((1, 2), 0.5, 0, 1, True), Point((3, 4)),
+        )  # fmt: skip
         assert sketch.units == "m"
         assert sketch.extra == {"source": "sketchgraphs", "id": "a/0", "index": 0}
 
@@ -115,27 +112,20 @@ class TestEntities:
         assert isinstance(same, Sketch)
         assert (same.primitives, same.constraints) == (sketch.primitives, sketch.constraints)
 
-    @pytest.mark.parametrize(
-        ("label", "fields", "reason"),
-        [
-            (1, LINE | {"endParam": -1.0}, "a line of no length"),
-            (2, CIRCLE | {"radius": 0.0}, "a circle without a radius"),
-            (2, CIRCLE | {"radius": -1e-18}, "a circle without a radius"),
-            (6, CIRCLE | {"startParam": 1.0, "endParam": 1.0}, "an arc without a radius or sweep, or of a full turn"),
-            (6, CIRCLE | {"startParam": 0.0, "endParam": 2 * math.pi}, "an arc without a radius or sweep"),
-            (6, CIRCLE | {"startParam": 0.0, "endParam": 1e-18}, "an arc without a radius or sweep"),
-            (6, CIRCLE | {"startParam": 0.0, "endParam": 1e-12, "xCenter": 1e9}, "an arc without a radius or sweep"),
-            (0, {"x": 0.0, "y": 0.0}, NO_NUMBER),
-            *((0, POINT | {"y": y}, NO_NUMBER) for y in (math.nan, -math.inf, "4.0", 1e13)),
-            (0, POINT | {"isConstruction": "no"}, NO_NUMBER),
-            (1, LINE | {"dirX": 1e308, "endParam": 1e10}, NO_NUMBER),
-            (3, {}, "an ellipse"),
-            (4, {}, "a spline"),
-            (5, {}, "a conic"),
-            (9, {}, "an entity of unknown type"),
-            (77, {}, "an entity of unknown type"),
-        ],
-    )
+    @pytest.mark.parametrize(("label", "fields", "reason"), [
+        (1, LINE | {"endParam": -1.0}, "a line of no length"),
+        (2, CIRCLE | {"radius": 0.0}, "a circle without a radius"),
+        (2, CIRCLE | {"radius": -1e-18}, "a circle without a radius"),
+        (6, CIRCLE | {"startParam": 1.0, "endParam": 1.0}, "an arc without a radius or sweep, or of a full turn"),
+        (6, CIRCLE | {"startParam": 0.0, "endParam": 2 * math.pi}, "an arc without a radius or sweep"),
+        (6, CIRCLE | {"startParam": 0.0, "endParam": 1e-18}, "an arc without a radius or sweep"),
+        (6, CIRCLE | {"startParam": 0.0, "endParam": 1e-12, "xCenter": 1e9}, "an arc without a radius or sweep"),
+        (0, {"x": 0.0, "y": 0.0}, NO_NUMBER),
+        *((0, POINT | {"y": y}, NO_NUMBER) for y in (math.nan, -math.inf, "4.0", 1e13)),
+        (0, POINT | {"isConstruction": "no"}, NO_NUMBER), (1, LINE | {"dirX": 1e308, "endParam": 1e10}, NO_NUMBER),
+        (3, {}, "an ellipse"), (4, {}, "a spline"), (5, {}, "a conic"), (9, {}, "an entity of unknown type"),
+        (77, {}, "an entity of unknown type"),
+    ])  # fmt: skip
     def test_unsupported_entities_are_counted(
         self, tmp_path: Path, label: int, fields: dict[str, object], reason: str
     ) -> None:
@@ -174,30 +164,27 @@ class TestConstraints:
         (constraint,) = only(write_ops(tmp_path / "a.npy", ops)).constraints
         return constraint
 
-    @pytest.mark.parametrize(
-        ("code", "params", "expected"),
-        [
-            (0, {}, (T.COINCIDENT, None, None, {})),
-            (3, {"direction": "MINIMUM", "length": "0.0127 METER"}, (T.DISTANCE, 0.0127, None, {})),
-            (
-                3,
-                {"direction": "HORIZONTAL", "halfSpace0": "LEFT", "length": "1.0 METER"},
-                (T.HORIZONTAL_DISTANCE, 1.0, None, {"halfSpace0": "LEFT"}),
-            ),
-            (3, {"direction": "VERTICAL", "length": "#h/2"}, (T.VERTICAL_DISTANCE, None, None, {"length": "#h/2"})),
-            (3, {"direction": "SIDEWAYS"}, (T.DISTANCE, None, None, {"direction": "SIDEWAYS"})),
-            (12, {"length": "1e-05 METER"}, (T.DIAMETER, 1e-5, None, {})),
-            (12, {"length": "90.0 DEGREE"}, (T.DIAMETER, None, None, {"length": "90.0 DEGREE"})),
-            (
-                17,
-                {"aligned": True, "clockwise": False, "angle": "90.0 DEGREE"},
-                (T.ANGLE, math.pi / 2, None, {"aligned": True, "clockwise": False}),
-            ),
-            (1, {"projectionType": "USE"}, (T.OTHER, None, "Projected", {"projectionType": "USE"})),
-            (21, {"length": "1.0 METER"}, (T.OTHER, None, "Centerline_Dimension", {"length": "1.0 METER"})),
-            (29, {}, (T.OTHER, None, "Unknown", {})),
-        ],
-    )
+    @pytest.mark.parametrize(("code", "params", "expected"), [
+        (0, {}, (T.COINCIDENT, None, None, {})),
+        (3, {"direction": "MINIMUM", "length": "0.0127 METER"}, (T.DISTANCE, 0.0127, None, {})),
+        (
+            3,
+            {"direction": "HORIZONTAL", "halfSpace0": "LEFT", "length": "1.0 METER"},
+            (T.HORIZONTAL_DISTANCE, 1.0, None, {"halfSpace0": "LEFT"}),
+        ),
+        (3, {"direction": "VERTICAL", "length": "#h/2"}, (T.VERTICAL_DISTANCE, None, None, {"length": "#h/2"})),
+        (3, {"direction": "SIDEWAYS"}, (T.DISTANCE, None, None, {"direction": "SIDEWAYS"})),
+        (12, {"length": "1e-05 METER"}, (T.DIAMETER, 1e-5, None, {})),
+        (12, {"length": "90.0 DEGREE"}, (T.DIAMETER, None, None, {"length": "90.0 DEGREE"})),
+        (
+            17,
+            {"aligned": True, "clockwise": False, "angle": "90.0 DEGREE"},
+            (T.ANGLE, math.pi / 2, None, {"aligned": True, "clockwise": False}),
+        ),
+        (1, {"projectionType": "USE"}, (T.OTHER, None, "Projected", {"projectionType": "USE"})),
+        (21, {"length": "1.0 METER"}, (T.OTHER, None, "Centerline_Dimension", {"length": "1.0 METER"})),
+        (29, {}, (T.OTHER, None, "Unknown", {})),
+    ])  # fmt: skip
     def test_constraint_types_values_and_parameters(
         self, tmp_path: Path, code: int, params: dict[str, object], expected: tuple[object, ...]
     ) -> None:
@@ -212,32 +199,23 @@ class TestConstraints:
         assert self.read_one(tmp_path, 10, {}, (1, 3)).refs == (b, line)
         assert self.read_one(tmp_path, 3, {}, (3, 1)).refs == (b, line)
 
-    @pytest.mark.parametrize(
-        ("xs", "expected"),
-        [
-            ((0.0, 1.0, 2.0), (1, 2, 0)),
-            ((1.0, 2.0, 0.0), (0, 2, 1)),
-            ((0.0, 2.0, 1.0 + 1e-6), (2, 1, 0)),
-            ((0.0, 1.0, 3.0), (2, 1, 0)),  # none is halfway, so they stay as the file lists them
-            ((1.0, 1.0 + 2e-16, 1.0), (2, 1, 0)),  # all are one place
-        ],
-    )
+    @pytest.mark.parametrize(("xs", "expected"), [
+        ((0.0, 1.0, 2.0), (1, 2, 0)),
+        ((1.0, 2.0, 0.0), (0, 2, 1)),
+        ((0.0, 2.0, 1.0 + 1e-6), (2, 1, 0)),
+        ((0.0, 1.0, 3.0), (2, 1, 0)),  # none is halfway, so they stay as the file lists them
+        ((1.0, 1.0 + 2e-16, 1.0), (2, 1, 0)),  # all are one place
+    ])  # fmt: skip
     def test_midpoint_comes_first(self, tmp_path: Path, xs: tuple[float, ...], expected: tuple[int, ...]) -> None:
         points = [slice(0, POINT | {"x": x}) for x in xs]
         path = write_ops(tmp_path / "a.npy", [START, *points, slice(10, (3, 2, 1), {}), STOP])
         (constraint,) = only(path).constraints
         assert constraint == Constraint(T.MIDPOINT, tuple(Ref(i, Part.POINT) for i in expected))
 
-    @pytest.mark.parametrize(
-        "edge",
-        [
-            slice(0, (9, 1), {}),
-            slice(0, (-1, 1), {}),
-            slice(55, (1,), {}),
-            slice(3, (1,), {"length": math.nan}),
-            slice(101, (1,), {}),
-        ],
-    )
+    @pytest.mark.parametrize("edge", [
+        slice(0, (9, 1), {}), slice(0, (-1, 1), {}), slice(55, (1,), {}), slice(3, (1,), {"length": math.nan}),
+        slice(101, (1,), {}),
+    ])  # fmt: skip
     def test_damaged_constraint_is_counted(self, tmp_path: Path, edge: Op) -> None:
         path = write_ops(tmp_path / "a.npy", [START, slice(0, POINT), edge, STOP])
         skipped, sketch = read(path)
@@ -287,15 +265,12 @@ class TestWriting:
 
     def test_constraints_unknown_to_sketchgraphs_survive(self, tmp_path: Path) -> None:
         line, circle, point = Line((0, 0), (1, 0)), Circle((0, 0), 1), Point((1, 0))
-        sketch = Sketch(
-            (line, circle, point),
-            (
-                Constraint(T.POINT_ON_CURVE, (Ref(2, Part.POINT), Ref(1))),
-                Constraint(T.COINCIDENT, (Ref(0, Part.START), Ref(None, Part.ORIGIN))),
-                Constraint(T.HORIZONTAL_DISTANCE, (Ref(0),), 1.0),
-                Constraint(T.OTHER, (Ref(1),), 2.0, "Weight", {"list": [1], "driven": True}),
-            ),
-        )
+        sketch = Sketch((line, circle, point), (
+            Constraint(T.POINT_ON_CURVE, (Ref(2, Part.POINT), Ref(1))),
+            Constraint(T.COINCIDENT, (Ref(0, Part.START), Ref(None, Part.ORIGIN))),
+            Constraint(T.HORIZONTAL_DISTANCE, (Ref(0),), 1.0),
+            Constraint(T.OTHER, (Ref(1),), 2.0, "Weight", {"list": [1], "driven": True}),
+        ))  # fmt: skip
         write([sketch], tmp_path / "a.npy")
         *expected, weight = sketch.constraints
         expected.append(replace(weight, extra={"driven": True}))  # a list is no parameter
@@ -306,18 +281,15 @@ class TestWriting:
         ops = sketch_to_ops(Sketch((Line((0, 0), (1, 0)), Line((1, 0), (1, 1))), (constraint,)))
         assert [op.step for op in ops if op.step is not None and op.start == NAMES.index("Coincident")] == [{}]
 
-    @pytest.mark.parametrize(
-        "note",
-        [
-            "", "{", "null", "[" * 100_000, "9" * 10_000, '{"type": "fix"}', '{"type": "fix", "refs": [[0, "end"]]}',
-            '{"type": "fix", "refs": []}', '{"type": "fix", "refs": [[7, "whole"]]}',
-            '{"type": 1, "refs": [["origin"]]}',
-            '{"type": "coincident", "refs": [["origin"], ["origin"]]}', '{"type": "other", "refs": [["origin"]]}',
-            '{"type": "coincident", "refs": [[0, "start"], ["origin"], ["origin"]]}', "\ud800", 7, True, 0.5,
-            '{"type": "fix", "refs": [[0, "start"], ["origin"]]}',
-            '{"type": "collinear", "refs": [[0, ["start"]], {}]}',
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize("note", [
+        "", "{", "null", "[" * 100_000, "9" * 10_000, '{"type": "fix"}', '{"type": "fix", "refs": [[0, "end"]]}',
+        '{"type": "fix", "refs": []}', '{"type": "fix", "refs": [[7, "whole"]]}',
+        '{"type": 1, "refs": [["origin"]]}',
+        '{"type": "coincident", "refs": [["origin"], ["origin"]]}', '{"type": "other", "refs": [["origin"]]}',
+        '{"type": "coincident", "refs": [[0, "start"], ["origin"], ["origin"]]}', "\ud800", 7, True, 0.5,
+        '{"type": "fix", "refs": [[0, "start"], ["origin"]]}',
+        '{"type": "collinear", "refs": [[0, ["start"]], {}]}',
+    ])  # fmt: skip
     def test_note_that_does_not_fit_is_passed_over(self, note: object) -> None:
         refs = (Ref(0, Part.START), EXTERNAL)
         assert decode_constraint("Coincident", refs, {NOTE: note, "n": 1}) == Constraint(
@@ -380,15 +352,9 @@ class TestTable:
 FLAGS = {True, False, "TRUE", "FALSE", "True", "False"}
 # Every parameter that `sketch_from_sequence` of the official library accepts, and the members of its enumerations.
 OFFICIAL: dict[str, set[Any] | type] = {
-    "angle": str,
-    "length": str,
-    "direction": {"MINIMUM", "HORIZONTAL", "VERTICAL"},
-    "halfSpace0": {"LEFT", "RIGHT"},
-    "halfSpace1": {"LEFT", "RIGHT"},
-    "alignment": {"ANTI_ALIGNED", "ALIGNED"},
-    "aligned": FLAGS,
-    "clockwise": FLAGS,
-}
+    "angle": str, "length": str, "direction": {"MINIMUM", "HORIZONTAL", "VERTICAL"}, "halfSpace0": {"LEFT", "RIGHT"},
+    "halfSpace1": {"LEFT", "RIGHT"}, "alignment": {"ANTI_ALIGNED", "ALIGNED"}, "aligned": FLAGS, "clockwise": FLAGS,
+}  # fmt: skip
 NOTED = Sketch(
     (Line((0, 0), (1, 0)), Circle((0, 0), 1), Point((1, 0))),
     (
@@ -483,15 +449,10 @@ def test_damaged_note_list_is_refused(tmp_path: Path) -> None:
     data = path.read_bytes()
     start = data.rindex(b"\x93NUMPY")
     for old, new in (
-        (b"\x93NUMPY", b"\x93numpy"),
-        (b"'|u1'", b"'<f8'"),
-        (b"(", b"9"),
-        (b"'shape'", b"'shade'"),
-        (LIST, HEADER.pack(87374267, 2, 2)),
-        (LIST, HEADER.pack(-2356038617, 2, 1)),
-        (LIST, HEADER.pack(-2356038617, 2, 1 << 60)),
-        (LIST, HEADER.pack(-2356038617, 2, -1)),
-    ):
+        (b"\x93NUMPY", b"\x93numpy"), (b"'|u1'", b"'<f8'"), (b"(", b"9"), (b"'shape'", b"'shade'"),
+        (LIST, HEADER.pack(87374267, 2, 2)), (LIST, HEADER.pack(-2356038617, 2, 1)),
+        (LIST, HEADER.pack(-2356038617, 2, 1 << 60)), (LIST, HEADER.pack(-2356038617, 2, -1)),
+    ):  # fmt: skip
         assert old in data[start:]
         path.write_bytes(data[:start] + data[start:].replace(old, new, 1))
         with pytest.raises(FormatError):

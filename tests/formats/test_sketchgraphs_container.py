@@ -104,19 +104,16 @@ class TestLayouts:
         np.save(tmp_path / "a.npy", np.frombuffer(GOOD + b"slack", np.uint8))
         assert count(tmp_path / "a.npy") == 2
 
-    @pytest.mark.parametrize(
-        ("ids", "expected"),
-        [
-            (np.array(["first", "second"]), ["first", "second"]),
-            (np.array([b"a", b"b\xff"]), ["a", "b\ufffd"]),
-            (np.array([7, 8]), ["7", "8"]),
-            # What no text can hold, half of a surrogate pair, and a text without end.
-            (np.array([0x7FFFFFFF, 0x61], "<u4").view("<U1"), ["a/0", "a"]),
-            (np.array([0xD800, 0x61], "<u4").view("<U1"), ["?", "a"]),
-            (np.array(["a" * 10_000, "b"]), ["a" * 200, "b"]),
-            (np.array([(b"doc", 1), (b"doc", 2)], [("document", "S3"), ("sketch", "i4")]), ["doc/1", "doc/2"]),
-        ],
-    )
+    @pytest.mark.parametrize(("ids", "expected"), [
+        (np.array(["first", "second"]), ["first", "second"]),
+        (np.array([b"a", b"b\xff"]), ["a", "b\ufffd"]),
+        (np.array([7, 8]), ["7", "8"]),
+        # What no text can hold, half of a surrogate pair, and a text without end.
+        (np.array([0x7FFFFFFF, 0x61], "<u4").view("<U1"), ["a/0", "a"]),
+        (np.array([0xD800, 0x61], "<u4").view("<U1"), ["?", "a"]),
+        (np.array(["a" * 10_000, "b"]), ["a" * 200, "b"]),
+        (np.array([(b"doc", 1), (b"doc", 2)], [("document", "S3"), ("sketch", "i4")]), ["doc/1", "doc/2"]),
+    ])  # fmt: skip
     def test_names_of_sketches(self, tmp_path: Path, ids: np.ndarray, expected: list[str]) -> None:
         assert [s.extra["id"] for s in collect(read(named(tmp_path, ids)))] == expected
 
@@ -131,20 +128,15 @@ class TestOtherFiles:
         assert refused(tmp_path / "a.npy") == "cannot be read (No such file or directory)"
         assert "cannot be read" in refused(tmp_path)
 
-    @pytest.mark.parametrize(
-        "header",
-        [
-            b"{'descr': '|i1', 'fortran_order': False, 'shape': (-5,), }",
-            b"{'descr': '|i1', 'fortran_order': False, 'shape': (9999999999999999999999,), }",
-            b"{'descr': '|i1', 'fortran_order': False, 'shape': (10000,), }",
-            b"{'descr': '|i1', 'fortran_order': False, 'shape': [4], }",
-            b"{'descr': 'nonsense', 'fortran_order': False, 'shape': (4,), }",
-            b"{'descr': '|O', 'fortran_order': False, 'shape': (4,), }",
-            b"__import__('os').system('true')",
-            b"(" * 900,
-            b"\xff" * 50,
-        ],
-    )
+    @pytest.mark.parametrize("header", [
+        b"{'descr': '|i1', 'fortran_order': False, 'shape': (-5,), }",
+        b"{'descr': '|i1', 'fortran_order': False, 'shape': (9999999999999999999999,), }",
+        b"{'descr': '|i1', 'fortran_order': False, 'shape': (10000,), }",
+        b"{'descr': '|i1', 'fortran_order': False, 'shape': [4], }",
+        b"{'descr': 'nonsense', 'fortran_order': False, 'shape': (4,), }",
+        b"{'descr': '|O', 'fortran_order': False, 'shape': (4,), }", b"__import__('os').system('true')", b"(" * 900,
+        b"\xff" * 50,
+    ])  # fmt: skip
     def test_array_header_that_lies(self, tmp_path: Path, header: bytes) -> None:
         (tmp_path / "a.npy").write_bytes(
             b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header + b"\n" + GOOD
@@ -444,15 +436,11 @@ def test_odd_operations_are_skipped(tmp_path: Path) -> None:
     """Labels and references are numbers and parameters a dictionary, but what that holds may be odd."""
     node = NODE + b"K\x01"
     odd = [
-        node + b"N\x86\x94\x81\x94",
-        node + b"K\x05\x86\x94\x81\x94",
-        node + b"h\x00\x86\x94\x81\x94",
-        node + b"K\x01}\x94\x87\x94\x81\x94",
-        node + b"]\x94}\x94\x87\x94\x81\x94",
-        node + b"K\x01K\x02\x86\x94K\x03\x87\x94\x81\x94",
-        node + b"K\x01\x85\x94h\x00\x87\x94\x81\x94",
+        node + b"N\x86\x94\x81\x94", node + b"K\x05\x86\x94\x81\x94", node + b"h\x00\x86\x94\x81\x94",
+        node + b"K\x01}\x94\x87\x94\x81\x94", node + b"]\x94}\x94\x87\x94\x81\x94",
+        node + b"K\x01K\x02\x86\x94K\x03\x87\x94\x81\x94", node + b"K\x01\x85\x94h\x00\x87\x94\x81\x94",
         node + b"K\x01\x85\x94}\x94\x8c\x01a\x94h\x00s\x87\x94\x81\x94",
-    ]
+    ]  # fmt: skip
     path = tmp_path / "a.npy"
     with sequence_writer(path) as add:
         for op in odd:

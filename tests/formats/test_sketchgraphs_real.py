@@ -33,11 +33,9 @@ def reading(path: Path) -> ReadResult:
 def test_every_sequence_is_read(path: Path, reading: ReadResult) -> None:
     assert count(path) == len(reading) == 5441
     assert reading.skipped == {
-        "a line of no length": 25,
-        "a circle without a radius": 3,
-        "an arc without a radius or sweep, or of a full turn": 5,
-        "a constraint on what was left out": 143,
-    }
+        "a line of no length": 25, "a circle without a radius": 3,
+        "an arc without a radius or sweep, or of a full turn": 5, "a constraint on what was left out": 143,
+    }  # fmt: skip
     assert [s.extra["index"] for s in reading] == list(range(5441))
     kinds = Counter(p.kind.label for s in reading for p in s)
     assert kinds == {"line": 18847 - 25, "circle": 3343 - 3, "arc": 1827 - 5, "point": 2708}

@@ -30,14 +30,11 @@ from sketchdnn.geometry import TAU, Circle, Line, Point, Sketch, profile
 # A nested plate, a ring beside it, an axis and a mark.
 NESTED = Sketch(
     (
-        *nested_plate(),
-        Circle((60.0, 0.0), 9.0),
-        Circle((60.0, 0.0), 5.0),
-        Line((-60.0, 0.0), (80.0, 0.0), construction=True),
-        Point((0.0, 20.0)),
+        *nested_plate(), Circle((60.0, 0.0), 9.0), Circle((60.0, 0.0), 5.0),
+        Line((-60.0, 0.0), (80.0, 0.0), construction=True), Point((0.0, 20.0)),
     ),
     units="mm",
-)
+)  # fmt: skip
 AREA = 80 * 60 - (1 - math.pi / 4) * 25 - (30 * 30 + math.pi * 225) + 8 * (4 - math.sin(4)) + math.pi * (81 - 25)
 OPEN = Sketch((Line((0.0, 0.0), (10.0, 0.0)), Line((10.0, 0.0), (10.0, 5.0))), units="mm")
 
@@ -68,15 +65,12 @@ class TestRegions:
         inch = Sketch((Circle((0.0, 0.0), 1.0),), units="in")
         assert extrude(inch, 5.0, Path("x")).area == pytest.approx(math.pi * 25.4**2)
 
-    @pytest.mark.parametrize(
-        ("sketch", "words"),
-        [
-            (OPEN, "There is no closed loop. 1 chain is left open, such as primitives 0 and 1"),
-            (Sketch((Point((0.0, 0.0)),)), "There is no closed loop"),
-            (Sketch(()), "There is no closed loop"),
-            (Sketch((Circle((0.0, 0.0), 2.0), Circle((1.0, 0.0), 2.0))), "Curves cross in 2 places"),
-        ],
-    )
+    @pytest.mark.parametrize(("sketch", "words"), [
+        (OPEN, "There is no closed loop. 1 chain is left open, such as primitives 0 and 1"),
+        (Sketch((Point((0.0, 0.0)),)), "There is no closed loop"),
+        (Sketch(()), "There is no closed loop"),
+        (Sketch((Circle((0.0, 0.0), 2.0), Circle((1.0, 0.0), 2.0))), "Curves cross in 2 places"),
+    ])  # fmt: skip
     @pytest.mark.parametrize("suffix", [".step", ".stl", ".py", ".build123d.py"])
     def test_open_profiles_are_refused(self, tmp_path: Path, sketch: Sketch, words: str, suffix: str) -> None:
         with pytest.raises(FormatError, match=f"part{re.escape(suffix)}: cannot be extruded: {words}"):
@@ -108,11 +102,8 @@ class TestScripts:
     def test_it_is_plain_code(self, tmp_path: Path) -> None:
         """Whatever a file says besides numbers stays out of the code, and the numbers are literals."""
         hostile = {
-            "name": '"""\nimport os',
-            "id": "'); os.abort(",
-            "source": "\n",
-            "primitives": {"0": {"x": "__import__"}},
-        }
+            "name": '"""\nimport os', "id": "'); os.abort(", "source": "\n", "primitives": {"0": {"x": "__import__"}},
+        }  # fmt: skip
         for script in (cadquery_script, build123d_script):
             clean = script(extrude(NESTED, 5.0, Path("x")))
             assert script(extrude(replace(NESTED, extra=hostile), 5.0, Path("x"))) == clean
@@ -124,11 +115,9 @@ class TestScripts:
 
     def test_suffix_and_format_choose_library(self, tmp_path: Path) -> None:
         for name, format_, word in (
-            ("a.py", None, "cadquery"),
-            ("b.cadquery.py", None, "cadquery"),
-            ("c.build123d.py", None, "build123d"),
+            ("a.py", None, "cadquery"), ("b.cadquery.py", None, "cadquery"), ("c.build123d.py", None, "build123d"),
             ("d.py", "build123d", "build123d"),
-        ):
+        ):  # fmt: skip
             NESTED.save(tmp_path / name, format_, height=2.5)
             code = (tmp_path / name).read_text()
             assert f"import {word}" in code or f"from {word}" in code
@@ -226,17 +215,14 @@ class TestFiles:
             NESTED.save(tmp_path / "part.step")
         assert not list(tmp_path.iterdir())
 
-    @pytest.mark.parametrize(
-        ("code", "words"),
-        [
-            ("", "gave up"),
-            ("import time; time.sleep(60)", "was not built within 1 seconds"),
-            ("report({'error': 'BRep_API: command not done'})", "says 'BRep_API: command not done'"),
-            ("report({'valid': True, 'volume': 1.0})", "makes 1 mm³ of what should be"),
-            ("open(job['report'], 'w').write('[')", "gave up"),
-            (f"report({{'valid': True, 'volume': {AREA * 10}}})", "wrote nothing"),
-        ],
-    )
+    @pytest.mark.parametrize(("code", "words"), [
+        ("", "gave up"),
+        ("import time; time.sleep(60)", "was not built within 1 seconds"),
+        ("report({'error': 'BRep_API: command not done'})", "says 'BRep_API: command not done'"),
+        ("report({'valid': True, 'volume': 1.0})", "makes 1 mm³ of what should be"),
+        ("open(job['report'], 'w').write('[')", "gave up"),
+        (f"report({{'valid': True, 'volume': {AREA * 10}}})", "wrote nothing"),
+    ])  # fmt: skip
     def test_program_that_fails_leaves_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, words: str
     ) -> None:

@@ -59,11 +59,8 @@ def test_written_elements_and_real_size() -> None:
     svg = ET.fromstring(to_svg(sketch))
     (group,) = svg
     assert [(e.tag.rpartition("}")[2], e.get("class")) for e in group] == [
-        ("line", "line"),
-        ("circle", "circle construction"),
-        ("path", "arc"),
-        ("circle", "point"),
-    ]
+        ("line", "line"), ("circle", "circle construction"), ("path", "arc"), ("circle", "point"),
+    ]  # fmt: skip
     assert [e.get("stroke-dasharray") is not None for e in group] == [False, True, False, False]
     x, y, width, height = map(float, svg.get("viewBox", "").split())
     assert float(svg.get("width", "").removesuffix("mm")) == pytest.approx(25.4 * width)
@@ -151,19 +148,11 @@ def test_other_shapes(tmp_path: Path) -> None:
     assert all(sum(math.dist(a, b) < 1e-9 for b in ends) == 2 for a in ends)  # a closed outline
 
 
-@pytest.mark.parametrize(
-    ("transform", "place"),
-    [
-        ("translate(3)", (4, 0)),
-        ("translate(3,4)", (4, -4)),
-        ("scale(2)", (2, 0)),
-        ("rotate(90)", (0, -1)),
-        ("rotate(90 1 1)", (2, -1)),
-        ("matrix(0 1 1 0 5 5)", (5, -6)),
-        ("translate(10 0) scale(3) rotate(180)", (7, 0)),
-        ("skewX(45)", (1, 0)),
-    ],
-)
+@pytest.mark.parametrize(("transform", "place"), [
+    ("translate(3)", (4, 0)), ("translate(3,4)", (4, -4)), ("scale(2)", (2, 0)), ("rotate(90)", (0, -1)),
+    ("rotate(90 1 1)", (2, -1)), ("matrix(0 1 1 0 5 5)", (5, -6)), ("translate(10 0) scale(3) rotate(180)", (7, 0)),
+    ("skewX(45)", (1, 0)),
+])  # fmt: skip
 def test_transforms_place_things(tmp_path: Path, transform: str, place: tuple[float, float]) -> None:
     (point,) = one(tmp_path, f'<circle class="point" cx="1" cy="0" r="9" transform="{transform}"/>')
     assert isinstance(point, Point)
@@ -189,28 +178,21 @@ def test_nested_groups_and_mirrored_arcs(tmp_path: Path) -> None:
 BROKEN_PATHS = ("L1 1", "M0 0L1 1 2", "M0 0Lnan 1", "M0 0L1e999 1")
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        ("<text>hello</text>", "an SVG element <text>"),
-        ('<use href="#a"/>', "an SVG element <use>"),
-        ('<svg><line x2="1"/></svg>', "an SVG element <svg>"),
-        ('<ellipse rx="1" ry="2"/>', "an ellipse"),
-        ('<path d="M0 0C1 1 2 2 3 3"/>', "a curve in a path"),
-        ('<path d="M0 0A1 2 0 0 1 1 1"/>', "an elliptical arc in a path"),
-        *((f'<path d="{d}"/>', "a path with an error in its data") for d in BROKEN_PATHS),
-        ('<circle r="1" transform="scale(1 2)"/>', "a circle or arc that a transform makes an ellipse"),
-        ('<circle r="1" transform="twist(1)"/>', "a transform we cannot read"),
-        ('<g transform="oops"><circle r="1"/></g>', "a transform we cannot read"),
-        ('<circle r="-1"/>', "a circle's radius must be above zero"),
-        ('<circle r="10%"/>', "a length we cannot read"),
-        ('<line x1="NaN" x2="1"/>', "a length we cannot read"),
-        ("<line/>", "a line needs two different ends"),
-        ('<rect width="1"/>', "a rectangle of no size"),
-        ('<polyline points="0 0 one two"/>', "a list of points we cannot read"),
-        ('<polyline points="0 0 nan 2"/>', "a line has a value that is not a number"),
-    ],
-)
+@pytest.mark.parametrize(("body", "reason"), [
+    ("<text>hello</text>", "an SVG element <text>"), ('<use href="#a"/>', "an SVG element <use>"),
+    ('<svg><line x2="1"/></svg>', "an SVG element <svg>"), ('<ellipse rx="1" ry="2"/>', "an ellipse"),
+    ('<path d="M0 0C1 1 2 2 3 3"/>', "a curve in a path"),
+    ('<path d="M0 0A1 2 0 0 1 1 1"/>', "an elliptical arc in a path"),
+    *((f'<path d="{d}"/>', "a path with an error in its data") for d in BROKEN_PATHS),
+    ('<circle r="1" transform="scale(1 2)"/>', "a circle or arc that a transform makes an ellipse"),
+    ('<circle r="1" transform="twist(1)"/>', "a transform we cannot read"),
+    ('<g transform="oops"><circle r="1"/></g>', "a transform we cannot read"),
+    ('<circle r="-1"/>', "a circle's radius must be above zero"), ('<circle r="10%"/>', "a length we cannot read"),
+    ('<line x1="NaN" x2="1"/>', "a length we cannot read"), ("<line/>", "a line needs two different ends"),
+    ('<rect width="1"/>', "a rectangle of no size"),
+    ('<polyline points="0 0 one two"/>', "a list of points we cannot read"),
+    ('<polyline points="0 0 nan 2"/>', "a line has a value that is not a number"),
+])  # fmt: skip
 def test_unsupported_elements_are_counted(tmp_path: Path, body: str, reason: str) -> None:
     reading = drawing(tmp_path, body + '<line x2="7"/>', options=ReadOptions(curve_tolerance_mm=None))
     assert reading.skipped == {reason: 1}
@@ -228,24 +210,21 @@ def test_undrawn_elements_are_no_loss(tmp_path: Path) -> None:
     assert len(one(tmp_path, body)) == 1
 
 
-@pytest.mark.parametrize(
-    ("root", "length", "units"),
-    [
-        ("", 10, None),
-        ('width="300" height="200"', 10, None),
-        ('width="50mm" height="50mm" viewBox="0 0 50 50"', 10, "mm"),
-        ('width="5cm" height="5cm" viewBox="0,0,50,50"', 10, "mm"),
-        ('width="50mm" height="50mm" viewBox="0 0 5 5"', 10, "cm"),
-        ('width="2in" height="2in" viewBox="0 0 2 2"', 10, "in"),
-        ('width="100mm" height="100mm" viewBox="0 0 300 300"', 10 / 3, "mm"),
-        ('width="100mm" height="40mm" viewBox="0 0 50 20"', 20, "mm"),
-        ('width="100mm" height="100mm" viewBox="0 0 50 20"', 20, "mm"),
-        ('width="100mm" height="100mm"', 10 * 25.4 / 96, "mm"),
-        ('width="100mm" height="100mm" viewBox="broken"', 10 * 25.4 / 96, "mm"),
-        ('width="100%" height="100%" viewBox="0 0 50 50"', 10, None),
-        ('width="0mm" height="0mm" viewBox="0 0 0 0"', 10, None),
-    ],
-)
+@pytest.mark.parametrize(("root", "length", "units"), [
+    ("", 10, None),
+    ('width="300" height="200"', 10, None),
+    ('width="50mm" height="50mm" viewBox="0 0 50 50"', 10, "mm"),
+    ('width="5cm" height="5cm" viewBox="0,0,50,50"', 10, "mm"),
+    ('width="50mm" height="50mm" viewBox="0 0 5 5"', 10, "cm"),
+    ('width="2in" height="2in" viewBox="0 0 2 2"', 10, "in"),
+    ('width="100mm" height="100mm" viewBox="0 0 300 300"', 10 / 3, "mm"),
+    ('width="100mm" height="40mm" viewBox="0 0 50 20"', 20, "mm"),
+    ('width="100mm" height="100mm" viewBox="0 0 50 20"', 20, "mm"),
+    ('width="100mm" height="100mm"', 10 * 25.4 / 96, "mm"),
+    ('width="100mm" height="100mm" viewBox="broken"', 10 * 25.4 / 96, "mm"),
+    ('width="100%" height="100%" viewBox="0 0 50 50"', 10, None),
+    ('width="0mm" height="0mm" viewBox="0 0 0 0"', 10, None),
+])  # fmt: skip
 def test_units_come_from_real_size(tmp_path: Path, root: str, length: float, units: str | None) -> None:
     sketch = one(tmp_path, '<line x2="10"/>', root)
     (line,) = sketch
@@ -256,13 +235,11 @@ def test_units_come_from_real_size(tmp_path: Path, root: str, length: float, uni
 def test_other_documents_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "bad.svg"
     for content, reason in {
-        b"<html/>": "not an SVG drawing",
-        b"<svg xmlns='urn:other'/>": "not an SVG drawing",
-        b"<svg": "not well-formed XML",
-        b"<svg><line x2='1'/>": "not well-formed XML",
+        b"<html/>": "not an SVG drawing", b"<svg xmlns='urn:other'/>": "not an SVG drawing",
+        b"<svg": "not well-formed XML", b"<svg><line x2='1'/>": "not well-formed XML",
         b"\x00\x01binary": "not well-formed XML",
         b"<!DOCTYPE svg [<!ENTITY a SYSTEM 'b'>]><svg>&a;</svg>": "defines XML entities",
-    }.items():
+    }.items():  # fmt: skip
         path.write_bytes(content)
         with pytest.raises(FormatError, match=rf"bad\.svg: .*{reason}"):
             read(path)
@@ -331,15 +308,12 @@ def test_circle_of_four_beziers_is_circle(tmp_path: Path) -> None:
 
 def test_overflow_skips_one_element(tmp_path: Path) -> None:
     for body in (
-        '<line x2="5" transform="rotate(1e999)"/>',
-        '<circle r="5" transform="scale(1e300) scale(1e300)"/>',
+        '<line x2="5" transform="rotate(1e999)"/>', '<circle r="5" transform="scale(1e300) scale(1e300)"/>',
         '<path d="M0 0A5 5 0 0 1 9 0" transform="matrix(1e200 0 0 1e200 0 0)"/>',
-        '<path d="M0 0A1e-300 1e300 0 0 1 9 0"/>',
-        '<path d="M0 0C1e300 1e300 -1e300 1e300 1 1"/>',
-        '<ellipse rx="1e999" ry="1"/>',
-        '<rect width="1e999" height="2" rx="1"/>',
+        '<path d="M0 0A1e-300 1e300 0 0 1 9 0"/>', '<path d="M0 0C1e300 1e300 -1e300 1e300 1 1"/>',
+        '<ellipse rx="1e999" ry="1"/>', '<rect width="1e999" height="2" rx="1"/>',
         '<g transform="skewX(1e999)"><circle r="1"/></g>',
-    ):
+    ):  # fmt: skip
         reading = drawing(tmp_path, f'<line x2="7"/>{body}')
         assert reading.skipped.total() == 1, body
         assert [len(sketch) for sketch in reading] == [1]
@@ -378,12 +352,9 @@ def test_text_entities_are_replaced(tmp_path: Path) -> None:
     path.write_text(head.format("") + body)
     assert [sketch.primitives for sketch in read(path)] == [(Line((0.0, 0.0), (7.0, 0.0)),)]
     for entity, reference in (
-        ('<!ENTITY a "&far;&far;">', "&a;"),
-        ('<!ENTITY a "&#60;g/>">', "&a;"),
-        ('<!ENTITY % a "x">', ""),
-        (f'<!ENTITY a "{"x" * 1000}">', "&a;" * 2000),
-        ('<!ENTITY a SYSTEM "file:///etc/passwd">', "&a;"),
-    ):
+        ('<!ENTITY a "&far;&far;">', "&a;"), ('<!ENTITY a "&#60;g/>">', "&a;"), ('<!ENTITY % a "x">', ""),
+        (f'<!ENTITY a "{"x" * 1000}">', "&a;" * 2000), ('<!ENTITY a SYSTEM "file:///etc/passwd">', "&a;"),
+    ):  # fmt: skip
         path.write_text(head.format(entity) + f'<svg xmlns="&ns_svg;"><title>{reference}</title><line x2="1"/></svg>')
         with pytest.raises(FormatError, match="defines XML entities"):
             read(path)
