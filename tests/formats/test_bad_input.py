@@ -49,11 +49,9 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
             with pytest.raises(SystemExit) as stopped:
                 main()
             stdout, stderr = capfd.readouterr()
-            assert stopped.value.code == 2
-            assert stdout == ""
+            assert (stopped.value.code, stdout) == (2, "")
             assert stderr.startswith(start)
-            assert stderr.count("\n") == 1
-            assert list(out.iterdir()) == []
+            assert (stderr.count("\n"), list(out.iterdir())) == (1, [])
         return stderr.removeprefix(start).strip()
 
     return convert
@@ -109,7 +107,6 @@ def test_coordinates_that_are_not_finite(tmp_path: Path, refused: Refused) -> No
 
 
 def test_zip_bomb(tmp_path: Path) -> None:
-    """A quarter of a gigabyte behind a quarter of a megabyte, in a process that may not have so much."""
     path = tmp_path / "bomb.FCStd"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("Document.xml", "w") as file:
         for _ in range(256):

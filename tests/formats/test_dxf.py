@@ -47,8 +47,7 @@ def test_versions_and_binary_form(tmp_path: Path, version: str, fmt: str) -> Non
         space.add_polyline2d([(0, 0, 1), (2, 0, 0)], format="xyb")
 
     line, arc, half = only(drawn(tmp_path / "a.dxf", draw, version, fmt=fmt))
-    assert numbers(line) == pytest.approx([0, 0, 1, 2])
-    assert arc.sweep == pytest.approx(math.radians(20))
+    assert (numbers(line), arc.sweep) == (pytest.approx([0, 0, 1, 2]), pytest.approx(math.radians(20)))
     assert numbers(half) == pytest.approx(numbers(arc_from_bulge((0, 0), (2, 0), 1)))
 
 
@@ -61,7 +60,6 @@ CODES: dict[int, str | float | None] = {
 
 @pytest.mark.parametrize("code", range(25))
 def test_units_by_their_codes(tmp_path: Path, code: int) -> None:
-    """A meter stays a meter, under whichever name; a unit that we do not know is none."""
 
     def draw(document: Any, space: Any) -> None:
         document.units = code
@@ -91,8 +89,7 @@ def test_polylines_are_segments_and_arcs(tmp_path: Path) -> None:
     assert numbers(bottom) == [0, 0, 4, 0]
     assert numbers(cap) == pytest.approx(numbers(arc_from_bulge((4, 0), (4, 2), 1)))
     assert cap.mid == pytest.approx((5, 1))  # counter-clockwise from the lower to the upper right corner
-    assert (numbers(top), numbers(side)) == ([4, 2, 0, 2], [0, 2, 0, 0])
-    assert numbers(flat) == [0, 0, 1, 0]
+    assert (numbers(top), numbers(side), numbers(flat)) == ([4, 2, 0, 2], [0, 2, 0, 0], [0, 0, 1, 0])
     assert reading.skipped == Counter({"LWPOLYLINE of no length": 1, "POLYLINE out of the plane": 2})
 
 
@@ -105,11 +102,9 @@ def test_ellipse_or_arc_that_is_circle_is_one(tmp_path: Path) -> None:
 
     reading = drawn(tmp_path / "a.dxf", draw, options=NO_FLATTENING)
     circle, arc, full_turn = only(reading)
-    assert full_turn == Circle((0, 0), 2)
-    assert numbers(circle) == pytest.approx([1, 2, 3])
+    assert (full_turn, numbers(circle)) == (Circle((0, 0), 2), pytest.approx([1, 2, 3]))
     assert arc.start == pytest.approx((1, 5))  # along its major axis, which points up
-    assert arc.end == pytest.approx((-2, 2))
-    assert reading.skipped == Counter({"ELLIPSE that is no circle": 1})
+    assert (arc.end, reading.skipped) == (pytest.approx((-2, 2)), Counter({"ELLIPSE that is no circle": 1}))
     assert reading.sketches[0].extra == {"dropped_entities": 1}
 
 
@@ -139,7 +134,6 @@ def test_unsupported_entities_are_counted_by_type(tmp_path: Path) -> None:
 
 
 def test_real_drawings_are_read_completely(real_data: Path) -> None:
-    """Each type of entity in the file's own text is found again among the primitives or the reasons."""
     files = sorted((real_data / "dxf").glob("*.dxf"))
     assert len(files) == 24
     with_sketch = 0
@@ -178,8 +172,7 @@ def test_mirrored_by_its_own_plane(tmp_path: Path) -> None:
     arc, circle, bent = only(drawn(tmp_path / "a.dxf", draw))
     ends = {tuple(round(c, 9) for c in (p.x, p.y)) for p in (expected[0].start_point, expected[0].end_point)}
     assert {tuple(round(c, 9) for c in end) for end in (arc.start, arc.end)} == ends
-    assert arc.sweep == pytest.approx(math.radians(80))
-    assert numbers(circle) == pytest.approx([-1, 2, 3])
+    assert (arc.sweep, numbers(circle)) == (pytest.approx(math.radians(80)), pytest.approx([-1, 2, 3]))
     assert bent.mid == pytest.approx(
         (-arc_from_bulge((0, 0), (2, 1), 0.4).mid[0], arc_from_bulge((0, 0), (2, 1), 0.4).mid[1])
     )
@@ -194,7 +187,6 @@ scale = st.floats(0.1, 10).flatmap(lambda s: st.sampled_from([(s, s), (s, -s), (
 def test_nested_blocks_agree_with_ezdxf_explode(
     tmp_path_factory: pytest.TempPathFactory, outer: Any, inner: Any, flipped: bool
 ) -> None:
-    """Scaled, turned, mirrored and nested: the same as after ezdxf has exploded it all."""
 
     def place(space: Any, name: str, how: Any, extrusion: tuple[int, int, int]) -> Any:
         (x, y), rotation = how
@@ -310,8 +302,7 @@ def test_own_construction_layer_is_dashed_and_reads_back_without_note(tmp_path: 
     FORMAT.write([sketch], tmp_path / "a.dxf")
     document = ezdxf.readfile(tmp_path / "a.dxf")
     solid, dashed = document.modelspace()
-    assert solid.dxf.layer == "0"
-    assert document.layers.get(dashed.dxf.layer).dxf.linetype == "DASHED"
+    assert (solid.dxf.layer, document.layers.get(dashed.dxf.layer).dxf.linetype) == ("0", "DASHED")
     reading = read(tmp_path / "a.dxf")
     assert only(reading) == sketch
     assert not reading.skipped
@@ -389,8 +380,7 @@ def test_impossible_splines_are_counted(tmp_path: Path, damage: str) -> None:
             spline.dxf.degree = 1000
 
     reading = drawn(tmp_path / "a.dxf", draw)
-    assert len(only(reading)) == 1
-    assert reading.skipped.total() == 1
+    assert (len(only(reading)), reading.skipped.total()) == (1, 1)
 
 
 def test_work_on_curves_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,6 @@ def test_no_drawing_is_refused(tmp_path: Path, content: bytes, match: str) -> No
 
 
 def test_drawing_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
-    """Half a drawing is not passed off as a whole one."""
     FORMAT.write([SKETCH], tmp_path / "a.dxf")
     whole = (tmp_path / "a.dxf").read_bytes()
     for tenth in range(1, 10):

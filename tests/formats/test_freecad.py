@@ -54,12 +54,10 @@ def constrained(draw: st.DrawFn) -> Sketch:
 
 @given(written=st.lists(constrained(), min_size=1, max_size=3))
 def test_write_then_read_is_identity(tmp_path_factory: pytest.TempPathFactory, written: list[Sketch]) -> None:
-    """Geometry, construction, and every constraint just as it was, whatever FreeCAD can make of it."""
     path = tmp_path_factory.mktemp("freecad") / "a.FCStd"
     for sketch, back in zip(written, round_trip(path, *written), strict=True):
         assert_same(sketch, back)
-        assert back.constraints == sketch.constraints
-        assert back.units == "mm"
+        assert (back.constraints, back.units) == (sketch.constraints, "mm")
 
 
 def test_real_sketches_survive_with_their_constraints(real_data: Path, tmp_path: Path) -> None:
@@ -77,8 +75,7 @@ def test_lengths_are_written_in_millimeters(tmp_path: Path) -> None:
         (Line((0, 0), (1, 0)),), (Constraint(T.LENGTH, (Ref(0),), 1.0), Constraint(T.ANGLE, (Ref(0),), 0.0)), "in"
     )
     (back,) = round_trip(tmp_path / "a.FCStd", inches)
-    assert back.primitives == (Line((0, 0), (25.4, 0)),)
-    assert [c.value for c in back.constraints] == [25.4, 0]
+    assert (back.primitives, [c.value for c in back.constraints]) == ((Line((0, 0), (25.4, 0)),), [25.4, 0])
 
 
 def test_any_label_is_written(tmp_path: Path) -> None:
@@ -107,7 +104,6 @@ def without_notes(path: Path) -> Path:
 
 
 def test_constraints_survive_without_notes(real_data: Path, tmp_path: Path) -> None:
-    """Real documents, read, written and read without our notes: what FreeCAD itself can say is all there."""
     kept = 0
     for path in sorted((real_data / "freecad").glob("*.FCStd")):
         real = read(path)
@@ -155,8 +151,7 @@ def test_construction_flags_of_old_and_new_files(tmp_path: Path) -> None:
     ]
     (sketch,) = read(document(tmp_path / "a.FCStd", "".join(shapes)))
     assert [p.construction for p in sketch] == [True, False, True, False, True, False, True]
-    assert sketch.extra["name"] == "Plate & co"
-    assert sketch.units == "mm"
+    assert (sketch.extra["name"], sketch.units) == ("Plate & co", "mm")
 
 
 @pytest.mark.parametrize("turn", [0.0, 0.4, -3.0])
@@ -255,7 +250,6 @@ START, END, CENTER = Part.START, Part.END, Part.CENTER
     (constrain(19, (2, 0), value=1), Constraint(T.OTHER, (C2,), 1, name="Weight")),
 ])  # fmt: skip
 def test_each_relation_is_read_and_written(tmp_path: Path, xml: str, meaning: Constraint) -> None:
-    """Each of FreeCAD's constraints in our words; and what we then write is read as the same again."""
     plane = 'CenterX="1" CenterY="2" NormalX="0" NormalY="0" NormalZ="1"'
     shapes = [
         line(0, 0, 4, 1), line(4, 1, 5, 5), geometry("Circle", f'<Circle {plane} Radius="3"/>', flags="0"),

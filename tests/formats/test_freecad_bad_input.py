@@ -130,7 +130,6 @@ def test_document_too_large_to_read_is_not_written(tmp_path: Path, monkeypatch: 
 
 
 def test_long_chain_is_written_without_rank_check(tmp_path: Path) -> None:
-    """Thousands of connected lines are more than is worth checking for redundancy."""
     n = 3000
     lines = tuple(Line((i, i % 2), (i + 1, (i + 1) % 2)) for i in range(n))
     chain = tuple(
@@ -150,7 +149,6 @@ NUMBERS = st.sampled_from(
 def test_impossible_attributes_skip_only_their_element(
     tmp_path_factory: pytest.TempPathFactory, draw: st.DataObject
 ) -> None:
-    """Any attribute of any geometry or constraint replaced by nonsense: the document is still read."""
     from xml.etree import ElementTree as ET
 
     folder = tmp_path_factory.mktemp("freecad")

@@ -92,7 +92,6 @@ def test_every_form_is_solved(findings: Findings, folder: Path) -> None:
 
 
 def test_constraints_hold_after_freecad_moves_a_sketch(findings: Findings, folder: Path) -> None:
-    """After FreeCAD has pulled at a sketch it keeps the same constraint, by our own measure, elsewhere."""
     moved = 0
     for sketch, now in zip(FORMS, reread(folder / "forms-moved.FCStd"), strict=True):
         assert now.constraints == sketch.constraints
@@ -103,8 +102,7 @@ def test_constraints_hold_after_freecad_moves_a_sketch(findings: Findings, folde
 
 def test_real_sketches_are_solved(findings: Findings, folder: Path, real_data: Path) -> None:
     real = real_sketches(real_data)
-    assert len(real) == REAL_SKETCHES
-    assert {p.kind for sketch in real for p in sketch} == set(Kind)
+    assert (len(real), {p.kind for sketch in real for p in sketch}) == (REAL_SKETCHES, set(Kind))
     for sketch, found in zip(real, findings["documents"][str(folder / "real.FCStd")], strict=True):
         assert_found(sketch, found)
         assert found["solve"] == 0, sketch.extra
@@ -132,7 +130,6 @@ def test_freecad_imports_our_dxf_files(findings: Findings, folder: Path, real_da
 
 
 def test_real_documents_are_read_as_by_freecad(freecadcmd: str, real_data: Path, tmp_path: Path) -> None:
-    """Geometry, places, construction, kinds of constraints: of every document that FreeCAD 0.20 is not too old for."""
     files = [path for path in sorted((real_data / "freecad").glob("*.FCStd")) if _version(path) <= (0, 20)]
     assert len(files) >= 15
     documents = ask_freecad(freecadcmd, tmp_path, files, [], solve=False)["documents"]
@@ -204,8 +201,7 @@ def test_dimensions_fully_constrain_a_sketch(freecadcmd: str, real_data: Path, t
         freecad.FORMAT.write([PLATE, related, held], path, dimensions=dimensions)
     freecad.FORMAT.write(real_sketches(real_data), paths[2], dimensions=True)
     plain, full, real = run_in_freecad(freecadcmd, _SCRIPT, [{"document": str(path)} for path in paths])
-    assert plain == {"solve": [0] * 3, "full": [False] * 3}
-    assert full == {"solve": [0] * 3, "full": [True] * 3}
+    assert (plain, full) == ({"solve": [0] * 3, "full": [False] * 3}, {"solve": [0] * 3, "full": [True] * 3})
     assert real is not None
     assert real["solve"] == [0] * REAL_SKETCHES
     assert sum(real["full"]) >= 0.97 * REAL_SKETCHES

@@ -95,8 +95,7 @@ def test_redundant_constraints_are_switched_off() -> None:
     assert notes(RECTANGLE, parallel, *CLOSED, *FLAT).count(REDUNDANT) == 1
     assert notes(RECTANGLE, *CLOSED, CLOSED[0]) == [""] * 4 + [REDUNDANT]
     fixed = c(T.FIX, 0)
-    assert notes(RECTANGLE, FLAT[0], fixed) == [REDUNDANT, ""]
-    assert notes(RECTANGLE, FLAT[1], fixed) == ["", ""]
+    assert (notes(RECTANGLE, FLAT[0], fixed), notes(RECTANGLE, FLAT[1], fixed)) == ([REDUNDANT, ""], ["", ""])
 
 
 def test_dimensions_are_switched_off_before_other_constraints() -> None:

@@ -90,7 +90,6 @@ def test_archive_member_beyond_end_is_refused(tmp_path: Path, packing: str) -> N
 
 @pytest.mark.parametrize("spaces", [" " * 200_000, "\t\n" * 100_000])
 def test_texts_are_read_in_linear_time(tmp_path: Path, spaces: str) -> None:
-    """A quadratic regular expression needs hours for these."""
     svg = '<svg xmlns="http://www.w3.org/2000/svg"><line x2="1{0}!" transform="a{0}!"/><path d="M0{0}!"/></svg>'
     (tmp_path / "a.svg").write_text(svg.format(spaces))
     with within(5):
@@ -155,15 +154,13 @@ def note(*relations: Relation) -> str:
 
 
 def test_constraints_are_recalled_in_linear_time() -> None:
-    """Thousands that are alike, with one value and with many: wanted last to first, and one more than there are."""
     for value in (lambda _: 1.0, float, lambda i: 1 + i * 1e-15):
         relations = [Relation(RelationType.DISTANCE, (GeoId(0), GeoId(1)), value(i)) for i in range(5_000)]
         backwards = relations[::-1]
         alone, too_many = [note(relation) for relation in backwards], note(*backwards, backwards[0])
         with within(10):
             recalled = notes.read_notes([NOTES_HEAD, too_many, *alone, too_many], TWO_LINES, relations)
-        assert len(recalled.constraints) == len(relations)
-        assert recalled.relations == ()
+        assert (len(recalled.constraints), recalled.relations) == (len(relations), ())
 
 
 def test_notes_match_values_rounded_by_freecad() -> None:
@@ -180,8 +177,7 @@ def test_record_is_bounded_before_it_is_parsed(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "a.jsonl.gz", "wb") as file:
         file.write(line + RECORD)
     reading = collect(scan(tmp_path / "a.jsonl.gz"))
-    assert len(reading) == 1
-    assert reading.skipped.total() == 1
+    assert (len(reading), reading.skipped.total()) == (1, 1)
 
 
 def test_xz_dictionary_is_bounded(tmp_path: Path) -> None:

@@ -48,8 +48,7 @@ def test_lines_arcs_and_circles(tmp_path: Path) -> None:
     assert line == Line((0.0, 0.0), (10.0, 0.0))
     assert isinstance(arc, Arc)
     assert (*arc.start, *arc.end, *arc.mid) == pytest.approx((10, 0, 10, 20, 20, 10))  # half a turn, bulging right
-    assert top == Line((10.0, 20.0), (0.0, 20.0))
-    assert left == Line((0.0, 20.0), (0.0, 0.0))
+    assert (top, left) == (Line((10.0, 20.0), (0.0, 20.0)), Line((0.0, 20.0), (0.0, 0.0)))
     assert (hole, inner) == (Circle((5.0, 10.0), 3.0), Circle((5.0, 10.0), 2.0))
     assert sketch.units is None
     assert sketch.extra == {"source": "hpsketch", "group": "deepcad/00000007", "id": "00000007_1.0"}
@@ -141,7 +140,6 @@ def test_real_files_agree_with_open_corpus(real_data: Path) -> None:
 
 
 def test_archive_in_memory_order(tmp_path: Path) -> None:
-    """Members that are no sketches are counted, links are not followed."""
     path = tmp_path / "some.tar.gz"
     good = model(tmp_path / "good.h5", [LOOP, (0, 138, 128), (0, 128, 128), END]).read_bytes()
     with tarfile.open(path, "w:gz") as tar:

@@ -279,8 +279,7 @@ def test_file_is_body_of_call(tmp_path: Path) -> None:
         write([], path)
     assert not list(tmp_path.iterdir())
     write(WRITTEN, path)
-    assert detect_format(path).name == "onshape"
-    assert read(path).sketches[0].extra["name"] == "bracket"
+    assert (detect_format(path).name, read(path).sketches[0].extra["name"]) == ("onshape", "bracket")
     call = json.loads(path.read_text())
     assert call["btType"] == "BTFeatureDefinitionCall-1406"
     feature = call["feature"]
@@ -295,7 +294,6 @@ def test_file_is_body_of_call(tmp_path: Path) -> None:
 
 
 def test_constraints_say_what_onshape_says(tmp_path: Path) -> None:
-    """In the words of real files; a name holds a note only where those words fall short."""
     feature = sketch_to_feature(WRITTEN)
     words = [c["constraintType"] for c in feature["constraints"]]
     assert words == ["COINCIDENT", "HORIZONTAL", "TANGENT", "COINCIDENT", "COINCIDENT", "LENGTH", "RADIUS", "DISTANCE"]
@@ -325,7 +323,6 @@ def test_contradicting_note_is_ignored(tmp_path: Path, note: str) -> None:
 
 
 def test_real_sketches_are_read_and_survive(real_data: Path, tmp_path: Path) -> None:
-    """Onshape's own, and those of SketchGraphs, with every constraint."""
     reading = read(real_data / "sketchgraphs/onshape_json.tar.xz")
     raw = reading.sketches
     assert len(raw) == 237 - 10

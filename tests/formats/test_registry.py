@@ -152,7 +152,6 @@ def test_folder_is_read_file_by_file(tmp_path: Path) -> None:
 
 
 def test_unlistable_folder_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may be allowed to list everything, so the refusal is made up."""
     shut = tmp_path / "parts" / "shut"
     shut.mkdir(parents=True)
     write(PART, tmp_path / "parts" / "open.json")
@@ -246,7 +245,6 @@ def test_any_bytes_under_any_name(tmp_path_factory: pytest.TempPathFactory, data
 
 @pytest.mark.parametrize("name", ["part.json", "part.svg", "part.dxf", "part.FCStd"])
 def test_same_sketch_gives_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """No time of day and no random name is in a file, so that files can be compared."""
     sketch = Sketch((Line((0, 0), (3, 1)), Circle((1, 1), 2, True)), units="mm")
     sketch.save(tmp_path / name)
     before = (tmp_path / name).read_bytes()
@@ -310,7 +308,6 @@ def losses(tmp_path: Path, sketch: Sketch, name: str, **options: object) -> tupl
 
 
 def test_inactive_constraints_are_reported(tmp_path: Path) -> None:
-    """And the advice in the report is sound: `constrain` satisfies them."""
     write(CROOKED, tmp_path / "in.json")
     result = CliRunner().invoke(app, ["convert", str(tmp_path / "in.json"), str(tmp_path / "out.FCStd")])
     assert result.stderr.splitlines() == [f"{tmp_path}/out.FCStd: 1 sketch", f"changed 4 × {MISSED}"]

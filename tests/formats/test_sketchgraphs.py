@@ -62,8 +62,7 @@ class TestEntities:
         assert sketch.primitives == (
             Line((-1, 0), (2, 0)), Circle((1, 2), 0.5, True), Arc((1, 2), 0.5, 0, 1, True), Point((3, 4)),
         )  # fmt: skip
-        assert sketch.units == "m"
-        assert sketch.extra == {"source": "sketchgraphs", "id": "a/0", "index": 0}
+        assert (sketch.units, sketch.extra) == ("m", {"source": "sketchgraphs", "id": "a/0", "index": 0})
 
     @given(
         center=st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
@@ -100,7 +99,6 @@ class TestEntities:
             assert math.dist(found, expected) <= 1e-9
         assert fix.refs == (Ref(0, Part.END if clockwise else Part.START),)
         assert math.dist(arc.end if clockwise else arc.start, at(start)) <= 1e-9
-
         message = {"entityId": "a", "geometry": {"typeName": "BTCurveGeometryCircle", "message": curve}} | ends
         local = {"typeName": "BTMParameterString", "message": {"parameterId": "localFirst", "value": "a.start"}}
         onshape_sketch = {
@@ -140,8 +138,7 @@ class TestEntities:
         assert sketch.constraints == (Constraint(T.HORIZONTAL, (Ref(0, Part.POINT), EXTERNAL)),)
         assert sketch.extra["dropped_entities"] == 1
         table = read_table(path)
-        assert table.dropped.tolist() == [1]
-        assert table.constraints.tolist() == [2]
+        assert (table.dropped.tolist(), table.constraints.tolist()) == ([1], [2])
         assert table.skipped == {skipped[0].reason: 1}
 
     def test_whole_number_is_number(self, tmp_path: Path) -> None:
@@ -154,8 +151,7 @@ class TestEntities:
         assert len(reading) == 1
         assert reading.skipped == {"a sketch without a line, circle, arc or point": 2, "a spline": 1}
         table = read_table(path)
-        assert table.table.counts.tolist() == [0, 1, 0]
-        assert table.skipped == reading.skipped
+        assert (table.table.counts.tolist(), table.skipped) == ([0, 1, 0], reading.skipped)
 
 
 class TestConstraints:
@@ -254,7 +250,6 @@ class TestWriting:
             assert_same_constraints(in_meters, found, 1e-15, ordered=False)
 
     def test_angles_survive_conversion_to_degrees(self, tmp_path: Path) -> None:
-        """Numbers of degrees come back exactly. Some radians are those of no number of degrees: these are rounded."""
         degrees = [math.radians(value) for value in (60.0, 22.5, 0.1, -135.25, 359.999)]
         radians = [580.828125, *(i / 7 for i in range(-5000, 5000))]
         for values, tolerance in ((degrees, 0), (radians, 1e-15)):
@@ -309,14 +304,11 @@ class TestWriting:
         for op in sketch_to_ops(Sketch(lines, (both, outside))):
             nodes += op.step is None
             if op.step is not None:
-                assert op.stop[0] == nodes
-                assert list(op.stop) == sorted(op.stop, reverse=True)
+                assert (op.stop[0], list(op.stop)) == (nodes, sorted(op.stop, reverse=True))
                 seen += op.start != 101
-        assert seen == 2
-        assert nodes == 7
+        assert (seen, nodes) == (2, 7)
 
     def test_long_sequence_is_read_back(self, tmp_path: Path) -> None:
-        """Longer than one pickle frame of the official writer, and than what is unpickled without checks."""
         primitives = tuple(Circle((i, 0), 1 + i) for i in range(5000))
         constraints = tuple(Constraint(T.EQUAL, (Ref(i + 1), Ref(i))) for i in range(4999))
         write([Sketch(primitives, constraints)], tmp_path / "a.npy")
@@ -427,8 +419,7 @@ def test_list_of_none_is_empty_array(tmp_path: Path) -> None:
     write([], tmp_path / "a.npy")
     data = (tmp_path / "a.npy").read_bytes()
     first = np.lib.format.read_array(io.BytesIO(data[data.index(b"\x93NUMPY", 1) :]), allow_pickle=False)
-    assert first.shape == (0,)
-    assert list(read(tmp_path / "a.npy")) == []
+    assert (first.shape, list(read(tmp_path / "a.npy"))) == ((0,), [])
     assert count(tmp_path / "a.npy") == len(read_table(tmp_path / "a.npy").table) == 0
 
 
@@ -474,7 +465,6 @@ def test_damaged_notes_are_counted(tmp_path: Path) -> None:
 
 
 def test_notes_never_replace_parameters(tmp_path: Path) -> None:
-    """Nor do they add what is no parameter, or a constraint that is not there."""
     note = json.dumps({"0": {"mine": 1, "list": [1], "deep": {"a": {}}}, "7": {"mine": 2}}).encode()
     reading = collect(read(noted(tmp_path / "a.npy", note, b"")))
     assert [c.extra for sketch in reading for c in sketch.constraints] == [{"mine": 1}, {}]

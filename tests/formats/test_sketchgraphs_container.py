@@ -185,8 +185,7 @@ class TestDamage:
         assert [s.extra["index"] for s in reading] == [0, 5]
         assert reading.skipped == {"a sequence that lies outside its file": 4}
         table = read_table(path)
-        assert table.table.counts.tolist() == [4, 0, 0, 0, 0, 4]
-        assert table.skipped == reading.skipped
+        assert (table.table.counts.tolist(), table.skipped) == ([4, 0, 0, 0, 0, 4], reading.skipped)
 
     @pytest.mark.parametrize(
         "frame",
@@ -194,8 +193,7 @@ class TestDamage:
     )
     def test_damaged_frame_costs_only_its_sequence(self, tmp_path: Path, frame: bytes) -> None:
         reading = collect(read(save(tmp_path / "a.npy", flat_list([frame, FRAME, frame, FRAME]))))
-        assert reading.skipped == {"a sequence with a damaged LZ4 frame": 2}
-        assert len(reading) == 2
+        assert (reading.skipped, len(reading)) == ({"a sequence with a damaged LZ4 frame": 2}, 2)
 
     def test_bomb_is_not_unpacked(self, tmp_path: Path) -> None:
         bomb = lz4.frame.compress(b"\x80\x04" + b"]" * 50_000_000)
@@ -278,7 +276,6 @@ for line in sys.stdin:
 
 
 def test_official_classes_read_our_files(tmp_path: Path) -> None:
-    """Another process that has only the official classes, and follows the layout by itself."""
     sketches = [SKETCH, Sketch(tuple(Point((i, i)) for i in range(300)))]
     write(sketches, tmp_path / "a.npy")
     data = np.load(tmp_path / "a.npy", mmap_mode="r", allow_pickle=False).tobytes()
@@ -289,8 +286,7 @@ def test_official_classes_read_our_files(tmp_path: Path) -> None:
     blobs = data[24 + size :]
     offset, length, kind = header["sequence_lengths"]
     lengths = np.load(io.BytesIO(blobs[offset : offset + length]), allow_pickle=False)
-    assert kind == 1
-    assert lengths.dtype == np.int64
+    assert (kind, lengths.dtype) == (1, np.int64)
     start, size, note_kind = header["sketchdnn_notes"]
     assert (start, start + size, note_kind) == (offset + length, len(blobs), 1)
     offset, length, kind = header["sequences"]
@@ -301,7 +297,6 @@ def test_official_classes_read_our_files(tmp_path: Path) -> None:
     frames = flat[24 + 8 * (number + 1) :]
     assert len(frames) == end + 8
     raws = [lz4.frame.decompress(frames[a:b]) for a, b in zip(starts, [*starts[1:], end], strict=True)]
-
     done = subprocess.run(
         [sys.executable, "-I", "-c", OFFICIAL],
         input="\n".join(raw.hex() for raw in raws),
@@ -317,8 +312,7 @@ def test_official_classes_read_our_files(tmp_path: Path) -> None:
             else ["EdgeOp", "ConstraintType", op.start, list(op.stop), op.step]
             for op in ops
         ]
-        assert json.loads(line) == json.loads(json.dumps(expected))
-        assert len(ops) == num_ops
+        assert (json.loads(line), len(ops)) == (json.loads(json.dumps(expected)), num_ops)
         opcodes = {op.name for op, _, _ in pickletools.genops(raw)}
         assert "NEWOBJ" in opcodes
         assert "REDUCE" in opcodes
@@ -390,7 +384,6 @@ def test_no_pickle_runs_code(tmp_path: Path, name: str) -> None:
         load_ops(data)
     with pytest.raises(PickleError):
         load_plain(data)
-
     with sequence_writer(tmp_path / "element.npy") as add:
         add(data, 1)
         add(dump_ops(sketch_to_ops(SKETCH)), 1)
@@ -399,7 +392,6 @@ def test_no_pickle_runs_code(tmp_path: Path, name: str) -> None:
     assert skipped.is_sketch
     assert isinstance(sketch, Sketch)
     assert read_table(tmp_path / "element.npy").table.counts.tolist() == [0, 4]
-
     blob = struct.pack("<3q", 87374267, 1, len(data)) + data + bytes(64)
     np.save(tmp_path / "header.npy", np.frombuffer(blob, np.int8))
     with pytest.raises(FormatError, match="header with"):
@@ -433,7 +425,6 @@ def test_damaged_pickles_are_refused() -> None:
 
 
 def test_odd_operations_are_skipped(tmp_path: Path) -> None:
-    """Labels and references are numbers and parameters a dictionary, but what that holds may be odd."""
     node = NODE + b"K\x01"
     odd = [
         node + b"N\x86\x94\x81\x94", node + b"K\x05\x86\x94\x81\x94", node + b"h\x00\x86\x94\x81\x94",
@@ -517,7 +508,6 @@ def test_no_nested_tuple_is_hashed() -> None:
 
 
 def test_long_keys_are_not_recalled() -> None:
-    """A long tuple or text is read where it stands, but not recalled from the memo."""
     text = b"X" + struct.pack("<I", LONGEST_TEXT + 1) + b"a" * (LONGEST_TEXT + 1)
     for long, value in (
         (b"(" + b"K\x01" * (LONGEST_TUPLE + 1) + b"t", (1,) * (LONGEST_TUPLE + 1)),

@@ -97,7 +97,6 @@ def is_arc(sketch: Sketch, ref: Ref) -> bool:
 
 
 def test_dimensions_say_what_is_drawn(reading: ReadResult) -> None:
-    """The files round dimensions to four digits."""
     right: Counter[tuple[str, bool]] = Counter()
     for sketch in reading:
         for c in sketch.constraints:

@@ -58,8 +58,7 @@ def stl_volume(path: Path) -> float:
 class TestRegions:
     def test_regions_of_nested_loops(self) -> None:
         what = extrude(NESTED, 5.0, Path("x"))
-        assert [len(region.holes) for region in what.regions] == [1, 0, 1]
-        assert what.area == pytest.approx(AREA)
+        assert ([len(region.holes) for region in what.regions], what.area) == ([1, 0, 1], pytest.approx(AREA))
 
     def test_sketch_is_measured_in_millimeters(self) -> None:
         inch = Sketch((Circle((0.0, 0.0), 1.0),), units="in")
@@ -100,7 +99,6 @@ class TestRegions:
 
 class TestScripts:
     def test_it_is_plain_code(self, tmp_path: Path) -> None:
-        """Whatever a file says besides numbers stays out of the code, and the numbers are literals."""
         hostile = {
             "name": '"""\nimport os', "id": "'); os.abort(", "source": "\n", "primitives": {"0": {"x": "__import__"}},
         }  # fmt: skip
@@ -138,8 +136,7 @@ class TestScripts:
         )
         assert done.returncode == 0, done.stderr
         words = done.stdout.split()
-        assert words[0] == "part.step:"
-        assert float(words[1]) == pytest.approx(7.5 * AREA, rel=1e-9)
+        assert (words[0], float(words[1])) == ("part.step:", pytest.approx(7.5 * AREA, rel=1e-9))
         assert (tmp_path / "part.step").read_bytes().startswith(b"ISO-10303-21;")
 
 
@@ -157,11 +154,9 @@ class TestFiles:
         how = {"env": environment, "stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": 120}
         done = subprocess.run([freecadcmd, str(script)], check=False, **how)
         _, volume, solids, valid = re.findall(r"VERDICT.*", done.stdout)[0].split()
-        assert float(volume) == pytest.approx(7.5 * AREA, rel=1e-9)
-        assert (solids, valid) == ("3", "True")
+        assert (float(volume), solids, valid) == (pytest.approx(7.5 * AREA, rel=1e-9), "3", "True")
 
     def test_step_is_reproducible(self, freecadcmd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Also under a name of other letters in the current folder."""
         monkeypatch.chdir(tmp_path)
         NESTED.save("flansch ü.step")
         assert len(list(tmp_path.iterdir())) == 1
@@ -193,7 +188,6 @@ class TestFiles:
         mirrored: bool,
         scale: float,
     ) -> None:
-        """The writer itself compares volumes, and refuses a solid that is not the sketch's."""
         items = [
             turned(backwards(p), angle, mirrored=mirrored, scale=scale) for p in permuted(NESTED.primitives, order)
         ]
@@ -235,7 +229,6 @@ class TestFiles:
         assert not list(tmp_path.iterdir())
 
     def test_data_goes_as_numbers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The job is JSON with nothing of the file's text in it."""
         code = f"import os, shutil; shutil.copy(os.environ['SKETCHDNN_JOB'], {str(tmp_path / 'job.json')!r})"
         monkeypatch.setattr(solids, "_builder", lambda path: [sys.executable, "-c", code])
         with pytest.raises(FormatError):

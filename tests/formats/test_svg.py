@@ -92,8 +92,7 @@ def test_four_arcs_between_two_ends(
 ) -> None:
     (arc,) = one(tmp_path, f'<path d="M 0 0 A {math.sqrt(50)} {math.sqrt(50)} 30 {large} {sweep} 10 0"/>')
     assert isinstance(arc, Arc)
-    assert arc.center == pytest.approx(center)
-    assert arc.sweep == pytest.approx(turn, abs=0.1)
+    assert (arc.center, arc.sweep) == (pytest.approx(center), pytest.approx(turn, abs=0.1))
 
 
 PATHS = {
@@ -228,8 +227,7 @@ def test_undrawn_elements_are_no_loss(tmp_path: Path) -> None:
 def test_units_come_from_real_size(tmp_path: Path, root: str, length: float, units: str | None) -> None:
     sketch = one(tmp_path, '<line x2="10"/>', root)
     (line,) = sketch
-    assert line.length == pytest.approx(length)
-    assert sketch.units == units
+    assert (line.length, sketch.units) == (pytest.approx(length), units)
 
 
 def test_other_documents_are_refused(tmp_path: Path) -> None:
@@ -287,7 +285,6 @@ def test_curves_become_lines_and_arcs(tmp_path: Path, body: str) -> None:
 
 
 def test_elliptical_arc_is_one_that_svg_draws(tmp_path: Path) -> None:
-    """The four arcs between two ends, by the extreme height that each reaches (y up)."""
     shallow, deep = 20 - 20 * math.sqrt(0.75), 20 + 20 * math.sqrt(0.75)
     reaches = {(0, 1): (0, shallow), (0, 0): (-shallow, 0), (1, 1): (0, deep), (1, 0): (-deep, 0)}
     for (large, positive), reach in reaches.items():
@@ -333,8 +330,7 @@ def test_compressed_drawings_are_read_within_limits(tmp_path: Path) -> None:
     sketch = Sketch((Line((0.0, 0.0), (1.0, 2.0)),), units="mm")
     write(sketch, tmp_path / "a.svgz")
     packed = (tmp_path / "a.svgz").read_bytes()
-    assert packed[:2] == b"\x1f\x8b"
-    assert read(tmp_path / "a.svgz").sketches == (sketch,)
+    assert (packed[:2], read(tmp_path / "a.svgz").sketches) == (b"\x1f\x8b", (sketch,))
     (tmp_path / "a.svgz").write_bytes(packed[:-20])
     with pytest.raises(FormatError, match="damaged or cut off"):
         read(tmp_path / "a.svgz")
