@@ -7,6 +7,7 @@ import struct
 import zipfile
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.freecad_document import constrain, document, document_xml, geometry, line, read, zipped
 from support.freecad_forms import all_forms
-from support.strategies import assert_same, numbers, sketches
+from support.strategies import assert_refused, assert_same, numbers, sketches
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats import collect, sketchgraphs
@@ -337,11 +338,7 @@ SKETCH = Sketch(
 )
 
 
-def refused(path: Path, match: str) -> None:
-    with pytest.raises(FormatError, match=match) as caught:
-        list(FORMAT.read(path))
-    assert "\n" not in str(caught.value)
-    assert path.name in str(caught.value)
+refused = partial(assert_refused, FORMAT.read)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ of these is run as the program itself, with little processor time and memory.
 
 from __future__ import annotations
 
-import gzip
 import io
 import lzma
 import os
@@ -50,7 +49,6 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dxf_files, "MAX_ENTITIES", 20)
     monkeypatch.setattr(dxf_files, "MAX_TAGS", 200)
     monkeypatch.setattr(svg, "MAX_ELEMENTS", 20)
-    monkeypatch.setattr(json_files, "LARGEST_RECORD", 1000)
 
 
 @contextmanager
@@ -169,15 +167,6 @@ def test_notes_match_values_rounded_by_freecad() -> None:
         for found in (value, value * (1 + 5e-10) + 1e-16, value * (1 - 5e-10), value + 1e-10):
             relations = [Relation(said.type, said.ids, found)]
             assert len(notes.read_notes([NOTES_HEAD, note(said)], TWO_LINES, relations).constraints) == 1
-
-
-@pytest.mark.usefixtures("limited")
-def test_record_is_bounded_before_it_is_parsed(tmp_path: Path) -> None:
-    line = b'{"primitives": [], "x": [' + b"[]," * 1000 + b"[]]}\n"
-    with gzip.open(tmp_path / "a.jsonl.gz", "wb") as file:
-        file.write(line + RECORD)
-    reading = collect(scan(tmp_path / "a.jsonl.gz"))
-    assert (len(reading), reading.skipped.total()) == (1, 1)
 
 
 def test_xz_dictionary_is_bounded(tmp_path: Path) -> None:

@@ -229,15 +229,6 @@ def test_record_means_what_corpus_says() -> None:
     assert (arc.sweep, arc.mid) == (pytest.approx(math.tau - 6), pytest.approx((-1.0, 0.0)))
 
 
-def test_constraints_and_units_survive_beside_rows(tmp_path: Path) -> None:
-    path = tmp_path / "sketches.corpus.jsonl"
-    constraint = Constraint(ConstraintType.LENGTH, (Ref(0),), 1.0)
-    sketch = Sketch((Line((0.0, 0.0), (1.0, 0.0)),), (constraint,), "mm", {"group": "g"})
-    write(sketch, path)
-    assert '["L",0,0.0,0.0,1.0,0.0]' in path.read_text()
-    assert read(path).sketches == (sketch,)
-
-
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".jsonl.xz"])
 def test_corpus_is_known_by_its_first_record(tmp_path: Path, suffix: str) -> None:
     sketch = parse_record(CORPUS_RECORD)

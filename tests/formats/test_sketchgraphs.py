@@ -220,11 +220,6 @@ class TestConstraints:
         assert isinstance(sketch, Sketch)
         assert not sketch.constraints
 
-    def test_reference_to_center_of_line_is_damage(self, tmp_path: Path) -> None:
-        ops = [START, slice(1, LINE), slice(103, {}), slice(101, (2, 1), {}), slice(0, (2, 0), {}), STOP]
-        skipped, _ = read(write_ops(tmp_path / "a.npy", ops))
-        assert skipped == Skipped("a damaged constraint")
-
 
 def test_entity_types_have_codes_of_official_enumeration() -> None:
     names = "point line circle ellipse spline conic arc external stop unknown"
@@ -386,16 +381,6 @@ def test_sequences_hold_only_official_parameters(tmp_path: Path, real_data: Path
     write(originals, tmp_path / "a.npy")
     assert_official(tmp_path / "a.npy")
     assert_survives(originals, tmp_path / "a.npy")
-
-
-@given(st.data())
-def test_any_sequence_holds_only_official_parameters(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    plain = data.draw(sketches(max_size=6))
-    path = tmp_path_factory.mktemp("any") / "a.npy"
-    write([Sketch(plain.primitives, tuple(data.draw(st.lists(constraints_on(plain), max_size=6))))], path)
-    assert_official(path)
 
 
 def test_notes_inside_sequences_of_older_files_are_read(tmp_path: Path) -> None:
