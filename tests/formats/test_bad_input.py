@@ -63,7 +63,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     return convert
 
 
-def test_empty_or_wrong_content(tmp_path: Path, refused: Refused) -> None:
+def test_wrong_or_damaged_content(tmp_path: Path, refused: Refused) -> None:
     for suffix in SUFFIXES:
         path = tmp_path / f"wrong{suffix}"
         path.touch()
@@ -71,9 +71,6 @@ def test_empty_or_wrong_content(tmp_path: Path, refused: Refused) -> None:
         for content in (b"hello, world\n", b"\x00" * 600, b"PK\x03\x04 nothing", b"\x93NUMPY\x01\x00"):
             path.write_bytes(content)
             refused(path)
-
-
-def test_truncated_file(tmp_path: Path, refused: Refused) -> None:
     for suffix in [*WRITABLE, ".jsonl.gz", ".jsonl.xz"]:
         path = tmp_path / f"cut{suffix}"
         write(LINE, path)
@@ -81,9 +78,6 @@ def test_truncated_file(tmp_path: Path, refused: Refused) -> None:
         for share in (0.3, 0.6, 0.9):
             path.write_bytes(whole[: int(share * len(whole))])
             refused(path)
-
-
-def test_archive_with_damage_in_middle(tmp_path: Path, refused: Refused) -> None:
     write(LINE, tmp_path / "line.json")
     path = tmp_path / "damaged.tar"
     with tarfile.open(path, "w") as archive:

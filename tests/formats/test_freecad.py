@@ -74,23 +74,17 @@ def test_real_sketches_survive_with_their_constraints(real_data: Path, tmp_path:
         assert {**sketch.extra, "name": sketch.extra["id"]} == back.extra
 
 
-def test_lengths_are_written_in_millimeters(tmp_path: Path) -> None:
+def test_units_labels_and_other_objects(tmp_path: Path) -> None:
     inches = Sketch(
         (Line((0, 0), (1, 0)),), (Constraint(T.LENGTH, (Ref(0),), 1.0), Constraint(T.ANGLE, (Ref(0),), 0.0)), "in"
     )
     (back,) = round_trip(tmp_path / "a.FCStd", inches)
     assert (back.primitives, [c.value for c in back.constraints]) == ((Line((0, 0), (25.4, 0)),), [25.4, 0])
-
-
-def test_any_label_is_written(tmp_path: Path) -> None:
     names = ["<\"&'>", "Grundriß\n2", "nul \0 and \ud800", "", 7]
     written = [Sketch((Circle((0, 0), i + 1),), extra={"name": name}) for i, name in enumerate(names)]
     back = round_trip(tmp_path / "a.FCStd", *written)
     assert [s.primitives for s in back] == [s.primitives for s in written]
     assert [s.extra["name"] for s in back] == [*names[:2], "nul ? and ?", "Sketch003", "7"]
-
-
-def test_other_objects_are_skipped(tmp_path: Path) -> None:
     path = document(tmp_path / "a.FCStd", line(0, 0, 1, 0), types="PartDesign::Pad")
     assert not len(read(path))
     assert read(path).skipped == Counter({"a document without a sketch": 1})
@@ -280,16 +274,13 @@ FAR = Constraint(T.PARALLEL, (Ref(0), EXTERNAL))
 NOTED = Sketch((Line((0, 0), (4, 0)), Point((2, 0))), (MIDDLE, LENGTH, FAR), "mm")
 
 
-def test_edited_relations_override_notes(tmp_path: Path) -> None:
+def test_notes_give_way_to_edits(tmp_path: Path) -> None:
     path = tmp_path / "a.FCStd"
     FORMAT.write([NOTED], path)
     (as_it_was,) = read(path)
     assert as_it_was.constraints == NOTED.constraints
     (longer,) = read(edited(path, 'Value="4.0"', 'Value="5.0"'))
     assert longer.constraints == (MIDDLE, FAR, Constraint(T.DISTANCE, LENGTH.refs, 5.0))
-
-
-def test_notes_on_other_primitives_are_ignored(tmp_path: Path) -> None:
     path = tmp_path / "a.FCStd"
     FORMAT.write([NOTED], path)
     (sketch,) = read(edited(path, "&quot;LP&quot;", "&quot;LC&quot;"))
@@ -397,40 +388,30 @@ def test_document_without_objects_is_empty(tmp_path: Path, xml: str) -> None:
     assert reading.skipped == {"a document without a sketch": 1}
 
 
-def test_false_size_in_the_header_is_refused(tmp_path: Path) -> None:
-    """The header promises ten bytes; what is behind it is not read past the limit."""
+def test_false_headers_and_deep_nesting(tmp_path: Path) -> None:
     path = zipped(tmp_path / "a.FCStd", b"<a>" + b" " * (2 * MAX_BYTES))
     data = bytearray(path.read_bytes())
     central = data.rindex(b"PK\x01\x02")
     data[central + 24 : central + 28] = struct.pack("<I", 10)
     path.write_bytes(data)
     refused(path, "zip|XML")
-
-
-def test_encrypted_document_is_refused(tmp_path: Path) -> None:
     path = zipped(tmp_path / "a.FCStd", "<Document/>")
     data = bytearray(path.read_bytes())
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(signature) + offset] |= 1
     path.write_bytes(data)
     refused(path, "encrypted")
-
-
-def test_deeply_nested_xml_is_handled(tmp_path: Path) -> None:
     depth = 200_000
     path = zipped(tmp_path / "a.FCStd", b"<a>" * depth + b"</a>" * depth, method=zipfile.ZIP_STORED)
     assert not len(collect(FORMAT.read(path)))
 
 
-def test_failed_write_leaves_no_file(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.FCStd"
     for extra in ({"thing": object()}, {"number": float("nan")}):
         with pytest.raises(FormatError, match="cannot be written"):
             FORMAT.write([Sketch((Point((0, 0)),), extra=extra)], path)
     assert not list(tmp_path.iterdir())
-
-
-def test_document_too_large_to_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sketchdnn.formats.freecad.file.MAX_BYTES", 2**17)
     FORMAT.write([SKETCH] * 10, tmp_path / "a.FCStd")
     assert len(collect(FORMAT.read(tmp_path / "a.FCStd"))) == 10

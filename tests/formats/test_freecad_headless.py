@@ -83,15 +83,12 @@ def assert_found(sketch: Sketch, found: Findings) -> None:
     assert found["constraints"] == Counter(names)
 
 
-def test_every_form_is_solved(findings: Findings, folder: Path) -> None:
+def test_every_form_is_solved_and_held(findings: Findings, folder: Path) -> None:
     for sketch, found in zip(FORMS, findings["documents"][str(folder / "forms.FCStd")], strict=True):
         assert [s.note for s in select_relations(sketch)] == [""] * len(sketch.constraints), sketch.extra
         assert_found(sketch, found)
         assert found["solve"] == 0, sketch.extra
         assert found["solved"] == [pytest.approx(numbers(p), abs=1e-9) for p in sketch], sketch.extra
-
-
-def test_constraints_hold_after_freecad_moves_a_sketch(findings: Findings, folder: Path) -> None:
     moved = 0
     for sketch, now in zip(FORMS, reread(folder / "forms-moved.FCStd"), strict=True):
         assert now.constraints == sketch.constraints
@@ -100,7 +97,7 @@ def test_constraints_hold_after_freecad_moves_a_sketch(findings: Findings, folde
     assert moved >= 0.8 * len(FORMS)  # some have nowhere to go
 
 
-def test_real_sketches_are_solved(findings: Findings, folder: Path, real_data: Path) -> None:
+def test_real_sketches_are_solved_and_saved(findings: Findings, folder: Path, real_data: Path) -> None:
     real = real_sketches(real_data)
     assert (len(real), {p.kind for sketch in real for p in sketch}) == (REAL_SKETCHES, set(Kind))
     for sketch, found in zip(real, findings["documents"][str(folder / "real.FCStd")], strict=True):
@@ -108,9 +105,6 @@ def test_real_sketches_are_solved(findings: Findings, folder: Path, real_data: P
         assert found["solve"] == 0, sketch.extra
         assert found["edges"] == sum(not p.construction and p.kind is not Kind.POINT for p in sketch)
         assert len(found["notes"]) == 1 + len(sketch.constraints)
-
-
-def test_saved_documents_are_read_unchanged(findings: Findings, folder: Path, real_data: Path) -> None:
     for sketch, saved in zip(real_sketches(real_data), reread(folder / "real-solved.FCStd"), strict=True):
         assert_same(sketch, saved, 2 * HOLDS)
         assert saved.constraints == sketch.constraints

@@ -96,17 +96,10 @@ def test_redundant_constraints_are_switched_off() -> None:
     assert notes(RECTANGLE, *CLOSED, CLOSED[0]) == [""] * 4 + [REDUNDANT]
     fixed = c(T.FIX, 0)
     assert (notes(RECTANGLE, FLAT[0], fixed), notes(RECTANGLE, FLAT[1], fixed)) == ([REDUNDANT, ""], ["", ""])
-
-
-def test_dimensions_are_switched_off_before_other_constraints() -> None:
     width, same, equal = c(T.LENGTH, 0, value=4.0), c(T.LENGTH, 2, value=4.0), c(T.EQUAL, 0, 2)
     assert notes(RECTANGLE, width, same, *FLAT, *UPRIGHT, *CLOSED) == ["", REDUNDANT] + [""] * 8
     assert notes(RECTANGLE, width, same, equal).count(REDUNDANT) == 1
     assert notes(RECTANGLE, width, same, equal)[2] == ""
-
-
-def test_single_equations_are_switched_off_before_pairs() -> None:
-    """FreeCAD reports the single constraint when half of a symmetry follows from it."""
     symmetric = c(T.SYMMETRIC, Ref(0, Part.START), Ref(0, Part.END), Ref(None, Part.Y_AXIS))
     assert notes([Line((-2, 1), (2, 1))], c(T.HORIZONTAL, 0), symmetric) == [REDUNDANT, ""]
 
@@ -126,6 +119,13 @@ def test_constraints_that_do_not_hold_are_switched_off() -> None:
     assert notes([Arc((0, 0), 1, 0, 2)], c(T.ANGLE, 0, value=2 - math.tau)) == [MISSED]
     assert notes([Line((0, 0), (1e-12, 0)), Line((0, 0), (5, 5))], c(T.HORIZONTAL, 0)) == [TOO_SMALL]
     assert notes([Circle((0, 0), 1), Circle((0, 0), 2)], c(T.TANGENT, 0, 1)) == [TOO_SMALL]
+    off = Constraint(T.VERTICAL, (Ref(0),), extra={"active": False, "label": "later"})
+    measure = Constraint(T.LENGTH, (Ref(0),), 3.9, extra={"driving": False})
+    selected = select_relations(Sketch(tuple(RECTANGLE), (off, measure)))
+    assert [s.note for s in selected] == ["", ""]
+    (first,), (second,) = (s.relations for s in selected)
+    assert (first.active, first.driving, first.label) == (False, True, "later")
+    assert (second.active, second.driving, second.label) == (True, False, "")
 
 
 def test_constraints_that_freecad_lacks_are_only_noted() -> None:
@@ -150,16 +150,6 @@ def test_constraints_that_freecad_lacks_are_only_noted() -> None:
         assert notes([*RECTANGLE, Circle((1, 1), 1)], constraint) == [UNSAID], constraint
     assert notes(RECTANGLE, c(T.PARALLEL, 0, EXTERNAL)) == [OUTSIDE]
     assert notes([], c(T.PARALLEL, EXTERNAL, EXTERNAL)) == [UNSAID]
-
-
-def test_inactive_and_reference_constraints_stay_so() -> None:
-    off = Constraint(T.VERTICAL, (Ref(0),), extra={"active": False, "label": "later"})
-    measure = Constraint(T.LENGTH, (Ref(0),), 3.9, extra={"driving": False})
-    selected = select_relations(Sketch(tuple(RECTANGLE), (off, measure)))
-    assert [s.note for s in selected] == ["", ""]
-    (first,), (second,) = (s.relations for s in selected)
-    assert (first.active, first.driving, first.label) == (False, True, "later")
-    assert (second.active, second.driving, second.label) == (True, False, "")
 
 
 @given(first=lines, second=lines)

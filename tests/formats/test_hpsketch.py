@@ -52,9 +52,6 @@ def test_lines_arcs_and_circles(tmp_path: Path) -> None:
     assert (hole, inner) == (Circle((5.0, 10.0), 3.0), Circle((5.0, 10.0), 2.0))
     assert sketch.units is None
     assert sketch.extra == {"source": "hpsketch", "group": "deepcad/00000007", "id": "00000007_1.0"}
-
-
-def test_clockwise_arc_bulges_other_way(tmp_path: Path) -> None:
     (sketch,) = sketches_of(model(tmp_path / "m.h5", [LOOP, (1, 138, 128, 64, 0), (0, 128, 128), END]))
     arc = sketch.primitives[0]
     assert isinstance(arc, Arc)
@@ -62,15 +59,12 @@ def test_clockwise_arc_bulges_other_way(tmp_path: Path) -> None:
     assert arc.mid[1] > 0  # clockwise from left to right passes above the chord
 
 
-def test_loop_at_origin_begins_new_sketch(tmp_path: Path) -> None:
+def test_several_sketches_in_one_file(tmp_path: Path) -> None:
     square = [LOOP, (0, 138, 128), (0, 138, 138), (0, 128, 128)]
     inside = [LOOP, (0, 131, 129), (0, 131, 131), (0, 129, 129)]
     circle = [LOOP, (2, 176, 128, -1, -1, 47)]  # starts at (129, 128): center and radius were rounded apart
     path = model(tmp_path / "m.h5", [*square, *inside, *circle, *square, END])
     assert [len(sketch) for sketch in sketches_of(path)] == [6, 1, 3]
-
-
-def test_spline_drops_its_sketch_and_no_other(tmp_path: Path) -> None:
     spline = [LOOP, (0, 138, 128), (3,), (4, 138, 140), (4, 128, 128)]
     square = [LOOP, (0, 138, 128), (0, 138, 138), (0, 128, 128)]
     found = list(FORMAT.read(model(tmp_path / "m.h5", [*square, *spline, *square, END])))

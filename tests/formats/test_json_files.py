@@ -185,7 +185,7 @@ def test_bad_records(tmp_path: Path) -> None:
             read(single)
 
 
-def test_line_beyond_all_bounds_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_lines_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LARGEST_RECORD", 100)
     path = tmp_path / "long.jsonl"
     good = '{"primitives": [["P", 0, 1, 2]]}\n'
@@ -196,9 +196,6 @@ def test_line_beyond_all_bounds_is_passed_over(tmp_path: Path, monkeypatch: pyte
     single.write_text(" " * 200)
     with pytest.raises(FormatError, match="is larger than"):
         read(single)
-
-
-def test_bad_text_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "latin.jsonl"
     path.write_bytes(b'{"primitives": [], "name": "\xe9"}\n\xef\xbb\xbf{"primitives": []}\n')
     assert list(module.read_lines(path)) == [Skipped("text that is not UTF-8", is_sketch=True), Sketch(())]

@@ -179,14 +179,12 @@ class TestMeaning:
     def test_ways_to_hold_sketch(self, tmp_path: Path, wrap: Any) -> None:
         assert len(only(tmp_path, wrap(sketch([point("p")])))) == 1
 
-    def test_other_features_and_empty_sketches(self, tmp_path: Path) -> None:
+    def test_other_features_and_groups(self, tmp_path: Path) -> None:
         assert found(tmp_path, [{"featureType": "extrude"}, sketch([]), 5]) == [
             Skipped("a feature that is not a sketch"),
             Skipped("a sketch without a line, circle, arc or point", is_sketch=True),
             Skipped("a feature that is damaged", is_sketch=True),
         ]
-
-    def test_variants_of_one_document_belong_together(self, tmp_path: Path) -> None:
         path = tmp_path / "00273126_d90a324875bc6891cbed2cf4_featurescript_005.json"
         path.write_text(json.dumps([sketch([point("p")])]))
         assert [s.extra["group"] for s in collect(onshape.read(path))] == ["00273126_d90a324875bc6891cbed2cf4"]

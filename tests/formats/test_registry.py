@@ -52,11 +52,27 @@ BY_SUFFIX = {
 }  # fmt: skip
 
 
-def test_names_and_suffixes_tell_formats_apart() -> None:
+def test_formats_are_chosen_by_suffix_or_name(tmp_path: Path) -> None:
     assert len({f.name.lower() for f in FORMATS}) == len(FORMATS)
     assert all(suffix.startswith(".") for f in FORMATS for suffix in f.suffixes)
     suffixes = [suffix.lower() for f in FORMATS if f.write for suffix in f.suffixes]
     assert len(set(suffixes)) == len(suffixes)
+    for suffix, name in BY_SUFFIX.items():
+        assert find_writer(f"folder.svg/part{suffix}").name == name
+        assert find_writer(f"PART{suffix.upper()}").name == name
+    write(PART, tmp_path / "part.jsonl", "corpus")
+    assert detect_format(tmp_path / "part.jsonl").name == "corpus"
+    assert find_writer("x", "FCStd") is find_writer("x.fcstd")
+    with pytest.raises(SketchError, match=r"'iges' is no format that we write; use one of .*jsonl"):
+        write(PART, tmp_path / "part.iges", "iges")
+    with pytest.raises(FormatError, match=r"part\.iges: cannot be written: its name must end in .*\.jsonl"):
+        write(PART, tmp_path / "part.iges")
+    with pytest.raises(SketchError, match="'hpsketch' is no format that we write"):
+        write(PART, tmp_path / "part.h5", "hpsketch")
+    (tmp_path / "notes.txt").write_text("hello")
+    with pytest.raises(FormatError, match=r"notes\.txt: is in no format that we read: .*\.npy.*\.dxf") as caught:
+        read(tmp_path / "notes.txt")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("form", WRITABLE, ids=lambda f: f.name)
@@ -88,28 +104,6 @@ def test_many_sketches_keep_their_order_or_are_refused(tmp_path: Path, form: For
         with pytest.raises(FormatError, match="holds one sketch"):
             write(some, path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_longest_suffix_wins() -> None:
-    for suffix, name in BY_SUFFIX.items():
-        assert find_writer(f"folder.svg/part{suffix}").name == name
-        assert find_writer(f"PART{suffix.upper()}").name == name
-
-
-def test_format_can_be_named(tmp_path: Path) -> None:
-    write(PART, tmp_path / "part.jsonl", "corpus")
-    assert detect_format(tmp_path / "part.jsonl").name == "corpus"
-    assert find_writer("x", "FCStd") is find_writer("x.fcstd")
-    with pytest.raises(SketchError, match=r"'iges' is no format that we write; use one of .*jsonl"):
-        write(PART, tmp_path / "part.iges", "iges")
-    with pytest.raises(FormatError, match=r"part\.iges: cannot be written: its name must end in .*\.jsonl"):
-        write(PART, tmp_path / "part.iges")
-    with pytest.raises(SketchError, match="'hpsketch' is no format that we write"):
-        write(PART, tmp_path / "part.h5", "hpsketch")
-    (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(FormatError, match=r"notes\.txt: is in no format that we read: .*\.npy.*\.dxf") as caught:
-        read(tmp_path / "notes.txt")
-    assert "\n" not in str(caught.value)
 
 
 def test_folder_is_read_file_by_file(tmp_path: Path) -> None:
@@ -156,7 +150,7 @@ def test_unlistable_folder_is_counted(tmp_path: Path, monkeypatch: pytest.Monkey
         read(shut)
 
 
-def test_archive_may_hold_any_mixture(tmp_path: Path) -> None:
+def test_archive_may_hold_any_mixture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "mixed.tar.xz"
     with tarfile.open(path, "w:xz") as archive:
         for form in WRITABLE:
@@ -170,9 +164,6 @@ def test_archive_may_hold_any_mixture(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "untold", "w") as archive:
         archive.addfile(tarfile.TarInfo("nothing.txt"), io.BytesIO())
     assert read(tmp_path / "untold").skipped == {"an unreadable file: is empty": 1}
-
-
-def test_member_too_large_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "LARGEST_MEMBER", 10)
     path = tmp_path / "big.tar"
     with tarfile.open(path, "w") as archive:

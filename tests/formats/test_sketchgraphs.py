@@ -64,6 +64,14 @@ class TestEntities:
             Line((-1, 0), (2, 0)), Circle((1, 2), 0.5, True), Arc((1, 2), 0.5, 0, 1, True), Point((3, 4)),
         )  # fmt: skip
         assert (sketch.units, sketch.extra) == ("m", {"source": "sketchgraphs", "id": "a/0", "index": 0})
+        path = write_ops(tmp_path / "a.npy", [START, slice(0, {"isConstruction": 1, "x": 2**39, "y": -3}), STOP])
+        assert only(path).primitives == (Point((2.0**39, -3.0), True),)
+        path = write_ops(tmp_path / "a.npy", [START, STOP], [START, slice(0, POINT), STOP], [START, slice(4, {}), STOP])
+        reading = collect(read(path))
+        assert len(reading) == 1
+        assert reading.skipped == {"a sketch without a line, circle, arc or point": 2, "a spline": 1}
+        table = read_table(path)
+        assert (table.table.counts.tolist(), table.skipped) == ([0, 1, 0], reading.skipped)
 
     @given(
         center=st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
@@ -141,18 +149,6 @@ class TestEntities:
         table = read_table(path)
         assert (table.dropped.tolist(), table.constraints.tolist()) == ([1], [2])
         assert table.skipped == {skipped[0].reason: 1}
-
-    def test_whole_number_is_number(self, tmp_path: Path) -> None:
-        path = write_ops(tmp_path / "a.npy", [START, slice(0, {"isConstruction": 1, "x": 2**39, "y": -3}), STOP])
-        assert only(path).primitives == (Point((2.0**39, -3.0), True),)
-
-    def test_sketch_without_primitives_is_refused(self, tmp_path: Path) -> None:
-        path = write_ops(tmp_path / "a.npy", [START, STOP], [START, slice(0, POINT), STOP], [START, slice(4, {}), STOP])
-        reading = collect(read(path))
-        assert len(reading) == 1
-        assert reading.skipped == {"a sketch without a line, circle, arc or point": 2, "a spline": 1}
-        table = read_table(path)
-        assert (table.table.counts.tolist(), table.skipped) == ([0, 1, 0], reading.skipped)
 
 
 class TestConstraints:
@@ -267,10 +263,12 @@ class TestWriting:
         expected.append(replace(weight, extra={"driven": True}))  # a list is no parameter
         assert_same_constraints(Sketch(sketch.primitives, tuple(expected)), only(tmp_path / "a.npy"), 0, ordered=False)
 
-    def test_unambiguous_constraint_has_no_note(self) -> None:
+    def test_notes_only_where_needed_and_known(self) -> None:
         constraint = Constraint(T.COINCIDENT, (Ref(1, Part.START), Ref(0, Part.END)))
         ops = sketch_to_ops(Sketch((Line((0, 0), (1, 0)), Line((1, 0), (1, 1))), (constraint,)))
         assert [op.step for op in ops if op.step is not None and op.start == NAMES.index("Coincident")] == [{}]
+        note = '{"type": "coincident", "refs": [[0, "point"], ["origin"]]}'
+        assert decode_constraint("Coincident", (Ref(0), EXTERNAL), {NOTE: note}).refs == (Ref(0), EXTERNAL)
 
     @pytest.mark.parametrize("note", [
         "", "{", "null", "[" * 100_000, "9" * 10_000, '{"type": "fix"}', '{"type": "fix", "refs": [[0, "end"]]}',
@@ -286,10 +284,6 @@ class TestWriting:
         assert decode_constraint("Coincident", refs, {NOTE: note, "n": 1}) == Constraint(
             T.COINCIDENT, refs, extra={"n": 1}
         )
-
-    def test_note_with_unknown_part_is_ignored(self) -> None:
-        note = '{"type": "coincident", "refs": [[0, "point"], ["origin"]]}'
-        assert decode_constraint("Coincident", (Ref(0), EXTERNAL), {NOTE: note}).refs == (Ref(0), EXTERNAL)
 
     def test_edge_follows_its_last_node(self) -> None:
         lines = (Line((0, 0), (1, 0)), Line((1, 0), (1, 1)))
@@ -383,25 +377,17 @@ def test_sequences_hold_only_official_parameters(tmp_path: Path, real_data: Path
     assert_survives(originals, tmp_path / "a.npy")
 
 
-def test_notes_inside_sequences_of_older_files_are_read(tmp_path: Path) -> None:
+def test_notes_are_an_optional_array(tmp_path: Path) -> None:
     with sequence_writer(tmp_path / "a.npy") as add:
         add(dump_ops(sketch_to_ops(NOTED)), 1)
     assert open_sequences(tmp_path / "a.npy").notes is None
     assert_survives([NOTED], tmp_path / "a.npy")
-
-
-def test_notes_are_an_optional_array(tmp_path: Path) -> None:
-    """The official library loads every array of a file with numpy, and may not be given a pickle."""
     write([NOTED], tmp_path / "noted.npy")
     write([Sketch(NOTED.primitives)], tmp_path / "plain.npy")
     assert b"sketchdnn_notes" not in (tmp_path / "plain.npy").read_bytes()
     data = (tmp_path / "noted.npy").read_bytes()
     array = np.lib.format.read_array(io.BytesIO(data[data.rindex(b"\x93NUMPY") :]), allow_pickle=False)
     assert (array.dtype, array.ndim) == (np.uint8, 1)
-
-
-def test_list_of_none_is_empty_array(tmp_path: Path) -> None:
-    """The official library cannot count the elements of a flat list of none."""
     write([], tmp_path / "a.npy")
     data = (tmp_path / "a.npy").read_bytes()
     first = np.lib.format.read_array(io.BytesIO(data[data.index(b"\x93NUMPY", 1) :]), allow_pickle=False)
@@ -448,9 +434,6 @@ def test_damaged_notes_are_counted(tmp_path: Path) -> None:
     extras = [c.extra for sketch in reading for c in sketch.constraints]
     assert extras == [{"mine": 1}, *({} for _ in DAMAGED_TEXTS)]
     assert reading.skipped == {"damaged notes beside a sequence": len(DAMAGED_TEXTS)}
-
-
-def test_notes_never_replace_parameters(tmp_path: Path) -> None:
     note = json.dumps({"0": {"mine": 1, "list": [1], "deep": {"a": {}}}, "7": {"mine": 2}}).encode()
     reading = collect(read(noted(tmp_path / "a.npy", note, b"")))
     assert [c.extra for sketch in reading for c in sketch.constraints] == [{"mine": 1}, {}]

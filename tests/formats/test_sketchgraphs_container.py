@@ -92,16 +92,17 @@ def named(tmp_path: Path, ids: np.ndarray) -> Path:
 
 
 class TestLayouts:
-    def test_dictionary_and_bare_list(self, tmp_path: Path) -> None:
+    def test_layouts_of_bytes(self, tmp_path: Path) -> None:
         entries = {"sequences": (0, len(GOOD), 2), "other": (0, 5, 0)}
         for data in (GOOD, dictionary(entries, GOOD)):
             reading = collect(read(save(tmp_path / "a.npy", data)))
             assert [s.primitives for s in reading] == [SKETCH.primitives] * 2
             assert not reading.skipped
-
-    def test_unsigned_bytes_and_extra_slack(self, tmp_path: Path) -> None:
         np.save(tmp_path / "a.npy", np.frombuffer(GOOD + b"slack", np.uint8))
         assert count(tmp_path / "a.npy") == 2
+        for ids in (np.array(["a"]), np.zeros((2, 2)), np.array(2)):
+            assert "should name 2 sketches" in refused(named(tmp_path, ids))
+        assert "names" in refused(named(tmp_path, np.array([{}, {}], object)))  # pickled, and not loaded
 
     @pytest.mark.parametrize(("ids", "expected"), [
         (np.array(["first", "second"]), ["first", "second"]),
@@ -116,16 +117,24 @@ class TestLayouts:
     def test_names_of_sketches(self, tmp_path: Path, ids: np.ndarray, expected: list[str]) -> None:
         assert [s.extra["id"] for s in collect(read(named(tmp_path, ids)))] == expected
 
-    def test_names_that_do_not_fit(self, tmp_path: Path) -> None:
-        for ids in (np.array(["a"]), np.zeros((2, 2)), np.array(2)):
-            assert "should name 2 sketches" in refused(named(tmp_path, ids))
-        assert "names" in refused(named(tmp_path, np.array([{}, {}], object)))  # pickled, and not loaded
-
 
 class TestOtherFiles:
-    def test_no_file(self, tmp_path: Path) -> None:
+    def test_other_files(self, tmp_path: Path) -> None:
         assert refused(tmp_path / "a.npy") == "cannot be read (No such file or directory)"
         assert "cannot be read" in refused(tmp_path)
+        path = tmp_path / "a.npy"
+        for data in (b"", b"\0", bytes(1000), b"PK\x03\x04" + bytes(100), b"\x93NUMPY", b"{}"):
+            path.write_bytes(data)
+            assert refused(path) == "is not a whole .npy file"
+        np.save(path, np.array([print], object), allow_pickle=True)  # objects, which are not unpickled
+        assert refused(path) == "is not a whole .npy file"
+        for array in (np.zeros(9), np.zeros((9, 9), np.int8), np.array("text"), np.zeros(50, "V8")):
+            np.save(path, array)
+            assert "not of bytes" in refused(path)
+        for size in (0, 1, 23):
+            assert refused(save(path, GOOD[:size])) in ("is cut short", "is not a whole .npy file")
+        for numbers in ((0, 0, 0), (87374267, 2, 0), (-2356038617, 1, 0), (1, 87374267, 1)):
+            assert "not a SketchGraphs file" in refused(save(path, struct.pack("<3q", *numbers) + GOOD))
 
     @pytest.mark.parametrize("header", [
         b"{'descr': '|i1', 'fortran_order': False, 'shape': (-5,), }",
@@ -142,21 +151,6 @@ class TestOtherFiles:
         )
         assert refused(tmp_path / "a.npy") == "is not a whole .npy file"
 
-    def test_other_arrays(self, tmp_path: Path) -> None:
-        path = tmp_path / "a.npy"
-        for data in (b"", b"\0", bytes(1000), b"PK\x03\x04" + bytes(100), b"\x93NUMPY", b"{}"):
-            path.write_bytes(data)
-            assert refused(path) == "is not a whole .npy file"
-        np.save(path, np.array([print], object), allow_pickle=True)  # objects, which are not unpickled
-        assert refused(path) == "is not a whole .npy file"
-        for array in (np.zeros(9), np.zeros((9, 9), np.int8), np.array("text"), np.zeros(50, "V8")):
-            np.save(path, array)
-            assert "not of bytes" in refused(path)
-        for size in (0, 1, 23):
-            assert refused(save(path, GOOD[:size])) in ("is cut short", "is not a whole .npy file")
-        for numbers in ((0, 0, 0), (87374267, 2, 0), (-2356038617, 1, 0), (1, 87374267, 1)):
-            assert "not a SketchGraphs file" in refused(save(path, struct.pack("<3q", *numbers) + GOOD))
-
 
 class TestDamage:
     def test_numbers_that_lie(self, tmp_path: Path) -> None:
@@ -167,8 +161,6 @@ class TestDamage:
             assert "lies outside" in refused(save(path, dictionary({"sequences": entry}, GOOD)))
         for number in (-1, -2, 4, 10**6, 2**60, 2**63 - 1, -(2**63)):
             assert "no room" in refused(save(path, flat_list([b"", b""], number=number)))
-
-    def test_no_list_in_dictionary(self, tmp_path: Path) -> None:
         others = [{}, [], None, 5, {"x": (0, 1, 2)}]
         for entries in (*others, *({"sequences": entry} for entry in (None, (0, 1), (0, 9, 1)))):
             assert refused(save(tmp_path / "a.npy", dictionary(entries, GOOD))) in (
@@ -176,7 +168,7 @@ class TestDamage:
                 "has a header with a pickle that is more than plain data",
             )
 
-    def test_bad_offsets_skip_their_sequences(self, tmp_path: Path) -> None:
+    def test_frames_cost_only_their_sequence(self, tmp_path: Path) -> None:
         size = len(FRAME)
         offsets = [0, size, -5, size, 2**62, 2 * size, 3 * size]
         path = save(tmp_path / "a.npy", flat_list([FRAME] * 3, offsets))
@@ -185,6 +177,19 @@ class TestDamage:
         assert reading.skipped == {"a sequence that lies outside its file": 4}
         table = read_table(path)
         assert (table.table.counts.tolist(), table.skipped) == ([4, 0, 0, 0, 0, 4], reading.skipped)
+        bomb = lz4.frame.compress(b"\x80\x04" + b"]" * 50_000_000)
+        assert len(bomb) < 300_000
+        path = save(tmp_path / "a.npy", flat_list([bomb, FRAME]))
+        data, good = open_sequences(path).pickles(0, 2)
+        assert data == Skipped("a sequence over 4 MiB", is_sketch=True)
+        assert isinstance(good, bytes)
+        assert collect(read(path)).skipped == {"a sequence over 4 MiB": 1}
+        raw = dump_ops(sketch_to_ops(SKETCH))
+        honest = lz4.frame.compress(raw, store_size=True)
+        assert collect(read(save(tmp_path / "a.npy", flat_list([honest])))).skipped == {}
+        for size in (2**40, 2**63):
+            lying = honest[:6] + struct.pack("<Q", size) + honest[14:]
+            assert len(collect(read(save(tmp_path / "a.npy", flat_list([lying]))))) == 0
 
     @pytest.mark.parametrize(
         "frame",
@@ -193,23 +198,6 @@ class TestDamage:
     def test_damaged_frame_costs_only_its_sequence(self, tmp_path: Path, frame: bytes) -> None:
         reading = collect(read(save(tmp_path / "a.npy", flat_list([frame, FRAME, frame, FRAME]))))
         assert (reading.skipped, len(reading)) == ({"a sequence with a damaged LZ4 frame": 2}, 2)
-
-    def test_bomb_is_not_unpacked(self, tmp_path: Path) -> None:
-        bomb = lz4.frame.compress(b"\x80\x04" + b"]" * 50_000_000)
-        assert len(bomb) < 300_000
-        path = save(tmp_path / "a.npy", flat_list([bomb, FRAME]))
-        data, good = open_sequences(path).pickles(0, 2)
-        assert data == Skipped("a sequence over 4 MiB", is_sketch=True)
-        assert isinstance(good, bytes)
-        assert collect(read(path)).skipped == {"a sequence over 4 MiB": 1}
-
-    def test_frame_size_claims_are_ignored(self, tmp_path: Path) -> None:
-        raw = dump_ops(sketch_to_ops(SKETCH))
-        honest = lz4.frame.compress(raw, store_size=True)
-        assert collect(read(save(tmp_path / "a.npy", flat_list([honest])))).skipped == {}
-        for size in (2**40, 2**63):
-            lying = honest[:6] + struct.pack("<Q", size) + honest[14:]
-            assert len(collect(read(save(tmp_path / "a.npy", flat_list([lying]))))) == 0
 
     def test_truncated_inside_honest_array(self, tmp_path: Path) -> None:
         data = dictionary({"sequences": (0, len(GOOD), 2)}, GOOD)
@@ -403,6 +391,9 @@ def test_damaged_pickles_are_refused() -> None:
     for data in DAMAGED_PICKLES:
         with pytest.raises(PickleError):
             load_ops(data)
+    for opcode in (b"]", b"}", b"]\x94", b"(", b"N"):
+        with pytest.raises(PickleError):
+            load_ops(b"\x80\x04]\x94(" + opcode * 500_000 + b"e.")
 
 
 def test_odd_operations_are_skipped(tmp_path: Path) -> None:
@@ -513,12 +504,6 @@ def test_long_text_is_written_and_read(tmp_path: Path) -> None:
     (found,) = read(tmp_path / "a.npy")
     assert isinstance(found, Sketch)
     assert found.constraints == sketch.constraints
-
-
-def test_million_empty_values_are_only_memory() -> None:
-    for opcode in (b"]", b"}", b"]\x94", b"(", b"N"):
-        with pytest.raises(PickleError):
-            load_ops(b"\x80\x04]\x94(" + opcode * 500_000 + b"e.")
 
 
 @given(st.data())

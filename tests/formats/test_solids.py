@@ -56,11 +56,9 @@ def stl_volume(path: Path) -> float:
 
 
 class TestRegions:
-    def test_regions_of_nested_loops(self) -> None:
+    def test_regions_of_nested_loops_in_millimeters(self) -> None:
         what = extrude(NESTED, 5.0, Path("x"))
         assert ([len(region.holes) for region in what.regions], what.area) == ([1, 0, 1], pytest.approx(AREA))
-
-    def test_sketch_is_measured_in_millimeters(self) -> None:
         inch = Sketch((Circle((0.0, 0.0), 1.0),), units="in")
         assert extrude(inch, 5.0, Path("x")).area == pytest.approx(math.pi * 25.4**2)
 
@@ -245,8 +243,6 @@ class TestMany:
         result = convert(tmp_path / "many.jsonl", f"{tmp_path}/out/", format="cadquery", height=2.0)
         assert (result.written, result.skipped["a sketch that cannot be extruded"]) == (2, 1)
         assert len(list((tmp_path / "out").iterdir())) == 2
-
-    def test_sketches_that_do_not_close_are_errors(self, tmp_path: Path) -> None:
         write([OPEN, OPEN], tmp_path / "many.jsonl")
         none_fits = r"out: cannot be written: no sketch fits, the last one cannot be extruded: .* 1 chain is left open"
         with pytest.raises(FormatError, match=none_fits):

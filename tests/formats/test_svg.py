@@ -118,22 +118,16 @@ def test_paths(tmp_path: Path, data: str) -> None:
     assert [p.kind.label for p in one(tmp_path, f'<path d="{data}"/>')] == PATHS[data]
 
 
-def test_relative_and_absolute_paths_are_same_drawing(tmp_path: Path) -> None:
+def test_paths_and_other_shapes(tmp_path: Path) -> None:
     absolute = one(tmp_path, '<path d="M1 2 L4 2 H6 V4 A2 2 0 0 1 4 6 Z"/>')
     relative = one(tmp_path, '<path d="m1 2 l3 0 h2 v2 a2 2 0 0 1-2 2 z"/>')
     assert_same(absolute, relative, 1e-12)
     assert numbers(absolute.primitives[2]) == [6, -2, 6, -4]
-
-
-def test_long_arc_in_pieces_is_one_arc(tmp_path: Path) -> None:
     quarter = one(tmp_path, '<path d="M10 0A10 10 0 0 0 0 -10A10 10 0 0 0 -10 0A10 10 0 0 0 0 10"/>')
     (arc,) = quarter
     assert isinstance(arc, Arc)
     assert (*arc.center, arc.radius, arc.sweep) == pytest.approx((0, 0, 10, 3 * TAU / 4))
     assert arc.start == pytest.approx((10, 0))
-
-
-def test_other_shapes(tmp_path: Path) -> None:
     sketch = one(
         tmp_path,
         '<polyline points="0,0 1,0 1,1"/><polygon points="0 0 1 0 1 1"/><rect x="1" y="2" width="3" height="4"/>'
@@ -201,12 +195,14 @@ def test_unsupported_elements_are_counted(tmp_path: Path, body: str, reason: str
     assert sketch.extra == ({"dropped_entities": 1} if is_loss else {})
 
 
-def test_undrawn_elements_are_no_loss(tmp_path: Path) -> None:
+def test_undrawn_deep_and_large_documents(tmp_path: Path) -> None:
     body = (
         "<title>t</title><defs><circle r='1'/><g><text/></g></defs><style>x</style><metadata><a/></metadata>"
         '<namedview xmlns="urn:other"><line x2="3"/></namedview><line x2="7"/>'
     )
     assert len(one(tmp_path, body)) == 1
+    assert len(one(tmp_path, "<g>" * 20_000 + '<line x2="1"/>' + "</g>" * 20_000)) == 1
+    assert len(one(tmp_path, '<line x2="1"/>' * 20_000)) == 20_000
 
 
 @pytest.mark.parametrize(("root", "length", "units"), [
@@ -246,11 +242,6 @@ def test_other_documents_are_refused(tmp_path: Path) -> None:
     assert len(read(path)) == 1
 
 
-def test_deep_and_large_documents(tmp_path: Path) -> None:
-    assert len(one(tmp_path, "<g>" * 20_000 + '<line x2="1"/>' + "</g>" * 20_000)) == 1
-    assert len(one(tmp_path, '<line x2="1"/>' * 20_000)) == 20_000
-
-
 @pytest.mark.parametrize(
     "hiding",
     ['visibility="hidden"', 'display="none"', 'style="stroke:red; display: none"', 'style="visibility:collapse"'],
@@ -284,16 +275,13 @@ def test_curves_become_lines_and_arcs(tmp_path: Path, body: str) -> None:
     assert len(lonely) == (2 if body.startswith("<path") else 0)
 
 
-def test_elliptical_arc_is_one_that_svg_draws(tmp_path: Path) -> None:
+def test_curves_are_those_that_svg_draws(tmp_path: Path) -> None:
     shallow, deep = 20 - 20 * math.sqrt(0.75), 20 + 20 * math.sqrt(0.75)
     reaches = {(0, 1): (0, shallow), (0, 0): (-shallow, 0), (1, 1): (0, deep), (1, 0): (-deep, 0)}
     for (large, positive), reach in reaches.items():
         (sketch,) = drawing(tmp_path, f'<path d="M-20 0A40 20 0 {large} {positive} 20 0"/>')
         box = bounds(sketch)
         assert (box.low[1], box.high[1]) == pytest.approx(reach, abs=0.01)
-
-
-def test_circle_of_four_beziers_is_circle(tmp_path: Path) -> None:
     k = 5.5228475
     data = f"M10 0C10 {k} {k} 10 0 10S-10 {k} -10 0S{-k} -10 0 -10S10 {-k} 10 0Z"
     reading = drawing(tmp_path, f'<path d="M20 20L30 20{data}"/>')
