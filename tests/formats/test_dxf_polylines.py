@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import islice
 from pathlib import Path
 
 import ezdxf
@@ -16,7 +15,7 @@ from support.freecad_judge import ask_freecad
 from support.outlines import backwards, nested_plate, permuted, rectangle, turned
 from support.strategies import numbers, sketches
 
-from sketchdnn.formats import read, sketchgraphs, write
+from sketchdnn.formats import read, write
 from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive, Sketch, bounds, profile
 
 # A nested plate with a hole, an axis and a mark.
@@ -143,18 +142,6 @@ def test_arc_that_bulge_cannot_hold_stays_arc(tmp_path: Path) -> None:
     document = drawn(almost, tmp_path / "almost.dxf")
     assert "ARC" in [e.dxftype() for e in document.modelspace()] or not polylines(document)
     assert_same_curves(almost, read(tmp_path / "almost.dxf").sketches[0], 3e-4)
-
-
-def test_real_sketches_are_read_back(real_data: Path, tmp_path: Path) -> None:
-    found = sketchgraphs.FORMAT.read(real_data / "sketchgraphs/sg_subset.npy")
-    closed = 0
-    for sketch in islice((s for s in found if isinstance(s, Sketch)), 0, 3000, 75):
-        write(sketch, tmp_path / "real.dxf", polylines=True)
-        reading = read(tmp_path / "real.dxf")
-        assert not reading.skipped
-        assert_same_curves(sketch, reading.sketches[0], 3e-4)
-        closed += sum(polyline.closed for polyline in polylines(ezdxf.readfile(tmp_path / "real.dxf")))
-    assert closed > 10
 
 
 def test_freecad_imports_them(freecadcmd: str, tmp_path: Path) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -219,16 +217,3 @@ def test_documents_are_visible_and_fitted(tmp_path: Path) -> None:
     for path, found in zip(paths, look(paths, tmp_path / "views"), strict=True):
         assert found["visible"] == [True] * len(SHOWN[path.stem]), path.stem
         assert 0.002 < found["lit"] < 0.5, path.stem  # a drawing, neither nothing nor a speck
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("freecad_window")
-def test_generated_documents_are_visible(tmp_path: Path) -> None:
-    """60 of them: minutes on a CPU."""
-    command = [sys.executable, "-m", "sketchdnn", "generate", "--count", "60", "--seed", "0", "--format", "fcstd"]
-    subprocess.run([*command, "--out", str(tmp_path / "out")], check=True)
-    paths = sorted((tmp_path / "out").rglob("*.FCStd"))
-    assert len(paths) == 60
-    (tmp_path / "views").mkdir()
-    found = look(paths, tmp_path / "views", patience=1800)
-    assert sum(one["lit"] > 0 and all(one["visible"]) for one in found) == 60

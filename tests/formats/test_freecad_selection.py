@@ -21,31 +21,12 @@ from sketchdnn.constraints.equations import arc_equations, build, residual
 from sketchdnn.constraints.variables import VariableMerging, Variables
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import read, write
+from sketchdnn.formats.freecad import selection
 from sketchdnn.formats.freecad.constraints import to_relations
 from sketchdnn.formats.freecad.elements import ORIGIN, X_AXIS, GeoId, PointPos, Relation, RelationType, read_relation
-from sketchdnn.formats.freecad.selection import (
-    MISSED,
-    OUTSIDE,
-    REDUNDANT,
-    TOO_SMALL,
-    UNSAID,
-    independent,
-    relation_equations,
-    select_relations,
-)
-from sketchdnn.geometry import (
-    EXTERNAL,
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    Kind,
-    Line,
-    Part,
-    Primitive,
-    Ref,
-    Sketch,
-)
+from sketchdnn.formats.freecad.selection import MISSED, OUTSIDE, REDUNDANT, TOO_SMALL, UNSAID, select_relations
+from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Kind, Line, Part, Ref, Sketch
+from sketchdnn.geometry.primitives import Primitive
 
 T, R, P = ConstraintType, RelationType, PointPos
 RECTANGLE = rectangle(0, 0, 4, 2)
@@ -59,7 +40,7 @@ def notes(primitives: list[Primitive], *constraints: Constraint) -> list[str]:
 
 def residuals(relation: Relation, primitives: tuple[Primitive, ...]) -> list[float]:
     variables = Variables(primitives)
-    return [residual(equation, variables.f) for equation in relation_equations(relation, variables)]
+    return [residual(equation, variables.f) for equation in selection.relation_equations(relation, variables)]
 
 
 def test_relations_hold_as_drawn_and_not_with_noise() -> None:
@@ -83,9 +64,9 @@ def test_number_of_independent_relations_is_the_rank(sketch: Sketch, data: st.Da
     relations = data.draw(st.lists(st.builds(Relation, kinds, pair), min_size=1, max_size=12))
     variables = Variables(sketch.primitives)
     variable_map = VariableMerging(variables).variable_map()
-    arcs, own = arc_equations(variables), [e for r in relations for e in relation_equations(r, variables)]
+    arcs, own = arc_equations(variables), [e for r in relations for e in selection.relation_equations(r, variables)]
     rows = build([*arcs, *own], variable_map).evaluate(np.zeros(variable_map.num_free))[1]
-    assert sum(independent(relations, variables)) == np.linalg.matrix_rank(rows, tol=1e-6) - len(arcs)
+    assert sum(selection.independent(relations, variables)) == np.linalg.matrix_rank(rows, tol=1e-6) - len(arcs)
 
 
 def test_redundant_constraints_are_switched_off() -> None:

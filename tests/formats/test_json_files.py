@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.strategies import assert_same, sketches
+from support.strategies import assert_refused, assert_same, sketches
 
-from sketchdnn.errors import FormatError, SketchError
+from sketchdnn.errors import SketchError
 from sketchdnn.formats import Skipped, collect, detect_format, read, scan, write
 from sketchdnn.formats import json_files as module
 from sketchdnn.formats.json_files import format_record, parse_record
@@ -181,8 +181,7 @@ def test_bad_records(tmp_path: Path) -> None:
         assert list(result.skipped.items()) == [(reason, 1)]
         assert result.sketches == (Sketch((Point((1.0, 2.0)),)),)
         single.write_text(line)
-        with pytest.raises(FormatError, match=r"bad\.json: is not a sketch: "):
-            read(single)
+        assert_refused(read, single, r"bad\.json: is not a sketch: ")
 
 
 def test_bad_lines_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,8 +193,7 @@ def test_bad_lines_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (len(reading), sum(reading.skipped.values())) == (2, 2)
     single = tmp_path / "long.json"
     single.write_text(" " * 200)
-    with pytest.raises(FormatError, match="is larger than"):
-        read(single)
+    assert_refused(read, single, "is larger than")
     path = tmp_path / "latin.jsonl"
     path.write_bytes(b'{"primitives": [], "name": "\xe9"}\n\xef\xbb\xbf{"primitives": []}\n')
     assert list(module.read_lines(path)) == [Skipped("text that is not UTF-8", is_sketch=True), Sketch(())]

@@ -22,22 +22,8 @@ from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.formats import (
-    FORMATS,
-    Format,
-    ReadItem,
-    Skipped,
-    archives,
-    convert,
-    detect_format,
-    dumps,
-    find_writer,
-    loads,
-    read,
-    registry,
-    scan,
-    write,
-)
+from sketchdnn.formats import FORMATS, Format, ReadItem, Skipped, archives, convert, registry, scan
+from sketchdnn.formats.registry import detect_format, dumps, find_writer, loads, read, write
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
 PART = Sketch(
@@ -163,7 +149,11 @@ def test_archive_may_hold_any_mixture(tmp_path: Path, monkeypatch: pytest.Monkey
         detect_format(path)
     with tarfile.open(tmp_path / "untold", "w") as archive:
         archive.addfile(tarfile.TarInfo("nothing.txt"), io.BytesIO())
-    assert read(tmp_path / "untold").skipped == {"an unreadable file: is empty": 1}
+        link = tarfile.TarInfo("link.json")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    no_file = "an archive member that is no plain file"
+    assert read(tmp_path / "untold").skipped == {"an unreadable file: is empty": 1, no_file: 1}
     monkeypatch.setattr(archives, "LARGEST_MEMBER", 10)
     path = tmp_path / "big.tar"
     with tarfile.open(path, "w") as archive:

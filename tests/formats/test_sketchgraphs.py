@@ -7,7 +7,6 @@ import json
 import math
 import struct
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 from support.freecad_forms import all_forms
 from support.strategies import assert_same, assert_same_constraints, constraints_on, sketches
 
-from sketchdnn.errors import FormatError, GeometryError
+from sketchdnn.errors import FormatError
 from sketchdnn.formats import onshape, registry
 from sketchdnn.formats.format import ReadResult, Skipped, collect
 from sketchdnn.formats.sketchgraphs import count, read, read_table, write
@@ -306,15 +305,6 @@ class TestWriting:
         assert found.primitives == primitives
         assert len(next(iter(open_sequences(tmp_path / "a.npy").pickles(0, 1)))) > 2**16  # type: ignore[arg-type]
         assert set(found.constraints) == set(constraints)
-
-    def test_failure_leaves_nothing(self, tmp_path: Path) -> None:
-        def failing() -> Iterator[Sketch]:
-            yield Sketch((Point((0, 0)),))
-            raise GeometryError("no more")
-
-        with pytest.raises(GeometryError):
-            write(failing(), tmp_path / "a.npy")
-        assert not list(tmp_path.iterdir())
 
 
 class TestTable:

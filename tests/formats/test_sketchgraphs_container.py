@@ -22,18 +22,10 @@ from hypothesis import strategies as st
 
 from sketchdnn.errors import FormatError
 from sketchdnn.formats.format import Skipped, collect
-from sketchdnn.formats.sketchgraphs import count, read, read_table, write
+from sketchdnn.formats.sketchgraphs import count, pickles, read, read_table, write
 from sketchdnn.formats.sketchgraphs.container import open_sequences, sequence_writer
 from sketchdnn.formats.sketchgraphs.notes import split_notes
-from sketchdnn.formats.sketchgraphs.pickles import (
-    LONGEST_TEXT,
-    LONGEST_TUPLE,
-    PickleError,
-    dump_header,
-    dump_ops,
-    load_ops,
-    load_plain,
-)
+from sketchdnn.formats.sketchgraphs.pickles import LONGEST_TEXT, LONGEST_TUPLE, PickleError
 from sketchdnn.formats.sketchgraphs.sketches import sketch_to_ops
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
@@ -46,7 +38,7 @@ SKETCH = Sketch(
     ),
     "m",
 )
-FRAME = lz4.frame.compress(dump_ops(sketch_to_ops(SKETCH)), store_size=False)
+FRAME = lz4.frame.compress(pickles.dump_ops(sketch_to_ops(SKETCH)), store_size=False)
 
 
 def flat_list(frames: list[bytes], offsets: list[int] | None = None, number: int | None = None) -> bytes:
@@ -184,7 +176,7 @@ class TestDamage:
         assert data == Skipped("a sequence over 4 MiB", is_sketch=True)
         assert isinstance(good, bytes)
         assert collect(read(path)).skipped == {"a sequence over 4 MiB": 1}
-        raw = dump_ops(sketch_to_ops(SKETCH))
+        raw = pickles.dump_ops(sketch_to_ops(SKETCH))
         honest = lz4.frame.compress(raw, store_size=True)
         assert collect(read(save(tmp_path / "a.npy", flat_list([honest])))).skipped == {}
         for size in (2**40, 2**63):
@@ -293,9 +285,9 @@ def test_official_classes_read_our_files(tmp_path: Path) -> None:
     )
 )
 def test_header_is_read_back(header: dict[str, tuple[int, int, int]]) -> None:
-    assert load_plain(dump_header(header)) == header == pickle.loads(dump_header(header))
+    assert pickles.load_plain(pickles.dump_header(header)) == header == pickle.loads(pickles.dump_header(header))
     for protocol in (4, 5):
-        assert load_plain(pickle.dumps(header, protocol)) == header
+        assert pickles.load_plain(pickle.dumps(header, protocol)) == header
 
 
 class Malice:
@@ -350,12 +342,12 @@ def test_no_pickle_runs_code(tmp_path: Path, name: str) -> None:
     harm = tmp_path / "harm"
     data = hostile(f"touch {harm}")[name]
     with pytest.raises(PickleError):
-        load_ops(data)
+        pickles.load_ops(data)
     with pytest.raises(PickleError):
-        load_plain(data)
+        pickles.load_plain(data)
     with sequence_writer(tmp_path / "element.npy") as add:
         add(data, 1)
-        add(dump_ops(sketch_to_ops(SKETCH)), 1)
+        add(pickles.dump_ops(sketch_to_ops(SKETCH)), 1)
     skipped, sketch = read(tmp_path / "element.npy")
     assert isinstance(skipped, Skipped)
     assert skipped.is_sketch
@@ -390,10 +382,10 @@ DAMAGED_PICKLES = (
 def test_damaged_pickles_are_refused() -> None:
     for data in DAMAGED_PICKLES:
         with pytest.raises(PickleError):
-            load_ops(data)
+            pickles.load_ops(data)
     for opcode in (b"]", b"}", b"]\x94", b"(", b"N"):
         with pytest.raises(PickleError):
-            load_ops(b"\x80\x04]\x94(" + opcode * 500_000 + b"e.")
+            pickles.load_ops(b"\x80\x04]\x94(" + opcode * 500_000 + b"e.")
 
 
 def test_odd_operations_are_skipped(tmp_path: Path) -> None:
@@ -485,16 +477,16 @@ def test_long_keys_are_not_recalled() -> None:
         (b"(" + b"K\x01" * (LONGEST_TUPLE + 1) + b"t", (1,) * (LONGEST_TUPLE + 1)),
         (text, "a" * (LONGEST_TEXT + 1)),
     ):
-        assert load_plain(b"\x80\x04" + long + b"\x94.") == value
-        assert load_plain(b"\x80\x04]\x94(" + long + b"\x94h\x00e.")
+        assert pickles.load_plain(b"\x80\x04" + long + b"\x94.") == value
+        assert pickles.load_plain(b"\x80\x04]\x94(" + long + b"\x94h\x00e.")
         for recalled in (b"h\x01", b"j\x01\0\0\0"):
             with pytest.raises(PickleError, match="recalled"):
-                load_plain(b"\x80\x04]\x94(" + long + b"\x94" + recalled + b"e.")
+                pickles.load_plain(b"\x80\x04]\x94(" + long + b"\x94" + recalled + b"e.")
     short = b"(" + b"K\x01" * LONGEST_TUPLE + b"t\x94h\x00."
-    assert load_plain(b"\x80\x04" + short) == (1,) * LONGEST_TUPLE
+    assert pickles.load_plain(b"\x80\x04" + short) == (1,) * LONGEST_TUPLE
     for odd in (b"(K\x01Nt.", b"(h\x00t.", b"(K\x01K\x02\x86t.", b"(t."):
         with pytest.raises(PickleError):
-            load_plain(b"\x80\x04]\x94" + odd)
+            pickles.load_plain(b"\x80\x04]\x94" + odd)
 
 
 def test_long_text_is_written_and_read(tmp_path: Path) -> None:
@@ -510,7 +502,7 @@ def test_long_text_is_written_and_read(tmp_path: Path) -> None:
 def test_mutated_pickle_gives_operations_or_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    raw = bytearray(dump_ops(sketch_to_ops(SKETCH)))
+    raw = bytearray(pickles.dump_ops(sketch_to_ops(SKETCH)))
     for _ in range(data.draw(st.integers(1, 6))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     path = tmp_path_factory.mktemp("mutated") / "a.npy"

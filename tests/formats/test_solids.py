@@ -25,7 +25,7 @@ from sketchdnn.formats import convert, read, write
 from sketchdnn.formats.solids import extrusion as solids
 from sketchdnn.formats.solids.extrusion import extrude
 from sketchdnn.formats.solids.scripts import build123d_script, cadquery_script
-from sketchdnn.geometry import TAU, Circle, Line, Point, Sketch, profile
+from sketchdnn.geometry import TAU, Circle, Line, Point, Sketch
 
 # A nested plate, a ring beside it, an axis and a mark.
 NESTED = Sketch(
@@ -259,13 +259,3 @@ def test_solids_are_not_read(tmp_path: Path, suffix: str) -> None:
     path.write_text("ISO-10303-21;\n" if suffix == ".step" else "import os\n")
     with pytest.raises(FormatError, match=r"is for other programs: .* files are written here, not read"):
         read(path)
-
-
-def test_real_profiles_are_built(freecadcmd: str, real_data: Path, tmp_path: Path) -> None:
-    from sketchdnn.formats import sketchgraphs
-
-    found = sketchgraphs.FORMAT.read(real_data / "sketchgraphs/sg_subset.npy")
-    several = [s for i, s in enumerate(found) if isinstance(s, Sketch) and i % 700 == 7 and profile(s).is_extrudable]
-    assert len(several) >= 3
-    for sketch in several:
-        sketch.save(tmp_path / "part.step")
