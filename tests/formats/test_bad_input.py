@@ -186,15 +186,11 @@ def _run_harmless(path: Path, tmp_path: Path, memory: int = 0) -> None:
 
 
 PART = Sketch(
-    (
-        Line((0.0, 0.0), (80.0, 0.0)), Arc((40.0, 0.0), 40.0, 0.0, math.pi),
-        Circle((40.0, 10.0), 5.0, construction=True), Point((10.0, 10.0)),
-    ),
-    (
-        Constraint(ConstraintType.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START))),
+    (Line((0.0, 0.0), (80.0, 0.0)), Arc((40.0, 0.0), 40.0, 0.0, math.pi),
+        Circle((40.0, 10.0), 5.0, construction=True), Point((10.0, 10.0))),
+    (Constraint(ConstraintType.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START))),
         Constraint(ConstraintType.HORIZONTAL, (Ref(0),)),
-        Constraint(ConstraintType.RADIUS, (Ref(2),), 5.0),
-    ),
+        Constraint(ConstraintType.RADIUS, (Ref(2),), 5.0)),
     units="mm",
     extra={"id": "part"},
 )  # fmt: skip

@@ -222,17 +222,13 @@ def test_truncated_archive_is_refused(tmp_path: Path) -> None:
 
 
 WRITTEN = Sketch(
-    (
-        Line((0.0, 0.0), (30.0, 0.0)), Arc((30.0, 10.0), 10.0, -math.pi / 2, math.pi),
-        Circle((5.0, 5.0), 2.0, construction=True), Point((1.0, 2.0)),
-    ),
-    (
-        Constraint(T.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START))), Constraint(T.HORIZONTAL, (Ref(0),)),
+    (Line((0.0, 0.0), (30.0, 0.0)), Arc((30.0, 10.0), 10.0, -math.pi / 2, math.pi),
+        Circle((5.0, 5.0), 2.0, construction=True), Point((1.0, 2.0))),
+    (Constraint(T.COINCIDENT, (Ref(0, Part.END), Ref(1, Part.START))), Constraint(T.HORIZONTAL, (Ref(0),)),
         Constraint(T.TANGENT, (Ref(0), Ref(1))), Constraint(T.COINCIDENT, (Ref(0, Part.START), Ref(None, Part.ORIGIN))),
         Constraint(T.POINT_ON_CURVE, (Ref(3, Part.POINT), Ref(2))), Constraint(T.LENGTH, (Ref(0),), 30.0),
         Constraint(T.RADIUS, (Ref(1),), 10.0),
-        Constraint(T.HORIZONTAL_DISTANCE, (Ref(2, Part.CENTER), Ref(3, Part.POINT)), -4.0),
-    ),
+        Constraint(T.HORIZONTAL_DISTANCE, (Ref(2, Part.CENTER), Ref(3, Part.POINT)), -4.0)),
     "mm",
     {"name": "bracket"},
 )  # fmt: skip

@@ -245,15 +245,11 @@ CROOKED = Sketch(
 )
 # Something of everything that one format or another does not hold.
 RICH = Sketch(
-    (
-        *rectangle(0, 0, 30, 20), Circle((10.0, 10.0), 2.0), Line((0.0, 0.0), (30.0, 20.0), construction=True),
-        Point((3.0, 3.0)),
-    ),
-    (
-        Constraint(T.HORIZONTAL, (Ref(0),)), Constraint(T.HORIZONTAL, (Ref(0),)),
+    (*rectangle(0, 0, 30, 20), Circle((10.0, 10.0), 2.0), Line((0.0, 0.0), (30.0, 20.0), construction=True),
+        Point((3.0, 3.0))),
+    (Constraint(T.HORIZONTAL, (Ref(0),)), Constraint(T.HORIZONTAL, (Ref(0),)),
         Constraint(T.RADIUS, (Ref(4),), 2.0, extra={"list": [1, 2]}),
-        Constraint(T.PARALLEL, (Ref(0), Ref(None, Part.EXTERNAL))), Constraint(T.OTHER, (Ref(4),), name="Pierce"),
-    ),
+        Constraint(T.PARALLEL, (Ref(0), Ref(None, Part.EXTERNAL))), Constraint(T.OTHER, (Ref(4),), name="Pierce")),
     None,
     {"id": "plate", "author": "me", "primitives": {"0": {"color": "red"}}},
 )  # fmt: skip
@@ -290,23 +286,17 @@ def test_freecad_losses_are_counted(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "format_", "left_out", "changed"),
-    [
-        ("out.svg", "svg", {"a constraint": 5, "a name or other key of a sketch": 2}, {}),
+    [("out.svg", "svg", {"a constraint": 5, "a name or other key of a sketch": 2}, {}),
         ("out.dxf", "dxf", {"a constraint": 5, "a name or other key of a sketch": 2}, {}),
-        (
-            "out.py",
+        ("out.py",
             "cadquery",
             {"a constraint": 5, "a name or other key of a sketch": 2, "construction geometry": 1, "a point": 1},
-            {"a sketch without units, its lengths taken as millimeters": 1},
-        ),
+            {"a sketch without units, its lengths taken as millimeters": 1}),
         ("out.npy", "sketchgraphs", {"a name or other key of a sketch": 2, PARAMETER: 1}, {METERS: 1}),
-        (
-            "out.onshape.json", "onshape", {"a name or other key of a sketch": 2, PARAMETER: 1},
-            {METERS: 1, "a reference to something outside the sketch, written as an empty query": 1},
-        ),
+        ("out.onshape.json", "onshape", {"a name or other key of a sketch": 2, PARAMETER: 1},
+            {METERS: 1, "a reference to something outside the sketch, written as an empty query": 1}),
         ("out.corpus.jsonl", "corpus", {"a primitive's own keys": 1}, {}),
-        ("out.jsonl", "jsonl", {}, {}),
-    ],
+        ("out.jsonl", "jsonl", {}, {})],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_format_losses_are_counted(
