@@ -18,16 +18,13 @@ import zlib
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from sketchdnn.errors import FormatError
 from sketchdnn.io import is_temporary, remove_abandoned, temporary_folder
 
 from .format import Skipped
 from .manifest import MANIFEST, is_manifest, select_sketch_files
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 # Members are extracted one at a time; a larger one is refused rather than fill the disk.
@@ -185,7 +182,7 @@ class _XzReader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer) -> int:
+    def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
         while True:
             data = b""

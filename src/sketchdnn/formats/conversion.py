@@ -124,7 +124,7 @@ def _write_folder(
     """Write a file a sketch. All are written to a temporary folder first, so that a failure leaves none behind."""
     folder, suffix = result.target, chosen.suffixes[0]
     names: set[str] = set()
-    unsuitable: UnsuitableSketchError | None = None
+    unsuitable = ""
     try:
         with temporary_folder(folder.parent) as temporary:
             for number, sketch in enumerate(sketches, start=1):
@@ -132,11 +132,11 @@ def _write_folder(
                 try:
                     result.add_losses(write(sketch, file, chosen.name, **options), file.name)
                 except UnsuitableSketchError as error:
-                    unsuitable = error
+                    unsuitable = error.reason
                     result.written -= 1
                     result.skipped.add(f"a sketch that {short_reason(error)}", file=file.name)
-            if unsuitable is not None and not result.written:
-                raise FormatError(folder, f"cannot be written: no sketch fits, the last one {unsuitable.reason}")
+            if unsuitable and not result.written:
+                raise FormatError(folder, f"cannot be written: no sketch fits, the last one {unsuitable}")
             files = list(temporary.iterdir())
             check_no_overwrite([source], [folder / file.name for file in files])
             folder.mkdir(exist_ok=True)

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sketchdnn.errors import FormatError, GeometryError
 from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Line, Point, Primitive, Sketch, bounds
@@ -33,7 +33,6 @@ from .polylines import Polyline, to_polylines
 
 if TYPE_CHECKING:
     from ezdxf.document import Drawing
-    from ezdxf.layouts.layout import Modelspace
 
 MAX_BYTES = 64 * 2**20
 MAX_ENTITIES = 100_000
@@ -94,7 +93,10 @@ def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) ->
     sketch = single_sketch(sketches, path)
     items = list(to_polylines(sketch) if polylines else sketch)
     _import_ezdxf()
-    with _fixed_metadata(), atomic_write(path) as temporary:
+    from ezdxf import options  # type: ignore[attr-defined]
+
+    # Fix the time and the random names that ezdxf otherwise writes into every file.
+    with _replaced(options, "write_fixed_meta_data_for_testing", True), atomic_write(path) as temporary:
         _document(sketch, items).saveas(temporary)
     losses = losses_in_format(sketch, "dxf")
     if gaps := sum(item.closed_gaps for item in items if isinstance(item, Polyline)):
@@ -107,27 +109,20 @@ FORMAT = Format("dxf", (".dxf",), False, _recognizes, read, write, ("polylines",
 
 def _import_ezdxf() -> None:
     """Import ezdxf without the `ezdxf.ini` of the working folder, which it reads at import and nobody checked."""
-    if "ezdxf" in sys.modules:
-        return
-    read_files = ConfigParser.read
-    ConfigParser.read = lambda self, *args, **options: []  # type: ignore[method-assign]
-    try:
-        import ezdxf  # noqa: F401
-    finally:
-        ConfigParser.read = read_files  # type: ignore[method-assign]
+    if "ezdxf" not in sys.modules:
+        with _replaced(ConfigParser, "read", lambda self, *args, **options: []):
+            import ezdxf  # noqa: F401
 
 
 @contextmanager
-def _fixed_metadata() -> Iterator[None]:
-    """Fix the time and the random names that ezdxf otherwise writes into every file."""
-    from ezdxf import options  # type: ignore[attr-defined]
-
-    before = options.write_fixed_meta_data_for_testing
-    options.write_fixed_meta_data_for_testing = True
+def _replaced(owner: Any, name: str, value: object) -> Iterator[None]:
+    """An attribute has another value for a while."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
     try:
         yield
     finally:
-        options.write_fixed_meta_data_for_testing = before
+        setattr(owner, name, before)
 
 
 def _document(sketch: Sketch, items: Iterable[Polyline | Primitive]) -> Drawing:
@@ -155,7 +150,7 @@ def _document(sketch: Sketch, items: Iterable[Polyline | Primitive]) -> Drawing:
     return document
 
 
-def _add(space: Modelspace, primitive: Primitive) -> None:
+def _add(space: Any, primitive: Primitive) -> None:
     layer = {"layer": CONSTRUCTION_LAYER if primitive.construction else "0"}
     match primitive:
         case Line(start, end):

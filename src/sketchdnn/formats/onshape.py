@@ -114,9 +114,7 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
 def _features(parsed: object) -> list[Any] | None:
     """The features in a list, in an object that lists them, or a single one; None for anything else."""
     match parsed:
-        case list():
-            return parsed
-        case {"features": list(features)}:
+        case list(features) | {"features": list(features)}:
             return features
         case {"feature": dict(feature)}:
             return [feature]
@@ -311,8 +309,8 @@ def _reference(ref: Ref, role: str) -> Json:
 
 
 def _id(ref: Ref) -> str:
-    has_part = ref.part not in (Part.WHOLE, Part.POINT)
-    return f"e{ref.primitive}.{ref.part.value}" if has_part else f"e{ref.primitive}"
+    part = "" if ref.part in (Part.WHOLE, Part.POINT) else f".{ref.part.value}"
+    return f"e{ref.primitive}{part}"
 
 
 def _queries(key: str, queries: Sequence[str]) -> Json:

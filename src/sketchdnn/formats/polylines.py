@@ -74,16 +74,14 @@ def to_polylines(sketch: Sketch) -> Iterator[Polyline | Primitive]:
 
 def _vertices(edges: Sequence[Edge], primitives: Sequence[Primitive]) -> Vertices:
     """The start of each edge in its direction. Ends within the tolerance of profiles become one vertex."""
-    return tuple(_vertex(primitives[edge.primitive_index], edge.forward) for edge in edges)
-
-
-def _vertex(primitive: Primitive, forward: bool) -> Vertex:
-    if isinstance(primitive, Circle | Point):
-        raise TypeError("a circle or point has no ends")
-    at = primitive.start if forward else primitive.end
-    if isinstance(primitive, Line):
-        return Vertex(at)
-    return Vertex(at, primitive.sweep if forward else -primitive.sweep)
+    vertices: list[Vertex] = []
+    for edge in edges:
+        match primitives[edge.primitive_index]:
+            case Line(start, end):
+                vertices.append(Vertex(start if edge.forward else end))
+            case Arc() as arc:
+                vertices.append(Vertex(arc.start, arc.sweep) if edge.forward else Vertex(arc.end, -arc.sweep))
+    return tuple(vertices)
 
 
 def _is_equivalent(vertices: Vertices, edges: Sequence[Edge], sketch: Sketch, *, closed: bool) -> bool:

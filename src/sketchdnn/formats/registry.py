@@ -167,9 +167,8 @@ def _scan_file(path: Path, options: ReadOptions, chosen: Format | None = None) -
             raise FormatError(path, f"is for other programs: {chosen.name} files are written here, not read")
         for item in chosen.read(path, options) if chosen.read_takes_options else chosen.read(path):
             if options.assume_units and isinstance(item, Sketch) and item.units is None:
-                yield replace(item, units=options.assume_units)
-            else:
-                yield item
+                item = replace(item, units=options.assume_units)
+            yield item
 
 
 @contextmanager
@@ -195,10 +194,9 @@ def _format_errors(path: Path) -> Iterator[None]:
         raise FormatError(path, str(error)) from error
     except Exception as error:
         # Readers use a dozen parsers, each with its own errors.
-        detail = quoted((str(error).splitlines() or [""])[0]) or type(error).__name__
-        strerror = getattr(error, "strerror", None)
+        text = getattr(error, "strerror", None) or quoted((str(error).splitlines() or [""])[0]) or type(error).__name__
         kind = MissingFileError if isinstance(error, FileNotFoundError) and not path.exists() else FormatError
-        raise kind(path, f"cannot be read ({strerror or detail})") from error
+        raise kind(path, f"cannot be read ({text})") from error
 
 
 def _head(path: Path) -> bytes:

@@ -133,9 +133,7 @@ class _Operands:
 
     def _geo_id(self, ref: Ref) -> GeoId:
         if ref.primitive is None:
-            if ref.part not in _OUTSIDE:
-                raise _UnsupportedError
-            return _OUTSIDE[ref.part]
+            return _OUTSIDE[ref.part]  # a KeyError where FreeCAD has no such reference
         if self.primitives[ref.primitive].kind is Kind.POINT:
             return GeoId(ref.primitive, _P.START)
         return GeoId(ref.primitive, _POSITIONS[ref.part])
@@ -179,12 +177,10 @@ class _Operands:
 def _join(of: _Operands, a: GeoId, b: GeoId) -> Relations:
     """Two points coincide, a point is on a curve, or one curve is on another."""
     is_point, other_is_point = a.pos is not _P.WHOLE, b.pos is not _P.WHOLE
-    if is_point and other_is_point:
-        return (Relation(_R.COINCIDENT, (a, b)),)
-    if is_point or other_is_point:
+    if is_point != other_is_point:
         return (Relation(_R.POINT_ON_OBJECT, (a, b) if is_point else (b, a)),)
-    if of.is_line(a) and of.is_line(b):
-        return (Relation(_R.TANGENT, (a, b)),)
+    if is_point or (of.is_line(a) and of.is_line(b)):
+        return (Relation(_R.COINCIDENT if is_point else _R.TANGENT, (a, b)),)
     if of.is_round(a) and of.is_round(b):
         return Relation(_R.COINCIDENT, (of.center(a), of.center(b))), Relation(_R.EQUAL, (a, b))
     raise _UnsupportedError
@@ -228,8 +224,7 @@ def _midpoint(of: _Operands) -> Iterator[Relations]:
                 yield (Relation(_R.SYMMETRIC, (GeoId(line.geo, _P.START), GeoId(line.geo, _P.END), point)),)
     elif len(of.ids) == 3 and all(of.is_point):
         a, b, c = of.ids
-        for middle, *ends in ((a, b, c), (b, a, c), (c, a, b)):
-            yield (Relation(_R.SYMMETRIC, (*ends, middle)),)
+        yield from ((Relation(_R.SYMMETRIC, ids),) for ids in ((b, c, a), (a, c, b), (a, b, c)))
 
 
 def _symmetric(of: _Operands) -> Iterator[Relations]:

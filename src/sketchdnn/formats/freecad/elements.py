@@ -27,9 +27,7 @@ _CONSTRUCTION_BIT = 2  # the second flag from the right
 _UNDEFINED = -2000
 _SLOTS = ("First", "Second", "Third")
 # The element that holds the numbers of each type of geometry.
-_TAGS = {
-    "GeomLineSegment": "LineSegment", "GeomCircle": "Circle", "GeomArcOfCircle": "ArcOfCircle", "GeomPoint": "GeomPoint"
-}  # fmt: skip
+_TAGS = {f"Geom{name}": name for name in ("LineSegment", "Circle", "ArcOfCircle")} | {"GeomPoint": "GeomPoint"}
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

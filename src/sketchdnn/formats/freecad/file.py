@@ -34,10 +34,6 @@ _SKETCH = "Sketcher::SketchObject"
 _GUI_MEMBER = "GuiDocument.xml"
 _TEMPLATES = Path(__file__).parent / "templates"
 _MARGIN = 1.2
-_CAMERA = (
-    "OrthographicCamera {{ viewportMapping ADJUST_CAMERA position {x!r} {y!r} {z!r} orientation 0 0 1 0 "
-    "nearDistance {near!r} farDistance {far!r} aspectRatio 1 focalDistance {z!r} height {height!r} }}"
-)
 _DOC = "What FreeCAD has no place for; says which constraints are redundant or could not be said"
 _DYNAMIC = str(1 << 21)  # the status of a property that is not FreeCAD's own
 
@@ -65,12 +61,10 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
     losses = Losses()
     names: list[str] = []
     boxes: list[Box] = []
-    heads: list[bytes] = []
     objects: list[bytes] = []
     left = MAX_BYTES - 2**16
     for number, sketch in enumerate(sketches):
         name = f"Sketch{number:03d}" if number else "Sketch"
-        heads.append(f'<Object type="{_SKETCH}" name="{name}" Touched="1"/>\n'.encode())
         try:
             in_mm = sketch.in_units("mm")
             element, inactive = _sketch_element(in_mm, name, dimensions=dimensions)
@@ -81,12 +75,11 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
         objects.append(tostring(element, encoding="utf-8"))
         names.append(name)
         boxes.extend([bounds(in_mm)] if len(in_mm) else [])
-        left -= len(heads[-1]) + len(objects[-1])
+        left -= len(objects[-1]) + len(name) + 64  # the line of the object in the list of all
         if left < 0:
             raise FormatError(path, f"would be larger than {MAX_BYTES >> 20} MiB; write to a folder, a file a sketch")
     # FreeCAD cannot read on after an empty element that is closed where it opens, so the template has none.
-    texts = {"heads": b"".join(heads).decode(), "objects": b"\n".join(objects).decode()}
-    xml = fill_template(_TEMPLATES / "Document.xml.jinja", count=len(objects), **texts)
+    xml = fill_template(_TEMPLATES / "Document.xml.jinja", names=names, objects=b"\n".join(objects).decode())
     with atomic_write(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         for member, content in ((_MEMBER, xml), (_GUI_MEMBER, _gui_document(names, boxes))):
             info = zipfile.ZipInfo(member)  # without a time: the same sketch gives the same bytes
@@ -222,5 +215,5 @@ def _gui_document(names: Sequence[str], boxes: Sequence[Box]) -> str:
     box = Box((left, bottom), (right, top))
     size = box.size or 1.0
     x, y = box.center
-    camera = _CAMERA.format(x=x, y=y, z=size, near=size / 2, far=size * 3 / 2, height=size * _MARGIN)
-    return fill_template(_TEMPLATES / "GuiDocument.xml.jinja", names=names, camera=camera)
+    camera = {"x": x, "y": y, "z": size, "near": size / 2, "far": size * 3 / 2, "height": size * _MARGIN}
+    return fill_template(_TEMPLATES / "GuiDocument.xml.jinja", names=names, **camera)

@@ -12,7 +12,8 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from sketchdnn.errors import SketchError
 from sketchdnn.formats.json_files import dump_json
@@ -20,11 +21,17 @@ from sketchdnn.geometry import Constraint, Primitive, Sketch
 
 from .elements import GeoId, PointPos, Relation, RelationType
 
-if TYPE_CHECKING:
-    from .selection import Selected
-
 PROPERTY = "SketchDNN"
 _CLOSE = 1e-9  # values that differ by less, or by a smaller share of them, are the same
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A constraint, the relations that write it for FreeCAD, and a note on why it is not active."""
+
+    constraint: Constraint
+    relations: tuple[Relation, ...]
+    note: str = ""
 
 
 class RestoredNotes(NamedTuple):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress
 
 import numpy as np
@@ -26,6 +26,7 @@ from sketchdnn.geometry.proximity import component_roots
 
 from .constraints import Relations, to_relations
 from .elements import DIMENSIONS, X_AXIS, GeoId, PointPos, Relation, RelationType
+from .notes import Selected
 
 REDUNDANT = "redundant: it follows from the others and is switched off"
 MISSED = "the sketch as it is does not keep it: it is switched off"
@@ -52,15 +53,6 @@ _INDEPENDENT = 1e-7
 _MAX_EQUATIONS = 1500
 _BLOCK = 64
 _R, _P = RelationType, PointPos
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """A constraint, the relations that write it for FreeCAD, and a note on why it is not active."""
-
-    constraint: Constraint
-    relations: Relations
-    note: str = ""
 
 
 def select_relations(sketch: Sketch) -> list[Selected]:
@@ -369,8 +361,7 @@ def _curves(relation: Relation, g: _Geometry) -> list[Equation]:
 
 def _is_degenerate(relation: Relation, equations: Sequence[Equation], variables: Variables) -> bool:
     """Whether a relation is on a line without length, or needs the direction of a vector without length."""
-    lines = [line for g in relation.ids if (line := _Geometry(variables).line(g))]
-    vectors = [between(*line) for line in lines]
+    vectors = [between(*line) for g in relation.ids if (line := _Geometry(variables).line(g))]
     for e in equations:
         if e.form in (Form.OFFSET, Form.SINE) or (relation.type is _R.TANGENT and e.form is Form.LENGTHS and not e.w):
             vectors.append(e.v)

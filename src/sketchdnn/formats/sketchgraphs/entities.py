@@ -32,18 +32,14 @@ FIELDS: Mapping[Kind, tuple[str, ...]] = {
 }
 _KINDS: Mapping[int, Kind] = {EntityType[kind.name]: kind for kind in Kind}
 _UNSUPPORTED: Mapping[int, str] = {
-    EntityType.ELLIPSE: "an ellipse",
-    EntityType.SPLINE: "a spline",
-    EntityType.CONIC: "a conic",
-}
+    EntityType.ELLIPSE: "an ellipse", EntityType.SPLINE: "a spline", EntityType.CONIC: "a conic",
+}  # fmt: skip
 
 NO_NUMBER = "an entity with a field that is missing or no number"
 NO_EXTENT: Mapping[Kind, str] = {
-    Kind.LINE: "a line of no length",
-    Kind.CIRCLE: "a circle without a radius",
-    Kind.ARC: "an arc without a radius or sweep, or of a full turn",
-    Kind.POINT: NO_NUMBER,
-}
+    Kind.LINE: "a line of no length", Kind.CIRCLE: "a circle without a radius",
+    Kind.ARC: "an arc without a radius or sweep, or of a full turn", Kind.POINT: NO_NUMBER,
+}  # fmt: skip
 # Ends closer than this, relative to the coordinates that they are computed from, may be the same number.
 _SAME_END = 1e-14
 
@@ -85,14 +81,11 @@ class EntityCollector:
             label: An `EntityType`.
             fields: Anything that a file holds.
         """
-        kind = _KINDS.get(label)
-        if kind is None:
-            self.skip(owner, _UNSUPPORTED.get(label, "an entity of unknown type"))
-            return False
         try:
+            kind = _KINDS[label]
             self._rows[kind].append(_GETTERS[kind](fields))
         except (KeyError, TypeError):
-            self.skip(owner, NO_NUMBER)
+            self.skip(owner, NO_NUMBER if label in _KINDS else _UNSUPPORTED.get(label, "an entity of unknown type"))
             return False
         self._owner.append(owner)
         self._kind.append(kind)

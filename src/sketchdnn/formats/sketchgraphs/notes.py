@@ -18,13 +18,9 @@ from .pickles import SUBNODE, Op
 # The parameters of the official library: quantities as text, and the values of its enumerations.
 _FLAGS = (True, False, "TRUE", "FALSE", "True", "False")
 _ENUMERATIONS: dict[str, tuple[bool | str, ...]] = {
-    "direction": ("MINIMUM", "HORIZONTAL", "VERTICAL"),
-    "halfSpace0": ("LEFT", "RIGHT"),
-    "halfSpace1": ("LEFT", "RIGHT"),
-    "alignment": ("ANTI_ALIGNED", "ALIGNED"),
-    "aligned": _FLAGS,
-    "clockwise": _FLAGS,
-}
+    "direction": ("MINIMUM", "HORIZONTAL", "VERTICAL"), "halfSpace0": ("LEFT", "RIGHT"),
+    "halfSpace1": ("LEFT", "RIGHT"), "alignment": ("ANTI_ALIGNED", "ALIGNED"), "aligned": _FLAGS, "clockwise": _FLAGS,
+}  # fmt: skip
 _LONGEST_INDEX = 9
 
 Notes = dict[int, dict[str, Scalar]]
@@ -53,9 +49,9 @@ def load_notes(text: bytes) -> Notes | None:
         items = parse_json(text.decode("ascii")) if text else {}
     except (UnicodeDecodeError, SketchError):
         return None
-    if not isinstance(items, dict):
-        return None
-    if not all(len(key) <= _LONGEST_INDEX and key.isdecimal() and isinstance(items[key], dict) for key in items):
+    if not isinstance(items, dict) or not all(
+        len(key) <= _LONGEST_INDEX and key.isdecimal() and isinstance(note, dict) for key, note in items.items()
+    ):
         return None
     return {int(key): plain(note) for key, note in items.items()}
 
