@@ -10,9 +10,8 @@ import ezdxf.path
 import pytest
 from ezdxf.entities import LWPolyline
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.freecad_judge import ask_freecad
-from support.outlines import backwards, nested_plate, permuted, rectangle, turned
+from support.outlines import backwards, nested_plate, placements, rectangle
 from support.strategies import numbers, sketches
 
 from sketchdnn.formats import read, write
@@ -76,24 +75,10 @@ def test_each_loop_becomes_closed_polyline(tmp_path: Path) -> None:
     assert_same_curves(PLATE, read(tmp_path / "plate.dxf").sketches[0])
 
 
-@given(
-    order=st.permutations(range(len(PLATE))),
-    angle=st.floats(0, TAU),
-    mirrored=st.booleans(),
-    flips=st.lists(st.booleans(), min_size=len(PLATE), max_size=len(PLATE)),
-    scale=st.sampled_from([1e-3, 1.0, 1e4]),
-)
+@given(items=placements(PLATE.primitives, [1e-3, 1.0, 1e4]))
 @settings(max_examples=20)
-def test_invariance_to_order_and_transform(
-    tmp_path_factory: pytest.TempPathFactory,
-    order: list[int],
-    angle: float,
-    mirrored: bool,
-    flips: list[bool],
-    scale: float,
-) -> None:
-    moved = [turned(p, angle, mirrored=mirrored, scale=scale) for p in PLATE]
-    items = [backwards(p) if flip else p for p, flip in zip(permuted(moved, order), flips, strict=True)]
+def test_invariance_to_order_and_transform(tmp_path_factory: pytest.TempPathFactory, items: list[Primitive]) -> None:
+    scale = bounds(items).size / bounds(PLATE).size
     path = tmp_path_factory.mktemp("dxf") / "plate.dxf"
     found = polylines(drawn(Sketch(tuple(items)), path))
     assert len(found) == 3
