@@ -509,7 +509,7 @@ def test_block_bomb_is_refused(tmp_path: Path, depth: int) -> None:
     assert time.process_time() - began < 10
 
 
-def test_blocks_that_repeat_count_each_entity(tmp_path: Path) -> None:
+def test_blocks_that_repeat_and_unknown_types_are_counted(tmp_path: Path) -> None:
     document = ezdxf.new()
     document.blocks.new("B").add_lwpolyline([(i, i % 2) for i in range(2000)])
     grid = {"row_count": 100, "column_count": 1, "row_spacing": 1}
@@ -524,9 +524,6 @@ def test_blocks_that_repeat_count_each_entity(tmp_path: Path) -> None:
     document.saveas(tmp_path / "a.dxf")
     reading = collect(FORMAT.read(tmp_path / "a.dxf"))
     assert reading.skipped["INSERT more than 32 blocks deep"] == 1
-
-
-def test_types_that_nobody_knows_are_counted(tmp_path: Path) -> None:
     drawing = HEAD + entity("WORMHOLE") * 2 + entity("li ne?") + LINE + TAIL
     reading = collect(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
     assert [len(sketch) for sketch in reading] == [1]

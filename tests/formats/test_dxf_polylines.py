@@ -98,7 +98,7 @@ def test_any_sketch_is_read_back(tmp_path_factory: pytest.TempPathFactory, sketc
     assert_same_curves(sketch, reading.sketches[0], 3e-4)  # ends that profiles take as one become one
 
 
-def test_chain_becomes_open_polyline(tmp_path: Path) -> None:
+def test_chains_are_open_and_shared_curves_stay(tmp_path: Path) -> None:
     hook = Sketch(
         (Line((0.0, 0.0), (10.0, 0.0)), Arc((10.0, 5.0), 5.0, -math.pi / 2, math.pi), Line((50.0, 0.0), (60.0, 9.0)))
     )
@@ -106,10 +106,6 @@ def test_chain_becomes_open_polyline(tmp_path: Path) -> None:
     assert [e.dxftype() for e in document.modelspace()] == ["LWPOLYLINE", "LINE"]
     assert not polylines(document)[0].closed
     assert_same_curves(hook, read(tmp_path / "hook.dxf").sketches[0])
-
-
-def test_loops_that_share_curve_stay_entities(tmp_path: Path) -> None:
-    """Two closed polylines would draw the wall between two rooms twice."""
     rooms = Sketch((*rectangle(0, 0, 10, 5), Line((5.0, 0.0), (5.0, 5.0))))
     halves = [Line((0.0, 0.0), (5.0, 0.0)), Line((5.0, 0.0), (10.0, 0.0))]
     halves += [Line((10.0, 5.0), (5.0, 5.0)), Line((5.0, 5.0), (0.0, 5.0))]
@@ -118,10 +114,6 @@ def test_loops_that_share_curve_stay_entities(tmp_path: Path) -> None:
     document = drawn(split, tmp_path / "rooms.dxf")
     assert not polylines(document)
     assert len(read(tmp_path / "rooms.dxf").sketches[0]) == len(split)
-
-
-def test_arc_that_bulge_cannot_hold_stays_arc(tmp_path: Path) -> None:
-    """Its ends nearly meet: where its center lies, two corners and a bulge could not say."""
     arc = Arc((0.0, 0.0), 10.0, 0.0, TAU - 2e-6)
     almost = Sketch((arc, Line(arc.end, (20.0, 0.0)), Line((20.0, 0.0), arc.start)))
     document = drawn(almost, tmp_path / "almost.dxf")

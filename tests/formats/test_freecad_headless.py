@@ -95,7 +95,7 @@ def test_every_form_is_solved_and_held(findings: Findings, folder: Path) -> None
     assert moved >= 0.8 * len(FORMS)  # some have nowhere to go
 
 
-def test_real_sketches_are_solved_and_saved(findings: Findings, folder: Path, real_data: Path) -> None:
+def test_real_sketches_are_solved_saved_and_drawn(findings: Findings, folder: Path, real_data: Path) -> None:
     real = real_sketches(real_data)
     assert (len(real), {p.kind for sketch in real for p in sketch}) == (REAL_SKETCHES, set(Kind))
     for sketch, found in zip(real, findings["documents"][str(folder / "real.FCStd")], strict=True):
@@ -106,9 +106,6 @@ def test_real_sketches_are_solved_and_saved(findings: Findings, folder: Path, re
     for sketch, saved in zip(real_sketches(real_data), reread(folder / "real-solved.FCStd"), strict=True):
         assert_same(sketch, saved, 2 * HOLDS)
         assert saved.constraints == sketch.constraints
-
-
-def test_freecad_imports_our_dxf_files(findings: Findings, folder: Path, real_data: Path) -> None:
     for number, sketch in enumerate(real_sketches(real_data)):
         found = findings["drawings"][str(folder / f"{number}.dxf")]
         size = bounds(sketch).size

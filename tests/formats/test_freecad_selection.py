@@ -85,31 +85,11 @@ def test_redundant_constraints_are_switched_off() -> None:
     assert notes([Line((-2, 1), (2, 1))], c(T.HORIZONTAL, 0), symmetric) == [REDUNDANT, ""]
 
 
-def test_tangents_name_the_point_that_they_share() -> None:
-    """A slot: by the distance from line to center alone, all four would be redundant."""
+def test_tangents_name_the_point_and_others_are_noted() -> None:
     tangents = [c(T.TANGENT, i, (i + 1) % 4) for i in range(4)]
     selected = select_relations(Sketch(tuple(slot(2, 1)), (*tangents, *CLOSED)))
     assert [s.note for s in selected] == [""] * 8
     assert [len(s.relations[0].ids) for s in selected] == [3] * 4 + [2] * 4
-
-
-def test_constraints_that_do_not_hold_are_switched_off() -> None:
-    assert notes(RECTANGLE, c(T.VERTICAL, 0)) == [MISSED]
-    assert notes(RECTANGLE, c(T.LENGTH, 0, value=4.1)) == [MISSED]
-    assert notes(RECTANGLE, c(T.LENGTH, 0, value=4.000001)) == [""]
-    assert notes([Arc((0, 0), 1, 0, 2)], c(T.ANGLE, 0, value=2 - math.tau)) == [MISSED]
-    assert notes([Line((0, 0), (1e-12, 0)), Line((0, 0), (5, 5))], c(T.HORIZONTAL, 0)) == [TOO_SMALL]
-    assert notes([Circle((0, 0), 1), Circle((0, 0), 2)], c(T.TANGENT, 0, 1)) == [TOO_SMALL]
-    off = Constraint(T.VERTICAL, (Ref(0),), extra={"active": False, "label": "later"})
-    measure = Constraint(T.LENGTH, (Ref(0),), 3.9, extra={"driving": False})
-    selected = select_relations(Sketch(tuple(RECTANGLE), (off, measure)))
-    assert [s.note for s in selected] == ["", ""]
-    (first,), (second,) = (s.relations for s in selected)
-    assert (first.active, first.driving, first.label) == (False, True, "later")
-    assert (second.active, second.driving, second.label) == (True, False, "")
-
-
-def test_constraints_that_freecad_lacks_are_only_noted() -> None:
     origin, x_axis = Ref(None, Part.ORIGIN), Ref(None, Part.X_AXIS)
     for constraint in (
         Constraint(T.OTHER, (Ref(0),), name="Projected"),
@@ -131,6 +111,22 @@ def test_constraints_that_freecad_lacks_are_only_noted() -> None:
         assert notes([*RECTANGLE, Circle((1, 1), 1)], constraint) == [UNSAID], constraint
     assert notes(RECTANGLE, c(T.PARALLEL, 0, EXTERNAL)) == [OUTSIDE]
     assert notes([], c(T.PARALLEL, EXTERNAL, EXTERNAL)) == [UNSAID]
+
+
+def test_constraints_that_do_not_hold_are_switched_off() -> None:
+    assert notes(RECTANGLE, c(T.VERTICAL, 0)) == [MISSED]
+    assert notes(RECTANGLE, c(T.LENGTH, 0, value=4.1)) == [MISSED]
+    assert notes(RECTANGLE, c(T.LENGTH, 0, value=4.000001)) == [""]
+    assert notes([Arc((0, 0), 1, 0, 2)], c(T.ANGLE, 0, value=2 - math.tau)) == [MISSED]
+    assert notes([Line((0, 0), (1e-12, 0)), Line((0, 0), (5, 5))], c(T.HORIZONTAL, 0)) == [TOO_SMALL]
+    assert notes([Circle((0, 0), 1), Circle((0, 0), 2)], c(T.TANGENT, 0, 1)) == [TOO_SMALL]
+    off = Constraint(T.VERTICAL, (Ref(0),), extra={"active": False, "label": "later"})
+    measure = Constraint(T.LENGTH, (Ref(0),), 3.9, extra={"driving": False})
+    selected = select_relations(Sketch(tuple(RECTANGLE), (off, measure)))
+    assert [s.note for s in selected] == ["", ""]
+    (first,), (second,) = (s.relations for s in selected)
+    assert (first.active, first.driving, first.label) == (False, True, "later")
+    assert (second.active, second.driving, second.label) == (True, False, "")
 
 
 @given(first=lines, second=lines)

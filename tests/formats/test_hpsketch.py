@@ -80,7 +80,7 @@ def test_impossible_geometry_is_counted(tmp_path: Path, loop: list[tuple[int, ..
     assert found.reason.startswith(reason)
 
 
-def test_other_hdf5_files_are_refused(tmp_path: Path) -> None:
+def test_other_or_external_tables_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.h5"
     for rows in ([(99,)], [(0, 1, 2)]):
         assert_refused(read, model(path, rows), r"m\.h5: (has an unknown command, 99|draws before)")
@@ -95,9 +95,6 @@ def test_other_hdf5_files_are_refused(tmp_path: Path) -> None:
     with h5py.File(path, "w") as file:
         file.create_group("vec")
     assert_refused(read, path, "without the table")
-
-
-def test_external_tables_are_refused(tmp_path: Path) -> None:
     model(tmp_path / "real.h5", [LOOP, (0, 138, 128), (0, 128, 128), END])
     (tmp_path / "secret").write_bytes(bytes(21 * 4))
     linked, outside = tmp_path / "linked.h5", tmp_path / "outside.h5"

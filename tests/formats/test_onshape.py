@@ -257,7 +257,7 @@ def test_every_form_of_constraint_survives(tmp_path: Path) -> None:
         assert_same_constraints(in_meters, trip(in_meters, tmp_path / "form.onshape.json"), 1e-15)
 
 
-def test_file_is_body_of_call(tmp_path: Path) -> None:
+def test_file_is_body_of_call_in_words_of_onshape(tmp_path: Path) -> None:
     path = tmp_path / "part.onshape.json"
     with pytest.raises(FormatError, match="there is none"):
         write([], path)
@@ -275,9 +275,6 @@ def test_file_is_body_of_call(tmp_path: Path) -> None:
     assert line["geometry"] == {"btType": "BTCurveGeometryLine-117", "dirX": 1, "dirY": 0, "pntX": 0, "pntY": 0}
     assert (line["startParam"], line["endParam"]) == (0, 0.03)
     assert {c["btType"] for c in feature["constraints"]} == {"BTMSketchConstraint-2"}
-
-
-def test_constraints_say_what_onshape_says(tmp_path: Path) -> None:
     feature = sketch_to_feature(WRITTEN)
     words = [c["constraintType"] for c in feature["constraints"]]
     assert words == ["COINCIDENT", "HORIZONTAL", "TANGENT", "COINCIDENT", "COINCIDENT", "LENGTH", "RADIUS", "DISTANCE"]

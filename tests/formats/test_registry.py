@@ -323,7 +323,7 @@ def test_gaps_that_polylines_close_are_counted(tmp_path: Path) -> None:
     }
 
 
-def test_dumps_and_loads_are_inverse() -> None:
+def test_dumps_and_loads_are_inverse_or_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
     for form in WRITABLE:
         data = dumps(PART, form.name)
         assert isinstance(data, str if form.is_text else bytes)
@@ -337,9 +337,6 @@ def test_dumps_and_loads_are_inverse() -> None:
         assert isinstance(data, bytes)
         assert_same(PART, loads(data, suffix).sketches[0])
     assert "import cadquery" in dumps(Sketch((Circle((0.0, 0.0), 1.0),), units="mm"), "cadquery", height=3)
-
-
-def test_loads_refuses_bad_data_without_path(monkeypatch: pytest.MonkeyPatch) -> None:
     for form in (f for f in FORMATS if f.read):
         if form.name in ("jsonl", "corpus"):  # a bad line is counted
             assert loads(b"nonsense", form.name).skipped == {"not JSON": 1}

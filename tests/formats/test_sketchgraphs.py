@@ -236,7 +236,7 @@ class TestWriting:
             # Written behind the last node that each refers to; an angle is written in degrees.
             assert_same_constraints(in_meters, found, 1e-15, ordered=False)
 
-    def test_angles_survive_conversion_to_degrees(self, tmp_path: Path) -> None:
+    def test_angles_long_sequences_and_unknown_constraints_survive(self, tmp_path: Path) -> None:
         degrees = [math.radians(value) for value in (60.0, 22.5, 0.1, -135.25, 359.999)]
         radians = [580.828125, *(i / 7 for i in range(-5000, 5000))]
         for values, tolerance in ((degrees, 0), (radians, 1e-15)):
@@ -244,8 +244,6 @@ class TestWriting:
             sketch = Sketch((Line((0, 0), (1, 0)), Line((0, 0), (1, 1))), angles)
             write([sketch], tmp_path / "a.npy")
             assert_same_constraints(sketch, only(tmp_path / "a.npy"), tolerance)
-
-    def test_constraints_unknown_to_sketchgraphs_survive(self, tmp_path: Path) -> None:
         line, circle, point = Line((0, 0), (1, 0)), Circle((0, 0), 1), Point((1, 0))
         sketch = Sketch((line, circle, point), (
             Constraint(T.POINT_ON_CURVE, (Ref(2, Part.POINT), Ref(1))),
@@ -257,6 +255,13 @@ class TestWriting:
         *expected, weight = sketch.constraints
         expected.append(replace(weight, extra={"driven": True}))  # a list is no parameter
         assert_same_constraints(Sketch(sketch.primitives, tuple(expected)), only(tmp_path / "a.npy"), 0, ordered=False)
+        primitives = tuple(Circle((i, 0), 1 + i) for i in range(5000))
+        constraints = tuple(Constraint(T.EQUAL, (Ref(i + 1), Ref(i))) for i in range(4999))
+        write([Sketch(primitives, constraints)], tmp_path / "a.npy")
+        found = only(tmp_path / "a.npy")
+        assert found.primitives == primitives
+        assert len(next(iter(open_sequences(tmp_path / "a.npy").pickles(0, 1)))) > 2**16  # type: ignore[arg-type]
+        assert set(found.constraints) == set(constraints)
 
     def test_notes_only_where_needed_and_known(self) -> None:
         constraint = Constraint(T.COINCIDENT, (Ref(1, Part.START), Ref(0, Part.END)))
@@ -292,15 +297,6 @@ class TestWriting:
                 assert (op.stop[0], list(op.stop)) == (nodes, sorted(op.stop, reverse=True))
                 seen += op.start != 101
         assert (seen, nodes) == (2, 7)
-
-    def test_long_sequence_is_read_back(self, tmp_path: Path) -> None:
-        primitives = tuple(Circle((i, 0), 1 + i) for i in range(5000))
-        constraints = tuple(Constraint(T.EQUAL, (Ref(i + 1), Ref(i))) for i in range(4999))
-        write([Sketch(primitives, constraints)], tmp_path / "a.npy")
-        found = only(tmp_path / "a.npy")
-        assert found.primitives == primitives
-        assert len(next(iter(open_sequences(tmp_path / "a.npy").pickles(0, 1)))) > 2**16  # type: ignore[arg-type]
-        assert set(found.constraints) == set(constraints)
 
 
 class TestTable:
@@ -451,7 +447,7 @@ def test_every_sequence_is_read(path: Path, reading: ReadResult) -> None:
     assert sum(len(s.constraints) for s in reading) == 105451 - 46518 - 143
 
 
-def test_columns_agree_with_sketches(path: Path, reading: ReadResult) -> None:
+def test_columns_agree_and_pickles_equal_official_ones(path: Path, reading: ReadResult) -> None:
     found = read_table(path)
     expected = sketches_to_table(reading)
     for name in ("owner", "kind", "construction", "x", "y", "x2", "y2", "radius", "start_angle", "sweep"):
@@ -464,6 +460,11 @@ def test_columns_agree_with_sketches(path: Path, reading: ReadResult) -> None:
     parts = [read_table(path, start, start + 1000) for start in range(0, 6000, 1000)]
     assert [len(p.dropped) for p in parts] == [1000] * 5 + [441]
     np.testing.assert_array_equal(np.concatenate([p.table.sweep for p in parts]), found.table.sweep)
+    sequences = open_sequences(path)
+    for raw in sequences.pickles(0, 1000):
+        assert isinstance(raw, bytes)
+        ops = load_ops(raw)
+        assert load_ops(dump_ops(ops)) == ops
 
 
 def place(sketch: Sketch, ref: Ref) -> Vec | None:
@@ -505,7 +506,7 @@ def is_arc(sketch: Sketch, ref: Ref) -> bool:
     return ref.primitive is not None and isinstance(sketch.primitives[ref.primitive], Arc)
 
 
-def test_dimensions_say_what_is_drawn(reading: ReadResult) -> None:
+def test_real_dimensions_and_midpoints_say_what_is_drawn(reading: ReadResult) -> None:
     right: Counter[tuple[str, bool]] = Counter()
     for sketch in reading:
         for c in sketch.constraints:
@@ -520,10 +521,6 @@ def test_dimensions_say_what_is_drawn(reading: ReadResult) -> None:
     for type_, least in ((T.DIAMETER, 2400), (T.RADIUS, 220), (T.LENGTH, 30)):
         assert right[type_, True] >= least
         assert right[type_, False] <= 0.01 * least
-
-
-def test_midpoint_comes_first_in_real_files(reading: ReadResult) -> None:
-    """The files list them by number, and another place first in one of six."""
     seen = 0
     for sketch in reading:
         for c in sketch.constraints:
@@ -551,11 +548,3 @@ def test_round_trip(tmp_path: Path, reading: ReadResult) -> None:
     for second, last in zip(again.sketches[:500], read(third), strict=True):
         assert isinstance(last, Sketch)
         assert second.constraints == last.constraints
-
-
-def test_pickles_equal_official_ones(path: Path) -> None:
-    sequences = open_sequences(path)
-    for raw in sequences.pickles(0, 1000):
-        assert isinstance(raw, bytes)
-        ops = load_ops(raw)
-        assert load_ops(dump_ops(ops)) == ops

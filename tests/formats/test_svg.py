@@ -53,7 +53,7 @@ def test_arcs_of_every_length_read_back(tmp_path: Path, sweep: float) -> None:
     assert_same(sketch, again)
 
 
-def test_written_elements_and_real_size() -> None:
+def test_written_elements_points_and_real_size(tmp_path: Path) -> None:
     sketch = Sketch((Line((0, 0), (2, 1)), Circle((1, 1), 0.5, True), Arc((0, 0), 1, 0, 2), Point((0, 1))), units="in")
     svg = ET.fromstring(to_svg(sketch))
     (group,) = svg
@@ -69,9 +69,6 @@ def test_written_elements_and_real_size() -> None:
     assert x < box.low[0] < box.high[0] < x + width
     assert y < -box.high[1] < -box.low[1] < y + height
     assert group[0].get("y2") == "-1"
-
-
-def test_points_and_empty_sketches_are_drawn(tmp_path: Path) -> None:
     (sketch,) = read_back(tmp_path, Sketch((Point((5.0, 5.0), construction=True),)))
     assert sketch.primitives == (Point((5.0, 5.0), construction=True),)
     assert read_back(tmp_path, Sketch(())).skipped == {"a drawing without any line, circle, arc or point": 1}
@@ -304,15 +301,12 @@ def test_overflow_skips_one_element(tmp_path: Path) -> None:
     assert [len(sketch) for sketch in huge] == [1]
 
 
-def test_missing_real_size_is_noted(tmp_path: Path) -> None:
+def test_compressed_drawings_and_missing_size(tmp_path: Path) -> None:
     reading = drawing(tmp_path, '<line x2="7"/>')
     assert [note.split(",")[0] for note in reading.notes] == ["a drawing without units"]
     inches = drawing(tmp_path, '<line x2="7"/>', options=ReadOptions(assume_units="in"))
     assert [sketch.units for sketch in inches] == ["in"]
     assert not inches.notes
-
-
-def test_compressed_drawings_are_read_within_limits(tmp_path: Path) -> None:
     sketch = Sketch((Line((0.0, 0.0), (1.0, 2.0)),), units="mm")
     write(sketch, tmp_path / "a.svgz")
     packed = (tmp_path / "a.svgz").read_bytes()
