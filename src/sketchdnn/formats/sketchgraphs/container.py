@@ -111,11 +111,10 @@ class Sequences:
 
     def sketch_id(self, index: int) -> str:
         """The id of a sketch in the file, else the name of the file and the index."""
-        if self.ids is None:
-            return f"{self.path.stem}/{index}"
-        try:
-            name = self.ids[index].item()
-        except (ValueError, SystemError):  # code points that no text can hold
+        name = None
+        with suppress(ValueError, SystemError):  # code points that no text can hold
+            name = None if self.ids is None else self.ids[index].item()
+        if name is None:
             return f"{self.path.stem}/{index}"
         parts = name if isinstance(name, tuple) else (name,)
         text = "/".join(p.decode(errors="replace") if isinstance(p, bytes) else str(p) for p in parts)

@@ -129,23 +129,16 @@ def primitive_to_entity(primitive: Primitive) -> tuple[EntityType, dict[str, Any
         case Line((x, y), (x2, y2)):
             length = primitive.length
             fields |= {"dirX": (x2 - x) / length, "dirY": (y2 - y) / length, "pntX": x, "pntY": y}
-            return EntityType.LINE, _floats(fields | {"startParam": 0.0, "endParam": length})
-        case Circle((x, y), radius):
-            return EntityType.CIRCLE, _floats(fields | _circle(x, y, radius))
-        case Arc((x, y), radius):
-            ends = {"startParam": primitive.start_angle, "endParam": primitive.end_angle}
-            return EntityType.ARC, _floats(fields | _circle(x, y, radius) | ends)
+            fields |= {"startParam": 0.0, "endParam": length}
+        case Circle((x, y), radius) | Arc((x, y), radius):
+            fields |= {"clockwise": False, "xCenter": x, "yCenter": y, "xDir": 1.0, "yDir": 0.0, "radius": radius}
         case Point((x, y)):
-            return EntityType.POINT, _floats(fields | {"x": x, "y": y})
-
-
-def _circle(x: float, y: float, radius: float) -> dict[str, Any]:
-    return {"clockwise": False, "xCenter": x, "yCenter": y, "xDir": 1.0, "yDir": 0.0, "radius": radius}
-
-
-def _floats(fields: dict[str, Any]) -> dict[str, Any]:
-    """Integers of a sketch are floats in the file."""
-    return {key: value if isinstance(value, bool) else float(value) for key, value in fields.items()}
+            fields |= {"x": x, "y": y}
+    if isinstance(primitive, Arc):
+        fields |= {"startParam": primitive.start_angle, "endParam": primitive.end_angle}
+    # Integers of a sketch are floats in the file.
+    floats = {key: value if isinstance(value, bool) else float(value) for key, value in fields.items()}
+    return EntityType[primitive.kind.name], floats
 
 
 _GETTERS = {kind: itemgetter(*names) for kind, names in FIELDS.items()}
