@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.formats import Skipped, scan
-from sketchdnn.formats.sketchgraphs.constraints import SUBNODE
 from sketchdnn.formats.sketchgraphs.container import open_sequences
-from sketchdnn.formats.sketchgraphs.pickles import STRUCTURE, EntityType, Op, PickleError, load_ops
+from sketchdnn.formats.sketchgraphs.pickles import STRUCTURE, SUBNODE, EntityType, Op, PickleError, load_ops
 from sketchdnn.formats.sketchgraphs.sketches import DAMAGED_CONSTRAINT, ON_SKIPPED_ENTITY
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch
 

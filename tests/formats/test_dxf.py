@@ -1,9 +1,13 @@
-"""DXF: entities, blocks, layers and line types as primitives, and the counts of what is skipped."""
+"""DXF: entities, blocks, layers and line types as primitives, what is skipped, and broken or hostile files."""
 
 from __future__ import annotations
 
 import math
+import os
+import resource
+import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.dxf_drawing import NO_FLATTENING, drawn, only, read
-from support.strategies import assert_same, numbers, sketches
+from support.strategies import assert_refused, assert_same, numbers, sketches
 
 from sketchdnn.errors import FormatError
-from sketchdnn.formats import ReadOptions, ReadResult, scan
+from sketchdnn.formats import ReadOptions, ReadResult, collect, scan
 from sketchdnn.formats import read as read_any
-from sketchdnn.formats.dxf import FORMAT
-from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Kind, Line, Sketch, arc_from_bulge, profile
+from sketchdnn.formats.dxf import FORMAT, MAX_ENTITIES
+from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Kind, Line, Point, Sketch, arc_from_bulge, profile
 
 
 @settings(max_examples=30)
@@ -47,8 +51,7 @@ def test_versions_and_binary_form(tmp_path: Path, version: str, fmt: str) -> Non
         space.add_polyline2d([(0, 0, 1), (2, 0, 0)], format="xyb")
 
     line, arc, half = only(drawn(tmp_path / "a.dxf", draw, version, fmt=fmt))
-    assert numbers(line) == pytest.approx([0, 0, 1, 2])
-    assert arc.sweep == pytest.approx(math.radians(20))
+    assert (numbers(line), arc.sweep) == (pytest.approx([0, 0, 1, 2]), pytest.approx(math.radians(20)))
     assert numbers(half) == pytest.approx(numbers(arc_from_bulge((0, 0), (2, 0), 1)))
 
 
@@ -61,7 +64,6 @@ CODES: dict[int, str | float | None] = {
 
 @pytest.mark.parametrize("code", range(25))
 def test_units_by_their_codes(tmp_path: Path, code: int) -> None:
-    """A meter stays a meter, under whichever name; a unit that we do not know is none."""
 
     def draw(document: Any, space: Any) -> None:
         document.units = code
@@ -91,8 +93,7 @@ def test_polylines_are_segments_and_arcs(tmp_path: Path) -> None:
     assert numbers(bottom) == [0, 0, 4, 0]
     assert numbers(cap) == pytest.approx(numbers(arc_from_bulge((4, 0), (4, 2), 1)))
     assert cap.mid == pytest.approx((5, 1))  # counter-clockwise from the lower to the upper right corner
-    assert (numbers(top), numbers(side)) == ([4, 2, 0, 2], [0, 2, 0, 0])
-    assert numbers(flat) == [0, 0, 1, 0]
+    assert (numbers(top), numbers(side), numbers(flat)) == ([4, 2, 0, 2], [0, 2, 0, 0], [0, 0, 1, 0])
     assert reading.skipped == Counter({"LWPOLYLINE of no length": 1, "POLYLINE out of the plane": 2})
 
 
@@ -105,11 +106,9 @@ def test_ellipse_or_arc_that_is_circle_is_one(tmp_path: Path) -> None:
 
     reading = drawn(tmp_path / "a.dxf", draw, options=NO_FLATTENING)
     circle, arc, full_turn = only(reading)
-    assert full_turn == Circle((0, 0), 2)
-    assert numbers(circle) == pytest.approx([1, 2, 3])
+    assert (full_turn, numbers(circle)) == (Circle((0, 0), 2), pytest.approx([1, 2, 3]))
     assert arc.start == pytest.approx((1, 5))  # along its major axis, which points up
-    assert arc.end == pytest.approx((-2, 2))
-    assert reading.skipped == Counter({"ELLIPSE that is no circle": 1})
+    assert (arc.end, reading.skipped) == (pytest.approx((-2, 2)), Counter({"ELLIPSE that is no circle": 1}))
     assert reading.sketches[0].extra == {"dropped_entities": 1}
 
 
@@ -127,17 +126,11 @@ def test_unsupported_entities_are_counted_by_type(tmp_path: Path) -> None:
 
     reading = drawn(tmp_path / "a.dxf", draw, options=NO_FLATTENING)
     assert len(only(reading)) == 1
-    assert reading.skipped == Counter(
-        {
-            "SPLINE cannot be a primitive": 1,
-            "TEXT cannot be a primitive": 3,
-            "HATCH cannot be a primitive": 1,
-            "DIMENSION cannot be a primitive": 1,
-            "3DFACE cannot be a primitive": 1,
-            "INSERT of a block that is not in the file": 1,
-            "an entity in paper space": 1,
-        }
-    )
+    assert reading.skipped == Counter({
+        "SPLINE cannot be a primitive": 1, "TEXT cannot be a primitive": 3, "HATCH cannot be a primitive": 1,
+        "DIMENSION cannot be a primitive": 1, "3DFACE cannot be a primitive": 1,
+        "INSERT of a block that is not in the file": 1, "an entity in paper space": 1,
+    })  # fmt: skip
     assert reading.sketches[0].extra == {"dropped_entities": 2}  # the curve and what the block may hold
     alone = drawn(tmp_path / "a.dxf", lambda _, space: space.add_text("hello"))
     assert not len(alone)
@@ -145,7 +138,6 @@ def test_unsupported_entities_are_counted_by_type(tmp_path: Path) -> None:
 
 
 def test_real_drawings_are_read_completely(real_data: Path) -> None:
-    """Each type of entity in the file's own text is found again among the primitives or the reasons."""
     files = sorted((real_data / "dxf").glob("*.dxf"))
     assert len(files) == 24
     with_sketch = 0
@@ -184,8 +176,7 @@ def test_mirrored_by_its_own_plane(tmp_path: Path) -> None:
     arc, circle, bent = only(drawn(tmp_path / "a.dxf", draw))
     ends = {tuple(round(c, 9) for c in (p.x, p.y)) for p in (expected[0].start_point, expected[0].end_point)}
     assert {tuple(round(c, 9) for c in end) for end in (arc.start, arc.end)} == ends
-    assert arc.sweep == pytest.approx(math.radians(80))
-    assert numbers(circle) == pytest.approx([-1, 2, 3])
+    assert (arc.sweep, numbers(circle)) == (pytest.approx(math.radians(80)), pytest.approx([-1, 2, 3]))
     assert bent.mid == pytest.approx(
         (-arc_from_bulge((0, 0), (2, 1), 0.4).mid[0], arc_from_bulge((0, 0), (2, 1), 0.4).mid[1])
     )
@@ -200,7 +191,6 @@ scale = st.floats(0.1, 10).flatmap(lambda s: st.sampled_from([(s, s), (s, -s), (
 def test_nested_blocks_agree_with_ezdxf_explode(
     tmp_path_factory: pytest.TempPathFactory, outer: Any, inner: Any, flipped: bool
 ) -> None:
-    """Scaled, turned, mirrored and nested: the same as after ezdxf has exploded it all."""
 
     def place(space: Any, name: str, how: Any, extrusion: tuple[int, int, int]) -> Any:
         (x, y), rotation = how
@@ -262,14 +252,10 @@ def test_stretched_or_tilted_is_counted(tmp_path: Path) -> None:
 
     reading = drawn(tmp_path / "a.dxf", draw, options=NO_FLATTENING)
     assert [numbers(p) for p in only(reading)] == [[0, 0, 2, 3], [2, 2, 3, 3]]
-    assert reading.skipped == Counter(
-        {
-            "CIRCLE that is no circle": 1,
-            "LWPOLYLINE that is no circle": 1,
-            "CIRCLE out of the plane": 1,
-            "LINE out of the plane": 2,
-        }
-    )
+    assert reading.skipped == Counter({
+        "CIRCLE that is no circle": 1, "LWPOLYLINE that is no circle": 1, "CIRCLE out of the plane": 1,
+        "LINE out of the plane": 2,
+    })  # fmt: skip
 
 
 MM = 4  # $INSUNITS
@@ -291,14 +277,10 @@ def test_hidden_entities_are_counted(tmp_path: Path) -> None:
 
     reading = drawn(tmp_path / "a.dxf", draw)
     assert [(p.start, p.end) for p in only(reading) if isinstance(p, Line)] == [((0, 0), (5, 0)), ((10, 0), (10, 1))]
-    assert reading.skipped == Counter(
-        {
-            "LINE on a layer that is off": 2,
-            "CIRCLE on a layer that is frozen": 1,
-            "INSERT on a layer that is frozen": 1,
-            "POINT that is invisible": 1,
-        }
-    )
+    assert reading.skipped == Counter({
+        "LINE on a layer that is off": 2, "CIRCLE on a layer that is frozen": 1,
+        "INSERT on a layer that is frozen": 1, "POINT that is invisible": 1,
+    })  # fmt: skip
     assert only(reading).extra == {}  # nothing that is drawn is missing
 
 
@@ -324,8 +306,7 @@ def test_own_construction_layer_is_dashed_and_reads_back_without_note(tmp_path: 
     FORMAT.write([sketch], tmp_path / "a.dxf")
     document = ezdxf.readfile(tmp_path / "a.dxf")
     solid, dashed = document.modelspace()
-    assert solid.dxf.layer == "0"
-    assert document.layers.get(dashed.dxf.layer).dxf.linetype == "DASHED"
+    assert (solid.dxf.layer, document.layers.get(dashed.dxf.layer).dxf.linetype) == ("0", "DASHED")
     reading = read(tmp_path / "a.dxf")
     assert only(reading) == sketch
     assert not reading.skipped
@@ -403,8 +384,7 @@ def test_impossible_splines_are_counted(tmp_path: Path, damage: str) -> None:
             spline.dxf.degree = 1000
 
     reading = drawn(tmp_path / "a.dxf", draw)
-    assert len(only(reading)) == 1
-    assert reading.skipped.total() == 1
+    assert (len(only(reading)), reading.skipped.total()) == (1, 1)
 
 
 def test_work_on_curves_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,3 +398,136 @@ def test_work_on_curves_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     document.saveas(tmp_path / "a.dxf")
     (reason,) = [item.reason for item in scan(tmp_path / "a.dxf") if hasattr(item, "reason")]
     assert reason.startswith("ELLIPSE left out: more curves than are approximated in one drawing")
+
+
+HEAD, TAIL = "0\nSECTION\n2\nENTITIES\n", "0\nENDSEC\n0\nEOF\n"
+SKETCH = Sketch((Line((0, 0), (4, 0)), Arc((1, 2), 3, 0.5, 2), Circle((0, 1), 2, True), Point((3, 3))), units="mm")
+
+
+refused = partial(assert_refused, FORMAT.read)
+
+
+def file(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def entity(type_: str, **tags: object) -> str:
+    """`x10=1` stands for group code 10, value 1."""
+    return f"0\n{type_}\n8\n0\n" + "".join(f"{name[1:]}\n{value}\n" for name, value in tags.items())
+
+
+LINE = entity("LINE", x10=0, x20=0, x11=1, x21=1)
+
+
+@pytest.mark.parametrize(("content", "match"), [
+    (b"", "empty"), (b"\x89PNG\r\n\x1a\n" + bytes(1000), "not a DXF"),
+    (b"hello, this is a letter\n" * 50, "not a DXF"), ((HEAD + entity("LINE", x10=0, x20=0)).encode(), "cut off"),
+    (b"AutoCAD Binary DXF\r\n\x1a\x00" + bytes(range(256)) * 4, "cut off"),
+    (b"AutoCAD Binary DXF\r\n\x1a\x00" + bytes(range(256)) * 4 + b"EOF\x00", "too broken"),
+])  # fmt: skip
+def test_no_drawing_is_refused(tmp_path: Path, content: bytes, match: str) -> None:
+    refused(file(tmp_path / "a.dxf", content), match)
+
+
+def test_missing_eof_is_accepted_if_sections_are_closed(tmp_path: Path) -> None:
+    FORMAT.write([SKETCH], tmp_path / "a.dxf")
+    whole = (tmp_path / "a.dxf").read_bytes()
+    for content, count in (((HEAD + LINE + "0\nENDSEC\n").encode(), 1), (whole[: whole.rindex(b"  0\nEOF")], 4)):
+        reading = collect(FORMAT.read(file(tmp_path / "b.dxf", content)))
+        assert [len(sketch) for sketch in reading] == [count]
+        assert any("EOF" in note for note in reading.notes)
+    before_entities = whole[: whole.index(b"ENTITIES")].rindex(b"ENDSEC") + len(b"ENDSEC\n")
+    refused(file(tmp_path / "b.dxf", whole[:before_entities]), "cut off")
+    # A section that is not closed: the plain reader gives up, the repairing one does not.
+    repaired = collect(FORMAT.read(file(tmp_path / "b.dxf", HEAD + LINE + "0\nEOF\n")))
+    assert [len(sketch) for sketch in repaired] == [1]
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-1e400", "1e300", "abc"])
+def test_impossible_numbers_are_counted(tmp_path: Path, number: str) -> None:
+    drawing = (
+        HEAD
+        + entity("LINE", x10=number, x20=0, x11=1, x21=1)
+        + entity("CIRCLE", x10=0, x20=0, x40=number)
+        + entity("ARC", x10=0, x20=number, x40=1, x50=0, x51=90)
+        + entity("LWPOLYLINE", x100="AcDbEntity")
+        + f"100\nAcDbPolyline\n90\n3\n70\n0\n10\n{number}\n20\n0\n42\n1\n10\n5\n20\n0\n10\n6\n20\n0\n"
+        + LINE
+        + TAIL
+    )
+    try:
+        reading = collect(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
+    except FormatError:
+        assert number == "abc"  # no number at all spoils the file; the others are numbers of a sort
+        return
+    assert [len(sketch) for sketch in reading] == [2]  # the last line, and the sound half of the polyline
+    assert sum(reading.skipped.values()) == 4
+
+
+@pytest.mark.parametrize("text", [
+    entity("LINE", x10=0, x20=0), entity("CIRCLE", x10=0, x20=0, x40=0), entity("CIRCLE", x10=0, x20=0, x40=-3),
+    entity("ARC", x10=0, x20=0, x40=1, x50="nan", x51=1),
+    entity("CIRCLE", x10=0, x20=0, x40=1, x210=0, x220=0, x230=0),
+    entity("ELLIPSE", x10=0, x20=0, x11=0, x21=0, x40=1),
+    entity("LWPOLYLINE", x100="AcDbEntity") + "100\nAcDbPolyline\n90\n0\n70\n1\n",
+    entity("INSERT", x2="nothing", x10=0, x20=0),
+])  # fmt: skip
+def test_degenerate_entities_do_not_spoil_rest(tmp_path: Path, text: str) -> None:
+    drawing = HEAD + text + LINE + TAIL
+    reading = collect(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
+    assert len(reading.sketches[0]) in (1, 2)
+
+
+def test_huge_files_are_refused_at_once(tmp_path: Path) -> None:
+    lines = "".join(entity("LINE", x10=i, x20=0, x11=i, x21=1) for i in range(1000))
+    path = file(tmp_path / "a.dxf", HEAD + lines * 1000 + TAIL)
+    began, memory = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    refused(path, "holds more than 2,000,000 tags")
+    assert time.process_time() - began < 5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < 200 * 1024  # KiB
+    path = file(tmp_path / "a.dxf", HEAD)
+    os.truncate(path, 10**9)
+    refused(path, "MiB")
+
+
+@pytest.mark.parametrize("depth", [2, 12])
+def test_block_bomb_is_refused(tmp_path: Path, depth: int) -> None:
+    """Arrays of blocks of arrays of blocks: by their size or by their depth, 10^12 lines or none at all."""
+    document = ezdxf.new()
+    block = document.blocks.new("B0")
+    if depth == 2:
+        block.add_line((0, 0), (1, 1))
+    grid = {"row_count": 1000, "column_count": 1000} if depth == 2 else {"row_count": 10, "column_count": 1}
+    for level in range(1, depth + 1):
+        attributes = grid | {"row_spacing": 1, "column_spacing": 1}
+        document.blocks.new(f"B{level}").add_blockref(f"B{level - 1}", (0, 0), dxfattribs=attributes)
+    document.modelspace().add_blockref(f"B{depth}", (0, 0))
+    document.saveas(tmp_path / "a.dxf")
+    began = time.process_time()
+    refused(tmp_path / "a.dxf", f"expands to more than {MAX_ENTITIES:,}")
+    assert time.process_time() - began < 10
+
+
+def test_blocks_that_repeat_and_unknown_types_are_counted(tmp_path: Path) -> None:
+    document = ezdxf.new()
+    document.blocks.new("B").add_lwpolyline([(i, i % 2) for i in range(2000)])
+    grid = {"row_count": 100, "column_count": 1, "row_spacing": 1}
+    document.modelspace().add_blockref("B", (0, 0), dxfattribs=grid)
+    document.saveas(tmp_path / "a.dxf")
+    refused(tmp_path / "a.dxf", "expands")
+    document = ezdxf.new()
+    block = document.blocks.new("B")
+    block.add_line((0, 0), (1, 1))
+    block.add_blockref("B", (1, 0))
+    document.modelspace().add_blockref("B", (0, 0))
+    document.saveas(tmp_path / "a.dxf")
+    reading = collect(FORMAT.read(tmp_path / "a.dxf"))
+    assert reading.skipped["INSERT more than 32 blocks deep"] == 1
+    drawing = HEAD + entity("WORMHOLE") * 2 + entity("li ne?") + LINE + TAIL
+    reading = collect(FORMAT.read(file(tmp_path / "a.dxf", drawing)))
+    assert [len(sketch) for sketch in reading] == [1]
+    assert reading.skipped == {
+        "WORMHOLE cannot be a primitive": 2,
+        "an entity of a type without a proper name cannot be a primitive": 1,
+    }

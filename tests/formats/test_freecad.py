@@ -1,12 +1,13 @@
-"""FreeCAD documents: written sketches are read back, and real ones are read as FreeCAD means them."""
+"""FreeCAD documents: written sketches and real ones are read back; broken and hostile ones are refused."""
 
 from __future__ import annotations
 
 import math
+import struct
 import zipfile
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -15,10 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.freecad_document import constrain, document, document_xml, geometry, line, read, zipped
 from support.freecad_forms import all_forms
-from support.strategies import assert_same, numbers, sketches
+from support.strategies import assert_refused, assert_same, numbers, sketches
 
-from sketchdnn.formats import sketchgraphs
+from sketchdnn.errors import FormatError
+from sketchdnn.formats import collect
 from sketchdnn.formats.freecad import FORMAT
+from sketchdnn.formats.freecad.file import MAX_BYTES
 from sketchdnn.formats.freecad.notes import read_notes, write_notes
 from sketchdnn.formats.freecad.selection import REDUNDANT, select_relations
 from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Kind, Line, Part, Point, Ref, Sketch
@@ -54,42 +57,23 @@ def constrained(draw: st.DrawFn) -> Sketch:
 
 @given(written=st.lists(constrained(), min_size=1, max_size=3))
 def test_write_then_read_is_identity(tmp_path_factory: pytest.TempPathFactory, written: list[Sketch]) -> None:
-    """Geometry, construction, and every constraint just as it was, whatever FreeCAD can make of it."""
     path = tmp_path_factory.mktemp("freecad") / "a.FCStd"
     for sketch, back in zip(written, round_trip(path, *written), strict=True):
         assert_same(sketch, back)
-        assert back.constraints == sketch.constraints
-        assert back.units == "mm"
+        assert (back.constraints, back.units) == (sketch.constraints, "mm")
 
 
-def test_real_sketches_survive_with_their_constraints(real_data: Path, tmp_path: Path) -> None:
-    found = sketchgraphs.FORMAT.read(real_data / "sketchgraphs/sg_subset.npy")
-    real = [s.in_units("mm") for s in islice(found, 0, 1600, 8) if isinstance(s, Sketch)]
-    assert sum(len(s.constraints) for s in real) > 1000
-    for sketch, back in zip(real, round_trip(tmp_path / "a.FCStd", *real), strict=True):
-        assert_same(sketch, back)
-        assert back.constraints == sketch.constraints
-        assert {**sketch.extra, "name": sketch.extra["id"]} == back.extra
-
-
-def test_lengths_are_written_in_millimeters(tmp_path: Path) -> None:
+def test_units_labels_and_other_objects(tmp_path: Path) -> None:
     inches = Sketch(
         (Line((0, 0), (1, 0)),), (Constraint(T.LENGTH, (Ref(0),), 1.0), Constraint(T.ANGLE, (Ref(0),), 0.0)), "in"
     )
     (back,) = round_trip(tmp_path / "a.FCStd", inches)
-    assert back.primitives == (Line((0, 0), (25.4, 0)),)
-    assert [c.value for c in back.constraints] == [25.4, 0]
-
-
-def test_any_label_is_written(tmp_path: Path) -> None:
+    assert (back.primitives, [c.value for c in back.constraints]) == ((Line((0, 0), (25.4, 0)),), [25.4, 0])
     names = ["<\"&'>", "Grundriß\n2", "nul \0 and \ud800", "", 7]
     written = [Sketch((Circle((0, 0), i + 1),), extra={"name": name}) for i, name in enumerate(names)]
     back = round_trip(tmp_path / "a.FCStd", *written)
     assert [s.primitives for s in back] == [s.primitives for s in written]
     assert [s.extra["name"] for s in back] == [*names[:2], "nul ? and ?", "Sketch003", "7"]
-
-
-def test_other_objects_are_skipped(tmp_path: Path) -> None:
     path = document(tmp_path / "a.FCStd", line(0, 0, 1, 0), types="PartDesign::Pad")
     assert not len(read(path))
     assert read(path).skipped == Counter({"a document without a sketch": 1})
@@ -107,7 +91,6 @@ def without_notes(path: Path) -> Path:
 
 
 def test_constraints_survive_without_notes(real_data: Path, tmp_path: Path) -> None:
-    """Real documents, read, written and read without our notes: what FreeCAD itself can say is all there."""
     kept = 0
     for path in sorted((real_data / "freecad").glob("*.FCStd")):
         real = read(path)
@@ -155,8 +138,7 @@ def test_construction_flags_of_old_and_new_files(tmp_path: Path) -> None:
     ]
     (sketch,) = read(document(tmp_path / "a.FCStd", "".join(shapes)))
     assert [p.construction for p in sketch] == [True, False, True, False, True, False, True]
-    assert sketch.extra["name"] == "Plate & co"
-    assert sketch.units == "mm"
+    assert (sketch.extra["name"], sketch.units) == ("Plate & co", "mm")
 
 
 @pytest.mark.parametrize("turn", [0.0, 0.4, -3.0])
@@ -202,16 +184,12 @@ def test_unreadable_elements_are_counted(tmp_path: Path) -> None:
     (sketch,) = reading
     assert [numbers(p) for p in sketch] == [[0, 0, 5, 0], [0, 0, 0, 5]]
     assert sketch.constraints == (Constraint(T.COINCIDENT, (Ref(0, Part.START), Ref(1, Part.START))),)
-    assert reading.skipped == Counter(
-        {
-            "GeomEllipse cannot be a primitive": 1,
-            "GeomLineSegment with impossible numbers": 2,
-            "GeomCircle with impossible numbers": 2,
-            "a constraint on geometry that was left out": 2,
-            "a constraint on a part that its geometry does not have": 1,
-            "a constraint of a kind or with numbers that we do not know": 4,
-        }
-    )
+    assert reading.skipped == Counter({
+        "GeomEllipse cannot be a primitive": 1, "GeomLineSegment with impossible numbers": 2,
+        "GeomCircle with impossible numbers": 2, "a constraint on geometry that was left out": 2,
+        "a constraint on a part that its geometry does not have": 1,
+        "a constraint of a kind or with numbers that we do not know": 4,
+    })  # fmt: skip
 
 
 X, O = Ref(None, Part.X_AXIS), Ref(None, Part.ORIGIN)  # noqa: E741
@@ -219,58 +197,44 @@ L0, L1, C2, A3, P4 = (Ref(i) for i in range(5))
 START, END, CENTER = Part.START, Part.END, Part.CENTER
 
 
-@pytest.mark.parametrize(
-    ("xml", "meaning"),
-    [
-        (constrain(1, (0, 2), (1, 1)), Constraint(T.COINCIDENT, (Ref(0, END), Ref(1, START)))),
-        (constrain(1, (4, 1), (-1, 1)), Constraint(T.COINCIDENT, (Ref(4, Part.POINT), O))),
-        (constrain(1, (4, 1), (-3, 2)), Constraint(T.COINCIDENT, (Ref(4, Part.POINT), EXTERNAL))),
-        (constrain(2, (0, 0)), Constraint(T.HORIZONTAL, (L0,))),
-        (constrain(3, (0, 1), (2, 3)), Constraint(T.VERTICAL, (Ref(0, START), Ref(2, CENTER)))),
-        (constrain(4, (0, 0), (-1, 0)), Constraint(T.PARALLEL, (L0, X))),
-        (constrain(5, (0, 0), (2, 0)), Constraint(T.TANGENT, (L0, C2))),
-        (constrain(5, (0, 0), (1, 0)), Constraint(T.COLLINEAR, (L0, L1))),
-        (
-            constrain(5, (0, 2), (3, 1), value=1.5),
-            Constraint(T.TANGENT, (Ref(0, END), Ref(3, START)), extra={"offset": 1.5}),
-        ),
-        (constrain(6, (0, 0), value=4), Constraint(T.LENGTH, (L0,), 4)),
-        (constrain(6, (0, 1), (1, 0), value=4), Constraint(T.DISTANCE, (Ref(0, START), L1), 4)),
-        (constrain(7, (0, 0), value=-4), Constraint(T.HORIZONTAL_DISTANCE, (Ref(0, START), Ref(0, END)), -4)),
-        (constrain(8, (0, 2), value=4), Constraint(T.VERTICAL_DISTANCE, (O, Ref(0, END)), 4)),
-        (constrain(9, (0, 0), value=1), Constraint(T.ANGLE, (L0,), 1)),
-        (constrain(9, (-1, 1), (0, 2), value=1), Constraint(T.ANGLE, (X, Ref(0, END)), 1)),
-        (constrain(10, (0, 0), (1, 0)), Constraint(T.PERPENDICULAR, (L0, L1))),
-        (
-            constrain(11, (3, 0), value=2, IsDriving="0").replace('Name=""', 'Name="size"'),
-            Constraint(T.RADIUS, (A3,), 2, extra={"label": "size", "driving": False}),
-        ),
-        (constrain(12, (2, 0), (3, 0), IsActive="0"), Constraint(T.EQUAL, (C2, A3), extra={"active": False})),
-        (constrain(13, (3, 2), (0, 0)), Constraint(T.POINT_ON_CURVE, (Ref(3, END), L0))),
-        (
-            constrain(14, (0, 1), (0, 2), (4, 1)),
-            Constraint(T.SYMMETRIC, (Ref(0, START), Ref(0, END), Ref(4, Part.POINT))),
-        ),
-        (constrain(15, (4, 1), (2, 0)), Constraint(T.OTHER, (Ref(4, Part.POINT), C2), name="InternalAlignment")),
-        (
-            constrain(16, (0, 2), (1, 1), (2, 0), value=1.3),
-            Constraint(T.OTHER, (Ref(0, END), Ref(1, START), C2), 1.3, name="SnellsLaw"),
-        ),
-        (constrain(17, (0, 0)), Constraint(T.FIX, (L0,))),
-        (constrain(18, (2, 0), value=6), Constraint(T.DIAMETER, (C2,), 6)),
-        (constrain(19, (2, 0), value=1), Constraint(T.OTHER, (C2,), 1, name="Weight")),
-    ],
-)
+@pytest.mark.parametrize(("xml", "meaning"), [
+    (constrain(1, (0, 2), (1, 1)), Constraint(T.COINCIDENT, (Ref(0, END), Ref(1, START)))),
+    (constrain(1, (4, 1), (-1, 1)), Constraint(T.COINCIDENT, (Ref(4, Part.POINT), O))),
+    (constrain(1, (4, 1), (-3, 2)), Constraint(T.COINCIDENT, (Ref(4, Part.POINT), EXTERNAL))),
+    (constrain(2, (0, 0)), Constraint(T.HORIZONTAL, (L0,))),
+    (constrain(3, (0, 1), (2, 3)), Constraint(T.VERTICAL, (Ref(0, START), Ref(2, CENTER)))),
+    (constrain(4, (0, 0), (-1, 0)), Constraint(T.PARALLEL, (L0, X))),
+    (constrain(5, (0, 0), (2, 0)), Constraint(T.TANGENT, (L0, C2))),
+    (constrain(5, (0, 0), (1, 0)), Constraint(T.COLLINEAR, (L0, L1))),
+    (constrain(5, (0, 2), (3, 1), value=1.5),
+        Constraint(T.TANGENT, (Ref(0, END), Ref(3, START)), extra={"offset": 1.5})),
+    (constrain(6, (0, 0), value=4), Constraint(T.LENGTH, (L0,), 4)),
+    (constrain(6, (0, 1), (1, 0), value=4), Constraint(T.DISTANCE, (Ref(0, START), L1), 4)),
+    (constrain(7, (0, 0), value=-4), Constraint(T.HORIZONTAL_DISTANCE, (Ref(0, START), Ref(0, END)), -4)),
+    (constrain(8, (0, 2), value=4), Constraint(T.VERTICAL_DISTANCE, (O, Ref(0, END)), 4)),
+    (constrain(9, (0, 0), value=1), Constraint(T.ANGLE, (L0,), 1)),
+    (constrain(9, (-1, 1), (0, 2), value=1), Constraint(T.ANGLE, (X, Ref(0, END)), 1)),
+    (constrain(10, (0, 0), (1, 0)), Constraint(T.PERPENDICULAR, (L0, L1))),
+    (constrain(11, (3, 0), value=2, IsDriving="0").replace('Name=""', 'Name="size"'),
+        Constraint(T.RADIUS, (A3,), 2, extra={"label": "size", "driving": False})),
+    (constrain(12, (2, 0), (3, 0), IsActive="0"), Constraint(T.EQUAL, (C2, A3), extra={"active": False})),
+    (constrain(13, (3, 2), (0, 0)), Constraint(T.POINT_ON_CURVE, (Ref(3, END), L0))),
+    (constrain(14, (0, 1), (0, 2), (4, 1)),
+        Constraint(T.SYMMETRIC, (Ref(0, START), Ref(0, END), Ref(4, Part.POINT)))),
+    (constrain(15, (4, 1), (2, 0)), Constraint(T.OTHER, (Ref(4, Part.POINT), C2), name="InternalAlignment")),
+    (constrain(16, (0, 2), (1, 1), (2, 0), value=1.3),
+        Constraint(T.OTHER, (Ref(0, END), Ref(1, START), C2), 1.3, name="SnellsLaw")),
+    (constrain(17, (0, 0)), Constraint(T.FIX, (L0,))),
+    (constrain(18, (2, 0), value=6), Constraint(T.DIAMETER, (C2,), 6)),
+    (constrain(19, (2, 0), value=1), Constraint(T.OTHER, (C2,), 1, name="Weight")),
+])  # fmt: skip
 def test_each_relation_is_read_and_written(tmp_path: Path, xml: str, meaning: Constraint) -> None:
-    """Each of FreeCAD's constraints in our words; and what we then write is read as the same again."""
     plane = 'CenterX="1" CenterY="2" NormalX="0" NormalY="0" NormalZ="1"'
     shapes = [
-        line(0, 0, 4, 1),
-        line(4, 1, 5, 5),
-        geometry("Circle", f'<Circle {plane} Radius="3"/>', flags="0"),
+        line(0, 0, 4, 1), line(4, 1, 5, 5), geometry("Circle", f'<Circle {plane} Radius="3"/>', flags="0"),
         geometry("ArcOfCircle", f'<ArcOfCircle {plane} Radius="2" StartAngle="0" EndAngle="1"/>', flags="0"),
         geometry("Point", '<GeomPoint X="1" Y="2" Z="0"/>', flags="0"),
-    ]
+    ]  # fmt: skip
     reading = read(document(tmp_path / "a.FCStd", "".join(shapes), xml))
     assert reading.sketches[0].constraints == (meaning,)
     FORMAT.write(reading, tmp_path / "b.FCStd")
@@ -291,16 +255,13 @@ FAR = Constraint(T.PARALLEL, (Ref(0), EXTERNAL))
 NOTED = Sketch((Line((0, 0), (4, 0)), Point((2, 0))), (MIDDLE, LENGTH, FAR), "mm")
 
 
-def test_edited_relations_override_notes(tmp_path: Path) -> None:
+def test_notes_give_way_to_edits(tmp_path: Path) -> None:
     path = tmp_path / "a.FCStd"
     FORMAT.write([NOTED], path)
     (as_it_was,) = read(path)
     assert as_it_was.constraints == NOTED.constraints
     (longer,) = read(edited(path, 'Value="4.0"', 'Value="5.0"'))
     assert longer.constraints == (MIDDLE, FAR, Constraint(T.DISTANCE, LENGTH.refs, 5.0))
-
-
-def test_notes_on_other_primitives_are_ignored(tmp_path: Path) -> None:
     path = tmp_path / "a.FCStd"
     FORMAT.write([NOTED], path)
     (sketch,) = read(edited(path, "&quot;LP&quot;", "&quot;LC&quot;"))
@@ -340,3 +301,129 @@ def test_documents_are_reproducible_and_show_every_object(tmp_path: Path, sketch
         view = archive.read("GuiDocument.xml").decode()
     assert view.count("<ViewProvider name=") == view.count('<Bool value="true"/>') == len(sketches)
     assert view.count("<Camera ") == 1
+
+
+SKETCH = Sketch(
+    (Line((0, 0), (4, 0)), Arc((1, 2), 3, 0.5, 2), Circle((0, 1), 2, True), Point((3, 3))),
+    (Constraint(ConstraintType.HORIZONTAL, (Ref(0),)), Constraint(ConstraintType.RADIUS, (Ref(2),), 2.0)),
+    "mm",
+)
+
+
+refused = partial(assert_refused, FORMAT.read)
+
+
+def test_other_files_and_hostile_xml_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.FCStd"
+    for content in (b"", b"PK\x03\x04", b"hello", b"\x89PNG" + bytes(999), b"PK\x05\x06" + bytes(9)):
+        path.write_bytes(content)
+        refused(path, "zip file")
+    FORMAT.write([SKETCH], path)
+    whole = path.read_bytes()
+    for tenth in range(10):
+        path.write_bytes(whole[: len(whole) * tenth // 10])
+        refused(path, "zip file")
+    refused(zipped(path, "<Document/>", "word/document.xml"), r"without Document\.xml")
+    refused(zipped(path, "<Document/>", method=zipfile.ZIP_LZMA), "packed")
+    path = tmp_path / "a.FCStd"
+    bad_encoding = b"<?xml version='1.0' encoding='x'?><a/>"
+    for xml in ("", "<Document>", "no xml", "<a></b>", b"\xff\xfe\x00<\x00", bad_encoding):
+        refused(zipped(path, xml), "not proper XML")
+    for bomb in BOMBS:
+        refused(zipped(path, bomb), "entities")
+    refused(zipped(path, b"<a>" + b" " * (4 * 2**20) + b"</a>"), "zip bomb")
+    refused(zipped(path, b"<a>" + bytes(MAX_BYTES), method=zipfile.ZIP_STORED), "MiB")
+
+
+@pytest.mark.parametrize(("place", "value"), [(6, 99), (8, 0x20), (8, 0x40)])  # a later version, patches, a cipher
+def test_unsupported_kinds_of_zip_are_refused(tmp_path: Path, place: int, value: int) -> None:
+    """zipfile has NotImplementedError for these, which in a chain of causes would stand for a gap in our own code."""
+    path = zipped(tmp_path / "a.FCStd", "<Document/>")
+    content = bytearray(path.read_bytes())
+    entry = content.find(b"PK\x01\x02")
+    content[entry + place : entry + place + 2] = value.to_bytes(2, "little")
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match="zip file") as refusal:
+        collect(FORMAT.read(path))
+    assert refusal.value.__cause__ is None
+
+
+# A billion laughs, an external file, and a document type that is merely there.
+LAUGHS = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 10))
+BOMBS = (
+    f'<!DOCTYPE a [<!ENTITY l0 "ha">{LAUGHS}]><a>&l9;</a>',
+    '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>',
+    '<!DOCTYPE a SYSTEM "http://127.0.0.1/a.dtd"><a/>',
+)
+
+
+@pytest.mark.parametrize("xml", ["<a/>", "<Document/>", "<Document><ObjectData><Object/></ObjectData></Document>"])
+def test_document_without_objects_is_empty(tmp_path: Path, xml: str) -> None:
+    reading = collect(FORMAT.read(zipped(tmp_path / "a.FCStd", xml)))
+    assert not len(reading)
+    assert reading.skipped == {"a document without a sketch": 1}
+
+
+def test_false_headers_and_deep_nesting(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "a.FCStd", b"<a>" + b" " * (2 * MAX_BYTES))
+    data = bytearray(path.read_bytes())
+    central = data.rindex(b"PK\x01\x02")
+    data[central + 24 : central + 28] = struct.pack("<I", 10)
+    path.write_bytes(data)
+    refused(path, "zip|XML")
+    path = zipped(tmp_path / "a.FCStd", "<Document/>")
+    data = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(signature) + offset] |= 1
+    path.write_bytes(data)
+    refused(path, "encrypted")
+    depth = 200_000
+    path = zipped(tmp_path / "a.FCStd", b"<a>" * depth + b"</a>" * depth, method=zipfile.ZIP_STORED)
+    assert not len(collect(FORMAT.read(path)))
+
+
+def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.FCStd"
+    for extra in ({"thing": object()}, {"number": float("nan")}):
+        with pytest.raises(FormatError, match="cannot be written"):
+            FORMAT.write([Sketch((Point((0, 0)),), extra=extra)], path)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr("sketchdnn.formats.freecad.file.MAX_BYTES", 2**17)
+    FORMAT.write([SKETCH] * 10, tmp_path / "a.FCStd")
+    assert len(collect(FORMAT.read(tmp_path / "a.FCStd"))) == 10
+    with pytest.raises(FormatError, match="folder"):
+        FORMAT.write(iter([SKETCH] * 1000), tmp_path / "b.FCStd")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.FCStd"]
+
+
+def test_long_chain_is_written_without_rank_check(tmp_path: Path) -> None:
+    n = 3000
+    lines = tuple(Line((i, i % 2), (i + 1, (i + 1) % 2)) for i in range(n))
+    chain = tuple(
+        Constraint(ConstraintType.COINCIDENT, (Ref(i, Part.END), Ref(i + 1, Part.START))) for i in range(n - 1)
+    )
+    FORMAT.write([Sketch(lines, chain)], tmp_path / "a.FCStd")
+    (back,) = collect(FORMAT.read(tmp_path / "a.FCStd"))
+    assert back.constraints == chain
+
+
+NUMBERS = st.sampled_from(
+    ["nan", "inf", "-inf", "1e999", "1e308", "-0", "", "x", "99999999999999999999", "-2000", "-3", "3.5"]
+)
+
+
+@given(draw=st.data())
+def test_impossible_attributes_skip_only_their_element(
+    tmp_path_factory: pytest.TempPathFactory, draw: st.DataObject
+) -> None:
+    from xml.etree import ElementTree as ET
+
+    folder = tmp_path_factory.mktemp("freecad")
+    FORMAT.write([SKETCH], folder / "a.FCStd")
+    root = ET.fromstring(document_xml(folder / "a.FCStd"))
+    tags = ("LineSegment", "ArcOfCircle", "Circle", "GeomPoint", "Constrain", "GeoExtension", "Geometry", "String")
+    for element in root.iter():
+        if element.tag in tags and draw.draw(st.booleans()):
+            element.set(draw.draw(st.sampled_from(sorted(element.attrib))), draw.draw(NUMBERS))
+    reading = collect(FORMAT.read(zipped(folder / "b.FCStd", ET.tostring(root))))
+    assert len(reading) + sum(reading.skipped.values()) >= 1

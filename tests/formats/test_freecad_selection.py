@@ -21,31 +21,12 @@ from sketchdnn.constraints.equations import arc_equations, build, residual
 from sketchdnn.constraints.variables import VariableMerging, Variables
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import read, write
+from sketchdnn.formats.freecad import selection
 from sketchdnn.formats.freecad.constraints import to_relations
 from sketchdnn.formats.freecad.elements import ORIGIN, X_AXIS, GeoId, PointPos, Relation, RelationType, read_relation
-from sketchdnn.formats.freecad.selection import (
-    MISSED,
-    OUTSIDE,
-    REDUNDANT,
-    TOO_SMALL,
-    UNSAID,
-    independent,
-    relation_equations,
-    select_relations,
-)
-from sketchdnn.geometry import (
-    EXTERNAL,
-    Arc,
-    Circle,
-    Constraint,
-    ConstraintType,
-    Kind,
-    Line,
-    Part,
-    Primitive,
-    Ref,
-    Sketch,
-)
+from sketchdnn.formats.freecad.selection import MISSED, OUTSIDE, REDUNDANT, TOO_SMALL, UNSAID, select_relations
+from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Kind, Line, Part, Ref, Sketch
+from sketchdnn.geometry.primitives import Primitive
 
 T, R, P = ConstraintType, RelationType, PointPos
 RECTANGLE = rectangle(0, 0, 4, 2)
@@ -59,7 +40,7 @@ def notes(primitives: list[Primitive], *constraints: Constraint) -> list[str]:
 
 def residuals(relation: Relation, primitives: tuple[Primitive, ...]) -> list[float]:
     variables = Variables(primitives)
-    return [residual(equation, variables.f) for equation in relation_equations(relation, variables)]
+    return [residual(equation, variables.f) for equation in selection.relation_equations(relation, variables)]
 
 
 def test_relations_hold_as_drawn_and_not_with_noise() -> None:
@@ -83,9 +64,9 @@ def test_number_of_independent_relations_is_the_rank(sketch: Sketch, data: st.Da
     relations = data.draw(st.lists(st.builds(Relation, kinds, pair), min_size=1, max_size=12))
     variables = Variables(sketch.primitives)
     variable_map = VariableMerging(variables).variable_map()
-    arcs, own = arc_equations(variables), [e for r in relations for e in relation_equations(r, variables)]
+    arcs, own = arc_equations(variables), [e for r in relations for e in selection.relation_equations(r, variables)]
     rows = build([*arcs, *own], variable_map).evaluate(np.zeros(variable_map.num_free))[1]
-    assert sum(independent(relations, variables)) == np.linalg.matrix_rank(rows, tol=1e-6) - len(arcs)
+    assert sum(selection.independent(relations, variables)) == np.linalg.matrix_rank(rows, tol=1e-6) - len(arcs)
 
 
 def test_redundant_constraints_are_switched_off() -> None:
@@ -95,41 +76,20 @@ def test_redundant_constraints_are_switched_off() -> None:
     assert notes(RECTANGLE, parallel, *CLOSED, *FLAT).count(REDUNDANT) == 1
     assert notes(RECTANGLE, *CLOSED, CLOSED[0]) == [""] * 4 + [REDUNDANT]
     fixed = c(T.FIX, 0)
-    assert notes(RECTANGLE, FLAT[0], fixed) == [REDUNDANT, ""]
-    assert notes(RECTANGLE, FLAT[1], fixed) == ["", ""]
-
-
-def test_dimensions_are_switched_off_before_other_constraints() -> None:
+    assert (notes(RECTANGLE, FLAT[0], fixed), notes(RECTANGLE, FLAT[1], fixed)) == ([REDUNDANT, ""], ["", ""])
     width, same, equal = c(T.LENGTH, 0, value=4.0), c(T.LENGTH, 2, value=4.0), c(T.EQUAL, 0, 2)
     assert notes(RECTANGLE, width, same, *FLAT, *UPRIGHT, *CLOSED) == ["", REDUNDANT] + [""] * 8
     assert notes(RECTANGLE, width, same, equal).count(REDUNDANT) == 1
     assert notes(RECTANGLE, width, same, equal)[2] == ""
-
-
-def test_single_equations_are_switched_off_before_pairs() -> None:
-    """FreeCAD reports the single constraint when half of a symmetry follows from it."""
     symmetric = c(T.SYMMETRIC, Ref(0, Part.START), Ref(0, Part.END), Ref(None, Part.Y_AXIS))
     assert notes([Line((-2, 1), (2, 1))], c(T.HORIZONTAL, 0), symmetric) == [REDUNDANT, ""]
 
 
-def test_tangents_name_the_point_that_they_share() -> None:
-    """A slot: by the distance from line to center alone, all four would be redundant."""
+def test_tangents_name_the_point_and_others_are_noted() -> None:
     tangents = [c(T.TANGENT, i, (i + 1) % 4) for i in range(4)]
     selected = select_relations(Sketch(tuple(slot(2, 1)), (*tangents, *CLOSED)))
     assert [s.note for s in selected] == [""] * 8
     assert [len(s.relations[0].ids) for s in selected] == [3] * 4 + [2] * 4
-
-
-def test_constraints_that_do_not_hold_are_switched_off() -> None:
-    assert notes(RECTANGLE, c(T.VERTICAL, 0)) == [MISSED]
-    assert notes(RECTANGLE, c(T.LENGTH, 0, value=4.1)) == [MISSED]
-    assert notes(RECTANGLE, c(T.LENGTH, 0, value=4.000001)) == [""]
-    assert notes([Arc((0, 0), 1, 0, 2)], c(T.ANGLE, 0, value=2 - math.tau)) == [MISSED]
-    assert notes([Line((0, 0), (1e-12, 0)), Line((0, 0), (5, 5))], c(T.HORIZONTAL, 0)) == [TOO_SMALL]
-    assert notes([Circle((0, 0), 1), Circle((0, 0), 2)], c(T.TANGENT, 0, 1)) == [TOO_SMALL]
-
-
-def test_constraints_that_freecad_lacks_are_only_noted() -> None:
     origin, x_axis = Ref(None, Part.ORIGIN), Ref(None, Part.X_AXIS)
     for constraint in (
         Constraint(T.OTHER, (Ref(0),), name="Projected"),
@@ -153,7 +113,13 @@ def test_constraints_that_freecad_lacks_are_only_noted() -> None:
     assert notes([], c(T.PARALLEL, EXTERNAL, EXTERNAL)) == [UNSAID]
 
 
-def test_inactive_and_reference_constraints_stay_so() -> None:
+def test_constraints_that_do_not_hold_are_switched_off() -> None:
+    assert notes(RECTANGLE, c(T.VERTICAL, 0)) == [MISSED]
+    assert notes(RECTANGLE, c(T.LENGTH, 0, value=4.1)) == [MISSED]
+    assert notes(RECTANGLE, c(T.LENGTH, 0, value=4.000001)) == [""]
+    assert notes([Arc((0, 0), 1, 0, 2)], c(T.ANGLE, 0, value=2 - math.tau)) == [MISSED]
+    assert notes([Line((0, 0), (1e-12, 0)), Line((0, 0), (5, 5))], c(T.HORIZONTAL, 0)) == [TOO_SMALL]
+    assert notes([Circle((0, 0), 1), Circle((0, 0), 2)], c(T.TANGENT, 0, 1)) == [TOO_SMALL]
     off = Constraint(T.VERTICAL, (Ref(0),), extra={"active": False, "label": "later"})
     measure = Constraint(T.LENGTH, (Ref(0),), 3.9, extra={"driving": False})
     selected = select_relations(Sketch(tuple(RECTANGLE), (off, measure)))

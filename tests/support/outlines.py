@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from hypothesis import strategies as st
 
 from sketchdnn.geometry import Arc, Circle, Line, Loop, Point, Primitive, Vec, tessellate
 
@@ -88,3 +89,11 @@ def drawn_area(items: list[Primitive], loop: Loop) -> float:
         assert np.hypot(*(a[-1] - b[0])) < 1e-6 * size
     x, y = (np.concatenate(pieces) - pieces[0][0]).T
     return float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))) / 2
+
+
+@st.composite
+def placements(draw: st.DrawFn, primitives: Sequence[Primitive], scales: Sequence[float]) -> list[Primitive]:
+    """The primitives in any order, each from either end, all mirrored, turned and scaled."""
+    angle, mirrored, scale = draw(st.tuples(st.floats(0, math.tau), st.booleans(), st.sampled_from(scales)))
+    moved = (turned(p, angle, mirrored=mirrored, scale=scale) for p in draw(st.permutations(primitives)))
+    return [backwards(p) if draw(st.booleans()) else p for p in moved]

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from hypothesis import strategies as st
 
+from sketchdnn.errors import FormatError
 from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Point, Primitive, Ref, Sketch, bounds
 from sketchdnn.geometry.constraints import OUTSIDE, PARTS_OF_KIND
 
@@ -84,3 +89,12 @@ def assert_same_constraints(a: Sketch, b: Sketch, tolerance: float, *, ordered: 
     assert [bare for bare, _ in left] == [bare for bare, _ in right]
     for (bare, value), (_, other) in zip(left, right, strict=True):
         assert math.isclose(value, other, rel_tol=tolerance), f"{value} became {other} in {bare}"
+
+
+def assert_refused(read: Callable[[Path], object], path: Path, match: str) -> None:
+    """A reader refuses a file in one sentence that names it."""
+    with pytest.raises(FormatError) as caught:
+        list(read(path))  # type: ignore[call-overload]
+    assert path.name in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert re.search(match, f"{path.name}: {caught.value.reason}"), caught.value  # not the name of a folder

@@ -5,23 +5,7 @@ from .format import DEFAULT_READ_OPTIONS, Format, Losses, Note, ReadItem, ReadOp
 from .registry import FORMATS, detect_format, dumps, find_writer, loads, read, scan, write
 
 __all__ = [
-    "DEFAULT_READ_OPTIONS",
-    "FORMATS",
-    "Conversion",
-    "Format",
-    "Losses",
-    "Note",
-    "ReadItem",
-    "ReadOptions",
-    "ReadResult",
-    "Skipped",
-    "collect",
-    "convert",
-    "detect_format",
-    "dumps",
-    "find_writer",
-    "loads",
-    "read",
-    "scan",
+    "DEFAULT_READ_OPTIONS", "FORMATS", "Conversion", "Format", "Losses", "Note", "ReadItem", "ReadOptions",
+    "ReadResult", "Skipped", "collect", "convert", "detect_format", "dumps", "find_writer", "loads", "read", "scan",
     "write",
-]
+]  # fmt: skip

@@ -16,17 +16,15 @@ import stat
 import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from sketchdnn.errors import FormatError
 from sketchdnn.io import is_temporary, remove_abandoned, temporary_folder
 
 from .format import Skipped
 from .manifest import MANIFEST, is_manifest, select_sketch_files
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 # Members are extracted one at a time; a larger one is refused rather than fill the disk.
@@ -79,12 +77,9 @@ def check_no_overwrite(sources: Iterable[Path], targets: Iterable[Path]) -> None
         FormatError: If a target exists and is an input.
     """
     existing = {identity: path for path in targets if (identity := _identity(path)) is not None}
-    if not existing:
-        return
-    for source in sources:
+    for source in sources if existing else ():
         for path in [source, *(Path(parent, name) for parent, _, names in os.walk(source) for name in names)]:
-            identity = _identity(path)
-            if identity in existing:
+            if (identity := _identity(path)) in existing:
                 raise FormatError(existing[identity], "is an input, and would be overwritten; name another output")
 
 
@@ -159,18 +154,17 @@ class _Header(tarfile.TarInfo):
 # The strongest setting of xz needs 65 MiB to decompress; a file may require 4 GiB.
 XZ_MEMORY = 256 * 2**20
 _BUFFER_BYTES = 2**18
-_GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00"
+_new_decompressor = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, XZ_MEMORY)
 
 
 def open_compressed(path: Path) -> IO[bytes]:
     """A file open for reading, decompressed if its first bytes are those of gzip, bzip2 or xz."""
     with path.open("rb") as file:
-        head = file.read(len(_XZ))
-    if head.startswith(_GZIP):
-        return cast("IO[bytes]", gzip.open(path, "rb"))
-    if head.startswith(_BZIP2):
-        return cast("IO[bytes]", bz2.open(path, "rb"))
-    return open_xz(path) if head == _XZ else path.open("rb")
+        head = file.read(6)
+    for magic, opener in ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", open_xz)):
+        if head.startswith(magic):
+            return cast("IO[bytes]", opener(path))
+    return path.open("rb")
 
 
 def open_xz(path: Path) -> IO[bytes]:
@@ -188,17 +182,16 @@ class _XzReader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer) -> int:
+    def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
         while True:
             data = b""
             if self._decompressor.eof:
                 # Streams may be padded with zeros.
-                data = self._decompressor.unused_data.lstrip(b"\0")
-                while not data:
+                data = self._decompressor.unused_data
+                while not (data := data.lstrip(b"\0")):
                     if not (data := self._file.read(_BUFFER_BYTES)):
                         return 0
-                    data = data.lstrip(b"\0")
                 self._decompressor = _new_decompressor()
             elif self._decompressor.needs_input and not (data := self._file.read(_BUFFER_BYTES)):
                 raise EOFError("it is cut off")
@@ -209,7 +202,3 @@ class _XzReader(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
-
-
-def _new_decompressor() -> lzma.LZMADecompressor:
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY)

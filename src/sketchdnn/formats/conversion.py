@@ -1,5 +1,7 @@
 """Conversion from any format to any other: to one file, or to a folder with a file for each sketch."""
 
+# ruff: noqa: A002 - an argument `format` is what users expect
+
 from __future__ import annotations
 
 import os
@@ -9,22 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.errors import FormatError, GeometryError, SketchError, UnsuitableSketchError
+from sketchdnn.errors import FormatError, SketchError, UnsuitableSketchError
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import flush_to_disk, remove_abandoned, temporary_folder
 
 from .archives import check_no_overwrite
-from .format import (
-    DEFAULT_READ_OPTIONS,
-    Format,
-    Losses,
-    Note,
-    ReadItem,
-    ReadOptions,
-    ReasonCounts,
-    Skipped,
-    short_reason,
-)
+from .common import in_units, short_reason
+from .format import DEFAULT_READ_OPTIONS, Format, Losses, Note, ReadItem, ReadOptions, ReasonCounts, Skipped
 from .registry import find_writer, scan, write
 
 FOLDER_FORMAT = "json"  # of the files in a folder, by default
@@ -60,7 +53,7 @@ def convert(
     source: str | Path,
     target: str | Path,
     *,
-    format: str | None = None,  # noqa: A002
+    format: str | None = None,
     units: str | None = None,
     read_options: ReadOptions = DEFAULT_READ_OPTIONS,
     on_item: Callable[[ReadItem], None] = lambda item: None,
@@ -111,7 +104,7 @@ def convert(
             else:
                 count += 1
                 result.written += 1
-                yield item if units is None else _in_units(item, units, source / file)
+                yield item if units is None else in_units(item, units, source / file)
         if not count:
             skipped = result.skipped
             reasons = "; ".join(f"{n} × {reason}{skipped.files(reason)}" for reason, n in skipped.most_common(5))
@@ -125,20 +118,13 @@ def convert(
     return result
 
 
-def _in_units(sketch: Sketch, units: str, source: Path) -> Sketch:
-    try:
-        return sketch.in_units(units)
-    except GeometryError as error:
-        raise FormatError(source, f"cannot be measured in {units}: {error}") from error
-
-
 def _write_folder(
     sketches: Iterable[Sketch], source: Path, result: Conversion, chosen: Format, options: dict[str, Any]
 ) -> None:
     """Write a file a sketch. All are written to a temporary folder first, so that a failure leaves none behind."""
     folder, suffix = result.target, chosen.suffixes[0]
     names: set[str] = set()
-    unsuitable: UnsuitableSketchError | None = None
+    unsuitable = ""
     try:
         with temporary_folder(folder.parent) as temporary:
             for number, sketch in enumerate(sketches, start=1):
@@ -146,11 +132,11 @@ def _write_folder(
                 try:
                     result.add_losses(write(sketch, file, chosen.name, **options), file.name)
                 except UnsuitableSketchError as error:
-                    unsuitable = error
+                    unsuitable = error.reason
                     result.written -= 1
                     result.skipped.add(f"a sketch that {short_reason(error)}", file=file.name)
-            if unsuitable is not None and not result.written:
-                raise FormatError(folder, f"cannot be written: no sketch fits, the last one {unsuitable.reason}")
+            if unsuitable and not result.written:
+                raise FormatError(folder, f"cannot be written: no sketch fits, the last one {unsuitable}")
             files = list(temporary.iterdir())
             check_no_overwrite([source], [folder / file.name for file in files])
             folder.mkdir(exist_ok=True)

@@ -19,33 +19,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sketchdnn.errors import FormatError, GeometryError
 from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Line, Point, Primitive, Sketch, bounds
 from sketchdnn.io import atomic_write
 
+from .common import NO_UNITS, losses_in_format, read_bounded, single_sketch
 from .dxf_entities import CONSTRUCTION_LAYER, NO_LOSS, TooManyEntitiesError, read_entities
 from .flattening import Flattener
-from .format import (
-    DEFAULT_READ_OPTIONS,
-    NO_UNITS,
-    Format,
-    Losses,
-    Note,
-    ReadItem,
-    ReadOptions,
-    Skipped,
-    losses_in_format,
-    read_bounded,
-    separate_items,
-    single_sketch,
-)
+from .format import DEFAULT_READ_OPTIONS, Format, Losses, Note, ReadItem, ReadOptions, Skipped, separate_items
 from .polylines import Polyline, to_polylines
 
 if TYPE_CHECKING:
     from ezdxf.document import Drawing
-    from ezdxf.layouts.layout import Modelspace
 
 MAX_BYTES = 64 * 2**20
 MAX_ENTITIES = 100_000
@@ -106,7 +93,10 @@ def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) ->
     sketch = single_sketch(sketches, path)
     items = list(to_polylines(sketch) if polylines else sketch)
     _import_ezdxf()
-    with _fixed_metadata(), atomic_write(path) as temporary:
+    from ezdxf import options  # type: ignore[attr-defined]
+
+    # Fix the time and the random names that ezdxf otherwise writes into every file.
+    with _replaced(options, "write_fixed_meta_data_for_testing", True), atomic_write(path) as temporary:
         _document(sketch, items).saveas(temporary)
     losses = losses_in_format(sketch, "dxf")
     if gaps := sum(item.closed_gaps for item in items if isinstance(item, Polyline)):
@@ -114,42 +104,25 @@ def write(sketches: Iterable[Sketch], path: Path, *, polylines: bool = False) ->
     return losses
 
 
-FORMAT = Format(
-    "dxf",
-    (".dxf",),
-    False,
-    _recognizes,
-    read,
-    write,
-    write_options=("polylines",),
-    read_takes_options=True,
-    is_text=True,
-)
+FORMAT = Format("dxf", (".dxf",), False, _recognizes, read, write, ("polylines",), True, is_text=True)
 
 
 def _import_ezdxf() -> None:
     """Import ezdxf without the `ezdxf.ini` of the working folder, which it reads at import and nobody checked."""
-    if "ezdxf" in sys.modules:
-        return
-    read_files = ConfigParser.read
-    ConfigParser.read = lambda self, *args, **options: []  # type: ignore[method-assign]
-    try:
-        import ezdxf  # noqa: F401
-    finally:
-        ConfigParser.read = read_files  # type: ignore[method-assign]
+    if "ezdxf" not in sys.modules:
+        with _replaced(ConfigParser, "read", lambda self, *args, **options: []):
+            import ezdxf  # noqa: F401
 
 
 @contextmanager
-def _fixed_metadata() -> Iterator[None]:
-    """Fix the time and the random names that ezdxf otherwise writes into every file."""
-    from ezdxf import options  # type: ignore[attr-defined]
-
-    before = options.write_fixed_meta_data_for_testing
-    options.write_fixed_meta_data_for_testing = True
+def _replaced(owner: Any, name: str, value: object) -> Iterator[None]:
+    """An attribute has another value for a while."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
     try:
         yield
     finally:
-        options.write_fixed_meta_data_for_testing = before
+        setattr(owner, name, before)
 
 
 def _document(sketch: Sketch, items: Iterable[Polyline | Primitive]) -> Drawing:
@@ -177,7 +150,7 @@ def _document(sketch: Sketch, items: Iterable[Polyline | Primitive]) -> Drawing:
     return document
 
 
-def _add(space: Modelspace, primitive: Primitive) -> None:
+def _add(space: Any, primitive: Primitive) -> None:
     layer = {"layer": CONSTRUCTION_LAYER if primitive.construction else "0"}
     match primitive:
         case Line(start, end):
@@ -204,10 +177,10 @@ def _check(path: Path) -> list[Note]:
     if not has_end and not (_END_OF_SECTION.search(data, len(data) - 2**10) and b"ENTITIES" in data):
         raise FormatError(path, "is cut off: a DXF ends in EOF")
     for codes in _group_codes(data, is_binary=is_binary):
-        if codes.total() > MAX_TAGS:
-            raise FormatError(path, f"holds more than {MAX_TAGS:,} tags; that is not a sketch")
-        if sum(count for code, count in codes.items() if _begins_entity(code)) > MAX_ENTITIES:
-            raise FormatError(path, f"holds more than {MAX_ENTITIES:,} entities; that is not a sketch")
+        num_entities = sum(count for code, count in codes.items() if _begins_entity(code))
+        for count, limit, name in ((codes.total(), MAX_TAGS, "tags"), (num_entities, MAX_ENTITIES, "entities")):
+            if count > limit:
+                raise FormatError(path, f"holds more than {limit:,} {name}; that is not a sketch")
     return [] if has_end else [_NO_END]
 
 
@@ -243,16 +216,13 @@ def _read_document(path: Path, options: ReadOptions) -> tuple[Sketch, Counter[st
     entities = read_entities(document, MAX_ENTITIES, Flattener(options.curve_tolerance_mm, mm_per_unit))
     primitives, skipped_entities, notes = separate_items(entities)
     skipped.update(skipped_entities)
-    dropped = sum(count for reason, count in skipped_entities.items() if _is_loss(reason))
+    # A sketch is incomplete without a visible curve that has a length.
+    lost = (r for r in skipped_entities if r.split()[0] in _CURVES and not r.endswith(NO_LOSS))
+    dropped = sum(skipped_entities[reason] for reason in lost)
     sheets = [layout for layout in document.layouts if layout.is_any_paperspace]
     skipped["an entity in paper space"] = sum(e.dxftype() != "VIEWPORT" for sheet in sheets for e in sheet)
     sketch = Sketch(primitives, extra={"dropped_entities": dropped} if dropped else {})
     return replace(sketch if factor == 1 else sketch.moved(factor), units=units), skipped, notes
-
-
-def _is_loss(reason: str) -> bool:
-    """Whether a sketch is incomplete without the skipped entity: it is a visible curve with a length."""
-    return reason.split()[0] in _CURVES and not reason.endswith(NO_LOSS)
 
 
 def _load(path: Path) -> tuple[Drawing, Counter[str]]:

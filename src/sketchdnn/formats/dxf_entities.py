@@ -19,18 +19,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import (
-    TAU,
-    Arc,
-    Circle,
-    EllipticArc,
-    Line,
-    ParametricCurve,
-    Point,
-    Primitive,
-    Vec,
-    arc_from_bulge,
-)
+from sketchdnn.geometry import TAU, Arc, Circle, EllipticArc, Line, Point, Primitive, Vec, arc_from_bulge
 
 from .flattening import Budget, Flattener, TooManyCurvesError
 from .format import Note, Skipped
@@ -239,13 +228,9 @@ _SHAPES: Mapping[str, Callable[[Any], _Shapes]] = {
     "LINE": lambda entity: iter([(entity.dxf.start, entity.dxf.end)]),
     "POINT": lambda entity: iter([(entity.dxf.location,)]),
     "CIRCLE": lambda entity: iter([_planar_shape(entity, entity.dxf.center, entity.dxf.radius)]),
-    "ARC": _arc_shape,
-    "ELLIPSE": _ellipse_shape,
-    "SPLINE": _spline_shape,
-    "HELIX": _spline_shape,
-    "LWPOLYLINE": _lwpolyline_shapes,
-    "POLYLINE": _polyline_shapes,
-}
+    "ARC": _arc_shape, "ELLIPSE": _ellipse_shape, "SPLINE": _spline_shape, "HELIX": _spline_shape,
+    "LWPOLYLINE": _lwpolyline_shapes, "POLYLINE": _polyline_shapes,
+}  # fmt: skip
 
 # From shapes to primitives ------------------------------------------------------------------------------------------
 
@@ -261,9 +246,9 @@ def _convert(shape: Any, to_world: Matrix44, kind: str, flattener: Flattener) ->
         curve = _round(shape, to_world) if is_round else _spline(shape, to_world)
         if isinstance(curve, Circle | Arc):
             return (curve,)
-        if not flattener.is_on:
+        if (pieces := flattener.flatten(curve, kind)) is None:
             raise _NotPrimitiveError("that is no circle" if is_round else _NO_PRIMITIVE)
-        return (*flattener.pieces(curve), flattener.note(kind))
+        return pieces
     except _NotPrimitiveError as reason:
         return (Skipped(f"{kind} {reason}"),)
     except TooManyCurvesError as error:
@@ -300,7 +285,7 @@ def _round(shape: _RoundShape, to_world: Matrix44) -> Circle | Arc | EllipticArc
     return Arc(center, u.magnitude, start, shape.sweep)
 
 
-def _spline(spline: BSpline, to_world: Matrix44) -> ParametricCurve:
+def _spline(spline: BSpline, to_world: Matrix44) -> _FlatSpline:
     spline = spline.transform(to_world)
     points = spline.control_points
     size = max(points[0].distance(point) for point in points)
@@ -360,17 +345,11 @@ class _Styles:
             for layer in document.layers
         }
         self._dashed = {linetype.dxf.name.lower(): _has_gaps(linetype) for linetype in document.linetypes}
-        self._resolved: dict[tuple[str, str, _Style | None], _Style] = {}
 
     def resolve(self, entity: Any, parent: _Style | None) -> _Style:
         """The style of an entity. In a block, `parent` is that of its INSERT, which applies to layer 0 and BYBLOCK."""
         # Entities of types that ezdxf does not support have no attributes.
-        key = (getattr(entity.dxf, "layer", "0"), getattr(entity.dxf, "linetype", "BYLAYER"), parent)
-        if (style := self._resolved.get(key)) is None:
-            style = self._resolved[key] = self._resolve(*key)
-        return style
-
-    def _resolve(self, name: str, linetype: str, parent: _Style | None) -> _Style:
+        name, linetype = getattr(entity.dxf, "layer", "0"), getattr(entity.dxf, "linetype", "BYLAYER")
         if parent is not None and name == "0":
             name = parent.layer
         layer = self._layers.get(name.lower(), _Style())

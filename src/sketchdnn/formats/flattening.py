@@ -44,19 +44,16 @@ class Flattener:
         self._mm_per_unit = mm_per_unit
         self._budget = Budget(MAX_EVALUATIONS, partial(TooManyCurvesError, _TOO_MANY))
 
-    @property
-    def is_on(self) -> bool:
-        return self._tolerance is not None
+    def flatten(self, curve: ParametricCurve, name: str) -> tuple[Line | Arc | Note, ...] | None:
+        """The lines and arcs that approximate a curve, and a note on it; None if curves are skipped.
 
-    def pieces(self, curve: ParametricCurve) -> tuple[Line | Arc, ...]:
-        """The lines and arcs that approximate a curve; `GeometryError` if there are none or the work is spent."""
+        Raises:
+            GeometryError: There are none, or the work is spent.
+        """
         if self._tolerance is None:
-            raise GeometryError("curves are skipped")
-        return approximate(_Counted(curve, self._budget), self._tolerance / self._mm_per_unit)
-
-    def note(self, name: str) -> Note:
-        """The note on an approximated curve."""
-        return Note(f"{name} read as lines and arcs within {self._tolerance:g} mm")
+            return None
+        pieces = approximate(_Counted(curve, self._budget), self._tolerance / self._mm_per_unit)
+        return (*pieces, Note(f"{name} read as lines and arcs within {self._tolerance:g} mm"))
 
 
 class _Counted:

@@ -7,24 +7,14 @@ changed. A writer returns `Losses`.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sketchdnn.errors import FormatError, SketchError, quoted
+from sketchdnn.errors import SketchError, quoted
 from sketchdnn.geometry import MM_PER_UNIT, Sketch
-
-# `Format.recognizes` receives this many bytes from the start of a file.
-HEAD_BYTES = 4096
-
-# Keys of `Sketch.extra` that readers add to record the origin of a sketch. They describe the file that was read, so a
-# writer that omits them does not report a loss.
-_PROVENANCE = frozenset({"id", "source", "index", "group", "dropped_entities"})
-_UNIT_NAMES = {"m": "meters", "mm": "millimeters"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +55,8 @@ class Format:
         name: The name that users type.
         suffixes: The suffixes of its files; the first is the default.
         multiple_sketches: Whether a file can contain several sketches.
-        recognizes: `recognizes(path, head)` returns whether a file is in this format. `head` is the first `HEAD_BYTES`
-            bytes of the file.
+        recognizes: `recognizes(path, head)` returns whether a file is in this format. `head` is the start of
+            the file, some thousand bytes.
         read: `read(path)` yields the items of a file one by one, so that a file may be larger than memory. It raises
             `FormatError` for a file that is not in this format. None if the format cannot be read.
         write: `write(sketches, path, **options)` writes the complete file, or no file if there is an error. It returns
@@ -121,8 +111,6 @@ class Note:
 
 
 ReadItem = Sketch | Skipped | Note
-# The note of a drawing that states no unit.
-NO_UNITS = Note("a drawing without units, its lengths taken as mm (--assume-units names another unit)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +166,6 @@ class ReasonCounts(Counter[str]):
     ['skipped 6 × a text (in a.dxf, b.dxf, c.dxf and 2 more files)']
     """
 
-    _MAX_FILE_NAMES = 3
-    _MAX_LINES = 20
-
     def __init__(self, counts: Mapping[str, int] | None = None) -> None:
         super().__init__(counts or {})
         # For each reason: the first files, the number of further files, and the file that was added last.
@@ -198,20 +183,19 @@ class ReasonCounts(Counter[str]):
             return
         self._last_file[reason] = file
         files = self._first_files.setdefault(reason, [])
-        if len(files) < self._MAX_FILE_NAMES:
+        if len(files) < 3:
             files.append(file)
         else:
             self._num_other_files[reason] += 1
 
-    def lines(self, verb: str = "", max_lines: int = _MAX_LINES) -> Iterator[str]:
+    def lines(self, verb: str = "", max_lines: int = 20) -> Iterator[str]:
         """Yield a line for each reason, the most frequent first, with `verb` before the count.
 
         If there are more than `max_lines` reasons, the last line is the total of the others.
         """
         verb = f"{verb} " if verb else ""
         most_frequent = self.most_common(max_lines)
-        for reason, count in most_frequent:
-            yield f"{verb}{count:,} × {reason}{self.files(reason)}"
+        yield from (f"{verb}{count:,} × {reason}{self.files(reason)}" for reason, count in most_frequent)
         if num_others := self.total() - sum(count for _, count in most_frequent):
             yield f"{verb}{num_others:,} × for other reasons"
 
@@ -247,65 +231,3 @@ def separate_items(items: Iterable[Any]) -> tuple[tuple[Any, ...], Counter[str],
         else:
             values.append(item)
     return tuple(values), skipped, notes
-
-
-def read_bounded(path: Path, limit: int) -> bytes:
-    """Read a file of at most `limit` bytes.
-
-    Raises:
-        FormatError: The file is larger.
-    """
-    with path.open("rb") as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise FormatError(path, f"is larger than {limit >> 20} MiB; that is not a sketch")
-    return data
-
-
-def short_reason(error: SketchError) -> str:
-    """Shorten the message of an error to its first part, without indices, so that similar cases can be counted.
-
-    >>> short_reason(SketchError("primitive 7: a line needs two different ends, both are (0, 0)"))
-    'a line needs two different ends'
-    """
-    sentence = error.reason if isinstance(error, FormatError) else str(error)
-    sentence = re.sub(r"^primitive \d+: ", "", sentence)
-    # Details follow the first semicolon, colon or comma. A comma before a digit belongs to a number, as in 1,000.
-    summary = re.split(r"[;:]|,(?!\d)", sentence)[0].strip()
-    return re.sub(r"\bprimitive -?\d+", "a primitive", summary)[:100]
-
-
-def losses_in_format(
-    sketch: Sketch, name: str, *, constraints: bool = False, keys: Collection[str] = (), units: str | None = None
-) -> Losses:
-    """Count the parts of a sketch that a format cannot store.
-
-    Args:
-        sketch: The sketch that is written.
-        name: The name of the format.
-        constraints: Whether the format stores constraints.
-        keys: The keys of `Sketch.extra` that the format stores.
-        units: The unit of all files of the format; None if the format stores the unit of the sketch or no unit.
-    """
-    losses = Losses()
-    if sketch.constraints and not constraints:
-        losses.left_out[f"a constraint, which {name} cannot hold"] = len(sketch.constraints)
-    if lost := len(sketch.extra.keys() - _PROVENANCE - set(keys)):
-        losses.left_out[f"a name or other key of a sketch, which {name} cannot hold"] = lost
-    if units is not None and sketch.units is None:
-        losses.changed[f"a sketch without units, its lengths taken as {_UNIT_NAMES[units]}"] = 1
-    return losses
-
-
-def single_sketch(sketches: Iterable[Sketch], path: Path) -> Sketch:
-    """Return the only sketch, for a format with one sketch per file. At most two sketches are taken from `sketches`.
-
-    Raises:
-        FormatError: There is no sketch or more than one.
-    """
-    first_two = list(islice(sketches, 2))
-    if len(first_two) != 1:
-        number = "there are more" if first_two else "there is none"
-        advice = "write many to a .jsonl file, or to a folder with --format"
-        raise FormatError(path, f"a {path.suffix} file holds one sketch, and {number}; {advice}")
-    return first_two[0]

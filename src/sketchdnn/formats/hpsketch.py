@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError, GeometryError
-from sketchdnn.formats.format import ReadItem, Skipped, short_reason
 from sketchdnn.geometry import TAU, Circle, Line, Primitive, Sketch, arc_from_sweep
 
-from .format import Format
+from .common import short_reason
+from .format import Format, ReadItem, Skipped
 
 LINE, ARC, CIRCLE, SPLINE, SPLINE_POINT, END, LOOP, CIRCLE_OP, LINE_FILLET, LINE_CHAMFER = range(10)
 _LINES = (LINE, LINE_FILLET, LINE_CHAMFER)
@@ -47,18 +47,14 @@ def read(path: Path) -> Iterator[ReadItem]:
     loops = _loops(path, rows)
     for index, sketch in enumerate(_sketches(loops)):
         try:
-            if any(row[0] in _SPLINES for loop in sketch for row in loop):
-                yield Skipped("a sketch with a spline", is_sketch=True)
-                continue
             primitives = tuple(p for loop in sketch for p in _primitives(loop))
         except GeometryError as error:
             yield Skipped(short_reason(error), is_sketch=True)
             continue
         # Models have DeepCAD names (00204565_1); the group joins the variants of one model.
         model = path.stem.split("_")[0]
-        yield Sketch(
-            primitives, extra={"source": "hpsketch", "group": f"deepcad/{model}", "id": f"{path.stem}.{index}"}
-        )
+        extra = {"source": "hpsketch", "group": f"deepcad/{model}", "id": f"{path.stem}.{index}"}
+        yield Sketch(primitives, extra=extra)
 
 
 def _rows(path: Path) -> list[Row]:
@@ -112,19 +108,17 @@ def _loops(path: Path, rows: list[Row]) -> list[Loop]:
     return [loop for loop in loops if loop]
 
 
-def _sketches(loops: list[Loop]) -> Iterator[list[Loop]]:
+def _sketches(loops: list[Loop]) -> list[list[Loop]]:
     """The loops of each sketch. A loop that starts at the origin begins a new one."""
-    sketch: list[Loop] = []
+    sketches: list[list[Loop]] = []
     for loop in loops:
         x, y = _start(loop)
         # A circle's center and radius are each rounded to the grid, so its start may be one level off.
         slack = 1 if loop[-1][0] in _CIRCLES else 0
-        if sketch and max(abs(x - _ORIGIN), abs(y - _ORIGIN)) <= slack:
-            yield sketch
-            sketch = []
-        sketch.append(loop)
-    if sketch:
-        yield sketch
+        if not sketches or max(abs(x - _ORIGIN), abs(y - _ORIGIN)) <= slack:
+            sketches.append([])
+        sketches[-1].append(loop)
+    return sketches
 
 
 def _start(loop: Loop) -> tuple[int, int]:
@@ -138,6 +132,8 @@ def _primitives(loop: Loop) -> Iterator[Primitive]:
     start = (float(x - _ORIGIN), float(y - _ORIGIN))
     for command, x, y, sweep, counter_clockwise, radius, *_ in loop:
         end = (float(x - _ORIGIN), float(y - _ORIGIN))
+        if command in _SPLINES:
+            raise GeometryError("a sketch with a spline")
         if command in _CIRCLES:
             yield Circle(end, float(radius))
             continue

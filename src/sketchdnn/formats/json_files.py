@@ -22,7 +22,8 @@ from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write
 
 from .archives import XZ_MEMORY, open_xz
-from .format import Format, Losses, ReadItem, Skipped, read_bounded, short_reason, single_sketch
+from .common import read_bounded, short_reason, single_sketch
+from .format import Format, Losses, ReadItem, Skipped
 
 # Enough for 100,000 primitives. JSON may need 30 bytes of memory for one of its own, so more could fill the memory.
 LARGEST_RECORD = 16 * 2**20
@@ -133,23 +134,20 @@ def parse_json(text: str) -> object:
 
 def _bounded_lines(file: IO[bytes]) -> Iterator[bytes | Skipped]:
     while line := file.readline(LARGEST_RECORD + 1):
-        if len(line) <= LARGEST_RECORD:
-            if line.strip():
-                yield line
-            continue
-        while line and not line.endswith(b"\n"):
-            line = file.readline(LARGEST_RECORD)
-        yield Skipped(f"a line longer than {LARGEST_RECORD >> 20} MiB", is_sketch=True)
+        if len(line) > LARGEST_RECORD:
+            while line and not line.endswith(b"\n"):
+                line = file.readline(LARGEST_RECORD)
+            yield Skipped(f"a line longer than {LARGEST_RECORD >> 20} MiB", is_sketch=True)
+        elif line.strip():
+            yield line
 
 
 def _open(path: Path, mode: str) -> IO[bytes]:
     """Open by suffix alone, which a temporary name shares."""
-    match path.suffix.lower():
-        case ".gz":
-            return cast("IO[bytes]", gzip.open(path, mode))
-        case ".xz":
-            return open_xz(path) if mode == "rb" else cast("IO[bytes]", lzma.open(path, mode))
-    return cast("IO[bytes]", path.open(mode))
+    if path.suffix.lower() == ".xz" and mode == "rb":
+        return open_xz(path)
+    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix.lower(), open)
+    return cast("IO[bytes]", opener(path, mode))
 
 
 def _refuse_constant(word: str) -> None:

@@ -49,8 +49,7 @@ def manifest_entries(path: Path) -> Iterator[Entry]:
             return
         if path.stat().st_size <= LARGEST_WHOLE:
             content = _parse(path.read_bytes())
-            for entry in (content.get("gallery"), *content["sketches"]):
-                yield _files(entry)
+            yield from map(_files, (content.get("gallery"), *content["sketches"]))
             return
         with path.open("rb") as file:
             while line := file.readline(LONGEST_LINE):
@@ -73,11 +72,10 @@ def select_sketch_files(folder: Path, names: Container[str]) -> tuple[list[str],
     for files in manifest_entries(folder / MANIFEST):
         here = {name: sha256 for name, sha256 in files.items() if name in names and name not in known}
         known |= here.keys()
-        ranked = sorted(
-            (PREFERRED_SUFFIXES.index(Path(name).suffix), name) for name in here if _is_sketch(folder / name)
-        )
-        changed = [name for _, name in ranked if here[name] is not None and file_sha256(folder / name) != here[name]]
-        chosen += (changed or [name for _, name in ranked])[:1]
+        ranked = [name for name in sorted(here) if _is_sketch(folder / name)]
+        ranked.sort(key=lambda name: PREFERRED_SUFFIXES.index(Path(name).suffix))
+        changed = [name for name in ranked if here[name] is not None and file_sha256(folder / name) != here[name]]
+        chosen += (changed or ranked)[:1]
     return chosen, known
 
 
@@ -107,12 +105,13 @@ def _parse(data: bytes) -> Any:
 
 def _files(entry: Any) -> Entry:
     """The plain names of an entry, with their hashes."""
-    names = entry.get("files") if isinstance(entry, dict) else None
-    if not isinstance(names, list):
-        return {}
-    hashes = entry.get("sha256")
-    if not isinstance(hashes, list) or len(hashes) != len(names):
-        hashes = [None] * len(names)
+    match entry:
+        case {"files": list(names), "sha256": list(hashes)} if len(hashes) == len(names):
+            pass
+        case {"files": list(names)}:
+            hashes = [None] * len(names)
+        case _:
+            return {}
     return {
         name: sha256 if isinstance(sha256, str) else None
         for name, sha256 in zip(names, hashes, strict=True)

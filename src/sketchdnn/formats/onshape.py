@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +25,10 @@ from sketchdnn.geometry.constraints import LENGTHS, PARTS_OF_KIND
 from sketchdnn.geometry.records import constraint_to_dict, parse_constraint
 from sketchdnn.io import atomic_write
 
-from .format import Format, Losses, ReadItem, Skipped, losses_in_format, read_bounded
+from .common import read_bounded
+from .format import Format, Losses, ReadItem, Skipped
 from .json_files import dump_json, parse_json
-from .sketchgraphs.constraints import (
-    LOST_PARAMETER,
-    NAMES,
-    NOTE,
-    Scalar,
-    ambiguity_note,
-    count_lost_parameters,
-    encode_constraint,
-    plain,
-    quantity,
-)
+from .sketchgraphs.constraints import NAMES, NOTE, ambiguity_note, encode_constraint, losses_in_meters, plain, quantity
 from .sketchgraphs.entities import EntityCollector, primitive_to_entity
 from .sketchgraphs.pickles import EntityType
 from .sketchgraphs.sketches import DAMAGED_CONSTRAINT, OUTSIDE, SKIPPED, SketchDraft, Target, build_sketches
@@ -48,11 +39,9 @@ Json = dict[str, Any]
 LARGEST_FILE = 32 * 2**20
 
 _GEOMETRY_LABELS = {
-    "BTCurveGeometryEllipse": EntityType.ELLIPSE,
-    "BTCurveGeometrySpline": EntityType.SPLINE,
-    "BTCurveGeometryInterpolatedSpline": EntityType.SPLINE,
-    "BTCurveGeometryConic": EntityType.CONIC,
-}
+    "BTCurveGeometryEllipse": EntityType.ELLIPSE, "BTCurveGeometryConic": EntityType.CONIC,
+    "BTCurveGeometrySpline": EntityType.SPLINE, "BTCurveGeometryInterpolatedSpline": EntityType.SPLINE,
+}  # fmt: skip
 _NOT_CURVES = {"BTMSketchTextEntity": "a text", "BTMSketchImageEntity": "an image"}
 _PART_IDS = {"startPointId": Part.START, "endPointId": Part.END, "centerId": Part.CENTER}
 # The position of a reference such as localFirst or externalSecond; others keep the order of the file.
@@ -70,11 +59,9 @@ _GEOMETRY = {
 _LABELS = {tuple(name.split("-")[0] for name in names): EntityType[kind.name] for kind, names in _GEOMETRY.items()}
 _ENTITY_FIELDS = ("startParam", "endParam", "isConstruction")  # the others belong to the geometry
 _ENUMS = {
-    "direction": "DimensionDirection",
-    "alignment": "DimensionAlignment",
+    "direction": "DimensionDirection", "alignment": "DimensionAlignment", "projectionType": "SketchProjectionType",
     **{f"halfSpace{i}": "DimensionHalfSpace" for i in range(4)},
-    "projectionType": "SketchProjectionType",
-}
+}  # fmt: skip
 _FLAGS = {"driven", "aligned", "clockwise", "flipped", "openPattern"}
 _QUANTITIES = {"length", "angle", "patterng", "patternc1", "patternc2"}
 # On the plane "Top", the other two default planes appear edge-on as the axes.
@@ -90,7 +77,10 @@ Targets = dict[str, Target]
 
 def read(path: Path) -> Iterator[ReadItem]:
     """The sketches of a file, in meters, with their constraints."""
-    features = _features(_parse(read_bounded(path, LARGEST_FILE)))
+    data = read_bounded(path, LARGEST_FILE)
+    features = None
+    with suppress(ValueError, RecursionError):  # not JSON, not UTF-8, a number of too many digits; nested too deeply
+        features = _features(json.loads(data))
     if features is None:
         raise FormatError(path, "is not JSON with Onshape sketches")
     yield from _sketches(features, path.stem)
@@ -99,20 +89,21 @@ def read(path: Path) -> Iterator[ReadItem]:
 def write(sketches: Iterable[Sketch], path: Path) -> Losses:
     """Write one sketch as the body of an API call, several as the features of a document."""
     losses = Losses()
-    stream = _count_losses(sketches, losses)
-    first = list(islice(stream, 2))
-    if not first:
+    features: list[Json] = []
+    for number, sketch in enumerate(sketches, start=1):
+        losses.update(losses_in_meters(sketch, "onshape", keys=("name",)))
+        if outside := sum(ref.part is Part.EXTERNAL for c in sketch.constraints for ref in c.refs):
+            losses.changed["a reference to something outside the sketch, written as an empty query"] += outside
+        try:
+            features.append(sketch_to_feature(sketch, number))
+        except SketchError as error:
+            raise FormatError(path, f"cannot be written: {error}") from error
+    if not features:
         raise FormatError(path, "is to hold sketches, and there is none")
-    try:
-        if len(first) == 1:
-            text = _text({"btType": "BTFeatureDefinitionCall-1406", "feature": sketch_to_feature(first[0])})
-        else:
-            features = [
-                sketch_to_feature(sketch, number) for number, sketch in enumerate(chain(first, stream), start=1)
-            ]
-            text = _text({"btType": "BTFeatureListResponse-2457", "features": features})
-    except SketchError as error:
-        raise FormatError(path, f"cannot be written: {error}") from error
+    body: Json = {"btType": "BTFeatureListResponse-2457", "features": features}
+    if len(features) == 1:
+        body = {"btType": "BTFeatureDefinitionCall-1406", "feature": features[0]}
+    text = json.dumps(body, indent=1, allow_nan=False) + "\n"
     if len(text) > LARGEST_FILE:
         raise FormatError(path, f"would be larger than {LARGEST_FILE >> 20} MiB; write to a folder, a file a sketch")
     with atomic_write(path) as temporary:
@@ -120,35 +111,10 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
     return losses
 
 
-def _count_losses(sketches: Iterable[Sketch], losses: Losses) -> Iterator[Sketch]:
-    """Pass the sketches on and count what a feature cannot hold of them."""
-    for sketch in sketches:
-        losses.update(losses_in_format(sketch, "onshape", constraints=True, keys=("name",), units="m"))
-        if lost := count_lost_parameters(sketch):
-            losses.left_out[LOST_PARAMETER] += lost
-        if outside := sum(ref.part is Part.EXTERNAL for c in sketch.constraints for ref in c.refs):
-            losses.changed["a reference to something outside the sketch, written as an empty query"] += outside
-        yield sketch
-
-
-def _text(value: Json) -> str:
-    return json.dumps(value, indent=1, allow_nan=False) + "\n"
-
-
-def _parse(data: bytes) -> object:
-    """The value of JSON text, or None."""
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):  # not JSON, not UTF-8, a number of too many digits; nested too deeply
-        return None
-
-
 def _features(parsed: object) -> list[Any] | None:
     """The features in a list, in an object that lists them, or a single one; None for anything else."""
     match parsed:
-        case list():
-            return parsed
-        case {"features": list(features)}:
+        case list(features) | {"features": list(features)}:
             return features
         case {"feature": dict(feature)}:
             return [feature]
@@ -165,11 +131,8 @@ def _sketches(features: list[Any], stem: str) -> Iterator[ReadItem]:
         match feature:
             case {"message": {"entities": list()} as sketch} | ({"entities": list()} as sketch):
                 feature_id = sketch.get("featureId")
-                extra = {
-                    "source": "onshape",
-                    "id": f"{stem}/{feature_id if isinstance(feature_id, str) else index}",
-                    "group": document[1] if document else stem,
-                }
+                name = f"{stem}/{feature_id if isinstance(feature_id, str) else index}"
+                extra = {"source": "onshape", "id": name, "group": document[1] if document else stem}
                 drafts.append(_read_draft(sketch, index, entities, extra))
             case dict():
                 drafts.append(Skipped("a feature that is not a sketch"))
@@ -197,22 +160,17 @@ def _read_draft(sketch: Json, owner: int, entities: EntityCollector, extra: Json
 
 def _add_entity(item: object, owner: int, entities: EntityCollector, targets: Targets) -> None:
     type_, fields = _open(item)
-    if not type_:
-        entities.skip(owner, "an entity of unknown type")
-        return
-    if type_ in _NOT_CURVES:
-        entities.skip(owner, _NOT_CURVES[type_])
+    if not type_ or type_ in _NOT_CURVES:
+        entities.skip(owner, _NOT_CURVES.get(type_, "an entity of unknown type"))
         return
     geometry, curve = _open(fields.get("geometry"))
     if geometry:
         fields = curve | fields
     label = _LABELS.get((type_, geometry), _GEOMETRY_LABELS.get(geometry, EntityType.UNKNOWN))
-    number = len(entities)
-    if not entities.add(owner, label, fields):
-        return
-    for key, part in {"entityId": Part.WHOLE, **_PART_IDS}.items():
-        if isinstance(fields.get(key), str) and fields[key]:
-            targets.setdefault(fields[key], Target(number, part))
+    if entities.add(owner, label, fields):
+        for key, part in {"entityId": Part.WHOLE, **_PART_IDS}.items():
+            if isinstance(fields.get(key), str) and fields[key]:
+                targets.setdefault(fields[key], Target(len(entities) - 1, part))
 
 
 def _parameters(parameters: list[Any], targets: Targets) -> tuple[tuple[Target, ...], Json]:
@@ -227,9 +185,7 @@ def _parameters(parameters: list[Any], targets: Targets) -> tuple[tuple[Target, 
                 refs.append((_position(key.removeprefix("external")), OUTSIDE))
             case (_, {"parameterId": str(key)}) if key.startswith("label") or key in _DISPLAY_KEYS:
                 pass
-            case (_, {"parameterId": str(key), "expression": value}):
-                params[key] = value
-            case (_, {"parameterId": str(key), "value": value}):
+            case (_, {"parameterId": str(key), "expression": value} | {"parameterId": str(key), "value": value}):
                 params[key] = value
     return tuple(target for _, target in sorted(refs, key=lambda ref: ref[0])), params
 
@@ -293,32 +249,31 @@ def _apply_note(text: object, params: Json) -> Json:
 def _entity(index: int, primitive: Primitive) -> Json:
     _, fields = primitive_to_entity(primitive)
     own = {key: fields.pop(key) for key in _ENTITY_FIELDS if key in fields}
-    entity: Json = {"entityId": _id(Ref(index))}
     type_, curve = _GEOMETRY[primitive.kind]
+    entity: Json = {"btType": type_, "entityId": _id(Ref(index))}
     if primitive.kind is Kind.POINT:
-        return {"btType": type_, **entity, **own, "isUserPoint": True, **fields}
+        return {**entity, **own, "isUserPoint": True, **fields}
     own_parts = PARTS_OF_KIND[primitive.kind]
     parts = {key: _id(Ref(index, part)) for key, part in _PART_IDS.items() if part in own_parts}
-    return {"btType": type_, **entity, **parts, **own, "geometry": {"btType": curve, **fields}}
+    return {**entity, **parts, **own, "geometry": {"btType": curve, **fields}}
 
 
 def _constraint(index: int, constraint: Constraint, primitives: Sequence[Primitive]) -> Json:
     code, params = encode_constraint(constraint)
     roles = _roles(NAMES[code], len(constraint.refs))
     parameters = [_reference(ref, role) for ref, role in zip(constraint.refs, roles, strict=True)]
-    accepted = {key: value for key, value in params.items() if _is_accepted(key, value)}
+    written = {key: parameter for key, value in params.items() if (parameter := _parameter(key, value))}
+    accepted = {key: params[key] for key in written}
     return {
         "btType": "BTMSketchConstraint-2",
         "constraintType": NAMES[code].upper(),
         "entityId": f"c{index}",
         "name": _note(constraint, params, accepted, primitives),
-        "parameters": parameters + [_parameter(key, value) for key, value in accepted.items()],
+        "parameters": [*parameters, *written.values()],
     }
 
 
-def _note(
-    constraint: Constraint, params: dict[str, Scalar], accepted: dict[str, Scalar], primitives: Sequence[Primitive]
-) -> str:
+def _note(constraint: Constraint, params: Json, accepted: Json, primitives: Sequence[Primitive]) -> str:
     """Our own constraint as JSON, if the parameters that Onshape accepts do not define it; else empty."""
     refs = tuple(_read_back(ref, primitives) for ref in constraint.refs)
     signed = constraint.type in LENGTHS and constraint.value is not None and constraint.value < 0
@@ -354,8 +309,8 @@ def _reference(ref: Ref, role: str) -> Json:
 
 
 def _id(ref: Ref) -> str:
-    has_part = ref.part not in (Part.WHOLE, Part.POINT)
-    return f"e{ref.primitive}.{ref.part.value}" if has_part else f"e{ref.primitive}"
+    part = "" if ref.part in (Part.WHOLE, Part.POINT) else f".{ref.part.value}"
+    return f"e{ref.primitive}{part}"
 
 
 def _queries(key: str, queries: Sequence[str]) -> Json:
@@ -363,20 +318,16 @@ def _queries(key: str, queries: Sequence[str]) -> Json:
     return {"btType": "BTMParameterQueryList-148", "parameterId": key, "queries": items}
 
 
-def _is_accepted(key: str, value: Scalar) -> bool:
-    if isinstance(value, bool):
-        return key in _FLAGS
-    return isinstance(value, str) and (key in _ENUMS or key in _QUANTITIES)
-
-
-def _parameter(key: str, value: Scalar) -> Json:
-    if isinstance(value, bool):
+def _parameter(key: str, value: object) -> Json | None:
+    """A parameter as Onshape writes it; None if it has no such parameter."""
+    if isinstance(value, bool) and key in _FLAGS:
         return {"btType": "BTMParameterBoolean-144", "parameterId": key, "value": value}
-    if key in _ENUMS:
+    if isinstance(value, str) and key in _ENUMS:
         return {"btType": "BTMParameterEnum-145", "parameterId": key, "enumName": _ENUMS[key], "value": value}
-    words = str(value).replace(" METER", "*m").replace(" DEGREE", "*deg")
-    if key == "length":
-        words = words.removeprefix("-")
+    if not isinstance(value, str) or key not in _QUANTITIES:
+        return None
+    words = value.replace(" METER", "*m").replace(" DEGREE", "*deg")
+    words = words.removeprefix("-") if key == "length" else words
     return {"btType": "BTMParameterQuantity-147", "parameterId": key, "expression": words, "isInteger": False}
 
 
@@ -385,6 +336,4 @@ def _recognizes(path: Path, head: bytes) -> bool:
     return path.suffix.lower() == ".json" and b'"primitives"' not in head and any(word in head for word in words)
 
 
-FORMAT = Format(
-    "onshape", (".onshape.json",), multiple_sketches=True, recognizes=_recognizes, read=read, write=write, is_text=True
-)
+FORMAT = Format("onshape", (".onshape.json",), True, _recognizes, read, write, is_text=True)

@@ -74,25 +74,22 @@ def to_polylines(sketch: Sketch) -> Iterator[Polyline | Primitive]:
 
 def _vertices(edges: Sequence[Edge], primitives: Sequence[Primitive]) -> Vertices:
     """The start of each edge in its direction. Ends within the tolerance of profiles become one vertex."""
-    return tuple(_vertex(primitives[edge.primitive_index], edge.forward) for edge in edges)
-
-
-def _vertex(primitive: Primitive, forward: bool) -> Vertex:
-    if isinstance(primitive, Circle | Point):
-        raise TypeError("a circle or point has no ends")
-    at = primitive.start if forward else primitive.end
-    if isinstance(primitive, Line):
-        return Vertex(at)
-    return Vertex(at, primitive.sweep if forward else -primitive.sweep)
+    vertices: list[Vertex] = []
+    for edge in edges:
+        match primitives[edge.primitive_index]:
+            case Line(start, end):
+                vertices.append(Vertex(start if edge.forward else end))
+            case Arc() as arc:
+                vertices.append(Vertex(arc.start, arc.sweep) if edge.forward else Vertex(arc.end, -arc.sweep))
+    return tuple(vertices)
 
 
 def _is_equivalent(vertices: Vertices, edges: Sequence[Edge], sketch: Sketch, *, closed: bool) -> bool:
     """Whether the polyline equals its curves, within the tolerance of profiles."""
     within = 2 * TOLERANCE * bounds(sketch).size
-    for edge, (start, end) in zip(edges, pairwise(vertices + vertices[:1] if closed else vertices), strict=True):
-        if start.at == end.at or not _is_same_curve(sketch.primitives[edge.primitive_index], start, end, within):
-            return False
-    return True
+    curves = [sketch.primitives[edge.primitive_index] for edge in edges]
+    pairs = pairwise(vertices + vertices[:1] if closed else vertices)
+    return all(_is_same_curve(curve, *ends, within) for curve, ends in zip(curves, pairs, strict=True))
 
 
 def _count_gaps(vertices: Vertices, edges: Sequence[Edge], sketch: Sketch) -> int:
@@ -107,8 +104,8 @@ def _count_gaps(vertices: Vertices, edges: Sequence[Edge], sketch: Sketch) -> in
 
 
 def _is_same_curve(primitive: Primitive, start: Vertex, end: Vertex, within: float) -> bool:
-    if isinstance(primitive, Line):
-        return True
+    if start.at == end.at or isinstance(primitive, Line):
+        return start.at != end.at
     if not isinstance(primitive, Arc) or abs(start.sweep) < _MIN_SWEEP:
         return False
     try:

@@ -3,6 +3,8 @@
 Whatever a file holds, reading it yields sketches, counted reasons, or one `FormatError`; no other exception escapes.
 """
 
+# ruff: noqa: A002 - an argument `format` is what users expect
+
 from __future__ import annotations
 
 import stat
@@ -18,36 +20,16 @@ from sketchdnn.io import remove_abandoned, temporary_folder
 
 from . import dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
 from .archives import folder_members, is_tar, tar_files
-from .format import (
-    DEFAULT_READ_OPTIONS,
-    HEAD_BYTES,
-    Format,
-    Losses,
-    ReadItem,
-    ReadOptions,
-    ReadResult,
-    Skipped,
-    collect,
-    short_reason,
-)
+from .common import count_errors
+from .format import DEFAULT_READ_OPTIONS, Format, Losses, ReadItem, ReadOptions, ReadResult, Skipped, collect
 
 # The first format that recognizes a file reads it, so those that check the content come before those that check a name.
 FORMATS: tuple[Format, ...] = (
-    sketchgraphs.FORMAT,
-    hpsketch.FORMAT,
-    freecad.FORMAT,
-    json_files.CORPUS,
-    json_files.JSONL,
-    json_files.JSON,
-    onshape.FORMAT,
-    svg.FORMAT,
-    dxf.FORMAT,
-    solids.STEP,
-    solids.STL,
-    solids.CADQUERY,
-    solids.BUILD123D,
-)
+    sketchgraphs.FORMAT, hpsketch.FORMAT, freecad.FORMAT, json_files.CORPUS, json_files.JSONL, json_files.JSON,
+    onshape.FORMAT, svg.FORMAT, dxf.FORMAT, solids.STEP, solids.STL, solids.CADQUERY, solids.BUILD123D,
+)  # fmt: skip
 _COMPRESSED = (".gz", ".xz", ".svgz")
+_HEAD_BYTES = 4096
 
 
 def read(path: str | Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> ReadResult:
@@ -60,9 +42,7 @@ def read(path: str | Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> ReadR
 
 
 def scan(
-    path: str | Path,
-    options: ReadOptions = DEFAULT_READ_OPTIONS,
-    on_file: Callable[[str], None] = lambda name: None,
+    path: str | Path, options: ReadOptions = DEFAULT_READ_OPTIONS, on_file: Callable[[str], None] = lambda name: None
 ) -> Iterator[ReadItem]:
     """The items of a file, folder or archive as a stream.
 
@@ -74,7 +54,7 @@ def scan(
         if path.is_dir():
             for member in folder_members(path):
                 on_file(display_path(member.path.relative_to(path)))
-                for item in _count_errors(scan(member.path, options)):
+                for item in count_errors(scan(member.path, options)):
                     # A manifest names the sketches of its folder; `generate` stores a longer id in each.
                     if member.name is not None and isinstance(item, Sketch):
                         item = replace(item, extra={**item.extra, "id": member.name})
@@ -82,17 +62,12 @@ def scan(
         elif is_tar(path, _head(path)):
             for file in tar_files(path):
                 on_file("" if isinstance(file, Skipped) else display_path(file.name))
-                yield from (file,) if isinstance(file, Skipped) else _count_errors(_scan_file(file, options))
+                yield from (file,) if isinstance(file, Skipped) else count_errors(_scan_file(file, options))
         else:
             yield from _scan_file(path, options)
 
 
-def write(
-    sketches: Sketch | Iterable[Sketch],
-    path: str | Path,
-    format: str | None = None,  # noqa: A002
-    **options: Any,
-) -> Losses:
+def write(sketches: Sketch | Iterable[Sketch], path: str | Path, format: str | None = None, **options: Any) -> Losses:
     """Write one sketch or many, in the named format or the one of the suffix of `path`.
 
     Args:
@@ -109,15 +84,10 @@ def write(
     chosen = find_writer(path, format, options)
     if chosen.write is None:
         raise FormatError(path, f"{chosen.name} is read only")
-    try:
-        return chosen.write((sketches,) if isinstance(sketches, Sketch) else sketches, path, **options) or Losses()
-    except SketchError:
-        raise
-    except OSError as error:
-        raise FormatError(path, f"cannot be written ({error.strerror or error})") from error
+    return chosen.write((sketches,) if isinstance(sketches, Sketch) else sketches, path, **options) or Losses()
 
 
-def dumps(sketches: Sketch | Iterable[Sketch], format: str = "json", **options: Any) -> str | bytes:  # noqa: A002
+def dumps(sketches: Sketch | Iterable[Sketch], format: str = "json", **options: Any) -> str | bytes:
     """One sketch or many as the content of a file in the named format.
 
     >>> dumps(Sketch((), units="mm"))
@@ -138,7 +108,7 @@ def dumps(sketches: Sketch | Iterable[Sketch], format: str = "json", **options: 
         return data.decode() if chosen.is_text and path.suffix not in _COMPRESSED else data
 
 
-def loads(data: str | bytes, format: str = "json", options: ReadOptions = DEFAULT_READ_OPTIONS) -> ReadResult:  # noqa: A002
+def loads(data: str | bytes, format: str = "json", options: ReadOptions = DEFAULT_READ_OPTIONS) -> ReadResult:
     """The sketches in the content of a file, within the same bounds as `read`.
 
     >>> len(loads('{"primitives": [["C", 0, 0, 0, 5]], "units": "mm"}').sketches[0])
@@ -175,11 +145,9 @@ def find_writer(path: str | Path, name: str | None = None, options: Collection[s
     writable = [f for f in FORMATS if f.write]
     chosen = _by_suffix(Path(path), writable) if name is None else _by_name(name, writable)
     if chosen is None and name is None:
-        end = f"its name must end in {_suffixes(writable)}, or in / for a folder"
-        raise FormatError(path, f"cannot be written: {end}")
+        raise FormatError(path, f"cannot be written: its name must end in {_suffixes(writable)}, or in / for a folder")
     if chosen is None:
-        names = ", ".join(f.name for f in writable)
-        raise SketchError(f"'{name}' is no format that we write; use one of {names}")
+        raise SketchError(f"'{name}' is no format that we write; use one of {', '.join(f.name for f in writable)}")
     for option in options:
         if option not in chosen.write_options:
             others = ", ".join(f.name for f in writable if option in f.write_options) or "no format"
@@ -199,16 +167,8 @@ def _scan_file(path: Path, options: ReadOptions, chosen: Format | None = None) -
             raise FormatError(path, f"is for other programs: {chosen.name} files are written here, not read")
         for item in chosen.read(path, options) if chosen.read_takes_options else chosen.read(path):
             if options.assume_units and isinstance(item, Sketch) and item.units is None:
-                yield replace(item, units=options.assume_units)
-            else:
-                yield item
-
-
-def _count_errors(items: Iterator[ReadItem]) -> Iterator[ReadItem]:
-    try:
-        yield from items
-    except FormatError as error:
-        yield Skipped(f"an unreadable file: {short_reason(error)}")
+                item = replace(item, units=options.assume_units)
+            yield item
 
 
 @contextmanager
@@ -234,10 +194,9 @@ def _format_errors(path: Path) -> Iterator[None]:
         raise FormatError(path, str(error)) from error
     except Exception as error:
         # Readers use a dozen parsers, each with its own errors.
-        detail = quoted((str(error).splitlines() or [""])[0]) or type(error).__name__
-        strerror = getattr(error, "strerror", None)
+        text = getattr(error, "strerror", None) or quoted((str(error).splitlines() or [""])[0]) or type(error).__name__
         kind = MissingFileError if isinstance(error, FileNotFoundError) and not path.exists() else FormatError
-        raise kind(path, f"cannot be read ({strerror or detail})") from error
+        raise kind(path, f"cannot be read ({text})") from error
 
 
 def _head(path: Path) -> bytes:
@@ -245,7 +204,7 @@ def _head(path: Path) -> bytes:
     if not stat.S_ISREG(path.stat().st_mode):
         raise FormatError(path, "is a folder" if path.is_dir() else "is not a regular file")
     with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
+        head = file.read(_HEAD_BYTES)
     if not head:
         raise FormatError(path, "is empty")
     return head

@@ -12,51 +12,20 @@ import io
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError
-from sketchdnn.geometry import (
-    MM_PER_UNIT,
-    Arc,
-    Bezier,
-    Box,
-    Circle,
-    EllipticArc,
-    Line,
-    Point,
-    Primitive,
-    Sketch,
-    bounds,
-)
+from sketchdnn.geometry import MM_PER_UNIT, Arc, Box, Circle, Line, Point, Primitive, Sketch, bounds
 from sketchdnn.io import atomic_write
 
+from .common import NO_UNITS, losses_in_format, read_bounded, short_reason, single_sketch
 from .flattening import Flattener
-from .format import (
-    DEFAULT_READ_OPTIONS,
-    NO_UNITS,
-    Format,
-    Losses,
-    Note,
-    ReadItem,
-    ReadOptions,
-    Skipped,
-    losses_in_format,
-    read_bounded,
-    short_reason,
-    single_sketch,
-)
-from .svg_shapes import (
-    MM_PER_PIXEL,
-    SHAPES,
-    Affine,
-    NamedCurve,
-    merge_circles,
-    parse_transform,
-    physical_length,
-    read_shape,
-)
+from .format import DEFAULT_READ_OPTIONS, Format, Losses, Note, ReadItem, ReadOptions, Skipped
+from .svg_shapes import MM_PER_PIXEL, SHAPES, NamedCurve, merge_circles, physical_length, read_shape
+from .svg_transforms import Affine, parse_transform
 
 GZIP_MAGIC = b"\x1f\x8b"
 # The limits of DXF drawings, after decompression.
@@ -106,15 +75,9 @@ def to_svg(sketch: Sketch) -> str:
         mm = MM_PER_UNIT[sketch.units]
         real_size = f'width="{_text(width * mm)}mm" height="{_text(height * mm)}mm" '
     view = " ".join(map(_text, (box.low[0] - margin, -box.high[1] - margin, width, height)))
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {real_size}viewBox="{view}">',
-            f'<g fill="none" stroke="{_DARK}" stroke-width="{_text(stroke)}" stroke-linecap="round">',
-            *(_element(p, stroke) for p in sketch),
-            "</g>",
-            "</svg>\n",
-        ]
-    )
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" {real_size}viewBox="{view}">'
+    group = f'<g fill="none" stroke="{_DARK}" stroke-width="{_text(stroke)}" stroke-linecap="round">'
+    return "\n".join([svg, group, *(_element(p, stroke) for p in sketch), "</g>", "</svg>\n"])
 
 
 def read(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[ReadItem]:
@@ -132,27 +95,22 @@ def read(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[Re
         is_shape = tag in SHAPES or tag in _CONTAINERS or to_page is None
         try:
             for item in _convert(element, flattener):
-                if isinstance(item, Skipped):
-                    dropped += is_shape * item.count
-                    yield item
-                elif isinstance(item, Note):
-                    yield item
-                else:
+                if isinstance(item, Primitive):
                     primitives.extend(Sketch((item,)).moved(scale))
+                else:
+                    dropped += is_shape and isinstance(item, Skipped)
+                    yield item
                 pieces += not isinstance(item, Note)
                 if pieces > MAX_ELEMENTS:  # one path may have many
                     raise FormatError(path, f"draws more than {MAX_ELEMENTS:,} lines and arcs; that is not a sketch")
         except FormatError:
             raise
-        except SketchError as error:
+        except (ArithmeticError, ValueError) as error:
             dropped += is_shape
-            yield Skipped(short_reason(error))
-        except (ArithmeticError, ValueError):
-            dropped += is_shape
-            yield Skipped("an element with impossible numbers")
+            impossible = "an element with impossible numbers"
+            yield Skipped(short_reason(error) if isinstance(error, SketchError) else impossible)
     if primitives:
-        extra = {"dropped_entities": dropped} if dropped else {}
-        yield Sketch(tuple(primitives), units=units, extra=extra)
+        yield Sketch(tuple(primitives), units=units, extra={"dropped_entities": dropped} if dropped else {})
         if units is None and options.assume_units is None:
             yield NO_UNITS
     else:
@@ -201,10 +159,9 @@ def _convert(element: Element, flattener: Flattener) -> Iterator[Primitive | Ski
         classes = attributes.get("class", "").split()
         items = _place(read_shape(tag, attributes), _FLIP @ to_page, flattener)
         for item in merge_circles(items) if tag == "path" and "arc" not in classes else items:
-            if isinstance(item, Skipped | Note) or "construction" not in classes:
-                yield item
-            else:
-                yield replace(item, construction=True)
+            if isinstance(item, Primitive) and "construction" in classes:
+                item = replace(item, construction=True)
+            yield item
 
 
 def _place(
@@ -218,13 +175,10 @@ def _place(
         name = piece.name if isinstance(piece, NamedCurve) else "a circle or arc that a transform makes an ellipse"
         try:
             placed = to_sketch.curve(piece.curve) if isinstance(piece, NamedCurve) else to_sketch.primitive(piece)
-            if not isinstance(placed, Bezier | EllipticArc):
+            if isinstance(placed, Primitive):
                 yield placed
-            elif flattener.is_on:
-                yield from flattener.pieces(placed)
-                yield flattener.note(name)
             else:
-                yield Skipped(name)
+                yield from flattener.flatten(placed, name) or (Skipped(name),)
         except SketchError as error:
             yield Skipped(short_reason(error))
 
@@ -232,21 +186,16 @@ def _place(
 def _units(root: Mapping[str, str]) -> tuple[float, str | None]:
     """The scale of the coordinates, and their unit after scaling."""
     width, height = physical_length(root.get("width")), physical_length(root.get("height"))
-    if not width or not height:
-        return 1.0, None
-    mm = MM_PER_PIXEL
-    if "viewBox" in root:
-        try:
+    mm = MM_PER_PIXEL if width and height else 0.0
+    if width and height and "viewBox" in root:
+        with suppress(ValueError, ZeroDivisionError):
             _, _, view_width, view_height = map(float, root["viewBox"].replace(",", " ").split())
             mm = min(width / view_width, height / view_height)  # a view is fitted without distortion
-        except (ValueError, ZeroDivisionError):
-            pass
     if not 0 < mm < math.inf:
         return 1.0, None
-    for unit, size in MM_PER_UNIT.items():
-        if math.isclose(mm, size, rel_tol=1e-6):
-            return 1.0, unit
-    return mm, "mm"
+    same = (unit for unit, size in MM_PER_UNIT.items() if math.isclose(mm, size, rel_tol=1e-6))
+    unit = next(same, None)
+    return (1.0, unit) if unit else (mm, "mm")
 
 
 def _recognizes(path: Path, head: bytes) -> bool:

@@ -1,47 +1,33 @@
-"""Shapes, paths, transforms and lengths of SVG as primitives, elliptic arcs and Bézier curves."""
+"""Shapes, paths and lengths of SVG as primitives, elliptic arcs and Bézier curves."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import (
-    TAU,
-    Arc,
-    Bezier,
-    Circle,
-    EllipticArc,
-    Line,
-    Point,
-    Primitive,
-    Vec,
-    arc_from_sweep,
-    quadratic_bezier,
-)
+from sketchdnn.geometry import TAU, Arc, Bezier, Circle, EllipticArc, Line, Point, Primitive, Vec, arc_from_sweep
+from sketchdnn.geometry.approximation import quadratic_bezier
 
-from .format import Note, Skipped, short_reason
+from .common import short_reason
+from .format import Note, Skipped
 
 SHAPES = frozenset({"line", "circle", "ellipse", "path", "polyline", "polygon", "rect"})
 _QUARTER = TAU / 4
 # Possessive throughout (`++`), so that there is one way to match a text and time is linear in its length.
-_NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?"
-_LENGTH = re.compile(rf"\s*+({_NUMBER})\s*+([a-zA-Z%]*+)\s*+")
-_CALL = re.compile(r"[\s,]*+([a-zA-Z]++)\s*+\(([^()]*+)\)")
+NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?"
+_LENGTH = re.compile(rf"\s*+({NUMBER})\s*+([a-zA-Z%]*+)\s*+")
 MM_PER_PIXEL = 25.4 / 96
 _MM_PER_CSS_UNIT = {"mm": 1.0, "cm": 10.0, "in": 25.4, "pt": 25.4 / 72, "pc": 25.4 / 6, "Q": 0.25, "px": MM_PER_PIXEL}
-# The arguments of each command: n a number, f a flag, which needs no space before the next number.
+# The arguments of each command: n a number, f a flag, which needs no space before the next number. No text is a `?`.
 _ARGUMENTS = {
     "m": "nn", "l": "nn", "h": "n", "v": "n", "z": "",
     "a": "nnnffnn", "c": "nnnnnn", "s": "nnnn", "q": "nnnn", "t": "nn",
 }  # fmt: skip
-_TOKENS = {
-    "n": re.compile(rf"[\s,]*+({_NUMBER})"),
-    "f": re.compile(r"[\s,]*+([01])"),
-}
+_TOKENS = {"n": re.compile(rf"[\s,]*+({NUMBER})"), "f": re.compile(r"[\s,]*+([01])"), "?": re.compile("(?!)")}
 _COMMAND = re.compile(r"[\s,]*+([a-zA-Z])")
 # Ends this close, relative to the path, are one point written with few digits.
 _CLOSED = 1e-6
@@ -61,15 +47,14 @@ def read_shape(tag: str, attributes: Mapping[str, str]) -> Iterator[Primitive | 
     classes = attributes.get("class", "").split()
 
     def length(name: str) -> float:
-        return parse_length(attributes.get(name))
+        return parse_length(attributes.get(name, "0"))
 
     match tag:
         case "line":
             yield Line((length("x1"), length("y1")), (length("x2"), length("y2")))
-        case "circle" if "point" in classes:
-            yield Point((length("cx"), length("cy")))
         case "circle":
-            yield Circle((length("cx"), length("cy")), length("r"))
+            center = (length("cx"), length("cy"))
+            yield Point(center) if "point" in classes else Circle(center, length("r"))
         case "ellipse" if length("rx") == length("ry"):
             yield Circle((length("cx"), length("cy")), length("rx"))
         case "ellipse":
@@ -97,21 +82,21 @@ def _rectangle(x: float, y: float, width: float, height: float, corner: Vec) -> 
     if rx <= 0 or ry <= 0:
         yield from _chain([(left, top), (right, top), (right, bottom), (left, bottom), (left, top)])
         return
-    centers = ((right - rx, top + ry), (right - rx, bottom - ry), (left + rx, bottom - ry), (left + rx, top + ry))
-    ends = (
-        ((right - rx, top), (right, top + ry)),
-        ((right, bottom - ry), (right - rx, bottom)),
-        ((left + rx, bottom), (left, bottom - ry)),
-        ((left, top + ry), (left + rx, top)),
+    x1, x2, y1, y2 = left + rx, right - rx, top + ry, bottom - ry
+    quarters = (
+        ((x2, y1), (x2, top), (right, y1)),
+        ((x2, y2), (right, y2), (x2, bottom)),
+        ((x1, y2), (x1, bottom), (left, y2)),
+        ((x1, y1), (left, y1), (x1, top)),
     )
     corners: list[tuple[Primitive | NamedCurve, Vec, Vec]] = []
-    for quarter, (center, pair) in enumerate(zip(centers, ends, strict=True), start=-1):
+    for quarter, (center, *ends) in enumerate(quarters, start=-1):
         if is_round:
             arc = Arc(center, rx, quarter * _QUARTER, _QUARTER)
             corners.append((arc, arc.start, arc.end))
         else:
-            curve = EllipticArc(center, (rx, 0.0), (0.0, ry), quarter * _QUARTER, _QUARTER, pair)
-            corners.append((NamedCurve(curve, "a rectangle's elliptical corner"), *pair))
+            curve = EllipticArc(center, (rx, 0.0), (0.0, ry), quarter * _QUARTER, _QUARTER, (ends[0], ends[1]))
+            corners.append((NamedCurve(curve, "a rectangle's elliptical corner"), ends[0], ends[1]))
     for (piece, _, end), (_, start, _) in pairwise([*corners, corners[0]]):
         yield piece
         if math.dist(end, start) > (1e-9 * rx if is_round else 0.0):
@@ -147,21 +132,12 @@ def read_path(data: str, *, circles: bool = True) -> Iterator[Primitive | NamedC
     """
     waiting: Arc | None = None
     for piece in _read_commands(data):
-        if waiting and isinstance(piece, Arc):
-            joined = _merge_arcs(waiting, piece, circles=circles)
-            if isinstance(joined, Circle):
-                yield joined
-                waiting = None
-            elif joined:
-                waiting = joined
-            else:
-                yield waiting
-                waiting = piece
-            continue
-        if waiting:
+        merged = _merge_arcs(waiting, piece, circles=circles) if waiting and isinstance(piece, Arc) else None
+        if waiting and not merged:
             yield waiting
+        piece = merged or piece
         waiting = piece if isinstance(piece, Arc) else None
-        if waiting is None:
+        if not waiting:
             yield piece
     if waiting:
         yield waiting
@@ -245,25 +221,15 @@ def _commands(data: str) -> Iterator[tuple[str, list[float]]]:
         else:
             # Numbers without a command repeat the last one; after a move they are lines, after a close an error.
             letter = {"m": "l", "M": "L", "z": "?", "Z": "?", "": "?"}.get(letter, letter)
-        numbers = _numbers(data, position, _ARGUMENTS.get(letter.lower()))
-        if numbers is None:
-            yield "?", []
-            return
-        values, position = numbers
-        yield letter, values
-
-
-def _numbers(data: str, position: int, tokens: str | None) -> tuple[list[float], int] | None:
-    """The arguments at a position, and where they end; None if there are none."""
-    if tokens is None:
-        return None
-    values = []
-    for token in tokens:
-        if not (match := _TOKENS[token].match(data, position)) or not math.isfinite(value := float(match[1])):
-            return None
-        values.append(value)
-        position = match.end()
-    return values, position
+        numbers: list[float] = []
+        for token in _ARGUMENTS.get(letter.lower(), "?"):
+            match = _TOKENS[token].match(data, position)
+            if not match or not math.isfinite(number := float(match[1])):
+                yield "?", []
+                return
+            numbers.append(number)
+            position = match.end()
+        yield letter, numbers
 
 
 def _end(command: str, numbers: list[float], at: Vec, *, relative: bool) -> Vec:
@@ -332,93 +298,8 @@ def _merge_arcs(a: Arc, b: Arc, *, circles: bool) -> Arc | Circle | None:
     return Arc(a.center, a.radius, first.start_angle, turn)
 
 
-@dataclass(frozen=True, slots=True)
-class Affine:
-    """x' = a·x + c·y + e, y' = b·x + d·y + f."""
-
-    a: float = 1.0
-    b: float = 0.0
-    c: float = 0.0
-    d: float = 1.0
-    e: float = 0.0
-    f: float = 0.0
-
-    def __matmul__(self, inner: Affine) -> Affine:
-        """The composition: first `inner`, then this transform."""
-        e, f = self.point((inner.e, inner.f))
-        return Affine(
-            self.a * inner.a + self.c * inner.b,
-            self.b * inner.a + self.d * inner.b,
-            self.a * inner.c + self.c * inner.d,
-            self.b * inner.c + self.d * inner.d,
-            e,
-            f,
-        )
-
-    def point(self, p: Vec) -> Vec:
-        return (self.a * p[0] + self.c * p[1] + self.e, self.b * p[0] + self.d * p[1] + self.f)
-
-    def curve(self, curve: Bezier | EllipticArc) -> Bezier | EllipticArc:
-        """The transformed curve."""
-        if isinstance(curve, Bezier):
-            first, second, third, last = map(self.point, curve.points)
-            return Bezier((first, second, third, last))
-        ends = curve.exact_ends and (self.point(curve.exact_ends[0]), self.point(curve.exact_ends[1]))
-        return replace(
-            curve, center=self.point(curve.center), u=self._vector(curve.u), v=self._vector(curve.v), exact_ends=ends
-        )
-
-    def primitive(self, p: Primitive) -> Primitive | Bezier | EllipticArc:
-        """The transformed primitive; a circle or arc may become part of an ellipse."""
-        if isinstance(p, Circle | Arc) and not self._keeps_circles():
-            turn = (p.start_angle, p.sweep) if isinstance(p, Arc) else (0.0, TAU)
-            return self.curve(EllipticArc(p.center, (p.radius, 0.0), (0.0, p.radius), *turn))
-        match p:
-            case Line(start, end):
-                return replace(p, start=self.point(start), end=self.point(end))
-            case Point(at):
-                return replace(p, at=self.point(at))
-            case Circle(center, radius):
-                return replace(p, center=self.point(center), radius=self._scale() * radius)
-            case Arc(center, radius, start_angle):
-                rotation = math.atan2(self.b, self.a)
-                mirrored = self.a * self.d - self.b * self.c < 0
-                angle = rotation - p.end_angle if mirrored else rotation + start_angle
-                return replace(p, center=self.point(center), radius=self._scale() * radius, start_angle=angle)
-
-    def _scale(self) -> float:
-        """The scale along x, which is that of every direction if circles stay circles."""
-        return math.hypot(self.a, self.b)
-
-    def _keeps_circles(self) -> bool:
-        x, y = math.hypot(self.a, self.b), math.hypot(self.c, self.d)
-        return abs(x - y) <= 1e-6 * x and abs(self.a * self.c + self.b * self.d) <= 1e-6 * x * y
-
-    def _vector(self, v: Vec) -> Vec:
-        """A transformed difference of two points."""
-        return (self.a * v[0] + self.c * v[1], self.b * v[0] + self.d * v[1])
-
-
-def parse_transform(text: str) -> Affine:
-    """The transform of a `transform` attribute."""
-    text = text.rstrip(", \t\r\n")
-    result, position = Affine(), 0
-    while position < len(text):
-        match = _CALL.match(text, position)
-        if not match:
-            raise SketchError("a transform we cannot read")
-        numbers = [float(n) for n in re.findall(_NUMBER, match[2])]
-        if not all(map(math.isfinite, numbers)):
-            raise SketchError("a transform with a number that is too large")
-        result = result @ _call(match[1], numbers)
-        position = match.end()
-    return result
-
-
-def parse_length(text: str | None, default: float = 0.0) -> float:
+def parse_length(text: str) -> float:
     """A length in user units, which are pixels."""
-    if text is None:
-        return default
     match = _LENGTH.fullmatch(text)
     if match and match[2] in ("", "px"):
         return float(match[1])
@@ -433,22 +314,3 @@ def physical_length(text: str | None) -> float | None:
     if not match or match[2] not in _MM_PER_CSS_UNIT or match[2] == "px":
         return None
     return float(match[1]) * _MM_PER_CSS_UNIT[match[2]]
-
-
-def _call(name: str, n: list[float]) -> Affine:
-    match name, len(n):
-        case "matrix", 6:
-            return Affine(*n)
-        case "translate", 1 | 2:
-            return Affine(e=n[0], f=n[1] if len(n) == 2 else 0.0)
-        case "scale", 1 | 2:
-            return Affine(a=n[0], d=n[-1])
-        case "rotate", 1 | 3:
-            cos, sin = math.cos(math.radians(n[0])), math.sin(math.radians(n[0]))
-            x, y = n[1:] if len(n) == 3 else (0.0, 0.0)
-            return Affine(e=x, f=y) @ Affine(cos, sin, -sin, cos) @ Affine(e=-x, f=-y)
-        case "skewX", 1:
-            return Affine(c=math.tan(math.radians(n[0])))
-        case "skewY", 1:
-            return Affine(b=math.tan(math.radians(n[0])))
-    raise SketchError("a transform we cannot read")

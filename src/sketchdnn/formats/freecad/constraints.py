@@ -12,7 +12,6 @@ Distances along an axis are signed, from the first point to the second.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import compress, permutations, product
 from typing import Any
@@ -113,13 +112,10 @@ def _with_extra(relation: Relation, constraint: Constraint, num_relations: int) 
     extra = constraint.extra
     label, offset = extra.get("label"), extra.get("offset")
     is_locked = relation.type in (_R.TANGENT, _R.PERPENDICULAR)
-    return replace(
-        relation,
-        value=offset if is_locked and isinstance(offset, float) else relation.value,
-        label=printable(label) if isinstance(label, str) and num_relations == 1 else "",
-        driving=extra.get("driving") is not False,
-        active=extra.get("active") is not False,
-    )
+    value = offset if is_locked and isinstance(offset, float) else relation.value
+    label = printable(label) if isinstance(label, str) and num_relations == 1 else ""
+    driving, active = extra.get("driving") is not False, extra.get("active") is not False
+    return Relation(relation.type, relation.ids, value, label, driving, active)
 
 
 class _UnsupportedError(Exception):
@@ -137,9 +133,7 @@ class _Operands:
 
     def _geo_id(self, ref: Ref) -> GeoId:
         if ref.primitive is None:
-            if ref.part not in _OUTSIDE:
-                raise _UnsupportedError
-            return _OUTSIDE[ref.part]
+            return _OUTSIDE[ref.part]  # a KeyError where FreeCAD has no such reference
         if self.primitives[ref.primitive].kind is Kind.POINT:
             return GeoId(ref.primitive, _P.START)
         return GeoId(ref.primitive, _POSITIONS[ref.part])
@@ -183,12 +177,10 @@ class _Operands:
 def _join(of: _Operands, a: GeoId, b: GeoId) -> Relations:
     """Two points coincide, a point is on a curve, or one curve is on another."""
     is_point, other_is_point = a.pos is not _P.WHOLE, b.pos is not _P.WHOLE
-    if is_point and other_is_point:
-        return (Relation(_R.COINCIDENT, (a, b)),)
-    if is_point or other_is_point:
+    if is_point != other_is_point:
         return (Relation(_R.POINT_ON_OBJECT, (a, b) if is_point else (b, a)),)
-    if of.is_line(a) and of.is_line(b):
-        return (Relation(_R.TANGENT, (a, b)),)
+    if is_point or (of.is_line(a) and of.is_line(b)):
+        return (Relation(_R.COINCIDENT if is_point else _R.TANGENT, (a, b)),)
     if of.is_round(a) and of.is_round(b):
         return Relation(_R.COINCIDENT, (of.center(a), of.center(b))), Relation(_R.EQUAL, (a, b))
     raise _UnsupportedError
@@ -232,8 +224,7 @@ def _midpoint(of: _Operands) -> Iterator[Relations]:
                 yield (Relation(_R.SYMMETRIC, (GeoId(line.geo, _P.START), GeoId(line.geo, _P.END), point)),)
     elif len(of.ids) == 3 and all(of.is_point):
         a, b, c = of.ids
-        for middle, *ends in ((a, b, c), (b, a, c), (c, a, b)):
-            yield (Relation(_R.SYMMETRIC, (*ends, middle)),)
+        yield from ((Relation(_R.SYMMETRIC, ids),) for ids in ((b, c, a), (a, c, b), (a, b, c)))
 
 
 def _symmetric(of: _Operands) -> Iterator[Relations]:
@@ -318,24 +309,14 @@ def _angle(of: _Operands) -> Iterator[Relations]:
 
 
 _WRITERS: Mapping[ConstraintType, Callable[[_Operands], Iterator[Relations]]] = {
-    _T.COINCIDENT: _coincident,
-    _T.POINT_ON_CURVE: _coincident,
-    _T.HORIZONTAL: partial(_level, kind=_R.HORIZONTAL),
-    _T.VERTICAL: partial(_level, kind=_R.VERTICAL),
+    _T.COINCIDENT: _coincident, _T.POINT_ON_CURVE: _coincident, _T.COLLINEAR: _coincident,
+    _T.CONCENTRIC: partial(_coincident, centers=True), _T.FIX: _fix, _T.MIDPOINT: _midpoint, _T.SYMMETRIC: _symmetric,
+    _T.HORIZONTAL: partial(_level, kind=_R.HORIZONTAL), _T.VERTICAL: partial(_level, kind=_R.VERTICAL),
+    _T.PERPENDICULAR: partial(_at_contact, kind=_R.PERPENDICULAR), _T.TANGENT: partial(_at_contact, kind=_R.TANGENT),
     _T.PARALLEL: partial(_pairwise, kind=_R.PARALLEL, round_too=False),
-    _T.PERPENDICULAR: partial(_at_contact, kind=_R.PERPENDICULAR),
-    _T.COLLINEAR: _coincident,
-    _T.TANGENT: partial(_at_contact, kind=_R.TANGENT),
     _T.EQUAL: partial(_pairwise, kind=_R.EQUAL, round_too=True),
-    _T.CONCENTRIC: partial(_coincident, centers=True),
-    _T.MIDPOINT: _midpoint,
-    _T.SYMMETRIC: _symmetric,
-    _T.FIX: _fix,
-    _T.DISTANCE: _distance,
+    _T.DISTANCE: _distance, _T.LENGTH: _length, _T.ANGLE: _angle,
     _T.HORIZONTAL_DISTANCE: partial(_distance_along, kind=_R.DISTANCE_X),
     _T.VERTICAL_DISTANCE: partial(_distance_along, kind=_R.DISTANCE_Y),
-    _T.LENGTH: _length,
-    _T.RADIUS: partial(_radius, kind=_R.RADIUS),
-    _T.DIAMETER: partial(_radius, kind=_R.DIAMETER),
-    _T.ANGLE: _angle,
-}
+    _T.RADIUS: partial(_radius, kind=_R.RADIUS), _T.DIAMETER: partial(_radius, kind=_R.DIAMETER),
+}  # fmt: skip

@@ -27,9 +27,7 @@ _CONSTRUCTION_BIT = 2  # the second flag from the right
 _UNDEFINED = -2000
 _SLOTS = ("First", "Second", "Third")
 # The element that holds the numbers of each type of geometry.
-_TAGS = {
-    "GeomLineSegment": "LineSegment", "GeomCircle": "Circle", "GeomArcOfCircle": "ArcOfCircle", "GeomPoint": "GeomPoint"
-}  # fmt: skip
+_TAGS = {f"Geom{name}": name for name in ("LineSegment", "Circle", "ArcOfCircle")} | {"GeomPoint": "GeomPoint"}
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -95,10 +93,8 @@ class Relation:
 def read_relation(element: Element) -> Relation:
     """The relation of a `Constrain` element; raises `ValueError` for what FreeCAD would not write."""
     value = float(element.get("Value", "0"))
-    if not math.isfinite(value):
-        raise ValueError("a value that is not a number")
-    if len(element.get("ElementIds", "").split()) > len(_SLOTS):
-        raise ValueError("more than three references")
+    if not math.isfinite(value) or len(element.get("ElementIds", "").split()) > len(_SLOTS):
+        raise ValueError("a value that is not a number, or more than three references")
     ids: list[GeoId] = []
     for slot in _SLOTS:
         geo = int(element.get(slot, _UNDEFINED))
@@ -107,14 +103,9 @@ def read_relation(element: Element) -> Relation:
         ids.append(GeoId(geo, PointPos(int(element.get(f"{slot}Pos", 0)))))
     if not ids:
         raise ValueError("no reference")
-    return Relation(
-        RelationType(int(element.get("Type", "0"))),
-        tuple(ids),
-        value,
-        element.get("Name", ""),
-        driving=element.get("IsDriving", "1") != "0",
-        active=element.get("IsActive", "1") != "0",
-    )
+    driving, active = (element.get(name, "1") != "0" for name in ("IsDriving", "IsActive"))
+    type_ = RelationType(int(element.get("Type", "0")))
+    return Relation(type_, tuple(ids), value, element.get("Name", ""), driving, active)
 
 
 def read_primitive(element: Element) -> Primitive | str:

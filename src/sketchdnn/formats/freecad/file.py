@@ -15,8 +15,9 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
 
 from sketchdnn.errors import FormatError, GeometryError, SketchError
-from sketchdnn.formats.format import Format, Losses, ReadItem, Skipped, losses_in_format
-from sketchdnn.geometry import Box, Constraint, Primitive, Sketch, bounds
+from sketchdnn.formats.common import fill_template, losses_in_format
+from sketchdnn.formats.format import Format, Losses, ReadItem, Skipped
+from sketchdnn.geometry import Box, Primitive, Sketch, bounds
 from sketchdnn.io import atomic_write
 
 from .constraints import MissingGeometryError, to_constraint
@@ -30,39 +31,9 @@ MAX_RATIO = 200
 _MEMBER = "Document.xml"
 _NOT_WHOLE = "is not a whole zip file, as a FreeCAD document is"
 _SKETCH = "Sketcher::SketchObject"
-# FreeCAD cannot read on after an empty element that is closed where it opens, so there is none.
-_DOCUMENT = b"""<?xml version='1.0' encoding='utf-8'?>
-<Document SchemaVersion="4" ProgramVersion="0.20" FileVersion="1">
-<Properties Count="0">
-</Properties>
-<Objects Count="%(count)d">
-%(heads)s</Objects>
-<ObjectData Count="%(count)d">
-%(objects)s
-</ObjectData>
-</Document>
-"""
 _GUI_MEMBER = "GuiDocument.xml"
+_TEMPLATES = Path(__file__).parent / "templates"
 _MARGIN = 1.2
-_GUI_DOCUMENT = """<?xml version='1.0' encoding='utf-8'?>
-<Document SchemaVersion="1">
-<ViewProviderData Count="{count}">
-{providers}</ViewProviderData>
-<Camera settings="{camera}"/>
-</Document>
-"""
-_PROVIDER = """<ViewProvider name="{name}" expanded="0">
-<Properties Count="1">
-<Property name="Visibility" type="App::PropertyBool">
-<Bool value="true"/>
-</Property>
-</Properties>
-</ViewProvider>
-"""
-_CAMERA = (
-    "OrthographicCamera {{ viewportMapping ADJUST_CAMERA position {x!r} {y!r} {z!r} orientation 0 0 1 0 "
-    "nearDistance {near!r} farDistance {far!r} aspectRatio 1 focalDistance {z!r} height {height!r} }}"
-)
 _DOC = "What FreeCAD has no place for; says which constraints are redundant or could not be said"
 _DYNAMIC = str(1 << 21)  # the status of a property that is not FreeCAD's own
 
@@ -90,26 +61,25 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
     losses = Losses()
     names: list[str] = []
     boxes: list[Box] = []
-    heads: list[bytes] = []
     objects: list[bytes] = []
     left = MAX_BYTES - 2**16
     for number, sketch in enumerate(sketches):
         name = f"Sketch{number:03d}" if number else "Sketch"
-        heads.append(f'<Object type="{_SKETCH}" name="{name}" Touched="1"/>\n'.encode())
         try:
             in_mm = sketch.in_units("mm")
             element, inactive = _sketch_element(in_mm, name, dimensions=dimensions)
-            losses.changed.update(inactive)
-            losses.update(losses_in_format(sketch, "freecad", constraints=True, keys=sketch.extra, units="mm"))
-            objects.append(tostring(element, encoding="utf-8"))
-            names.append(name)
-            boxes.extend([bounds(in_mm)] if len(in_mm) else [])
         except SketchError as error:
             raise FormatError(path, f"cannot be written: {error}") from error
-        left -= len(heads[-1]) + len(objects[-1])
+        losses.changed.update(inactive)
+        losses.update(losses_in_format(sketch, "freecad", constraints=True, keys=sketch.extra, units="mm"))
+        objects.append(tostring(element, encoding="utf-8"))
+        names.append(name)
+        boxes.extend([bounds(in_mm)] if len(in_mm) else [])
+        left -= len(objects[-1]) + len(name) + 64  # the line of the object in the list of all
         if left < 0:
             raise FormatError(path, f"would be larger than {MAX_BYTES >> 20} MiB; write to a folder, a file a sketch")
-    xml = _DOCUMENT % {b"count": len(objects), b"heads": b"".join(heads), b"objects": b"\n".join(objects)}
+    # FreeCAD cannot read on after an empty element that is closed where it opens, so the template has none.
+    xml = fill_template(_TEMPLATES / "Document.xml.jinja", names=names, objects=b"\n".join(objects).decode())
     with atomic_write(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         for member, content in ((_MEMBER, xml), (_GUI_MEMBER, _gui_document(names, boxes))):
             info = zipfile.ZipInfo(member)  # without a time: the same sketch gives the same bytes
@@ -118,15 +88,7 @@ def write(sketches: Iterable[Sketch], path: Path, *, dimensions: bool = False) -
     return losses
 
 
-FORMAT = Format(
-    "freecad",
-    (".FCStd",),
-    multiple_sketches=True,
-    recognizes=_recognizes,
-    read=read,
-    write=write,
-    write_options=("dimensions",),
-)
+FORMAT = Format("freecad", (".FCStd",), True, _recognizes, read, write, write_options=("dimensions",))
 
 
 def _parse(path: Path) -> Element:
@@ -163,8 +125,6 @@ def _document_xml(path: Path) -> bytes:
         raise FormatError(path, _NOT_WHOLE) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
         raise FormatError(path, _NOT_WHOLE) from error
-    except OSError as error:
-        raise FormatError(path, f"cannot be read ({error.strerror or error})") from error
     if len(data) > MAX_BYTES:
         raise FormatError(path, f"its {_MEMBER} is larger than {MAX_BYTES >> 20} MiB")
     if len(data) > MAX_RATIO * max(1, member.compress_size) + 2**16:
@@ -175,25 +135,8 @@ def _document_xml(path: Path) -> bytes:
 def _read_sketch(of: Element) -> Iterator[ReadItem]:
     """The sketch of one object, and what was left out of it."""
     skipped: Counter[str] = Counter()
-    primitives, numbering = _read_geometry(of, skipped)
-    relations = _read_relations(of, skipped)
-    texts = [text.get("value", "") for text in of.iterfind(_path(PROPERTY, "StringList/String"))]
-    notes = read_notes(texts, primitives, relations)
-    constraints = [*notes.constraints, *_read_constraints(notes.relations, numbering, primitives, skipped)]
-    if primitives:
-        label = of.find(_path("Label", "String"))
-        name = (label.get("value") if label is not None else None) or of.get("name", "")
-        dropped = {"dropped_entities": lost} if (lost := numbering.count(None)) else {}
-        yield Sketch(tuple(primitives), tuple(constraints), "mm", {**notes.extra, "name": name, **dropped})
-    else:
-        yield Skipped("a sketch without a line, circle, arc or point", is_sketch=True)
-    yield from (Skipped(reason, count=count) for reason, count in skipped.items())
-
-
-def _read_geometry(of: Element, skipped: Counter[str]) -> tuple[list[Primitive], list[int | None]]:
-    """The primitives, and the number of the primitive that each geometry became, if it did."""
     primitives: list[Primitive] = []
-    numbering: list[int | None] = []
+    numbering: list[int | None] = []  # the number of the primitive that each geometry became, if it did
     for element in of.iterfind(_path("Geometry", "GeometryList/Geometry")):
         primitive = read_primitive(element)
         if isinstance(primitive, str):
@@ -202,35 +145,32 @@ def _read_geometry(of: Element, skipped: Counter[str]) -> tuple[list[Primitive],
         else:
             numbering.append(len(primitives))
             primitives.append(primitive)
-    return primitives, numbering
-
-
-def _read_relations(of: Element, skipped: Counter[str]) -> list[Relation]:
     relations: list[Relation] = []
     for element in of.iterfind(_path("Constraints", "ConstraintList/Constrain")):
         try:
             relations.append(read_relation(element))
         except ValueError:
             skipped["a constraint of a kind or with numbers that we do not know"] += 1
-    return relations
-
-
-def _read_constraints(
-    relations: Sequence[Relation],
-    numbering: Sequence[int | None],
-    primitives: Sequence[Primitive],
-    skipped: Counter[str],
-) -> Iterator[Constraint]:
-    known = tuple(primitives)
-    for relation in relations:
+    texts = [text.get("value", "") for text in of.iterfind(_path(PROPERTY, "StringList/String"))]
+    notes = read_notes(texts, primitives, relations)
+    constraints = list(notes.constraints)
+    for relation in notes.relations:
         try:
             constraint = to_constraint(relation, numbering, primitives)
-            Sketch(known, (constraint,))  # refuses a part that its primitive does not have
-            yield constraint
+            Sketch(tuple(primitives), (constraint,))  # refuses a part that its primitive does not have
+            constraints.append(constraint)
         except MissingGeometryError:
             skipped["a constraint on geometry that was left out"] += 1
         except GeometryError:
             skipped["a constraint on a part that its geometry does not have"] += 1
+    if primitives:
+        label = of.find(_path("Label", "String"))
+        name = (label.get("value") if label is not None else None) or of.get("name", "")
+        dropped = {"dropped_entities": lost} if (lost := numbering.count(None)) else {}
+        yield Sketch(tuple(primitives), tuple(constraints), "mm", {**notes.extra, "name": name, **dropped})
+    else:
+        yield Skipped("a sketch without a line, circle, arc or point", is_sketch=True)
+    yield from (Skipped(reason, count=count) for reason, count in skipped.items())
 
 
 def _sketch_element(sketch: Sketch, name: str, *, dimensions: bool) -> tuple[Element, Counter[str]]:
@@ -268,13 +208,12 @@ def _add_list(properties: Element, title: str, type_: str, tag: str, items: Sequ
     return of
 
 
-def _gui_document(names: Sequence[str], boxes: Sequence[Box]) -> bytes:
+def _gui_document(names: Sequence[str], boxes: Sequence[Box]) -> str:
     """The `GuiDocument.xml` that shows the objects with these names, seen from above, fitted to the window."""
-    providers = "".join(_PROVIDER.format(name=name) for name in names)
-    low = [min((box.low[axis] for box in boxes), default=-1.0) for axis in (0, 1)]
-    high = [max((box.high[axis] for box in boxes), default=1.0) for axis in (0, 1)]
-    box = Box((low[0], low[1]), (high[0], high[1]))
+    left, bottom = (min((box.low[axis] for box in boxes), default=-1.0) for axis in (0, 1))
+    right, top = (max((box.high[axis] for box in boxes), default=1.0) for axis in (0, 1))
+    box = Box((left, bottom), (right, top))
     size = box.size or 1.0
     x, y = box.center
-    camera = _CAMERA.format(x=x, y=y, z=size, near=size / 2, far=size * 3 / 2, height=size * _MARGIN)
-    return _GUI_DOCUMENT.format(count=len(names), providers=providers, camera=camera).encode()
+    camera = {"x": x, "y": y, "z": size, "near": size / 2, "far": size * 3 / 2, "height": size * _MARGIN}
+    return fill_template(_TEMPLATES / "GuiDocument.xml.jinja", names=names, **camera)

@@ -12,7 +12,8 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from sketchdnn.errors import SketchError
 from sketchdnn.formats.json_files import dump_json
@@ -20,11 +21,17 @@ from sketchdnn.geometry import Constraint, Primitive, Sketch
 
 from .elements import GeoId, PointPos, Relation, RelationType
 
-if TYPE_CHECKING:
-    from .selection import Selected
-
 PROPERTY = "SketchDNN"
 _CLOSE = 1e-9  # values that differ by less, or by a smaller share of them, are the same
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A constraint, the relations that write it for FreeCAD, and a note on why it is not active."""
+
+    constraint: Constraint
+    relations: tuple[Relation, ...]
+    note: str = ""
 
 
 class RestoredNotes(NamedTuple):
@@ -76,8 +83,7 @@ class _Relations:
         """Take all of these, or none if one is not there."""
         taken: list[tuple[list[int], int]] = []
         for relation in relations:
-            alike = self._like(relation)
-            if alike is None:
+            if not (alike := self._like(relation)):
                 for indices, index in reversed(taken):
                     indices.append(index)
                 return False
@@ -86,14 +92,14 @@ class _Relations:
             del self.left[index]
         return True
 
-    def _like(self, relation: Relation) -> list[int] | None:
-        """The indices of relations like one, the first of them last; None if there are none."""
+    def _like(self, relation: Relation) -> list[int]:
+        """The indices of relations like one, the first of them last; empty if there are none."""
         cell = _cell(relation.value)
         for near in (cell, cell - 1, cell + 1):
             alike = self._alike.get(_signature(relation, near))
             if alike and math.isclose(self.left[alike[-1]].value, relation.value, rel_tol=_CLOSE, abs_tol=_CLOSE):
                 return alike
-        return None
+        return []
 
 
 def _signature(relation: Relation, cell: int) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress
 
 import numpy as np
@@ -26,6 +26,7 @@ from sketchdnn.geometry.proximity import component_roots
 
 from .constraints import Relations, to_relations
 from .elements import DIMENSIONS, X_AXIS, GeoId, PointPos, Relation, RelationType
+from .notes import Selected
 
 REDUNDANT = "redundant: it follows from the others and is switched off"
 MISSED = "the sketch as it is does not keep it: it is switched off"
@@ -54,15 +55,6 @@ _BLOCK = 64
 _R, _P = RelationType, PointPos
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """A constraint, the relations that write it for FreeCAD, and a note on why it is not active."""
-
-    constraint: Constraint
-    relations: Relations
-    note: str = ""
-
-
 def select_relations(sketch: Sketch) -> list[Selected]:
     """The relations of each constraint of a sketch, switched off where FreeCAD's solver would refuse them."""
     if not len(sketch):
@@ -72,10 +64,8 @@ def select_relations(sketch: Sketch) -> list[Selected]:
     is_on = [[r.is_solved for r in s.relations] for s in selected]
     solved = [r for s, on in zip(selected, is_on, strict=True) for r in compress(s.relations, on)]
     is_needed = iter(independent(solved, variables))
-    return [
-        _without_redundant(s, [not is_solved or next(is_needed) for is_solved in on])
-        for s, on in zip(selected, is_on, strict=True)
-    ]
+    keep = [[not is_solved or next(is_needed) for is_solved in on] for on in is_on]
+    return list(map(_without_redundant, selected, keep))
 
 
 def fully_dimensioned(sketch: Sketch) -> Sketch:
@@ -123,10 +113,8 @@ def _name_contacts(selected: list[Selected], variables: Variables) -> list[Selec
     shared = _shared_points([r for s in selected for r in s.relations if r.is_solved], variables.primitives)
 
     def at_contact(relation: Relation) -> Relation:
-        if relation.type is not _R.TANGENT or any(g.pos is not _P.WHOLE for g in relation.ids):
-            return relation
         point = shared.get(frozenset(g.geo for g in relation.ids))
-        if point is None:
+        if relation.type is not _R.TANGENT or any(g.pos is not _P.WHOLE for g in relation.ids) or point is None:
             return relation
         at_point = replace(relation, ids=(*relation.ids, point))
         return relation if _problem((at_point,), variables) else at_point
@@ -182,10 +170,15 @@ def independent(relations: Sequence[Relation], variables: Variables) -> list[boo
     for i, numbers in enumerate(geos):
         groups[int(roots[numbers[0]])].append(i)
     keep = [True] * len(relations)
+
+    def precedence(i: int) -> tuple[int, ...]:
+        kind = relations[i].type
+        return kind in DIMENSIONS, -len(equations[i]), kind is not _R.COINCIDENT, kind is not _R.POINT_ON_OBJECT
+
     for root, group in groups.items():
         # Joining constraints come first, then alignments, then dimensions; two equations before one: where half of a
         # relation follows from the rest, FreeCAD reports one of the rest.
-        ordered = sorted(group, key=lambda i: _precedence(relations[i].type, len(equations[i])))
+        ordered = sorted(group, key=precedence)
         owners = [i for i in ordered for _ in equations[i]]
         members = np.flatnonzero(roots == root).tolist()
         if len(owners) <= _MAX_EQUATIONS:
@@ -193,10 +186,6 @@ def independent(relations: Sequence[Relation], variables: Variables) -> list[boo
             for i in group:
                 keep[i] = i in adds
     return keep
-
-
-def _precedence(kind: RelationType, num_equations: int) -> tuple[int, ...]:
-    return kind in DIMENSIONS, -num_equations, kind is not _R.COINCIDENT, kind is not _R.POINT_ON_OBJECT
 
 
 def _adding_owners(
@@ -372,8 +361,7 @@ def _curves(relation: Relation, g: _Geometry) -> list[Equation]:
 
 def _is_degenerate(relation: Relation, equations: Sequence[Equation], variables: Variables) -> bool:
     """Whether a relation is on a line without length, or needs the direction of a vector without length."""
-    lines = [line for g in relation.ids if (line := _Geometry(variables).line(g))]
-    vectors = [between(*line) for line in lines]
+    vectors = [between(*line) for g in relation.ids if (line := _Geometry(variables).line(g))]
     for e in equations:
         if e.form in (Form.OFFSET, Form.SINE) or (relation.type is _R.TANGENT and e.form is Form.LENGTHS and not e.w):
             vectors.append(e.v)

@@ -6,10 +6,7 @@ along an axis has a type of its own here and a `direction` in the file.
 
 Three parameters are our own: `name`, `value`, and the note `sketchdnn`. The note holds the type and references of a
 constraint that would otherwise be read as another one: on the origin or an axis, a point on a curve, or references
-whose order matters. The official library refuses unknown parameters, so a file stores ours beside the sequence, as one
-JSON object that maps the index of a constraint, without the edges of subnodes, to its parameters:
-
-    {"4": {"name": "Weight", "value": 2.0}}
+whose order matters.
 """
 
 from __future__ import annotations
@@ -17,17 +14,17 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from sketchdnn.errors import GeometryError, SketchError
+from sketchdnn.formats.common import losses_in_format
+from sketchdnn.formats.format import Losses
 from sketchdnn.formats.json_files import dump_json, parse_json
 from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Kind, Part, Primitive, Ref, Sketch
 from sketchdnn.geometry.constraints import LENGTHS, ref_point
 from sketchdnn.geometry.records import constraint_to_dict, parse_constraint
-
-from .pickles import Op
 
 # In the order of their codes; Onshape spells them in capitals.
 NAMES = (
@@ -37,8 +34,7 @@ NAMES = (
     "Normal", "Minor_Diameter", "Major_Diameter", "Rho", "Unknown",
 )  # fmt: skip
 NOTE = "sketchdnn"
-SUBNODE = 101  # an edge from a part to its entity: structure, not a constraint
-LOST_PARAMETER = "a constraint's parameter that is neither a number, a word nor a flag"
+_LOST_PARAMETER = "a constraint's parameter that is neither a number, a word nor a flag"
 
 _TYPES = {name: ConstraintType(name.lower()) for name in NAMES if name.lower() in set(ConstraintType)}
 _TYPES["Mirror"] = ConstraintType.SYMMETRIC
@@ -55,20 +51,8 @@ _DIRECTIONS = {"MINIMUM": None} | {direction: type_ for type_, direction in _DIR
 # part of the coordinates.
 _FARTHER, _SAME_POINT = 10, 1e-9
 
-# The parameters of the official library: quantities as text, and the values of its enumerations.
-_FLAGS = (True, False, "TRUE", "FALSE", "True", "False")
-_ENUMERATIONS: dict[str, tuple[bool | str, ...]] = {
-    "direction": ("MINIMUM", "HORIZONTAL", "VERTICAL"),
-    "halfSpace0": ("LEFT", "RIGHT"),
-    "halfSpace1": ("LEFT", "RIGHT"),
-    "alignment": ("ANTI_ALIGNED", "ALIGNED"),
-    "aligned": _FLAGS,
-    "clockwise": _FLAGS,
-}
-_LONGEST_INDEX = 9
 
 Scalar = bool | int | float | str
-Notes = dict[int, dict[str, Scalar]]
 
 
 def decode_constraint(name: str, refs: tuple[Ref, ...], params: Mapping[str, Any]) -> Constraint:
@@ -141,9 +125,9 @@ def quantity(text: object, *, is_angle: bool) -> float | None:
         return None
     number, unit = Decimal(match["number"]), match["unit"].lower()
     value = math.inf
-    if is_angle and unit in _RADIANS:
+    if is_angle and unit in ("rad", "radian", "radians"):
         value = float(number)
-    elif is_angle and unit in _DEGREES:
+    elif is_angle and unit in ("deg", "degree", "degrees"):
         value = math.radians(float(number))
     elif not is_angle and unit in _METERS:
         value = float(number * _METERS[unit])
@@ -155,53 +139,12 @@ def plain(params: Mapping[str, Any]) -> dict[str, Scalar]:
     return {key: value for key, value in params.items() if type(key) is str and _is_plain(value)}
 
 
-def count_lost_parameters(sketch: Sketch) -> int:
-    """The number of parameters of a sketch's constraints that are no number, word or flag, and so are not written."""
-    return sum(len(constraint.extra) - len(plain(constraint.extra)) for constraint in sketch.constraints)
-
-
-def split_notes(ops: Iterable[Op]) -> tuple[list[Op], Notes]:
-    """A sequence with the parameters that the official library accepts, and notes that hold the others."""
-    official: list[Op] = []
-    notes: Notes = {}
-    index = 0
-    for op in ops:
-        if op.step is None or op.start == SUBNODE:
-            official.append(op)
-            continue
-        accepted = {key: value for key, value in op.step.items() if _is_official(key, value)}
-        if len(accepted) < len(op.step):
-            notes[index] = {key: value for key, value in op.step.items() if key not in accepted}
-        official.append(slice(op.start, op.stop, accepted))
-        index += 1
-    return official, notes
-
-
-def dump_notes(notes: Notes) -> bytes:
-    """The notes of a sequence as text; empty for none."""
-    return dump_json(notes).encode("ascii") if notes else b""
-
-
-def load_notes(text: bytes) -> Notes:
-    """The notes of a sequence; `SketchError` if the text is not valid."""
-    if not text:
-        return {}
-    try:
-        items = parse_json(text.decode("ascii"))
-    except UnicodeDecodeError as error:
-        raise SketchError("notes that are not ASCII") from error
-    if not isinstance(items, dict):
-        raise SketchError("notes that are not an object")
-    if not all(len(key) <= _LONGEST_INDEX and key.isdecimal() and isinstance(items[key], dict) for key in items):
-        raise SketchError("a note without the number of its constraint, or without parameters")
-    return {int(key): plain(note) for key, note in items.items()}
-
-
-def _is_official(key: str, value: Scalar) -> bool:
-    """Whether the official library accepts a parameter with this value."""
-    if key in ("angle", "length"):
-        return isinstance(value, str)
-    return isinstance(value, bool | str) and value in _ENUMERATIONS.get(key, ())
+def losses_in_meters(sketch: Sketch, name: str, keys: Collection[str] = ()) -> Losses:
+    """What a file of SketchGraphs or Onshape does not hold of a sketch; see `losses_in_format`."""
+    losses = losses_in_format(sketch, name, constraints=True, keys=keys, units="m")
+    if lost := sum(len(constraint.extra) - len(plain(constraint.extra)) for constraint in sketch.constraints):
+        losses.left_out[_LOST_PARAMETER] = lost
+    return losses
 
 
 def _parse_note(text: object, name: str, refs: tuple[Ref, ...]) -> Constraint | None:
@@ -242,14 +185,9 @@ def _name_of(constraint: Constraint) -> str:
 
 
 def _is_plain(value: object) -> bool:
-    match value:
-        case bool() | str():
-            return True
-        case int():
-            return -(1 << 63) <= value < 1 << 63
-        case float():
-            return math.isfinite(value)
-    return False
+    if isinstance(value, int):
+        return -(1 << 63) <= value < 1 << 63
+    return isinstance(value, str) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _quantity_of(type_: ConstraintType) -> str:
@@ -299,17 +237,8 @@ _QUANTITY = re.compile(
     r"\s*+(?P<number>[+-]?(?:[0-9]{1,30}\.?[0-9]{0,30}|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?)"
     r"\s*+\*?\s*+(?P<unit>[a-zA-Z]+)\s*+"
 )
-_METERS = {
-    word: Decimal(size)
-    for size, words in {
-        "1": "m meter meters",
-        "0.01": "cm centimeter centimeters",
-        "0.001": "mm millimeter millimeters",
-        "0.0254": "in inch inches",
-        "0.3048": "ft foot feet",
-        "0.9144": "yd yard yards",
-    }.items()
-    for word in words.split()
-}
-_DEGREES = frozenset({"deg", "degree", "degrees"})
-_RADIANS = frozenset({"rad", "radian", "radians"})
+_UNITS = {
+    "1": "m meter meters", "0.01": "cm centimeter centimeters", "0.001": "mm millimeter millimeters",
+    "0.0254": "in inch inches", "0.3048": "ft foot feet", "0.9144": "yd yard yards",
+}  # fmt: skip
+_METERS = {word: Decimal(size) for size, words in _UNITS.items() for word in words.split()}

@@ -82,11 +82,10 @@ class Sequences:
             for first in range(start, stop, _OFFSETS_PER_BATCH)
         )
         for begin, end in ranges:
-            if not 0 <= begin <= end <= len(self.frames):
-                yield Skipped("a sequence that lies outside its file", is_sketch=True)
-                continue
-            if begin < reached:
-                yield Skipped("a sequence that lies in another one", is_sketch=True)
+            is_inside = 0 <= begin <= end <= len(self.frames)
+            if not is_inside or begin < reached:
+                place = "lies in another one" if is_inside else "lies outside its file"
+                yield Skipped(f"a sequence that {place}", is_sketch=True)
                 continue
             reached = end
             try:
@@ -112,11 +111,10 @@ class Sequences:
 
     def sketch_id(self, index: int) -> str:
         """The id of a sketch in the file, else the name of the file and the index."""
-        if self.ids is None:
-            return f"{self.path.stem}/{index}"
-        try:
-            name = self.ids[index].item()
-        except (ValueError, SystemError):  # code points that no text can hold
+        name = None
+        with suppress(ValueError, SystemError):  # code points that no text can hold
+            name = None if self.ids is None else self.ids[index].item()
+        if name is None:
             return f"{self.path.stem}/{index}"
         parts = name if isinstance(name, tuple) else (name,)
         text = "/".join(p.decode(errors="replace") if isinstance(p, bytes) else str(p) for p in parts)
@@ -200,8 +198,7 @@ def _dictionary(path: Path, data: memoryview, header_size: int) -> Sequences:
 
 def _blob(path: Path, blobs: memoryview, entries: object, key: str, type_: int) -> memoryview | None:
     """The bytes of an entry; None if there is none of that name and type."""
-    entry = entries.get(key) if isinstance(entries, dict) else None
-    match entry:
+    match entries.get(key) if isinstance(entries, dict) else None:
         case (int(offset), int(length), int(actual)) if actual == type_:
             if min(offset, length) >= 0 and offset + length <= len(blobs):
                 return blobs[offset : offset + length]

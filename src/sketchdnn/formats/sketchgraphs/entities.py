@@ -32,18 +32,14 @@ FIELDS: Mapping[Kind, tuple[str, ...]] = {
 }
 _KINDS: Mapping[int, Kind] = {EntityType[kind.name]: kind for kind in Kind}
 _UNSUPPORTED: Mapping[int, str] = {
-    EntityType.ELLIPSE: "an ellipse",
-    EntityType.SPLINE: "a spline",
-    EntityType.CONIC: "a conic",
-}
+    EntityType.ELLIPSE: "an ellipse", EntityType.SPLINE: "a spline", EntityType.CONIC: "a conic",
+}  # fmt: skip
 
 NO_NUMBER = "an entity with a field that is missing or no number"
 NO_EXTENT: Mapping[Kind, str] = {
-    Kind.LINE: "a line of no length",
-    Kind.CIRCLE: "a circle without a radius",
-    Kind.ARC: "an arc without a radius or sweep, or of a full turn",
-    Kind.POINT: NO_NUMBER,
-}
+    Kind.LINE: "a line of no length", Kind.CIRCLE: "a circle without a radius",
+    Kind.ARC: "an arc without a radius or sweep, or of a full turn", Kind.POINT: NO_NUMBER,
+}  # fmt: skip
 # Ends closer than this, relative to the coordinates that they are computed from, may be the same number.
 _SAME_END = 1e-14
 
@@ -85,14 +81,11 @@ class EntityCollector:
             label: An `EntityType`.
             fields: Anything that a file holds.
         """
-        kind = _KINDS.get(label)
-        if kind is None:
-            self.skip(owner, _UNSUPPORTED.get(label, "an entity of unknown type"))
-            return False
         try:
+            kind = _KINDS[label]
             self._rows[kind].append(_GETTERS[kind](fields))
         except (KeyError, TypeError):
-            self.skip(owner, NO_NUMBER)
+            self.skip(owner, NO_NUMBER if label in _KINDS else _UNSUPPORTED.get(label, "an entity of unknown type"))
             return False
         self._owner.append(owner)
         self._kind.append(kind)
@@ -136,23 +129,16 @@ def primitive_to_entity(primitive: Primitive) -> tuple[EntityType, dict[str, Any
         case Line((x, y), (x2, y2)):
             length = primitive.length
             fields |= {"dirX": (x2 - x) / length, "dirY": (y2 - y) / length, "pntX": x, "pntY": y}
-            return EntityType.LINE, _floats(fields | {"startParam": 0.0, "endParam": length})
-        case Circle((x, y), radius):
-            return EntityType.CIRCLE, _floats(fields | _circle(x, y, radius))
-        case Arc((x, y), radius):
-            ends = {"startParam": primitive.start_angle, "endParam": primitive.end_angle}
-            return EntityType.ARC, _floats(fields | _circle(x, y, radius) | ends)
+            fields |= {"startParam": 0.0, "endParam": length}
+        case Circle((x, y), radius) | Arc((x, y), radius):
+            fields |= {"clockwise": False, "xCenter": x, "yCenter": y, "xDir": 1.0, "yDir": 0.0, "radius": radius}
         case Point((x, y)):
-            return EntityType.POINT, _floats(fields | {"x": x, "y": y})
-
-
-def _circle(x: float, y: float, radius: float) -> dict[str, Any]:
-    return {"clockwise": False, "xCenter": x, "yCenter": y, "xDir": 1.0, "yDir": 0.0, "radius": radius}
-
-
-def _floats(fields: dict[str, Any]) -> dict[str, Any]:
-    """Integers of a sketch are floats in the file."""
-    return {key: value if isinstance(value, bool) else float(value) for key, value in fields.items()}
+            fields |= {"x": x, "y": y}
+    if isinstance(primitive, Arc):
+        fields |= {"startParam": primitive.start_angle, "endParam": primitive.end_angle}
+    # Integers of a sketch are floats in the file.
+    floats = {key: value if isinstance(value, bool) else float(value) for key, value in fields.items()}
+    return EntityType[primitive.kind.name], floats
 
 
 _GETTERS = {kind: itemgetter(*names) for kind, names in FIELDS.items()}
@@ -199,9 +185,7 @@ def _numbers(rows: list[tuple[Any, ...]], width: int) -> Floats:
 
 
 def _number(value: object) -> float:
-    if type(value) not in (float, int, bool):
-        return math.nan
     try:
-        return float(value)  # type: ignore[arg-type]
+        return float(value) if type(value) in (float, int, bool) else math.nan  # type: ignore[arg-type]
     except OverflowError:
         return math.inf

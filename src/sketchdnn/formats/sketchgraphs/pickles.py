@@ -43,6 +43,7 @@ class SubnodeType(IntEnum):
     START, END, CENTER = range(101, 104)
 
 
+SUBNODE = 101  # an edge from a part to its entity: structure, not a constraint
 # Nodes that are no entity of the sketch.
 STRUCTURE = frozenset((EntityType.EXTERNAL, EntityType.STOP, *SubnodeType))
 # Few sequences exceed these. Comparing texts of this size costs no more than a look-up.
@@ -70,24 +71,20 @@ def load_plain(data: bytes) -> object:
 def dump_ops(ops: Iterable[Op]) -> bytes:
     """The pickle of one sequence, a list of NodeOp and EdgeOp, with the opcodes of the official files."""
     writer = _PickleWriter()
-    writer.emit(b"]")
-    writer.memoize()
+    writer.memoize(b"]")
     writer.emit(b"(")
     for op in ops:
         if op.step is None:
             writer.name("NodeOp")
             writer.member("SubnodeType" if op.start >= SubnodeType.START else "EntityType", op.start)
             writer.dictionary(op.stop)
-            writer.emit(_TUPLES[2])
         else:
             writer.name("EdgeOp")
             writer.member("ConstraintType", op.start)
             writer.integers(op.stop)
             writer.dictionary(op.step)
-            writer.emit(_TUPLES[3])
-        writer.memoize()
-        writer.emit(b"\x81")
-        writer.memoize()
+        writer.memoize(_TUPLES[2 if op.step is None else 3])
+        writer.memoize(b"\x81")
     writer.emit(b"e")
     return writer.finish()
 
@@ -214,8 +211,7 @@ def _check_long(data: bytes) -> None:
                 case "FRAME":
                     continue
                 case "MEMOIZE":
-                    if last_is_long:
-                        long.add(memoized)
+                    long.update([memoized] * last_is_long)
                     memoized += 1
                 case "BINGET" | "LONG_BINGET" if argument in long:
                     raise PickleError("a long tuple or text that is recalled")
@@ -250,39 +246,34 @@ class _PickleWriter:
     def emit(self, opcode: bytes) -> None:
         self._parts.append(opcode)
 
-    def memoize(self, key: object = None) -> None:
-        """Give the value on the stack the next number; with a key it can be recalled."""
-        self.emit(b"\x94")
+    def memoize(self, opcode: bytes, key: object = None) -> None:
+        """Write an opcode, and give the value that it makes the next number; with a key it can be recalled."""
+        self.emit(opcode + b"\x94")
         if key is not None:
             self._memo[key] = self._memoized
         self._memoized += 1
 
     def recall(self, key: object) -> bool:
-        number = self._memo.get(key)
-        if number is None:
-            return False
-        self.emit(b"h" + bytes([number]) if number < 256 else b"j" + struct.pack("<I", number))
-        return True
+        if (number := self._memo.get(key)) is not None:
+            self.emit(b"h" + bytes([number]) if number < 256 else b"j" + struct.pack("<I", number))
+        return number is not None
 
     def name(self, name: str) -> None:
         key = (name,)
         if not self.recall(key):
             self.text(_MODULES[name])
             self.text(name)
-            self.emit(b"\x93")
-            self.memoize(key)
+            self.memoize(b"\x93", key)
 
     def member(self, enumeration: str, code: int) -> None:
         key = (enumeration, code)
         if not self.recall(key):
             self.name(enumeration)
             self.integers((code,))
-            self.emit(b"R")
-            self.memoize(key)
+            self.memoize(b"R", key)
 
     def dictionary(self, items: Mapping[str, Any]) -> None:
-        self.emit(b"}")
-        self.memoize()
+        self.memoize(b"}")
         if items:
             self.emit(b"(")
             for key, value in items.items():
@@ -295,8 +286,7 @@ class _PickleWriter:
             self.emit(b"(")
         for number in numbers:
             self.integer(number)
-        self.emit(_TUPLES.get(len(numbers), b"t"))
-        self.memoize()
+        self.memoize(_TUPLES.get(len(numbers), b"t"))
 
     def value(self, value: bool | float | str | tuple[int, ...]) -> None:
         match value:
@@ -325,6 +315,8 @@ class _PickleWriter:
         if not self.recall(text):
             data = text.encode("utf-8", "surrogatepass")
             length = len(data)
-            self.emit((b"\x8c" + bytes([length]) if length < 256 else b"X" + struct.pack("<I", length)) + data)
-            if length <= LONGEST_TEXT:  # a longer one may not be recalled
-                self.memoize(text)
+            opcode = (b"\x8c" + bytes([length]) if length < 256 else b"X" + struct.pack("<I", length)) + data
+            if length <= LONGEST_TEXT:
+                self.memoize(opcode, text)
+            else:  # it may not be recalled
+                self.emit(opcode)

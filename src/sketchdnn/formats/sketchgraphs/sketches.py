@@ -20,29 +20,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.errors import GeometryError, SketchError
-from sketchdnn.formats.format import Losses, ReadItem, Skipped, losses_in_format
+from sketchdnn.errors import GeometryError
+from sketchdnn.formats.format import Losses, ReadItem, Skipped
 from sketchdnn.geometry import EXTERNAL, Constraint, Kind, Part, Ref, Sketch
 from sketchdnn.geometry.constraints import PARTS_OF_KIND
 from sketchdnn.geometry.table import PrimitiveTable, table_to_sketches
 
-from .constraints import (
-    LOST_PARAMETER,
-    NAMES,
-    SUBNODE,
-    Notes,
-    ambiguity_note,
-    canonical_refs,
-    count_lost_parameters,
-    decode_constraint,
-    dump_notes,
-    encode_constraint,
-    load_notes,
-    split_notes,
-)
+from .constraints import NAMES, ambiguity_note, canonical_refs, decode_constraint, encode_constraint, losses_in_meters
 from .container import Sequences, open_sequences, sequence_writer
 from .entities import Columns, EntityCollector, primitive_to_entity
-from .pickles import STRUCTURE, EntityType, Op, SubnodeType, dump_ops
+from .notes import Notes, load_notes, split_notes
+from .pickles import STRUCTURE, SUBNODE, EntityType, Op, SubnodeType, dump_ops
 
 NO_PRIMITIVES = "a sketch without a line, circle, arc or point"
 ON_SKIPPED_ENTITY = "a constraint on what was left out"
@@ -123,11 +111,10 @@ def read_table(path: Path, start: int = 0, stop: int | None = None) -> SequenceT
             continue
         edges = 0
         for op in ops:
-            label = op.start
             if op.step is not None:
-                edges += label != SUBNODE
-            elif label not in STRUCTURE:
-                entities.add(owner, label, op.stop)
+                edges += op.start != SUBNODE
+            elif op.start not in STRUCTURE:
+                entities.add(owner, op.start, op.stop)
         constraints[owner] = edges
         is_read[owner] = True
     columns = entities.columns(stop - start)
@@ -145,10 +132,8 @@ def write(sketches: Iterable[Sketch], path: Path) -> Losses:
     with sequence_writer(path) as add:
         for sketch in sketches:
             ops, notes = split_notes(sketch_to_ops(sketch))
-            add(dump_ops(ops), len(ops), dump_notes(notes))
-            losses.update(losses_in_format(sketch, "sketchgraphs", constraints=True, units="m"))
-            if lost := count_lost_parameters(sketch):
-                losses.left_out[LOST_PARAMETER] += lost
+            add(dump_ops(ops), len(ops), notes)
+            losses.update(losses_in_meters(sketch, "sketchgraphs"))
     return losses
 
 
@@ -203,13 +188,10 @@ def build_sketches(drafts: Sequence[SketchDraft | Skipped], entities: EntityColl
                 skipped[ON_SKIPPED_ENTITY] += 1
             except GeometryError:
                 skipped[DAMAGED_CONSTRAINT] += 1
-        for reason, number in skipped.items():
-            yield Skipped(reason, count=number)
-        if not len(sketch):
-            yield Skipped(NO_PRIMITIVES, is_sketch=True)
-            continue
+        yield from (Skipped(reason, count=number) for reason, number in skipped.items())
         dropped = {"dropped_entities": lost[owner].total()} if lost[owner] else {}
-        yield Sketch(sketch.primitives, tuple(constraints), units="m", extra=draft.extra | dropped)
+        whole = Sketch(sketch.primitives, tuple(constraints), units="m", extra=draft.extra | dropped)
+        yield whole if len(whole) else Skipped(NO_PRIMITIVES, is_sketch=True)
 
 
 class _SkippedEntityError(Exception):
@@ -252,20 +234,12 @@ def _read_batch(
             continue
         index = start + owner
         draft = SketchDraft({"source": "sketchgraphs", "id": sequences.sketch_id(index), "index": index})
-        _collect_ops(ops, _load_notes(text, draft), owner, entities, draft)
+        notes = None if isinstance(text, Skipped) else load_notes(text)
+        if notes is None:  # they are ignored
+            draft.skipped["damaged notes beside a sequence"] += 1
+        _collect_ops(ops, notes or {}, owner, entities, draft)
         drafts.append(draft)
     yield from build_sketches(drafts, entities)
-
-
-def _load_notes(text: bytes | Skipped, draft: SketchDraft) -> Notes:
-    """The notes on a sequence; damaged ones are counted and ignored."""
-    try:
-        if not isinstance(text, Skipped):
-            return load_notes(text)
-    except SketchError:
-        pass
-    draft.skipped["damaged notes beside a sequence"] += 1
-    return {}
 
 
 def _collect_ops(ops: list[Op], notes: Notes, owner: int, entities: EntityCollector, draft: SketchDraft) -> None:

@@ -45,10 +45,8 @@ def build_with_freecad(job: dict[str, Any]) -> dict[str, Any]:
             return part.Wire([part.makeCircle(outline["radius"], vector(outline["center"]))])
         edges, shapes = outline["edges"], []
         for (start, middle), (end, _) in zip(edges, edges[1:] + edges[:1]):  # noqa: B905  FreeCAD's Python may be too old for `strict`
-            if middle is None:
-                shapes.append(part.LineSegment(vector(start), vector(end)).toShape())
-            else:
-                shapes.append(part.Arc(vector(start), vector(middle), vector(end)).toShape())
+            points = [vector(point) for point in (start, middle, end) if point is not None]
+            shapes.append((part.LineSegment if middle is None else part.Arc)(*points).toShape())
         return part.Wire(shapes)
 
     solids = []
@@ -60,10 +58,8 @@ def build_with_freecad(job: dict[str, Any]) -> dict[str, Any]:
         shape.exportStep(job["out"])
     else:
         diagonal = shape.BoundBox.DiagonalLength
-        mesh = import_module("MeshPart").meshFromShape(
-            Shape=shape, LinearDeflection=diagonal / MESH_RESOLUTION, AngularDeflection=MESH_ANGLE
-        )
-        mesh.write(job["out"])
+        limits = {"LinearDeflection": diagonal / MESH_RESOLUTION, "AngularDeflection": MESH_ANGLE}
+        import_module("MeshPart").meshFromShape(Shape=shape, **limits).write(job["out"])
     # Valid: the CAD kernel finds no error, and there is one solid for each region.
     return {"volume": shape.Volume, "valid": shape.isValid() and len(shape.Solids) == len(solids)}
 

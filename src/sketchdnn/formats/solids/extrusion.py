@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError, UnsuitableSketchError
-from sketchdnn.formats.format import Format, Losses, losses_in_format, single_sketch
+from sketchdnn.formats.common import in_units, losses_in_format, single_sketch
+from sketchdnn.formats.format import Format, Losses
 from sketchdnn.formats.polylines import Vertices, arc_midpoint, outline
 from sketchdnn.geometry import Circle, Kind, Profile, Sketch, Vec, profile
 from sketchdnn.io import atomic_write, remove_abandoned, temporary_folder
@@ -37,6 +38,7 @@ _NO_TIME = b"1970-01-01T00:00:00"
 _NAME = "the CAD program"
 
 Outline = Vertices | Circle
+Builder = Callable[["Extrusion", Path], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +66,14 @@ def extrude(sketch: Sketch, height: float, path: Path) -> Extrusion:
     """
     if not 0 < height < math.inf:
         raise SketchError(f"a height is a number of millimeters above 0, not {height}")
-    try:
-        sketch = sketch.in_units("mm")
-    except SketchError as error:
-        raise FormatError(path, f"cannot be measured in mm: {error}") from error
+    sketch = in_units(sketch, "mm", path)
     parts = profile(sketch)
     if not parts.is_extrudable:
         raise UnsuitableSketchError(path, f"cannot be extruded: {' '.join((*parts.reasons, *_advice(parts)))}")
-    outlines = [outline(loop, sketch.primitives) for loop in parts.loops]
-    pairs = list(zip(outlines, parts.loops, strict=True))
-    regions = tuple(
-        Region(outlines[i], tuple(o for o, hole in pairs if hole.is_hole and hole.parent == i))
-        for i, loop in enumerate(parts.loops)
-        if not loop.is_hole
-    )
-    return Extrusion(regions, float(height), parts.area)
+    pairs = [(loop, outline(loop, sketch.primitives)) for loop in parts.loops]
+    holes = [tuple(o for hole, o in pairs if hole.is_hole and hole.parent == i) for i in range(len(pairs))]
+    regions = [Region(o, inside) for (loop, o), inside in zip(pairs, holes, strict=True) if not loop.is_hole]
+    return Extrusion(tuple(regions), float(height), parts.area)
 
 
 def solid_losses(sketch: Sketch, name: str) -> Losses:
@@ -105,14 +100,7 @@ def _advice(parts: Profile) -> Iterator[str]:
         yield "Trim curves that cross, touch or branch, or make them construction, in a CAD program."
 
 
-def solid_format(
-    name: str,
-    suffixes: tuple[str, ...],
-    build: Callable[[Extrusion, Path], bytes],
-    *,
-    is_text: bool,
-    magic: bytes = b"",
-) -> Format:
+def solid_format(name: str, suffixes: tuple[str, ...], build: Builder, *, is_text: bool, magic: bytes = b"") -> Format:
     """A format that is only written.
 
     Args:
@@ -123,15 +111,15 @@ def solid_format(
         magic: The text that files start with, if they can be told by one.
     """
 
-    def recognizes(path: Path, head: bytes) -> bool:
-        return bool(magic) and head.lstrip().startswith(magic)
-
     def write(sketches: Iterable[Sketch], path: Path, *, height: float = DEFAULT_HEIGHT) -> Losses:
         sketch = single_sketch(sketches, path)
         extrusion = extrude(sketch, height, path)
         with atomic_write(path) as temporary:
             temporary.write_bytes(build(extrusion, path))
         return solid_losses(sketch, name)
+
+    def recognizes(path: Path, head: bytes) -> bool:
+        return bool(magic) and head.lstrip().startswith(magic)
 
     return Format(name, suffixes, False, recognizes, write=write, write_options=("height",), is_text=is_text)
 
@@ -144,10 +132,8 @@ def _builder(path: Path) -> list[str]:
             return [program, script]
     if find_spec("build123d") is not None:
         return [sys.executable, "-P", script]  # -P: do not import from the folder of the script
-    advice = (
-        "install one of them (`pip install 'sketchdnn[cad]'`), or write a .py script that builds the solid elsewhere"
-    )
-    raise FormatError(path, f"a {path.suffix} file needs FreeCAD or build123d; {advice}")
+    needs = "needs FreeCAD or build123d; install one of them (`pip install 'sketchdnn[cad]'`), or"
+    raise FormatError(path, f"a {path.suffix} file {needs} write a .py script that builds the solid elsewhere")
 
 
 def _build(extrusion: Extrusion, path: Path, *, file_type: str) -> bytes:
@@ -188,9 +174,8 @@ def _check(path_of_report: Path, extrusion: Extrusion, path: Path) -> None:
         raise UnsuitableSketchError(path, f"could not be built: {_NAME} says '{str(report['error'])[:200]}'")
     expected, actual = extrusion.area * extrusion.height, report["volume"]
     if not report["valid"] or not math.isclose(actual, expected, rel_tol=_SAME_VOLUME):
-        raise UnsuitableSketchError(
-            path, f"could not be built: {_NAME} makes {actual:g} mm³ of what should be {expected:g} mm³"
-        )
+        volumes = f"{actual:g} mm³ of what should be {expected:g} mm³"
+        raise UnsuitableSketchError(path, f"could not be built: {_NAME} makes {volumes}")
 
 
 def _outline(outline: Outline) -> dict[str, Any]:

@@ -6,49 +6,13 @@ The code holds only numbers of the sketch, as literals: no name, id or other tex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from sketchdnn.formats.common import fill_template
 from sketchdnn.formats.format import Format
 from sketchdnn.geometry import Circle, Vec
 
 from .extrusion import Extrusion, Outline, outline_edges, solid_format
-
-_CADQUERY = '''\
-"""{title}. Written for CadQuery 2."""
-
-import sys
-
-import cadquery as cq
-
-HEIGHT = {height}
-
-{regions}
-{part}
-
-if "show_object" in globals():  # in CQ-editor
-    show_object(part)  # noqa: F821
-elif __name__ == "__main__":
-    out = sys.argv[1] if len(sys.argv) > 1 else "part.step"
-    cq.exporters.export(part, out)
-    print(f"{{out}}: {{sum(solid.Volume() for solid in part.solids().vals())}} mm3")
-'''
-
-_BUILD123D = '''\
-"""{title}. Written for build123d."""
-
-import sys
-
-from build123d import Circle, Line, Pos, ThreePointArc, export_step, extrude, make_face
-
-HEIGHT = {height}
-
-{regions}
-{part}
-
-if __name__ == "__main__":
-    out = sys.argv[1] if len(sys.argv) > 1 else "part.step"
-    export_step(part, out)
-    print(f"{{out}}: {{part.volume}} mm3")
-'''
 
 
 def cadquery_script(extrusion: Extrusion) -> str:
@@ -59,7 +23,7 @@ def cadquery_script(extrusion: Extrusion) -> str:
         lines = "\n    ".join(['cq.Workplane("XY")', *calls, ".extrude(HEIGHT)"])
         blocks.append(f"region_{number} = (\n    {lines}\n)\n")
     rest = [f"part = part.union(region_{number})" for number in range(2, len(blocks) + 1)]
-    return _fill(_CADQUERY, extrusion, blocks, ["part = region_1", *rest])
+    return _fill("cadquery", extrusion, blocks, ["part = region_1", *rest])
 
 
 def build123d_script(extrusion: Extrusion) -> str:
@@ -71,17 +35,15 @@ def build123d_script(extrusion: Extrusion) -> str:
         lines = [f"{name} = {face}" for name, face in zip(names, faces, strict=True)]
         blocks.append("\n".join([*lines, f"region_{number} = {' - '.join(names)}", ""]))
     extrudes = [f"extrude(region_{number}, HEIGHT, dir=(0, 0, 1))" for number in range(1, len(blocks) + 1)]
-    return _fill(
-        _BUILD123D, extrusion, blocks, ["part = " + extrudes[0], *(f"part += {call}" for call in extrudes[1:])]
-    )
+    part = ["part = " + extrudes[0], *(f"part += {call}" for call in extrudes[1:])]
+    return _fill("build123d", extrusion, blocks, part)
 
 
-def _fill(template: str, extrusion: Extrusion, blocks: list[str], part: list[str]) -> str:
+def _fill(library: str, extrusion: Extrusion, blocks: list[str], part: list[str]) -> str:
     count = len(extrusion.regions)
     title = f"A profile of {count} {'region' if count == 1 else 'regions'}, extruded, in millimeters"
-    return template.format(
-        title=title, height=_number(extrusion.height), regions="\n".join(blocks), part="\n".join(part)
-    )
+    texts = {"title": title, "height": _number(extrusion.height), "regions": "\n".join(blocks), "part": "\n".join(part)}
+    return fill_template(Path(__file__).parent / f"templates/{library}.py.jinja", **texts)
 
 
 def _calls(outline: Outline) -> Iterator[str]:
@@ -101,12 +63,10 @@ def _calls(outline: Outline) -> Iterator[str]:
 def _face(outline: Outline) -> str:
     if isinstance(outline, Circle):
         return f"Pos{_point(outline.center)} * Circle({_number(outline.radius)})"
-    edges = [
-        f"Line({_point(start)}, {_point(end)})"
-        if middle is None
-        else f"ThreePointArc({_point(start)}, {_point(middle)}, {_point(end)})"
-        for start, middle, end in outline_edges(outline)
-    ]
+    edges = []
+    for start, middle, end in outline_edges(outline):
+        name, points = ("Line", (start, end)) if middle is None else ("ThreePointArc", (start, middle, end))
+        edges.append(f"{name}({', '.join(map(_point, points))})")
     return "make_face(\n    [\n        " + ",\n        ".join(edges) + ",\n    ]\n)"
 
 
