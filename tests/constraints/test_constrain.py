@@ -16,7 +16,7 @@ from support.noisy_sketches import PLATE, add_noise, arbitrarily_constrained
 from benchmarks.constraint_speed import line_chain, rectangle_grid
 from sketchdnn.constraints import Freedom, solve
 from sketchdnn.constraints import constrain as module
-from sketchdnn.constraints.constrain import ConstrainOptions, ConstrainResult, constrain
+from sketchdnn.constraints.constrain import ConstrainOptions, constrain
 from sketchdnn.constraints.repair.infer_solve import is_tangle
 from sketchdnn.formats import read, write
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
@@ -118,16 +118,12 @@ def polygon(count: int) -> Sketch:
     return Sketch(tuple(Line(a, b) for a, b in zip(at, [*at[1:], at[0]], strict=True)))
 
 
-def types_of(result: ConstrainResult) -> Counter[str]:
-    return Counter(str(c.type) for c in result.sketch.constraints)
-
-
 @pytest.mark.parametrize("options", BOTH, ids=["repair", "infer"])
 def test_large_sketches_get_level_constraints(options: ConstrainOptions) -> None:
     cases = (rectangle_grid(1200), 1200, 1200), (line_chain(1200), 1199, 1200), (polygon(1200), 1200, 4)
     for sketch, meeting, level in cases:
         result = constrain(sketch, options)
-        types = types_of(result)
+        types = Counter(str(c.type) for c in result.sketch.constraints)
         assert (result.warning, bool(result.skipped), types["coincident"]) == (None, True, meeting)
         assert types["horizontal"] + types["vertical"] >= level
         again = solve(result.sketch)
@@ -142,5 +138,5 @@ def test_short_lines_are_not_dropped_and_a_tangle_is_not_repaired() -> None:
     tangle = Sketch((*lines, *(Line((float(k), -10), (float(k), 310)) for k in range(160))))
     assert is_tangle(tangle)
     result = constrain(tangle)
-    assert types_of(result) == {"horizontal": 160, "vertical": 160}
+    assert Counter(c.type for c in result.sketch.constraints) == {T.HORIZONTAL: 160, T.VERTICAL: 160}
     assert result.sketch.primitives == tangle.primitives

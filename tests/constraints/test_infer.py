@@ -104,7 +104,6 @@ def test_constraints_are_ranked() -> None:
 
 
 def test_short_line_is_parallel_up_to_a_sine() -> None:
-    """However small its deviation is beside the tolerance of a sketch of this size."""
     for sine, is_parallel in ((0.0, True), (0.075, True), (0.085, False), (0.2, False)):
         angle = math.atan2(37, 100) + math.asin(sine)
         sketch = Sketch((Line((0, 0), (100, 37)), Line((50, 0), (50 + 12 * math.cos(angle), 12 * math.sin(angle)))))

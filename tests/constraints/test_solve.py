@@ -80,11 +80,6 @@ def test_large_moves_and_too_large_blocks_are_refused() -> None:
     assert (solution.skipped, "too many" in str(solution.warning)) == (tuple(equal), True)
 
 
-def test_sketches_without_constraints() -> None:
-    assert [solve(Sketch(primitives)).dof for primitives in ((), (SMALL,))] == [0, 3]
-    assert [solve(Sketch((p,)), []).freedom for p in (DOT, ARC)] == [(FREE,), (FREE,)]
-
-
 def test_fillet_becomes_tangent() -> None:
     arc = Arc((8.02, 2), 2, -math.pi / 2 - 0.01, math.pi / 2)
     sketch = Sketch((Line((0, 0), (8, 0)), arc, Line((10, 2), (10, 6))))
@@ -208,6 +203,9 @@ def test_freedom_of_a_rectangle_is_described() -> None:
     names = [p.kind.label for p in sketch]
     assert describe_freedom(solution.freedom, names) == "circle 5 can partly move; circle 4 is free"
     assert describe_freedom([FIXED] * 4, names[:4]) == "fully constrained"
+    # Sketches without constraints are free.
+    assert [solve(Sketch(primitives)).dof for primitives in ((), (SMALL,))] == [0, 3]
+    assert [solve(Sketch((p,)), []).freedom for p in (DOT, ARC)] == [(FREE,), (FREE,)]
 
 
 def test_fixed_primitives_stay_exactly() -> None:

@@ -101,8 +101,7 @@ def test_colors_titles_and_legend_of_a_picture() -> None:
     painted = [element.attrib["stroke"] for element in root.find(f"{SVG}g")]
     assert sorted(painted) == sorted(FREEDOM[word][0] for word in STATUS.freedom)
     titles = {group.findtext(f"{SVG}title"): group for group in root.iter(f"{SVG}g")}
-    names = {describe_constraint(c, SKETCH) for c in MEANT}
-    for name in names:
+    for name in {describe_constraint(c, SKETCH) for c in MEANT}:
         is_fault = name == describe_constraint(MEANT[9], SKETCH)
         assert is_fault == any(e.attrib.get("stroke") == FREEDOM["over"][0] for e in titles[name])
     words = [e.text for e in root.iter(f"{SVG}text")]

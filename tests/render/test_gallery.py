@@ -70,5 +70,4 @@ def test_empty_gallery_is_drawn_and_too_large_one_refused() -> None:
 
 def test_page_is_complete_and_self_contained() -> None:
     page = assert_self_contained(gallery_html([DISC, BAR, DISC], title="Parts", columns=2))
-    assert page.tags.count("svg") == page.tags.count("figcaption") == 3
-    assert page.addresses == []
+    assert (page.tags.count("svg"), page.tags.count("figcaption"), page.addresses) == (3, 3, [])

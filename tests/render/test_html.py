@@ -23,9 +23,8 @@ def test_report_is_escaped() -> None:
     section = Section(HOSTILE, [HOSTILE], [table], [chart, column_chart({"8": 12_345, "9": 0}, HOSTILE)], [thumbnails])
     page = Document(HOSTILE, [HOSTILE], [HOSTILE], [section], HOSTILE, {HOSTILE: HOSTILE}).to_html()
     assert not any(text in page for text in ("<script", "\x1b", "url("))
-    assert page.count("<svg") == 3
+    assert (page.count("<svg"), page.rstrip()[-7:]) == (3, "</html>")
     assert page.count("&lt;script&gt;") > 10
-    assert page.rstrip().endswith("</html>")
 
 
 def test_charts_are_svg_with_texts() -> None:
@@ -40,9 +39,8 @@ def test_charts_are_svg_with_texts() -> None:
 def test_gallery_page_shows_all_parts_of_a_card_and_needs_all_values() -> None:
     card = Card("<svg/>", "Title", "label", "tip", ["a line"], "a <warning>", {"DXF": "a&b.dxf"}, "card-1")
     page = gallery_page("Gallery", [card], lead=["first", ""], legend="<svg/>")
-    for part in ("<svg/>", "<b>Title</b>", "label", 'title="tip"', "a line", "a &lt;warning&gt;", 'id="card-1"'):
-        assert part in page
-    assert '<a href="a&amp;b.dxf">DXF</a>' in page
+    parts = "<svg/>", "<b>Title</b>", "label", 'title="tip"', "a line", "a &lt;warning&gt;", 'id="card-1"'
+    assert all(part in page for part in (*parts, '<a href="a&amp;b.dxf">DXF</a>'))
     assert page.count("<header>") == 1
     with pytest.raises(Exception, match="'title' is undefined"):
         render_page("gallery.html", lead=[], cards=[])

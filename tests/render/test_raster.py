@@ -73,7 +73,7 @@ def test_ink_is_length_times_width() -> None:
         assert ink(png(sketch, 400, style=BLACK)).sum() == pytest.approx(expected, rel=0.08)
 
 
-def test_rest_of_an_arcs_circle_and_the_margin_are_blank() -> None:
+def test_rest_of_an_arcs_circle_margin_and_construction_point_are_blank() -> None:
     # A quarter arc from the right to the top: the lower left corner and the chord's far side stay white.
     sketch = Sketch((Arc((0, 0), 1, 0, math.pi / 2),))
     view = frame(sketch, 300, 300, BLACK)
@@ -84,9 +84,7 @@ def test_rest_of_an_arcs_circle_and_the_margin_are_blank() -> None:
     pixels = ink(png(Sketch((Line((0, 0), (1, 0)), Line((0, 0), (0, 1)), Circle((0.5, 0.5), 0.5))), 200, style=style))
     pixels[17:183, 17:183] = 0
     assert pixels.sum() == 0
-
-
-def test_construction_point_is_hollow() -> None:
+    # A construction point is hollow.
     sketch = Sketch((Point((0, 0)), Point((1, 1), construction=True)))
     view = frame(sketch, 400, 400, BLACK)
     pixels = ink(png(sketch, 400, style=BLACK))
@@ -122,4 +120,4 @@ def test_gif_keeps_pictures_and_durations_and_is_reproducible() -> None:
             shown, meant = (np.asarray(each.convert("RGB"), dtype=int) for each in (page, picture))
             assert np.abs(shown - meant).max() < 64
             assert np.abs(shown - meant).mean() < 1
-            assert (shown[0, 0] == 255).all()
+            assert shown[0, 0].min() == 255

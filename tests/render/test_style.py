@@ -23,7 +23,7 @@ XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721
 
 
 def linear(color: str) -> np.ndarray:
-    value = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    value = np.frombuffer(bytes.fromhex(color[1:]), dtype=np.uint8) / 255
     return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
 
 
@@ -74,6 +74,9 @@ def test_painting_order(sketch: Sketch) -> None:
     rank = [2 if isinstance(s.primitive, Point) else int(not s.primitive.construction) for s in drawn]
     assert rank == sorted(rank)
     assert [s.dash is not None for s in drawn] == [r == 0 for r in rank]
+    # Primitives that are certain look the same.
+    certain = [WeightedPrimitive(primitive, 1.0, row) for row, primitive in enumerate(sketch)]
+    assert list(superposed_strokes(certain, frame(sketch, 200, 200, Style()), Style())) == drawn
 
 
 def test_consecutive_colors_differ_and_strokes_grow_with_the_picture() -> None:
@@ -93,25 +96,12 @@ def test_dashes_are_whole(length: float, kind: str) -> None:
     on, off = dashed.dash
     pixels = primitive.length * view.scale
     periods = pixels / (on + off) if kind == "circle" else (pixels + off) / (on + off)
-    assert periods == pytest.approx(round(periods))
-    assert round(periods) >= 2
+    assert periods == pytest.approx(max(2, round(periods)))
     assert on <= 1.5 * Style().dash
 
 
 STYLE = Style()
 VIEW = Frame(64, 64, (0.0, 0.0), 20.0)
-
-
-def ink(color: str) -> float:
-    """0 for white, 1 for black."""
-    return 1 - sum(bytes.fromhex(color[1:])) / (3 * 255)
-
-
-@given(sketches())
-def test_certain_primitives_look_like_a_sketch(sketch: Sketch) -> None:
-    view = frame(sketch, 100, 100, STYLE)
-    certain = [WeightedPrimitive(primitive, 1.0, row) for row, primitive in enumerate(sketch)]
-    assert list(superposed_strokes(certain, view, STYLE)) == strokes(sketch, view, STYLE)
 
 
 @given(st.lists(st.integers(1, 10), min_size=2, unique=True))
@@ -120,9 +110,9 @@ def test_probable_primitives_are_darker_and_on_top(tenths: list[int]) -> None:
     items = [WeightedPrimitive(Circle((0, 0), 0.1 + p), p, 0) for p in probabilities]
     drawn = list(superposed_strokes(items, VIEW, STYLE))
     assert [stroke.primitive for stroke in drawn] == [Circle((0, 0), 0.1 + p) for p in sorted(probabilities)]
-    darkness = [ink(stroke.color) for stroke in drawn]
+    darkness = [1 - sum(bytes.fromhex(stroke.color[1:])) / (3 * 255) for stroke in drawn]
     assert darkness == sorted(set(darkness))
-    assert darkness[-1] <= ink(STYLE.palette[0])
+    assert darkness[-1] <= 1 - sum(bytes.fromhex(STYLE.palette[0][1:])) / (3 * 255)
 
 
 def test_color_follows_the_row_and_improbable_and_huge_primitives_are_not_drawn() -> None:

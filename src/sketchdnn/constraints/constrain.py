@@ -129,14 +129,8 @@ def constrain(sketch: Sketch, options: ConstrainOptions | None = None) -> Constr
 
 def _repair(sketch: Sketch, tolerance: float, options: ConstrainOptions) -> ConstrainResult:
     repaired = repair(sketch, tolerance, close=options.close)
-    result = ConstrainResult(
-        repaired.sketch,
-        displacement=repaired.displacement,
-        actions=repaired.actions,
-        lost=_lost(sketch, repaired),
-        warning=repaired.warning,
-        num_own=repaired.num_own,
-    )
+    shared = {name: getattr(repaired, name) for name in ("displacement", "actions", "warning", "num_own")}
+    result = ConstrainResult(repaired.sketch, lost=_lost(sketch, repaired), **shared)
     return _add_level(result, tolerance) if is_large(repaired.sketch) else result
 
 
@@ -212,12 +206,9 @@ def _infer_and_solve(sketch: Sketch, given: Constraints, tolerance: float, keep_
         dropped |= {id(c) for c in solution.redundant} - {id(c) for c in given}
     own = [c for c in given if id(c) not in dropped]
     constraints = (*own, *(c for c in inferred if id(c) not in dropped))
-    result = ConstrainResult(
-        replace(solution.sketch, constraints=constraints),
-        lost=tuple(c for c in given if id(c) in dropped),
-        skipped=_join_sentences(skipped_message(sketch), left_out),
-        num_own=len(own),
-    )
+    lost, skipped = tuple(c for c in given if id(c) in dropped), _join_sentences(skipped_message(sketch), left_out)
+    solved = replace(solution.sketch, constraints=constraints)
+    result = ConstrainResult(solved, lost=lost, skipped=skipped, num_own=len(own))
     if keep_redundant:
         return replace(result, displacement=solution.displacement)
     return _with_solution(result, solution, constraints)

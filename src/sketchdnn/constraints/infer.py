@@ -371,13 +371,10 @@ def _infer_pieces(merge: _InitialMerge) -> list[Inferred]:
         number = {i: k for k, i in enumerate(members)}
         known = [*merge.given, *_coincidences(merge, set(members)), *level]
         own = Variables([variables.primitives[i] for i in members])
-        piece = _InitialMerge(
-            own,
-            min(merge.tolerance * variables.scale, _LOCAL * float(np.median(sizes[members]))) / own.scale,
-            [renumber(c, number) for c in known if all(r.primitive is None or r.primitive in number for r in c.refs)],
-            [number[i] for i in merge.fixed if i in number],
-            local=True,
-        )
+        tolerance = min(merge.tolerance * variables.scale, _LOCAL * float(np.median(sizes[members]))) / own.scale
+        inside = [c for c in known if all(r.primitive is None or r.primitive in number for r in c.refs)]
+        fixed = [number[i] for i in merge.fixed if i in number]
+        piece = _InitialMerge(own, tolerance, [renumber(c, number) for c in inside], fixed, local=True)
         back = dict(enumerate(members))
         accepted += [Inferred(renumber(c, back), removed, share) for c, removed, share in _infer_rounds(piece)]
     return accepted

@@ -51,8 +51,7 @@ class Thumbnails(NamedTuple):
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One subject of a report. `plots` are SVG, shown on a page; Markdown shows the files named in `pictures`."""
 
     title: str

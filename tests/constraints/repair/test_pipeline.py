@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 import pytest
 from support.noisy_sketches import T, add_noise
 from support.noisy_sketches import constraint as c
-from support.outlines import polygon, rectangle
+from support.outlines import rectangle
 
 from sketchdnn.constraints import ActionKind, RepairedSketch, infer, repair, repair_all, solve
 from sketchdnn.constraints.equation_set import constraint_residuals
@@ -22,11 +22,9 @@ from sketchdnn.constraints.repair.quality import EXACT
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Constraint, Kind, Line, Part, Point, Primitive, Ref, Sketch, Vec, profile
 
-CORNERS = [(0.0, 0.0), (40.0, 0.0), (40.0, 30.0), (0.0, 30.0)]
 
-
-def outline(corners: Sequence[Vec] = CORNERS) -> list[Primitive]:
-    return polygon(*corners)
+def outline() -> list[Primitive]:
+    return rectangle(0.0, 0.0, 40.0, 30.0)
 
 
 def noisy(primitives: Sequence[Primitive], noise: float, seed: int = 0) -> list[Primitive]:
@@ -144,7 +142,7 @@ def test_kept_arc_may_miss_its_neighbors_by_rounding() -> None:
 def test_lines_of_one_bit_are_handled() -> None:
     """Ends that are one bit apart, or apart only near zero, as in real SketchGraphs sketches."""
     bits = [31.5, math.nextafter(31.5, 32), math.nextafter(math.nextafter(31.5, 32), 32)]
-    narrow = outline([(10.0, 0.0), (40.0, 0.0), (40.0, 30.0), (10.0, 30.0)])
+    narrow = rectangle(10.0, 0.0, 30.0, 30.0)
     scaled = Sketch((Line((bits[0], 9), (bits[1], 9)), Line((bits[1], 12), (bits[2], 12)), *narrow))
     ends = Line((1e-17, 15), (5e-17, 15)), Line((40.0, 15), (math.nextafter(40, 41), 15))
     shifted = Sketch((*ends, *outline()))  # symmetric, so that it is compared with its mirror image
@@ -157,8 +155,7 @@ def test_lines_of_one_bit_are_handled() -> None:
 
 def test_given_constraints_take_part() -> None:
     given = Constraint(T.EQUAL, (Ref(0), Ref(1)), extra={"label": "mine"})
-    square = [(0.0, 0.0), (40.0, 0.0), (40.0, 39.7), (0.0, 39.7)]
-    result = repair(Sketch(tuple(noisy(outline(square), 0.02)), (given,)))
+    result = repair(Sketch(tuple(noisy(rectangle(0.0, 0.0, 40.0, 39.7), 0.02)), (given,)))
     assert next(each for each in result.sketch.constraints if each == given).extra == {"label": "mine"}
     first, second = result.sketch.primitives[:2]
     assert first.length == pytest.approx(second.length, abs=1e-6)
@@ -167,9 +164,7 @@ def test_given_constraints_take_part() -> None:
     for scale in (1.0, 0.3, 7.7):
         sketch = Sketch((*noisy(outline(), 0.1), Circle((20, 15), 5.95)), given).moved(scale)
         assert set(sketch.constraints) <= set(repair(sketch).sketch.constraints)
-
-
-def test_conflicting_constraints_are_named() -> None:
+    # Conflicting constraints are named.
     given = (c(T.HORIZONTAL, 0), c(T.EQUAL, 0, 2), c(T.PARALLEL, 0, 1))
     result = repair(Sketch(tuple(outline()), given))
     assert "parallel (0, 1)" in str(result.warning)
@@ -190,15 +185,6 @@ def test_degenerate_sketches_are_handled_and_bad_arguments_refused() -> None:
         repair(ROUGH, 0.5)
     with pytest.raises(GeometryError, match="no primitive 9"):
         repair(ROUGH, keep=[9])
-
-
-def test_failure_of_the_solver_leaves_the_sketch_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise GeometryError("no solution")
-
-    monkeypatch.setattr(infer_solve, "solve", fail)
-    result = repair(ROUGH)
-    assert (result.sketch, bool(result.warning)) == (ROUGH, True)
 
 
 def test_every_action_is_a_sentence() -> None:
@@ -232,8 +218,8 @@ def test_large_drawing_is_repaired_in_pieces() -> None:
 def test_thousand_primitives_are_repaired() -> None:
     assert profile(repair(squares(250)).sketch, 1e-6).is_extrudable
     rng = random.Random(0)
-    ends = [((rng.random(), rng.random()), (rng.random(), rng.random())) for _ in range(1000)]
-    assert repair(Sketch(tuple(Line(a, b) for a, b in ends))).warning
+    points = [(rng.random(), rng.random()) for _ in range(2000)]
+    assert repair(Sketch(tuple(Line(a, b) for a, b in zip(points[::2], points[1::2], strict=True)))).warning
 
 
 def closed(primitives: list[Primitive], tolerance: float = 1e-3) -> ClosedProfile:
@@ -279,7 +265,14 @@ def test_open_curves_up_to_half_of_the_profile_become_construction() -> None:
     assert closed([*large, Line((200, 0), (300, 0))]).profile.is_extrudable
 
 
-def test_budget_is_spent_and_stops_a_repair(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_solver_or_spent_budget_leaves_the_sketch_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise GeometryError("no solution")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(infer_solve, "solve", fail)
+        result = repair(ROUGH)
+    assert (result.sketch, bool(result.warning)) == (ROUGH, True)
     budget = Budget()
     assert [budget.spend(budget.left / 2), budget.spend(budget.left), budget.spend(0.0)] == [True, True, False]
     monkeypatch.setattr(infer_solve, "_TOTAL", 0.0)

@@ -79,8 +79,7 @@ def test_order_does_not_matter(sketch: Sketch, rng: random.Random) -> None:
     here, there = _by_source(result, range(len(sketch))), _by_source(again, order)
     assert here.keys() == there.keys()
     for source, p in here.items():
-        worst = max(abs(x - y) for x, y in zip(numbers(p), numbers(there[source]), strict=True))
-        assert worst <= 1e-6 * bounds(sketch).size
+        assert np.allclose(numbers(p), numbers(there[source]), rtol=0, atol=1e-6 * bounds(sketch).size)
 
 
 def canonical(sketch: Sketch, sources: Sequence[tuple[int, ...]]) -> Sketch:
@@ -122,9 +121,8 @@ def test_arbitrary_constraints_are_handled(data: st.DataObject) -> None:
 def test_kept_primitives_never_change(sketch: Sketch, data: st.DataObject) -> None:
     keep = data.draw(st.sets(st.integers(0, len(sketch) - 1)))
     result = repair(sketch, keep=keep)
-    for i in keep:
-        now = next(p for p, source in zip(result.sketch, result.sources, strict=True) if i in source)
-        assert now == sketch.primitives[i]
+    now = {i: p for p, source in zip(result.sketch, result.sources, strict=True) for i in source}
+    assert all(now[i] == sketch.primitives[i] for i in keep)
 
 
 def test_real_sketches_are_hardly_changed_and_close_again_with_noise(real_data: Path) -> None:

@@ -59,13 +59,9 @@ def deduplicate(
     number = {source: k for k, i in enumerate(order) for source in merger.sources[i]}
     after = [merger.primitives[i] for i in order]
     carried = [_carry_over(c, primitives, after, number, tolerance) for c in constraints]
-    return Deduplicated(
-        after,
-        [merger.sources[i] for i in order],
-        merger.actions,
-        list(dict.fromkeys(c for c in carried if c is not None)),
-        len({c for c in carried[:num_own] if c is not None}),
-    )
+    distinct = list(dict.fromkeys(c for c in carried if c is not None))
+    left_of_own = {c for c in carried[:num_own] if c is not None}
+    return Deduplicated(after, [merger.sources[i] for i in order], merger.actions, distinct, len(left_of_own))
 
 
 def _slivers(primitives: Primitives, tolerance: float, keep: Collection[int]) -> list[int]:

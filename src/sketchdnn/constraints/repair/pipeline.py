@@ -234,14 +234,11 @@ class _Canonical:
         if attempt.rejected:
             names = ", ".join(_describe(c, sources) for c in restore_all(attempt.rejected))
             warnings = (*warnings, f"left out, as it conflicts with others: {names}")
-        return replace(
-            after,
-            sketch=replace(drawn, primitives=primitives, constraints=restore_all(after.sketch.constraints)),
-            sources=sources,
-            actions=state.actions + tuple(replace(a, primitives=input_numbers(a.primitives)) for a in after.actions),
-            warnings=state.warnings + warnings,
-            freedom=tuple(after.freedom[k] for k in order) if len(after.freedom) == len(order) else (),
-        )
+        sketch = replace(drawn, primitives=primitives, constraints=restore_all(after.sketch.constraints))
+        actions = (*state.actions, *(replace(a, primitives=input_numbers(a.primitives)) for a in after.actions))
+        freedom = tuple(after.freedom[k] for k in order) if len(after.freedom) == len(order) else ()
+        warnings = (*state.warnings, *warnings)
+        return replace(after, sketch=sketch, sources=sources, actions=actions, warnings=warnings, freedom=freedom)
 
 
 class _Repair(NamedTuple):
@@ -376,17 +373,10 @@ class _Repair(NamedTuple):
                 primitives, constraints = closed.primitives, closed.constraints
                 is_extrudable = closed.profile.is_extrudable
         construction = [p.construction for p in primitives] != [p.construction for p in drawn]
-        after = _State(
-            Sketch(tuple(primitives), tuple(constraints)),
-            (*sources, *[()] * (len(primitives) - num_left)),
-            tuple(actions),
-            (solved.warning,) if solved.warning else (),
-            dof,
-            freedom,
-            is_moved or construction or len(constraints) != len(canonical.given),
-            is_extrudable,
-            num_own,
-        )
+        changed = is_moved or construction or len(constraints) != len(canonical.given)
+        sketch, warnings = Sketch(tuple(primitives), tuple(constraints)), (solved.warning,) if solved.warning else ()
+        all_sources = (*sources, *[()] * (len(primitives) - num_left))
+        after = _State(sketch, all_sources, tuple(actions), warnings, dof, freedom, changed, is_extrudable, num_own)
         return _Attempt(after, [c for c in own if id(c) in conflicting], shape if is_moved else None)
 
 
