@@ -16,8 +16,7 @@ import numpy as np
 from sketchdnn.constraints import infer, solve
 from sketchdnn.constraints.constrain import ConstrainOptions, constrain
 from sketchdnn.constraints.equation_set import constraint_residuals, unmerged_equations
-from sketchdnn.constraints.equations import arc_equations, build
-from sketchdnn.constraints.rank import outside, row_lengths, row_space
+from sketchdnn.constraints.equations import arc_equations, build, outside, row_lengths, row_space
 from sketchdnn.constraints.variables import Floats, VariableMerging, Variables
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Sketch, bounds

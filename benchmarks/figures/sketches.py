@@ -166,7 +166,7 @@ def _draw_superposed(axes: Any, rows: SketchBatch, panel: Panel, arc_scalar: lay
     """Colors follow the row, so that a primitive can be followed from panel to panel."""
     border = draw_border(axes, panel)
     for stroke in superposed_strokes(superposed_primitives(rows, arc_scalar), panel.view, Style().sized(panel.side)):
-        draw_stroke(axes, stroke, panel, clip=border)
+        draw_stroke(axes, stroke, panel).set_clip_path(border)
 
 
 def _write_label(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
@@ -277,6 +277,7 @@ def draw_border(axes: Any, panel: Panel, *, color: str = "#d5d8dc", width: float
     """Draw a thin border and return its patch."""
     from matplotlib.patches import Rectangle
 
-    border = Rectangle(panel.corner, panel.side, panel.side, facecolor="none", edgecolor=color, linewidth=width)
+    corner = (panel.x - panel.side / 2, panel.y - panel.side / 2)
+    border = Rectangle(corner, panel.side, panel.side, facecolor="none", edgecolor=color, linewidth=width)
     axes.add_patch(border)
     return border

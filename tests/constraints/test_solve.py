@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.noisy_sketches import CLOSED, LEVEL
 from support.noisy_sketches import constraint as c
@@ -18,6 +18,7 @@ from support.strategies import assert_same, sketches
 from sketchdnn.constraints import Freedom, infer, solve
 from sketchdnn.constraints.equation_set import MAX_BLOCK, constraint_residuals, describe_freedom
 from sketchdnn.constraints.equations import build, constraint_equations
+from sketchdnn.constraints.infer import renumber
 from sketchdnn.constraints.variables import VariableMerging, Variables
 from sketchdnn.geometry import EXTERNAL, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 
@@ -57,40 +58,26 @@ def test_redundant_conflicting_and_unsupported_constraints_are_named() -> None:
     assert solve(ROUGH, unknown).sketch == ROUGH
 
 
-def test_large_moves_are_refused() -> None:
-    apart = Sketch((Line((0, 0), (1, 0)), Line((0, 1), (1, 1))))
-    solution = solve(apart, [c(T.COINCIDENT, Ref(0, START), Ref(1, START))])
-    assert solution.sketch is apart
-    assert "50.0%" in str(solution.warning)
-
-
 def test_constraints_that_collapse_a_line_conflict() -> None:
     short = Sketch((Line((0, 0), (1, 0)), Line((0, 0.05), (0.01, 0.051))))
-    for constraints in (
-        [c(T.COINCIDENT, Ref(1, START), Ref(1, END))],
-        [c(T.COINCIDENT, Ref(0, START), Ref(1, part)) for part in (START, END)],
-        [c(T.HORIZONTAL, 1), c(T.VERTICAL, 1)],
-    ):
+    both_ends = [c(T.COINCIDENT, Ref(0, START), Ref(1, part)) for part in (START, END)]
+    own_ends = [c(T.COINCIDENT, Ref(1, START), Ref(1, END))]
+    for constraints in (own_ends, both_ends, [c(T.HORIZONTAL, 1), c(T.VERTICAL, 1)]):
         solution = solve(short, constraints)
         assert (solution.conflicting, solution.warning) == (tuple(constraints[-1:]), None)
 
 
-def test_block_that_is_too_large_is_skipped() -> None:
+def test_large_moves_and_too_large_blocks_are_refused() -> None:
+    apart = Sketch((Line((0, 0), (1, 0)), Line((0, 1), (1, 1))))
+    solution = solve(apart, [c(T.COINCIDENT, Ref(0, START), Ref(1, START))])
+    assert (solution.sketch is apart, "50.0%" in str(solution.warning)) == (True, True)
     count = MAX_BLOCK // 2 + 2
     steps = [(float(i), float(i % 2)) for i in range(count)]
     lines = Sketch(tuple(Line(a, b) for a, b in pairwise(steps)))
     joined = [c(T.COINCIDENT, Ref(i, END), Ref(i + 1, START)) for i in range(count - 2)]
     equal = [c(T.EQUAL, i, i + 1) for i in range(count - 2)]
     solution = solve(lines, [*joined, *equal])
-    assert solution.skipped == tuple(equal)
-    assert "too many" in str(solution.warning)
-
-
-def test_sketches_without_constraints() -> None:
-    assert solve(Sketch(())).dof == 0
-    assert solve(Sketch((Circle((0, 0), 1),))).dof == 3
-    assert solve(Sketch((DOT,)), []).freedom == (FREE,)
-    assert solve(Sketch((ARC,)), []).freedom == (FREE,)
+    assert (solution.skipped, "too many" in str(solution.warning)) == (tuple(equal), True)
 
 
 def test_fillet_becomes_tangent() -> None:
@@ -101,9 +88,6 @@ def test_fillet_becomes_tangent() -> None:
     solution = solve(sketch, joined)
     assert (solution.warning, solution.redundant) == (None, ())
     line, fillet, wall = solution.sketch.primitives
-    assert isinstance(line, Line)
-    assert isinstance(fillet, Arc)
-    assert isinstance(wall, Line)
     assert fillet.center[1] - line.end[1] == pytest.approx(fillet.radius)
     assert fillet.center[0] == pytest.approx(line.end[0])
     assert wall.start[0] - fillet.center[0] == pytest.approx(fillet.radius)
@@ -127,8 +111,7 @@ def test_derivatives_match_finite_differences(sketch: Sketch, seed: int) -> None
     guesses = [c(t, *pair) for t in (T.EQUAL, T.TANGENT, T.PERPENDICULAR, T.COLLINEAR) for pair in pairs]
     variables = Variables(sketch.primitives)
     equations = [e for guess in guesses for e in constraint_equations(guess, variables, variables.f, {}) or ()]
-    if not equations:
-        return
+    assume(equations)
     system = build(equations, VariableMerging(variables).variable_map())
     rng = np.random.default_rng(seed)
     x = rng.normal(0, 0.3, system.num_free)  # lengths vanish with probability zero there
@@ -154,24 +137,13 @@ def test_any_sketch_is_solved_or_returned(sketch: Sketch) -> None:
         assert again.displacement <= 1e-6 or again.warning is not None
     else:
         assert solution.sketch is sketch
+    backwards = [renumber(each, range(len(sketch))[::-1]) for each in constraints]
+    other = solve(Sketch(sketch.primitives[::-1]), backwards)
+    assert (solution.dof, solution.freedom) == (other.dof, other.freedom[::-1])
 
 
-@given(sketches(min_size=1, max_size=6))
-def test_order_of_primitives_does_not_matter(sketch: Sketch) -> None:
-    constraints = infer(sketch)
-    last = len(sketch) - 1
-    backwards = [
-        replace(c, refs=tuple(r if r.primitive is None else Ref(last - r.primitive, r.part) for r in c.refs))
-        for c in constraints
-    ]
-    one, other = solve(sketch, constraints), solve(Sketch(sketch.primitives[::-1]), backwards)
-    assert one.dof == other.dof
-    assert one.freedom == other.freedom[::-1]
-
-
-@pytest.mark.parametrize(
-    ("primitives", "dimension", "dof"),
-    [
+def test_dimensions_hold_in_the_closest_reading() -> None:
+    for primitives, dimension, dof in (
         ((LINE,), c(T.LENGTH, 0, value=10.1), 3),
         ((LINE,), c(T.DISTANCE, 0, value=10.1), 3),
         ((LINE,), c(T.HORIZONTAL_DISTANCE, 0, value=10.1), 3),
@@ -193,16 +165,11 @@ def test_order_of_primitives_does_not_matter(sketch: Sketch) -> None:
         ((Line((0, 0), (7, -7.1)),), c(T.ANGLE, 0, value=math.pi / 4), 3),
         ((ARC,), c(T.FIX, 0), 0),
         ((LINE, SMALL), c(T.FIX, Ref(0, END), 1), 2),
-    ],
-)
-def test_dimension_holds_in_the_closest_reading(primitives: tuple, dimension: Constraint, dof: int) -> None:
-    solution = solve(Sketch(primitives), [dimension])
-    assert (solution.warning, solution.unsupported, solution.redundant, solution.dof) == (None, (), (), dof)
-    assert solution.displacement < 0.05
-    assert constraint_residuals(solution.sketch, [dimension]) == [pytest.approx(0, abs=1e-9)]
-
-
-def test_dimensions_may_be_unsupported_or_conflict() -> None:
+    ):
+        solution = solve(Sketch(primitives), [dimension])
+        assert (solution.warning, solution.unsupported, solution.redundant, solution.dof) == (None, (), (), dof)
+        assert solution.displacement < 0.05
+        assert constraint_residuals(solution.sketch, [dimension]) == [pytest.approx(0, abs=1e-9)]
     unsupported = [c(T.DISTANCE, 0, 1), c(T.LENGTH, 1, value=3.0), c(T.RADIUS, 0, value=1.0), c(T.FIX, ORIGIN)]
     assert solve(Sketch((LINE, SMALL)), unsupported).unsupported == tuple(unsupported)
     against = c(T.LENGTH, 0, value=10.4)
@@ -218,9 +185,8 @@ def test_residuals_are_shares_of_the_size() -> None:
     assert constraint_residuals(Sketch(()), []) == []
 
 
-@pytest.mark.parametrize(
-    ("constraints", "dof", "freedom"),
-    [
+def test_freedom_of_a_rectangle_is_described() -> None:
+    for constraints, dof, freedom in (
         ([], 16, [FREE] * 4),
         (CLOSED, 8, [FREE] * 4),  # any one line can be anything; the others follow
         ([*CLOSED, *LEVEL], 4, [PART] * 4),
@@ -229,28 +195,24 @@ def test_residuals_are_shares_of_the_size() -> None:
         ([*CLOSED, *LEVEL, SIZED[0], AT_ORIGIN], 1, [FIXED, PART, PART, PART]),
         ([*CLOSED, *LEVEL, c(T.PARALLEL, 0, 2)], 4, [OVER, PART, OVER, PART]),
         ([*CLOSED, *LEVEL, c(T.FIX, 0)], 1, [FIXED, PART, PART, PART]),
-    ],
-)
-def test_freedom_of_a_rectangle(constraints: list[Constraint], dof: int, freedom: list[Freedom]) -> None:
-    solution = solve(RECTANGLE, constraints)
-    assert (solution.dof, list(solution.freedom)) == (dof, freedom)
-
-
-def test_free_primitives_are_described() -> None:
+    ):
+        solution = solve(RECTANGLE, constraints)
+        assert (solution.dof, list(solution.freedom)) == (dof, freedom)
     sketch = replace(RECTANGLE, primitives=(*RECTANGLE.primitives, Circle((30, 3), 1), Circle((5, 3), 2)))
     solution = solve(sketch, [*CLOSED, *LEVEL, *SIZED, c(T.RADIUS, 5, value=2.0)])
     names = [p.kind.label for p in sketch]
     assert describe_freedom(solution.freedom, names) == "circle 5 can partly move; circle 4 is free"
     assert describe_freedom([FIXED] * 4, names[:4]) == "fully constrained"
+    # Sketches without constraints are free.
+    assert [solve(Sketch(primitives)).dof for primitives in ((), (SMALL,))] == [0, 3]
+    assert [solve(Sketch((p,)), []).freedom for p in (DOT, ARC)] == [(FREE,), (FREE,)]
 
 
 def test_fixed_primitives_stay_exactly() -> None:
     sketch = Sketch((Line((0.1, 0.2), (10.3, 0.4)), Line((10.25, 0.45), (10, 6)), Arc((5, 5), 2, 0.3, 2.0)))
     solution = solve(sketch, [c(T.COINCIDENT, Ref(0, END), Ref(1, START)), c(T.VERTICAL, 1)], fixed=[0, 2])
-    assert solution.sketch.primitives[0] is sketch.primitives[0]
-    assert solution.sketch.primitives[2] is sketch.primitives[2]
+    assert all(solution.sketch.primitives[i] is sketch.primitives[i] for i in (0, 2))
     line = solution.sketch.primitives[1]
-    assert isinstance(line, Line)
     assert line.start == pytest.approx((10.3, 0.4), abs=1e-12)
     assert line.start[0] == line.end[0]
     assert (solution.dof, solution.freedom) == (1, (FIXED, PART, FIXED))
@@ -258,8 +220,8 @@ def test_fixed_primitives_stay_exactly() -> None:
     assert [str(c.type) for c in infer(rough, fixed=[0])] == ["coincident", "vertical"]
 
 
-def test_fixed_primitives_may_miss_constraints_by_rounding() -> None:
-    """The arc ends 7e-11 off both lines, and its tangent constraint has a residual as small."""
+def test_fixed_primitives_may_almost_hold_or_conflict() -> None:
+    # The arc ends 7e-11 off both lines, and its tangent constraint has a residual as small.
     arc = Arc((0, 0), 1, -math.pi / 2, math.pi / 2)
     given = (Line((-9, -1 + 7e-11), (0, -1 + 7e-11)), arc, Line((1 + 7e-11, 0), (1 + 7e-11, 8)))
     sketch = Sketch((*given, Line((1.01, 8.01), (-9, 8))))
@@ -268,24 +230,15 @@ def test_fixed_primitives_may_miss_constraints_by_rounding() -> None:
     assert (solution.warning, solution.conflicting) == (None, ())
     assert solution.sketch.primitives[:3] == given
     assert max(by or 0 for by in constraint_residuals(solution.sketch, constraints)) < 1e-9
-
-
-def test_fixed_primitives_that_almost_hold_do_not_stop_the_solver() -> None:
-    """Two fixed lines are 5e-9 radians off parallel: more than a solution may miss, and less than a conflict."""
+    # Two fixed lines are 5e-9 radians off parallel: more than a solution may miss, and less than a conflict.
     given = (Line((0, 0), (1, 0)), Line((0, 1), (1, 1 + 5e-9)))
     sketch = Sketch((*given, Line((1.001, 0), (2, 0.01))))
     constraints = [c(T.PARALLEL, 0, 1), c(T.COINCIDENT, Ref(0, END), Ref(2, START)), c(T.PARALLEL, 0, 2)]
     solution = solve(sketch, constraints, fixed=[0, 1])
-    assert (solution.warning, solution.conflicting) == (None, ())
-    assert solution.redundant == (constraints[0],)
-    assert solution.sketch.primitives[:2] == given
-    assert solution.sketch.primitives[2].start == (1, 0)  # type: ignore[union-attr]
+    assert (solution.warning, solution.conflicting, solution.redundant) == (None, (), (constraints[0],))
+    assert (solution.sketch.primitives[:2], solution.sketch.primitives[2].start) == (given, (1, 0))
     assert solution.freedom == (FIXED, FIXED, PART)
-
-
-def test_conflict_of_fixed_primitives_is_named() -> None:
     apart = Sketch((Line((0, 0), (1, 0)), Line((0, 1), (1, 1.5))))
     against = [c(T.COINCIDENT, Ref(0, START), Ref(1, START)), c(T.PARALLEL, 0, 1)]
     solution = solve(apart, against, fixed=[0, 1])
-    assert solution.conflicting == tuple(against)
-    assert (solution.sketch, solution.dof) == (apart, 0)
+    assert (solution.conflicting, solution.sketch, solution.dof) == (tuple(against), apart, 0)

@@ -16,21 +16,13 @@ from support.noisy_sketches import MEANT, PLATE, arbitrarily_constrained
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Ref, Sketch
 from sketchdnn.render import Style, frame, gallery_html, gallery_png, gallery_svg, png, svg
 from sketchdnn.render.annotations import FREEDOM, ConstraintStatus, count_without_symbol, describe_constraint
-from sketchdnn.render.constraint_marks import Mark, constraint_marks
-from sketchdnn.render.mark_layout import PlacedMark, arrange_marks
+from sketchdnn.render.constraint_marks import Mark, PlacedMark, arrange_marks, constraint_marks
 
 T = ConstraintType
 
 
 def place_all(sketch: Sketch, size: float = 400) -> list[PlacedMark]:
-    return arrange_marks(constraint_marks(sketch), sketch, frame(sketch, size, size, Style()), 6)
-
-
-@given(arbitrarily_constrained())
-def test_marks_are_finite_and_refer_to_constraints(sketch: Sketch) -> None:
-    for item in place_all(sketch):
-        assert all(0 <= n < len(sketch.constraints) for n in item.mark.numbers)
-        assert all(math.isfinite(number) for number in (*item.at, *item.half))
+    return arrange_marks(sketch, frame(sketch, size, size, Style()), 6)
 
 
 def test_marks_are_near_their_primitives_and_do_not_overlap() -> None:
@@ -38,14 +30,8 @@ def test_marks_are_near_their_primitives_and_do_not_overlap() -> None:
     placed = place_all(sketch)
     assert {n for item in placed for n in item.mark.numbers} == set(range(len(MEANT)))
     view = frame(sketch, 400, 400, Style())
-    near = {
-        T.COINCIDENT: (60, 0),
-        T.PERPENDICULAR: (60, 0),
-        T.TANGENT: (60, 30),
-        T.CONCENTRIC: (50, 30),
-        T.POINT_ON_CURVE: (30, 18),
-        T.FIX: (0, 0),
-    }
+    near = {T.COINCIDENT: (60, 0), T.PERPENDICULAR: (60, 0), T.TANGENT: (60, 30)}
+    near |= {T.CONCENTRIC: (50, 30), T.POINT_ON_CURVE: (30, 18), T.FIX: (0, 0)}
     for item in placed:
         if item.mark.kind in near:
             far = math.dist(item.at, view.to_pixel(near[item.mark.kind]))
@@ -67,7 +53,7 @@ def test_groups_have_one_mark_per_line_and_numbers() -> None:
     assert {mark.beside: mark.text for mark in found} == dict(zip(lines, "11122", strict=True))
 
 
-def test_midpoint_is_at_the_middle_and_dimension_beside_the_line() -> None:
+def test_positions_of_midpoint_dimension_and_tangency() -> None:
     points = (Point((5, 0)), Point((0, 0)), Point((10, 0)))
     for order in ((0, 1, 2), (1, 0, 2), (2, 1, 0)):
         (mark,) = constraint_marks(Sketch(points, (Constraint(T.MIDPOINT, tuple(Ref(i) for i in order)),)))
@@ -78,30 +64,21 @@ def test_midpoint_is_at_the_middle_and_dimension_beside_the_line() -> None:
     (mark,) = constraint_marks(Sketch((line,), (distance,)))
     assert mark == Mark(T.DISTANCE, line, (0,), text="12.5", angle=mark.angle)
 
-
-@pytest.mark.parametrize(
-    ("other", "where"),
-    [
-        (Line((-20, 10), (20, 10)), (0, 10)),
-        (Circle((15, 0), 5), (10, 0)),
-        (Circle((6, 0), 4), (10, 0)),
-        (Arc((0, 20), 10, 4, 1.5), (0, 10)),
-    ],
-)
-def test_tangency_is_marked_at_the_tangent_point(other: Line | Circle | Arc, where: tuple[float, float]) -> None:
-    sketch = Sketch((Circle((0, 0), 10), other))
-    for refs in ((Ref(0), Ref(1)), (Ref(1), Ref(0))):
-        (mark,) = constraint_marks(Sketch(sketch.primitives, (Constraint(T.TANGENT, refs),)))
-        assert isinstance(mark.beside, Point)
-        assert math.dist(mark.beside.at, where) < 1e-9
+    # Tangency is marked at the tangent point.
+    beside, above = (Circle((15, 0), 5), Circle((6, 0), 4)), (Line((-20, 10), (20, 10)), Arc((0, 20), 10, 4, 1.5))
+    for other, where in (*((p, (10, 0)) for p in beside), *((p, (0, 10)) for p in above)):
+        for refs in ((Ref(0), Ref(1)), (Ref(1), Ref(0))):
+            (mark,) = constraint_marks(Sketch((Circle((0, 0), 10), other), (Constraint(T.TANGENT, refs),)))
+            assert math.dist(mark.beside.at, where) < 1e-9
 
 
 @settings(max_examples=20)
 @given(arbitrarily_constrained(), st.floats(-6, 6))
 def test_layout_is_independent_of_scale(sketch: Sketch, magnitude: float) -> None:
-    """What is drawn twice as large looks the same: the picture fits it."""
     before, after = place_all(sketch), place_all(sketch.moved(2.0 ** round(magnitude)))
-    assert len(before) == len(after)
+    for item in before:
+        assert all(0 <= n < len(sketch.constraints) for n in item.mark.numbers)
+        assert all(math.isfinite(number) for number in (*item.at, *item.half))
     for item, other in zip(before, after, strict=True):
         assert math.dist(item.at, other.at) < 1e-6 or item.mark.text != other.mark.text
 
@@ -114,25 +91,19 @@ STATUS = ConstraintStatus(("fixed", "partly", "free", "over", *["partly"] * 6), 
 @settings(max_examples=40)
 @given(arbitrarily_constrained())
 def test_svg_is_well_formed(sketch: Sketch) -> None:
-    text = svg(sketch, 300, status=ConstraintStatus(("free",) * len(sketch)))
-    for element in ET.fromstring(text).iter():
+    for element in ET.fromstring(svg(sketch, 300, status=ConstraintStatus(("free",) * len(sketch)))).iter():
         for name in ("x1", "y1", "x2", "y2", "cx", "cy", "r", "x", "y"):
             assert re.fullmatch(r"-?[\d.]+", element.attrib.get(name, "0"))
 
 
 def test_colors_titles_and_legend_of_a_picture() -> None:
     root = ET.fromstring(svg(SKETCH, 400, status=STATUS))
-    group = root.find(f"{SVG}g")
-    assert group is not None
-    painted = [element.attrib["stroke"] for element in group]
+    painted = [element.attrib["stroke"] for element in root.find(f"{SVG}g")]
     assert sorted(painted) == sorted(FREEDOM[word][0] for word in STATUS.freedom)
     titles = {group.findtext(f"{SVG}title"): group for group in root.iter(f"{SVG}g")}
-    names = {describe_constraint(c, SKETCH) for c in MEANT}
-    assert names <= set(titles)
-    for name, group in titles.items():
-        if name in names:
-            is_fault = name == describe_constraint(MEANT[9], SKETCH)
-            assert is_fault == any(e.attrib.get("stroke") == FREEDOM["over"][0] for e in group)
+    for name in {describe_constraint(c, SKETCH) for c in MEANT}:
+        is_fault = name == describe_constraint(MEANT[9], SKETCH)
+        assert is_fault == any(e.attrib.get("stroke") == FREEDOM["over"][0] for e in titles[name])
     words = [e.text for e in root.iter(f"{SVG}text")]
     assert {"1 fixed", "7 partly free", "1 free", "1 over-constrained", "17 degrees of freedom"} <= set(words)
     assert {"1 coincident", "1 point on curve", "1 dimension"} <= set(words)
@@ -141,14 +112,11 @@ def test_colors_titles_and_legend_of_a_picture() -> None:
 
 def test_png_agrees_with_svg() -> None:
     plain, annotated = png(SKETCH, 400), png(SKETCH, 400, status=STATUS)
-    assert plain.size == (400, 400)
     height = float(ET.fromstring(svg(SKETCH, 400, status=STATUS)).attrib["height"])
-    assert annotated.width == 400
+    assert (plain.size, annotated.width) == ((400, 400), 400)
     assert annotated.height == pytest.approx(height, abs=1)
     colors = {tuple(c) for c in np.asarray(annotated).reshape(-1, 3).tolist()}
-    for word in STATUS.freedom:
-        color = FREEDOM[word][0]
-        assert tuple(int(color[i : i + 2], 16) for i in (1, 3, 5)) in colors
+    assert {tuple(bytes.fromhex(FREEDOM[word][0][1:])) for word in STATUS.freedom} <= colors
 
 
 def test_gallery_has_one_legend() -> None:
@@ -156,14 +124,10 @@ def test_gallery_has_one_legend() -> None:
     text = gallery_svg(many, cell=200, statuses=statuses, captions=["a", "b", "c"])
     words = [e.text for e in ET.fromstring(text).iter(f"{SVG}text")]
     assert words.count("14 partly free") == 1
-    drawn = gallery_png(many, cell=200, statuses=statuses)
-    assert drawn.height > gallery_png(many, cell=200).height
+    assert gallery_png(many, cell=200, statuses=statuses).height > gallery_png(many, cell=200).height
     page = gallery_html(many, statuses=statuses)
-    assert page.count("14 partly free") == 1
-    assert page.count("<title>horizontal: line 0</title>") == 2
-
-
-def test_constraints_are_drawn_only_with_a_status_that_fits() -> None:
+    assert (page.count("14 partly free"), page.count("<title>horizontal: line 0</title>")) == (1, 2)
+    # Constraints are drawn only with a status that fits.
     assert svg(SKETCH, 300) == svg(replace(SKETCH, constraints=()), 300)
     with pytest.raises(ValueError, match="freedom of 2 primitives"):
         svg(SKETCH, status=ConstraintStatus(("free", "free")))
@@ -180,8 +144,8 @@ def test_descriptions_of_constraints() -> None:
     assert re.fullmatch(r"\]0;owned  x{1,60}: line 0", describe_constraint(hostile, sketch))
 
 
-def test_faults_are_drawn_on_top() -> None:
-    """Two dots on one place, but for rounding."""
+def test_faults_are_drawn_on_top_and_a_thousand_marks() -> None:
+    # Two dots on one place, but for rounding.
     corner = Sketch((Line((0, 0), (1, 0)), Line((1, 0), (1, 1)), Line((1 + 1e-12, 0), (2, 2))))
     ends = [(Ref(0, Part.END), Ref(1, Part.START)), (Ref(2, Part.START), Ref(0, Part.END))]
     sketch = replace(corner, constraints=tuple(Constraint(ConstraintType.COINCIDENT, refs) for refs in ends))
@@ -189,10 +153,6 @@ def test_faults_are_drawn_on_top() -> None:
         text = svg(sketch, 300, status=ConstraintStatus(("over",) * 3, frozenset({fault})))
         titles = re.findall("<title>(coincident[^<]*)", text)
         assert titles[-1] == describe_constraint(sketch.constraints[fault], sketch)
-
-
-def test_thousand_marks() -> None:
-    """A thousand lines, each with a sign, in a moment and inside the picture."""
     lines = tuple(Line((x, y), (x + 0.8, y)) for x in range(40) for y in range(25))
     level = tuple(Constraint(ConstraintType.HORIZONTAL, (Ref(i),)) for i in range(len(lines)))
     text = svg(Sketch(lines, level), 800, status=ConstraintStatus(("partly",) * len(lines)), style=Style())

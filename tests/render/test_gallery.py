@@ -31,14 +31,10 @@ def test_svg_and_png_have_one_size(items: list[Sketch], columns: int) -> None:
 def test_cards_fill_rows() -> None:
     root = ET.fromstring(gallery_svg([DISC] * 5, columns=3, cell=100))
     corners = [tuple(map(int, re.findall(r"\d+", g.attrib["transform"]))) for g in root.findall(f"{SVG}g")]
-    xs = sorted({x for x, _ in corners})
-    ys = sorted({y for _, y in corners})
+    xs, ys = (sorted({corner[axis] for corner in corners}) for axis in (0, 1))
     assert corners == [(xs[0], ys[0]), (xs[1], ys[0]), (xs[2], ys[0]), (xs[0], ys[1]), (xs[1], ys[1])]
-    assert min(np.diff(xs)) > 100
-    assert min(np.diff(ys)) > 100
-
-
-def test_card_shows_the_picture_of_the_sketch() -> None:
+    assert min(*np.diff(xs), *np.diff(ys)) > 100
+    # A card shows the picture of its sketch.
     root = ET.fromstring(gallery_svg([BAR, DISC], columns=2, cell=100))
     x, y = (int(n) for n in re.findall(r"\d+", root.findall(f"{SVG}g")[1].attrib["transform"]))
     card = gallery_png([BAR, DISC], columns=2, cell=100).crop((x + 4, y + 4, x + 96, y + 96))
@@ -54,33 +50,24 @@ def test_hostile_captions_are_escaped(caption: str) -> None:
     assert "<script" not in page
 
 
-def test_long_captions_are_cut() -> None:
+def test_long_captions_are_cut_and_their_number_is_checked() -> None:
     texts = ET.fromstring(gallery_svg([DISC, DISC], captions=["washer 12", "w" * 500])).iter(f"{SVG}text")
     short, long = [element.text or "" for element in texts]
-    assert short == "washer 12"
-    assert len(long) < 60
-    assert long.endswith("…")
-
-
-def test_number_of_captions_is_checked() -> None:
+    assert (short, len(long) < 60, long[-1]) == ("washer 12", True, "…")
     for draw in (gallery_svg, gallery_png, gallery_html):
         with pytest.raises(ValueError, match="1 captions for 2 sketches"):
             draw([DISC, DISC], captions=["one"])
 
 
-@pytest.mark.parametrize("items", [[], [Sketch(())]])
-def test_empty_gallery(items: list[Sketch]) -> None:
-    assert "empty sketch" in gallery_svg(items)
-    assert "empty sketch" in gallery_html(items)
-    assert gallery_png(items).size[0] > 100
-
-
-def test_too_large_gallery_is_refused() -> None:
+def test_empty_gallery_is_drawn_and_too_large_one_refused() -> None:
+    for items in ([], [Sketch(())]):
+        assert "empty sketch" in gallery_svg(items)
+        assert "empty sketch" in gallery_html(items)
+        assert gallery_png(items).size[0] > 100
     with pytest.raises(SketchError, match="SVG or HTML"):
         gallery_png([DISC] * 100_000)
 
 
 def test_page_is_complete_and_self_contained() -> None:
     page = assert_self_contained(gallery_html([DISC, BAR, DISC], title="Parts", columns=2))
-    assert page.tags.count("svg") == page.tags.count("figcaption") == 3
-    assert page.addresses == []
+    assert (page.tags.count("svg"), page.tags.count("figcaption"), page.addresses) == (3, 3, [])

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Part, Point, Ref
 
-from .variables import Floats, Ints, Variables
+from .variables import Bools, Floats, Ints, Variables
 
 # A line rotated by more than this sine has another direction, however short it is. A larger bend between curves that
 # meet is a corner. Sizes that differ by more than this share of the smaller one are different; radii, which come in
@@ -48,8 +47,7 @@ class SketchArrays:
         self.length = np.maximum(np.hypot(self.along[:, 0], self.along[:, 1]), 1e-12)
         self.unit = self.along / self.length[:, None]
         self.is_long = self.length * MAX_TURN > self.reach / 4  # long enough to have a direction
-        self.center = self.at[self.centers]
-        self.radius = f[self.variables.radii]
+        self.center, self.radius = self.at[self.centers], f[self.variables.radii]
 
     def ref(self, representative: int) -> Ref:
         """The reference to the point of a representative, by its number among them."""
@@ -57,18 +55,14 @@ class SketchArrays:
 
     def owns(self, primitive: int, point: int) -> bool:
         """Whether a point is one of a circle's or arc's own."""
-        k = self.variables.first[primitive]
-        own = (k,) if isinstance(self.variables.primitives[primitive], Circle) else (k, k + 1, k + 2)
-        return any(self.roots[q] == point for q in own)
+        k, is_circle = self.variables.first[primitive], isinstance(self.variables.primitives[primitive], Circle)
+        return point in self.roots[k : k + (1 if is_circle else 3)]
 
     def covers(self, primitive: int, place: Floats) -> bool:
         """Whether a place near a circle is beside the drawn part of it."""
         p = self.variables.primitives[primitive]
-        if not isinstance(p, Arc):
-            return True
-        center = self.at[self.variables.first[primitive]]
-        angle = float(np.arctan2(place[1] - center[1], place[0] - center[0]))
-        return (angle - p.start_angle) % TAU <= p.sweep
+        x, y = place - self.at[self.variables.first[primitive]]
+        return not isinstance(p, Arc) or (float(np.arctan2(y, x)) - p.start_angle) % TAU <= p.sweep
 
 
 def directions(arrays: SketchArrays, level: set[int | None]) -> Iterator[Constraint]:
@@ -130,9 +124,8 @@ def points_on_curves(arrays: SketchArrays) -> Iterator[Constraint]:
         off = np.abs(_cross(arrays.unit[None], offset))
         own = (points[:, None] == roots[arrays.starts]) | (points[:, None] == roots[arrays.starts + 1])
         between = (along > 0) & (along < length[None])
-        beyond = (
-            is_point[:, None] & arrays.is_long & (along > -_MAX_EXTENSION) & (along < length[None] + _MAX_EXTENSION)
-        )
+        extended = (along > -_MAX_EXTENSION) & (along < length[None] + _MAX_EXTENSION)
+        beyond = is_point[:, None] & arrays.is_long & extended
         near = (off <= 2 * reach) & ~own & (between | beyond)
         middle = near & (np.abs(along - length / 2) <= np.minimum(2 * reach, 0.2 * length))
         for kind, candidates in ((ConstraintType.MIDPOINT, middle), (ConstraintType.POINT_ON_CURVE, near)):
@@ -159,10 +152,8 @@ def collinear(arrays: SketchArrays) -> Iterator[Constraint]:
 
 def equal_sizes(arrays: SketchArrays) -> Iterator[Constraint]:
     """Lines of one length, circles and arcs of one radius: each and the next larger one."""
-    for sizes, owners, most in (
-        (arrays.radius, arrays.rounds, _MAX_RADIUS_STRETCH),
-        (arrays.length, arrays.lines, _MAX_STRETCH),
-    ):
+    rounds, lines = (arrays.radius, arrays.rounds), (arrays.length, arrays.lines)
+    for (sizes, owners), most in ((rounds, _MAX_RADIUS_STRETCH), (lines, _MAX_STRETCH)):
         order = np.argsort(sizes, kind="stable")
         smaller, larger = sizes[order[:-1]], sizes[order[1:]]
         near = (larger - smaller <= 2 * arrays.reach) & (larger - smaller <= most * smaller)
@@ -173,8 +164,8 @@ def equal_sizes(arrays: SketchArrays) -> Iterator[Constraint]:
 
 def aligned(arrays: SketchArrays) -> Iterator[Constraint]:
     """Centers and points beside or above each other."""
-    parts = [arrays.variables.points[k][1] for k in arrays.representatives.tolist()]
-    loose = [k for k, part in enumerate(parts) if part in (Part.CENTER, Part.POINT)]
+    parts = [part for _, part in arrays.variables.points]
+    loose = [k for k, of in enumerate(arrays.representatives.tolist()) if parts[of] in (Part.CENTER, Part.POINT)]
     at = arrays.at[arrays.representatives[loose]]
     apart = np.abs(at[:, None] - at[None])
     for axis, kind in ((1, ConstraintType.HORIZONTAL), (0, ConstraintType.VERTICAL)):
@@ -197,16 +188,10 @@ def symmetric(arrays: SketchArrays) -> Iterator[Constraint]:
     """Points mirrored about a construction line, if two pairs agree, or about an axis, if most of the sketch does."""
     variables, reach = arrays.variables, arrays.reach
     at = arrays.at[arrays.representatives]
-    mirrors: list[tuple[Ref, Floats, Floats, float]] = [
-        (Ref(i), arrays.start[k], arrays.unit[k], 4.0)
-        for k, i in enumerate(arrays.lines)
-        if arrays.is_long[k] and variables.primitives[i].construction
-    ]
-    origin = -np.array(variables.shift) / variables.scale
-    mirrors += [
-        (Ref(None, Part.X_AXIS), origin, np.array([1.0, 0.0]), 0.6 * len(at)),
-        (Ref(None, Part.Y_AXIS), origin, np.array([0.0, 1.0]), 0.6 * len(at)),
-    ]
+    dashed = [k for k, i in enumerate(arrays.lines) if arrays.is_long[k] and variables.primitives[i].construction]
+    mirrors = [(Ref(arrays.lines[k]), arrays.start[k], arrays.unit[k], 4.0) for k in dashed]
+    origin, axes = -np.array(variables.shift) / variables.scale, zip((Part.X_AXIS, Part.Y_AXIS), np.eye(2), strict=True)
+    mirrors += [(Ref(None, axis), origin, unit, 0.6 * len(at)) for axis, unit in axes]
     for ref, start, unit, least in mirrors:
         offset = at - start
         image = start + 2 * np.outer(offset @ unit, unit) - offset
@@ -219,15 +204,13 @@ def symmetric(arrays: SketchArrays) -> Iterator[Constraint]:
 
 
 def _cross(a: Floats, b: Floats) -> Floats:
-    product: Floats = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
-    return product
+    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
 
 
 def _lengths(a: Floats) -> Floats:
-    lengths: Floats = np.hypot(a[..., 0], a[..., 1])
-    return lengths
+    return np.asarray(np.hypot(a[..., 0], a[..., 1]))
 
 
-def _pairs(near: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+def _pairs(near: Bools) -> Iterator[tuple[int, int]]:
     """Each two that are near, once."""
     return ((a, b) for a, b in zip(*map(np.ndarray.tolist, np.nonzero(near)), strict=True) if a < b)

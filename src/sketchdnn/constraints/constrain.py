@@ -10,7 +10,7 @@ sketches are centered afterwards and have no such origin.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from .equation_set import MAX_BLOCK, Freedom, components, equation_set
 from .infer import TOLERANCE, infer, infer_level, is_large, renumber, skipped_message
 from .repair import REPAIR_TOLERANCE, Action, RepairedSketch, repair
 from .solve import Solution, solve
-from .variables import variables_of
+from .variables import Constraints, variables_of
 from .well_constrained import drop_redundant, find_conflicts, missing_dimensions
 
 # The largest tolerance, as a share of the size.
@@ -112,10 +112,7 @@ def constrain(sketch: Sketch, options: ConstrainOptions | None = None) -> Constr
     options = options or ConstrainOptions()
     try:
         tolerance = options.tolerance_of(sketch)
-        if options.repair:
-            result = _repair(sketch, tolerance, options.close)
-        else:
-            result = _infer(sketch, tolerance, options.keep_redundant)
+        result = (_repair if options.repair else _infer)(sketch, tolerance, options)
         if not result.warning or result.sketch != sketch:
             if options.origin:
                 max_move = max(tolerance - result.displacement, _ROUNDING) if options.repair else tolerance
@@ -130,16 +127,10 @@ def constrain(sketch: Sketch, options: ConstrainOptions | None = None) -> Constr
     return replace(result, dof=final.dof, freedom=final.freedom, redundant=final.redundant, unsupported=unsupported)
 
 
-def _repair(sketch: Sketch, tolerance: float, close: bool) -> ConstrainResult:
-    repaired = repair(sketch, tolerance, close=close)
-    result = ConstrainResult(
-        repaired.sketch,
-        displacement=repaired.displacement,
-        actions=repaired.actions,
-        lost=_lost(sketch, repaired),
-        warning=repaired.warning,
-        num_own=repaired.num_own,
-    )
+def _repair(sketch: Sketch, tolerance: float, options: ConstrainOptions) -> ConstrainResult:
+    repaired = repair(sketch, tolerance, close=options.close)
+    shared = {name: getattr(repaired, name) for name in ("displacement", "actions", "warning", "num_own")}
+    result = ConstrainResult(repaired.sketch, lost=_lost(sketch, repaired), **shared)
     return _add_level(result, tolerance) if is_large(repaired.sketch) else result
 
 
@@ -179,14 +170,13 @@ def _lost(sketch: Sketch, repaired: RepairedSketch) -> tuple[Constraint, ...]:
     number = {i: k for k, sources in enumerate(repaired.sources) for i in sources}
     merged = {i for sources in repaired.sources if len(sources) > 1 for i in sources}
     present = {_key(c, c.refs) for c in repaired.sketch.constraints}
-    lost = []
-    for c in sketch.constraints:
-        own = [ref.primitive for ref in c.refs if ref.primitive is not None]
-        if not merged.isdisjoint(own):
-            continue
-        if not all(i in number for i in own) or _key(c, renumber(c, number).refs) not in present:
-            lost.append(c)
-    return tuple(lost)
+
+    def is_lost(c: Constraint) -> bool:
+        own = {ref.primitive for ref in c.refs if ref.primitive is not None}
+        is_gone = not own <= number.keys() or _key(c, renumber(c, number).refs) not in present
+        return is_gone and merged.isdisjoint(own)
+
+    return tuple(c for c in sketch.constraints if is_lost(c))
 
 
 def _key(constraint: Constraint, refs: tuple[Ref, ...]) -> tuple[object, ...]:
@@ -195,20 +185,18 @@ def _key(constraint: Constraint, refs: tuple[Ref, ...]) -> tuple[object, ...]:
     return (constraint.type, refs, value, constraint.name)
 
 
-def _infer(sketch: Sketch, tolerance: float, keep_redundant: bool) -> ConstrainResult:
-    result = _infer_and_solve(sketch, sketch.constraints, tolerance, keep_redundant)
+def _infer(sketch: Sketch, tolerance: float, options: ConstrainOptions) -> ConstrainResult:
+    result = _infer_and_solve(sketch, sketch.constraints, tolerance, options.keep_redundant)
     if result.warning and sketch.constraints:
         conflicts = find_conflicts(sketch, _MAX_MOVE)
         given = tuple(c for c in sketch.constraints if not any(c is d for d in conflicts))
-        again = _infer_and_solve(sketch, given, tolerance, keep_redundant) if conflicts else result
+        again = _infer_and_solve(sketch, given, tolerance, options.keep_redundant) if conflicts else result
         if not again.warning:
             return replace(again, lost=(*conflicts, *again.lost))
     return result
 
 
-def _infer_and_solve(
-    sketch: Sketch, given: Sequence[Constraint], tolerance: float, keep_redundant: bool
-) -> ConstrainResult:
+def _infer_and_solve(sketch: Sketch, given: Constraints, tolerance: float, keep_redundant: bool) -> ConstrainResult:
     inferred, left_out = _solvable(sketch, given, infer(sketch, tolerance, given=given))
     solution = solve(sketch, (*given, *inferred), max_move=_MAX_MOVE)
     if solution.warning:
@@ -218,28 +206,22 @@ def _infer_and_solve(
         dropped |= {id(c) for c in solution.redundant} - {id(c) for c in given}
     own = [c for c in given if id(c) not in dropped]
     constraints = (*own, *(c for c in inferred if id(c) not in dropped))
-    result = ConstrainResult(
-        replace(solution.sketch, constraints=constraints),
-        lost=tuple(c for c in given if id(c) in dropped),
-        skipped=_join_sentences(skipped_message(sketch), left_out),
-        num_own=len(own),
-    )
+    lost, skipped = tuple(c for c in given if id(c) in dropped), _join_sentences(skipped_message(sketch), left_out)
+    solved = replace(solution.sketch, constraints=constraints)
+    result = ConstrainResult(solved, lost=lost, skipped=skipped, num_own=len(own))
     if keep_redundant:
         return replace(result, displacement=solution.displacement)
     return _with_solution(result, solution, constraints)
 
 
-def _solvable(
-    sketch: Sketch, given: Sequence[Constraint], inferred: Sequence[Constraint]
-) -> tuple[tuple[Constraint, ...], str | None]:
+def _solvable(sketch: Sketch, given: Constraints, inferred: Constraints) -> tuple[tuple[Constraint, ...], str | None]:
     """The inferred constraints that can be solved quickly, and a sentence on the others."""
     if not is_large(sketch):
         return tuple(inferred), None
     both = (*given, *inferred)
     equations = equation_set(both, variables_of(sketch.primitives))
-    dropped = {
-        equations.owners[i] for members, columns in components(equations) if len(columns) > MAX_BLOCK for i in members
-    }
+    large = [members for members, columns in components(equations) if len(columns) > MAX_BLOCK]
+    dropped = {equations.owners[i] for members in large for i in members}
     solvable = tuple(c for i, c in enumerate(inferred, len(given)) if i not in dropped)
     counts = Counter(str(both[i].type).replace("_", " ") for i in dropped if i >= len(given))
     listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
@@ -251,7 +233,7 @@ def _snap_to_origin(result: ConstrainResult, tolerance: float, max_move: float) 
     given = result.sketch.constraints
     added = list(_near_origin(result.sketch, tolerance)) if len(result.sketch) else []
     while added:
-        solution: Solution = solve(result.sketch, (*given, *added), max_move=max_move)
+        solution = solve(result.sketch, (*given, *added), max_move=max_move)
         conflicting = {id(c) for c in solution.conflicting}
         if solution.warning is None and not conflicting:
             return _with_solution(result, solution, (*given, *added))

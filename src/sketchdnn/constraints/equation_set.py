@@ -11,25 +11,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sketchdnn.geometry import Constraint, ConstraintType, Part, Sketch
 from sketchdnn.geometry.proximity import DisjointSets, component_roots
 
 from .equations import Equation, System, arc_equations, build, constraint_equations, residual
-from .variables import (
-    OUTSIDE,
-    Floats,
-    Ints,
-    Pair,
-    VariableMap,
-    VariableMerging,
-    Variables,
-    merged_parameters,
-    variables_of,
-)
+from .variables import Bools, Constraints, Floats, Ints, Pair, VariableMap, VariableMerging, Variables, variables_of
 
 # Up to this many free variables, one block is solved faster than several.
 _SMALL = 150
@@ -65,23 +55,20 @@ class EquationSet:
     gap: float = 0.0
 
 
-def equation_set(constraints: Sequence[Constraint], variables: Variables, fixed: Collection[int] = ()) -> EquationSet:
+def equation_set(constraints: Constraints, variables: Variables, fixed: Collection[int] = ()) -> EquationSet:
     """The equations of constraints; those that merge variables come first, whatever their order."""
-    pairs = [merged_parameters(constraint, variables) for constraint in constraints]
+    pairs = [variables.merged_parameters(constraint) for constraint in constraints]
     merging, redundant, conflicting = _merge(pairs, variables, fixed)
     variable_map = merging.variable_map()
     f, touching = variable_map.initial, contacts(constraints, variables)
     equations = free_arc_equations(variables, fixed)
-    owners, unsupported = [-1] * len(equations), []
-    for i, constraint in enumerate(constraints):
-        if pairs[i] is not None:
-            continue
-        own = constraint_equations(constraint, variables, f, touching)
-        if own is None:
-            unsupported.append(i)
-        else:
-            equations += own
-            owners += [i] * len(own)
+    owners = [-1] * len(equations)
+    unmerged = [i for i, several in enumerate(pairs) if several is None]
+    each = {i: constraint_equations(constraints[i], variables, f, touching) for i in unmerged}
+    for i, own in each.items():
+        equations += own or ()
+        owners += [i] * len(own or ())
+    unsupported = [i for i, own in each.items() if own is None]
     merged = [pair for i, several in enumerate(pairs) if i not in conflicting for pair in several or ()]
     gap = float(np.abs(np.subtract(*variables.f[np.array(merged).T])).max()) if merged else 0.0
     return EquationSet(variable_map, equations, owners, redundant, conflicting, unsupported, gap)
@@ -93,26 +80,24 @@ def free_arc_equations(variables: Variables, fixed: Collection[int]) -> list[Equ
     return [e for e, i in zip(arc_equations(variables), owners, strict=True) if i not in fixed]
 
 
-def unmerged_equations(constraints: Sequence[Constraint], variables: Variables) -> list[list[Equation]]:
+def unmerged_equations(constraints: Constraints, variables: Variables) -> list[list[Equation]]:
     """The equations of each constraint where no variables are merged; none for what the solver does not support."""
     touching = contacts(constraints, variables)
     return [constraint_equations(constraint, variables, variables.f, touching) or [] for constraint in constraints]
 
 
-def constraint_residuals(sketch: Sketch, constraints: Sequence[Constraint]) -> list[float | None]:
+def constraint_residuals(sketch: Sketch, constraints: Constraints) -> list[float | None]:
     """The residual of each constraint, as a share of the size or in radians; None for what is not supported."""
     if not len(sketch):
         return [None] * len(constraints)
     variables = variables_of(sketch.primitives)
-    return [
-        max(abs(residual(equation, variables.f)) for equation in equations) if equations else None
-        for equations in unmerged_equations(constraints, variables)
-    ]
+    each = unmerged_equations(constraints, variables)
+    return [max((abs(residual(e, variables.f)) for e in equations), default=None) for equations in each]
 
 
 def contacts(constraints: Iterable[Constraint], variables: Variables) -> dict[frozenset[int], int]:
     """For each two curves that constraints join at a point: such a point, an end of one of them if there is one."""
-    sets = DisjointSets(variables.num_points + len(OUTSIDE))
+    sets = DisjointSets(len(variables.point_index))
     on: list[Pair] = []
     for constraint in constraints:
         if constraint.type not in _JOINING:
@@ -130,14 +115,7 @@ def contacts(constraints: Iterable[Constraint], variables: Variables) -> dict[fr
     curves: defaultdict[int, dict[int, int]] = defaultdict(dict)  # set -> curve -> a point of the set on it
     for point, primitive in (*ends, *on):
         curves[sets.find(point)].setdefault(primitive, point)
-    return {
-        frozenset((a, b)): points[a]
-        for points in curves.values()
-        if len(points) > 1
-        for a in points
-        for b in points
-        if a < b
-    }
+    return {frozenset((a, b)): points[a] for points in curves.values() for a in points for b in points if a < b}
 
 
 def _merge(
@@ -150,22 +128,18 @@ def _merge(
     conflicting: set[int] = set()
     for one_by_one in (False, True):
         merging, redundant = VariableMerging(variables, fixed), set[int]()
-        done: list[Sequence[Pair]] = []
         for i, several in enumerate(pairs):
             if several is None or i in conflicting:
                 continue
+            before = merging.sets.parent.copy()
             new = merging.merge(several)
             if new is None:
                 conflicting.add(i)
             elif one_by_one and _collapses_line(merging, variables):
                 conflicting.add(i)
-                merging = VariableMerging(variables, fixed)
-                for before in done:
-                    merging.merge(before)
-            else:
-                done.append(several)
-                if not new:
-                    redundant.add(i)
+                merging.sets.parent = before
+            elif not new:
+                redundant.add(i)
         if one_by_one or not _collapses_line(merging, variables):
             break
     return merging, redundant, conflicting
@@ -177,8 +151,7 @@ def _collapses_line(merging: VariableMerging, variables: Variables) -> bool:
     return bool(((roots[k] == roots[k + 2]) & (roots[k + 1] == roots[k + 3])).any())
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """Equations with their owners over some free variables, `columns`, that no other block contains."""
 
     system: System
@@ -196,12 +169,10 @@ def blocks(of: EquationSet) -> list[Block]:
         return [Block(build(of.equations, variable_map), of.owners, np.arange(variable_map.num_free))]
     parts = []
     for members, columns in components(of):
-        owners = [of.owners[i] for i in members]
-        if len(columns) > MAX_BLOCK:
-            parts.append(Block(build([], variable_map), owners, columns, too_large=True))
-        else:
-            system = build([of.equations[i] for i in members], variable_map.restrict(columns))
-            parts.append(Block(system, owners, columns))
+        too_large = len(columns) > MAX_BLOCK
+        equations = [] if too_large else [of.equations[i] for i in members]
+        local = variable_map if too_large else variable_map.restrict(columns)
+        parts.append(Block(build(equations, local), [of.owners[i] for i in members], columns, too_large))
     return parts
 
 
@@ -257,10 +228,7 @@ def primitive_freedom(
         still = _rigid(variables, f, variable_map, held)
     motions = (np.linalg.eigvalsh(free) > _STILL).sum(axis=1)
     most = np.array([0, 0, 2, 3, 4, 0, 0, 5])[(rows < len(f)).sum(axis=1)]
-    return [
-        Freedom.FIXED if is_still else Freedom.FREE if is_free else Freedom.PART
-        for is_still, is_free in zip(still.tolist(), (motions == most).tolist(), strict=True)
-    ]
+    return [Freedom(word) for word in np.where(still, "fixed", np.where(motions == most, "free", "partly")).tolist()]
 
 
 def describe_freedom(freedom: Sequence[Freedom], names: Sequence[str]) -> str:
@@ -269,22 +237,17 @@ def describe_freedom(freedom: Sequence[Freedom], names: Sequence[str]) -> str:
     >>> describe_freedom([Freedom.FIXED, Freedom.PART, Freedom.FREE], ["line", "arc", "circle"])
     'arc 1 can partly move; circle 2 is free'
     """
+    verbs = {Freedom.OVER: "{be} constrained too much", Freedom.PART: "can partly move", Freedom.FREE: "{be} free"}
     sentences = []
-    for kind, one, many in (
-        (Freedom.OVER, "is constrained too much", "are constrained too much"),
-        (Freedom.PART, "can partly move", "can partly move"),
-        (Freedom.FREE, "is free", "are free"),
-    ):
-        some = [f"{name} {i}" for i, (name, f) in enumerate(zip(names, freedom, strict=True)) if f is kind]
+    for kind, verb in verbs.items():
+        some = [f"{name} {i}" for i, name in enumerate(names) if freedom[i] is kind]
         if some:
-            listed = some[0] if len(some) == 1 else f"{', '.join(some[:-1])} and {some[-1]}"
-            sentences.append(f"{listed} {one if len(some) == 1 else many}")
+            listed = " and ".join(filter(None, [", ".join(some[:-1]), some[-1]]))
+            sentences.append(f"{listed} {verb.format(be='is' if len(some) == 1 else 'are')}")
     return "; ".join(sentences) or "fully constrained"
 
 
-def _rigid(
-    variables: Variables, f: Floats, variable_map: VariableMap, held: Sequence[tuple[Ints, Floats]]
-) -> NDArray[np.bool_]:
+def _rigid(variables: Variables, f: Floats, variable_map: VariableMap, held: Sequence[tuple[Ints, Floats]]) -> Bools:
     """The primitives that move only with the whole sketch, if that can move."""
     size, num_free = len(variable_map.start), variable_map.num_free
     steps = np.zeros((size, size))
@@ -306,7 +269,7 @@ def _rigid(
     return _rigid_with_most(free, np.append(whole, np.zeros((1, whole.shape[1])), axis=0), variables.rows)
 
 
-def _rigid_with_most(free: Floats, whole: Floats, rows: Ints) -> NDArray[np.bool_]:
+def _rigid_with_most(free: Floats, whole: Floats, rows: Ints) -> Bools:
     """The primitives that stand still when one is held, the one that holds most others: with any of them, if several.
 
     To hold a primitive is to leave out its part of the rigid motions.
@@ -318,5 +281,4 @@ def _rigid_with_most(free: Floats, whole: Floats, rows: Ints) -> NDArray[np.bool
     left = np.diagonal(free) - ((held @ (turn * weight[:, None, :])) ** 2).sum(axis=2)
     still = left[:, rows].sum(axis=2) <= _STILL
     count = still.sum(axis=1)
-    chosen: NDArray[np.bool_] = still[count == count.max()].any(axis=0)
-    return chosen
+    return np.asarray(still[count == count.max()].any(axis=0))

@@ -1,4 +1,6 @@
-"""The equations of constraints: residuals and all their derivatives. FreeCAD's relations use the same equations.
+"""The equations of constraints: residuals, all their derivatives, and the rank of these.
+
+FreeCAD's relations use the same equations.
 
 Every relation has one form: two vectors v and w, each a weighted sum of points, combined in one of three ways (the
 offset of w from the direction of v, the sine between them, the difference of their lengths), plus a weighted sum of
@@ -17,10 +19,11 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dgeqrf, dorgqr
 
 from sketchdnn.geometry import Arc, Constraint, ConstraintType, Part, Ref
 
-from .variables import Floats, Ints, Pair, VariableMap, Variables, merged_parameters
+from .variables import Floats, Ints, Pair, VariableMap, Variables
 
 Sum = tuple[tuple[int, float], ...]
 Contacts = Mapping[frozenset[int], int]
@@ -141,14 +144,10 @@ def residual(equation: Equation, f: Floats) -> float:
     wx, wy = cos * wx - sin * wy, sin * wx + cos * wy
     long, wide = math.hypot(vx, vy), math.hypot(wx, wy)
     rest = sum(float(f[k]) * weight for k, weight in equation.linear) - equation.constant
-    match equation.form:
-        case Form.OFFSET:
-            return (vx * wy - vy * wx) / max(long, _TINY) + rest
-        case Form.SINE:
-            return (vx * wy - vy * wx) / max(long * wide, _TINY) + rest
-        case Form.LENGTHS:
-            return long - wide + rest
-    return rest
+    if equation.form in (Form.NONE, Form.LENGTHS):
+        return long - wide + rest  # no vectors have no length
+    size = long if equation.form is Form.OFFSET else long * wide
+    return (vx * wy - vy * wx) / max(size, _TINY) + rest
 
 
 def closest(equations: Sequence[Equation], f: Floats) -> Equation:
@@ -184,17 +183,17 @@ def constraint_equations(
         return None if None in each else [equation for several in each for equation in several or ()]
     match kind:
         case _T.COINCIDENT | _T.POINT_ON_CURVE | _T.COLLINEAR if len(refs) == 2:
-            return _coincident(refs[0], refs[1], variables)
+            return _coincident(*refs, variables)
         case _T.CONCENTRIC | _T.HORIZONTAL | _T.VERTICAL:
             return _equal_parameters(constraint, variables)
         case _T.PARALLEL | _T.PERPENDICULAR if len(refs) == 2:
-            line, other = variables.ends(refs[0]), variables.ends(refs[1])
+            line, other = map(variables.ends, refs)
             turn = SQUARE if kind is _T.PERPENDICULAR else ALONG
             return [Equation(Form.SINE, between(*line), between(*other), turn=turn)] if line and other else None
         case _T.TANGENT if len(refs) == 2:
-            return _tangent(refs[0], refs[1], variables, f, contacts)
+            return _tangent(*refs, variables, f, contacts)
         case _T.EQUAL if len(refs) == 2:
-            return equal_sizes([variables.circle(ref) for ref in refs], [variables.ends(ref) for ref in refs])
+            return equal_sizes([*map(variables.circle, refs)], [*map(variables.ends, refs)])
         case _T.MIDPOINT:
             return _midpoint(refs, variables)
         case _T.SYMMETRIC if len(refs) == 3:
@@ -214,7 +213,7 @@ def between(a: int, b: int) -> Sum:
 
 def level(a: int, b: int, axis: int, constant: float = 0.0) -> Equation:
     """The difference of two points' coordinates along an axis: a − b."""
-    return Equation(Form.NONE, linear=((2 * a + axis, 1.0), (2 * b + axis, -1.0)), constant=constant)
+    return _equal(2 * a + axis, 2 * b + axis, constant)
 
 
 def same_point(a: int, b: int) -> list[Equation]:
@@ -230,25 +229,22 @@ def on_circle(point: int, circle: Pair) -> Equation:
 
 
 def midpoint(point: int, a: int, b: int) -> list[Equation]:
-    return [
-        Equation(Form.NONE, linear=((2 * point + axis, 1.0), (2 * a + axis, -0.5), (2 * b + axis, -0.5)))
-        for axis in (0, 1)
-    ]
+    sums = [((2 * point + axis, 1.0), (2 * a + axis, -0.5), (2 * b + axis, -0.5)) for axis in (0, 1)]
+    return [Equation(Form.NONE, linear=linear) for linear in sums]
 
 
 def symmetric(a: int, b: int, about: Pair) -> list[Equation]:
     """Two points mirrored about a line."""
-    return [
-        Equation(Form.OFFSET, between(*about), ((a, 0.5), (b, 0.5), (about[0], -1.0))),
-        Equation(Form.OFFSET, between(*about), between(a, b), turn=SQUARE),
-    ]
+    axis = between(*about)
+    middle = Equation(Form.OFFSET, axis, ((a, 0.5), (b, 0.5), (about[0], -1.0)))
+    return [middle, Equation(Form.OFFSET, axis, between(a, b), turn=SQUARE)]
 
 
 def equal_sizes(circles: Sequence[Pair | None], lines: Sequence[Pair | None]) -> list[Equation] | None:
     """Two circles of one radius, or two lines of one length."""
     (one, two), (line, other) = circles, lines
     if one and two:
-        return [Equation(Form.NONE, linear=((one[1], 1.0), (two[1], -1.0)))]
+        return [_equal(one[1], two[1])]
     return [Equation(Form.LENGTHS, between(*line), between(*other))] if line and other else None
 
 
@@ -295,28 +291,31 @@ def _fixed_end(end: int, center: int, f: Floats) -> Equation:
 
 def _equal_parameters(constraint: Constraint, variables: Variables) -> list[Equation] | None:
     """The equations of a constraint that only equates parameters."""
-    pairs = merged_parameters(constraint, variables)
-    return None if pairs is None else [Equation(Form.NONE, linear=((a, 1.0), (b, -1.0))) for a, b in pairs]
+    pairs = variables.merged_parameters(constraint)
+    return None if pairs is None else [_equal(a, b) for a, b in pairs]
+
+
+def _equal(parameter: int, other: int, constant: float = 0.0) -> Equation:
+    return Equation(Form.NONE, linear=((parameter, 1.0), (other, -1.0)), constant=constant)
 
 
 def _coincident(first: Ref, second: Ref, variables: Variables) -> list[Equation] | None:
     """Two points, a point on a curve, or two curves of one kind on each other."""
     if equations := _equal_parameters(Constraint(_T.COINCIDENT, (first, second)), variables):
         return equations
-    a, b = variables.point(first), variables.point(second)
-    line, other = variables.ends(first), variables.ends(second)
-    if a is not None or b is not None:
-        one, two = variables.circle(first), variables.circle(second)
-        point, on, circle = (a, other, two) if a is not None else (b, line, one)
-        if point is None or not (on or circle):
-            return None
-        return [on_line(point, on) if on else on_circle(point, circle or (0, 0))]
-    return [on_line(point, line) for point in other] if line and other else None
+    if variables.point(first) is None:
+        first, second = second, first
+    point, line, other, circle = variables.point(first), *map(variables.ends, (first, second)), variables.circle(second)
+    if point is None:
+        return [on_line(end, other) for end in line] if line and other else None
+    if other:
+        return [on_line(point, other)]
+    return [on_circle(point, circle)] if circle else None
 
 
 def _tangent(first: Ref, second: Ref, variables: Variables, f: Floats, contacts: Contacts) -> list[Equation] | None:
     line = variables.ends(first) or variables.ends(second)
-    circles = [r for r in (variables.circle(first), variables.circle(second)) if r]
+    circles = [circle for circle in map(variables.circle, (first, second)) if circle]
     contact = contacts.get(frozenset(ref.primitive for ref in (first, second) if ref.primitive is not None))
     if line and len(circles) == 1:
         if contact is not None:
@@ -331,15 +330,10 @@ def _tangent(first: Ref, second: Ref, variables: Variables, f: Floats, contacts:
 
 def _midpoint(refs: Sequence[Ref], variables: Variables) -> list[Equation] | None:
     """The first of three points lies halfway between the others; or a point halfway along a line."""
-    points = [variables.point(ref) for ref in refs]
-    if len(refs) == 2:
-        ends: tuple[int | None, ...] = variables.ends(refs[1]) or variables.ends(refs[0]) or ()
-        point = points[0] if points[0] is not None else points[1]
-    else:
-        point, ends = points[0], tuple(points[1:])
-    if point is None or len(ends) != 2 or ends[0] is None or ends[1] is None:
-        return None
-    return midpoint(point, ends[0], ends[1])
+    points = [point for ref in refs if (point := variables.point(ref)) is not None]
+    if len(refs) == 2 and len(points) == 1:
+        points += variables.ends(refs[1]) or variables.ends(refs[0]) or ()
+    return midpoint(*points) if len(points) == 3 and len(refs) <= 3 else None
 
 
 def _symmetric(refs: Sequence[Ref], variables: Variables) -> list[Equation] | None:
@@ -358,20 +352,20 @@ def _dimension(constraint: Constraint, value: float, variables: Variables, f: Fl
     refs, size = constraint.refs, abs(value) / variables.scale
     match constraint.type:
         case _T.RADIUS | _T.DIAMETER:
-            circles = [variables.circle(ref) for ref in refs]
+            circles = [circle for ref in refs if (circle := variables.circle(ref))]
             size = size / 2 if constraint.type is _T.DIAMETER else size
-            equations = [Equation(Form.NONE, linear=((r[1], 1.0),), constant=size) for r in circles if r]
-            return None if None in circles else equations
+            equations = [Equation(Form.NONE, linear=((radius, 1.0),), constant=size) for _, radius in circles]
+            return equations if len(circles) == len(refs) else None
         case _T.LENGTH | _T.DISTANCE if len(refs) == 1:
             line = variables.ends(refs[0])
             return [Equation(Form.LENGTHS, between(*line), constant=size)] if line else None
         case _T.DISTANCE if len(refs) == 2:
             return _distance(refs[0], refs[1], size, variables, f)
         case _T.HORIZONTAL_DISTANCE | _T.VERTICAL_DISTANCE:
-            points: list[int | None] = [variables.center(ref) for ref in refs]
+            points = [point for ref in refs if (point := variables.center(ref)) is not None]
             if len(refs) == 1:
-                points = list(variables.ends(refs[0]) or (variables.point_index[None, Part.ORIGIN], points[0]))
-            if len(points) != 2 or points[0] is None or points[1] is None:
+                points = [*(variables.ends(refs[0]) or (variables.point_index[None, Part.ORIGIN], *points))]
+            if len(points) != 2 or len(refs) > 2:
                 return None
             axis = 0 if constraint.type is _T.HORIZONTAL_DISTANCE else 1
             return [closest([level(points[1], points[0], axis, side * size) for side in (1.0, -1.0)], f)]
@@ -406,16 +400,91 @@ def _rims(circle: Pair | None) -> list[Sum]:
 
 def _angle(refs: Sequence[Ref], angle: float, variables: Variables, f: Floats) -> list[Equation] | None:
     """Between two lines or a line and the x axis; of an arc, its sweep."""
-    lines = [variables.ends(ref) for ref in refs]
+    lines = [line for ref in refs if (line := variables.ends(ref))]
     circle = variables.circle(refs[0])
     if len(refs) == 1 and circle and isinstance(variables.primitives[refs[0].primitive or 0], Arc):
         v, w = between(circle[0], circle[0] + 1), between(circle[0], circle[0] + 2)
-    elif len(lines) == 1 and lines[0]:
-        x_axis = variables.point_index[None, Part.ORIGIN], variables.point_index[None, Part.X_AXIS]
-        v, w = between(*x_axis), between(*lines[0])
-    elif len(lines) == 2 and lines[0] and lines[1]:
-        v, w = between(*lines[0]), between(*lines[1])
-    else:
+    elif len(refs) > 2 or len(lines) < len(refs):
         return None
+    else:
+        x_axis = variables.point_index[None, Part.ORIGIN], variables.point_index[None, Part.X_AXIS]
+        v, w = between(*(lines[0] if len(lines) == 2 else x_axis)), between(*lines[-1])
     turns = [(math.cos(angle), side * math.sin(angle)) for side in (1.0, -1.0)]
     return [closest([Equation(Form.SINE, v, w, turn=turn) for turn in turns], f)]
+
+
+# Rank of equations: which rows of derivatives add to the span of those before them.
+
+# An equation whose derivative is shorter than this has no effect.
+ZERO_ROW = 1e-6
+
+
+def orthonormal(rows: Floats) -> tuple[Floats, Floats]:
+    """An orthonormal basis of rows, at most as many as their length, as columns q, with rows = (q r)ᵀ.
+
+    Only the upper triangle of r counts.
+    """
+    r, tau, _, _ = dgeqrf(rows.T)
+    q, _, _ = dorgqr(r[:, : len(rows)], tau)
+    return q, r
+
+
+class Span:
+    """The span of rows, as an orthonormal basis that grows."""
+
+    def __init__(self, width: int) -> None:
+        self._basis = np.zeros((width, width))
+        self.rank = 0
+
+    @property
+    def basis(self) -> Floats:
+        return self._basis[: self.rank]
+
+    def add(self, row: Floats, least: float) -> bool:
+        """Add a row if more than a share `least` of it is outside the span; whether it was."""
+        length = float(row @ row)
+        if length < ZERO_ROW**2 or self.rank == len(self._basis):
+            return False
+        rest = outside(row, self.basis)
+        new = float(rest @ rest)
+        if new <= least * least * length:
+            return False
+        rest = outside(rest / new**0.5, self.basis)  # once more, against rounding
+        self._basis[self.rank] = rest / float(rest @ rest) ** 0.5
+        self.rank += 1
+        return True
+
+
+def outside(rows: Floats, basis: Floats) -> Floats:
+    """The part of rows outside the span of an orthonormal basis."""
+    return np.asarray(rows - (rows @ basis.T) @ basis)
+
+
+def row_lengths(rows: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+
+
+def adds_rank(rows: Floats, least: float) -> list[bool]:
+    """Whether each row adds to the rank of those before it, by more than a share `least` of itself."""
+    span = Span(rows.shape[1])
+    return [span.add(row, least) for row in rows]
+
+
+def likely_independent(rows: Floats, least: float) -> Ints:
+    """The rows of which more than a share `least` is new to those before: fast, and a guess where some are not."""
+    if len(rows) > rows.shape[1]:
+        return np.flatnonzero(adds_rank(rows, least))
+    new = np.abs(dgeqrf(rows.T)[0].diagonal())
+    return np.flatnonzero(new > least * np.maximum(row_lengths(rows), ZERO_ROW))
+
+
+def row_space(rows: Floats, least: float) -> Floats:
+    """An orthonormal basis of rows, as rows, where a share of `least` or less of a row is rounding."""
+    if 0 < len(rows) <= rows.shape[1]:
+        q, r = orthonormal(rows)
+        if (np.abs(r.diagonal()) > least * np.maximum(row_lengths(rows), ZERO_ROW)).all():
+            return q.T
+    span = Span(rows.shape[1])
+    for row in rows:
+        span.add(row, least)
+    return span.basis

@@ -12,8 +12,9 @@ A very large sketch is examined in pieces.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -26,10 +27,9 @@ from sketchdnn.geometry.proximity import DisjointSets, component_roots
 from . import candidates
 from .candidates import MAX_BEND, MAX_TURN, SketchArrays
 from .equation_set import contacts, free_arc_equations
-from .equations import Form, System, build, constraint_equations
-from .rank import likely_independent, outside, row_lengths, row_space
+from .equations import Form, System, build, constraint_equations, likely_independent, outside, row_lengths, row_space
 from .solve import least_squares
-from .variables import Floats, Ints, VariableMap, VariableMerging, Variables, merged_parameters, variables_of
+from .variables import Constraints, Floats, Ints, VariableMap, VariableMerging, Variables, variables_of
 
 # How far off a drawn point may be, as a share of the sketch's size.
 TOLERANCE = 0.005
@@ -46,8 +46,6 @@ _MAX_STRAIN = 6.0
 _MIN_SHARE = 0.3
 # A line that leans by more than this sine is not level, however short it is.
 _MAX_LEAN = 0.2
-# More points are compared with a tree instead of all pairs.
-_ALL_PAIRS = 400
 # Below this share of itself, the new part of an equation is only the sketch's inexactness.
 _NEW = 0.05
 # An equation whose residual is larger, as a share of the tolerance, after solving cannot be satisfied.
@@ -56,6 +54,8 @@ _UNSATISFIED = 0.2
 _ROUND_TOLERANCE = 1e-2
 _LEVEL = (ConstraintType.HORIZONTAL, ConstraintType.VERTICAL)
 _MEETING = (ConstraintType.COINCIDENT, ConstraintType.CONCENTRIC)
+# The types that merge variables and need no equation. They are the most certain, too.
+MERGING = frozenset({*_MEETING, *_LEVEL})
 
 
 class Inferred(NamedTuple):
@@ -67,7 +67,7 @@ class Inferred(NamedTuple):
 
 
 def infer(
-    sketch: Sketch, tolerance: float = TOLERANCE, *, given: Sequence[Constraint] = (), fixed: Collection[int] = ()
+    sketch: Sketch, tolerance: float = TOLERANCE, *, given: Constraints = (), fixed: Collection[int] = ()
 ) -> tuple[Constraint, ...]:
     """Infer the constraints of a sketch.
 
@@ -99,7 +99,7 @@ def infer(
     return _ranked(_infer_pieces(merge) if large else _infer_rounds(merge))
 
 
-def infer_level(sketch: Sketch, tolerance: float, given: Sequence[Constraint]) -> tuple[Constraint, ...]:
+def infer_level(sketch: Sketch, tolerance: float, given: Constraints) -> tuple[Constraint, ...]:
     """Only coincident, concentric, horizontal and vertical constraints, of a sketch of any size."""
     return _ranked(_InitialMerge(variables_of(sketch.primitives), tolerance, given, (), local=True).accepted)
 
@@ -149,13 +149,7 @@ class _InitialMerge:
     """
 
     def __init__(
-        self,
-        variables: Variables,
-        tolerance: float,
-        given: Sequence[Constraint],
-        fixed: Collection[int],
-        *,
-        local: bool,
+        self, variables: Variables, tolerance: float, given: Constraints, fixed: Collection[int], local: bool
     ) -> None:
         self.variables, self.tolerance, self.given, self.fixed = variables, tolerance, given, fixed
         self.reach = _LOCAL * _sizes(variables) if local else np.full(len(variables.primitives), np.inf)
@@ -163,13 +157,13 @@ class _InitialMerge:
         self.accepted = self._join_points()
         self.variable_map = self._join_levels()
 
-    def _merge(self, constraints: Sequence[Constraint]) -> tuple[VariableMerging, DisjointSets]:
+    def _merge(self, constraints: Constraints) -> tuple[VariableMerging, DisjointSets]:
         """The variables, and the points, that constraints merge."""
         merging, sets = VariableMerging(self.variables, self.fixed), DisjointSets(self.variables.num_points)
         end = 2 * self.variables.num_points
         for constraint in constraints:
-            pairs = merged_parameters(constraint, self.variables)
-            if pairs is None or merging.merge(pairs) is None:
+            pairs = self.variables.merged_parameters(constraint) or []
+            if merging.merge(pairs) is None:
                 continue
             for a, b in pairs:
                 if a % 2 == 0 and max(a, b) < end and (a + 1, b + 1) in pairs:
@@ -183,7 +177,9 @@ class _InitialMerge:
         allowed = 2**0.5 * _THREE_SIGMA * self.tolerance
         at = variables.f[: 2 * variables.num_points].reshape(-1, 2)
         reach = self.reach[[i for i, _ in variables.points]]
-        first, second, off = _near_pairs(at, min(allowed, float(reach.max())))
+        # Pairs that are near in both coordinates, and the larger of the two distances.
+        first, second = cKDTree(at).query_pairs(min(allowed, reach.max()), p=np.inf, output_type="ndarray").T
+        off = np.abs(at[first] - at[second]).max(axis=1, initial=0.0)
         near = off <= np.minimum(reach[first], reach[second])
         first, second, off = first[near], second[near], off[near]
         owners: list[set[int]] = [set() for _ in variables.points]
@@ -197,11 +193,10 @@ class _InitialMerge:
                 continue
             sets.union(a, b)
             owners[min(a, b)] = owners[a] | owners[b]
-            one, two = variables.ref(m), variables.ref(n)
-            if one.part is Part.CENTER and two.part is Part.CENTER:
-                constraint = Constraint(ConstraintType.CONCENTRIC, (Ref(one.primitive), Ref(two.primitive)))
-            else:
-                constraint = Constraint(ConstraintType.COINCIDENT, (one, two))
+            refs = variables.ref(m), variables.ref(n)
+            constraint = Constraint(ConstraintType.COINCIDENT, refs)
+            if {ref.part for ref in refs} == {Part.CENTER}:
+                constraint = Constraint(ConstraintType.CONCENTRIC, tuple(Ref(ref.primitive) for ref in refs))
             accepted.append(Inferred(constraint, 2, by / allowed))
         return accepted
 
@@ -210,13 +205,13 @@ class _InitialMerge:
 
         Where coincident points strain the sketch already, fewer of those are accepted.
         """
-        meeting, without, patience = list(self.accepted), set[int](), 1
+        meeting, without, patience = self.accepted, set[int](), 1
         while True:
             levels = self._level_lines(without)
             variable_map = self.merging.variable_map()
+            self.accepted = [*meeting, *levels]
             strain = _strained(self.variables, variable_map.initial, self.tolerance)
-            if not strain or not (levels or meeting):
-                self.accepted = [*meeting, *levels]
+            if not strain or not self.accepted:
                 return variable_map
             if levels:
                 without |= strain if not without else set(self.variables.lines)
@@ -229,12 +224,10 @@ class _InitialMerge:
         """Lines along an axis, the most level first; the ends' coordinates merge at the mean of all that share them."""
         variables, variable_map = self.variables, self.merging.variable_map()
         lines = [i for i in variables.lines if i not in without]
-        if not lines:
-            return []
         f = variable_map.initial
         count = np.bincount(variable_map.index).astype(float)
         count[variable_map.num_free :] = np.inf
-        k = np.array([2 * variables.first[i] for i in lines])
+        k = np.array([2 * variables.first[i] for i in lines], dtype=int)
         along = np.abs(np.stack([f[k + 2] - f[k], f[k + 3] - f[k + 1]]))
         length = np.hypot(along[0], along[1])
         a, b = variable_map.index[np.stack([k, k + 1])], variable_map.index[np.stack([k + 2, k + 3])]
@@ -255,7 +248,10 @@ class _InitialMerge:
             if not self.merging.merge([(column, column + 2)]):
                 continue
             sets.union(p, q)
-            mean[min(p, q)], weight[min(p, q)] = _weighted_mean(mean[p], weight[p], mean[q], weight[q])
+            total, shared = weight[p] + weight[q], mean[p] if weight[p] == np.inf else mean[q]
+            if total < np.inf:
+                shared = (mean[p] * weight[p] + mean[q] * weight[q]) / total
+            mean[min(p, q)], weight[min(p, q)] = shared, total
             kind = ConstraintType.VERTICAL if axis == 0 else ConstraintType.HORIZONTAL
             accepted.append(Inferred(Constraint(kind, (Ref(lines[line]),)), 1, float(off[axis, line])))
         return accepted
@@ -272,7 +268,7 @@ class _Inference:
         f = self.variable_map.initial
         equations = free_arc_equations(variables, merge.fixed)
         for constraint in merge.given:
-            if merged_parameters(constraint, variables) is None:
+            if variables.merged_parameters(constraint) is None:
                 equations += constraint_equations(constraint, variables, f, self.contacts) or ()
         self.z = np.zeros(self.variable_map.num_free)
         system = build(equations, self.variable_map)
@@ -286,10 +282,8 @@ class _Inference:
     def constraints(self) -> list[Constraint]:
         return [inferred.constraint for inferred in self.accepted]
 
-    def accept(self, guesses: Sequence[Constraint]) -> None:
+    def accept(self, guesses: Constraints) -> None:
         """Accept the candidates that the tolerance explains, closest first, and solve."""
-        if not guesses:
-            return
         f = self.variable_map.parameters(self.z)
         equations = [constraint_equations(guess, self.variables, f, self.contacts) or [] for guess in guesses]
         system = build([e for own in equations for e in own], self.variable_map)
@@ -297,8 +291,11 @@ class _Inference:
         residuals, length = np.abs(residuals), row_lengths(rows)
         rest = outside(rows, self.span)
         new = row_lengths(rest)
-        most = [_max_residual(guess, e.form) for guess, own in zip(guesses, equations, strict=True) for e in own]
-        allowed = np.minimum(_THREE_SIGMA * self.tolerance * new, np.array(most))
+        # Curves that meet almost smoothly are meant to, however short they are.
+        largest = [MAX_BEND if guess.type is ConstraintType.TANGENT else MAX_TURN for guess in guesses]
+        both = zip(largest, equations, strict=True)
+        most = [angle if e.form is Form.SINE else np.inf for angle, own in both for e in own]
+        allowed = np.minimum(_THREE_SIGMA * self.tolerance * new, most)
         is_new = new > _NEW * length
         holds = residuals <= _NEW * self.tolerance * length  # nothing to add, and no conflict
         fine = np.where(is_new, residuals <= allowed, holds).tolist()
@@ -308,20 +305,19 @@ class _Inference:
         end = 0
         for i, own in enumerate(equations):
             start, end = end, end + len(own)
-            if end > start and all(fine[start:end]) and any(adds[start:end]):
+            if all(fine[start:end]) and any(adds[start:end]):
                 hopeful.append((-sum(adds[start:end]), max(share[start:end]), i, start, end))
         taken: list[int] = []
         before = len(self.accepted)
         for _, by, i, start, end in sorted(hopeful):
-            removed = -len(taken)
+            known = len(taken)
             for row in range(start, end):
                 size = float(rest[row] @ rest[row])
                 if size > least[row]:
                     unit = rest[row] / size**0.5
                     rest -= (rest @ unit)[:, None] * unit
                     taken.append(row)
-            removed += len(taken)
-            if removed:
+            if removed := len(taken) - known:
                 self.owners += [id(guesses[i])] * removed
                 self.accepted.append(Inferred(guesses[i], removed, by))
         if taken:
@@ -375,13 +371,10 @@ def _infer_pieces(merge: _InitialMerge) -> list[Inferred]:
         number = {i: k for k, i in enumerate(members)}
         known = [*merge.given, *_coincidences(merge, set(members)), *level]
         own = Variables([variables.primitives[i] for i in members])
-        piece = _InitialMerge(
-            own,
-            min(merge.tolerance * variables.scale, _LOCAL * float(np.median(sizes[members]))) / own.scale,
-            [renumber(c, number) for c in known if all(r.primitive is None or r.primitive in number for r in c.refs)],
-            [number[i] for i in merge.fixed if i in number],
-            local=True,
-        )
+        tolerance = min(merge.tolerance * variables.scale, _LOCAL * float(np.median(sizes[members]))) / own.scale
+        inside = [c for c in known if all(r.primitive is None or r.primitive in number for r in c.refs)]
+        fixed = [number[i] for i in merge.fixed if i in number]
+        piece = _InitialMerge(own, tolerance, [renumber(c, number) for c in inside], fixed, local=True)
         back = dict(enumerate(members))
         accepted += [Inferred(renumber(c, back), removed, share) for c, removed, share in _infer_rounds(piece)]
     return accepted
@@ -419,53 +412,20 @@ def _coincidences(merge: _InitialMerge, members: set[int]) -> Iterator[Constrain
     for point, (primitive, part) in enumerate(merge.variables.points):
         if primitive in members:
             groups[merge.point_sets.find(point)].append(Ref(primitive, part))
-    for refs in groups.values():
-        if len(refs) > 1:
-            yield Constraint(ConstraintType.COINCIDENT, tuple(refs))
-
-
-def _max_residual(guess: Constraint, form: Form) -> float:
-    """The largest angle allowed. Curves that meet almost smoothly are meant to, however short they are."""
-    if form is not Form.SINE:
-        return float("inf")
-    return MAX_BEND if guess.type is ConstraintType.TANGENT else MAX_TURN
+    return (Constraint(ConstraintType.COINCIDENT, tuple(refs)) for refs in groups.values() if len(refs) > 1)
 
 
 def _strained(variables: Variables, f: Floats, tolerance: float) -> set[int]:
     """Primitives that moved further than the tolerance explains, or lost most of their size."""
-    far = np.flatnonzero(np.abs(variables.moves(f)) > _MAX_STRAIN * tolerance).tolist()
-    small = np.flatnonzero(variables.shares(f) < _MIN_SHARE).tolist()
-    if not far and not small:
-        return set()
     movers = [*(i for i, _ in variables.points), *variables.rounds]
     sized = [*variables.lines, *variables.arcs, *variables.rounds]
-    return {movers[k] for k in far} | {sized[k] for k in small}
+    far = compress(movers, np.abs(variables.moves(f)) > _MAX_STRAIN * tolerance)
+    return {*far, *compress(sized, variables.shares(f) < _MIN_SHARE)}
 
 
 def _sizes(variables: Variables) -> Floats:
     """The size of each primitive: a line's length, a radius, infinity for a point."""
-    sizes = np.full(len(variables.primitives), np.inf)
-    k = 2 * np.array([variables.first[i] for i in variables.lines], dtype=int)
-    sizes[variables.lines] = np.hypot(variables.f[k + 2] - variables.f[k], variables.f[k + 3] - variables.f[k + 1])
-    sizes[variables.rounds] = variables.f[[variables.radius[i] for i in variables.rounds]]
+    sizes, k, f = np.full(len(variables.primitives), np.inf), variables.starts[: len(variables.lines)], variables.f
+    sizes[variables.lines] = np.hypot(f[k + 2] - f[k], f[k + 3] - f[k + 1])
+    sizes[variables.rounds] = f[variables.radii]
     return sizes
-
-
-def _weighted_mean(a: float, weight_a: float, b: float, weight_b: float) -> tuple[float, float]:
-    if weight_a == np.inf or weight_b == np.inf:
-        return (a if weight_a == np.inf else b), np.inf
-    total = weight_a + weight_b
-    return (a * weight_a + b * weight_b) / total, total
-
-
-def _near_pairs(at: Floats, allowed: float) -> tuple[Ints, Ints, Floats]:
-    """Pairs of points that are near in both coordinates, and the larger of the two distances."""
-    if len(at) > _ALL_PAIRS:
-        pairs = cKDTree(at).query_pairs(allowed, p=np.inf, output_type="ndarray")
-        first, second = pairs[:, 0], pairs[:, 1]
-        return first, second, np.abs(at[first] - at[second]).max(axis=1, initial=0.0)
-    off = np.maximum(np.abs(at[:, 0, None] - at[:, 0]), np.abs(at[:, 1, None] - at[:, 1]))
-    first, second = np.nonzero(off <= allowed)
-    once = first < second
-    first, second = first[once], second[once]
-    return first, second, off[first, second]

@@ -6,7 +6,7 @@ constraints are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,10 +17,9 @@ from scipy.sparse.linalg import splu
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Constraint, Sketch
 
-from .equation_set import Block, EquationSet, Freedom, blocks, equation_set, primitive_freedom
-from .equations import System
-from .rank import ZERO_ROW, adds_rank, likely_independent, orthonormal, outside, row_lengths
-from .variables import Floats, Ints, Variables, variables_of
+from .equation_set import Block, Freedom, blocks, equation_set, primitive_freedom
+from .equations import ZERO_ROW, System, adds_rank, likely_independent, orthonormal, outside, row_lengths
+from .variables import Constraints, Floats, Ints, VariableMap, Variables, variables_of
 
 # An equation with a smaller residual, as a share of the sketch's size or in radians, holds.
 HOLDS = 1e-9
@@ -68,11 +67,7 @@ class Solution:
 
 
 def solve(
-    sketch: Sketch,
-    constraints: Sequence[Constraint] | None = None,
-    *,
-    max_move: float = 0.1,
-    fixed: Collection[int] = (),
+    sketch: Sketch, constraints: Constraints | None = None, *, max_move: float = 0.1, fixed: Collection[int] = ()
 ) -> Solution:
     """Move the primitives as little as possible so that the constraints hold.
 
@@ -107,59 +102,52 @@ def solve(
     for block, part in zip(parts, solved, strict=True):
         z[block.columns] = part.z
     f = equations.variable_map.parameters(z)
-    rounding = _restore_fixed(f, variables, fixed)
+    # Two fixed primitives that meet except for rounding share a variable while the others are solved for.
+    exact = [k for i in fixed for k in variables.parameters(i)]
+    rounding = float(np.abs(f[exact] - variables.f[exact]).max(initial=0.0))
+    f[exact] = variables.f[exact]
     redundant = equations.redundant.union(*(part.redundant for part in solved))
     conflicting = equations.conflicting.union(*(part.conflicting for part in solved))
     skipped = {owner for block in parts if block.too_large for owner in block.owners if owner >= 0}
     residual = max([rounding, *(part.residual for part in solved)])
     largest = float(np.abs(variables.moves(f)).max())
     over = {ref.primitive for i in (*redundant, *conflicting) for ref in given[i].refs} - set(fixed)
-    freedom = _freedom(variables, equations, f, list(zip(parts, solved, strict=True)), fixed)
-    result = Solution(
-        sketch,
-        displacement=0.0,
-        residual=max([equations.gap, *(part.before for part in solved)]),
-        dof=equations.variable_map.num_free - sum(len(part.rows) for part in solved),
-        redundant=tuple(given[i] for i in sorted(redundant)),
-        conflicting=tuple(given[i] for i in sorted(conflicting)),
-        unsupported=tuple(given[i] for i in equations.unsupported),
-        skipped=tuple(given[i] for i in sorted(skipped)),
-        freedom=tuple(Freedom.OVER if i in over else free for i, free in enumerate(freedom)),
-    )
+    freedom = _freedom(variables, equations.variable_map, f, [*zip(parts, solved, strict=True)])
+    primitives, warning = sketch.primitives, None
     if skipped:
         count = max(len(block.columns) for block in parts if block.too_large)
-        return replace(result, warning=f"{count} connected variables are too many to solve")
-    if not residual <= HOLDS:
-        return replace(result, warning=f"no solution was found: {residual:.1e} of the size is left")
-    if largest > max_move:
-        return replace(result, warning=f"the nearest solution moves something by {largest:.1%} of the size")
-    try:
-        primitives = variables.rebuild(f)
-    except GeometryError as error:
-        return replace(result, warning=f"the nearest solution is no sketch: {error}")
-    return replace(result, sketch=replace(sketch, primitives=primitives), displacement=largest, residual=residual)
+        warning = f"{count} connected variables are too many to solve"
+    elif not residual <= HOLDS:
+        warning = f"no solution was found: {residual:.1e} of the size is left"
+    elif largest > max_move:
+        warning = f"the nearest solution moves something by {largest:.1%} of the size"
+    else:
+        try:
+            primitives = variables.rebuild(f)
+        except GeometryError as error:
+            warning = f"the nearest solution is no sketch: {error}"
 
+    def constraints_of(numbers: Iterable[int]) -> tuple[Constraint, ...]:
+        return tuple(given[i] for i in sorted(numbers))
 
-def _restore_fixed(f: Floats, variables: Variables, fixed: Collection[int]) -> float:
-    """Give fixed primitives their exact parameters; returns by how much these had changed.
-
-    Two of them that meet except for rounding share a variable while the others are solved for.
-    """
-    own = [k for i in fixed for k in variables.parameters(i)]
-    changed = float(np.abs(f[own] - variables.f[own]).max(initial=0.0))
-    f[own] = variables.f[own]
-    return changed
+    return Solution(
+        sketch if warning else replace(sketch, primitives=primitives),
+        displacement=0.0 if warning else largest,
+        residual=max([equations.gap, *(part.before for part in solved)]) if warning else residual,
+        dof=equations.variable_map.num_free - sum(len(part.rows) for part in solved),
+        redundant=constraints_of(redundant),
+        conflicting=constraints_of(conflicting),
+        unsupported=constraints_of(equations.unsupported),
+        warning=warning,
+        freedom=tuple(Freedom.OVER if i in over else free for i, free in enumerate(freedom)),
+        skipped=constraints_of(skipped),
+    )
 
 
 def _freedom(
-    variables: Variables,
-    equations: EquationSet,
-    f: Floats,
-    solved: Sequence[tuple[Block, BlockSolution]],
-    fixed: Collection[int],
+    variables: Variables, variable_map: VariableMap, f: Floats, solved: Sequence[tuple[Block, BlockSolution]]
 ) -> list[Freedom]:
     """The freedom of each primitive; one without a constraint is free, even if it is alone."""
-    variable_map = equations.variable_map
     untouched = np.bincount(variable_map.index, minlength=len(variable_map.start)) == 1
     untouched[variable_map.num_free :] = False
     held = []
@@ -169,13 +157,9 @@ def _freedom(
             held.append((block.columns, orthonormal(rows)[0]))
             constrained = [i for i, row in enumerate(part.rows) if block.owners[row] >= 0]
             untouched[block.columns] &= ~rows[constrained].any(axis=0)
-    alone = np.append(untouched[variable_map.index], True)[variables.rows].all(axis=1).tolist()
-    return [
-        Freedom.FREE if is_alone and i not in fixed else freedom
-        for i, (freedom, is_alone) in enumerate(
-            zip(primitive_freedom(variables, f, variable_map, held), alone, strict=True)
-        )
-    ]
+    alone = np.append(untouched[variable_map.index], True)[variables.rows].all(axis=1)
+    freedom = primitive_freedom(variables, f, variable_map, held)
+    return [Freedom.FREE if is_alone else own for own, is_alone in zip(freedom, alone.tolist(), strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,20 +189,14 @@ def solve_block(block: Block) -> BlockSolution:
     z = nearest_solution(some, z, steps=25)
     residuals, rows = system.evaluate(z)
     if _largest(residuals) <= HOLDS and _spans(rows, chosen):
-        independent = chosen.tolist()
-        useful = {block.owners[i] for i in independent}
-        redundant = {owner for owner in block.owners if owner >= 0 and owner not in useful}
-        return BlockSolution(z, independent, before, _largest(residuals), redundant)
+        redundant = {*block.owners} - {block.owners[i] for i in chosen} - {-1}
+        return BlockSolution(z, chosen.tolist(), before, _largest(residuals), redundant)
     open_rows = np.flatnonzero(system.steps.any(axis=(0, 2)) | (np.abs(residuals) > _CONFLICT)).tolist()
-    if len(open_rows) < len(system):
-        return _without_constant_rows(block, open_rows)
-    return _without_conflicts(block, before)
-
-
-def _without_constant_rows(block: Block, open_rows: list[int]) -> BlockSolution:
-    """Solve a block without the equations that have no free variable and hold except for rounding."""
+    if len(open_rows) == len(system):
+        return _without_conflicts(block, before)
+    # Without the equations that have no free variable and hold except for rounding.
     owners = [block.owners[i] for i in open_rows]
-    part = solve_block(replace(block, system=block.system.take(open_rows), owners=owners))
+    part = solve_block(block._replace(system=system.take(open_rows), owners=owners))
     redundant = part.redundant | {o for o in block.owners if o >= 0 and o not in owners}
     return replace(part, rows=[open_rows[i] for i in part.rows], redundant=redundant)
 
@@ -326,7 +304,6 @@ def _without_conflicts(block: Block, before: float) -> BlockSolution:
     does not hold conflicts with those before it.
     """
     conflicting: set[int] = set()
-    remaining = list(range(len(block.owners)))
     z = np.zeros(block.system.num_free)
     is_new: list[bool] = []
     for _ in range(len(set(block.owners)) + 1 if len(block.owners) <= _DENSE else _SPARSE_ROUNDS):
@@ -347,8 +324,7 @@ def _without_conflicts(block: Block, before: float) -> BlockSolution:
             break
         conflicting |= failing if failing and len(j) > _DENSE else {max(failing) if failing else max(worst)[1]}
     rows = [i for i, new in zip(remaining, is_new, strict=False) if new]
-    useful = {block.owners[i] for i in rows}
-    redundant = {o for o in block.owners if o >= 0} - useful - conflicting
+    redundant = {*block.owners} - {block.owners[i] for i in rows} - conflicting - {-1}
     if not rows:
         return BlockSolution(np.zeros_like(z), rows, before, 0.0, redundant, conflicting)
     system = block.system.take(remaining)

@@ -14,6 +14,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,10 @@ from sketchdnn.geometry.proximity import DisjointSets
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
 Pair = tuple[int, int]
+Constraints = Sequence[Constraint]
+Primitives = Sequence[Primitive]
 
 # Points outside the sketch that constraints may refer to: the origin, and one unit from it along each axis.
 OUTSIDE = {Part.ORIGIN: (0.0, 0.0), Part.X_AXIS: (1.0, 0.0), Part.Y_AXIS: (0.0, 1.0)}
@@ -50,7 +54,7 @@ class Variables:
     Point k has its coordinates at 2k and 2k + 1. The points `OUTSIDE` follow the sketch's own, then come the radii.
     """
 
-    def __init__(self, primitives: Sequence[Primitive]) -> None:
+    def __init__(self, primitives: Primitives) -> None:
         self.primitives = tuple(primitives)
         self.points: list[tuple[int, Part]] = []
         self.lines = [i for i, p in enumerate(self.primitives) if isinstance(p, Line)]
@@ -76,18 +80,13 @@ class Variables:
         self.num_parameters = base + len(radii)
         self.radius = {i: base + k for k, i in enumerate(radii)}
         self.rounds = list(radii)
-        self.f = np.empty(self.num_parameters)
-        self.f[: 2 * self.num_points] = ((np.array(at).reshape(-1, 2) - self.shift) / self.scale).ravel()
-        self.f[2 * self.num_points : base] = (
-            np.array(list(OUTSIDE.values())) - np.array(self.shift) / self.scale
-        ).ravel()
-        self.f[base:] = [r / self.scale for r in radii.values()]
+        own = (np.array(at).reshape(-1, 2) - self.shift) / self.scale
+        outside = np.array(list(OUTSIDE.values())) - np.array(self.shift) / self.scale
+        self.f = np.concatenate([own.ravel(), outside.ravel(), [r / self.scale for r in radii.values()]])
         self.f.flags.writeable = False
         # The parameters of each primitive, padded with an index that no parameter has.
-        self.rows = np.full((len(self.primitives), 7), self.num_parameters)
-        for i in range(len(self.primitives)):
-            own = self.parameters(i)
-            self.rows[i, : len(own)] = own
+        each = map(self.parameters, range(len(self.primitives)))
+        self.rows = np.array([*zip_longest(*each, range(7), fillvalue=self.num_parameters)]).T[:-1]
         starts = [self.first[i] for i in self.lines] + [self.first[i] + 1 for i in self.arcs]
         self.starts = 2 * np.array(starts, dtype=int)  # of lines, then of arcs; the end is the next point
 
@@ -117,18 +116,14 @@ class Variables:
 
     def point(self, ref: Ref) -> int | None:
         """The point that a reference names, if it names one."""
-        if ref.primitive is not None and ref.part is Part.WHOLE:
-            return self.point_index.get((ref.primitive, Part.POINT))
         if ref.part is Part.X_AXIS or ref.part is Part.Y_AXIS:
             return None
-        return self.point_index.get((ref.primitive, ref.part))
+        return self.point_index.get((ref.primitive, Part.POINT if ref.part is Part.WHOLE else ref.part))
 
     def center(self, ref: Ref) -> int | None:
         """The point that a reference names; the center of a circle or arc."""
-        point = self.point(ref)
-        if point is None and ref.part is Part.WHOLE:
-            return self.point_index.get((ref.primitive, Part.CENTER))
-        return point
+        circle = self.circle(ref)
+        return circle[0] if circle else self.point(ref)
 
     def ends(self, ref: Ref) -> Pair | None:
         """Two points on a line or axis."""
@@ -143,6 +138,36 @@ class Variables:
         if ref.primitive is None or ref.part is not Part.WHOLE or ref.primitive not in self.radius:
             return None
         return self.first[ref.primitive], self.radius[ref.primitive]
+
+    def merged_parameters(self, constraint: Constraint) -> list[Pair] | None:
+        """The pairs of parameters that a constraint equates; None for a constraint that needs an equation."""
+        t, refs = ConstraintType, constraint.refs
+        match constraint.type:
+            case t.COINCIDENT | t.CONCENTRIC | t.EQUAL if len(refs) > 1:
+                pairs = [self._merged_by(constraint.type, refs[0], other) for other in refs[1:]]
+                return None if None in pairs else [pair for several in pairs for pair in several or ()]
+            case t.HORIZONTAL | t.VERTICAL:
+                axis = 1 if constraint.type is t.HORIZONTAL else 0
+                points = [point for ref in refs if (point := self.point(ref)) is not None]
+                ends = [(points[0], point) for point in points[1:]]  # the first point with each other one
+                if not ends or len(points) < len(refs):
+                    ends = [line for ref in refs if (line := self.ends(ref))]
+                    if len(ends) < len(refs):
+                        return None
+                return [(2 * a + axis, 2 * b + axis) for a, b in ends]
+        return None
+
+    def _merged_by(self, kind: ConstraintType, first: Ref, second: Ref) -> list[Pair] | None:
+        one, two = self.circle(first), self.circle(second)
+        if kind is ConstraintType.EQUAL:
+            return [(one[1], two[1])] if one and two else None
+        find = self.center if kind is ConstraintType.CONCENTRIC else self.point
+        a, b = find(first), find(second)
+        if a is not None and b is not None:
+            return [(2 * a, 2 * b), (2 * a + 1, 2 * b + 1)]
+        if one and two:
+            return [(2 * one[0], 2 * two[0]), (2 * one[0] + 1, 2 * two[0] + 1), (one[1], two[1])]
+        return None
 
     def rebuild(self, f: Floats) -> tuple[Primitive, ...]:
         """The primitives with other parameters; those that did not change stay exactly as they are."""
@@ -186,24 +211,20 @@ class VariableMap:
     @property
     def initial(self) -> Floats:
         """The parameters at `start`."""
-        f: Floats = self.start[self.index]
-        return f
+        return np.asarray(self.start[self.index])
 
     def parameters(self, z: Floats) -> Floats:
         """The parameters after steps z."""
         values = self.start.copy()
         values[: self.num_free] += z / self.root
-        f: Floats = values[self.index]
-        return f
+        return np.asarray(values[self.index])
 
     def restrict(self, columns: Ints) -> VariableMap:
         """The same for equations in which only some of the free variables occur."""
-        num_constants = len(self.start) - self.num_free
+        kept = np.concatenate([columns, np.arange(self.num_free, len(self.start))])
         local = np.full(len(self.start), len(columns))
-        local[columns] = np.arange(len(columns))
-        local[self.num_free :] = len(columns) + np.arange(num_constants)
-        start = np.concatenate([self.start[columns], self.start[self.num_free :]])
-        return VariableMap(local[self.index], len(columns), start, self.root[columns])
+        local[kept] = np.arange(len(kept))
+        return VariableMap(local[self.index], len(columns), self.start[kept], self.root[columns])
 
 
 class VariableMerging:
@@ -254,44 +275,7 @@ class VariableMerging:
         return VariableMap(index, len(free), start, np.sqrt(count[: len(free)]))
 
 
-def merged_parameters(constraint: Constraint, variables: Variables) -> list[Pair] | None:
-    """The pairs of parameters that a constraint equates; None for a constraint that needs an equation."""
-    t, refs = ConstraintType, constraint.refs
-    match constraint.type:
-        case t.COINCIDENT | t.CONCENTRIC | t.EQUAL if len(refs) > 1:
-            pairs = [_merged_by(constraint.type, refs[0], other, variables) for other in refs[1:]]
-        case t.HORIZONTAL | t.VERTICAL:
-            axis = 1 if constraint.type is t.HORIZONTAL else 0
-            ends = _level_ends(refs, variables)
-            return None if ends is None else [(2 * a + axis, 2 * b + axis) for a, b in ends]
-        case _:
-            return None
-    return None if None in pairs else [pair for several in pairs for pair in several or ()]
-
-
-def _level_ends(refs: Sequence[Ref], variables: Variables) -> list[Pair] | None:
-    """The pairs of points that a horizontal or vertical constraint relates: of lines, or the first with each other."""
-    points = [variables.point(ref) for ref in refs]
-    if len(points) > 1 and None not in points:
-        return [(points[0], point) for point in points[1:] if points[0] is not None and point is not None]
-    lines = [variables.ends(ref) for ref in refs]
-    return None if None in lines else [line for line in lines if line]
-
-
-def _merged_by(kind: ConstraintType, first: Ref, second: Ref, variables: Variables) -> list[Pair] | None:
-    one, two = variables.circle(first), variables.circle(second)
-    if kind is ConstraintType.EQUAL:
-        return [(one[1], two[1])] if one and two else None
-    find = variables.center if kind is ConstraintType.CONCENTRIC else variables.point
-    a, b = find(first), find(second)
-    if a is not None and b is not None:
-        return [(2 * a, 2 * b), (2 * a + 1, 2 * b + 1)]
-    if one and two:
-        return [(2 * one[0], 2 * two[0]), (2 * one[0] + 1, 2 * two[0] + 1), (one[1], two[1])]
-    return None
-
-
-def _box(primitives: Sequence[Primitive]) -> tuple[Vec, Vec]:
+def _box(primitives: Primitives) -> tuple[Vec, Vec]:
     """As `geometry.bounds`, which is made for many primitives and slow for a few."""
     at: list[Vec] = []
     for p in primitives:
@@ -303,10 +287,8 @@ def _box(primitives: Sequence[Primitive]) -> tuple[Vec, Vec]:
             case Circle((x, y), r):
                 at += ((x - r, y - r), (x + r, y + r))
             case Arc((x, y), r):
+                extremes = enumerate(((x + r, y), (x, y + r), (x - r, y), (x, y - r)))
                 at += (p.start, p.end)
-                quarters = enumerate(((1, 0), (0, 1), (-1, 0), (0, -1)))
-                at += [
-                    (x + c * r, y + s * r) for q, (c, s) in quarters if (q * TAU / 4 - p.start_angle) % TAU <= p.sweep
-                ]
+                at += [place for q, place in extremes if (q * TAU / 4 - p.start_angle) % TAU <= p.sweep]
     xs, ys = zip(*at, strict=True)
     return (min(xs), min(ys)), (max(xs), max(ys))

@@ -15,19 +15,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Primitive, Ref, Sketch, bounds
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Ref, Sketch, bounds
 from sketchdnn.geometry.constraints import PARTS_OF_KIND, ref_point
 
 from .equation_set import EquationSet, blocks, unmerged_equations
-from .equations import arc_equations, build
-from .rank import ZERO_ROW, Span, row_lengths
+from .equations import ZERO_ROW, Equation, Span, arc_equations, build, row_lengths
 from .solve import Solution, solve
-from .variables import Floats, VariableMerging, Variables, variables_of
+from .variables import Constraints, Floats, Primitives, VariableMerging, Variables, variables_of
 
 _T = ConstraintType
 # A row is dependent if its residual after projection on the others is below this fraction of its length.
@@ -38,15 +38,9 @@ _MAX_BLOCK_VARIABLES = 1000
 # The order in which redundant constraints are dropped: types that are not listed (dimensions and fix) first, so that
 # geometric relations are preferred to values; then the listed types from first to last, so that coincident points are
 # kept longest. Of the same type, the last constraint is dropped first.
-_DROP_ORDER = {
-    constraint_type: rank
-    for rank, constraint_type in enumerate(
-        (
-            *(_T.EQUAL, _T.SYMMETRIC, _T.MIDPOINT, _T.COLLINEAR, _T.PARALLEL, _T.PERPENDICULAR, _T.POINT_ON_CURVE),
-            *(_T.TANGENT, _T.VERTICAL, _T.HORIZONTAL, _T.CONCENTRIC, _T.COINCIDENT),
-        )
-    )
-}
+_DROP_ORDER = [_T.EQUAL, _T.SYMMETRIC, _T.MIDPOINT, _T.COLLINEAR, _T.PARALLEL, _T.PERPENDICULAR, _T.POINT_ON_CURVE]
+_DROP_ORDER += [_T.TANGENT, _T.VERTICAL, _T.HORIZONTAL, _T.CONCENTRIC, _T.COINCIDENT]
+_DROP_RANK = {kind: rank for rank, kind in enumerate(_DROP_ORDER)}
 # `find_conflicts` solves once per constraint if (number of constraints) × (number of primitives) is at most this.
 _MAX_CONFLICT_TESTS = 20_000
 # No dimensions are added to sketches with more variables: the search would take many seconds.
@@ -78,18 +72,13 @@ def drop_redundant(sketch: Sketch, num_user: int, dof: int) -> tuple[Constraint,
     if len(constraints) <= num_user or not len(sketch):
         return constraints
     variables = variables_of(sketch.primitives)
-    equations = arc_equations(variables)
-    owners = [-1] * len(equations)
-    for i, constraint_equations in enumerate(unmerged_equations(constraints, variables)):
-        equations += constraint_equations
-        owners += [i] * len(constraint_equations)
+    each = [arc_equations(variables), *unmerged_equations(constraints, variables)]
+    equations, owners = [*chain.from_iterable(each)], [i for i, own in enumerate(each, -1) for _ in own]
     variable_map = VariableMerging(variables).variable_map()
     if variable_map.num_free - len(equations) == dof:
         return constraints  # every equation is independent
-    remaining, partly_redundant_ids = _drop_dependent(
-        EquationSet(variable_map, equations, owners), constraints, num_user
-    )
-    remaining = _relax_midpoints(sketch, remaining, partly_redundant_ids, dof)
+    every = EquationSet(variable_map, equations, owners)
+    remaining = _relax_midpoints(sketch, *_drop_dependent(every, constraints, num_user), dof)
     check = solve(sketch, remaining)
     if check.dof == dof and not _redundant_ids(check.redundant, remaining[num_user:]):
         return tuple(remaining)
@@ -114,7 +103,7 @@ def find_conflicts(sketch: Sketch, max_move: float, fixed: Collection[int] = ())
         fixed: The indices of primitives that must not move.
     """
 
-    def try_solve(constraints: Sequence[Constraint]) -> Solution | None:
+    def try_solve(constraints: Constraints) -> Solution | None:
         try:
             return solve(sketch, constraints, max_move=max_move, fixed=fixed)
         except (SketchError, np.linalg.LinAlgError):
@@ -133,7 +122,7 @@ def find_conflicts(sketch: Sketch, max_move: float, fixed: Collection[int] = ())
     return conflicts
 
 
-def missing_dimensions(sketch: Sketch, constraints: Sequence[Constraint] | None = None) -> tuple[Constraint, ...]:
+def missing_dimensions(sketch: Sketch, constraints: Constraints | None = None) -> tuple[Constraint, ...]:
     """Choose dimensions that, added to the constraints, leave no degree of freedom.
 
     Args:
@@ -153,40 +142,33 @@ def missing_dimensions(sketch: Sketch, constraints: Sequence[Constraint] | None 
     variable_map = VariableMerging(variables).variable_map()
     if variable_map.num_free > _MAX_DIMENSIONED_VARIABLES:
         return ()
-    given = tuple(sketch.constraints if constraints is None else constraints)
-    given_equations = [
-        *arc_equations(variables),
-        *(equation for equations in unmerged_equations(given, variables) for equation in equations),
-    ]
-    # Jacobians are evaluated at the sketch itself: displacement zero.
-    zero_step = np.zeros(variable_map.num_free)
+
+    def jacobian(equations: Sequence[Equation]) -> Floats:
+        """The derivatives at the sketch itself: displacement zero."""
+        return build(equations, variable_map).evaluate(np.zeros(variable_map.num_free))[1]
+
+    given = unmerged_equations(sketch.constraints if constraints is None else constraints, variables)
     span = Span(variable_map.num_free)
-    for row in build(given_equations, variable_map).evaluate(zero_step)[1]:
+    for row in jacobian([*arc_equations(variables), *chain.from_iterable(given)]):
         span.add(row, _DEPENDENCE_TOLERANCE)
     candidates = possible_dimensions(sketch.primitives)
-    candidate_equations = [
-        (i, equation) for i, equations in enumerate(unmerged_equations(candidates, variables)) for equation in equations
-    ]
-    rows = build([equation for _, equation in candidate_equations], variable_map).evaluate(zero_step)[1]
+    equations = unmerged_equations(candidates, variables)
+    owners = [i for i, own in enumerate(equations) for _ in own]
+    rows = jacobian([*chain.from_iterable(equations)])
     chosen: set[int] = set()
     for min_new_fraction in _MIN_NEW_FRACTIONS:
-        for (i, _), row in zip(candidate_equations, rows, strict=True):
-            if span.rank == variable_map.num_free:
-                break
-            if i in chosen:
-                continue
-            is_independent = span.add(row, min_new_fraction)
-            if is_independent:
+        for i, row in zip(owners, rows, strict=True):
+            if i not in chosen and span.add(row, min_new_fraction):
                 chosen.add(i)
     return tuple(candidates[i] for i in sorted(chosen))
 
 
-def possible_dimensions(primitives: Sequence[Primitive]) -> list[Constraint]:
+def possible_dimensions(primitives: Primitives) -> list[Constraint]:
     """List all candidates for `missing_dimensions`, in order of preference."""
     return list(_dimensions(primitives, _ZERO_DISTANCE * (bounds(primitives).size or 1.0)))
 
 
-def _dimensions(primitives: Sequence[Primitive], zero: float) -> Iterator[Constraint]:
+def _dimensions(primitives: Primitives, zero: float) -> Iterator[Constraint]:
     """Yield the candidates. Lengths up to `zero` count as zero."""
     for i, p in enumerate(primitives):
         if isinstance(p, Circle):
@@ -199,14 +181,11 @@ def _dimensions(primitives: Sequence[Primitive], zero: float) -> Iterator[Constr
     for i, line in lines:
         run, rise = line.end[0] - line.start[0], line.end[1] - line.start[1]
         # The smaller of the two differences fixes the slope; if it is zero, the line is horizontal or vertical.
-        if abs(run) >= abs(rise):
-            distance_type, zero_type, difference = _T.VERTICAL_DISTANCE, _T.HORIZONTAL, rise
+        if min(abs(run), abs(rise)) <= zero:
+            yield Constraint(_T.HORIZONTAL if abs(run) >= abs(rise) else _T.VERTICAL, (Ref(i),))
         else:
-            distance_type, zero_type, difference = _T.HORIZONTAL_DISTANCE, _T.VERTICAL, run
-        if abs(difference) > zero:
-            yield Constraint(distance_type, (Ref(i, Part.START), Ref(i, Part.END)), difference)
-        else:
-            yield Constraint(zero_type, (Ref(i),))
+            slope = (_T.VERTICAL_DISTANCE, rise) if abs(run) >= abs(rise) else (_T.HORIZONTAL_DISTANCE, run)
+            yield Constraint(slope[0], (Ref(i, Part.START), Ref(i, Part.END)), slope[1])
     for i, p in enumerate(primitives):
         for ref in [Ref(i, part) for part in _POINTS if part in PARTS_OF_KIND[p.kind]]:
             x, y = ref_point(ref, primitives) or (0.0, 0.0)
@@ -218,7 +197,7 @@ def _dimensions(primitives: Sequence[Primitive], zero: float) -> Iterator[Constr
 
 
 def _drop_dependent(
-    equation_set: EquationSet, constraints: Sequence[Constraint], num_user: int
+    equation_set: EquationSet, constraints: Constraints, num_user: int
 ) -> tuple[list[Constraint], set[int]]:
     """Drop each constraint whose equations follow from the others, one after the other.
 
@@ -236,7 +215,7 @@ def _drop_dependent(
         for row, owner in enumerate(block.owners):
             if owner >= num_user:
                 rows_of_constraint[owner].append(row)
-        for i in sorted(rows_of_constraint, key=lambda i: (_DROP_ORDER.get(constraints[i].type, -1), -i)):
+        for i in sorted(rows_of_constraint, key=lambda i: (_DROP_RANK.get(constraints[i].type, -1), -i)):
             if not null_space.shape[1]:
                 break  # the equations are independent now
             reduced = _null_space_without(null_space, rows_of_constraint[i])
@@ -250,11 +229,8 @@ def _drop_dependent(
                 if reduced is not None:
                     null_space, remaining[i] = reduced, replacement
                     break
-        partly_redundant |= {
-            i
-            for i, rows in rows_of_constraint.items()
-            if i in remaining and np.abs(null_space[rows]).max(initial=0.0) > _DEPENDENCE_TOLERANCE
-        }
+        is_dependent = np.abs(null_space).max(axis=1, initial=0.0) > _DEPENDENCE_TOLERANCE
+        partly_redundant |= {i for i, rows in rows_of_constraint.items() if i in remaining and is_dependent[rows].any()}
     return list(remaining.values()), {id(remaining[i]) for i in partly_redundant}
 
 
@@ -268,8 +244,7 @@ def _left_null_space(rows: Floats) -> Floats:
     if rank:
         null_space[order[:rank]] = -solve_triangular(r[:rank, :rank], r[:rank, rank:])
     null_space[order[rank:]] = np.eye(len(rows) - rank)
-    basis: Floats = qr(null_space, mode="economic")[0]
-    return basis
+    return np.asarray(qr(null_space, mode="economic")[0])
 
 
 def _null_space_without(null_space: Floats, rows: Sequence[int]) -> Floats | None:
@@ -277,8 +252,7 @@ def _null_space_without(null_space: Floats, rows: Sequence[int]) -> Floats | Non
     _, singular_values, vt = np.linalg.svd(null_space[rows])
     if len(singular_values) < len(rows) or singular_values[-1] <= _DEPENDENCE_TOLERANCE:
         return None
-    reduced: Floats = null_space @ vt[len(singular_values) :].T
-    return reduced
+    return np.asarray(null_space @ vt[len(singular_values) :].T)
 
 
 def _single_equation_constraints(constraint: Constraint) -> list[Constraint]:
@@ -287,15 +261,12 @@ def _single_equation_constraints(constraint: Constraint) -> list[Constraint]:
     Empty if no such type exists. Collinear lines: the end, or the start, of the second line lies on the first line. A
     point at the origin: the point lies on the x axis, or on the y axis.
     """
-    if len(constraint.refs) != 2:
-        return []
-    first, second = constraint.refs
-    if constraint.type is _T.COLLINEAR and second.primitive is not None:
-        pairs = [(Ref(second.primitive, part), first) for part in (Part.END, Part.START)]
-    elif constraint.type is _T.COINCIDENT and second.part is Part.ORIGIN:
-        pairs = [(first, _X), (first, _Y)]
-    else:
-        return []
+    pairs: list[tuple[Ref, Ref]] = []
+    match constraint.type, constraint.refs:
+        case _T.COLLINEAR, (first, Ref(int(line))):
+            pairs = [(Ref(line, part), first) for part in (Part.END, Part.START)]
+        case _T.COINCIDENT, (first, Ref(None, Part.ORIGIN)):
+            pairs = [(first, _X), (first, _Y)]
     return [Constraint(_T.POINT_ON_CURVE, pair) for pair in pairs]
 
 
@@ -311,6 +282,6 @@ def _relax_midpoints(
     return constraints
 
 
-def _redundant_ids(redundant: Sequence[Constraint], inferred: Sequence[Constraint]) -> set[int]:
+def _redundant_ids(redundant: Constraints, inferred: Constraints) -> set[int]:
     """Return the `id()` of each redundant constraint that is among the inferred ones."""
     return {id(c) for c in redundant} & {id(c) for c in inferred}

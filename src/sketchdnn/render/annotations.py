@@ -7,13 +7,13 @@ back end draws alike.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from sketchdnn.geometry import Constraint, ConstraintType, Line, Primitive, Sketch, Vec
 
-from .constraint_marks import DIMENSIONS, SYMBOL_ORDER, constraint_marks, corner_symbol, has_symbol, symbol
-from .mark_layout import PlacedMark, arrange_marks, text_width
+from .constraint_marks import DIMENSIONS, SYMBOL_ORDER, PlacedMark, arrange_marks, corner_symbol, symbol, text_width
 from .style import LETTER_WIDTH, Frame, Stroke, Style, frame, printable, strokes
 
 # The color and the legend of each state of freedom; the colors differ for color-blind readers too.
@@ -38,8 +38,7 @@ class ConstraintStatus:
     dof: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """A text whose middle, or whose left end, is at a pixel."""
 
     text: str
@@ -47,8 +46,7 @@ class Text:
     from_left: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """Strokes and texts in one view and style; the title is shown under the pointer."""
 
     strokes: Sequence[Stroke]
@@ -62,18 +60,17 @@ def sketch_layers(
     sketch: Sketch, width: float, height: float, style: Style, status: ConstraintStatus | None = None
 ) -> list[Layer]:
     """The layers of a picture: primitives; with a status, colored by freedom, then symbols."""
+    style = style.thinned(len(sketch))
     if status is None:
-        style = style.thinned(len(sketch))
         view = frame(sketch, width, height, style)
         return [Layer(strokes(sketch, view, style), view, style)]
     if len(status.freedom) != len(sketch):
         raise ValueError(f"freedom of {len(status.freedom)} primitives for a sketch of {len(sketch)}")
-    style = style.thinned(len(sketch))
     view = frame(sketch, width, height, replace(style, margin=1.25 * style.margin))
     colors = tuple(FREEDOM[word][0] for word in status.freedom)
     layers = [Layer(strokes(sketch, view, replace(style, palette=colors)), view, style)]
     radius = _SYMBOL_RADIUS * style.text_size
-    placed = arrange_marks(constraint_marks(sketch), sketch, view, radius)
+    placed = arrange_marks(sketch, view, radius)
     ties = [Line(a, b) for item in placed for a, b in item.mark.ties if a != b]
     thin = 0.5 * style.construction_width
     layers.append(Layer([Stroke(tie, _TIE_COLOR, thin, (2 * thin, 3 * thin)) for tie in ties], view, style))
@@ -102,11 +99,11 @@ def describe_constraint(constraint: Constraint, sketch: Sketch) -> str:
     """
     names = []
     for ref in constraint.refs:
-        if ref.primitive is None:
-            names.append(str(ref.part).replace("_", " "))
-        else:
+        name = str(ref.part).replace("_", " ")
+        if ref.primitive is not None:
             owner = f"{sketch.primitives[ref.primitive].kind.label} {ref.primitive}"
-            names.append(owner if ref.part in ("whole", "point") else f"{ref.part} of {owner}")
+            name = owner if ref.part in ("whole", "point") else f"{name} of {owner}"
+        names.append(name)
     own_name = printable(constraint.name or "")[:_MAX_NAME] if constraint.type is ConstraintType.OTHER else ""
     kind = own_name or constraint.type.replace("_", " ")
     value = "" if constraint.value is None else f" = {constraint.value:.6g}"
@@ -115,7 +112,7 @@ def describe_constraint(constraint: Constraint, sketch: Sketch) -> str:
 
 def count_without_symbol(sketch: Sketch) -> int:
     """The number of constraints of kinds that are not drawn."""
-    return sum(not has_symbol(c.type) for c in sketch.constraints)
+    return sum(c.type not in DIMENSIONS and c.type not in SYMBOL_ORDER for c in sketch.constraints)
 
 
 def legend(
@@ -132,46 +129,32 @@ def legend(
     freedom = Counter(word for status in statuses for word in status.freedom)
     kinds = Counter(c.type for sketch in sketches for c in sketch.constraints)
     colors = [(f"{freedom[word]:,} {name}", color) for word, (color, name) in FREEDOM.items() if freedom[word]]
-    symbols: list[tuple[str, str]] = [
-        (f"{kinds[kind]:,} {kind.replace('_', ' ')}", kind) for kind in SYMBOL_ORDER if kinds[kind]
-    ]
+    present = [kind for kind in SYMBOL_ORDER if kinds[kind]]
+    symbols: list[tuple[str, str]] = [(f"{kinds[kind]:,} {kind.replace('_', ' ')}", kind) for kind in present]
     if dimensions := sum(kinds[kind] for kind in DIMENSIONS):
         symbols.append((f"{dimensions:,} dimension{'s' * (dimensions != 1)}", ConstraintType.LENGTH))
     if len(statuses) == 1 and statuses[0].dof is not None:
         colors.append((f"{statuses[0].dof:,} degree{'s' * (statuses[0].dof != 1)} of freedom", ""))
-    row = 1.8 * size
-    y = row / 2
-    entries: list[tuple[tuple[str, str], Vec]] = []
+    row, y = 1.8 * size, 0.9 * size
+    drawn: list[tuple[Sequence[Stroke], tuple[Text, ...], Style]] = []
     for group in (colors, symbols):
-        if group:
-            entries += _rows(group, width, y, row, size)
-            y = entries[-1][1][1] + row
+        x = size
+        for label, key in group:
+            item_width = (1.6 + LETTER_WIDTH * len(label)) * size
+            if x + item_width > width and x > size:  # the next row
+                x, y = size, y + row
+            middle = x + 0.6 * size
+            drawn.append(((), (Text(label, (x + (1.6 * size if key else 0.0), y), from_left=True),), style))
+            if isinstance(key, ConstraintType):
+                example = () if symbol(key, (0, 0), 1.0) else (Text("12", (middle, y)),)
+                drawn.append((_with_halo(symbol(key, (middle, -y), 0.38 * size), look), example, look))
+            elif key:
+                bar = Line((x, -y), (x + 1.2 * size, -y))
+                drawn.append(([Stroke(bar, key, 1.4 * style.width)], (), style))
+            x += item_width + 1.4 * size
+        y += row if group else 0.0
     view = _pixel_view(width, y)
-    layers: list[Layer] = []
-    for (label, key), (x, at) in entries:
-        middle = x + 0.6 * size
-        text = Text(label, (x + (1.6 * size if key else 0.0), at), from_left=True)
-        layers.append(Layer((), view, style, (text,)))
-        if isinstance(key, ConstraintType):
-            example = () if symbol(key, (0, 0), 1.0) else (Text("12", (middle, at)),)
-            layers.append(Layer(_with_halo(symbol(key, (middle, -at), 0.38 * size), look), view, look, example))
-        elif key:
-            bar = Line((x, -at), (x + 1.2 * size, -at))
-            layers.append(Layer([Stroke(bar, key, 1.4 * style.width)], view, style))
-    return layers, y
-
-
-def _rows(
-    items: Sequence[tuple[str, str]], width: float, y: float, row: float, size: float
-) -> Iterator[tuple[tuple[str, str], Vec]]:
-    """The left end of each item, in rows within the picture."""
-    x = size
-    for item in items:
-        item_width = (1.6 + LETTER_WIDTH * len(item[0])) * size
-        if x + item_width > width and x > size:
-            x, y = size, y + row
-        yield item, (x, y)
-        x += item_width + 1.4 * size
+    return [Layer(items, view, used, texts) for items, texts, used in drawn], y
 
 
 def _symbol_layer(item: PlacedMark, radius: float, view: Frame, style: Style, title: str) -> Layer:
@@ -180,14 +163,11 @@ def _symbol_layer(item: PlacedMark, radius: float, view: Frame, style: Style, ti
         width = 0.75 * style.construction_width
         square = corner_symbol((x, -y), mark.corner, 2.2 * radius)
         return Layer([Stroke(side, style.text_color, width) for side in square], view, style, (), title)
-    texts: tuple[Text, ...] = ()
-    shapes = symbol(mark.kind, (x, -y), radius * (0.95 if mark.pinned else 0.85), mark.angle)
-    if mark.text and shapes:
-        shift = text_width(mark.text, radius) / 2
-        shapes = symbol(mark.kind, (x - shift, -y), 0.85 * radius, mark.angle)
-        texts = (Text(mark.text, (x + radius, y + 0.35 * radius)),)
-    elif mark.text:
-        texts = (Text(mark.text, (x, y)),)
+    is_dimension = mark.kind in DIMENSIONS  # a text alone; other texts are beside a symbol
+    shift = 0.0 if is_dimension else text_width(mark.text, radius) / 2
+    shapes = symbol(mark.kind, (x - shift, -y), radius * (0.95 if mark.pinned else 0.85), mark.angle)
+    at = (x, y) if is_dimension else (x + radius, y + 0.35 * radius)
+    texts = (Text(mark.text, at),) if mark.text else ()
     return Layer(_with_halo(shapes, style), view, style, texts, title)
 
 

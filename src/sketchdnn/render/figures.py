@@ -9,10 +9,9 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sketchdnn.geometry import Point, Primitive, Sketch, Vec, tessellate
 from sketchdnn.io import atomic_write
@@ -28,25 +27,11 @@ _TOLERANCE = 0.04
 _MAX_LABEL = 48
 _CHART_WIDTH = 8.0  # inches
 
-_SETTINGS: dict[Any, Any] = {
-    "font.size": 9,
-    "font.family": "DejaVu Sans",
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#666666",
-    "axes.labelcolor": INK,
-    "text.color": INK,
-    "xtick.color": "#444444",
-    "ytick.color": "#444444",
-    "legend.frameon": False,
-    "lines.linewidth": 1.8,
-    "figure.dpi": 150,
-    "savefig.dpi": 150,
-    "svg.hashsalt": "sketchdnn",
-}
+_SETTINGS: dict[Any, Any] = {"font.size": 9, "font.family": "DejaVu Sans", "legend.frameon": False, "text.color": INK}
+_SETTINGS |= {"axes.titlesize": 10, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.labelcolor": INK}
+_SETTINGS |= {"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#666666"}
+_SETTINGS |= {"xtick.color": "#444444", "ytick.color": "#444444", "lines.linewidth": 1.8}
+_SETTINGS |= {"figure.dpi": 150, "savefig.dpi": 150, "svg.hashsalt": "sketchdnn"}
 
 
 @contextmanager
@@ -73,12 +58,11 @@ def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
     Returns:
         The paths of the files.
     """
-    paths = [folder / f"{name}{suffix}" for suffix in (".png", ".svg")]
-    for path in paths:
+    paths = {folder / f"{name}.png": "Software", folder / f"{name}.svg": "Date"}
+    for path, left_out in paths.items():
         with atomic_write(path) as temporary:
-            metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-            figure.savefig(temporary, bbox_inches="tight", metadata=metadata)
-    return paths
+            figure.savefig(temporary, bbox_inches="tight", metadata={left_out: None})
+    return list(paths)
 
 
 def figure_svg(figure: Any) -> str:
@@ -116,15 +100,12 @@ def bar_chart(values: Mapping[str, int], *, total: int | None = None, parts: Map
         bars = axes.barh(rows, list(values.values()), color=PALE_BLUE, height=0.78)
         if parts:
             axes.barh(rows, [parts.get(name, 0) for name in values], color=BLUE, height=0.78)
-        shares = [f" · {_percent(value, total)}" if total else "" for value in values.values()]
-        labels = [f"{value:,}{share}" for value, share in zip(values.values(), shares, strict=True)]
+        labels = [f"{value:,} · {_percent(value, total)}" if total else f"{value:,}" for value in values.values()]
         axes.bar_label(bars, labels, padding=4)
         axes.set_xlim(0, 1.2 * max([*values.values(), 1]))
         axes.set_yticks(rows, names)
         axes.set_ylim(len(values) - 0.5, -0.5)
-        _hide_axes(axes)
-        axes.xaxis.set_visible(False)
-        return figure_svg(figure)
+        return _without_axis(figure, axes, axes.xaxis)
 
 
 def column_chart(values: Mapping[str, int], label: str) -> str:
@@ -136,14 +117,15 @@ def column_chart(values: Mapping[str, int], label: str) -> str:
         axes.set_xticks(range(len(values)), [shorten(name, _MAX_LABEL) for name in values])
         axes.set_xlabel(shorten(label, _MAX_LABEL))
         axes.set_xlim(-0.6, len(values) - 0.4)
-        _hide_axes(axes)
-        axes.yaxis.set_visible(False)
-        return figure_svg(figure)
+        return _without_axis(figure, axes, axes.yaxis)
 
 
-def _hide_axes(axes: Any) -> None:
+def _without_axis(figure: Any, axes: Any, axis: Any) -> str:
+    """A chart as SVG, without lines, ticks and one of its axes."""
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0, colors=INK)
+    axis.set_visible(False)
+    return figure_svg(figure)
 
 
 def _percent(value: int, total: int) -> str:
@@ -157,26 +139,19 @@ def _compact(value: int) -> str:
     >>> _compact(950), _compact(12_345), _compact(4_100_000)
     ('950', '12k', '4.1M')
     """
-    for limit, unit in ((1_000_000, "M"), (1_000, "k")):
-        if value >= limit:
-            scaled = value / limit
-            return f"{scaled:.0f}{unit}" if scaled >= 10 else f"{scaled:.1f}{unit}"
-    return str(value)
+    if value < 1_000:
+        return str(value)
+    scaled, unit = (value / 1_000_000, "M") if value >= 1_000_000 else (value / 1_000, "k")
+    return f"{scaled:.0f}{unit}" if scaled >= 10 else f"{scaled:.1f}{unit}"
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(NamedTuple):
     """A square on the sheet, by its center and side in points, and its view of the plane."""
 
     x: float
     y: float
     side: float
     view: Frame
-
-    @property
-    def corner(self) -> Vec:
-        """The lower left corner."""
-        return (self.x - self.side / 2, self.y - self.side / 2)
 
     def to_sheet(self, p: Vec) -> Vec:
         """The position of a point of the sketch on the sheet."""
@@ -205,39 +180,20 @@ def draw_sketch(axes: Any, sketch: Sketch, panel: Panel, style: Style | None = N
         draw_stroke(axes, stroke, panel)
 
 
-def draw_stroke(axes: Any, stroke: Stroke, panel: Panel, *, clip: Any = None) -> None:
-    """Draw a primitive; `clip` is a patch that clips it."""
+def draw_stroke(axes: Any, stroke: Stroke, panel: Panel) -> Any:
+    """Draw a primitive; returns its artist."""
     if isinstance(stroke.primitive, Point):
         x, y = panel.to_sheet(stroke.primitive.at)
-        hollow = stroke.primitive.construction
-        (artist,) = axes.plot(
-            [x],
-            [y],
-            "o",
-            markersize=2.6 * stroke.width + 1,
-            markerfacecolor="white" if hollow else stroke.color,
-            markeredgecolor=stroke.color if hollow else "white",
-            markeredgewidth=0.6 * stroke.width,
-        )
-    else:
-        points = polyline(stroke.primitive, panel)
-        dash = stroke.dash and (0, tuple(length / stroke.width for length in stroke.dash))
-        (artist,) = axes.plot(
-            *zip(*points, strict=True),
-            color=stroke.color,
-            linewidth=stroke.width,
-            linestyle=dash or "solid",
-            solid_capstyle="round",
-            solid_joinstyle="round",
-        )
-    if clip is not None:
-        artist.set_clip_path(clip)
+        fill, rim = ("white", stroke.color) if stroke.primitive.construction else (stroke.color, "white")
+        return axes.plot([x], [y], "o", ms=2.6 * stroke.width + 1, mfc=fill, mec=rim, mew=0.6 * stroke.width)[0]
+    dash = (0, tuple(length / stroke.width for length in stroke.dash)) if stroke.dash else "solid"
+    look = {"color": stroke.color, "linewidth": stroke.width, "linestyle": dash, "solid_capstyle": "round"}
+    return axes.plot(*zip(*polyline(stroke.primitive, panel), strict=True), **look)[0]
 
 
 def polyline(primitive: Primitive, panel: Panel) -> list[Vec]:
     """A curve as points on the sheet."""
-    points = tessellate(primitive, _TOLERANCE / panel.view.scale)
-    return [panel.to_sheet((x, y)) for x, y in points.tolist()]
+    return [panel.to_sheet((x, y)) for x, y in tessellate(primitive, _TOLERANCE / panel.view.scale).tolist()]
 
 
 def draw_rule(axes: Any, x0: float, x1: float, y: float) -> None:

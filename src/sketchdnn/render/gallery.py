@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from sketchdnn.errors import SketchError
@@ -25,17 +25,6 @@ MAX_PIXELS = 150_000_000
 # The radius of the corners of a card, in pixels.
 _INSET = 4
 _LEGEND_WIDTH = 900
-
-
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    """A card of a gallery: its position in pixels, its sketch, caption and status."""
-
-    x: int
-    y: int
-    sketch: Sketch
-    caption: str
-    status: ConstraintStatus | None
 
 
 class GalleryOptions(TypedDict, total=False):
@@ -64,39 +53,26 @@ class _Grid:
         self.statuses = options.get("statuses")
         self.cell = options.get("cell", 200)
         self.style = (options.get("style") or Style()).sized(self.cell)
+        # Text of at least the standard size, on the page's color.
+        text_size = max(self.style.text_size, Style().text_size)
+        self.legend_style = replace(self.style, background=PAGE_COLOR, text_size=text_size)
         columns = options.get("columns") or math.ceil(math.sqrt(len(self.sketches)))
         self.columns = max(1, min(len(self.sketches), columns))
-
-    @property
-    def gap(self) -> int:
-        return max(4, round(self.cell * 0.05))
-
-    @property
-    def card_height(self) -> int:
-        return self.cell + (round(1.5 * self.style.text_size) if any(self.captions) else 0)
-
-    @property
-    def size(self) -> tuple[int, int]:
         rows = math.ceil(len(self.sketches) / self.columns)
-        return (
-            self.columns * self.cell + (self.columns + 1) * self.gap,
-            rows * self.card_height + (rows + 1) * self.gap,
-        )
+        self.gap = max(4, round(self.cell * 0.05))
+        self.card_height = self.cell + (round(1.5 * self.style.text_size) if any(self.captions) else 0)
+        width = self.columns * self.cell + (self.columns + 1) * self.gap
+        self.size = (width, rows * self.card_height + (rows + 1) * self.gap)
 
-    @property
-    def legend_style(self) -> Style:
-        """Text of at least the standard size, on the page's color."""
-        return replace(self.style, background=PAGE_COLOR, text_size=max(self.style.text_size, Style().text_size))
-
-    def cells(self) -> Iterator[_Cell]:
-        """The cards row by row, captions cut to their width."""
+    def cells(self) -> Iterator[tuple[int, int, Sketch, str, ConstraintStatus | None]]:
+        """The position of each card in pixels, its sketch, its caption cut to its width, and its status."""
         limit = int(0.88 * self.cell / (LETTER_WIDTH * self.style.text_size))
         for index, (sketch, caption) in enumerate(zip(self.sketches, self.captions, strict=True)):
             row, column = divmod(index, self.columns)
             x = self.gap + column * (self.cell + self.gap)
             y = self.gap + row * (self.card_height + self.gap)
             short = caption if len(caption) <= limit else caption[: max(1, limit - 1)].rstrip() + "…"
-            yield _Cell(x, y, sketch, short, self.statuses[index] if self.statuses else None)
+            yield x, y, sketch, short, self.statuses[index] if self.statuses else None
 
 
 def gallery_svg(sketches: Sequence[Sketch], **options: Unpack[GalleryOptions]) -> str:
@@ -106,15 +82,15 @@ def gallery_svg(sketches: Sequence[Sketch], **options: Unpack[GalleryOptions]) -
     width, height = grid.size
     below, more = legend(grid.sketches, grid.statuses, width, grid.legend_style) if grid.statuses else ([], 0.0)
     parts = [vector.svg_start(width, height + more), f'<rect width="100%" height="100%" fill="{PAGE_COLOR}"/>']
-    for card in grid.cells():
+    for x, y, sketch, caption, status in grid.cells():
         border = f'rx="{_INSET}" fill="{look.background}" stroke="{BORDER_COLOR}"'
         parts += [
-            f'<g transform="translate({card.x} {card.y})">',
+            f'<g transform="translate({x} {y})">',
             f'<rect x="0.5" y="0.5" width="{cell - 1}" height="{grid.card_height - 1}" {border}/>',
-            vector.drawing(card.sketch, cell, cell, look, card.status),
+            vector.drawing(sketch, cell, cell, look, status),
         ]
-        if card.caption:
-            parts.append(vector.text(card.caption, cell / 2, cell + look.text_size * 0.4, look))
+        if caption:
+            parts.append(vector.text(caption, cell / 2, cell + look.text_size * 0.4, look))
         parts.append("</g>")
     if below:
         parts.append(f'<g transform="translate(0 {height})">\n{vector.draw_layers(below)}\n</g>')
@@ -135,15 +111,14 @@ def gallery_png(sketches: Sequence[Sketch], **options: Unpack[GalleryOptions]) -
         )
     page = Image.new("RGB", grid.size, PAGE_COLOR)
     pen = ImageDraw.Draw(page)
-    for card in grid.cells():
-        x, y = card.x, card.y
+    for x, y, sketch, caption, status in grid.cells():
         box = (x, y, x + cell - 1, y + grid.card_height - 1)
         pen.rounded_rectangle(box, radius=_INSET, fill=look.background, outline=BORDER_COLOR)
         # Without its outermost pixels, which are blank, so that the card keeps its border.
-        picture = raster.picture(card.sketch, cell, cell, look, card.status)
+        picture = raster.picture(sketch, cell, cell, look, status)
         page.paste(picture.crop((_INSET, _INSET, cell - _INSET, cell - _INSET)), (x + _INSET, y + _INSET))
-        if card.caption:
-            raster.draw_text(page, card.caption, x + cell / 2, y + cell + look.text_size * 0.4, look)
+        if caption:
+            raster.draw_text(page, caption, x + cell / 2, y + cell + look.text_size * 0.4, look)
     return raster.with_legend(page, grid.sketches, grid.statuses, grid.legend_style) if grid.statuses else page
 
 
@@ -159,10 +134,10 @@ def gallery_html(
     sketches, captions = _with_captions(sketches, captions)
     cell, style, statuses = options.get("cell", 200), options.get("style"), options.get("statuses")
     each: Sequence[ConstraintStatus | None] = statuses or [None] * len(sketches)
-    cards = [
-        Card(vector.svg(sketch, cell, style=style, status=status, has_legend=False), caption, tooltip=describe(sketch))
-        for sketch, caption, status in zip(sketches, captions, each, strict=True)
-    ]
+    cards = []
+    for sketch, caption, status in zip(sketches, captions, each, strict=True):
+        drawn = vector.svg(sketch, cell, style=style, status=status, has_legend=False)
+        cards.append(Card(drawn, caption, tooltip=describe(sketch)))
     larger = (style or Style()).times(1.25)
     key = vector.legend_svg(sketches, statuses, _LEGEND_WIDTH, larger) if statuses else ""
     columns, width = options.get("columns"), f"minmax(min({cell}px, 100%), 1fr)"
@@ -170,11 +145,9 @@ def gallery_html(
     return gallery_page(title, cards, lead=[subtitle], legend=key, tracks=tracks)
 
 
-def _with_captions(
-    sketches: Sequence[Sketch], captions: Sequence[str] | None
-) -> tuple[Sequence[Sketch], Sequence[str]]:
+def _with_captions(sketches: Sequence[Sketch], captions: Sequence[str] | None) -> tuple[list[Sketch], list[str]]:
     """At least one sketch, and a caption for each."""
-    sketches = sketches or [Sketch(())]
+    sketches = list(sketches) or [Sketch(())]
     captions = [printable(text) for text in captions] if captions else [""] * len(sketches)
     if len(captions) != len(sketches):
         raise ValueError(f"{len(captions)} captions for {len(sketches)} sketches")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sketchdnn.geometry import Sketch
 
@@ -34,8 +34,7 @@ class Card:
     anchor: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """Text in rows; the first column names the row. Numbers are aligned at the right unless `is_text`."""
 
     head: Sequence[str]
@@ -44,8 +43,7 @@ class Table:
     is_text: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Thumbnails:
+class Thumbnails(NamedTuple):
     """Small pictures of sketches, each with an optional caption."""
 
     sketches: Sequence[Sketch]
@@ -53,8 +51,7 @@ class Thumbnails:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One subject of a report. `plots` are SVG, shown on a page; Markdown shows the files named in `pictures`."""
 
     title: str
@@ -92,7 +89,9 @@ class Document:
         for section in self.sections:
             blocks += [f"## {_escape(section.title)}", *map(_escape, section.paragraphs)]
             for table in section.tables:
-                blocks += _table_blocks(table)
+                rows = ["| " + " | ".join(map(_escape, cells)) + " |" for cells in (table.head, *table.rows)]
+                rows.insert(1, "|" + "|".join(["---"] + ["---:"] * (len(table.head) - 1)) + "|")
+                blocks += ["\n".join(rows), *([f"*{_escape(table.caption)}*"] if table.caption else [])]
             blocks += [f"![{name}]({name})" for name in section.pictures]
         return "\n\n".join(blocks).rstrip() + "\n"
 
@@ -134,13 +133,6 @@ def _environment() -> Environment:
     )
     environment.filters["svg"] = lambda sketch, size: Markup(svg(sketch, size))  # noqa: S704 - our own markup
     return environment
-
-
-def _table_blocks(table: Table) -> list[str]:
-    ruler = "|" + "|".join(["---"] + ["---:"] * (len(table.head) - 1)) + "|"
-    head, *rows = ("| " + " | ".join(map(_escape, cells)) + " |" for cells in (table.head, *table.rows))
-    caption = [f"*{_escape(table.caption)}*"] if table.caption else []
-    return ["\n".join([head, ruler, *rows]), *caption]
 
 
 def _escape(text: str) -> str:

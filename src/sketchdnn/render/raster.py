@@ -43,7 +43,7 @@ def png(
     """
     style = (style or Style()).sized(size)
     image = picture(sketch, size, size, style, status)
-    return image if status is None else with_legend(image, [sketch], [status], style)
+    return with_legend(image, [sketch], [status], style) if status else image
 
 
 def picture(sketch: Sketch, width: int, height: int, style: Style, status: ConstraintStatus | None = None) -> Image:
@@ -196,23 +196,13 @@ def gif(pictures: Sequence[Image], seconds: Sequence[float], style: Style | None
     """
     from PIL import Image
 
-    table = Image.new("P", (1, 1))
-    table.putpalette(_colors(style or Style()))
-    pages = [picture.quantize(palette=table, dither=Image.Dither.NONE) for picture in pictures]
-    file = BytesIO()
-    pages[0].save(
-        file,
-        format="gif",
-        save_all=True,
-        append_images=pages[1:],
-        duration=[round(1000 * duration) for duration in seconds],
-        loop=0,
-        optimize=False,
-    )
-    return file.getvalue()
-
-
-def _colors(style: Style) -> list[int]:
+    style = style or Style()
     steps = [step / _SHADES for step in range(1, _SHADES + 1)]
     shades = [blend(color, style.background, step) for color in dict.fromkeys(style.palette) for step in steps]
-    return [value for color in (style.background, *shades) for value in bytes.fromhex(color[1:])]
+    table = Image.new("P", (1, 1))
+    table.putpalette([value for color in (style.background, *shades) for value in bytes.fromhex(color[1:])])
+    pages = [picture.quantize(palette=table, dither=Image.Dither.NONE) for picture in pictures]
+    file = BytesIO()
+    durations = [round(1000 * duration) for duration in seconds]
+    pages[0].save(file, "gif", save_all=True, append_images=pages[1:], duration=durations, loop=0, optimize=False)
+    return file.getvalue()

@@ -11,22 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
 
 from sketchdnn.geometry import Circle, Kind, Point, Primitive, Sketch, Vec, bounds
 
 # The contrast to white is at least 3:1, and neighbors differ for the commonest kinds of color blindness.
-PALETTE = (
-    "#0072b2",  # blue
-    "#d55e00",  # vermilion
-    "#009e73",  # green
-    "#7b4fa3",  # purple
-    "#b08000",  # gold
-    "#d6428a",  # pink
-    "#27408b",  # navy
-    "#2a9dd8",  # sky
-    "#117733",  # forest
-    "#882255",  # wine
-)
+# Blue, vermilion, green, purple and gold; pink, navy, sky, forest and wine.
+PALETTE: tuple[str, ...] = ("#0072b2", "#d55e00", "#009e73", "#7b4fa3", "#b08000")
+PALETTE += ("#d6428a", "#27408b", "#2a9dd8", "#117733", "#882255")
 EMPTY_TEXT = "empty sketch"
 
 # The average width of a letter, in parts of the text size.
@@ -76,10 +69,8 @@ class Frame:
 
     def to_pixel(self, p: Vec) -> Vec:
         """The pixel of a point. Subtracts the center first, so that sketches far from the origin keep precision."""
-        return (
-            self.width / 2 + self.scale * (p[0] - self.center[0]),
-            self.height / 2 - self.scale * (p[1] - self.center[1]),
-        )
+        dx, dy = p[0] - self.center[0], p[1] - self.center[1]
+        return (self.width / 2 + self.scale * dx, self.height / 2 - self.scale * dy)
 
     def times(self, factor: float) -> Frame:
         """The same view in a picture `factor` times as large."""
@@ -118,13 +109,10 @@ def strokes(sketch: Sketch, view: Frame, style: Style) -> list[Stroke]:
     painted = []
     for index, primitive in enumerate(sketch):
         color = style.palette[index % len(style.palette)]
-        if isinstance(primitive, Point):
-            painted.append((2, Stroke(primitive, color, style.construction_width)))
-        elif primitive.construction:
-            dash = _dash(primitive, view, style)
-            painted.append((0, Stroke(primitive, color, style.construction_width, dash)))
-        else:
-            painted.append((1, Stroke(primitive, color, style.width)))
+        order = 2 if isinstance(primitive, Point) else 0 if primitive.construction else 1
+        width = style.width if order == 1 else style.construction_width
+        dash = _dash(primitive, view, style) if order == 0 else None
+        painted.append((order, Stroke(primitive, color, width, dash)))
     return [stroke for _, stroke in sorted(painted, key=lambda item: item[0])]
 
 
@@ -173,8 +161,7 @@ _POWER = 0.75
 _MAX_LENGTH = 12
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedPrimitive:
+class WeightedPrimitive(NamedTuple):
     """A primitive, its probability, and its row in the diffusion state, which determines the color."""
 
     primitive: Primitive
@@ -188,9 +175,10 @@ def superposed_strokes(items: Iterable[WeightedPrimitive], view: Frame, style: S
     Colors are blended with the background, not transparent, so that crossing strokes do not add up and every back end
     draws the same.
     """
+    by_probability = attrgetter("probability")
     longest = _MAX_LENGTH * max(view.width, view.height) / view.scale
     visible = [item for item in items if item.probability >= MIN_PROBABILITY and item.primitive.length <= longest]
-    for probability, group in groupby(sorted(visible, key=_probability), key=_probability):
+    for probability, group in groupby(sorted(visible, key=by_probability), key=by_probability):
         members = list(group)
         ink, colors = probability**_POWER, len(style.palette)
         palette = tuple(blend(style.palette[item.row % colors], style.background, ink) for item in members)
@@ -203,11 +191,5 @@ def blend(color: str, background: str, share: float) -> str:
     >>> blend("#000000", "#ffffff", 0.2), blend("#0072b2", "#ffffff", 1.0)
     ('#cccccc', '#0072b2')
     """
-    return "#" + "".join(
-        f"{round(share * int(color[i : i + 2], 16) + (1 - share) * int(background[i : i + 2], 16)):02x}"
-        for i in (1, 3, 5)
-    )
-
-
-def _probability(item: WeightedPrimitive) -> float:
-    return item.probability
+    channels = zip(bytes.fromhex(color[1:]), bytes.fromhex(background[1:]), strict=True)
+    return "#" + bytes(round(share * ink + (1 - share) * paper) for ink, paper in channels).hex()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.noisy_sketches import add_noise
@@ -27,18 +26,11 @@ def jittered(sketch: Sketch, seed: int, share: float) -> Sketch:
     rng = random.Random(seed)
     step, off = bounds(sketch).size / 5, share * bounds(sketch).size
 
-    def near(x: float) -> float:
-        return round(x / step) * step + rng.uniform(-off, off)
+    def near(at: Vec) -> Vec:
+        return tuple(round(x / step) * step + rng.uniform(-off, off) for x in at)
 
-    def one(p: Primitive) -> Primitive | None:
-        match p:
-            case Line((x0, y0), (x1, y1)):
-                start, end = (near(x0), near(y0)), (near(x1), near(y1))
-                return Line(start, end, p.construction) if math.dist(start, end) > 4 * off else None
-            case _:
-                return p
-
-    return Sketch(tuple(q for p in sketch if (q := one(p)) is not None))
+    moved = [replace(p, start=near(p.start), end=near(p.end)) if isinstance(p, Line) else p for p in sketch]
+    return Sketch(tuple(p for p in moved if not isinstance(p, Line) or p.length > 4 * off))
 
 
 def with_image(sketch: Sketch, turn: Turn, again: bool) -> Sketch:
@@ -54,37 +46,26 @@ drawings = st.one_of(
 ).filter(lambda sketch: len(sketch) > 0 and bounds(sketch).size > 1e-2)
 
 
-@given(drawings, st.floats(-6, 4))
-def test_result_is_valid_and_near(sketch: Sketch, magnitude: float) -> None:
-    sketch = sketch.moved(10**magnitude)
-    result = repair(sketch)
-    assert 0 < len(result.sketch) == len(result.sources)
-    assert result.displacement <= TOLERANCE
-    assert {i for source in result.sources for i in source} <= set(range(len(sketch)))
-    assert abs(bounds(result.sketch).size / bounds(sketch).size - 1) < 5 * TOLERANCE
-
-
-@given(drawings)
-def test_repair_is_idempotent(sketch: Sketch) -> None:
-    once = repair(sketch)
-    twice = repair(once.sketch)
-    assert_same(once.sketch, twice.sketch)
-    assert not twice.actions
-
-
 @given(drawings, st.sampled_from(TURNS[1:]))
-def test_orientation_does_not_matter(sketch: Sketch, turn: Turn) -> None:
+def test_repair_is_idempotent_and_orientation_does_not_matter(sketch: Sketch, turn: Turn) -> None:
     turned = Sketch(tuple(turn.primitive(p) for p in sketch))
     result, again = repair(sketch), repair(turned)
+    twice = repair(result.sketch)
+    assert_same(result.sketch, twice.sketch)
+    assert not twice.actions
     assert again.sources == result.sources
     turned_after = Sketch(tuple(turn.primitive(p) for p in result.sketch))
     assert_same(canonical(turned_after, result.sources), canonical(again.sketch, again.sources))
 
 
 @given(drawings, st.floats(-6, 4))
-def test_size_does_not_matter(sketch: Sketch, magnitude: float) -> None:
+def test_result_is_valid_and_near_and_size_does_not_matter(sketch: Sketch, magnitude: float) -> None:
     scale = 10**magnitude
     result, again = repair(sketch), repair(sketch.moved(scale))
+    assert 0 < len(again.sketch) == len(again.sources)
+    assert again.displacement <= TOLERANCE
+    assert {i for source in again.sources for i in source} <= set(range(len(sketch)))
+    assert abs(bounds(again.sketch).size / (scale * bounds(sketch).size) - 1) < 5 * TOLERANCE
     assert again.sources == result.sources
     assert_same(canonical(result.sketch, result.sources), canonical(again.sketch.moved(1 / scale), again.sources))
 
@@ -98,8 +79,7 @@ def test_order_does_not_matter(sketch: Sketch, rng: random.Random) -> None:
     here, there = _by_source(result, range(len(sketch))), _by_source(again, order)
     assert here.keys() == there.keys()
     for source, p in here.items():
-        worst = max(abs(x - y) for x, y in zip(numbers(p), numbers(there[source]), strict=True))
-        assert worst <= 1e-6 * bounds(sketch).size
+        assert np.allclose(numbers(p), numbers(there[source]), rtol=0, atol=1e-6 * bounds(sketch).size)
 
 
 def canonical(sketch: Sketch, sources: Sequence[tuple[int, ...]]) -> Sketch:
@@ -141,26 +121,17 @@ def test_arbitrary_constraints_are_handled(data: st.DataObject) -> None:
 def test_kept_primitives_never_change(sketch: Sketch, data: st.DataObject) -> None:
     keep = data.draw(st.sets(st.integers(0, len(sketch) - 1)))
     result = repair(sketch, keep=keep)
-    for i in keep:
-        now = next(p for p, source in zip(result.sketch, result.sources, strict=True) if i in source)
-        assert now == sketch.primitives[i]
+    now = {i: p for p, source in zip(result.sketch, result.sources, strict=True) for i in source}
+    assert all(now[i] == sketch.primitives[i] for i in keep)
 
 
-@pytest.fixture(scope="module")
-def real_profiles(real_data: Path) -> list[Sketch]:
-    """Real sketches of 4 to 16 primitives that can be extruded."""
+def test_real_sketches_are_hardly_changed_and_close_again_with_noise(real_data: Path) -> None:
     items = [Sketch(tuple(p)) for some in spread(real_data, 400).values() for p in some if 4 <= len(p) <= 16]
-    return [sketch for sketch in items if bounds(sketch).size > 0 and profile(sketch).is_extrudable][:60]
-
-
-def test_exact_real_sketches_are_hardly_changed(real_profiles: list[Sketch]) -> None:
+    real_profiles = [sketch for sketch in items if bounds(sketch).size > 0 and profile(sketch).is_extrudable][:60]
     results = [repair(sketch) for sketch in real_profiles]
     assert np.quantile([result.displacement for result in results], 0.9) < 1e-4
     assert np.mean([len(r.sketch) == len(sketch) for r, sketch in zip(results, real_profiles, strict=True)]) > 0.95
     assert np.mean([profile(result.sketch).is_extrudable for result in results]) > 0.98
-
-
-def test_noisy_real_sketches_close_again(real_profiles: list[Sketch]) -> None:
     rough = [add_noise(sketch, 0.002 * bounds(sketch).size, seed) for seed, sketch in enumerate(real_profiles)]
     assert np.mean([profile(sketch).is_extrudable for sketch in rough]) < 0.3
     results = [repair(sketch) for sketch in rough]

@@ -88,13 +88,11 @@ def _map(function: Callable[[Sketch], R], sketches: Sequence[Sketch]) -> list[R]
 @contextmanager
 def single_threaded() -> Iterator[None]:
     """Give processes that start now one thread each: matrices this small gain nothing from more."""
-    before = {name: os.environ.get(name) for name in _THREADS}
+    before = {name: os.environ[name] for name in _THREADS if name in os.environ}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in _THREADS:
+            del os.environ[name]
+        os.environ.update(before)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
+from typing import NamedTuple
 
-from sketchdnn.errors import SketchError
+from sketchdnn.constraints.variables import Constraints, Primitives
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, bounds, overlaps
 from sketchdnn.geometry.intersections import find_duplicates
 
@@ -18,13 +19,11 @@ _MAX_ROUNDS = 6
 # However small a circle, an arc that lacks a larger angle is not all of it.
 _ALMOST_ROUND = 0.2
 # Constraints between different primitives.
-_BETWEEN_TWO = frozenset(
-    {_T.PARALLEL, _T.PERPENDICULAR, _T.COLLINEAR, _T.TANGENT, _T.EQUAL, _T.CONCENTRIC, _T.COINCIDENT, _T.POINT_ON_CURVE}
-)
+_BETWEEN_TWO = {_T.PARALLEL, _T.PERPENDICULAR, _T.COLLINEAR, _T.TANGENT, _T.EQUAL}
+_BETWEEN_TWO |= {_T.CONCENTRIC, _T.COINCIDENT, _T.POINT_ON_CURVE}
 
 
-@dataclass(frozen=True, slots=True)
-class Deduplicated:
+class Deduplicated(NamedTuple):
     """The primitives that are left; primitive k came from `sources[k]`. The first `num_own` constraints are those that
     came from the file's.
     """
@@ -37,11 +36,7 @@ class Deduplicated:
 
 
 def deduplicate(
-    primitives: Sequence[Primitive],
-    constraints: Sequence[Constraint],
-    tolerance: float,
-    keep: Collection[int],
-    num_own: int = 0,
+    primitives: Primitives, constraints: Constraints, tolerance: float, keep: Collection[int], num_own: int = 0
 ) -> Deduplicated:
     """Drop slivers and duplicates of a sketch of size one, and merge overlaps.
 
@@ -64,16 +59,12 @@ def deduplicate(
     number = {source: k for k, i in enumerate(order) for source in merger.sources[i]}
     after = [merger.primitives[i] for i in order]
     carried = [_carry_over(c, primitives, after, number, tolerance) for c in constraints]
-    return Deduplicated(
-        after,
-        [merger.sources[i] for i in order],
-        merger.actions,
-        list(dict.fromkeys(c for c in carried if c is not None)),
-        len({c for c in carried[:num_own] if c is not None}),
-    )
+    distinct = list(dict.fromkeys(c for c in carried if c is not None))
+    left_of_own = {c for c in carried[:num_own] if c is not None}
+    return Deduplicated(after, [merger.sources[i] for i in order], merger.actions, distinct, len(left_of_own))
 
 
-def _slivers(primitives: Sequence[Primitive], tolerance: float, keep: Collection[int]) -> list[int]:
+def _slivers(primitives: Primitives, tolerance: float, keep: Collection[int]) -> list[int]:
     """Curves too small to be meant, unless the drawing would be smaller without them."""
     small = [i for i, p in enumerate(primitives) if i not in keep and extent(p) < tolerance]
     rest = [p for i, p in enumerate(primitives) if i not in set(small)]
@@ -110,25 +101,19 @@ class _Merger:
             i, j = order[overlap.first], order[overlap.second]
             if i in touched or j in touched or (i in self.keep and j in self.keep):
                 continue
-            a, b = self.primitives[i], self.primitives[j]
-            try:
-                union = _union(a, b, tolerance)
-            except SketchError:
-                continue
-            if union is None:
-                continue
             stays, goes = (j, i) if j in self.keep else (i, j)
-            if stays in self.keep:
-                if not _covers(self.primitives[stays], self.primitives[goes], tolerance):
-                    continue
-                union = self.primitives[stays]
+            a, b = self.primitives[stays], self.primitives[goes]
+            union = _union(a, b, tolerance) if stays == i else _union(b, a, tolerance)
+            is_covered = union is not None and _covers(a, b, tolerance)
+            if union is None or (stays in self.keep and not is_covered):
+                continue
             touched |= {i, j}
-            if _covers(a, b, tolerance) and _covers(b, a, tolerance):
+            if is_covered and _covers(b, a, tolerance):
                 self.actions.append(Action(ActionKind.DROP, self.sources[goes]))
             else:
                 both = tuple(sorted({*self.sources[i], *self.sources[j]}))
                 self.actions.append(Action(ActionKind.MERGE, both))
-            self.primitives[stays] = union
+            self.primitives[stays] = a if stays in self.keep else union
             self._absorb(stays, goes)  # the source that it runs like comes first
         return bool(touched)
 
@@ -147,8 +132,8 @@ def _union(a: Primitive, b: Primitive, tolerance: float) -> Primitive | None:
             return _line_union(a, b)
         case Circle(p), Circle(q):
             return replace(a, center=((p[0] + q[0]) / 2, (p[1] + q[1]) / 2), radius=(a.radius + b.radius) / 2)
-        case (Circle(), Arc()) | (Arc(), Circle()):
-            return a if isinstance(a, Circle) else b
+        case (Circle() as circle, Arc()) | (Arc(), Circle() as circle):
+            return circle
         case Arc(), Arc():
             return _arc_union(a, b, tolerance)
     return None
@@ -189,11 +174,7 @@ def _covers(a: Primitive, b: Primitive, tolerance: float) -> bool:
 
 
 def _carry_over(
-    constraint: Constraint,
-    before: Sequence[Primitive],
-    after: Sequence[Primitive],
-    number: dict[int, int],
-    tolerance: float,
+    constraint: Constraint, before: Primitives, after: Primitives, number: dict[int, int], tolerance: float
 ) -> Constraint | None:
     """A constraint on the new primitives; None where one of its primitives or ends is gone."""
     refs = []
@@ -201,10 +182,10 @@ def _carry_over(
         if ref.primitive is None:
             refs.append(ref)
             continue
-        k = number.get(ref.primitive)
-        if k is None:
+        if ref.primitive not in number:
             return None
-        old, new, part = before[ref.primitive], after[k], ref.part
+        k, part = number[ref.primitive], ref.part
+        old, new = before[ref.primitive], after[k]
         if old != new and isinstance(old, Line | Arc) and part in (Part.START, Part.END):
             if not isinstance(new, Line | Arc):
                 return None
@@ -214,8 +195,5 @@ def _carry_over(
                 return None
             part = Part.START if start <= end else Part.END
         refs.append(replace(ref, primitive=k, part=part))
-    if len(refs) > 1 and len(set(refs)) < len(refs):
-        return None
-    if constraint.type in _BETWEEN_TWO and len({ref.primitive for ref in refs}) < len(refs):
-        return None
-    return replace(constraint, refs=tuple(refs))
+    distinct = {ref.primitive for ref in refs} if constraint.type in _BETWEEN_TWO else set(refs)
+    return replace(constraint, refs=tuple(refs)) if len(distinct) == len(refs) else None

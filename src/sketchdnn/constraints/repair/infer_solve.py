@@ -4,26 +4,31 @@ Constraints that would move a primitive too far are left out. A sketch that is t
 split into components: sets of primitives that constraints connect, directly or through others. Each component is then
 repaired separately.
 
-All lengths refer to a sketch that is scaled to size one.
+All lengths refer to a sketch that is scaled to size one. A budget bounds the work: it is ample for any sketch, and a
+limit for a thousand lines that all cross.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
 from sketchdnn.constraints.equation_set import Freedom, constraint_residuals
-from sketchdnn.constraints.infer import MAX_PARAMETERS, infer, renumber
+from sketchdnn.constraints.infer import MAX_PARAMETERS, MERGING, infer, renumber
 from sketchdnn.constraints.solve import HOLDS, Solution, solve
+from sketchdnn.constraints.variables import Constraints, Primitives
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import Constraint, ConstraintType, Sketch, bounds
-from sketchdnn.geometry.proximity import component_roots
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Sketch, bounds
+from sketchdnn.geometry.bounds import row_bounds
+from sketchdnn.geometry.proximity import close_pairs, component_roots
+from sketchdnn.geometry.table import sketches_to_table
 
-from .budget import Budget, infer_cost, num_parameters, solve_cost
 from .quality import has_shrunk, largest_move
 
 _T = ConstraintType
@@ -40,12 +45,9 @@ _MAX_ATTEMPTS = 6
 _DROP_FIRST = frozenset({_T.EQUAL, _T.SYMMETRIC, _T.MIDPOINT, _T.PARALLEL, _T.PERPENDICULAR, _T.COLLINEAR})
 # Types of constraints that stand for two equations; all others stand for one.
 _TWO_EQUATIONS = frozenset({_T.COINCIDENT, _T.CONCENTRIC, _T.COLLINEAR, _T.MIDPOINT, _T.SYMMETRIC})
-# Types of constraints that are inferred even if `Limits.subtle` is False.
-_CERTAIN = frozenset({_T.COINCIDENT, _T.CONCENTRIC, _T.HORIZONTAL, _T.VERTICAL})
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """The limits of a repair attempt.
 
     Attributes:
@@ -64,7 +66,7 @@ class Limits:
     budget: Budget
 
 
-def infer_and_solve(sketch: Sketch, joins: Sequence[Constraint], limits: Limits, *, is_solved: bool) -> Solution | None:
+def infer_and_solve(sketch: Sketch, joins: Constraints, limits: Limits, *, is_solved: bool) -> Solution | None:
     """Infer further constraints, and solve all of them.
 
     Args:
@@ -83,7 +85,7 @@ def infer_and_solve(sketch: Sketch, joins: Sequence[Constraint], limits: Limits,
     if num_parameters(sketch.primitives) <= MAX_PARAMETERS:
         return _repair_component(sketch, joins, limits, is_solved=is_solved)
     components = _connected_components(len(sketch), (*sketch.constraints, *joins))
-    existing_by_primitive, joins_by_primitive = _by_first_primitive(sketch.constraints), _by_first_primitive(joins)
+    by_primitive, join_ids = _by_first_primitive((*sketch.constraints, *joins)), {id(join) for join in joins}
     primitives = list(sketch.primitives)
     freedom = [Freedom.FREE] * len(primitives)
     merged: dict[str, list[Constraint]] = {name: [] for name in ("constraints", *_CONSTRAINT_FIELDS)}
@@ -91,15 +93,14 @@ def infer_and_solve(sketch: Sketch, joins: Sequence[Constraint], limits: Limits,
     for component in components:
         local_index = {i: k for k, i in enumerate(component)}
         global_index = dict(enumerate(component))
-        part_existing = [c for i in component for c in existing_by_primitive.get(i, ())]
-        part_joins = [c for i in component for c in joins_by_primitive.get(i, ())]
-        local_existing = [renumber(c, local_index) for c in part_existing]
-        local_joins = [renumber(c, local_index) for c in part_joins]
-        part = Sketch(tuple(primitives[i] for i in component), tuple(local_existing))
+        both = [(c, renumber(c, local_index)) for i in component for c in by_primitive.get(i, ())]
+        local_joins = [local for c, local in both if id(c) in join_ids]
+        local_existing = tuple(local for c, local in both if id(c) not in join_ids)
+        part = Sketch(tuple(primitives[i] for i in component), local_existing)
         # Nothing is inferred in a component that is itself too large: only its ends are joined.
         noise = limits.noise if num_parameters(part.primitives) <= MAX_PARAMETERS else None
         fixed = {local_index[i] for i in limits.fixed if i in local_index}
-        solved = _repair_component(part, local_joins, replace(limits, noise=noise, fixed=fixed), is_solved=False)
+        solved = _repair_component(part, local_joins, limits._replace(noise=noise, fixed=fixed), is_solved=False)
         if solved is None:
             num_unchanged += len(component)
             continue
@@ -108,20 +109,15 @@ def infer_and_solve(sketch: Sketch, joins: Sequence[Constraint], limits: Limits,
         for i, primitive, primitive_freedom in zip(component, solved.sketch, part_freedom, strict=True):
             primitives[i], freedom[i] = primitive, primitive_freedom
         # Constraints that were passed in are returned as the same objects, since the caller compares identities.
-        originals = {
-            id(local): original
-            for local, original in zip((*local_existing, *local_joins), (*part_existing, *part_joins), strict=True)
-        }
+        originals = {id(local): c for c, local in both}
         for name, constraints in merged.items():
             own = solved.sketch.constraints if name == "constraints" else getattr(solved, name)
             constraints += [originals.get(id(c)) or renumber(c, global_index) for c in own]
     if num_unchanged == len(sketch):
         return None
-    warning = (
-        "the sketch is so large that only its ends were joined"
-        if len(components) == 1
-        else f"the sketch is so large that its {len(components):,} connected components were repaired separately"
-    )
+    warning = f"the sketch is so large that its {len(components):,} connected components were repaired separately"
+    if len(components) == 1:
+        warning = "the sketch is so large that only its ends were joined"
     if num_unchanged:
         warning += f", and {num_unchanged:,} primitives were left unchanged"
     lists = {name: tuple(constraints) for name, constraints in merged.items()}
@@ -131,9 +127,7 @@ def infer_and_solve(sketch: Sketch, joins: Sequence[Constraint], limits: Limits,
 
 # NumPy's floating-point warnings are turned off: results that are too large or not a number are rejected afterwards.
 @np.errstate(all="ignore")
-def _repair_component(
-    sketch: Sketch, joins: Sequence[Constraint], limits: Limits, *, is_solved: bool
-) -> Solution | None:
+def _repair_component(sketch: Sketch, joins: Constraints, limits: Limits, *, is_solved: bool) -> Solution | None:
     """Do what `infer_and_solve` describes, for a sketch or component as a whole."""
     warning = None
     inferred: list[Constraint] = []
@@ -157,30 +151,25 @@ def _repair_component(
         if not limits.budget.spend(solve_cost(sketch.primitives, constraints)):
             return None
         solution = solve(sketch, constraints, max_move=math.inf, fixed=limits.fixed)
-        if solution.warning:  # the solver failed, so every primitive may be the cause
-            moved_too_far = set(range(len(sketch)))
-        else:
-            before_and_after = enumerate(zip(sketch, solution.sketch, strict=True))
-            moved_too_far = {
-                i for i, (p, q) in before_and_after if largest_move(p, q) > limits.tolerance or has_shrunk(p, q)
-            }
-            if not moved_too_far:
-                after = replace(solution.sketch, constraints=constraints)
-                freedom = () if solution.redundant or solution.conflicting else solution.freedom
-                return replace(solution, sketch=after, freedom=freedom, warning=warning)
+        both = zip(sketch, solution.sketch, strict=True)
+        is_far = [largest_move(p, q) > limits.tolerance or has_shrunk(p, q) for p, q in both]
+        # Where the solver failed, every primitive may be the cause.
+        moved_too_far = {i for i, far in enumerate(is_far) if far or solution.warning}
+        if not moved_too_far:
+            after = replace(solution.sketch, constraints=constraints)
+            freedom = () if solution.redundant or solution.conflicting else solution.freedom
+            return replace(solution, sketch=after, freedom=freedom, warning=warning)
         # Leave out inferred constraints first, then joins; existing constraints are never left out.
-        fewer = _drop_constraints(inferred, moved_too_far)
-        if len(fewer) < len(inferred):
+        if len(fewer := _drop_constraints(inferred, moved_too_far)) < len(inferred):
             inferred = fewer
-            continue
-        fewer = _drop_constraints(joins, moved_too_far)
-        if len(fewer) == len(joins):
-            return None
-        joins = fewer
+        elif len(fewer := _drop_constraints(joins, moved_too_far)) < len(joins):
+            joins = fewer
+        else:
+            break
     return None
 
 
-def _connected_components(num_primitives: int, constraints: Sequence[Constraint]) -> list[list[int]]:
+def _connected_components(num_primitives: int, constraints: Constraints) -> list[list[int]]:
     """Return the indices of the primitives of each component: those that constraints connect."""
     groups = [[ref.primitive for ref in c.refs if ref.primitive is not None] for c in constraints]
     components: defaultdict[int, list[int]] = defaultdict(list)
@@ -189,7 +178,7 @@ def _connected_components(num_primitives: int, constraints: Sequence[Constraint]
     return list(components.values())
 
 
-def _by_first_primitive(constraints: Sequence[Constraint]) -> dict[int, list[Constraint]]:
+def _by_first_primitive(constraints: Constraints) -> dict[int, list[Constraint]]:
     """Group constraints by the first primitive that they refer to.
 
     Constraints without primitives, such as between the axes and the origin, restrict nothing and are left out.
@@ -211,26 +200,21 @@ def _noisy_fraction(sketch: Sketch) -> tuple[float, bool]:
     Returns:
         The fraction, from 0 to 1, and whether all supported constraints hold to within `HOLDS`.
     """
-    residuals = [
-        (c, residual)
-        for c, residual in zip(sketch.constraints, constraint_residuals(sketch, sketch.constraints), strict=True)
-        if residual is not None
-    ]
-    if not residuals:
-        return 1.0, True
+    both = zip(sketch.constraints, constraint_residuals(sketch, sketch.constraints), strict=True)
+    residuals = [(c, residual) for c, residual in both if residual is not None]
     num_exact = sum(1 + (c.type in _TWO_EQUATIONS) for c, residual in residuals if residual <= _DRAWN_EXACTLY)
     fraction = max(0.0, 1 - num_exact / num_parameters(sketch.primitives))
-    return fraction, max(residual for _, residual in residuals) <= HOLDS
+    return fraction, all(residual <= HOLDS for _, residual in residuals)
 
 
-def _certain_constraints(given: Sequence[Constraint], inferred: Sequence[Constraint]) -> list[Constraint]:
-    """Return the inferred constraints of types in `_CERTAIN`, and tangency of curves whose ends are joined."""
+def _certain_constraints(given: Constraints, inferred: Constraints) -> list[Constraint]:
+    """Return the inferred constraints of types in `MERGING`, and tangency of curves whose ends are joined."""
 
     def pair(c: Constraint) -> frozenset[int | None]:
         return frozenset(ref.primitive for ref in c.refs)
 
     joined = {pair(c) for c in (*given, *inferred) if c.type is _T.COINCIDENT}
-    return [c for c in inferred if c.type in _CERTAIN or (c.type is _T.TANGENT and pair(c) in joined)]
+    return [c for c in inferred if c.type in MERGING or (c.type is _T.TANGENT and pair(c) in joined)]
 
 
 def _drop_constraints(constraints: list[Constraint], moved_too_far: set[int]) -> list[Constraint]:
@@ -241,3 +225,60 @@ def _drop_constraints(constraints: list[Constraint], moved_too_far: set[int]) ->
 
     fewer = [c for c in constraints if c.type not in _DROP_FIRST or not is_suspect(c)]
     return fewer if len(fewer) < len(constraints) else [c for c in constraints if not is_suspect(c)]
+
+
+# The budget and the costs that are spent from it.
+
+# About this many seconds of a core. Most sketches take a hundredth of one.
+_TOTAL = 40.0
+# The largest cost of a solution: more equations fall into blocks, or are too many to try.
+_MAX_SOLVE = 8.0
+# Fewer primitives never take long. Of more, this many pairs may come close.
+_FEW, _MAX_PAIRS = 300, 20_000
+
+
+class Budget:
+    """The work that is left. It is counted, not timed: results must not depend on the machine."""
+
+    def __init__(self) -> None:
+        self.left = _TOTAL
+
+    @property
+    def is_spent(self) -> bool:
+        return self.left <= 0
+
+    def spend(self, cost: float) -> bool:
+        """Whether something may still be done; if so, its cost is subtracted."""
+        may = not self.is_spent
+        self.left -= cost if may else 0.0
+        return may
+
+
+def attempt_cost(primitives: Primitives) -> float:
+    """The cost of an attempt without inference and solving; of many primitives few are near each."""
+    return min(3e-6 * len(primitives) ** 2, 2e-3 * len(primitives))
+
+
+def infer_cost(primitives: Primitives) -> float:
+    """The cost of inference on a whole sketch."""
+    return 2e-9 * num_parameters(primitives) ** 3
+
+
+def solve_cost(primitives: Primitives, constraints: Constraints) -> float:
+    """The cost of a solution: mostly that of finding independent equations."""
+    equations = 2 * sum(isinstance(p, Arc) for p in primitives) + sum(c.type not in MERGING for c in constraints)
+    return min(4e-9 * num_parameters(primitives) * equations**2, _MAX_SOLVE)
+
+
+def num_parameters(primitives: Primitives) -> int:
+    """The number of parameters that primitives have without constraints."""
+    return sum({Line: 4, Arc: 5, Circle: 3}.get(type(p), 2) for p in primitives)
+
+
+def is_tangle(sketch: Sketch) -> bool:
+    """Whether so many primitives cross that each attempt would take many seconds."""
+    if len(sketch) <= _FEW:
+        return False
+    table = sketches_to_table([sketch.primitives])
+    low, high = row_bounds(table)
+    return next(islice(close_pairs(table, low, high, 0.0), _MAX_PAIRS, None), None) is not None

@@ -1,19 +1,27 @@
-"""Joins of a sketch: find ends that nearly meet another end or a curve, and estimate the noise from the gaps.
+"""Joins of a sketch: find ends that nearly meet another end or a curve, and add lines that close open outlines.
 
-All ends of the sketch are compared, and the nearest pairs are joined first. All lengths refer to a sketch that is
-scaled to size one.
+All ends of the sketch are compared, and the nearest pairs are joined first. The noise is estimated from the gaps. All
+lengths refer to a sketch that is scaled to size one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from sketchdnn.constraints.variables import Floats, Ints
-from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Part, Primitive, Ref
+from sketchdnn.constraints.variables import Bools, Constraints, Floats, Ints, Primitives
+from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Part, Primitive, Ref, Vec
+from sketchdnn.geometry.intersections import Curve, contact_points, distance_to_curve, find_overlap
+from sketchdnn.geometry.profiles import Chain, Profile, profile, profile_curves
+from sketchdnn.geometry.proximity import DisjointSets
+
+from .quality import EXACT, Action, ActionKind
 
 _T = ConstraintType
 # Two loose ends that are nearest to each other are joined up to this multiple of the tolerance: each moves half of it.
@@ -33,7 +41,7 @@ _PLACES_A_POINT = frozenset({_T.POINT_ON_CURVE, _T.COINCIDENT, _T.MIDPOINT})
 
 
 def find_joins(
-    primitives: Sequence[Primitive], given: Sequence[Constraint], tolerance: float, fixed: Collection[int]
+    primitives: Primitives, given: Constraints, tolerance: float, fixed: Collection[int]
 ) -> list[Constraint]:
     """Find ends that nearly meet another end or a curve, and return the constraints that join them.
 
@@ -59,8 +67,7 @@ def find_joins(
     for k in clusters.singles():
         if ends[k] in placed or is_fixed[k]:
             continue
-        curve = curve_arrays.nearest(points[k], clusters.owners[k], tolerance * _SLACK)
-        if curve is None:
+        if (curve := curve_arrays.nearest(points[k], clusters.owners[k], tolerance * _SLACK)) is None:
             loose.append(k)
         else:
             joins.append(Constraint(_T.POINT_ON_CURVE, (ends[k], Ref(curve))))
@@ -70,7 +77,7 @@ def find_joins(
     return joins
 
 
-def noise_estimate(primitives: Sequence[Primitive], tolerance: float) -> float | None:
+def noise_estimate(primitives: Primitives, tolerance: float) -> float | None:
     """Estimate the noise of the coordinates from the gaps between ends that nearly meet.
 
     Returns:
@@ -90,7 +97,7 @@ def noise_estimate(primitives: Sequence[Primitive], tolerance: float) -> float |
     return _NOISE_PER_GAP * float(np.quantile(small_gaps, _GAP_QUANTILE))
 
 
-def _end_points(primitives: Sequence[Primitive]) -> Floats:
+def _end_points(primitives: Primitives) -> Floats:
     """Return the start and the end of each line and arc in turn, as rows."""
     return np.array([point for p in primitives if isinstance(p, Line | Arc) for point in (p.start, p.end)])
 
@@ -104,14 +111,14 @@ class _EndClusters:
     Attributes:
         points: The position of each end.
         owners: The index of the primitive of each end.
-        cluster_of: The cluster of each end.
-        members: The ends in each cluster; empty after it was merged into another.
+        clusters: The cluster of each end, represented by its lowest end.
+        members: The ends in each cluster.
     """
 
-    def __init__(self, ends: Sequence[Ref], points: Floats, given: Sequence[Constraint]) -> None:
+    def __init__(self, ends: Sequence[Ref], points: Floats, given: Constraints) -> None:
         self.points, self.owners = points, [end.primitive or 0 for end in ends]
-        self.cluster_of = list(range(len(ends)))
-        self.members = [[k] for k in range(len(ends))]
+        self.clusters = DisjointSets(len(ends))
+        self.members = {k: [k] for k in range(len(ends))}
         index_of = {end: k for k, end in enumerate(ends)}
         # An end that coincides with each reference that is not an end, such as a point or a center. Two ends that
         # coincide with the same reference coincide with each other.
@@ -119,14 +126,12 @@ class _EndClusters:
         for c in given:
             if c.type is not _T.COINCIDENT or len(c.refs) != 2:
                 continue
-            indices = [index_of[ref] for ref in c.refs if ref in index_of]
-            if len(indices) == 2:
-                self._merge(*indices)
-            elif len(indices) == 1:
-                other = next(ref for ref in c.refs if ref not in index_of)
-                if other in end_at:
-                    self._merge(indices[0], end_at[other])
-                end_at[other] = indices[0]
+            a, b = c.refs if c.refs[0] in index_of else c.refs[::-1]
+            if b in index_of:
+                self._merge(index_of[a], index_of[b])
+            elif a in index_of:
+                self._merge(index_of[a], end_at.get(b, index_of[a]))
+                end_at[b] = index_of[a]
 
     def join(self, a: int, b: int, max_distance: float) -> bool:
         """Merge the clusters of two ends if that is allowed; return whether they were merged.
@@ -134,7 +139,7 @@ class _EndClusters:
         They are not merged if they are the same cluster already, if both contain an end of one primitive, or if an end
         would be further than `max_distance` from the mean.
         """
-        a, b = self.cluster_of[a], self.cluster_of[b]
+        a, b = self.clusters.find(a), self.clusters.find(b)
         if a == b:
             return False
         merged = self.members[a] + self.members[b]
@@ -149,20 +154,17 @@ class _EndClusters:
 
     def singles(self) -> list[int]:
         """Return the ends that coincide with no other end."""
-        return [members[0] for members in self.members if len(members) == 1]
+        return [members[0] for members in self.members.values() if len(members) == 1]
 
     def _merge(self, a: int, b: int) -> None:
         """Merge the clusters of two ends into the one with the lower number."""
-        a, b = sorted((self.cluster_of[a], self.cluster_of[b]))
-        if a == b:
-            return
-        for k in self.members[b]:
-            self.cluster_of[k] = a
-        self.members[a] += self.members[b]
-        self.members[b] = []
+        a, b = sorted((self.clusters.find(a), self.clusters.find(b)))
+        if a != b:
+            self.clusters.union(a, b)
+            self.members[a] += self.members.pop(b)
 
 
-def _near_ends(points: Floats, owners: Ints, is_fixed: NDArray[np.bool_], max_distance: float) -> list[tuple[int, int]]:
+def _near_ends(points: Floats, owners: Ints, is_fixed: Bools, max_distance: float) -> list[tuple[int, int]]:
     """Return pairs of ends within `max_distance`, nearest first.
 
     The two ends belong to different primitives, and at least one of them may move.
@@ -184,11 +186,8 @@ def _mutually_nearest(points: Floats, owners: Ints, loose: Sequence[int], max_di
     distances = np.hypot(*np.moveaxis(loose_points[:, None] - loose_points[None], -1, 0))
     distances[loose_owners[:, None] == loose_owners] = np.inf
     nearest = distances.argmin(axis=1).tolist()
-    return [
-        (loose[a], loose[b])
-        for a, b in enumerate(nearest)
-        if a < b and nearest[b] == a and distances[a, b] <= max_distance
-    ]
+    mutual = [(a, b) for a, b in enumerate(nearest) if a < b and nearest[b] == a]
+    return [(loose[a], loose[b]) for a, b in mutual if distances[a, b] <= max_distance]
 
 
 class _CurveArrays:
@@ -197,16 +196,17 @@ class _CurveArrays:
     Lines come first, then circles and arcs; a circle is treated as an arc with a sweep of 2π.
     """
 
-    def __init__(self, primitives: Sequence[Primitive]) -> None:
-        lines = [(i, p) for i, p in enumerate(primitives) if isinstance(p, Line)]
-        arcs = [(i, p) for i, p in enumerate(primitives) if isinstance(p, Circle | Arc)]
-        self.primitive_indices = np.array([*(i for i, _ in lines), *(i for i, _ in arcs)])
-        self.line_start = np.array([p.start for _, p in lines]).reshape(-1, 2)
-        self.line_vector = np.array([p.end for _, p in lines]).reshape(-1, 2) - self.line_start
-        self.center = np.array([p.center for _, p in arcs]).reshape(-1, 2)
-        self.radius = np.array([p.radius for _, p in arcs])
-        self.start_angle = np.array([p.start_angle if isinstance(p, Arc) else 0.0 for _, p in arcs])
-        self.sweep = np.array([p.sweep if isinstance(p, Arc) else TAU for _, p in arcs])
+    def __init__(self, primitives: Primitives) -> None:
+        lines = {i: (*p.start, *p.end) for i, p in enumerate(primitives) if isinstance(p, Line)}
+        arcs = {
+            i: (*p.center, p.radius, *((p.start_angle, p.sweep) if isinstance(p, Arc) else (0.0, TAU)))
+            for i, p in enumerate(primitives)
+            if isinstance(p, Circle | Arc)
+        }
+        self.primitive_indices = np.array([*lines, *arcs])
+        line_rows, arc_rows = np.array([*lines.values()]).reshape(-1, 4), np.array([*arcs.values()]).reshape(-1, 5)
+        self.line_start, self.line_vector = line_rows[:, :2], line_rows[:, 2:] - line_rows[:, :2]
+        self.center, (self.radius, self.start_angle, self.sweep) = arc_rows[:, :2], arc_rows[:, 2:].T
 
     def nearest(self, point: Floats, owner: int, max_distance: float) -> int | None:
         """Return the index of the nearest curve other than `owner`, or None if none is within `max_distance`.
@@ -228,3 +228,97 @@ class _CurveArrays:
         distances[self.primitive_indices == owner] = np.inf
         best = int(distances.argmin())
         return int(self.primitive_indices[best]) if distances[best] <= max_distance else None
+
+
+# Closing of profiles: add the lines that open outlines lack, and make other open curves construction.
+
+# A line is added only if it is shorter than this share of the chain it closes.
+_MAX_LINK = 0.5
+# Open curves become construction only if they are less than this share of the profile.
+_MAX_OPEN = 0.5
+# A drawing with more open ends is not one outline that lacks a line.
+_MAX_ENDS = 40
+
+
+def may_close(primitives: Primitives) -> bool:
+    """Whether there are enough curves to form a closed outline."""
+    curves = profile_curves(primitives).values()
+    return len(curves) > 2 or any(isinstance(p, Circle) for p in curves)
+
+
+class ClosedProfile(NamedTuple):
+    """Primitives, the new ones last, their constraints, the actions, and the profile."""
+
+    primitives: list[Primitive]
+    constraints: list[Constraint]
+    actions: list[Action]
+    profile: Profile
+
+
+def close_profile(
+    primitives: Primitives, constraints: Constraints, shape: Profile, tolerance: float, keep: Collection[int]
+) -> ClosedProfile:
+    """Add the lines that outlines lack, and make curves construction that close to nothing. Nothing moves.
+
+    Where that does not make a profile that can be extruded, the sketch stays unchanged.
+    """
+    unchanged = ClosedProfile(list(primitives), list(constraints), [], shape)
+    if len(shape.chains) > _MAX_ENDS or not shape.is_complete:
+        return unchanged
+    after, related = list(primitives), list(constraints)
+    actions: list[Action] = []
+    if links := _links(after, shape, tolerance):
+        with_links = profile([*after, *(line for line, _, _ in links)], EXACT)
+        looped = {edge.primitive_index for loop in with_links.loops for edge in loop.edges}
+        links = [link for k, link in enumerate(links, len(after)) if k in looped]
+    for line, a, b in links:
+        ends = ((Part.START, a), (Part.END, b))
+        related += [Constraint(ConstraintType.COINCIDENT, (Ref(len(after), part), end)) for part, end in ends]
+        actions.append(Action(ActionKind.CLOSE, tuple(r.primitive for r in (a, b) if r.primitive is not None)))
+        after.append(line)
+    if links:
+        shape = profile(after, EXACT)
+    open_curves = sorted(_open_curves(after, shape, keep))
+    for i in open_curves:
+        after[i] = replace(after[i], construction=True)
+        actions.append(Action(ActionKind.CONSTRUCTION, (i,)))
+    closed = profile(after, EXACT) if open_curves else shape
+    return ClosedProfile(after, related, actions, closed) if closed.is_extrudable else unchanged
+
+
+def _links(primitives: Primitives, shape: Profile, tolerance: float) -> list[tuple[Line, Ref, Ref]]:
+    """Lines between open ends, shortest first, that neither overlap nor cross any curve."""
+    curves = profile_curves(primitives)
+    open_ends = [end for chain in shape.chains for end in _open_ends(chain, curves)]
+    if len(open_ends) > _MAX_ENDS:
+        return []
+    links: list[tuple[Line, Ref, Ref]] = []
+    used: set[Ref] = set()
+    pairs = [(round(math.dist(a[0], b[0]), 9), a, b) for a, b in combinations(open_ends, 2)]
+    for apart, (start, a, length), (end, b, other_length) in sorted(pairs, key=lambda pair: pair[0]):
+        if a in used or b in used or not tolerance < apart <= _MAX_LINK * min(length, other_length):
+            continue
+        line = Line(start, end)
+        others = [*curves.values(), *(link for link, _, _ in links)]
+        if any(find_overlap(0, line, 1, curve, EXACT) or contact_points(line, curve, EXACT) for curve in others):
+            continue
+        used |= {a, b}
+        links.append((line, a, b))
+    return links
+
+
+def _open_ends(chain: Chain, curves: Mapping[int, Curve]) -> Iterator[tuple[Vec, Ref, float]]:
+    """The ends of a chain that no other curve touches: point, reference, and the length of the chain."""
+    for at, edge, is_start in ((chain.start, chain.edges[0], True), (chain.end, chain.edges[-1], False)):
+        own = edge.primitive_index
+        if not any(i != own and distance_to_curve(p, at) <= 10 * EXACT for i, p in curves.items()):
+            yield at, Ref(own, Part.START if edge.forward is is_start else Part.END), chain.length
+
+
+def _open_curves(primitives: Primitives, shape: Profile, keep: Collection[int]) -> set[int]:
+    """Curves of open chains beside loops, if they are few."""
+    curves = {edge.primitive_index for chain in shape.chains for edge in chain.edges}
+    if not curves or not shape.loops or not curves.isdisjoint(keep):
+        return set()
+    length = {i: p.length for i, p in profile_curves(primitives).items()}
+    return set() if sum(length[i] for i in curves) > _MAX_OPEN * sum(length.values()) else curves

@@ -8,25 +8,27 @@ leave the profile worse, is discarded, and a more cautious one is tried.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
 from sketchdnn.constraints.equation_set import Freedom
 from sketchdnn.constraints.infer import MAX_PARAMETERS
-from sketchdnn.constraints.solve import Solution, solve
+from sketchdnn.constraints.solve import solve
+from sketchdnn.constraints.variables import Constraints, Primitives
 from sketchdnn.constraints.well_constrained import drop_redundant, find_conflicts
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import Constraint, Primitive, Profile, Sketch, bounds, profile
 
-from .budget import Budget, attempt_cost, is_tangle, num_parameters
-from .closing import close_profile, may_close
 from .dedupe import Deduplicated, deduplicate, extent
-from .infer_solve import Limits, infer_and_solve
-from .joins import find_joins, noise_estimate
+from .infer_solve import Budget, Limits, attempt_cost, infer_and_solve, is_tangle, num_parameters
+from .joins import close_profile, find_joins, may_close, noise_estimate
 from .quality import EXACT, ROUNDING, Action, ProfileQuality, constraint_actions, displacement, largest_move
-from .symmetry import Frame, canonical_frame, is_symmetric
+from .symmetry import canonical_frame, is_symmetric
 
 # The largest move, as a share of the sketch's size.
 REPAIR_TOLERANCE = 0.01
@@ -121,8 +123,7 @@ def _refusal(sketch: Sketch) -> str | None:
     return _BROKEN_OFF if is_tangle(sketch) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Caution:
+class _Caution(NamedTuple):
     """How bold an attempt is, in shares of the tolerance: what is too small to matter, and how large the noise may be.
 
     Without `subtle`, only obvious constraints are inferred: coincident points, level lines, smooth joints.
@@ -145,19 +146,19 @@ _CAUTIONS = (
 )
 
 
-def _cautions(primitives: Sequence[Primitive]) -> tuple[_Caution, ...]:
+def _cautions(primitives: Primitives) -> tuple[_Caution, ...]:
     """The attempts to make, in order: all, or few for a drawing so large that each takes seconds."""
     return _CAUTIONS if len(primitives) <= _MAX_TOGETHER else (_CAUTIONS[0], *_CAUTIONS[-2:])
 
 
-def _seeks_profile(primitives: Sequence[Primitive]) -> bool:
+def _seeks_profile(primitives: Primitives) -> bool:
     """Whether to continue until the profile can be extruded."""
     return len(primitives) <= _MAX_TOGETHER and may_close(primitives)
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A sketch between two passes. Actions and sources refer to the input's primitives.
+    """A sketch between two passes, or after an attempt. Actions and sources refer to the input's primitives.
 
     `freedom` is empty, and `is_extrudable` False, while unknown.
     """
@@ -173,30 +174,74 @@ class _State:
     num_own: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """The outcome of an attempt in canonical form; `sources` and `actions` refer to rows of the canonical form.
+class _Attempt(NamedTuple):
+    """The outcome of an attempt in canonical form: sources, actions and freedom refer to its rows.
 
-    `profile` is that before an outline was closed, None where nothing moved; `is_extrudable` that of the end.
-    `rejected` are those of the sketch's own constraints that conflict with others. If `earlier_holds`, the degrees of
-    freedom and the freedom are those of the state before.
+    `rejected` are those of the sketch's own constraints that conflict with others. `profile` is that before an outline
+    was closed, None where nothing moved.
     """
 
-    primitives: list[Primitive]
-    sources: list[tuple[int, ...]]
-    constraints: list[Constraint]
-    actions: list[Action]
+    state: _State
     rejected: list[Constraint]
-    solved: Solution
-    earlier_holds: bool
-    changed: bool
     profile: Profile | None
-    is_extrudable: bool
-    num_own: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Repair:
+class _Canonical:
+    """A state in canonical form, on which attempts are made. `keep` are the rows that stay as they are."""
+
+    def __init__(self, state: _State, keep: frozenset[int]) -> None:
+        self.state, drawn = state, state.sketch
+        self.frame = frame = canonical_frame(drawn.primitives, bounds(drawn))
+        self.keep = {k for k, i in enumerate(frame.rows) if not keep.isdisjoint(state.sources[i])}
+        self.primitives = frame.to_canonical(drawn.primitives, self.keep)
+        row_of = {i: k for k, i in enumerate(frame.rows)}
+        self.given = [frame.constraint_to_canonical(c, row_of) for c in drawn.constraints]
+
+    @cached_property
+    def quality(self) -> ProfileQuality:
+        """That before the attempts."""
+        return ProfileQuality.of(profile(self.primitives, EXACT))
+
+    def restore(self, attempt: _Attempt) -> _State:
+        """The outcome in the sketch's own orientation and order; unchanged primitives stay exactly equal."""
+        state, after, frame, drawn = self.state, attempt.state, self.frame, self.state.sketch
+        first = {k: source[0] for k, source in enumerate(after.sources) if source}
+        # The original value of each canonical value: scaled back, it would differ in its last digit.
+        values = {(c.type, c.value): was.value for c, was in zip(self.given, drawn.constraints, strict=True)}
+
+        def rank(k: int) -> tuple[int, int]:
+            return (min(frame.rows[r] for r in after.sources[k]), 0) if k in first else (len(frame.rows), k)
+
+        def input_numbers(rows: Sequence[int]) -> tuple[int, ...]:
+            return tuple(sorted({source for row in rows for source in state.sources[frame.rows[row]]}))
+
+        def restore_primitive(p: Primitive, row: int | None) -> Primitive:
+            if row is None or replace(p, construction=self.primitives[row].construction) != self.primitives[row]:
+                return frame.from_canonical(row, p)
+            was = drawn.primitives[frame.rows[row]]
+            return was if p.construction == was.construction else replace(was, construction=p.construction)
+
+        def restore_all(constraints: Constraints) -> tuple[Constraint, ...]:
+            turned = [frame.turn_constraint(c, number_of, first) for c in constraints]
+            both = zip(turned, constraints, strict=True)
+            return tuple(replace(c, value=values.get((was.type, was.value), was.value)) for c, was in both)
+
+        order = sorted(range(len(after.sketch)), key=rank)
+        number_of = {k: n for n, k in enumerate(order)}
+        primitives = tuple(restore_primitive(after.sketch.primitives[k], first.get(k)) for k in order)
+        sources = tuple(input_numbers(after.sources[k]) for k in order)
+        warnings = () if state.warnings else after.warnings  # once, not for each pass
+        if attempt.rejected:
+            names = ", ".join(_describe(c, sources) for c in restore_all(attempt.rejected))
+            warnings = (*warnings, f"left out, as it conflicts with others: {names}")
+        sketch = replace(drawn, primitives=primitives, constraints=restore_all(after.sketch.constraints))
+        actions = (*state.actions, *(replace(a, primitives=input_numbers(a.primitives)) for a in after.actions))
+        freedom = tuple(after.freedom[k] for k in order) if len(after.freedom) == len(order) else ()
+        warnings = (*state.warnings, *warnings)
+        return replace(after, sketch=sketch, sources=sources, actions=actions, warnings=warnings, freedom=freedom)
+
+
+class _Repair(NamedTuple):
     """A repair with its options and its budget."""
 
     tolerance: float
@@ -208,11 +253,9 @@ class _Repair:
         """Repair a sketch of some extent."""
         sketch, budget = start.sketch, self.budget
         end = self._best_end(start)
-        if end is None and not budget.is_spent and sketch.constraints:
-            conflicts = find_conflicts(sketch, self.tolerance, self.keep)
-            if conflicts:
-                fewer = tuple(c for c in sketch.constraints if not any(c is d for d in conflicts))
-                end = self._best_end(replace(start, sketch=replace(sketch, constraints=fewer), num_own=len(fewer)))
+        if end is None and not budget.is_spent and (conflicts := find_conflicts(sketch, self.tolerance, self.keep)):
+            fewer = tuple(c for c in sketch.constraints if not any(c is d for d in conflicts))
+            end = self._best_end(replace(start, sketch=replace(sketch, constraints=fewer), num_own=len(fewer)))
             if end is not None:
                 names = ", ".join(_describe(c, start.sources) for c in conflicts)
                 warning = f"left out, as it conflicts with the drawing or with others: {names}"
@@ -253,80 +296,73 @@ class _Repair:
 
     def _pass(self, state: _State, cautions: Sequence[_Caution]) -> _State | None:
         """The first attempt that does no harm, preferably one that can be extruded; None if there is none."""
-        primitives = state.sketch.primitives
-        frame = canonical_frame(primitives, bounds(primitives))
-        keep = {k for k, i in enumerate(frame.rows) if self.keep and not self.keep.isdisjoint(state.sources[i])}
-        canonical = frame.to_canonical(primitives, keep)
-        row_of = {i: k for k, i in enumerate(frame.rows)}
-        given = [frame.constraint_to_canonical(c, row_of) for c in state.sketch.constraints]
-        seeks_profile = _seeks_profile(canonical)
-        before: ProfileQuality | None = None
+        canonical = _Canonical(state, self.keep)
+        seeks_profile = _seeks_profile(canonical.primitives)
         second_best: _State | None = None
         for caution in cautions:
-            if not self.budget.spend(attempt_cost(canonical)):
+            if not self.budget.spend(attempt_cost(canonical.primitives)):
                 break
             try:
-                attempt = self._attempt(canonical, given, state, caution, keep)
+                attempt = self._attempt(canonical, caution)
             except _ERRORS:
                 continue
-            if attempt is None or not is_symmetric(attempt.primitives, frame):
+            if attempt is None or not is_symmetric(attempt.state.sketch.primitives, canonical.frame):
                 continue
             if attempt.profile is not None:  # something moved
-                before = before or ProfileQuality.of(profile(canonical, EXACT))
-                dropped = set(range(len(canonical))) - {source[0] for source in attempt.sources if source}
-                if ProfileQuality.of(attempt.profile).is_worse_than(before, dropped):
+                dropped = set(range(len(canonical.primitives))) - {s[0] for s in attempt.state.sources if s}
+                if ProfileQuality.of(attempt.profile).is_worse_than(canonical.quality, dropped):
                     continue
-            after = _next_state(attempt, frame, state, canonical, given)
+            after = canonical.restore(attempt)
             if attempt.profile is None:
                 return second_best or after
-            if attempt.is_extrudable or not seeks_profile:
+            if after.is_extrudable or not seeks_profile:
                 return after
             second_best = second_best or after
         return second_best
 
-    def _attempt(
-        self,
-        canonical: list[Primitive],
-        given: list[Constraint],
-        state: _State,
-        caution: _Caution,
-        keep: Collection[int],
-    ) -> _Attempt | None:
+    def _attempt(self, canonical: _Canonical, caution: _Caution) -> _Attempt | None:
         """One attempt on a sketch of size one; None where something would move too far whatever is left out."""
-        tolerance = self.tolerance
+        tolerance, state, keep, drawn = self.tolerance, canonical.state, canonical.keep, canonical.primitives
+        distinct = Deduplicated(drawn, [(k,) for k in range(len(drawn))], [], canonical.given, state.num_own)
         if caution.sliver:
-            distinct = deduplicate(canonical, given, caution.sliver * tolerance, keep, state.num_own)
-        else:
-            distinct = Deduplicated(canonical, [(k,) for k in range(len(canonical))], [], given, state.num_own)
-        if len(distinct.primitives) < len(canonical) and not _has_size_one(distinct.primitives, tolerance):
-            return None
+            distinct = deduplicate(drawn, canonical.given, caution.sliver * tolerance, keep, state.num_own)
         own, sources = distinct.constraints, distinct.sources
-        held = {k for k, source in enumerate(sources) if not set(keep).isdisjoint(source)} if keep else set()
+        num_left = len(sources)
+        if num_left < len(drawn) and (not num_left or abs(bounds(distinct.primitives).size - 1) > 4 * tolerance):
+            return None
+        held = {k for k, source in enumerate(sources) if not keep.isdisjoint(source)}
         before = Sketch(tuple(distinct.primitives), tuple(own))
         joins = find_joins(before.primitives, own, tolerance, held) if caution.join else []
         noise, estimate = caution.noise * tolerance, noise_estimate(before.primitives, tolerance)
         if estimate is not None:
             noise = min(noise, max(estimate, _MIN_NOISE * tolerance))
         limits = Limits(noise, caution.subtle, tolerance, held, self.budget)
-        is_solved = bool(state.freedom) and len(before) == len(canonical)
+        is_solved = bool(state.freedom) and num_left == len(drawn)
         solved = infer_and_solve(before, joins, limits, is_solved=is_solved)
         if solved is None:
             return None
+        dof, freedom = solved.dof, solved.freedom
+        if solved.sketch is before:  # the earlier solution holds
+            dof, freedom = state.dof, tuple(state.freedom[i] for i in canonical.frame.rows)
         primitives = list(solved.sketch.primitives)
         moves = [largest_move(p, q) for p, q in zip(before, primitives, strict=True)]
-        conflicting = {id(c) for c in solved.conflicting}
-        redundant = {id(c) for c in solved.redundant} - {id(c) for c in own}
-        unsupported = {id(c) for c in solved.unsupported}
+        some = (solved.conflicting, solved.redundant, solved.unsupported)
+        conflicting, redundant, unsupported = ({id(c) for c in constraints} for constraints in some)
         satisfied = [c for c in solved.sketch.constraints if id(c) not in conflicting]
-        constraints = [
-            c for c in satisfied if id(c) not in redundant and not (id(c) in unsupported and _has_moved(c, moves))
-        ]
+        own_ids = {id(c) for c in own}
+
+        def is_kept(c: Constraint) -> bool:
+            """Whether it is needed; one that the solver does not support may hold no longer where something moved."""
+            has_moved = any(ref.primitive is not None and moves[ref.primitive] > ROUNDING for ref in c.refs)
+            return (id(c) in own_ids or id(c) not in redundant) and not (id(c) in unsupported and has_moved)
+
+        constraints = [c for c in satisfied if is_kept(c)]
         from_file = {id(c) for c in own[: distinct.num_own]}
         num_own = sum(id(c) in from_file for c in constraints)
+        is_moved = len(primitives) != len(drawn) or max(moves) > ROUNDING
         actions = list(distinct.actions)
         if max(moves) > ROUNDING:
             actions += [a.renumber(sources) for a in constraint_actions(before, primitives, moves, satisfied)]
-        is_moved = len(primitives) != len(canonical) or max(moves) > ROUNDING
         shape, is_extrudable = None, state.is_extrudable
         if is_moved or not is_extrudable:
             shape = profile(primitives, EXACT)
@@ -336,76 +372,12 @@ class _Repair:
                 actions += [action.renumber(sources) for action in closed.actions]
                 primitives, constraints = closed.primitives, closed.constraints
                 is_extrudable = closed.profile.is_extrudable
-        changed = is_moved or len(constraints) != len(given) or len(primitives) != len(canonical)
-        return _Attempt(
-            primitives,
-            sources + [()] * (len(primitives) - len(sources)),
-            constraints,
-            actions,
-            [c for c in own if id(c) in conflicting],
-            solved,
-            solved.sketch is before,
-            changed or any(p.construction != q.construction for p, q in zip(primitives, canonical, strict=True)),
-            shape if is_moved else None,
-            is_extrudable,
-            num_own,
-        )
-
-
-def _has_size_one(primitives: Sequence[Primitive], tolerance: float) -> bool:
-    return bool(primitives) and abs(bounds(primitives).size - 1) <= 4 * tolerance
-
-
-def _has_moved(constraint: Constraint, moves: Sequence[float]) -> bool:
-    """Whether a primitive of a constraint has moved: one that the solver does not support may hold no longer."""
-    return any(ref.primitive is not None and moves[ref.primitive] > ROUNDING for ref in constraint.refs)
-
-
-def _next_state(
-    attempt: _Attempt, frame: Frame, state: _State, canonical: Sequence[Primitive], given: Sequence[Constraint]
-) -> _State:
-    """The outcome of an attempt in the sketch's own orientation and order; unchanged primitives stay exactly equal."""
-    first = {k: source[0] for k, source in enumerate(attempt.sources) if source}
-    values = {(c.type, c.value): was.value for c, was in zip(given, state.sketch.constraints, strict=True)}
-
-    def rank(k: int) -> tuple[int, int]:
-        return (min(frame.rows[r] for r in attempt.sources[k]), 0) if k in first else (len(frame.rows), k)
-
-    def input_numbers(rows: Sequence[int]) -> tuple[int, ...]:
-        return tuple(sorted({source for row in rows for source in state.sources[frame.rows[row]]}))
-
-    def restore(p: Primitive, row: int | None) -> Primitive:
-        if row is not None and replace(p, construction=canonical[row].construction) == canonical[row]:
-            was = state.sketch.primitives[frame.rows[row]]
-            return was if p.construction == was.construction else replace(was, construction=p.construction)
-        return frame.from_canonical(row, p)
-
-    def restore_all(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
-        return tuple(frame.constraint_from_canonical(c, number_of, first, values) for c in constraints)
-
-    order = sorted(range(len(attempt.primitives)), key=rank)
-    number_of = {k: n for n, k in enumerate(order)}
-    solved = attempt.solved
-    primitives = tuple(restore(attempt.primitives[k], first.get(k)) for k in order)
-    sources = tuple(input_numbers(attempt.sources[k]) for k in order)
-    warnings = [] if state.warnings or not solved.warning else [solved.warning]  # once, not for each pass
-    if attempt.rejected:
-        names = ", ".join(_describe(c, sources) for c in restore_all(attempt.rejected))
-        warnings.append(f"left out, as it conflicts with others: {names}")
-    dof, freedom = solved.dof, tuple(solved.freedom[k] for k in order if k < len(solved.freedom))
-    if attempt.earlier_holds:
-        dof, freedom = state.dof, state.freedom
-    return _State(
-        replace(state.sketch, primitives=primitives, constraints=restore_all(attempt.constraints)),
-        sources,
-        state.actions + tuple(replace(a, primitives=input_numbers(a.primitives)) for a in attempt.actions),
-        state.warnings + tuple(warnings),
-        dof,
-        freedom if len(freedom) == len(order) else (),
-        attempt.changed,
-        attempt.is_extrudable,
-        attempt.num_own,
-    )
+        construction = [p.construction for p in primitives] != [p.construction for p in drawn]
+        changed = is_moved or construction or len(constraints) != len(canonical.given)
+        sketch, warnings = Sketch(tuple(primitives), tuple(constraints)), (solved.warning,) if solved.warning else ()
+        all_sources = (*sources, *[()] * (len(primitives) - num_left))
+        after = _State(sketch, all_sources, tuple(actions), warnings, dof, freedom, changed, is_extrudable, num_own)
+        return _Attempt(after, [c for c in own if id(c) in conflicting], shape if is_moved else None)
 
 
 def _describe(constraint: Constraint, sources: Sequence[tuple[int, ...]]) -> str:
@@ -422,36 +394,34 @@ def _describe(constraint: Constraint, sources: Sequence[tuple[int, ...]]) -> str
 def _without_redundant(state: _State) -> _State:
     """Drop inferred constraints that follow from others: a later pass may imply those of an earlier one."""
     try:
-        if not state.freedom:
-            solution = solve(state.sketch)
-            state = replace(state, dof=solution.dof, freedom=solution.freedom)
+        state = _with_freedom(state)
         constraints = drop_redundant(state.sketch, state.num_own, state.dof)
     except _ERRORS:
         return state
-    if constraints is state.sketch.constraints:
+    is_same = constraints is state.sketch.constraints
+    return state if is_same else replace(state, sketch=replace(state.sketch, constraints=constraints), freedom=())
+
+
+def _with_freedom(state: _State) -> _State:
+    """The state with its degrees of freedom and the freedom of each primitive."""
+    if state.freedom:
         return state
-    return replace(state, sketch=replace(state.sketch, constraints=constraints), freedom=())
+    solution = solve(state.sketch)
+    return replace(state, dof=solution.dof, freedom=solution.freedom)
 
 
 def _displacement(sketch: Sketch, state: _State) -> float:
     """The largest move, as a share of the size."""
     if state.sketch.primitives == sketch.primitives:
         return 0.0
-    moves = [
-        displacement([sketch.primitives[i] for i in sources], p)
-        for sources, p in zip(state.sources, state.sketch, strict=True)
-        if sources
-    ]
+    both = [(sources, p) for sources, p in zip(state.sources, state.sketch, strict=True) if sources]
+    moves = [displacement([sketch.primitives[i] for i in sources], p) for sources, p in both]
     return max(moves, default=0.0) / bounds(sketch).size
 
 
 def _result(state: _State, sketch: Sketch, warning: str | None) -> RepairedSketch:
+    with suppress(*_ERRORS):
+        state = _with_freedom(state)
     dof, freedom = state.dof, state.freedom
-    if not freedom:
-        try:
-            solution = solve(state.sketch)
-            dof, freedom = solution.dof, solution.freedom
-        except _ERRORS:
-            pass
     moved = _displacement(sketch, state) if len(sketch) and bounds(sketch).size > 0 else 0.0
     return RepairedSketch(state.sketch, state.actions, state.sources, dof, freedom, moved, warning, state.num_own)

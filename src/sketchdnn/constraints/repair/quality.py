@@ -9,9 +9,11 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple, Self
 
 from sketchdnn.constraints.equation_set import constraint_residuals
-from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Profile, Sketch
+from sketchdnn.constraints.variables import Constraints, Primitives
+from sketchdnn.geometry import Arc, Circle, ConstraintType, Part, Point, Primitive, Profile, Sketch
 from sketchdnn.geometry.constraints import LENGTHS
 from sketchdnn.geometry.intersections import distance_to_curve, endpoints, midpoint
 
@@ -31,32 +33,25 @@ _OUTCOMES = {
 
 
 class ActionKind(StrEnum):
-    """The kinds of repair. The last two move nothing."""
+    """The kinds of repair, and a sentence on each. The last two move nothing."""
 
-    DROP = "drop"  # something too small, or a duplicate
-    MERGE = "merge"  # overlapping lines or arcs became one
-    SNAP = "snap"  # ends that nearly met
-    EXTEND = "extend"  # an end was extended to a curve
-    TRIM = "trim"  # an end that overshot a curve was trimmed
-    TANGENT = "tangent"  # curves that met almost smoothly
-    SQUARE = "square"  # lines that were almost horizontal or vertical
-    CONSTRAIN = "constrain"  # anything else that almost held
-    CLOSE = "close"  # a line was added where an outline was open
-    CONSTRUCTION = "construction"  # an open curve became construction
+    sentence: str
 
+    def __new__(cls, word: str, sentence: str) -> Self:
+        kind = str.__new__(cls, word)
+        kind._value_, kind.sentence = word, sentence
+        return kind
 
-_SENTENCES = {
-    ActionKind.DROP: "Dropped {names}: {detail}.",
-    ActionKind.MERGE: "Merged {names} into one.",
-    ActionKind.SNAP: "Joined ends of {names}, which moved by {share}.",
-    ActionKind.EXTEND: "Extended an end among {names} by {share}, onto the curve it stopped short of.",
-    ActionKind.TRIM: "Trimmed an end among {names} by {share}, back to the curve it stuck out of.",
-    ActionKind.TANGENT: "Made {names} tangent, moving them by {share}.",
-    ActionKind.SQUARE: "Squared up {names}, moving it by {share}.",
-    ActionKind.CONSTRAIN: "Made {names} {detail}, moving by {share}.",
-    ActionKind.CLOSE: "Added a line between open ends of {names}.",
-    ActionKind.CONSTRUCTION: "Made {names} construction: it closes to no outline.",
-}
+    DROP = "drop", "Dropped {names}: {detail}."
+    MERGE = "merge", "Merged {names} into one."
+    SNAP = "snap", "Joined ends of {names}, which moved by {share}."
+    EXTEND = "extend", "Extended an end among {names} by {share}, onto the curve it stopped short of."
+    TRIM = "trim", "Trimmed an end among {names} by {share}, back to the curve it stuck out of."
+    TANGENT = "tangent", "Made {names} tangent, moving them by {share}."
+    SQUARE = "square", "Squared up {names}, moving it by {share}."
+    CONSTRAIN = "constrain", "Made {names} {detail}, moving by {share}."
+    CLOSE = "close", "Added a line between open ends of {names}."
+    CONSTRUCTION = "construction", "Made {names} construction: it closes to no outline."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +68,12 @@ class Action:
     detail: str = ""
 
     def __str__(self) -> str:
-        *most, last = map(str, self.primitives or ("",))
-        names = (
-            f"primitives {', '.join(most)} and {last}" if most else f"primitive {last}" if last else "what was added"
-        )
+        *most, last = ("", *map(str, self.primitives))
+        names = f"primitives {', '.join(most[1:])} and {last}" if most[1:] else f"primitive {last}"
+        names = names if last else "what was added"
         detail = self.detail or ("it was there already" if self.kind is ActionKind.DROP else "agree")
         share = f"{100 * self.moved:.2g} % of the size"
-        return _SENTENCES[self.kind].format(names=names, share=share, detail=detail)
+        return self.kind.sentence.format(names=names, share=share, detail=detail)
 
     def renumber(self, sources: Sequence[tuple[int, ...]]) -> Action:
         """The same action with the numbers of the primitives' sources."""
@@ -87,7 +81,7 @@ class Action:
 
 
 def constraint_actions(
-    before: Sketch, after: Sequence[Primitive], moves: Sequence[float], constraints: Sequence[Constraint]
+    before: Sketch, after: Primitives, moves: Sequence[float], constraints: Constraints
 ) -> Iterator[Action]:
     """The actions of constraints that did not hold before."""
     for c, residual in zip(constraints, constraint_residuals(before, constraints), strict=True):
@@ -109,8 +103,7 @@ def constraint_actions(
         yield Action(kind, numbers, max((moves[i] for i in numbers), default=0.0), detail)
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileQuality:
+class ProfileQuality(NamedTuple):
     """How good a sketch is as a profile."""
 
     is_extrudable: bool
@@ -130,7 +123,7 @@ class ProfileQuality:
         return len(self.loops) < len(loops) or self.num_crossings > before.num_crossings
 
 
-def displacement(before: Sequence[Primitive], after: Primitive) -> float:
+def displacement(before: Primitives, after: Primitive) -> float:
     """The move of primitives that became one: of its ends, center and radius, or off the curve it is part of now."""
     if len(before) == 1 and before[0].kind == after.kind:
         return largest_move(before[0], after)
@@ -142,23 +135,20 @@ def displacement(before: Sequence[Primitive], after: Primitive) -> float:
 
 def largest_move(a: Primitive, b: Primitive) -> float:
     """The largest move of a point or radius from one primitive to another of its kind."""
-    match a, b:
-        case Line(), Line():
-            return max(math.dist(a.start, b.start), math.dist(a.end, b.end))
-        case Point(), Point():
-            return math.dist(a.at, b.at)
-        case Circle(), Circle():
-            return max(math.dist(a.center, b.center), abs(a.radius - b.radius))
-        case Arc(), Arc():
-            points = ((a.start, b.start), (a.end, b.end), (a.center, b.center))
-            return max(*(math.dist(p, q) for p, q in points), abs(a.radius - b.radius))
-    return math.inf
+    if a.kind != b.kind:
+        return math.inf
+    if isinstance(a, Point) and isinstance(b, Point):
+        return math.dist(a.at, b.at)
+    moves = [math.dist(getattr(a, name), getattr(b, name)) for name in ("start", "end", "center") if hasattr(a, name)]
+    if isinstance(a, Circle | Arc) and isinstance(b, Circle | Arc):
+        moves.append(abs(a.radius - b.radius))
+    return max(moves)
 
 
 def has_shrunk(before: Primitive, after: Primitive) -> bool:
     """Whether a curve lost so much of itself that it is another one."""
     if isinstance(before, Point) or isinstance(after, Point):
         return False
-    return after.length < _MIN_LENGTH * before.length or (
-        isinstance(before, Arc) and isinstance(after, Arc) and after.radius < _MIN_LENGTH * before.radius
-    )
+    if isinstance(before, Arc) and isinstance(after, Arc) and after.radius < _MIN_LENGTH * before.radius:
+        return True
+    return after.length < _MIN_LENGTH * before.length

@@ -8,13 +8,14 @@ repair of such a sketch must look the same after each of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from sketchdnn.constraints.variables import Floats
-from sketchdnn.errors import GeometryError, SketchError
+from sketchdnn.constraints.variables import Floats, Primitives
+from sketchdnn.errors import SketchError
 from sketchdnn.geometry import TAU, Arc, Box, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Vec
 from sketchdnn.geometry.constraints import LENGTHS
 from sketchdnn.geometry.primitives import transformed
@@ -27,17 +28,14 @@ _GRID = 2.0**34
 _MAX_MIRRORED = 400
 # The moments of the drawing that tell its eight orientations apart, in this order.
 _MOMENTS = ((1, 0), (0, 1), (2, 0), (1, 1), (3, 0), (0, 3), (2, 1), (1, 2), (4, 0), (3, 1), (1, 3), (5, 0), (0, 5))
-_SWAPPED = {
-    ConstraintType.HORIZONTAL: ConstraintType.VERTICAL,
-    ConstraintType.HORIZONTAL_DISTANCE: ConstraintType.VERTICAL_DISTANCE,
-}
+_T = ConstraintType
+_SWAPPED = {_T.HORIZONTAL: _T.VERTICAL, _T.HORIZONTAL_DISTANCE: _T.VERTICAL_DISTANCE}
 _SWAPPED |= {b: a for a, b in _SWAPPED.items()}
 _OTHER_AXIS = {Part.X_AXIS: Part.Y_AXIS, Part.Y_AXIS: Part.X_AXIS}
 _OTHER_END = {Part.START: Part.END, Part.END: Part.START}
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """One of the eight symmetries of a square: swap x and y, or not, then multiply by signs."""
 
     swap: bool
@@ -65,7 +63,7 @@ class Turn:
         """Turned and scaled; a line keeps its start, an arc stays counter-clockwise."""
         start_angle = None
         if isinstance(p, Arc):
-            east = math.atan2(0.0 if not self.swap else self.sy, self.sx if not self.swap else 0.0)
+            east = math.atan2(self.sy, 0.0) if self.swap else math.atan2(0.0, self.sx)
             angle = east - p.end_angle if self.mirrors else east + p.start_angle
             start_angle = math.remainder(angle, TAU)
         return transformed(p, lambda at: self.point(at, scale), lambda radius: radius * scale, start_angle)
@@ -74,8 +72,7 @@ class Turn:
 TURNS = tuple(Turn(swap, sx, sy) for swap in (False, True) for sx in (1.0, -1.0) for sy in (1.0, -1.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """The canonical form of a sketch: row k is its primitive `rows[k]`, whose ends are swapped where `reversed[k]`.
 
     `symmetries` are turns about `middle` that map the canonical form to itself.
@@ -88,7 +85,7 @@ class Frame:
     symmetries: tuple[Turn, ...]
     middle: Vec
 
-    def to_canonical(self, primitives: Sequence[Primitive], exact: Collection[int] = ()) -> list[Primitive]:
+    def to_canonical(self, primitives: Primitives, exact: Collection[int] = ()) -> list[Primitive]:
         """The primitives, row by row. Digits that scaling and turning have changed are rounded off, except in rows
         that are to be `exact`.
         """
@@ -104,30 +101,21 @@ class Frame:
 
     def constraint_to_canonical(self, constraint: Constraint, row_of: Mapping[int, int]) -> Constraint:
         """A constraint of the sketch on the canonical primitives."""
-        turned = self._turn(constraint, row_of, row_of)
+        turned = self.turn_constraint(constraint, row_of, row_of)
         if turned.value is None or turned.type not in LENGTHS:
             return turned
         return replace(turned, value=turned.value / self.scale)
 
-    def constraint_from_canonical(
-        self,
-        constraint: Constraint,
-        number_of: Mapping[int, int],
-        source_row: Mapping[int, int],
-        values: Mapping[tuple[ConstraintType, float | None], float | None],
+    def turn_constraint(
+        self, constraint: Constraint, numbers: Mapping[int, int], rows: Mapping[int, int]
     ) -> Constraint:
-        """The inverse of `constraint_to_canonical`.
+        """A constraint on turned primitives, either way; lengths are not scaled.
 
         Args:
-            constraint: A constraint on the canonical primitives.
-            number_of: The number of each row in the new sketch.
-            source_row: The first row that each row came from.
-            values: The original value of each canonical value: scaled back, it would differ in its last digit.
+            constraint: The constraint.
+            numbers: The new number of each primitive.
+            rows: The row, or the first row, that each primitive comes from.
         """
-        value = values.get((constraint.type, constraint.value), constraint.value)
-        return replace(self._turn(constraint, number_of, source_row), value=value)
-
-    def _turn(self, constraint: Constraint, numbers: Mapping[int, int], rows: Mapping[int, int]) -> Constraint:
         refs = []
         for ref in constraint.refs:
             part = ref.part
@@ -142,7 +130,7 @@ class Frame:
         return replace(constraint, type=kind, refs=tuple(refs))
 
 
-def canonical_frame(primitives: Sequence[Primitive], box: Box) -> Frame:
+def canonical_frame(primitives: Primitives, box: Box) -> Frame:
     """Choose the canonical form of primitives with a bounding box."""
     size = box.size
     turns = _best_turns(primitives, box)
@@ -152,33 +140,26 @@ def canonical_frame(primitives: Sequence[Primitive], box: Box) -> Frame:
     traits = _traits(turned, middle)
     order = np.lexsort(traits.round(6).T[::-1]).tolist()
     symmetries = []
-    if len(turns) > 1 and len(primitives) <= _MAX_MIRRORED:
-        for other in turns[1:]:
-            between = turn.inverse.then(other)
-            if _alike(traits, _turned_traits(turned, between, middle)):
-                symmetries.append(between)
+    for other in turns[1:] if len(primitives) <= _MAX_MIRRORED else ():
+        between = turn.inverse.then(other)
+        if _alike(traits, _turned_traits(turned, between, middle)):
+            symmetries.append(between)
     # A mirrored arc runs from what was its end.
     swapped = tuple(turn.mirrors if isinstance(primitives[i], Arc) else _runs_backward(turned[i]) for i in order)
     return Frame(turn, size, tuple(order), swapped, tuple(symmetries), middle)
 
 
-def is_symmetric(primitives: Sequence[Primitive], frame: Frame) -> bool:
+def is_symmetric(primitives: Primitives, frame: Frame) -> bool:
     """Whether changed canonical primitives still look the same after each of the frame's symmetries."""
-    if not frame.symmetries:
-        return True
     traits = _traits(primitives, frame.middle)
     return all(_alike(traits, _turned_traits(primitives, turn, frame.middle)) for turn in frame.symmetries)
 
 
 def _scaled(turn: Turn, p: Primitive, size: float) -> Primitive:
     """A primitive turned, in a sketch of size one. A line so short that its ends would coincide keeps some length."""
-    try:
-        return turn.primitive(p, 1 / size)
-    except GeometryError:
-        if not isinstance(p, Line):
-            raise
-        x, y = turn.point(p.start, 1 / size)
-        return Line((x, y), (math.nextafter(x, math.inf), y), p.construction)
+    if isinstance(p, Line) and (start := turn.point(p.start, 1 / size)) == turn.point(p.end, 1 / size):
+        return Line(start, (math.nextafter(start[0], math.inf), start[1]), p.construction)
+    return turn.primitive(p, 1 / size)
 
 
 def _rounded(p: Primitive) -> Primitive:
@@ -212,24 +193,19 @@ def _runs_backward(p: Primitive) -> bool:
     return dx < -ROUNDING or (dx <= ROUNDING and dy < 0)
 
 
-def _best_turns(primitives: Sequence[Primitive], box: Box) -> list[Turn]:
+def _best_turns(primitives: Primitives, box: Box) -> list[Turn]:
     """The turns with the largest moments, to within rounding."""
     at, weight = _weighted_points(primitives, box)
-    x, y = at.T
-    powers_x = np.stack([x**k for k in range(6)])
-    powers_y = np.stack([y**k for k in range(6)])
+    powers_x, powers_y = (np.stack([coordinate**k for k in range(6)]) for coordinate in at.T)
     moments = (powers_x * weight) @ powers_y.T / weight.sum()
     turns = list(TURNS)
     for p, q in _MOMENTS:
         values = [t.sx**p * t.sy**q * (moments[q, p] if t.swap else moments[p, q]) for t in turns]
-        most = max(values)
-        turns = [t for t, value in zip(turns, values, strict=True) if value >= most - ROUNDING]
-        if len(turns) == 1:
-            break
+        turns = [t for t, value in zip(turns, values, strict=True) if value >= max(values) - ROUNDING]
     return turns
 
 
-def _weighted_points(primitives: Sequence[Primitive], box: Box) -> tuple[Floats, Floats]:
+def _weighted_points(primitives: Primitives, box: Box) -> tuple[Floats, Floats]:
     """Points of a drawing in its own box, and their weights."""
     points: list[tuple[Vec, float]] = []
     for p in primitives:
@@ -247,7 +223,7 @@ def _weighted_points(primitives: Sequence[Primitive], box: Box) -> tuple[Floats,
     return (np.array(at) - box.center) * (2 / box.size), np.array(weight)
 
 
-def _traits(primitives: Sequence[Primitive], middle: Vec) -> Floats:
+def _traits(primitives: Primitives, middle: Vec) -> Floats:
     """Numbers that agree where primitives do, whichever way they run; points count from `middle`."""
     rows = []
     for p in primitives:
@@ -269,14 +245,12 @@ def _traits(primitives: Sequence[Primitive], middle: Vec) -> Floats:
     return traits
 
 
-def _turned_traits(primitives: Sequence[Primitive], turn: Turn, middle: Vec) -> Floats:
+def _turned_traits(primitives: Primitives, turn: Turn, middle: Vec) -> Floats:
     """The traits after a turn about `middle`. No point is shifted for it, which could collapse a very short line."""
     return _traits([turn.primitive(p) for p in primitives], turn.point(middle, 1.0))
 
 
 def _alike(a: Floats, b: Floats) -> bool:
     """Whether each row of traits has a partner in the other set."""
-    if len(a) != len(b):
-        return False
     near = np.abs(a[:, None] - b[None]).max(axis=2) <= 5 * ROUNDING
     return bool(near.any(axis=0).all() and near.any(axis=1).all())

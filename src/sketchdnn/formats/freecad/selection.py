@@ -17,8 +17,7 @@ from itertools import compress
 import numpy as np
 
 from sketchdnn.constraints import equations as eq
-from sketchdnn.constraints.equations import Equation, Form, Sum, between, build, residual, vector
-from sketchdnn.constraints.rank import outside, row_lengths
+from sketchdnn.constraints.equations import Equation, Form, Sum, between, build, outside, residual, row_lengths, vector
 from sketchdnn.constraints.variables import Floats, Ints, Pair, VariableMerging, Variables
 from sketchdnn.constraints.well_constrained import missing_dimensions, possible_dimensions
 from sketchdnn.geometry import Arc, Constraint, Kind, Part, Primitive, Ref, Sketch
