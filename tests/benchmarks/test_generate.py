@@ -9,15 +9,7 @@ from rich.console import Console
 from support.benchmarks import write_page
 
 from benchmarks import generate
-from benchmarks.generate import (
-    AS_USED,
-    EAGER,
-    GenerateBenchmark,
-    GenerateTiming,
-    StepTiming,
-    time_generate,
-    time_step,
-)
+from benchmarks.generate import AS_USED, EAGER, GenerateBenchmark, GenerateTiming, StepTiming, time_generate, time_step
 from sketchdnn.errors import SketchError
 from sketchdnn.networks import DiTConfig
 from sketchdnn.systems import System, load_preset

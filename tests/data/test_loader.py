@@ -22,12 +22,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.fixture
-def copy(prepared: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(prepared, tmp_path / "copy"))
-
-
-def test_arrays_are_mapped_read_only(prepared: Path) -> None:
+def test_arrays_are_mapped_read_only_and_may_be_empty(prepared: Path, tmp_path: Path) -> None:
     dataset = Dataset.open(prepared)
     train = dataset.split("train")
     rows = train.compact
@@ -37,12 +32,9 @@ def test_arrays_are_mapped_read_only(prepared: Path) -> None:
     with pytest.raises(ValueError, match="read-only"):
         rows.params[0] = 0
     assert (dataset.half_extent, dataset.tight) == (1, True)
-
-
-def test_empty_split(tmp_path: Path) -> None:
-    prepare([], tmp_path / "out", parts=Procedural(3), workers=1)
-    data = Dataset.open(tmp_path / "out")
-    assert 0 in [len(data.split(name)) for name in ("train", "validation", "test")]
+    prepare([], tmp_path / "few", parts=Procedural(3), workers=1)
+    few = Dataset.open(tmp_path / "few")
+    assert 0 in [len(few.split(name)) for name in ("train", "validation", "test")]
 
 
 def test_not_a_corpus(prepared: Path, tmp_path: Path) -> None:
@@ -64,7 +56,8 @@ def test_not_a_corpus(prepared: Path, tmp_path: Path) -> None:
         Dataset.open(prepared / "report.json")
 
 
-def test_damaged_arrays_are_refused(copy: Path) -> None:
+def test_damaged_arrays_are_refused(prepared: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(prepared, tmp_path / "copy"))
     folder = copy / "train"
     whole = {path: path.read_bytes() for path in folder.iterdir()}
     kinds = np.load(folder / "kind.npy")

@@ -8,18 +8,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sketchdnn.errors import FormatError
 from sketchdnn.geometry import Kind, Sketch
 from sketchdnn.io import atomic_write, load_json
 from sketchdnn.render import gallery_png
 from sketchdnn.render.figures import bar_chart, column_chart
 from sketchdnn.render.html import Document, Section, Table, Thumbnails
-from sketchdnn.representation import Compact, decode_compact
+from sketchdnn.representation import decode_compact
 
 from .candidates import Selection
 from .config import SPLITS, PrepareConfig
+from .loader import Dataset
 from .sources import Tally
 from .staging import write_json
 from .store import Summary
@@ -82,9 +81,8 @@ def _first_sketches(folder: Path) -> list[Sketch]:
     """The first sketches of the corpus, whose order is random."""
     sketches: list[Sketch] = []
     for split in SPLITS:
-        arrays = [np.load(folder / split / f"{name}.npy", mmap_mode="r") for name in ("kind", "construction", "params")]
-        rows = Compact(*(np.array(array[: GALLERY_SIZE - len(sketches)]) for array in arrays))
-        sketches += [decoded.sketch for decoded in decode_compact(rows)]
+        rows = Dataset.open(folder).split(split).compact
+        sketches += [decoded.sketch for decoded in decode_compact(rows[: GALLERY_SIZE - len(sketches)])]
     return sketches
 
 
@@ -104,33 +102,20 @@ def _size_range(half_decades: int) -> str:
 MAX_REASONS = 12
 # Sizes of groups of duplicates that are counted together: up to this many members.
 _GROUP_SIZES = {
-    "unique": 1,
-    "2 copies": 2,
-    "3 to 5 copies": 5,
-    "6 to 10 copies": 10,
-    "11 to 100 copies": 100,
-    "over 100 copies": 10**12,
-}
+    "unique": 1, "2 copies": 2, "3 to 5 copies": 5, "6 to 10 copies": 10,
+    "11 to 100 copies": 100, "over 100 copies": 10**12,
+}  # fmt: skip
 
 
 def _corpus_page(report: Mapping[str, Any], sketches: Sequence[Sketch]) -> str:
     """The page of a report, as `report_data` returns it, with a gallery of these sketches."""
-    config, found, refused = report["config"], report["found"], sum(report["refused"].values())
-    tiles = {
-        "sketches found": found,
-        "refused": refused,
-        "duplicates": report["duplicates"],
-        "in an earlier split": sum(report["repeats_of_an_earlier_split"].values()),
-        "kept": report["kept"],
-        **{f"in {split}": count for split, count in report["splits"].items()},
-    }
-    stages = {
-        "found": found,
-        "accepted": found - refused,
-        "without duplicates": found - refused - report["duplicates"],
-        "kept": report["kept"],
-        **report["splits"],
-    }
+    config, found, kept, splits = (report[key] for key in ("config", "found", "kept", "splits"))
+    refused, duplicates = sum(report["refused"].values()), report["duplicates"]
+    repeats = sum(report["repeats_of_an_earlier_split"].values())
+    tiles = {"sketches found": found, "refused": refused, "duplicates": duplicates, "in an earlier split": repeats}
+    tiles |= {"kept": kept} | {f"in {split}": count for split, count in splits.items()}
+    accepted = found - refused
+    stages = {"found": found, "accepted": accepted, "without duplicates": accepted - duplicates, "kept": kept, **splits}
     licences = [
         (source, licence, f"{count:,}")
         for source, counts in report["licences"].items()
@@ -151,12 +136,12 @@ def _corpus_page(report: Mapping[str, Any], sketches: Sequence[Sketch]) -> str:
     if report["files_not_read"]:
         rows = list(report["files_not_read"].items())
         sections.append(Section("Files that could not be read", tables=[Table(("file", "reason"), rows, is_text=True)]))
-    gallery = Thumbnails(sketches)
-    sections.append(Section(f"The first {len(sketches)} sketches, in random order", galleries=[gallery]))
+    title = f"The first {len(sketches)} sketches, in random order"
+    sections.append(Section(title, galleries=[Thumbnails(sketches)]))
     size = f"{config['min_primitives']} to {config['max_primitives']} primitives"
     files = f" · {report['files']:,} file{'s' * (report['files'] > 1)} read" if report["files"] else ""
     return Document(
-        f"{report['kept']:,} prepared sketches",
+        f"{kept:,} prepared sketches",
         lead=[f"Preset {config['preset']} · {size}{files}"],
         sections=sections,
         tiles={name: f"{value:,}" for name, value in tiles.items()},
@@ -188,9 +173,8 @@ def _sizes(report: Mapping[str, Any]) -> Section:
     unknown = report["units"].get("not stated", 0)
     lows = {_thousands(name.split("–")[0]): count for name, count in report["sizes_mm"].items()}
     plots = [column_chart(lows, "larger side in mm, lower end of each range")] if lows else []
-    return Section(
-        "True size", [f"{unknown:,} sketches come from files without units."] if unknown else [], plots=plots
-    )
+    remarks = [f"{unknown:,} sketches come from files without units."] if unknown else []
+    return Section("True size", remarks, plots=plots)
 
 
 def _thousands(number: str) -> str:

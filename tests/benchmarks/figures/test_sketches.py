@@ -55,10 +55,7 @@ def test_figures_are_deterministic(tmp_path: Path) -> None:
 
 
 def test_figures_without_sketches_are_refused(tmp_path: Path) -> None:
-    for write in (
-        lambda: write_teaser(tmp_path, []),
-        lambda: find_failures([]),
-    ):
+    for write in (lambda: write_teaser(tmp_path, []), lambda: find_failures([])):
         with pytest.raises(SketchError):
             write()
     assert not list(tmp_path.iterdir())
