@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from support.small_systems import small_system
 
@@ -18,8 +16,7 @@ def test_given_primitives_are_kept_by_an_untrained_model() -> None:
     assert scores["number of primitives"].attempts > 1
     page = result.markdown("python -m benchmarks conditions")
     assert page.count("100.0 %") >= 2
-    assert "`python -m benchmarks conditions`" in page
-    assert "4 restart steps" in page
+    assert all(words in page for words in ("`python -m benchmarks conditions`", "4 restart steps"))
     # Without a training index too.
     result = measure_conditions(small_system(knows=False), 4, steps=3)
     assert {score.name for score in result.scores} >= {"number of each kind", "closed profile"}

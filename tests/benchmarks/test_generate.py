@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import io
 from pathlib import Path
 
@@ -12,25 +10,14 @@ from benchmarks import generate
 from benchmarks.generate import AS_USED, EAGER, GenerateBenchmark, GenerateTiming, StepTiming, time_generate, time_step
 from sketchdnn.errors import SketchError
 from sketchdnn.networks import DiTConfig
-from sketchdnn.systems import System, load_preset
+from sketchdnn.systems import load_preset
 
 
-@pytest.fixture
-def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_networks_are_timed_in_both_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small network in place of the bundled model and of the paper's."""
-
-    def tiny(*_: object) -> System:
-        return load_preset("tiny").make().eval()
-
-    class Tiny:
-        make = staticmethod(tiny)
-
-    monkeypatch.setattr(generate, "from_pretrained", tiny)
-    monkeypatch.setattr(generate, "load_preset", lambda name: Tiny)
-
-
-@pytest.mark.usefixtures("_tiny")
-def test_both_networks_are_timed_in_both_modes(tmp_path: Path) -> None:
+    tiny = load_preset("tiny")
+    monkeypatch.setattr(generate, "from_pretrained", lambda *_: tiny.make().eval())
+    monkeypatch.setattr(generate, "load_preset", lambda name: tiny)
     stages: list[str] = []
     result = time_generate("cpu", 20, steps=4, paper=True, paper_steps=2, batch=5, on_stage=stages.append)
     assert [(timing.mode, timing.count) for timing in result.timings] == [(AS_USED, 20), (EAGER, 20)] * 2
@@ -55,9 +42,6 @@ def test_step_and_network_are_timed() -> None:
     timing = time_step(batch=8, network_batch=4, repeats=1, config=DiTConfig(width=16, depth=1, heads=2))
     assert min(timing.network, timing.step, timing.noise) > 0
     assert timing.network_scaled == 2 * timing.network
-
-
-def test_step_table_shows_what_was_scaled() -> None:
     timing = StepTiming("a device", 4096, 16, 32, network=0.5, step=0.16, noise=0.32)
     assert timing.ratio == pytest.approx(0.0025)
     assert timing.is_allowed
@@ -71,10 +55,7 @@ def test_bad_values_are_refused() -> None:
     for wrong in ({"count": 0}, {"batch": 0}, {"device": "tpu"}):
         with pytest.raises(SketchError):
             time_generate(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(SketchError, match="abacus"):
-        time_step("abacus")
-    with pytest.raises(SketchError, match="at least 1"):
-        time_step(batch=0)
-    if not torch.cuda.is_available():
-        with pytest.raises(SketchError, match="CUDA"):
-            time_step("cuda")
+    cuda = [] if torch.cuda.is_available() else [({"device": "cuda"}, "CUDA")]
+    for values, message in [({"device": "abacus"}, "abacus"), ({"batch": 0}, "at least 1"), *cuda]:
+        with pytest.raises(SketchError, match=message):
+            time_step(**values)  # type: ignore[arg-type]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -14,19 +12,14 @@ from sketchdnn.geometry import Circle, Line, Point, Sketch
 def test_page_compares_with_matplotlib(tmp_path: Path) -> None:
     arguments = ["raster", "--device", "cpu", "--count", 30, "--matplotlib-count", 2, "--repeats", 1]
     page = write_page(tmp_path / "page.md", *arguments)
-    assert "| ratio | **" in page
-    assert "30 of the built-in corpus" in page
-    assert "python -m benchmarks raster --device cpu --count 30" in page
-
-
-def test_test_split_is_drawn_and_rates_are_compared(tmp_path: Path) -> None:
+    for words in ("| ratio | **", "30 of the built-in corpus", "python -m benchmarks raster --device cpu --count 30"):
+        assert words in page
     timing = time_raster(count=20, matplotlib_count=1, data=prepared_parts(tmp_path), repeats=1)
     assert timing.count == 20
     assert "test split" in timing.data
     assert 8 <= timing.primitives <= 16
     timing = RasterTiming("a device", "cpu", "sketches", 10.0, 1000, 0.5, 10, 0.2)
-    assert timing.rate == 2000
-    assert timing.ratio == pytest.approx(40)
+    assert (timing.rate, timing.ratio) == (2000, pytest.approx(40))
     with pytest.raises(SketchError, match="cpu or cuda"):
         time_raster("tpu", 1, 1)
 

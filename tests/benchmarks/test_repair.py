@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,15 +12,8 @@ from sketchdnn.formats import write
 from sketchdnn.geometry import Circle, Line, Sketch
 
 # There are gaps at the origin and at (0, 60); the last line has open ends.
-GAPS = Sketch(
-    (
-        Line((0.3, 0), (80, 0)),
-        Line((80, 0), (80, 60)),
-        Line((80, 60), (0.2, 60)),
-        Line((0, 60.1), (0, 0.2)),
-        Line((30, 20), (50, 40)),
-    )
-)
+ENDS = [((0.3, 0), (80, 0)), ((80, 0), (80, 60)), ((80, 60), (0.2, 60)), ((0, 60.1), (0, 0.2)), ((30, 20), (50, 40))]
+GAPS = Sketch(tuple(Line(*ends) for ends in ENDS))
 
 
 def unrepaired(sketch: Sketch) -> RepairedSketch:
@@ -42,9 +33,8 @@ def test_ends_before_and_after_repair() -> None:
     on_circle = Sketch((Circle((0, 0), 50), Line((50.2, 0), (90, 0))))
     assert count_ends(on_circle, unrepaired(on_circle)).close == 1
     double = Sketch((Line((0, 0), (80, 0)), Line((0, 0.1), (80, 0.1))))
-    merged = RepairedSketch(Sketch((Line((0, 0), (80, 0)),)), sources=((0, 1),))
-    assert count_ends(double, unrepaired(double)).close == 4
-    assert count_ends(double, merged).close == 0
+    merged = RepairedSketch(Sketch(double.primitives[:1]), sources=((0, 1),))
+    assert [count_ends(double, repaired).close for repaired in (unrepaired(double), merged)] == [4, 0]
 
 
 def test_page_goals_and_too_few_samples(tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,7 @@ def test_page_has_both_modes(tmp_path: Path) -> None:
     arguments = ["train", "--device", "cpu", "--preset", "tiny", "--batch", 4, "--repeats", 1]
     page = write_page(tmp_path / "page.md", *arguments)
     assert "`python -m benchmarks train --device cpu --preset tiny --batch 4 --eager-batch 4 --repeats 1`" in page
-    assert "× the eager loop" in page
-    assert OURS in page
-    assert EAGER in page
+    assert all(words in page for words in ("× the eager loop", OURS, EAGER))
 
 
 def test_flops_are_those_of_the_linear_layers() -> None:
@@ -30,12 +26,8 @@ def test_flops_are_those_of_the_linear_layers() -> None:
 
 
 def test_best_batch_of_each_mode_is_compared() -> None:
-    timings = (
-        TrainTiming("p", OURS, 10, 1.0, 1e12),
-        TrainTiming("p", OURS, 100, 2.0, 1e13),
-        TrainTiming("p", OURS, 1000, None, 1e14),
-        TrainTiming("p", EAGER, 10, 2.0, 1e12),
-    )
+    ours = ((10, 1.0, 1e12), (100, 2.0, 1e13), (1000, None, 1e14))
+    timings = (*(TrainTiming("p", OURS, *values) for values in ours), TrainTiming("p", EAGER, 10, 2.0, 1e12))
     (sentence,) = TrainBenchmark("a device", 10.0, timings).sentences()
     assert sentence.startswith("p: 50 sketches/s, 10.0× the eager loop")
     assert "50.0% of the ceiling" in sentence

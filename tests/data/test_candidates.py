@@ -1,7 +1,5 @@
 """Filtering, normalization, keys, de-duplication and splitting of candidates; nothing depends on order."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace
@@ -185,8 +183,7 @@ def test_selection_is_independent_of_order(rows: list[tuple[int, ...]], rng: ran
 def test_smallest_content_of_a_group_is_kept() -> None:
     keys = np.array([[5, 30, 1, 0], [5, 10, 9, 0], [5, 10, 2, 0], [8, 7, 0, 0]], np.uint64)
     kept = candidates.select_candidates(np.stack([*keys.T, keys[:, 0]]), OURS)
-    assert sorted(kept.index.tolist()) == [2, 3]
-    assert kept.group_sizes == {3: 1, 1: 1}
+    assert (sorted(kept.index.tolist()), kept.group_sizes) == ([2, 3], {3: 1, 1: 1})
 
 
 def test_split_fractions() -> None:

@@ -1,7 +1,5 @@
 """Datasets: batches, and an error for each kind of damage."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

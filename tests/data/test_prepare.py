@@ -1,7 +1,5 @@
 """Preparation is independent of order, cores and interruptions; nothing is lost or overwritten."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os
@@ -197,8 +195,7 @@ def test_killed_worker_can_be_resumed(tmp_path: Path, monkeypatch: pytest.Monkey
     done: list[int] = []
     report = prepare([source], tmp_path / "out", workers=1, on_progress=lambda *seen: done.append(seen[1]))
     assert done[0] >= 1
-    assert report["found"] == 120
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+    assert (report["found"], sorted(path.name for path in tmp_path.iterdir())) == (120, ["in", "out"])
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), FormatError("chunk", "cannot be written (No space left)")])
@@ -249,8 +246,7 @@ def test_killed_publication_is_completed(tmp_path: Path, monkeypatch: pytest.Mon
             with pytest.raises(KeyboardInterrupt):
                 prepare([], out, parts=Procedural(31 + last), workers=1, force=True)
         report = prepare([], out, parts=Procedural(31 + last), workers=1, force=True)
-        assert report["found"] == 31 + last
-        assert (out / "notes.txt").read_text() == "mine"
+        assert (report["found"], (out / "notes.txt").read_text()) == (31 + last, "mine")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
@@ -264,8 +260,7 @@ def test_output_may_be_inside_the_input(tmp_path: Path) -> None:
 def test_output_name_may_be_no_utf8_and_progress_is_reported(tmp_path: Path) -> None:
     out, steps = tmp_path / os.fsdecode(b"p\xff"), []
     report = prepare([], out, parts=Procedural(30), workers=1, on_progress=lambda *step: steps.append(step))
-    assert report["found"] == 30
-    assert steps[:2] == [("reading", 0, 1), ("reading", 1, 1)]
+    assert (report["found"], steps[:2]) == (30, [("reading", 0, 1), ("reading", 1, 1)])
     assert [step[0] for step in steps[2:]] == ["writing"] * len(steps[2:])
     assert steps[-1][1] == steps[-1][2] == len(steps) - 2
     assert [path.name for path in tmp_path.iterdir()] == [out.name]

@@ -1,7 +1,5 @@
 """Procedural parts: reproducible, varied and extrudable; their outlines are closed and smooth."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace
@@ -81,7 +79,6 @@ def tangents(p: Primitive) -> dict[Vec, Vec]:
     if isinstance(p, Line):
         direction = ((p.end[0] - p.start[0]) / p.length, (p.end[1] - p.start[1]) / p.length)
         return {p.start: direction, p.end: direction}
-    assert isinstance(p, Arc)
     return {end: ((end[1] - p.center[1]) / p.radius, (p.center[0] - end[0]) / p.radius) for end in (p.start, p.end)}
 
 
@@ -97,8 +94,7 @@ def kinks(parts: list[Primitive]) -> int:
 
 def test_fillets_make_an_outline_smooth_and_chamfers_cut_it() -> None:
     corners: list[Vec] = [(0, 0), (10, 0), (10, 4), (4, 4), (4, 9), (0, 9)]
-    assert kinks(outline(corners)) == 6
-    assert kinks(outline(corners, 1.0)) == 0
+    assert (kinks(outline(corners)), kinks(outline(corners, 1.0))) == (6, 0)
     assert kinks(outline(corners, [1, 0, 1, 0, 1, 0])) == 3
     # Five corners turn left and lose (1 − π/4)·r² each, the inner one gains as much.
     assert profile(outline(corners, 1.0)).area == pytest.approx(60 - 4 * (1 - math.pi / 4))
@@ -106,8 +102,7 @@ def test_fillets_make_an_outline_smooth_and_chamfers_cut_it() -> None:
     assert [type(p) for p in short].count(Line) == 2  # fillets use up a side
     assert kinks(short) == 0
     cut = outline(chamfered(rectangle(10, 6), 1.0))
-    assert len(cut) == 8
-    assert profile(cut).area == pytest.approx(60 - 4 * 0.5)
+    assert (len(cut), profile(cut).area) == (8, pytest.approx(60 - 4 * 0.5))
 
 
 @given(st.floats(1, 20), st.floats(1, 20), st.floats(1.01, 4), st.floats(0, TAU))
@@ -125,12 +120,10 @@ def test_belt_around_two_discs_is_smooth(a: float, b: float, far: float, angle: 
 
 def test_belt_around_three_discs_in_a_row_and_areas_of_slots() -> None:
     parts = belt([((-30.0, 0.0), 5.0), ((0.0, 0.0), 12.0), ((30.0, 0.0), 5.0), ((0.0, 0.0), 12.0)])
-    assert kinks(parts) == 0
-    assert [p.radius for p in parts if isinstance(p, Arc)] == [5, 12, 5, 12]
+    assert (kinks(parts), [p.radius for p in parts if isinstance(p, Arc)]) == (0, [5, 12, 5, 12])
     assert profile(flat_parts.slot((0, 0), (10, 0), 2)).area == pytest.approx(10 * 4 + math.pi * 4)
     bent = flat_parts.curved_slot(20, 3, 0.5, 1.5)
-    assert kinks(bent) == 0
-    assert profile(bent).area == pytest.approx(20 * 1.5 * 6 + math.pi * 9)
+    assert (kinks(bent), profile(bent).area) == (0, pytest.approx(20 * 1.5 * 6 + math.pi * 9))
 
 
 @given(primitives, st.floats(0, TAU))

@@ -1,7 +1,5 @@
 """Runs of the benchmarks in tests."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs of the command line in tests."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Corpora for tests: procedural parts written to files, the open corpus, and the bytes of results."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from itertools import islice

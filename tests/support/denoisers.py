@@ -1,7 +1,5 @@
 """Denoisers and samplers for tests of sampling."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

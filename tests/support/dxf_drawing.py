@@ -1,7 +1,5 @@
 """Drawings made with ezdxf, and what we read of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

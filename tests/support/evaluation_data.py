@@ -1,7 +1,5 @@
 """Data for tests of the evaluation: a small corpus, a small model, and a fake extractor."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """FreeCAD documents made by hand, as old and new versions of it write them."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

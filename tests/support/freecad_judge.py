@@ -3,8 +3,6 @@
 It exits with 0 whatever happens and runs a script twice, so a script counts as run only if it has written its findings.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

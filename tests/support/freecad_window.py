@@ -3,8 +3,6 @@
 `python tests/support/freecad_window.py FOLDER` counts the documents of a folder that are visible.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Untrained systems, and generation without repair, which is slow on their sketches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 

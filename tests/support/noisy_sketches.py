@@ -1,7 +1,5 @@
 """A plate as designed and with noise, and sketches with arbitrary constraints."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

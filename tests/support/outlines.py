@@ -1,7 +1,5 @@
 """Shapes with known areas, and transformations of drawings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Random batches of rows for tests of diffusion and networks: the labels of real rows, parameters of the right size."""
 
-from __future__ import annotations
-
 import torch
 from torch.nn.functional import one_hot
 

@@ -1,7 +1,5 @@
 """The open corpus, parsed by hand so that geometry can be tested without the rooms above it."""
 
-from __future__ import annotations
-
 import json
 import lzma
 from collections import defaultdict

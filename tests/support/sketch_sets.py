@@ -1,7 +1,5 @@
 """Sets of sketches as compact rows: by hand, procedural, and random."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 

@@ -1,7 +1,5 @@
 """An untrained system for tests of what is asked of one, with a memory of some built-in parts."""
 
-from __future__ import annotations
-
 import torch
 
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig

@@ -1,7 +1,5 @@
 """Random sketches for property tests, and comparisons of sketches."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

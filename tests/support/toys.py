@@ -1,7 +1,5 @@
 """Noise, processes and steps for toy problems."""
 
-from __future__ import annotations
-
 import torch
 
 from sketchdnn.diffusion.gaussian import Schedule, augment

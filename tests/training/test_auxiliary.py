@@ -1,7 +1,5 @@
 """Auxiliary training samples: which they are, how they are transformed, and where they are excluded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -44,9 +42,7 @@ def make_system(**settings: Any) -> RowDenoiser[Any]:
     preset = load_preset("tiny")
     config = replace(preset.config, network=replace(preset.config.network, auxiliary=True), **settings)
     torch.manual_seed(0)
-    system = type(preset.make())(config)
-    assert isinstance(system, RowDenoiser)
-    return system
+    return type(preset.make())(config)
 
 
 def batch_of(config: TrainConfig, monkeypatch: pytest.MonkeyPatch) -> tuple[torch.Tensor, ConditionMask]:
@@ -66,19 +62,14 @@ def batch_of(config: TrainConfig, monkeypatch: pytest.MonkeyPatch) -> tuple[torc
     return x0.params, given
 
 
-def test_small_sketches_are_auxiliary(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_and_transformed_sketches_are_auxiliary(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every third sketch has four primitives, all others eight at least."""
     for min_primitives, expected in ((4, False), (5, True), (8, True)):
         _, given = batch_of(TrainConfig(steps=1, augment=False, min_primitives=min_primitives), monkeypatch)
-        assert given.auxiliary is not None
         assert given.auxiliary.tolist() == [expected and number % 3 == 0 for number in range(COUNT)]
     assert batch_of(TrainConfig(steps=1), monkeypatch)[1].auxiliary is None
-
-
-def test_transformed_sketches_are_auxiliary(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, _ = batch_of(TrainConfig(steps=1, augment=False), monkeypatch)
     varied, given = batch_of(TrainConfig(steps=1, augment=False, affine_augmentation=0.5), monkeypatch)
-    assert given.auxiliary is not None
     assert 4 <= int(given.auxiliary.sum()) <= COUNT - 4
     same = (plain == varied).flatten(1).all(dim=1)
     assert torch.equal(same, ~given.auxiliary)
@@ -119,14 +110,11 @@ def test_only_straight_sketches_are_stretched() -> None:
         assert float(ends[..., 1].abs().max()) == pytest.approx(1)
 
 
-def test_affine_fraction_is_sampled() -> None:
+def test_affine_fraction_is_sampled_and_axis_aligned_lines_stay_aligned_without_rotation() -> None:
     uniform = torch.rand(4000, 4, generator=torch.Generator().manual_seed(0))
-    assert abs(float(sample_affine(uniform, 0.3).selected.float().mean()) - 0.3) < 0.03
-    assert not sample_affine(uniform, 0.0).selected.any()
-    assert sample_affine(uniform, 1.0).selected.all()
-
-
-def test_axis_aligned_lines_stay_aligned_without_rotation() -> None:
+    for fraction, tolerance in ((0.3, 0.03), (0.0, 0.0), (1.0, 0.0)):
+        selected = sample_affine(uniform, fraction).selected.float().mean()
+        assert float(selected) == pytest.approx(fraction, abs=tolerance)
     before = corpus()
     after = transformed(before, torch.tensor([0.3, 0.2, 0.7]))
     level = (before.kind == Kind.LINE.value) & (before.params[..., 1] == before.params[..., 3])
@@ -158,8 +146,6 @@ def test_validation_excludes_auxiliary_sketches(tmp_path: Path) -> None:
     assert int(all_held.min()) == 4
     assert torch.equal(held, all_held[all_held >= 8])
     assert _load_corpora(dataset, "cpu", layout.MAX_PRIMITIVES + 1)[1] is None
-
-
-def test_identity_omits_later_settings_at_their_defaults(tmp_path: Path) -> None:
+    # The identity of a run omits later settings at their defaults.
     assert not {"min_primitives", "affine_augmentation"} & TrainConfig(steps=1).identity().keys()
     assert TrainConfig(steps=1, min_primitives=8).identity()["min_primitives"] == 8

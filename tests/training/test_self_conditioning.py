@@ -1,7 +1,5 @@
 """Self-conditioning is zero-initialized: training continues from the weights of a plain network."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,7 +11,6 @@ from typer.testing import CliRunner
 
 from sketchdnn.cli.app import app
 from sketchdnn.systems import from_pretrained, load_preset
-from sketchdnn.systems.row_denoiser import RowDenoiser
 from sketchdnn.training.config import TrainConfig
 from sketchdnn.training.start import TrainRequest, _make_system
 
@@ -50,8 +47,7 @@ def test_first_loss_equals_that_of_the_plain_network(folder: Path) -> None:
     assert conditioned[0] == plain[0]
     assert conditioned[2:] != plain[2:]
     model = from_pretrained(folder / "on-conditioned" / "model")
-    assert isinstance(model, RowDenoiser)
-    assert model.self_conditioning
+    assert getattr(model, "self_conditioning", False)
     assert model.get_parameter("network.embed_previous.weight").abs().max() > 0
 
 
@@ -60,8 +56,6 @@ def test_initial_output_equals_the_plain_network(folder: Path) -> None:
     preset = load_preset(folder / "conditioned.toml")
     request = TrainRequest(preset, TrainConfig(steps=1), folder / "corpus", folder / "x", init_from=begins)
     conditioned, plain = _make_system(request), from_pretrained(begins)
-    assert isinstance(conditioned, RowDenoiser)
-    assert isinstance(plain, RowDenoiser)
     x, t = clean_batch(3), torch.tensor([5, 500, 1500])
     expected = plain.denoise(x, t)
     assert expected.kind_logits.abs().max() > 0

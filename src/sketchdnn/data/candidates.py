@@ -61,7 +61,9 @@ def make_candidates(block: Block, config: PrepareConfig, tally: Tally) -> Candid
     block, center, scale = block.select(valid), center[valid], scale[valid]
     table = normalize_table(block.table, center, scale)
     compact = encode_table(table, canonical_lines=config.canonical_lines)
-    codes = _codes(table, compact, config)
+    by_rows = config.duplicates == "sorted"
+    # Two sketches are duplicates if these agree; `sketch, prim`.
+    codes = row_codes(compact, config.half_extent) if by_rows else _authors_codes(table, compact)
 
     fine = ~collapsed(compact)
     tally.refuse(TOO_FINE, int((~fine).sum()))
@@ -69,7 +71,7 @@ def make_candidates(block: Block, config: PrepareConfig, tally: Tally) -> Candid
     origins = block.origins.select(fine)
 
     rows = row_keys(compact)
-    if config.duplicates == "sorted":
+    if by_rows:
         # The rows of a sketch are sorted by grid cell, then by exact value.
         order = np.lexsort((rows, codes), axis=-1)
         compact = compact.permuted(order)
@@ -128,17 +130,6 @@ def normalize_table(table: PrimitiveTable, center: NDArray[np.float64], scale: N
     )
 
 
-def _codes(table: PrimitiveTable, compact: Compact, config: PrepareConfig) -> NDArray[np.uint64]:
-    """An integer for each row, `sketch, prim`: two sketches are duplicates if these agree."""
-    if config.duplicates == "sorted":
-        return row_codes(compact, config.half_extent)
-    codes = np.zeros(compact.kind.shape, np.uint64)
-    counts = table.counts
-    row = np.arange(len(table)) - (np.cumsum(counts) - counts)[table.owner]
-    codes[table.owner, row] = _authors_codes(table)
-    return codes
-
-
 def _unit(compact: Compact, half_extent: float) -> Compact:
     """The same sketches scaled to a box of ±1."""
     params = compact.params / np.float32(half_extent)
@@ -165,7 +156,7 @@ def _authors_bounds(table: PrimitiveTable) -> NDArray[np.float64]:
     return box
 
 
-def _authors_codes(table: PrimitiveTable) -> NDArray[np.uint64]:
+def _authors_codes(table: PrimitiveTable, compact: Compact) -> NDArray[np.uint64]:
     """Each primitive as one integer, as in the authors' code: its numbers on 256 levels between the row's extremes.
 
     The row holds a one-hot kind and flag, and zeros in unused columns, so its minimum is at most 0 and its maximum at
@@ -179,7 +170,9 @@ def _authors_codes(table: PrimitiveTable) -> NDArray[np.uint64]:
     numbers = np.stack([table.x, table.y, third, fourth, fifth, zeros, ones], axis=1).astype(np.float32)
     low, high = numbers.min(axis=1, keepdims=True), numbers.max(axis=1, keepdims=True)
     levels = np.rint((numbers - low) / (high - low + np.float32(1e-8)) * np.float32(LEVELS - 1))
-    return pack(table.kind, table.construction, levels.astype(np.uint64))
+    codes = np.zeros(compact.kind.shape, np.uint64)
+    codes[compact.kind != layout.NONE] = pack(table.kind, table.construction, levels.astype(np.uint64))
+    return codes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sketchdnn.errors import FormatError
 from sketchdnn.geometry import Kind, Sketch
 from sketchdnn.io import atomic_write, load_json
@@ -100,11 +102,9 @@ def _size_range(half_decades: int) -> str:
 
 
 MAX_REASONS = 12
-# Sizes of groups of duplicates that are counted together: up to this many members.
-_GROUP_SIZES = {
-    "unique": 1, "2 copies": 2, "3 to 5 copies": 5, "6 to 10 copies": 10,
-    "11 to 100 copies": 100, "over 100 copies": 10**12,
-}  # fmt: skip
+# Sizes of groups of duplicates that are counted together, by their fewest members.
+_GROUPS = ("unique", "2 copies", "3 to 5 copies", "6 to 10 copies", "11 to 100 copies", "over 100 copies")
+_FEWEST = [1, 2, 3, 6, 11, 101, np.inf]
 
 
 def _corpus_page(report: Mapping[str, Any], sketches: Sequence[Sketch]) -> str:
@@ -116,11 +116,7 @@ def _corpus_page(report: Mapping[str, Any], sketches: Sequence[Sketch]) -> str:
     tiles |= {"kept": kept} | {f"in {split}": count for split, count in splits.items()}
     accepted = found - refused
     stages = {"found": found, "accepted": accepted, "without duplicates": accepted - duplicates, "kept": kept, **splits}
-    licences = [
-        (source, licence, f"{count:,}")
-        for source, counts in report["licences"].items()
-        for licence, count in counts.items()
-    ]
+    licences = [(source, name, f"{n:,}") for source, counts in report["licences"].items() for name, n in counts.items()]
     kinds = bar_chart(report["kinds"], total=sum(report["kinds"].values()), parts=report["construction"])
     sections = [
         Section("From found to kept", plots=[bar_chart(stages, total=found)]),
@@ -159,12 +155,10 @@ def _counts(title: str, counts: Mapping[str, int], total: int | None = None) -> 
 
 
 def _duplicates(sizes: Mapping[str, int]) -> Section:
-    counts, low = {}, 0
-    for name, high in _GROUP_SIZES.items():
-        if count := sum(count for size, count in sizes.items() if low < int(size) <= high):
-            counts[name] = count
-        low = high
-    largest = max(map(int, sizes))
+    members = list(map(int, sizes))
+    groups = np.histogram(members, _FEWEST, weights=list(sizes.values()))[0].tolist()
+    counts = {name: int(count) for name, count in zip(_GROUPS, groups, strict=True) if count}
+    largest = max(members)
     remark = f"The largest group had {largest:,} members." if largest > 1 else "No sketch occurs twice."
     return Section("Groups of duplicates", [remark], plots=[bar_chart(counts)])
 

@@ -10,7 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -43,8 +43,7 @@ class Origins(NamedTuple):
     units: Sequence[str]
 
     def select(self, keep: NDArray[np.bool_]) -> Origins:
-        chosen = np.flatnonzero(keep).tolist()
-        return Origins(*([column[i] for i in chosen] for column in self))
+        return Origins(*(list(compress(column, keep)) for column in self))
 
 
 @dataclass(slots=True)

@@ -32,7 +32,6 @@ _WRITTEN = re.compile(
     rf"|({'|'.join(SPLITS)})/(kind|construction|params)\.npy"
     rf"|parquet/({'|'.join(SPLITS)})/part-\d+\.parquet"
 )
-_FOLDERS = {*SPLITS, "parquet", *(f"parquet/{split}" for split in SPLITS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +169,7 @@ def _keep_other_files(old: Path, out: Path, below: str = "") -> None:
     """Move the user's files from an earlier output to the new one."""
     for path in old.iterdir():
         name = below + path.name
-        if name in _FOLDERS and path.is_dir() and not path.is_symlink():
+        if path.name in ("parquet", *SPLITS) and below in ("", "parquet/") and path.is_dir() and not path.is_symlink():
             _keep_other_files(path, out / path.name, f"{name}/")
         elif not _WRITTEN.fullmatch(name):
             out.mkdir(parents=True, exist_ok=True)

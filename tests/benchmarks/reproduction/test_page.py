@@ -1,7 +1,5 @@
 """The paper's claims against numbers: its own confirm them, reversed ones contradict them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from benchmarks.reproduction.page import CLAIMS, FAILS, HOLDS, NOT_MEASURED, check_claims

@@ -42,9 +42,8 @@ def row_plate(rng: DesignRng) -> PartDesign:
     width = count * spacing + rng.length(0, spacing)
     height = rows * rng.length(12, 45)
     radius = rng.share(min(spacing, height / rows), 0.12, 0.36)
-    columns = [(k - (count - 1) / 2) * spacing for k in range(count)]
     levels = [0.0] if rows == 1 else [-height / 4, height / 4]
-    centers = [(x, y) for y in levels for x in columns]
+    centers = [((k - (count - 1) / 2) * spacing, y) for y in levels for k in range(count)]
     solid = [*_rim(rng, width, height, 0.2 * min(width, height)), *holes(centers, radius)]
     axes = [Line((-0.55 * width, y), (0.55 * width, y)) for y in levels]
     return PartDesign(solid, axes, [ORIGIN, *centers])
@@ -263,8 +262,8 @@ def knob(rng: DesignRng) -> PartDesign:
     depth = rng.length(1.2, 3.1, step=0.1)
     solid: list[Primitive] = []
     for start in (k * pitch for k in range(lobes)):
-        solid.append(Arc(ORIGIN, rim, start, land))
-        solid.append(arc_from_sweep(polar(rim, start + pitch), polar(rim, start + land), depth))
+        scallop = arc_from_sweep(polar(rim, start + pitch), polar(rim, start + land), depth)
+        solid += [Arc(ORIGIN, rim, start, land), scallop]
     bore = rng.share(rim, 0.1, 0.25)
     solid.append(Circle(ORIGIN, bore))
     return PartDesign(solid, [Circle(ORIGIN, (rim + bore) / 2), *center_lines(2 * rim, 2 * rim)], [ORIGIN])
