@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from support.benchmarks import prepared_parts, run_benchmark, write_page
+from support.benchmarks import run_benchmark, write_page
+from support.corpora import prepared_parts
 from support.generation import randomized
 from support.sketch_sets import square
 from support.strategies import primitives
@@ -57,6 +58,21 @@ def test_best_and_first_completion_are_scored() -> None:
     assert (score.recovers.value, score.recovers_once.value) == (0.5, 0)  # of four hidden sides, two of the first case
     assert score.unchanged.value == 0.75
     assert [completion.closes(Sketch(sides)) for sides in (SIDES, SIDES[:3])] == [True, False]
+    # The figure shows given, added and hidden primitives.
+    completed = CompletedPart(Sketch((*SIDES[:2], Circle((0, 0), 0.5))), 1, 0.0)
+    score = completion.score_method("conditional", "known", [CASE], [[completed]])
+    half = share_estimate(1, 2)
+    benchmark = completion.CompletionBenchmark((CASE,), 1, "ancestral", 5, 1.0, half, half, (score,))
+    picture = np.asarray(completion.completion_figure(benchmark), np.int64)
+
+    def shows(part: np.ndarray, color: str) -> bool:
+        rgb = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+        return bool((np.abs(part - rgb).max(axis=-1) <= 12).any())
+
+    above, below = np.split(picture[: len(picture) // 2 * 2], 2)
+    colors = (completion.GIVEN_COLOR, completion.ADDED_COLOR, completion.HIDDEN_COLOR)
+    assert [shows(above, color) for color in colors] == [True, False, True]
+    assert [shows(below, color) for color in colors] == [True, True, True]
 
 
 def test_all_methods_and_frames_are_sampled_and_cached(corpus: Path, system: System, tmp_path: Path) -> None:
@@ -77,24 +93,6 @@ def test_all_methods_and_frames_are_sampled_and_cached(corpus: Path, system: Sys
     for another_system, another_task in ((system, replace(task, steps=4)), (other, task)):
         with pytest.raises(SketchError, match="other settings"):
             completion.sample_completions(another_system, another_task, cache)
-
-
-def test_figure_shows_given_added_and_hidden_primitives() -> None:
-    completed = CompletedPart(Sketch((*SIDES[:2], Circle((0, 0), 0.5))), 1, 0.0)
-    score = completion.score_method("conditional", "known", [CASE], [[completed]])
-    half = share_estimate(1, 2)
-    benchmark = completion.CompletionBenchmark((CASE,), 1, "ancestral", 5, 1.0, half, half, (score,))
-    picture = np.asarray(completion.completion_figure(benchmark), np.int64)
-
-    def shows(part: np.ndarray, color: str) -> bool:
-        """Whether the color is there, or nearly, at the edges of thin strokes."""
-        rgb = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
-        return bool((np.abs(part - rgb).max(axis=-1) <= 12).any())
-
-    above, below = np.split(picture[: len(picture) // 2 * 2], 2)
-    colors = (completion.GIVEN_COLOR, completion.ADDED_COLOR, completion.HIDDEN_COLOR)
-    assert [shows(above, color) for color in colors] == [True, False, True]
-    assert [shows(below, color) for color in colors] == [True, True, True]
 
 
 def test_command_writes_page_and_figure_or_samples_only(corpus: Path, system: System, tmp_path: Path) -> None:
@@ -120,17 +118,13 @@ def test_each_added_primitive_recovers_at_most_one() -> None:
     assert completion.primitive_distance(Line((0, 0), (1, 0)), Line((1, 0), (0, 0.01))) == pytest.approx(0.01)
     assert completion.primitive_distance(Arc((0, 0), 1, 0, math.pi), Arc((0, 0), 1, math.pi, math.pi)) >= 2
     near, far = 0.9 * completion.RECOVERY_TOLERANCE, 1.1 * completion.RECOVERY_TOLERANCE
+    circle, point = Circle((0, 0), 1), Point((3, 3))
     cases: list[tuple[list[Primitive], int]] = [
-        ([], 0),
-        ([Circle((0, 0), 1)], 1),
-        ([Circle((0, 0), 1), Circle((0, 0), 1)], 1),
-        ([Circle((0, near), 1), Point((3, 3))], 2),
-        ([Circle((0, far), 1), Point((3, 3))], 1),
-        ([Circle((0, 0), 1, construction=True)], 0),
-        ([Arc((0, 0), 1, 0, 6.2)], 0),
-    ]
+        ([], 0), ([circle], 1), ([circle, circle], 1), ([replace(circle, construction=True)], 0),
+        ([Circle((0, near), 1), point], 2), ([Circle((0, far), 1), point], 1), ([Arc((0, 0), 1, 0, 6.2)], 0),
+    ]  # fmt: skip
     for added, count in cases:
-        assert completion.count_recovered([Circle((0, 0), 1), Point((3, 3))], added) == count
+        assert completion.count_recovered([circle, point], added) == count
     # A greedy choice for the first hidden circle would leave nothing for the second.
     hidden = [Circle((0, 0), 1), Circle((0.08, 0), 1)]
     assert completion.count_recovered(hidden, [Circle((0.04, 0), 1), Circle((-0.04, 0), 1)]) == 2

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.benchmarks import run_benchmark, write_page
+from support.noisy_sketches import constraint
 from support.outlines import slot, turned
 from support.sketch_sets import polygon
 
@@ -23,22 +24,15 @@ RECTANGLE = Sketch(SIDES, (*ALIGNED, *JOINED))
 SLOT = Sketch((*(turned(p, by=(20, 0)) for p in slot(40, 10)), Circle((60, 40), 10)))
 
 
-def test_implied_constraints_follow_from_others() -> None:
-    candidates = [
-        Constraint(T.PARALLEL, (Ref(0), Ref(2))),
-        Constraint(T.PERPENDICULAR, (Ref(0), Ref(1))),
-        Constraint(T.EQUAL, (Ref(0), Ref(2))),
-        Constraint(T.EQUAL, (Ref(0), Ref(1))),
-    ]
+def test_implied_constraints_follow_from_others_and_scores_count_by_type() -> None:
+    pairs = ((T.PARALLEL, 0, 2), (T.PERPENDICULAR, 0, 1), (T.EQUAL, 0, 2), (T.EQUAL, 0, 1))
+    candidates = [constraint(*pair) for pair in pairs]
     assert recall.implied_constraints(RECTANGLE, RECTANGLE.constraints, candidates) == [True, True, True, False]
     # A constraint that holds by accident is not implied, and neither is one that does not hold.
     assert recall.implied_constraints(RECTANGLE, (), ALIGNED) == [False] * 4
     assert recall.implied_constraints(RECTANGLE, ALIGNED[:2], ALIGNED) == [True, True, False, False]
     skewed = Sketch((replace(SIDES[0], end=(40, 1)), *SIDES[1:]))
     assert recall.implied_constraints(skewed, ALIGNED, ALIGNED[:2]) == [False, True]
-
-
-def test_score_counts_by_type() -> None:
     score = recall.RecallScore()
     jittered = recall.JitteredSketch(RECTANGLE, replace(RECTANGLE, constraints=()), 0.0)
     wrong = Constraint(T.EQUAL, (Ref(0), Ref(1)))
@@ -69,7 +63,7 @@ def test_jitter_is_bounded_and_constraints_of_a_rectangle_are_recalled() -> None
     assert np.mean(score.displacements) <= np.mean(score.jitters)
 
 
-def test_freecad_infers_a_slot(freecadcmd: str) -> None:
+def test_freecad_infers_a_slot_and_is_on_the_page(freecadcmd: str, real_data: Path, tmp_path: Path) -> None:
     """Tangent ends count as a coincident and a tangent."""
     jittered = recall.jitter_sketches([SLOT], 0.001)
     (inference,) = autoconstrain(freecadcmd, jittered, 0.001)
@@ -79,9 +73,6 @@ def test_freecad_infers_a_slot(freecadcmd: str) -> None:
     assert score.precision() == 1
     assert score.residuals[0] < 1e-9
     assert 0 < score.displacements[0] < 0.01
-
-
-def test_page_has_ours_and_freecad(real_data: Path, freecadcmd: str, tmp_path: Path) -> None:
     assert freecadcmd
     file = real_data / "sketchgraphs" / "sg_subset.npy"
     page = write_page(tmp_path / "page.md", "constraints", "--data", file, "--count", 12, "--timed", 2)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.benchmarks import prepared_parts, run_benchmark, write_page
+from support.benchmarks import run_benchmark, write_page
+from support.corpora import prepared_parts
 from support.generation import randomized
 from support.sketch_sets import polygon, square
 
@@ -47,7 +48,7 @@ def test_each_failure_is_counted() -> None:
     assert (shares.shares["line"], shares.no_pattern.value) == (1, 0.5)
 
 
-def test_every_weight_is_sampled_cached_and_counted(system: System, tmp_path: Path) -> None:
+def test_every_weight_is_sampled_cached_and_counted_and_the_page_written(system: System, tmp_path: Path) -> None:
     cache = tmp_path / "samples.safetensors"
     samples, seconds = failures.sample_for_failures(system, count=6, steps=3, weights=(1.0, 2.0), cache=cache)
     result = failures.count_failures(samples, seconds, 3, system, prepared_parts(tmp_path))
@@ -57,9 +58,6 @@ def test_every_weight_is_sampled_cached_and_counted(system: System, tmp_path: Pa
     again, none = failures.sample_for_failures(system, count=6, steps=3, weights=(1.0, 2.0), cache=cache)
     assert seconds is not none is None
     assert failures.count_failures(again, none, 3, system).sets == result.sets[:-1]
-
-
-def test_command_writes_page_and_refuses_bad_values(system: System, tmp_path: Path) -> None:
     save_pretrained(system, tmp_path / "model")
     arguments = ["failures", "--count", 6, "--steps", 2, "--model", tmp_path / "model", "--weight", 1.5]
     page = write_page(tmp_path / "page.md", *arguments)

@@ -20,14 +20,11 @@ TWO = Sketch((Circle((0, 0), 10), Circle((50, 0), 10)))
 CROSSED = Sketch(tuple(Line(CORNERS[a], CORNERS[b]) for a, b in ((0, 1), (1, 3), (3, 2), (2, 0))))
 
 
-def test_only_closed_profiles_pad(freecadcmd: str) -> None:
+def test_only_closed_profiles_pad_and_repair_makes_solids(freecadcmd: str) -> None:
     counts = [freecad.count_solids(freecadcmd, "", "", [sketch]) for sketch in (PLATE, OPEN, GAP, TWO, CROSSED)]
     assert [(c.opened, c.solved, c.without_conflict) for c in counts] == [(1, 1, 1)] * 5
     assert [(c.pads, c.extrudes) for c in counts] == [(1, 1), (0, 0), (0, 0), (0, 1), (0, 0)]
     assert counts[0].right_volume == 1
-
-
-def test_repair_makes_solids(freecadcmd: str) -> None:
     assert freecadcmd
     result = freecad.measure_solids([GAP, PLATE], [PLATE, PLATE])
     pads = {(counts.sketches, counts.treatment): counts.pads for counts in result.sets}
@@ -39,11 +36,10 @@ def test_repair_makes_solids(freecadcmd: str) -> None:
     assert page.count(": met") == 2
     assert "snap" in page
     # Goals can be missed.
-    sets = [
-        freecad.SolidCounts(name, treatment, 10, 10, solved, solved, pads, pads, pads, 0, 0)
-        for name, solved, pads in ((freecad.GENERATED, 9, 8), (freecad.REAL, 10, 10))
-        for treatment in (freecad.JOINED, freecad.REPAIRED)
-    ]
+    sets = []
+    for name, solved, pads in ((freecad.GENERATED, 9, 8), (freecad.REAL, 10, 10)):
+        counts = (10, 10, solved, solved, pads, pads, pads, 0, 0)
+        sets += [freecad.SolidCounts(name, treatment, *counts) for treatment in (freecad.JOINED, freecad.REPAIRED)]
     sentences = list(freecad.SolidBenchmark(tuple(sets), {}).sentences())
     assert all("missed" in sentence for sentence in sentences[:2])
     assert "80 %" in sentences[2]

@@ -33,9 +33,7 @@ def test_the_denoiser_is_bayes_rule(t: int, superposition: Superposition) -> Non
     used_std = (at.params.alpha_bar * TARGET.std**2 + at.params.var).sqrt()
     for kind in range(5):
         used = torch.tensor([k == kind for k in layout.KIND_OF_PARAM])
-        evidence = torch.where(
-            used, Normal(0.0, used_std).log_prob(x_t.params), Normal(0.0, at.params.var.sqrt()).log_prob(x_t.params)
-        )
+        evidence = Normal(0.0, torch.where(used, used_std, at.params.var.sqrt())).log_prob(x_t.params)
         for flag in range(2):
             chance = TARGET.kind[kind] * (0.7, 0.3)[flag] if kind != layout.NONE else TARGET.kind[kind] * (1 - flag)
             if chance > 0:
@@ -64,9 +62,7 @@ def test_sampled_rows_and_the_oracle_are_those_of_the_target() -> None:
     x0 = TARGET.sample(2, generator=torch.Generator().manual_seed(0), dtype=torch.float32)
     said = oracle(x0)(x0, torch.tensor([3, 5]))
     assert all(torch.equal(getattr(said, name), getattr(x0, name)) for name in ("kind", "construction", "params"))
-
-
-def test_impossible_targets_are_refused_and_entropy_is_known() -> None:
+    # Impossible targets are refused, and the entropy is known.
     two, few, one = (0.5, 0.5), (0.5, 0.4, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0, 0.0)
     for shares, std, message in ((two, 1.0, "kind"), (few, 1.0, "kind"), (one, -1.0, "std")):
         with pytest.raises(ValueError, match=message):

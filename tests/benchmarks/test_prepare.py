@@ -59,9 +59,7 @@ def test_perturbed_sequences_are_distinct(base: Path, real_data: Path, tmp_path:
     files = write_distinct_sequences(real, tmp_path / "real", 12_000, workers=1)
     pickles = [data for file in files for data in open_sequences(file).pickles(0, 12_000)]
     assert len(set(pickles)) == len(pickles) == 12_000
-
-
-def test_sketches_at_the_origin_are_perturbed_too(tmp_path: Path) -> None:
+    # Sketches at the origin too.
     dots = written([Sketch((Point((0, 0)),)), Sketch((Circle((0, 0), 1),))], tmp_path / "dots.npy")
     (file,) = write_distinct_sequences(dots, tmp_path / "in", 200, workers=1)
     assert len({sketch.primitives for sketch in read(file)}) == 200

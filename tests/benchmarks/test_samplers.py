@@ -12,7 +12,7 @@ from benchmarks.samplers import SETTINGS, score_noise_levels, score_samplers
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.generate import STEPS
-from sketchdnn.representation.batch import Prediction, SketchBatch
+from sketchdnn.representation.batch import Prediction
 from sketchdnn.systems import System, from_pretrained, load_preset, save_pretrained
 from sketchdnn.training.corpus import to_device
 
@@ -54,17 +54,12 @@ def test_samplers_are_scored_against_the_same_sketches(folder: Path, system: Sys
     assert {sampler for sampler, _ in SETTINGS} == set(system.samplers)
 
 
-def test_perfect_denoiser_restores_sketches_from_any_level(
-    folder: Path, system: System, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_perfect_denoiser_restores_sketches_from_any_level(folder: Path, system: System, monkeypatch) -> None:
     test = Dataset.open(folder / "corpus").split("test").compact
     numbers = torch.from_numpy(np.sort(np.random.default_rng(0).permutation(len(test))[:COUNT]))
     clean = to_device(test, "cpu").batch(numbers, torch.zeros_like(numbers), system.rows)
-
-    def denoise(batch_t: SketchBatch, t: torch.Tensor, conditioning: object = None) -> Prediction:
-        return Prediction(CERTAIN * clean.construction, CERTAIN * clean.kind, clean.params)
-
-    monkeypatch.setattr(system, "denoise", denoise)
+    prediction = Prediction(CERTAIN * clean.construction, CERTAIN * clean.kind, clean.params)
+    monkeypatch.setattr(system, "denoise", lambda *_, **__: prediction)
     levels = (0.3, 1.0, float("inf"))
     real, *scores = score_noise_levels(system, folder / "corpus", count=COUNT, steps=10, levels=levels).scores
     assert real.evaluations == 0
@@ -73,7 +68,9 @@ def test_perfect_denoiser_restores_sketches_from_any_level(
     assert 0 < scores[0].sigma <= 0.3 < scores[1].sigma <= 1.0
 
 
-def test_untrained_denoiser_spoils_sketches(folder: Path, system: System) -> None:
+def test_untrained_denoiser_spoils_sketches_and_bad_values_are_refused(
+    folder: Path, system: System, tmp_path: Path
+) -> None:
     result = score_noise_levels(system, folder / "corpus", count=8, steps=40, levels=(0.02, 1.0))
     real, low, high = result.scores
     assert real.closed.value > high.closed.value
@@ -81,9 +78,6 @@ def test_untrained_denoiser_spoils_sketches(folder: Path, system: System) -> Non
     assert low.sigma < high.sigma
     page = result.markdown("python -m benchmarks noise-levels")
     assert all(text in page for text in ("| real sketches | 0 |", "points."))
-
-
-def test_noise_levels_refuse_bad_values_and_write_a_page(folder: Path, system: System, tmp_path: Path) -> None:
     save_pretrained(load_preset("tiny", "sketchdnn-cat").make(), tmp_path / "cat")
     for model, values, message in (
         (system, {"count": 10**6}, "test split of as many"),

@@ -35,7 +35,7 @@ def test_arrays_are_mapped_read_only_and_may_be_empty(prepared: Path, tmp_path: 
     assert 0 in [len(few.split(name)) for name in ("train", "validation", "test")]
 
 
-def test_not_a_corpus(prepared: Path, tmp_path: Path) -> None:
+def test_damaged_or_missing_corpora_are_refused(prepared: Path, tmp_path: Path) -> None:
     description = json.loads((prepared / "dataset.json").read_text())
     with pytest.raises(FormatError, match="is no prepared corpus: it has no"):
         Dataset.open(tmp_path)
@@ -52,21 +52,15 @@ def test_not_a_corpus(prepared: Path, tmp_path: Path) -> None:
             Dataset.open(tmp_path).split("train")
     with pytest.raises(FormatError, match="is a file, not a prepared corpus"):
         Dataset.open(prepared / "report.json")
-
-
-def test_damaged_arrays_are_refused(prepared: Path, tmp_path: Path) -> None:
+    # Damaged arrays.
     copy = Path(shutil.copytree(prepared, tmp_path / "copy"))
-    folder = copy / "train"
+    folder, params = copy / "train", copy / "train" / "params.npy"
     whole = {path: path.read_bytes() for path in folder.iterdir()}
     kinds = np.load(folder / "kind.npy")
     kinds[0, 0] = 9
-
-    def truncate(size: int) -> None:
-        (folder / "params.npy").write_bytes(whole[folder / "params.npy"][:size])
-
     damages: list[tuple[Callable[[], object], str]] = [
         ((folder / "kind.npy").unlink, "is missing"),
-        *((partial(truncate, size), "is damaged") for size in (0, 5, 100, 1000)),
+        *((partial(params.write_bytes, whole[params][:size]), "is damaged") for size in (0, 5, 100, 1000)),
         (lambda: np.save(folder / "construction.npy", np.zeros((3, 16), bool)), "does not fit"),
         (lambda: np.save(folder / "kind.npy", np.array([{"a": 1}], object), allow_pickle=True), "is damaged"),
         (lambda: np.save(folder / "kind.npy", kinds), "kinds that do not exist"),

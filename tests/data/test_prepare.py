@@ -34,7 +34,6 @@ Corpus = tuple[list[Sketch], Path]
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """Some parts with twins, and what `ours` makes of them."""
     folder = tmp_path_factory.mktemp("corpus")
     sketches = parts(240, twins=40)
     prepare([written(sketches, folder / "parts.jsonl")], folder / "out", workers=1)
@@ -68,9 +67,7 @@ def _mirrored(sketch: Sketch, group: str) -> Sketch:
     return replace(decode_compact(turned(rows, 4))[0].sketch, extra={"group": group})
 
 
-def test_result_is_independent_of_tasks_and_cores(
-    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_result_is_independent_of_tasks_and_cores(corpus: Corpus, tmp_path: Path, monkeypatch) -> None:
     sketches, out = corpus
     for number, first in enumerate(range(0, len(sketches), 100)):
         written(sketches[first : first + 100], tmp_path / "in" / f"{number}.jsonl")
@@ -181,8 +178,6 @@ def test_explicit_file_must_be_readable(tmp_path: Path, name: str) -> None:
 
 
 def test_killed_worker_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real worker, ended by a real signal, once some work is done."""
-
     def end_a_worker(stage: str, done: int, total: int) -> None:
         if done == 1 and stage == "reading":
             os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
@@ -200,8 +195,6 @@ def test_killed_worker_can_be_resumed(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), FormatError("chunk", "cannot be written (No space left)")])
 def test_damaged_staging_is_redone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """After a run that was stopped, or for which the disk was too small, when its candidates were written."""
-
     def stopped(*_: object) -> None:
         raise error
 
@@ -227,7 +220,6 @@ def test_damaged_staging_is_redone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_killed_publication_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At any of its renames: no corpus is lost, nor a file of the user's."""
     out = tmp_path / "out"
     prepare([], out, parts=Procedural(30), workers=1)
     (out / "notes.txt").write_text("mine")
@@ -250,14 +242,11 @@ def test_killed_publication_is_completed(tmp_path: Path, monkeypatch: pytest.Mon
         assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
-def test_output_may_be_inside_the_input(tmp_path: Path) -> None:
+def test_output_may_be_inside_the_input_or_no_utf8_and_progress_is_reported(tmp_path: Path) -> None:
     written(parts(12), tmp_path / "good.jsonl")
     first = prepare([tmp_path], tmp_path / "corpus", workers=1)
     assert prepare([tmp_path], tmp_path / "corpus", workers=1) == first
     assert prepare([tmp_path], tmp_path / "corpus", workers=1, force=True)["files"] == 1
-
-
-def test_output_name_may_be_no_utf8_and_progress_is_reported(tmp_path: Path) -> None:
     out, steps = tmp_path / os.fsdecode(b"p\xff"), []
     report = prepare([], out, parts=Procedural(30), workers=1, on_progress=lambda *step: steps.append(step))
     assert (report["found"], steps[:2]) == (30, [("reading", 0, 1), ("reading", 1, 1)])
@@ -341,7 +330,6 @@ def test_killed_run_is_resumed_with_the_same_result(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(RUN)
     subprocess.run([sys.executable, script, tmp_path / "whole", "1"], check=True)
-
     out, chunks = tmp_path / "out", tmp_path / "out.partial" / "chunks"
     run = subprocess.Popen([sys.executable, script, out, "2"], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
@@ -357,7 +345,6 @@ def test_killed_run_is_resumed_with_the_same_result(tmp_path: Path) -> None:
     done = {path: path.stat().st_mtime_ns for path in chunks.glob("*.json")}
     assert 3 <= len(done) < 15
     assert not out.exists()
-
     subprocess.run([sys.executable, script, out, "2"], check=True)
     times = json.loads((tmp_path / "times.json").read_text())
     assert all(times[path.name] == when for path, when in done.items())  # finished tasks are not repeated

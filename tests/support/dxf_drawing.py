@@ -11,8 +11,6 @@ from sketchdnn.formats.dxf import FORMAT
 from sketchdnn.geometry import Sketch
 
 Draw = Callable[[Any, Any], None]
-
-
 NO_FLATTENING = ReadOptions(curve_tolerance_mm=None)
 
 

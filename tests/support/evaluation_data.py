@@ -51,11 +51,9 @@ def small_model(folder: Path, name: str = "sketchdnn") -> Path:
 
 
 def procedural_sketches(count: int, seed: int = 11) -> list[Sketch]:
-    """Procedural sketches that are not in the corpus."""
     return [procedural(seed, index) for index in range(count)]
 
 
 def sample_file(path: Path, count: int = 24, seed: int = 11) -> Path:
-    """Procedural sketches in a file."""
     write(procedural_sketches(count, seed), path)
     return path

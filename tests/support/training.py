@@ -20,7 +20,6 @@ from sketchdnn.training.loop import Outcome, train
 
 
 def part_corpus(count: int = 24, seed: int = 0) -> Corpus:
-    """Procedural parts with canonical lines."""
     sketches = [normalize(procedural(seed, index))[0] for index in range(count)]
     return to_device(encode(sketches, canonical_lines=True), "cpu")
 

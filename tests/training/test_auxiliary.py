@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from support.corpora import parts, written
 from support.sketch_sets import rows, square
 
 from sketchdnn.data import Dataset, PrepareConfig, prepare
-from sketchdnn.diffusion.loss import Loss
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Sketch, normalize
 from sketchdnn.representation import Compact, decode_compact, layout
 from sketchdnn.representation.compact import encode
@@ -38,27 +38,20 @@ def corpus() -> Corpus:
     return to_device(encode(sketches()), "cpu")
 
 
-def make_system(**settings: Any) -> RowDenoiser[Any]:
+def make_system() -> RowDenoiser[Any]:
     preset = load_preset("tiny")
-    config = replace(preset.config, network=replace(preset.config.network, auxiliary=True), **settings)
     torch.manual_seed(0)
-    return type(preset.make())(config)
+    return type(preset.make())(replace(preset.config, network=replace(preset.config.network, auxiliary=True)))
 
 
 def batch_of(config: TrainConfig, monkeypatch: pytest.MonkeyPatch) -> tuple[torch.Tensor, ConditionMask]:
     """The parameters of a batch, and the mask of its loss."""
-    seen: list[tuple[Any, ConditionMask]] = []
     system, sketches = make_system(), corpus()
-    compute = system.loss
-
-    def loss(x0: Any, t: Any, noise: Any, given: ConditionMask) -> Loss:
-        seen.append((x0, given))
-        return compute(x0, t, noise, given)
-
+    loss = Mock(wraps=system.loss)
     monkeypatch.setattr(system, "loss", loss)
     numbers = torch.arange(COUNT)
     Objective(system, sketches, config)(numbers, numbers, *random_numbers(0, numbers, layout.MAX_PRIMITIVES))
-    ((x0, given),) = seen
+    x0, _, _, given = loss.call_args.args
     return x0.params, given
 
 
@@ -97,17 +90,14 @@ def test_affine_keeps_shape_or_stretches_straight_sketches() -> None:
         # Ends that met still meet.
         for (a, new_a), (b, new_b) in combinations(zip(ends(was), ends(now), strict=True), 2):
             assert not np.allclose(a, b, atol=1e-6) or np.allclose(new_a, new_b, atol=1e-5)
-
-
-def test_only_straight_sketches_are_stretched() -> None:
-    """By the third number: from half the width at 0 to all of it at 1; the height stays."""
+    # By the third number: from half the width at 0 to all of it at 1; the height stays.
     drawings = to_device(rows(square(), [*square(), Circle((0, 0), 0.5)]), "cpu")
     for width, expected in ((0.0, 0.5), (0.5, 0.75), (1.0, 1.0)):
         straight, with_circle = transformed(drawings, torch.tensor([0.0, 1.0, width]))
         assert torch.allclose(with_circle, drawings.params[1])
-        ends = straight[:4, :4].unflatten(1, (2, 2))
-        assert float(ends[..., 0].abs().max()) == pytest.approx(expected)
-        assert float(ends[..., 1].abs().max()) == pytest.approx(1)
+        places = straight[:4, :4].unflatten(1, (2, 2))
+        assert float(places[..., 0].abs().max()) == pytest.approx(expected)
+        assert float(places[..., 1].abs().max()) == pytest.approx(1)
 
 
 def test_affine_fraction_is_sampled_and_axis_aligned_lines_stay_aligned_without_rotation() -> None:
@@ -122,7 +112,7 @@ def test_affine_fraction_is_sampled_and_axis_aligned_lines_stay_aligned_without_
     assert torch.equal(after[..., 1][level], after[..., 3][level])
 
 
-def test_auxiliary_samples_need_a_network_with_that_input() -> None:
+def test_auxiliary_samples_need_a_network_with_that_input(tmp_path: Path) -> None:
     config = TrainConfig(batch_size=8, steps=6, warmup=0, min_primitives=8, affine_augmentation=0.25)
     system = make_system()
     run = Run(system, corpus(), config)
@@ -131,9 +121,7 @@ def test_auxiliary_samples_need_a_network_with_that_input() -> None:
     assert system.get_parameter("network.auxiliary").abs().max() > 0
     with pytest.raises(RunError, match=r"set network\.auxiliary too"):
         Run(load_preset("tiny").make(), corpus(), config)
-
-
-def test_validation_excludes_auxiliary_sketches(tmp_path: Path) -> None:
+    # Validation excludes them.
     small = [replace(s, primitives=s.primitives[:4]) for s in parts(60) if len(s) >= 8]
     source = written(parts(60) + small, tmp_path / "parts.jsonl")
     prepare([source], tmp_path / "corpus", PrepareConfig(min_primitives=4), workers=1)

@@ -24,9 +24,8 @@ def test_turning_rows_is_turning_the_sketch(symmetry: int, sketch: Sketch) -> No
     if any(isinstance(p, Arc) and not 0.1 < p.sweep < math.tau - 0.1 for p in sketch):
         return
     rows = encode([sketch])
-    params = training_corpus.apply_symmetry(
-        torch.tensor(rows.kind), torch.tensor(rows.params), torch.tensor([symmetry])
-    )
+    kind, params = torch.tensor(rows.kind), torch.tensor(rows.params)
+    params = training_corpus.apply_symmetry(kind, params, torch.tensor([symmetry]))
     image = decode_compact(Compact(rows.kind, rows.construction, params.numpy()))[0].sketch
     expected = [turned(p, symmetry % 4 * math.pi / 2, mirrored=symmetry >= 4) for p in sketch]
     assert_same(Sketch(tuple(expected)), image, tolerance=2e-3)
@@ -73,9 +72,7 @@ def test_two_ranks_share_what_one_would_see() -> None:
     assert torch.equal(torch.cat([half.positions() for half in halves]), whole.positions())
     with pytest.raises(RunError, match="multiple of 3"):
         DataOrder(10, 8, 3, "cpu", 0, 3)
-
-
-def test_every_pass_sees_every_sketch_once() -> None:
+    # Every pass sees every sketch once.
     order = DataOrder(10, 4, seed=3, device="cpu")
     seen = torch.cat([order.indices(step) for step in range(5)])
     assert sorted(seen[:10].tolist()) == sorted(seen[10:].tolist()) == list(range(10))

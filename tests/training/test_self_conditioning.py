@@ -39,7 +39,7 @@ def _losses(out: Path) -> list[str]:
     return [row.split(",")[2] for row in (out / "log.csv").read_text().split()[1:]]
 
 
-def test_first_loss_equals_that_of_the_plain_network(folder: Path) -> None:
+def test_first_loss_and_output_equal_those_of_the_plain_network(folder: Path) -> None:
     more = ("--init-from", str(folder / "plain" / "model"), "--steps", "4", "--learning-rate", "1e-2")
     _train(folder, "tiny", "on-plain", *more)
     _train(folder, str(folder / "conditioned.toml"), "on-conditioned", *more)
@@ -49,9 +49,6 @@ def test_first_loss_equals_that_of_the_plain_network(folder: Path) -> None:
     model = from_pretrained(folder / "on-conditioned" / "model")
     assert getattr(model, "self_conditioning", False)
     assert model.get_parameter("network.embed_previous.weight").abs().max() > 0
-
-
-def test_initial_output_equals_the_plain_network(folder: Path) -> None:
     begins = folder / "plain" / "model"
     preset = load_preset(folder / "conditioned.toml")
     request = TrainRequest(preset, TrainConfig(steps=1), folder / "corpus", folder / "x", init_from=begins)
@@ -63,9 +60,7 @@ def test_initial_output_equals_the_plain_network(folder: Path) -> None:
         output = conditioned.eval().denoise(x, t, previous=before)
         assert torch.equal(output.params, expected.params)
         assert torch.equal(output.kind_logits, expected.kind_logits)
-
-
-def test_plain_network_cannot_start_from_self_conditioning(folder: Path) -> None:
+    # A plain network cannot start from self-conditioning.
     _train(folder, str(folder / "conditioned.toml"), "conditioned", "--steps", "1")
     more = ("--init-from", str(folder / "conditioned" / "model"), "--steps", "1")
     _train(folder, "tiny", "refused", *more, error="another shape")

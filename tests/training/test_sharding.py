@@ -14,13 +14,12 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.commands import refused, run
 from support.corpora import prepared_parts
 from support.training import fake_process_group, part_corpus
 from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from typer.testing import CliRunner
 
-from sketchdnn.cli.app import app
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import from_pretrained
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
@@ -31,21 +30,10 @@ from sketchdnn.training.run import Run
 
 DEPTH = 2
 # Clipping must bite, or a norm over one part of the weights would go unseen.
+NETWORK = f'{{type = "SetDenoiser", width = 34, depth = {DEPTH}, heads = 1}}'
 PRESET = f"""
-[system]
-name = "sketchdnn"
-num_steps = 100
-[system.network]
-type = "SetDenoiser"
-width = 34
-depth = {DEPTH}
-heads = 1
-[training]
-batch_size = 8
-learning_rate = 1e-3
-warmup = 5
-ema = 0.9
-clip = 0.1
+system = {{name = "sketchdnn", num_steps = 100, network = {NETWORK}}}
+training = {{batch_size = 8, learning_rate = 1e-3, warmup = 5, ema = 0.9, clip = 0.1}}
 """
 STEPS, HALF = 6, 3
 
@@ -64,11 +52,6 @@ def _arguments(folder: Path, out: Path, steps: int, *more: str) -> list[str]:
     return ["train", *what, *how, "--validate-every", "3", "--preview-every", "0", *more]
 
 
-def _alone(folder: Path, out: Path, *more: str) -> None:
-    result = CliRunner().invoke(app, _arguments(folder, out, STEPS, *more))
-    assert result.exit_code == 0, result.exception
-
-
 def _started(folder: Path, out: Path, *more: str) -> list[subprocess.Popen[bytes]]:
     """Two processes as torchrun starts them, but ours to kill: its own outlive it for a while."""
     with socket.socket() as free:
@@ -85,7 +68,7 @@ def _split(folder: Path, out: Path, *more: str) -> None:
 
 @pytest.fixture(scope="module")
 def one(folder: Path) -> Path:
-    _alone(folder, folder / "one")
+    run(*_arguments(folder, folder / "one", STEPS))
     return folder / "one"
 
 
@@ -100,7 +83,6 @@ def two(folder: Path) -> Path:
 
 
 def _losses(out: Path, name: str = "log.csv") -> list[float]:
-    """Losses, or all columns of a validation."""
     rows = [row.split(",") for row in (out / name).read_text().split()[1:]]
     return [float(number) for row in rows for number in (row[2:3] if name == "log.csv" else row[1:])]
 
@@ -110,7 +92,6 @@ def _final(out: Path) -> dict[str, torch.Tensor]:
 
 
 def _assert_same(run: Path, other: Path, *, exactly: bool = False) -> None:
-    """Weights, average, moments and counters."""
     here, there = _final(run), _final(other)
     assert here.keys() == there.keys()
     for name, value in here.items():
@@ -120,7 +101,6 @@ def _assert_same(run: Path, other: Path, *, exactly: bool = False) -> None:
 
 
 def _half_of(run: Path, out: Path) -> Path:
-    """What a run had written when it was half done."""
     shutil.copytree(run / "checkpoints" / f"{HALF:08d}", out / "checkpoints" / f"{HALF:08d}")
     return out
 
@@ -138,10 +118,10 @@ def test_split_over_two_processes_it_trains_as_in_one(one: Path, two: Path) -> N
 
 
 def test_begun_in_two_it_goes_on_in_one_and_back(folder: Path, one: Path, two: Path, tmp_path: Path) -> None:
-    _alone(folder, _half_of(two, tmp_path / "one"), "--resume")
+    run(*_arguments(folder, _half_of(two, tmp_path / "one"), STEPS, "--resume"))
     _split(folder, _half_of(one, tmp_path / "two"), "--resume")
-    for run in ("one", "two"):
-        _assert_same(tmp_path / run, one)
+    for name in ("one", "two"):
+        _assert_same(tmp_path / name, one)
 
 
 def test_killed_in_two_and_resumed_in_two_it_ends_the_same(folder: Path, two: Path, tmp_path: Path) -> None:
@@ -157,8 +137,8 @@ def test_killed_in_two_and_resumed_in_two_it_ends_the_same(folder: Path, two: Pa
 
 
 def test_one_process_alone_is_told_how_to_start_more(folder: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, _arguments(folder, tmp_path, 1, "--fsdp"))
-    assert ("torchrun --nproc-per-node" in str(result.exception), list(tmp_path.iterdir())) == (True, [])
+    assert "torchrun --nproc-per-node" in refused(*_arguments(folder, tmp_path, 1, "--fsdp"))
+    assert not list(tmp_path.iterdir())
 
 
 class _Watch(TorchDispatchMode):

@@ -47,9 +47,7 @@ def test_figures_are_written(folder: Path, tmp_path: Path) -> None:
         assert result.exit_code == 0, result.exception
     expected = {f"{name}.{suffix}" for name in options for suffix in ("png", "svg")} | {"bias.csv", "schedule.csv"}
     assert {path.name for path in out.iterdir()} == expected
-
-
-def test_comparison_of_a_file_and_a_model(folder: Path, tmp_path: Path) -> None:
+    # A file beside a model.
     file = tmp_path / "part.jsonl"
     write(procedural(0, 1), file)
     file.write_text(file.read_text(encoding="utf-8") + "{broken\n", encoding="utf-8")
@@ -77,16 +75,12 @@ def test_turing_test_names_its_sources_in_the_answer(options: list[str], folder:
 
 def test_bad_options_and_files_are_refused(folder: Path, tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
-    for command, words in (
-        ("comparison", "two of"),
-        ("comparison --samples no-name.json --model a=ours", "NAME=FILE"),
+    for command, words in [
+        ("comparison", "two of"), ("comparison --samples no-name.json --model a=ours", "NAME=FILE"),
         ("comparison --samples a=nowhere.json --samples b=nowhere.json", "nowhere.json"),
-        ("comparison --data nowhere --model a=nowhere", "nowhere"),
-        ("turing-test --data nowhere", "nowhere"),
-        ("teaser --model nowhere", "nowhere"),
-        ("pipeline --steps 3000", "3000"),
-        ("failures --steps 3000", "3000"),
-    ):
+        ("comparison --data nowhere --model a=nowhere", "nowhere"), ("turing-test --data nowhere", "nowhere"),
+        ("teaser --model nowhere", "nowhere"), ("pipeline --steps 3000", "3000"), ("failures --steps 3000", "3000"),
+    ]:  # fmt: skip
         assert words in refuse(monkeypatch, capsys, "figures", *command.split(), "--out", "out")
     bad = ["--smoothing 1", "--smoothing nan", "--categories 1", "--samples many"]
     for arguments in (["schedule"], ["teapot"], *(["schedule", *options.split()] for options in bad)):

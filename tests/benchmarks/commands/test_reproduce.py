@@ -22,33 +22,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_bad_requests_are_refused(folder: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_bad_requests_are_refused_and_a_dry_run_prints_the_plan(
+    folder: Path, tmp_path: Path, monkeypatch, capsys
+) -> None:
     paths = {"--data": folder / "corpus", "--out": tmp_path / "out", "--inception": folder / "inception.pt"}
     defaults = {**paths, "--device": "cpu"}
-    for options, words in (
-        (["--minutes", "1", "--systems", "sketchnet"], "'sketchnet'"),
-        (["--minutes", "1", "--systems", ""], "no system is named"),
-        (["--minutes", "1", "--systems", "sketchdnn:predict=all"], "predict must be one of x0, noise"),
-        (["--minutes", "1", "--preset", "huge"], "'huge'"),
+    for options, words in [
+        (["--minutes", "1", "--systems", "sketchnet"], "'sketchnet'"), (["--minutes", "nan"], "no budget"),
+        (["--minutes", "1", "--preset", "huge"], "'huge'"), ([], "with --minutes or --steps, one of them"),
         (["--minutes", "1", "--preset", "paper"], "system sketchdnn"),
-        ([], "with --minutes or --steps, one of them"),
         (["--minutes", "1", "--steps", "1"], "with --minutes or --steps, one of them"),
         (["--minutes", "0"], "a budget of 0 minutes is too small for one step"),
         (["--steps", "-3"], "a budget of -3 steps is too small for one step"),
-        (["--minutes", "nan"], "no budget"),
-        (["--steps", "1", "--count", "2"], "at least 6"),
-        (["--steps", "1", "--device", "abacus"], "'abacus'"),
-        (["--steps", "1", "--data", "nowhere"], "nowhere"),
-        (["--steps", "1", "--inception", "nowhere.pt"], "nowhere.pt"),
+        (["--steps", "1", "--count", "2"], "at least 6"), (["--steps", "1", "--device", "abacus"], "'abacus'"),
+        (["--steps", "1", "--data", "nowhere"], "nowhere"), (["--steps", "1", "--inception", "no.pt"], "no.pt"),
         (["--steps", "1", "--out", folder / "file"], "is not a folder"),
         (["--steps", "1", "--out", folder / "other"], "cannot be read"),
-    ):
+    ]:  # fmt: skip
         others = [item for option, value in defaults.items() if option not in options for item in (option, value)]
         assert words in refuse(monkeypatch, capsys, "reproduce", *options, *others)
     assert not (tmp_path / "out").exists()
-
-
-def test_dry_run_prints_the_plan(folder: Path, tmp_path: Path) -> None:
     options = ["--data", folder / "corpus", "--out", tmp_path / "out", "--minutes", 8, "--dry-run"]
     options += ["--inception", folder / "inception.pt", "--device", "cpu", "--preset", "tiny"]
     result = run_benchmark("reproduce", *options)
@@ -78,8 +71,7 @@ def test_signal_saves_and_the_same_command_continues(folder: Path, tmp_path: Pat
 
     code, error = run_until(50, signal.SIGTERM)
     assert code == 128 + signal.SIGTERM, error
-    assert "the same command continues" in error
-    assert "Traceback" not in error
+    assert ("the same command continues" in error, "Traceback" in error) == (True, False)
     (saved,) = (int(path.name) for path in (run / "checkpoints").iterdir())
     assert logged_steps()[-1] == saved
     code, error = run_until(saved + 1, signal.SIGKILL)

@@ -64,14 +64,11 @@ def test_excess_survival_is_as_documented(num_categories: int, augmented: float,
     assert largest_excess(plain) == pytest.approx(raw, abs=6e-4)
 
 
-def test_schedule_figure_is_deterministic(tmp_path: Path) -> None:
+def test_schedule_figure_is_deterministic_and_labels_dissolve_earlier_when_augmented(tmp_path: Path) -> None:
     survival = label_survival(num_steps=50, samples=1000)
     first, second = (write_schedule(tmp_path / name, survival) for name in "ab")
     assert [path.name for path in first] == ["schedule.png", "schedule.svg", "schedule.csv"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-
-
-def test_labels_dissolve_on_the_simplex_and_earlier_when_augmented(tmp_path: Path) -> None:
     kept = []
     for label in sample_labels(samples=2000):
         torch.testing.assert_close(label.samples.sum(-1), torch.ones(len(label.steps), 2000, dtype=torch.float64))

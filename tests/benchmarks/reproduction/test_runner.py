@@ -14,14 +14,7 @@ import pytest
 import torch
 from support.evaluation_data import SMALL, FakeExtractor, small_corpus
 
-from benchmarks.reproduction import (
-    PAPER_SYSTEMS,
-    Budget,
-    ReproductionRequest,
-    StoppedError,
-    plan_reproduction,
-    reproduce,
-)
+from benchmarks import reproduction
 from benchmarks.reproduction.page import make_page
 from benchmarks.reproduction.plan import MANIFEST, SAMPLER, PlannedSystem, find_folder, folder_name, parse_systems
 from benchmarks.reproduction.plan import SETTINGS as PLAN_SETTINGS
@@ -44,18 +37,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def make_request(folder: Path, name: str = "tables", **changes: Any) -> ReproductionRequest:
+def make_request(folder: Path, name: str = "tables", **changes: Any) -> reproduction.ReproductionRequest:
     paths = {"data": folder / "corpus", "out": folder / name, "cache": folder / "cache"}
-    request = {**paths, "budget": Budget(steps=2), "preset": "tiny", "device": "cpu", "settings": SETTINGS, "steps": 2}
-    return ReproductionRequest(**request | changes)
+    small = {"budget": reproduction.Budget(steps=2), "preset": "tiny", "settings": SETTINGS, "steps": 2}
+    return reproduction.ReproductionRequest(**paths | small | {"device": "cpu"} | changes)
 
 
-def planned(request: ReproductionRequest) -> Any:
-    return plan_reproduction(request, extractor=lambda device: FakeExtractor())
+def planned(request: reproduction.ReproductionRequest) -> Any:
+    return reproduction.plan_reproduction(request, extractor=lambda device: FakeExtractor())
 
 
-def run(request: ReproductionRequest, **changes: Any) -> list[Path]:
-    return reproduce(planned(request), **changes)
+def run(request: reproduction.ReproductionRequest, **changes: Any) -> list[Path]:
+    return reproduction.reproduce(planned(request), **changes)
 
 
 def refuse_training(report: Report) -> None:
@@ -73,13 +66,13 @@ def parts(folder: Path) -> dict[str, str]:
     run(make_request(folder, systems=["sketchgen", "sketchdnn"]))
     pages["two"] = (folder / "tables" / "reproduction.md").read_text()
     before = {name: stamps(folder / "tables" / name) for name in ("sketchgen", "sketchdnn")}
-    run(make_request(folder, systems=[*PAPER_SYSTEMS, "sketchdnn:predict=noise"]))
+    run(make_request(folder, systems=[*reproduction.PAPER_SYSTEMS, "sketchdnn:predict=noise"]))
     assert before == {name: stamps(folder / "tables" / name) for name in ("sketchgen", "sketchdnn")}
     pages["all"] = (folder / "tables" / "reproduction.md").read_text()
     return pages
 
 
-def test_inference_only_settings_reuse_weights(parts: dict[str, str], folder: Path) -> None:
+def test_inference_only_settings_reuse_weights(parts: dict[str, str], folder: Path, tmp_path: Path) -> None:
     out = folder / "drawing"
     shutil.copytree(folder / "tables" / "sketchdnn", out / "sketchdnn")
     shutil.copy(folder / "tables" / MANIFEST, out / MANIFEST)
@@ -102,6 +95,11 @@ def test_inference_only_settings_reuse_weights(parts: dict[str, str], folder: Pa
     for name in ("sketchdnn:mse_weighting=low_noise", "sketchdnn-pos"):
         with pytest.raises(AssertionError, match="trains again"):
             run(make_request(folder, "drawing", systems=[name]), on_report=refuse_training)
+    # Checkpoints are large: reports of another machine are enough for the tables.
+    shutil.copytree(folder / "tables", tmp_path / "tables", ignore=shutil.ignore_patterns("run", "*.md", "*.csv"))
+    run(make_request(folder, out=tmp_path / "tables", systems=["latent"]), on_report=refuse_training)
+    assert (tmp_path / "tables" / "table1.csv").read_text() == (folder / "tables" / "table1.csv").read_text()
+    assert "81.33" in (tmp_path / "tables" / "reproduction.md").read_text()
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -109,7 +107,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_page_names_missing_systems_and_quotes_the_paper(parts: dict[str, str]) -> None:
+def test_page_names_missing_systems_and_quotes_the_paper(parts: dict[str, str], folder: Path) -> None:
     assert "missing in the tables: SketchDNN (Pos.), SketchDNN (Cat.), Latent Diffusion, Vitruvion" in parts["two"]
     assert "not measured: no Vitruvion nor Latent Diffusion" in parts["two"]
     page = parts["all"]
@@ -119,11 +117,22 @@ def test_page_names_missing_systems_and_quotes_the_paper(parts: dict[str, str]) 
     for words in ("tab:fid-calculations", "tab:nll-calculations", "84.80/10.35", "2 steps", "comparison.png"):
         assert words in page
     assert len(re.findall(r"\| (holds|does not hold)", page)) == 8
+    # It names the sampling.
+    results = {result.name: result for result in load_results(folder / "tables")}
+    steps, tokens = "in 2 ancestral steps", "token by token"
+    for names, words in (
+        (["sketchdnn", "latent"], f"{steps}."),
+        (["sketchgen", "vitruvion:arcs=sweep"], f"{tokens}."),
+        (["sketchgen", "sketchdnn"], f"{steps} (diffusion) or {tokens}."),
+    ):
+        chosen = [results[name] for name in names]
+        text = make_page(chosen, all_tables(chosen), budget="2 steps", command="", has_figure=False)
+        assert f"of the test split, {words} Intervals are 95 %" in text
 
 
 def test_tables_have_the_same_cells_in_all_formats(parts: dict[str, str], folder: Path) -> None:
     out = folder / "tables"
-    expected = [*PAPER_SYSTEMS, "sketchdnn:predict=noise"]
+    expected = [*reproduction.PAPER_SYSTEMS, "sketchdnn:predict=noise"]
     for name, floor in {"table1": 1, "table1-training": 1, "table2": 0, "cost": 0}.items():
         found = rows(out / f"{name}.csv")
         assert [row["system"] for row in found] == expected + ["real"] * floor
@@ -141,11 +150,23 @@ def test_tables_have_the_same_cells_in_all_formats(parts: dict[str, str], folder
         for row, line in zip(found, lines[2:], strict=True):
             words = line.split("|")[2].split("(")[0].strip().replace("−", "-").replace(",", "")
             assert float(words) == pytest.approx(float(row[key]), rel=0.1, abs=0.06)
+    # The cost is measured, and all systems share a sampler.
+    for row in rows(folder / "tables" / "cost.csv"):
+        assert (row["steps"], row["samples_seen"]) == ("2", "128")
+        assert min(float(row["minutes"]), float(row["drawing"])) > 0
+        assert float(row["parameters"]) > 1e5
+    reports = list(folder.glob("tables/*/report/report.json"))
+    assert len(reports) == len(reproduction.PAPER_SYSTEMS) + 1
+    assert {json.loads(path.read_text())["protocol"]["sampler"] for path in reports} == {"ancestral"}
+    # The authors' schedule ends with noise: `ancestral` would leave it on every coordinate.
+    names = ["sketchdnn:variant=authors", "sketchdnn:variant=paper"]
+    systems = planned(make_request(folder, "forms", systems=names)).plan.systems
+    assert [(one.variant.name, one.sampler) for one in systems] == [(names[0], "authors"), (names[1], "ancestral")]
 
 
 def test_bits_are_on_one_grid(parts: dict[str, str], folder: Path) -> None:
     found = {row["system"]: row for row in rows(folder / "tables" / "table2.csv")}
-    for name in PAPER_SYSTEMS:
+    for name in reproduction.PAPER_SYSTEMS:
         row = found[name]
         per_sketch, per_row = float(row["per_sketch"]), float(row["per_row"])
         assert per_sketch == pytest.approx(16 * per_row, rel=1e-3)
@@ -159,33 +180,6 @@ def test_bits_are_on_one_grid(parts: dict[str, str], folder: Path) -> None:
             assert float(row["tokens"]) == pytest.approx(per_sketch, rel=1e-4)
     assert not found["latent"]["paper_per_sketch"]
     assert found["sketchdnn"]["paper_per_sketch"] == "81.33"
-
-
-def test_page_names_the_sampling(parts: dict[str, str], folder: Path) -> None:
-    results = {result.name: result for result in load_results(folder / "tables")}
-    steps, tokens = "in 2 ancestral steps", "token by token"
-    for names, words in (
-        (["sketchdnn", "latent"], f"{steps}."),
-        (["sketchgen", "vitruvion:arcs=sweep"], f"{tokens}."),
-        (["sketchgen", "sketchdnn"], f"{steps} (diffusion) or {tokens}."),
-    ):
-        chosen = [results[name] for name in names]
-        text = make_page(chosen, all_tables(chosen), budget="2 steps", command="", has_figure=False)
-        assert f"of the test split, {words} Intervals are 95 %" in text
-
-
-def test_cost_is_measured_and_all_systems_share_a_sampler(parts: dict[str, str], folder: Path) -> None:
-    for row in rows(folder / "tables" / "cost.csv"):
-        assert (row["steps"], row["samples_seen"]) == ("2", "128")
-        assert min(float(row["minutes"]), float(row["drawing"])) > 0
-        assert float(row["parameters"]) > 1e5
-    reports = list(folder.glob("tables/*/report/report.json"))
-    assert len(reports) == len(PAPER_SYSTEMS) + 1
-    assert {json.loads(path.read_text())["protocol"]["sampler"] for path in reports} == {"ancestral"}
-    # The authors' schedule ends with noise: `ancestral` would leave it on every coordinate.
-    names = ["sketchdnn:variant=authors", "sketchdnn:variant=paper"]
-    systems = planned(make_request(folder, "forms", systems=names)).plan.systems
-    assert [(one.variant.name, one.sampler) for one in systems] == [(names[0], "authors"), (names[1], "ancestral")]
 
 
 def test_kept_reports_can_be_resumed() -> None:
@@ -210,21 +204,13 @@ def test_kept_reports_can_be_resumed() -> None:
             assert find_folder(kept, result.name) == result.folder
 
 
-def test_tables_are_written_without_the_runs(parts: dict[str, str], folder: Path, tmp_path: Path) -> None:
-    """Checkpoints are large: reports of another machine are enough."""
-    shutil.copytree(folder / "tables", tmp_path / "tables", ignore=shutil.ignore_patterns("run", "*.md", "*.csv"))
-    run(make_request(folder, out=tmp_path / "tables", systems=["latent"]), on_report=refuse_training)
-    assert (tmp_path / "tables" / "table1.csv").read_text() == (folder / "tables" / "table1.csv").read_text()
-    assert "81.33" in (tmp_path / "tables" / "reproduction.md").read_text()
-
-
 def test_tables_of_something_else_are_refused(parts: dict[str, str], folder: Path, tmp_path: Path) -> None:
     config = replace(PRESETS["ours"], fractions=(0.6, 0.1, 0.3))
     prepare([], tmp_path / "corpus", config, parts=Procedural(100, 5), workers=1)
     before = stamps(folder / "tables")
     changes: list[tuple[dict[str, Any], str]] = [
-        ({"budget": Budget(steps=3)}, "another budget (2 steps, not 3 steps)"),
-        ({"budget": Budget(minutes=2)}, "another budget (2 steps, not 2 minutes)"),
+        ({"budget": reproduction.Budget(steps=3)}, "another budget (2 steps, not 3 steps)"),
+        ({"budget": reproduction.Budget(minutes=2)}, "another budget (2 steps, not 2 minutes)"),
         ({"seed": 1}, "another seed (0, not 1)"),
         ({"preset": None}, "another preset (tiny, not each system's own)"),
         ({"settings": replace(SETTINGS, count=10)}, "another protocol"),
@@ -234,18 +220,32 @@ def test_tables_of_something_else_are_refused(parts: dict[str, str], folder: Pat
         with pytest.raises(SketchError, match=rf"{re.escape(words)}.* name another --out"):
             planned(make_request(folder, **change))
     assert stamps(folder / "tables") == before
+    # Other settings of the same name are refused.
+    shutil.copytree(folder / "tables", tmp_path / "tables", ignore=shutil.ignore_patterns("run"))
+    record = tmp_path / "tables" / "latent" / "training.json"
+    facts = json.loads(record.read_text())
+    facts["config"]["kl_weight"] = 0.5
+    record.write_text(json.dumps(facts))
+    with pytest.raises(SketchError, match="was trained with another config"):
+        run(make_request(folder, out=tmp_path / "tables", systems=["latent"]))
+    record.write_text("{}")
+    with pytest.raises(SketchError, match="latent"):
+        run(make_request(folder, out=tmp_path / "tables", systems=["sketchdnn"]))
 
 
 def test_stopped_training_continues(folder: Path) -> None:
-    request = make_request(folder, "stopped", systems=["sketchdnn"], budget=Budget(steps=60))
-
-    with pytest.raises(StoppedError, match=r"saved at step 50; the same command continues") as stopped:
+    request = make_request(folder, "stopped", systems=["sketchdnn"], budget=reproduction.Budget(steps=60))
+    with pytest.raises(reproduction.StoppedError, match=r"saved at step 50; the same command continues") as stopped:
         run(request, on_report=lambda report: signal.raise_signal(signal.SIGTERM))
     assert stopped.value.signal == signal.SIGTERM
     assert not (folder / "stopped" / "sketchdnn" / "training.json").exists()
     seen: list[int] = []
     run(request, on_report=lambda report: seen.append(report.step))
     assert (seen, rows(folder / "stopped" / "cost.csv")[0]["samples_seen"]) == ([60], str(60 * 64))
+    # A budget below one step is refused.
+    request = make_request(folder, "short", systems=["sketchdnn"], budget=reproduction.Budget(minutes=1e-9))
+    with pytest.raises(SketchError, match="too small for one step of sketchdnn, which took"):
+        run(request)
 
 
 def test_finished_training_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,22 +258,3 @@ def test_finished_training_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert planned(request).plan.systems[0].done == ("trained",)
     run(request, on_report=refuse_training)
     assert (folder / "cut" / "reproduction.md").exists()
-
-
-def test_budget_below_one_step_is_refused(folder: Path) -> None:
-    request = make_request(folder, "short", systems=["sketchdnn"], budget=Budget(minutes=1e-9))
-    with pytest.raises(SketchError, match="too small for one step of sketchdnn, which took"):
-        run(request)
-
-
-def test_other_settings_of_the_same_name_are_refused(folder: Path, tmp_path: Path, parts: dict[str, str]) -> None:
-    shutil.copytree(folder / "tables", tmp_path / "tables", ignore=shutil.ignore_patterns("run"))
-    record = tmp_path / "tables" / "latent" / "training.json"
-    facts = json.loads(record.read_text())
-    facts["config"]["kl_weight"] = 0.5
-    record.write_text(json.dumps(facts))
-    with pytest.raises(SketchError, match="was trained with another config"):
-        run(make_request(folder, out=tmp_path / "tables", systems=["latent"]))
-    record.write_text("{}")
-    with pytest.raises(SketchError, match="latent"):
-        run(make_request(folder, out=tmp_path / "tables", systems=["sketchdnn"]))
