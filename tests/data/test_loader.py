@@ -22,8 +22,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_arrays_are_mapped_read_only_and_may_be_empty(prepared: Path, tmp_path: Path) -> None:
     dataset = Dataset.open(prepared)
-    train = dataset.split("train")
-    rows = train.compact
+    train, rows = dataset.split("train"), dataset.split("train").compact
     assert len(train) == len(rows.kind) > 0
     assert (rows.kind.dtype, rows.construction.dtype, rows.params.dtype) == (np.uint8, bool, np.float32)
     assert isinstance(rows.params, np.memmap)

@@ -71,8 +71,7 @@ class Tally:
 
     @staticmethod
     def from_record(record: dict[str, Any]) -> Tally:
-        counters = {name: Counter(record[name]) for name in ("refused", "skipped")}
-        return Tally(**{**record, **counters})
+        return Tally(**record | {name: Counter(record[name]) for name in ("refused", "skipped")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +96,10 @@ def gather_blocks(items: Iterable[ReadItem], tally: Tally, source: str, group: s
     sketches = _counted_sketches(items, tally)
     while some := list(islice(sketches, BLOCK_SIZE)):
         texts = [[as_text(s.extra.get(key)) or default for s in some] for key, default in defaults.items()]
-        origins = Origins(*texts, units=[sketch.units or "" for sketch in some])
+        texts.append([sketch.units or "" for sketch in some])
         constraints = np.array([len(sketch.constraints) for sketch in some], np.int64)
         dropped = np.array([_count(sketch.extra.get("dropped_entities")) for sketch in some], np.int64)
-        yield Block(sketches_to_table(some), constraints, dropped, origins)
+        yield Block(sketches_to_table(some), constraints, dropped, Origins(*texts))
 
 
 def _counted_sketches(items: Iterable[ReadItem], tally: Tally) -> Iterator[Sketch]:
