@@ -247,12 +247,12 @@ def test_output_may_be_inside_the_input_or_no_utf8_and_progress_is_reported(tmp_
     first = prepare([tmp_path], tmp_path / "corpus", workers=1)
     assert prepare([tmp_path], tmp_path / "corpus", workers=1) == first
     assert prepare([tmp_path], tmp_path / "corpus", workers=1, force=True)["files"] == 1
-    out, steps = tmp_path / os.fsdecode(b"p\xff"), []
+    out, steps = tmp_path / "new" / os.fsdecode(b"p\xff"), []
     report = prepare([], out, parts=Procedural(30), workers=1, on_progress=lambda *step: steps.append(step))
     assert (report["found"], steps[:2]) == (30, [("reading", 0, 1), ("reading", 1, 1)])
     assert [step[0] for step in steps[2:]] == ["writing"] * len(steps[2:])
     assert steps[-1][1] == steps[-1][2] == len(steps) - 2
-    assert [path.name for path in tmp_path.iterdir()] == [out.name]
+    assert [path.name for path in out.parent.iterdir()] == [out.name]
 
 
 def test_errors_of_workers_keep_their_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
