@@ -1,4 +1,4 @@
-"""A run: the same from its seed, the same when interrupted, and it learns."""
+"""A run: the same when interrupted, within its budget and memory, and validated as the system is used."""
 
 import json
 import math
