@@ -20,24 +20,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
-    "Arc",
-    "Circle",
-    "CompleteRequest",
-    "Conditions",
-    "FormatError",
-    "GenerateRequest",
-    "Line",
-    "OutputOptions",
-    "Point",
-    "Sketch",
-    "SketchDNN",
-    "SketchError",
-    "dumps",
-    "loads",
-    "read",
-    "svg",
-    "write",
-]
+    "Arc", "Circle", "CompleteRequest", "Conditions", "FormatError", "GenerateRequest", "Line", "OutputOptions",
+    "Point", "Sketch", "SketchDNN", "SketchError", "dumps", "loads", "read", "svg", "write",
+]  # fmt: skip
 
 _MODULE_OF = dict.fromkeys(("Arc", "Circle", "Line", "Point", "Sketch"), "geometry") | {
     **dict.fromkeys(("dumps", "loads", "read", "write"), "formats"),

@@ -1,27 +1,15 @@
 """Failure cases: their shares on sketches with known failures, a whole run, and the figure of the worst."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 import torch
-from support.benchmarks import prepared_parts, run_benchmark, write_page
+from support.benchmarks import run_benchmark, write_page
+from support.corpora import prepared_parts
 from support.generation import randomized
 from support.sketch_sets import polygon, square
 
-from benchmarks.failures import (
-    OURS,
-    REAL,
-    REPAIRED,
-    count_failures,
-    failure_shares,
-    find_crossings,
-    find_failures,
-    find_open_ends,
-    find_overlaps,
-    sample_for_failures,
-)
+from benchmarks import failures
 from sketchdnn.data.procedural import procedural
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, normalize
@@ -50,70 +38,52 @@ def test_each_failure_is_counted() -> None:
         ((Circle((0, 0), 1), Circle((0.3, 0.2), 0.1)), (1, 0, 0)),
     ]
     for primitives, expected in cases:
-        shares = failure_shares("", encode([normalize(Sketch(primitives))[0]]), 1)
+        shares = failures.failure_shares("", encode([normalize(Sketch(primitives))[0]]), 1)
         assert (shares.no_pattern.value, shares.gap.value, shares.overlap.value) == expected, primitives
-
-
-def test_turned_sketches_are_not_distinct() -> None:
+    # Turned sketches are not distinct.
     turned = tuple(Line((-line.start[1], line.start[0]), (-line.end[1], line.end[0])) for line in SCATTERED[:2])
     compact = encode([normalize(Sketch(items))[0] for items in (SQUARE, SQUARE, SCATTERED[:2], turned)])
-    shares = failure_shares("these", compact, 5)
+    shares = failures.failure_shares("these", compact, 5)
     assert (shares.sketches, shares.empty, shares.distinct) == (4, 1, 2)
-    assert shares.shares["line"] == 1
-    assert shares.no_pattern.value == 0.5
+    assert (shares.shares["line"], shares.no_pattern.value) == (1, 0.5)
 
 
-def test_every_weight_is_sampled_cached_and_counted(system: System, tmp_path: Path) -> None:
+def test_every_weight_is_sampled_cached_and_counted_and_the_page_written(system: System, tmp_path: Path) -> None:
     cache = tmp_path / "samples.safetensors"
-    samples, seconds = sample_for_failures(system, count=6, steps=3, weights=(1.0, 2.0), cache=cache)
-    result = count_failures(samples, seconds, 3, system, prepared_parts(tmp_path))
-    assert result.count == 6
-    assert seconds is not None
-    names = [OURS, REPAIRED, "authors', weight 1", "authors', weight 2", REAL]
-    assert [shares.name for shares in result.sets] == names
+    samples, seconds = failures.sample_for_failures(system, count=6, steps=3, weights=(1.0, 2.0), cache=cache)
+    result = failures.count_failures(samples, seconds, 3, system, prepared_parts(tmp_path))
+    names = [failures.OURS, failures.REPAIRED, "authors', weight 1", "authors', weight 2", failures.REAL]
+    assert ([shares.name for shares in result.sets], result.count) == (names, 6)
     assert result.sets[-1].gap.value < 1
-    again, none = sample_for_failures(system, count=6, steps=3, weights=(1.0, 2.0), cache=cache)
-    assert none is None
-    assert count_failures(again, none, 3, system).sets == result.sets[:-1]
-
-
-def test_command_writes_page_and_refuses_bad_values(system: System, tmp_path: Path) -> None:
+    again, none = failures.sample_for_failures(system, count=6, steps=3, weights=(1.0, 2.0), cache=cache)
+    assert seconds is not none is None
+    assert failures.count_failures(again, none, 3, system).sets == result.sets[:-1]
     save_pretrained(system, tmp_path / "model")
     arguments = ["failures", "--count", 6, "--steps", 2, "--model", tmp_path / "model", "--weight", 1.5]
     page = write_page(tmp_path / "page.md", *arguments)
-    assert "--count 6 --steps 2 --weight 1.5" in page
-    assert "| authors', weight 1.5 |" in page
-    assert "- **ours**: the sampler `restart`" in page
+    for words in ("--count 6 --steps 2 --weight 1.5", "| authors', weight 1.5 |", "- **ours**: the sampler `restart`"):
+        assert words in page
     with pytest.raises(SketchError, match="steps"):
-        sample_for_failures(system, count=2, steps=100_000)
+        failures.sample_for_failures(system, count=2, steps=100_000)
     assert "above zero" in str(run_benchmark("failures", "--weight", 0).exception)
 
 
-def test_good_sketch_has_no_fault() -> None:
+def test_open_ends_overlaps_and_crossings_are_measured() -> None:
     axis = Line((-1.2, 0), (1.2, 0), construction=True)  # may end anywhere and cross other curves
     rib = Line((0, -0.5), (0, 0.5))  # ends on other curves
     for good in (PLATE, [*PLATE, axis], [*PLATE, rib], [*PLATE, Circle((0, 0), 0.2), Point((0, 0))]):
-        for find in (find_open_ends, find_overlaps, find_crossings):
+        for find in (failures.find_open_ends, failures.find_overlaps, failures.find_crossings):
             assert find(0, Sketch(tuple(good))) is None
-
-
-def test_open_ends_overlaps_and_crossings_are_measured() -> None:
-    case = find_open_ends(7, Sketch((*PLATE[:3], Line((-1.0, 0.5), (-1.0, -0.38)))))
-    assert case is not None
-    assert case.number == 7
-    assert sorted(case.points) == [(-1.0, -0.5), (-1.0, -0.38)]
-    assert case.score == (2, pytest.approx(0.12))
-    assert case.caption == "2 of 8 ends open\nwidest gap 0.12"
-    assert find_open_ends(0, Sketch((*PLATE[:3], Line((-1.0, 0.5), (-1.0, -0.49))))) is None
-    alone = find_open_ends(0, Sketch((Arc((0, 0), 1, 0, 1),)))
-    assert alone is not None
+    case = failures.find_open_ends(7, Sketch((*PLATE[:3], Line((-1.0, 0.5), (-1.0, -0.38)))))
+    assert (case.number, sorted(case.points)) == (7, [(-1.0, -0.5), (-1.0, -0.38)])
+    assert (case.score, case.caption) == ((2, pytest.approx(0.12)), "2 of 8 ends open\nwidest gap 0.12")
+    assert failures.find_open_ends(0, Sketch((*PLATE[:3], Line((-1.0, 0.5), (-1.0, -0.49))))) is None
+    alone = failures.find_open_ends(0, Sketch((Arc((0, 0), 1, 0, 1),)))
     assert "nothing else" in alone.caption
-    case = find_overlaps(0, Sketch((*PLATE, Line((-0.5, -0.5), (0.7, -0.5)))))
-    assert case is not None
+    case = failures.find_overlaps(0, Sketch((*PLATE, Line((-0.5, -0.5), (0.7, -0.5)))))
     assert (case.pairs, case.score) == (((0, 4),), (pytest.approx(1.2),))
     assert "1 pair" in case.caption
-    case = find_crossings(0, Sketch((*PLATE, Line((-1.3, 0), (1.3, 0)))))
-    assert case is not None
+    case = failures.find_crossings(0, Sketch((*PLATE, Line((-1.3, 0), (1.3, 0)))))
     assert sorted(case.points) == [(pytest.approx(-1), pytest.approx(0)), (pytest.approx(1), pytest.approx(0))]
     assert case.caption == "2 crossings"
 
@@ -122,13 +92,13 @@ def test_worst_cases_come_first() -> None:
     def gap(size: float) -> Sketch:
         return Sketch((*PLATE[:3], Line((-1.0, 0.5), (-1.0, -0.5 + size))))
 
-    failures = find_failures([gap(0.1), Sketch(tuple(PLATE)), gap(0.4), gap(0.2)], each=2)
-    gaps, overlaps, crossings = failures.modes
-    assert (failures.sketches, gaps.count) == (4, 3)
+    found = failures.find_failures([gap(0.1), Sketch(tuple(PLATE)), gap(0.4), gap(0.2)], each=2)
+    gaps, overlaps, crossings = found.modes
+    assert (found.sketches, gaps.count) == (4, 3)
     assert [case.number for case in gaps.worst] == [2, 3]
     assert (overlaps.count, crossings.count, overlaps.worst, crossings.worst) == (0, 0, (), ())
     # Failures do not depend on size and position.
     parts = [procedural(3, i) for i in range(10)]
     moved = [sketch.moved(25.0, (100.0, -30.0)) for sketch in parts]
-    for a, b in zip(find_failures(parts).modes, find_failures(moved).modes, strict=True):
+    for a, b in zip(failures.find_failures(parts).modes, failures.find_failures(moved).modes, strict=True):
         assert [case.caption for case in a.worst] == [case.caption for case in b.worst]

@@ -1,7 +1,5 @@
 """The perfect denoisers that samplers and bounds are measured against are perfect."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from support.toys import process_of, random_noise
@@ -35,18 +33,12 @@ def test_the_denoiser_is_bayes_rule(t: int, superposition: Superposition) -> Non
     used_std = (at.params.alpha_bar * TARGET.std**2 + at.params.var).sqrt()
     for kind in range(5):
         used = torch.tensor([k == kind for k in layout.KIND_OF_PARAM])
-        evidence = torch.where(
-            used, Normal(0.0, used_std).log_prob(x_t.params), Normal(0.0, at.params.var.sqrt()).log_prob(x_t.params)
-        )
+        evidence = Normal(0.0, torch.where(used, used_std, at.params.var.sqrt())).log_prob(x_t.params)
         for flag in range(2):
             chance = TARGET.kind[kind] * (0.7, 0.3)[flag] if kind != layout.NONE else TARGET.kind[kind] * (1 - flag)
             if chance > 0:
-                joint[..., kind, flag] = (
-                    torch.tensor(chance).log()
-                    + evidence.sum(-1)
-                    + of_label(x_t.kind, kind, at.kind)
-                    + of_label(x_t.construction, flag, at.construction)
-                )
+                labels = of_label(x_t.kind, kind, at.kind) + of_label(x_t.construction, flag, at.construction)
+                joint[..., kind, flag] = torch.tensor(chance).log() + evidence.sum(-1) + labels
     posterior = joint.flatten(-2).softmax(-1).reshape(joint.shape)
     torch.testing.assert_close(said.kind, posterior.sum(-1), atol=1e-6, rtol=1e-6)
     torch.testing.assert_close(said.construction, posterior.sum(-2), atol=1e-6, rtol=1e-6)
@@ -69,18 +61,10 @@ def test_sampled_rows_and_the_oracle_are_those_of_the_target() -> None:
     # An oracle always returns the truth.
     x0 = TARGET.sample(2, generator=torch.Generator().manual_seed(0), dtype=torch.float32)
     said = oracle(x0)(x0, torch.tensor([3, 5]))
-    assert torch.equal(said.kind, x0.kind)
-    assert torch.equal(said.construction, x0.construction)
-    assert torch.equal(said.params, x0.params)
-
-
-def test_impossible_targets_are_refused_and_entropy_is_known() -> None:
-    for shares, std, message in (
-        ((0.5, 0.5), 1.0, "kind"),
-        ((0.5, 0.4, 0.0, 0.0, 0.0), 1.0, "kind"),
-        ((1.0, 0.0, 0.0, 0.0, 0.0), -1.0, "std"),
-    ):
+    assert all(torch.equal(getattr(said, name), getattr(x0, name)) for name in ("kind", "construction", "params"))
+    # Impossible targets are refused, and the entropy is known.
+    two, few, one = (0.5, 0.5), (0.5, 0.4, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0, 0.0)
+    for shares, std, message in ((two, 1.0, "kind"), (few, 1.0, "kind"), (one, -1.0, "std")):
         with pytest.raises(ValueError, match=message):
             RowTarget(shares, std=std)
-    assert entropy((0.25,) * 4) == pytest.approx(1.3862943611)
-    assert entropy((1.0, 0.0)) == 0
+    assert (entropy((0.25,) * 4), entropy((1.0, 0.0))) == (pytest.approx(1.3862943611), 0)

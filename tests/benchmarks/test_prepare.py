@@ -1,7 +1,5 @@
 """Preparation: distinct sequences, references with the same results, and the memory of every process."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -45,25 +43,23 @@ def count_kept(source: Path, out: Path) -> int:
     return len(kept)
 
 
-def test_references_agree_with_prepare(base: Path, tmp_path: Path) -> None:
+def test_references_agree_with_prepare(base: Path, real_data: Path, tmp_path: Path) -> None:
     assert 30 < count_kept(base, tmp_path / "out") <= 60
+    assert count_kept(real_data / "sketchgraphs" / "sg_subset.npy", tmp_path / "real") > 1000
 
 
-def test_references_agree_on_real_sequences(real_data: Path, tmp_path: Path) -> None:
-    assert count_kept(real_data / "sketchgraphs" / "sg_subset.npy", tmp_path / "out") > 1000
-
-
-def test_perturbed_sequences_are_distinct(base: Path, tmp_path: Path) -> None:
+def test_perturbed_sequences_are_distinct(base: Path, real_data: Path, tmp_path: Path) -> None:
     files = write_distinct_sequences(base, tmp_path, 400, workers=1)
     sketches = [sketch for file in files for sketch in read(file)]
-    assert len(sketches) == 400
-    assert len({sketch.primitives for sketch in sketches[60:]}) == 340
+    assert (len(sketches), len({sketch.primitives for sketch in sketches[60:]})) == (400, 340)
     assert [len(s) for s in sketches[:80]] == [len(s) for s in sketches[80:160]]
     report = prepare(files, tmp_path / "out", PRESETS["authors"], workers=1)
     assert report["duplicates"] <= 20  # those of the base
-
-
-def test_sketches_at_the_origin_are_perturbed_too(tmp_path: Path) -> None:
+    real = real_data / "sketchgraphs" / "sg_subset.npy"
+    files = write_distinct_sequences(real, tmp_path / "real", 12_000, workers=1)
+    pickles = [data for file in files for data in open_sequences(file).pickles(0, 12_000)]
+    assert len(set(pickles)) == len(pickles) == 12_000
+    # Sketches at the origin too.
     dots = written([Sketch((Point((0, 0)),)), Sketch((Circle((0, 0), 1),))], tmp_path / "dots.npy")
     (file,) = write_distinct_sequences(dots, tmp_path / "in", 200, workers=1)
     assert len({sketch.primitives for sketch in read(file)}) == 200
@@ -72,20 +68,12 @@ def test_sketches_at_the_origin_are_perturbed_too(tmp_path: Path) -> None:
         write_distinct_sequences(tmp_path / "none.npy", tmp_path / "out", 10, workers=1)
 
 
-def test_perturbed_real_sequences_are_distinct(real_data: Path, tmp_path: Path) -> None:
-    files = write_distinct_sequences(real_data / "sketchgraphs" / "sg_subset.npy", tmp_path, 12_000, workers=1)
-    pickles = [data for file in files for data in open_sequences(file).pickles(0, 12_000)]
-    assert len(set(pickles)) == len(pickles) == 12_000
-
-
 def test_memory_of_child_processes_is_measured() -> None:
     child = "import time; held = bytearray(60_000_000); time.sleep(0.6)"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
     run = run_measured([sys.executable, "-c", code])
     assert run.processor_seconds > 0
-    assert run.peak is not None
-    assert run.peak_sum is not None
-    assert 60_000_000 < run.peak <= run.peak_sum < 300_000_000
+    assert 60_000_000 < (run.peak or 0) <= (run.peak_sum or 0) < 300_000_000
     with pytest.raises(SketchError, match="out of order"):
         run_measured([sys.executable, "-c", "import sys; sys.exit('out of order')"])
 
@@ -93,9 +81,7 @@ def test_memory_of_child_processes_is_measured() -> None:
 def test_page_has_both_references(base: Path) -> None:
     stages: list[str] = []
     timing = time_prepare(base, 300, 100, stages.append)
-    assert len(stages) == 4
-    assert [reference.sequences for reference in timing.references] == [100, 100]
+    assert (len(stages), [reference.sequences for reference in timing.references]) == (4, [100, 100])
     assert timing.kept > 100
     page = timing.markdown("python -m benchmarks prepare")
-    assert "| ratio to the plain reference |" in page
-    assert "| ratio to the lean reference |" in page
+    assert all(f"| ratio to the {name} reference |" in page for name in ("plain", "lean"))

@@ -1,7 +1,5 @@
 """Datasets: batches, and an error for each kind of damage."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -22,30 +20,21 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.fixture
-def copy(prepared: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(prepared, tmp_path / "copy"))
-
-
-def test_arrays_are_mapped_read_only(prepared: Path) -> None:
+def test_arrays_are_mapped_read_only_and_may_be_empty(prepared: Path, tmp_path: Path) -> None:
     dataset = Dataset.open(prepared)
-    train = dataset.split("train")
-    rows = train.compact
+    train, rows = dataset.split("train"), dataset.split("train").compact
     assert len(train) == len(rows.kind) > 0
     assert (rows.kind.dtype, rows.construction.dtype, rows.params.dtype) == (np.uint8, bool, np.float32)
     assert isinstance(rows.params, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
         rows.params[0] = 0
     assert (dataset.half_extent, dataset.tight) == (1, True)
+    prepare([], tmp_path / "few", parts=Procedural(3), workers=1)
+    few = Dataset.open(tmp_path / "few")
+    assert 0 in [len(few.split(name)) for name in ("train", "validation", "test")]
 
 
-def test_empty_split(tmp_path: Path) -> None:
-    prepare([], tmp_path / "out", parts=Procedural(3), workers=1)
-    data = Dataset.open(tmp_path / "out")
-    assert 0 in [len(data.split(name)) for name in ("train", "validation", "test")]
-
-
-def test_not_a_corpus(prepared: Path, tmp_path: Path) -> None:
+def test_damaged_or_missing_corpora_are_refused(prepared: Path, tmp_path: Path) -> None:
     description = json.loads((prepared / "dataset.json").read_text())
     with pytest.raises(FormatError, match="is no prepared corpus: it has no"):
         Dataset.open(tmp_path)
@@ -62,20 +51,15 @@ def test_not_a_corpus(prepared: Path, tmp_path: Path) -> None:
             Dataset.open(tmp_path).split("train")
     with pytest.raises(FormatError, match="is a file, not a prepared corpus"):
         Dataset.open(prepared / "report.json")
-
-
-def test_damaged_arrays_are_refused(copy: Path) -> None:
-    folder = copy / "train"
+    # Damaged arrays.
+    copy = Path(shutil.copytree(prepared, tmp_path / "copy"))
+    folder, params = copy / "train", copy / "train" / "params.npy"
     whole = {path: path.read_bytes() for path in folder.iterdir()}
     kinds = np.load(folder / "kind.npy")
     kinds[0, 0] = 9
-
-    def truncate(size: int) -> None:
-        (folder / "params.npy").write_bytes(whole[folder / "params.npy"][:size])
-
     damages: list[tuple[Callable[[], object], str]] = [
         ((folder / "kind.npy").unlink, "is missing"),
-        *((partial(truncate, size), "is damaged") for size in (0, 5, 100, 1000)),
+        *((partial(params.write_bytes, whole[params][:size]), "is damaged") for size in (0, 5, 100, 1000)),
         (lambda: np.save(folder / "construction.npy", np.zeros((3, 16), bool)), "does not fit"),
         (lambda: np.save(folder / "kind.npy", np.array([{"a": 1}], object), allow_pickle=True), "is damaged"),
         (lambda: np.save(folder / "kind.npy", kinds), "kinds that do not exist"),

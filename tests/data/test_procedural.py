@@ -1,7 +1,5 @@
 """Procedural parts: reproducible, varied and extrudable; their outlines are closed and smooth."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace
@@ -14,8 +12,9 @@ from support.outlines import turned
 from support.sketch_sets import parts
 from support.strategies import numbers, primitives
 
-from sketchdnn.data.procedural import FAMILIES, procedural, shapes
-from sketchdnn.data.procedural.shapes import DesignRng, belt, chamfered, outline, rectangle
+from sketchdnn.data.procedural import FAMILIES, flat_parts, procedural, shapes
+from sketchdnn.data.procedural.flat_parts import belt, rectangle
+from sketchdnn.data.procedural.shapes import DesignRng, chamfered, outline
 from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Sketch, Vec, bounds, overlaps, profile
 from sketchdnn.representation.hashing import row_codes
 
@@ -30,14 +29,11 @@ def ends(primitives: list[Primitive]) -> list[Vec]:
 
 
 def test_sketch_is_determined_by_seed_and_index(corpus: list[Sketch]) -> None:
-    for index in (1999, 3, 742, 3):
-        assert procedural(0, index) == corpus[index]
-    assert sum(procedural(1, index) == corpus[index] for index in range(50)) == 0
+    assert all(procedural(0, index) == corpus[index] for index in (1999, 3, 742, 3))
+    assert not any(procedural(1, index) == corpus[index] for index in range(50))
     sketch = procedural(4, 12)
-    assert sketch.units == "mm"
-    named = dict.fromkeys(("id", "group"), "procedural-4-12")
-    family = sketch.extra["family"]
-    assert dict(sketch.extra) == {**named, "source": "procedural", "licence": "CC0", "family": family}
+    named = dict.fromkeys(("id", "group"), "procedural-4-12") | {"source": "procedural", "licence": "CC0"}
+    assert (sketch.units, sketch.extra) == ("mm", named | {"family": sketch.extra["family"]})
 
 
 def test_statistics_of_the_corpus(corpus: list[Sketch]) -> None:
@@ -60,26 +56,20 @@ def test_statistics_of_the_corpus(corpus: list[Sketch]) -> None:
     assert len(corpus) - len(np.unique(codes, axis=0)) <= 10
 
 
-def test_ends_join_exactly_in_pairs(corpus: list[Sketch]) -> None:
+def test_ends_join_exactly_in_pairs_and_profiles_have_no_overlaps(corpus: list[Sketch]) -> None:
     for sketch in corpus:
         points = np.array(ends([p for p in sketch if not p.construction]) or [(0.0, 0.0), (0.0, 0.0)])
         near = np.hypot(*(points[:, None] - points).transpose(2, 0, 1)) < 1e-9
         assert (near.sum(axis=1) == 2).all(), sketch.extra["id"]
-
-
-def test_parts_are_extrudable_without_overlaps(corpus: list[Sketch]) -> None:
     for sketch in corpus[:800]:
-        assert profile(sketch).reasons == (), sketch.extra["id"]
-        assert overlaps(sketch) == (), sketch.extra["id"]
+        assert profile(sketch).reasons == overlaps(sketch) == (), sketch.extra["id"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_is_extrudable(family: str) -> None:
     for seed in range(60):
-        part = FAMILIES[family](DesignRng(np.random.default_rng(seed)))
-        assert 1 <= len(part.solid) <= 16
-        assert profile(part.solid).reasons == ()
-        assert not any(p.construction for p in part.solid)
+        solid = FAMILIES[family](DesignRng(np.random.default_rng(seed))).solid
+        assert (1 <= len(solid) <= 16, profile(solid).reasons, any(p.construction for p in solid)) == (True, (), False)
 
 
 def tangents(p: Primitive) -> dict[Vec, Vec]:
@@ -87,7 +77,6 @@ def tangents(p: Primitive) -> dict[Vec, Vec]:
     if isinstance(p, Line):
         direction = ((p.end[0] - p.start[0]) / p.length, (p.end[1] - p.start[1]) / p.length)
         return {p.start: direction, p.end: direction}
-    assert isinstance(p, Arc)
     return {end: ((end[1] - p.center[1]) / p.radius, (p.center[0] - end[0]) / p.radius) for end in (p.start, p.end)}
 
 
@@ -101,22 +90,17 @@ def kinks(parts: list[Primitive]) -> int:
     return count // 2
 
 
-def test_fillets_make_an_outline_smooth() -> None:
+def test_fillets_make_an_outline_smooth_and_chamfers_cut_it() -> None:
     corners: list[Vec] = [(0, 0), (10, 0), (10, 4), (4, 4), (4, 9), (0, 9)]
-    assert kinks(outline(corners)) == 6
-    assert kinks(outline(corners, 1.0)) == 0
+    assert (kinks(outline(corners)), kinks(outline(corners, 1.0))) == (6, 0)
     assert kinks(outline(corners, [1, 0, 1, 0, 1, 0])) == 3
     # Five corners turn left and lose (1 − π/4)·r² each, the inner one gains as much.
     assert profile(outline(corners, 1.0)).area == pytest.approx(60 - 4 * (1 - math.pi / 4))
     short = outline(rectangle(10, 4), 2.0)
     assert [type(p) for p in short].count(Line) == 2  # fillets use up a side
     assert kinks(short) == 0
-
-
-def test_chamfers() -> None:
     cut = outline(chamfered(rectangle(10, 6), 1.0))
-    assert len(cut) == 8
-    assert profile(cut).area == pytest.approx(60 - 4 * 0.5)
+    assert (len(cut), profile(cut).area) == (8, pytest.approx(60 - 4 * 0.5))
 
 
 @given(st.floats(1, 20), st.floats(1, 20), st.floats(1.01, 4), st.floats(0, TAU))
@@ -132,17 +116,12 @@ def test_belt_around_two_discs_is_smooth(a: float, b: float, far: float, angle: 
     assert profile(parts).is_extrudable
 
 
-def test_belt_around_three_discs_in_a_row() -> None:
+def test_belt_around_three_discs_in_a_row_and_areas_of_slots() -> None:
     parts = belt([((-30.0, 0.0), 5.0), ((0.0, 0.0), 12.0), ((30.0, 0.0), 5.0), ((0.0, 0.0), 12.0)])
-    assert kinks(parts) == 0
-    assert [p.radius for p in parts if isinstance(p, Arc)] == [5, 12, 5, 12]
-
-
-def test_areas_of_slots() -> None:
-    assert profile(shapes.slot((0, 0), (10, 0), 2)).area == pytest.approx(10 * 4 + math.pi * 4)
-    bent = shapes.curved_slot(20, 3, 0.5, 1.5)
-    assert kinks(bent) == 0
-    assert profile(bent).area == pytest.approx(20 * 1.5 * 6 + math.pi * 9)
+    assert (kinks(parts), [p.radius for p in parts if isinstance(p, Arc)]) == (0, [5, 12, 5, 12])
+    assert profile(flat_parts.slot((0, 0), (10, 0), 2)).area == pytest.approx(10 * 4 + math.pi * 4)
+    bent = flat_parts.curved_slot(20, 3, 0.5, 1.5)
+    assert (kinks(bent), profile(bent).area) == (0, pytest.approx(20 * 1.5 * 6 + math.pi * 9))
 
 
 @given(primitives, st.floats(0, TAU))

@@ -1,7 +1,5 @@
 """Runs of the benchmarks in tests."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -10,18 +8,13 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from benchmarks.__main__ import app, main
-from support.corpora import prepared_parts
-
-__all__ = ["prepared_parts", "refuse", "run_benchmark", "write_page"]
 
 
 def run_benchmark(*arguments: object) -> Result:
-    """The result of `python -m benchmarks`, in this process."""
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def write_page(out: Path, *arguments: object) -> str:
-    """The page that a benchmark writes to `out`."""
     result = run_benchmark(*arguments, "--out", out)
     assert result.exit_code == 0, result.exception
     return out.read_text()

@@ -4,8 +4,6 @@ The two ask for different versions of one library and rarely live together, so t
 as in PATH.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

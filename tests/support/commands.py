@@ -1,7 +1,5 @@
 """Runs of the command line in tests."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -40,12 +38,8 @@ def program(*arguments: object, cwd: Path | None = None, **environment: str) -> 
 
 def refused(*arguments: object, after_notes: bool = False) -> str:
     """The sentence on stderr of a command that must fail with exit code 2, alone or after notes."""
-    error = StringIO()
-    with (
-        patch.object(sys, "argv", ["sketchdnn", *map(str, arguments)]),
-        redirect_stderr(error),
-        pytest.raises(SystemExit) as stopped,
-    ):
+    error, command = StringIO(), ["sketchdnn", *map(str, arguments)]
+    with patch.object(sys, "argv", command), redirect_stderr(error), pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2
     assert "Traceback" not in error.getvalue()

@@ -1,7 +1,5 @@
 """Corpora for tests: procedural parts written to files, the open corpus, and the bytes of results."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from itertools import islice
@@ -10,21 +8,16 @@ from pathlib import Path
 from sketchdnn.data import prepare
 from sketchdnn.data.procedural import procedural
 from sketchdnn.formats import scan, write
-from sketchdnn.geometry import Line, Sketch
+from sketchdnn.geometry import Sketch
+from support.outlines import backwards
 
 
 def parts(count: int, *, per_group: int = 3, twins: int = 0) -> list[Sketch]:
     """Procedural parts in groups, some of them again under other names, scaled and moved."""
-    sketches = []
-    for index in range(count):
-        sketch = procedural(5, index)
-        extra = {**sketch.extra, "group": f"model {index // per_group}", "licence": "CC0"}
-        sketches.append(replace(sketch, extra=extra))
-    again = [
-        replace(sketch.moved(3.0, (7.0, -2.0)), extra={**sketch.extra, "id": f"twin of {sketch.extra['id']}"})
-        for sketch in sketches[:twins]
-    ]
-    return sketches + again
+    plain = [procedural(5, index) for index in range(count)]
+    sketches = [replace(s, extra={**s.extra, "group": f"model {i // per_group}"}) for i, s in enumerate(plain)]
+    again = [replace(s.moved(3.0, (7.0, -2.0)), extra={**s.extra, "id": f"twin of {s.extra['id']}"}) for s in sketches]
+    return sketches + again[:twins]
 
 
 def shuffled(sketches: list[Sketch], seed: int) -> list[Sketch]:
@@ -32,9 +25,7 @@ def shuffled(sketches: list[Sketch], seed: int) -> list[Sketch]:
     rng = random.Random(seed)
     mixed = []
     for sketch in sketches:
-        primitives = [
-            replace(p, start=p.end, end=p.start) if isinstance(p, Line) and rng.random() < 0.5 else p for p in sketch
-        ]
+        primitives = [backwards(p) if rng.random() < 0.5 else p for p in sketch]
         rng.shuffle(primitives)
         mixed.append(replace(sketch, primitives=tuple(primitives)))
     rng.shuffle(mixed)
@@ -42,26 +33,20 @@ def shuffled(sketches: list[Sketch], seed: int) -> list[Sketch]:
 
 
 def written(sketches: list[Sketch], path: Path) -> Path:
-    """The sketches as a file."""
     write(sketches, path)
     return path
 
 
 def prepared_parts(folder: Path, count: int = 150) -> Path:
-    """A prepared corpus of procedural parts."""
     prepare([written(parts(count), folder / "parts.jsonl")], folder / "corpus", workers=1)
     return folder / "corpus"
 
 
 def contents(folder: Path, *, without: tuple[str, ...] = ("inputs.json",)) -> dict[str, bytes]:
     """The bytes of every file of a corpus, without the list of its inputs."""
-    return {
-        file.relative_to(folder).as_posix(): file.read_bytes()
-        for file in sorted(folder.rglob("*"))
-        if file.is_file() and file.name not in without
-    }
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name not in without]
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 
 
 def open_sketches(folder: Path, count: int) -> list[Sketch]:
-    """The first sketches of the open corpus."""
     return list(islice((s for s in scan(folder / "open-sketches.jsonl.xz") if isinstance(s, Sketch)), count))

@@ -1,7 +1,5 @@
 """Denoisers and samplers for tests of sampling."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -14,13 +12,8 @@ from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.representation.batch import Prediction, SketchBatch
 
 TARGET = RowTarget((0.3, 0.2, 0.2, 0.1, 0.2), construction=0.3, std=0.5)
-SAMPLERS = [
-    samplers.sample_ancestral,
-    samplers.sample_authors,
-    samplers.sample_ddim,
-    samplers.sample_dpm_solver_pp,
-    samplers.sample_predictor_corrector,
-]
+_NAMES = ("ancestral", "authors", "ddim", "dpm_solver_pp", "predictor_corrector")
+SAMPLERS = [getattr(samplers, f"sample_{name}") for name in _NAMES]
 _OPTIONS = ("steps", "conditioning", "start", "on_step")
 
 
@@ -44,12 +37,10 @@ def wobbly(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
 
 
 def zero(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
-    """Predicts zeros and uniform labels."""
     return Prediction(batch_t.construction * 0, batch_t.kind * 0, batch_t.params * 0)
 
 
 def identity(batch_t: SketchBatch, t: torch.Tensor) -> Prediction:
-    """Predicts its input."""
     return Prediction(8 * batch_t.construction, 8 * batch_t.kind, batch_t.params)
 
 

@@ -1,7 +1,5 @@
 """Drawings made with ezdxf, and what we read of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,6 @@ from sketchdnn.formats.dxf import FORMAT
 from sketchdnn.geometry import Sketch
 
 Draw = Callable[[Any, Any], None]
-
-
 NO_FLATTENING = ReadOptions(curve_tolerance_mm=None)
 
 

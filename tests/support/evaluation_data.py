@@ -1,7 +1,5 @@
 """Data for tests of the evaluation: a small corpus, a small model, and a fake extractor."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -68,11 +66,9 @@ def make_evaluator(
 
 
 def procedural_sketches(count: int, seed: int = 11) -> list[Sketch]:
-    """Procedural sketches that are not in the corpus."""
     return [procedural(seed, index) for index in range(count)]
 
 
 def sample_file(path: Path, count: int = 24, seed: int = 11) -> Path:
-    """Procedural sketches in a file."""
     write(procedural_sketches(count, seed), path)
     return path

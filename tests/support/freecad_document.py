@@ -1,7 +1,5 @@
 """FreeCAD documents made by hand, as old and new versions of it write them."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 
@@ -33,14 +31,12 @@ def document(path: Path, geometry: str = "", constraints: str = "", types: str =
 
 
 def zipped(path: Path, xml: bytes | str, name: str = "Document.xml", method: int = zipfile.ZIP_DEFLATED) -> Path:
-    """A zip file with this member alone."""
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr(name, xml)
     return path
 
 
 def document_xml(path: Path, name: str = "Document.xml") -> bytes:
-    """The content of a member of a document."""
     with zipfile.ZipFile(path) as archive:
         return archive.read(name)
 
@@ -48,10 +44,9 @@ def document_xml(path: Path, name: str = "Document.xml") -> bytes:
 def geometry(kind: str, inside: str, flags: str | None = None, construction: bool | None = None) -> str:
     extension = ""
     if flags is not None:
-        extension = (
-            '<GeoExtensions count="1"><GeoExtension type="Sketcher::SketchGeometryExtension" internalGeometryType="0"'
-            f' geometryModeFlags="{flags.zfill(32)}" geometryLayer="0"/></GeoExtensions>'
-        )
+        kind_of = 'type="Sketcher::SketchGeometryExtension" internalGeometryType="0"'
+        modes = f'geometryModeFlags="{flags.zfill(32)}" geometryLayer="0"'
+        extension = f'<GeoExtensions count="1"><GeoExtension {kind_of} {modes}/></GeoExtensions>'
     if construction is not None:
         extension = f'<Construction value="{int(construction)}"/>'
     return f'<Geometry type="Part::Geom{kind}">{extension}{inside}</Geometry>'
@@ -64,9 +59,7 @@ def line(x1: float, y1: float, x2: float, y2: float, **how: bool | str) -> str:
 
 def constrain(code: int, *places: tuple[int, int], value: float = 0, **more: str) -> str:
     three = [*places, (-2000, 0), (-2000, 0), (-2000, 0)][:3]
-    slots = " ".join(
-        f'{name}="{geo}" {name}Pos="{pos}"'
-        for name, (geo, pos) in zip(("First", "Second", "Third"), three, strict=True)
-    )
+    named = zip(("First", "Second", "Third"), three, strict=True)
+    slots = " ".join(f'{name}="{geo}" {name}Pos="{pos}"' for name, (geo, pos) in named)
     rest = " ".join(f'{name}="{text}"' for name, text in more.items())
     return f'<Constrain Name="" Type="{code}" Value="{value}" {slots} {rest}/>'

@@ -1,7 +1,5 @@
 """A small sketch for each thing that a constraint can say."""
 
-from __future__ import annotations
-
 import math
 
 from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Sketch

@@ -3,39 +3,23 @@
 It exits with 0 whatever happens and runs a script twice, so a script counts as run only if it has written its findings.
 """
 
-from __future__ import annotations
-
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.freecad_window import run_freecad
+
 
 def ask_freecad(
     program: str, folder: Path, documents: list[Path], drawings: list[Path], *, solve: bool
 ) -> dict[str, Any]:
-    job = {
-        "documents": [str(path) for path in documents],
-        "drawings": [str(path) for path in drawings],
-        "solve": solve,
-        "findings": str(folder / "findings.json"),
-    }
-    (folder / "job.json").write_text(json.dumps(job))
-    (folder / "script.py").write_text(SCRIPT)
-    done = subprocess.run(
-        [program, str(folder / "script.py")],
-        env={**os.environ, "SKETCHDNN_JOB": str(folder / "job.json"), "HOME": str(folder)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    files = {"documents": [*map(str, documents)], "drawings": [*map(str, drawings)]}
+    job: dict[str, Any] = {**files, "solve": solve, "findings": str(folder / "findings.json")}
+    output = run_freecad(program, folder, SCRIPT, job)
     if not Path(job["findings"]).exists():
-        pytest.fail(f"FreeCAD did not finish:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+        pytest.fail(f"FreeCAD did not finish:\n{output}")
     return json.loads(Path(job["findings"]).read_text())
 
 

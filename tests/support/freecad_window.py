@@ -3,8 +3,6 @@
 `python tests/support/freecad_window.py FOLDER` counts the documents of a folder that are visible.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -56,30 +54,29 @@ def look(documents: Sequence[Path], folder: Path, *, patience: float = 300) -> l
     findings = folder / "findings.jsonl"
     pictures = [folder / f"{number}.png" for number in range(len(documents))]
     views = [(str(path.resolve()), str(picture)) for path, picture in zip(documents, pictures, strict=True)]
-    (folder / "job.json").write_text(json.dumps({"views": views, "findings": str(findings)}))
-    (folder / "script.py").write_text(SCRIPT)
     (folder / ".config/FreeCAD").mkdir(parents=True)
     (folder / ".config/FreeCAD/user.cfg").write_text(SETTINGS)
     with _display() as display:
-        environment = {
-            "DISPLAY": display,
-            "HOME": str(folder),
-            "SKETCHDNN_JOB": str(folder / "job.json"),
-            "QTWEBENGINE_DISABLE_SANDBOX": "1",
-        }
-        done = subprocess.run(
-            ["freecad", str(folder / "script.py")],
-            env={key: value for key, value in os.environ.items() if not key.startswith("XDG_")} | environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=patience,
-            check=False,
-        )
+        job = {"views": views, "findings": str(findings)}
+        environment = {"DISPLAY": display, "QTWEBENGINE_DISABLE_SANDBOX": "1"}
+        output = run_freecad("freecad", folder, SCRIPT, job, timeout=patience, **environment)
     found = [json.loads(line) for line in findings.read_text().splitlines()] if findings.exists() else []
     if len(found) < len(documents):
-        raise RuntimeError(f"FreeCAD did not finish:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+        raise RuntimeError(f"FreeCAD did not finish:\n{output}")
     return [one | {"lit": _lit(picture)} for one, picture in zip(found, pictures, strict=True)]
+
+
+def run_freecad(
+    program: str, folder: Path, script: str, job: dict[str, Any], *, timeout: float = 300, **environment: str
+) -> str:
+    """Run a script that finds its job in a file; the end of what FreeCAD prints."""
+    (folder / "job.json").write_text(json.dumps(job))
+    (folder / "script.py").write_text(script)
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("XDG_")}
+    environment |= {"HOME": str(folder), "SKETCHDNN_JOB": str(folder / "job.json")}
+    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": timeout}
+    done = subprocess.run([program, folder / "script.py"], env=inherited | environment, check=False, **options)
+    return f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 
 
 def _lit(picture: Path) -> float:

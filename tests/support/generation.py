@@ -1,7 +1,5 @@
 """Untrained systems, and generation without repair, which is slow on their sketches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -14,19 +12,10 @@ from sketchdnn.systems.sketchdnn import SketchDNNSystem
 
 AnySystem = TypeVar("AnySystem", bound=System)
 # Every kind, and a line with its greater end first, which rows may not keep.
-PART = Sketch(
-    (
-        Line((110.3, 10), (10.1, 10)),
-        Line((110.3, 10), (110.3, 60)),
-        Circle((30, 30), 8.7),
-        Arc((100.3, 60), 10, 0.1, 1.3),
-        Point((60, 20)),
-        Line((60, 0), (60, 40), construction=True),
-    ),
-    (Constraint(ConstraintType.RADIUS, (Ref(2),), 8.7),),
-    units="in",
-    extra={"source": "a drawing"},
-)
+SIDES = (Line((110.3, 10), (10.1, 10)), Line((110.3, 10), (110.3, 60)))
+OTHERS = (Circle((30, 30), 8.7), Arc((100.3, 60), 10, 0.1, 1.3), Point((60, 20)), Line((60, 0), (60, 40), True))
+RADIUS = Constraint(ConstraintType.RADIUS, (Ref(2),), 8.7)
+PART = Sketch((*SIDES, *OTHERS), (RADIUS,), units="in", extra={"source": "a drawing"})
 
 
 def draw(

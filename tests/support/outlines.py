@@ -1,7 +1,5 @@
 """Shapes with known areas, and transformations of drawings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,8 +10,9 @@ from hypothesis import strategies as st
 from sketchdnn.geometry import Arc, Circle, Line, Loop, Point, Primitive, Vec, tessellate
 
 
-def polygon(*corners: Vec) -> list[Primitive]:
-    return [Line(a, b) for a, b in zip(corners, (*corners[1:], corners[0]), strict=True)]
+def polygon(*corners: Vec, construction: bool = False) -> list[Primitive]:
+    """Lines from corner to corner and back to the first."""
+    return [Line(a, b, construction) for a, b in zip(corners, (*corners[1:], corners[0]), strict=True)]
 
 
 def rectangle(x: float, y: float, width: float, height: float) -> list[Primitive]:
@@ -23,12 +22,8 @@ def rectangle(x: float, y: float, width: float, height: float) -> list[Primitive
 def slot(length: float, radius: float) -> list[Primitive]:
     """Two half circles and two lines around the origin; `length` between the centers."""
     x = length / 2
-    return [
-        Line((-x, -radius), (x, -radius)),
-        Arc((x, 0), radius, -math.pi / 2, math.pi),
-        Line((x, radius), (-x, radius)),
-        Arc((-x, 0), radius, math.pi / 2, math.pi),
-    ]
+    right, left = Arc((x, 0), radius, -math.pi / 2, math.pi), Arc((-x, 0), radius, math.pi / 2, math.pi)
+    return [Line((-x, -radius), (x, -radius)), right, Line((x, radius), (-x, radius)), left]
 
 
 def d_shape(radius: float, sweep: float) -> list[Primitive]:
@@ -39,15 +34,10 @@ def d_shape(radius: float, sweep: float) -> list[Primitive]:
 
 def nested_plate() -> list[Primitive]:
     """A plate of 80 by 60 with a round corner, a slot in it, and an island of an arc and its chord in that."""
-    return [
-        Line((-40.0, -30.0), (35.0, -30.0)),
-        Arc((35.0, -25.0), 5.0, -math.pi / 2, math.pi / 2),
-        Line((40.0, 30.0), (40.0, -25.0)),  # drawn backwards
-        Line((40.0, 30.0), (-40.0, 30.0)),
-        Line((-40.0, 30.0), (-40.0, -30.0)),
-        *slot(30.0, 15.0),
-        *d_shape(4.0, 4.0),
-    ]
+    bottom, corner = Line((-40.0, -30.0), (35.0, -30.0)), Arc((35.0, -25.0), 5.0, -math.pi / 2, math.pi / 2)
+    right, top = Line((40.0, 30.0), (40.0, -25.0)), Line((40.0, 30.0), (-40.0, 30.0))  # the right is drawn backwards
+    left = Line((-40.0, 30.0), (-40.0, -30.0))
+    return [bottom, corner, right, top, left, *slot(30.0, 15.0), *d_shape(4.0, 4.0)]
 
 
 def turned(

@@ -1,7 +1,5 @@
 """Pages of HTML in tests."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 

@@ -1,7 +1,5 @@
 """Sets of sketches as compact rows: by hand, procedural, and random."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 
@@ -9,23 +7,17 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sketchdnn.data.procedural import procedural
-from sketchdnn.geometry import Line, Primitive, Sketch, Vec, normalize
+from sketchdnn.geometry import Line, Primitive, Sketch, normalize
 from sketchdnn.representation import Compact, encode
+from support.outlines import polygon
 from support.strategies import sketches
 
 
 def rows(*drawings: Sequence[Primitive]) -> Compact:
-    """Sketches as compact rows, not normalized."""
     return encode([Sketch(tuple(drawing)) for drawing in drawings])
 
 
-def polygon(*corners: Vec, construction: bool = False) -> list[Primitive]:
-    """Lines from corner to corner and back to the first."""
-    return [Line(a, b, construction) for a, b in zip(corners, [*corners[1:], corners[0]], strict=True)]
-
-
 def square(half: float = 1.0) -> list[Primitive]:
-    """A square about the origin."""
     return polygon((-half, -half), (half, -half), (half, half), (-half, half))
 
 
@@ -36,7 +28,6 @@ def pulled_square(by: float) -> list[Primitive]:
 
 @cache
 def parts(count: int, seed: int = 0) -> Compact:
-    """Procedural sketches, normalized."""
     return encode([normalize(procedural(seed, index))[0] for index in range(count)])
 
 

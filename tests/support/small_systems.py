@@ -1,11 +1,13 @@
-"""An untrained system for tests of what is asked of one, with a memory of some built-in parts."""
+"""Small systems with random weights, so that their output depends on all inputs."""
 
-from __future__ import annotations
+from typing import Any
 
 import torch
 
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import build_training_index
+from sketchdnn.systems.registry import SYSTEMS
+from sketchdnn.systems.row_denoiser import RowDenoiser
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from support.sketch_sets import parts
 
@@ -18,4 +20,19 @@ def small_system(seed: int = 0, *, knows: bool = True) -> SketchDNNSystem:
         torch.nn.init.normal_(weight, std=0.1)
     if knows:
         system.training_index = build_training_index(parts(200))
+    return system.eval()
+
+
+def random_system(
+    name: str, network: SetDenoiserConfig, extra: str | None, *, zero: bool = False, **settings: Any
+) -> RowDenoiser[Any]:
+    """A denoiser of rows with 50 steps. The `extra` weights are drawn last, or left at the zeros they start with."""
+    system_class = SYSTEMS[name]
+    system = system_class(system_class.config_class(network=network, num_steps=50, **settings))
+    torch.manual_seed(0)
+    for part, weight in system.named_parameters():
+        if part != extra:
+            torch.nn.init.normal_(weight, std=0.05)
+    if extra is not None and not zero:
+        torch.nn.init.normal_(system.get_parameter(extra), std=0.2)
     return system.eval()

@@ -1,7 +1,5 @@
 """Random sketches for property tests, and comparisons of sketches."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable
@@ -29,11 +27,8 @@ primitives = st.one_of(lines, circles, arcs, points)
 
 def sketches(min_size: int = 1, max_size: int = 12, units: str | None = None) -> st.SearchStrategy[Sketch]:
     """Sketches with some extent, so that tolerances can be relative to it."""
-    return (
-        st.lists(primitives, min_size=min_size, max_size=max_size)
-        .map(lambda items: Sketch(tuple(items), units=units))
-        .filter(lambda sketch: bounds(sketch).size > 1e-2)
-    )
+    some = st.lists(primitives, min_size=min_size, max_size=max_size).map(lambda p: Sketch(tuple(p), units=units))
+    return some.filter(lambda sketch: bounds(sketch).size > 1e-2)
 
 
 def constraints_on(sketch: Sketch) -> st.SearchStrategy[Constraint]:
@@ -42,11 +37,8 @@ def constraints_on(sketch: Sketch) -> st.SearchStrategy[Constraint]:
     ref = st.sampled_from([*places, *(Ref(None, part) for part in sorted(OUTSIDE))])
     refs = st.lists(ref, min_size=1, max_size=5).map(tuple)
     value = st.none() | st.floats(-1e3, 1e3)
-    extra = st.dictionaries(
-        st.sampled_from(["halfSpace0", "driven", "note", "n"]),
-        st.booleans() | st.text(max_size=300) | st.floats(-1, 1) | st.integers(-(2**63), 2**63 - 1),
-        max_size=2,
-    )
+    values = st.booleans() | st.text(max_size=300) | st.floats(-1, 1) | st.integers(-(2**63), 2**63 - 1)
+    extra = st.dictionaries(st.sampled_from(["halfSpace0", "driven", "note", "n"]), values, max_size=2)
     types = st.sampled_from([t for t in ConstraintType if t is not ConstraintType.OTHER])
     named = st.builds(Constraint, types, refs, value, st.none() | st.just("d1"), extra)
     names = st.sampled_from(["Pierce", "Unknown", "Snell's law", "Fix", "Distance"])

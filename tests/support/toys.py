@@ -1,7 +1,5 @@
 """Noise, processes and steps for toy problems."""
 
-from __future__ import annotations
-
 import torch
 
 from sketchdnn.diffusion.gaussian import Schedule, augment
@@ -45,13 +43,9 @@ def impulses(draws: int) -> NoiseSource:
 
 def process_of(schedule: Schedule, label_smoothing: float = 0.99, **options: object) -> JointProcess:
     """Coordinates on a schedule, and labels on its augmentations."""
-    return JointProcess(
-        params=schedule,
-        kind=augment(schedule, layout.NUM_KINDS, label_smoothing),
-        construction=augment(schedule, layout.NUM_CONSTRUCTION, label_smoothing),
-        label_smoothing=label_smoothing,
-        **options,  # type: ignore[arg-type]
-    )
+    widths = {"kind": layout.NUM_KINDS, "construction": layout.NUM_CONSTRUCTION}
+    labels = {name: augment(schedule, width, label_smoothing) for name, width in widths.items()}
+    return JointProcess(params=schedule, label_smoothing=label_smoothing, **labels, **options)  # type: ignore[arg-type]
 
 
 def every_step(process: Process, batch: int, *, read_at: int = 1) -> StepDraws:

@@ -1,12 +1,13 @@
 """Runs of training in tests: a corpus of parts on the CPU, and a resumed run beside an uninterrupted one."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import distributed
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from sketchdnn.data.procedural import procedural
 from sketchdnn.geometry import normalize
@@ -19,7 +20,6 @@ from sketchdnn.training.loop import Outcome, train
 
 
 def part_corpus(count: int = 24, seed: int = 0) -> Corpus:
-    """Procedural parts with canonical lines."""
     sketches = [normalize(procedural(seed, index))[0] for index in range(count)]
     return to_device(encode(sketches, canonical_lines=True), "cpu")
 
@@ -37,3 +37,13 @@ def assert_resume_is_exact(fresh: Callable[[], System], corpus: Corpus, config: 
     last = [list_checkpoints(out / run / "checkpoints")[-1] / "state.safetensors" for run in ("whole", "half")]
     assert last[0].read_bytes() == last[1].read_bytes()
     return other
+
+
+@contextmanager
+def fake_process_group(size: int) -> Iterator[None]:
+    """A process that believes it has others, which hand back what they are given."""
+    distributed.init_process_group("fake", rank=0, world_size=size, store=FakeStore())  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        distributed.destroy_process_group()

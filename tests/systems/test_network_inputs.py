@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from support.random_batches import clean_batch, normal_batch, random_prediction
-from support.random_systems import random_system
+from support.small_systems import random_system
 
 from sketchdnn.diffusion.gaussian import like
 from sketchdnn.diffusion.noise import seeded_noise

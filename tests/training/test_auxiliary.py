@@ -1,11 +1,10 @@
 """Auxiliary training samples: which they are, how they are transformed, and where they are excluded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from support.corpora import parts, written
 from support.sketch_sets import rows, square
 
 from sketchdnn.data import Dataset, PrepareConfig, prepare
-from sketchdnn.diffusion.loss import Loss
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Sketch, normalize
 from sketchdnn.representation import Compact, decode_compact, layout
 from sketchdnn.representation.compact import encode
@@ -40,45 +38,31 @@ def corpus() -> Corpus:
     return to_device(encode(sketches()), "cpu")
 
 
-def make_system(**settings: Any) -> RowDenoiser[Any]:
+def make_system() -> RowDenoiser[Any]:
     preset = load_preset("tiny")
-    config = replace(preset.config, network=replace(preset.config.network, auxiliary=True), **settings)
     torch.manual_seed(0)
-    system = type(preset.make())(config)
-    assert isinstance(system, RowDenoiser)
-    return system
+    return type(preset.make())(replace(preset.config, network=replace(preset.config.network, auxiliary=True)))
 
 
 def batch_of(config: TrainConfig, monkeypatch: pytest.MonkeyPatch) -> tuple[torch.Tensor, ConditionMask]:
     """The parameters of a batch, and the mask of its loss."""
-    seen: list[tuple[Any, ConditionMask]] = []
     system, sketches = make_system(), corpus()
-    compute = system.loss
-
-    def loss(x0: Any, t: Any, noise: Any, given: ConditionMask) -> Loss:
-        seen.append((x0, given))
-        return compute(x0, t, noise, given)
-
+    loss = Mock(wraps=system.loss)
     monkeypatch.setattr(system, "loss", loss)
     numbers = torch.arange(COUNT)
     Objective(system, sketches, config)(numbers, numbers, *random_numbers(0, numbers, layout.MAX_PRIMITIVES))
-    ((x0, given),) = seen
+    x0, _, _, given = loss.call_args.args
     return x0.params, given
 
 
-def test_small_sketches_are_auxiliary(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_and_transformed_sketches_are_auxiliary(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every third sketch has four primitives, all others eight at least."""
     for min_primitives, expected in ((4, False), (5, True), (8, True)):
         _, given = batch_of(TrainConfig(steps=1, augment=False, min_primitives=min_primitives), monkeypatch)
-        assert given.auxiliary is not None
         assert given.auxiliary.tolist() == [expected and number % 3 == 0 for number in range(COUNT)]
     assert batch_of(TrainConfig(steps=1), monkeypatch)[1].auxiliary is None
-
-
-def test_transformed_sketches_are_auxiliary(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, _ = batch_of(TrainConfig(steps=1, augment=False), monkeypatch)
     varied, given = batch_of(TrainConfig(steps=1, augment=False, affine_augmentation=0.5), monkeypatch)
-    assert given.auxiliary is not None
     assert 4 <= int(given.auxiliary.sum()) <= COUNT - 4
     same = (plain == varied).flatten(1).all(dim=1)
     assert torch.equal(same, ~given.auxiliary)
@@ -106,27 +90,21 @@ def test_affine_keeps_shape_or_stretches_straight_sketches() -> None:
         # Ends that met still meet.
         for (a, new_a), (b, new_b) in combinations(zip(ends(was), ends(now), strict=True), 2):
             assert not np.allclose(a, b, atol=1e-6) or np.allclose(new_a, new_b, atol=1e-5)
-
-
-def test_only_straight_sketches_are_stretched() -> None:
-    """By the third number: from half the width at 0 to all of it at 1; the height stays."""
+    # By the third number: from half the width at 0 to all of it at 1; the height stays.
     drawings = to_device(rows(square(), [*square(), Circle((0, 0), 0.5)]), "cpu")
     for width, expected in ((0.0, 0.5), (0.5, 0.75), (1.0, 1.0)):
         straight, with_circle = transformed(drawings, torch.tensor([0.0, 1.0, width]))
         assert torch.allclose(with_circle, drawings.params[1])
-        ends = straight[:4, :4].unflatten(1, (2, 2))
-        assert float(ends[..., 0].abs().max()) == pytest.approx(expected)
-        assert float(ends[..., 1].abs().max()) == pytest.approx(1)
+        places = straight[:4, :4].unflatten(1, (2, 2))
+        assert float(places[..., 0].abs().max()) == pytest.approx(expected)
+        assert float(places[..., 1].abs().max()) == pytest.approx(1)
 
 
-def test_affine_fraction_is_sampled() -> None:
+def test_affine_fraction_is_sampled_and_axis_aligned_lines_stay_aligned_without_rotation() -> None:
     uniform = torch.rand(4000, 4, generator=torch.Generator().manual_seed(0))
-    assert abs(float(sample_affine(uniform, 0.3).selected.float().mean()) - 0.3) < 0.03
-    assert not sample_affine(uniform, 0.0).selected.any()
-    assert sample_affine(uniform, 1.0).selected.all()
-
-
-def test_axis_aligned_lines_stay_aligned_without_rotation() -> None:
+    for fraction, tolerance in ((0.3, 0.03), (0.0, 0.0), (1.0, 0.0)):
+        selected = sample_affine(uniform, fraction).selected.float().mean()
+        assert float(selected) == pytest.approx(fraction, abs=tolerance)
     before = corpus()
     after = transformed(before, torch.tensor([0.3, 0.2, 0.7]))
     level = (before.kind == Kind.LINE.value) & (before.params[..., 1] == before.params[..., 3])
@@ -134,7 +112,7 @@ def test_axis_aligned_lines_stay_aligned_without_rotation() -> None:
     assert torch.equal(after[..., 1][level], after[..., 3][level])
 
 
-def test_auxiliary_samples_need_a_network_with_that_input() -> None:
+def test_auxiliary_samples_need_a_network_with_that_input(tmp_path: Path) -> None:
     config = TrainConfig(batch_size=8, steps=6, warmup=0, min_primitives=8, affine_augmentation=0.25)
     system = make_system()
     run = Run(system, corpus(), config)
@@ -143,9 +121,7 @@ def test_auxiliary_samples_need_a_network_with_that_input() -> None:
     assert system.get_parameter("network.auxiliary").abs().max() > 0
     with pytest.raises(RunError, match=r"set network\.auxiliary too"):
         Run(load_preset("tiny").make(), corpus(), config)
-
-
-def test_validation_excludes_auxiliary_sketches(tmp_path: Path) -> None:
+    # Validation excludes them.
     small = [replace(s, primitives=s.primitives[:4]) for s in parts(60) if len(s) >= 8]
     source = written(parts(60) + small, tmp_path / "parts.jsonl")
     prepare([source], tmp_path / "corpus", PrepareConfig(min_primitives=4), workers=1)
@@ -158,8 +134,6 @@ def test_validation_excludes_auxiliary_sketches(tmp_path: Path) -> None:
     assert int(all_held.min()) == 4
     assert torch.equal(held, all_held[all_held >= 8])
     assert _load_corpora(dataset, "cpu", layout.MAX_PRIMITIVES + 1)[1] is None
-
-
-def test_identity_omits_later_settings_at_their_defaults(tmp_path: Path) -> None:
+    # The identity of a run omits later settings at their defaults.
     assert not {"min_primitives", "affine_augmentation"} & TrainConfig(steps=1).identity().keys()
     assert TrainConfig(steps=1, min_primitives=8).identity()["min_primitives"] == 8

@@ -1,7 +1,5 @@
 """The training set: symmetric copies, canonical lines, rare sketches more often, and the order of visits."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -13,16 +11,9 @@ from support.strategies import assert_same, sketches
 from sketchdnn.geometry import Arc, Circle, Kind, Line, Sketch, normalize
 from sketchdnn.representation import Compact, decode_compact, encode, layout
 from sketchdnn.systems import RowForm
+from sketchdnn.training import corpus as training_corpus
 from sketchdnn.training.config import RunError
-from sketchdnn.training.corpus import (
-    NUM_SYMMETRIES,
-    Corpus,
-    DataOrder,
-    apply_symmetry,
-    oversample,
-    smaller_end_first,
-    to_device,
-)
+from sketchdnn.training.corpus import NUM_SYMMETRIES, Corpus, DataOrder, oversample, to_device
 
 
 @pytest.mark.parametrize("symmetry", range(NUM_SYMMETRIES))
@@ -33,19 +24,18 @@ def test_turning_rows_is_turning_the_sketch(symmetry: int, sketch: Sketch) -> No
     if any(isinstance(p, Arc) and not 0.1 < p.sweep < math.tau - 0.1 for p in sketch):
         return
     rows = encode([sketch])
-    params = apply_symmetry(torch.tensor(rows.kind), torch.tensor(rows.params), torch.tensor([symmetry]))
+    kind, params = torch.tensor(rows.kind), torch.tensor(rows.params)
+    params = training_corpus.apply_symmetry(kind, params, torch.tensor([symmetry]))
     image = decode_compact(Compact(rows.kind, rows.construction, params.numpy()))[0].sketch
     expected = [turned(p, symmetry % 4 * math.pi / 2, mirrored=symmetry >= 4) for p in sketch]
     assert_same(Sketch(tuple(expected)), image, tolerance=2e-3)
 
 
-def test_line_direction_carries_no_meaning() -> None:
+def test_line_direction_carries_no_meaning_and_a_batch_is_what_was_stored() -> None:
     rows = encode([Sketch((Line((0, 0), (1, 0.5)),)), Sketch((Line((1, 0.5), (0, 0)),))])
-    there, back = smaller_end_first(torch.tensor(rows.kind), torch.tensor(rows.params))
+    there, back = training_corpus.smaller_end_first(torch.tensor(rows.kind), torch.tensor(rows.params))
     assert torch.equal(there, back)
-
-
-def test_a_batch_is_what_was_stored() -> None:
+    # A batch is what was stored.
     corpus = to_device(encode([Sketch((Line((-1, 0), (1, 0), True), Circle((0, 0), 0.5)))]), "cpu")
     batch = corpus.batch(torch.tensor([0]), torch.tensor([0]), RowForm())
     assert batch.kind[0].argmax(dim=-1)[:3].tolist() == [0, 1, 4]
@@ -91,9 +81,7 @@ def test_two_ranks_share_what_one_would_see() -> None:
     assert torch.equal(torch.cat([half.positions() for half in halves]), whole.positions())
     with pytest.raises(RunError, match="multiple of 3"):
         DataOrder(10, 8, 3, "cpu", 0, 3)
-
-
-def test_every_pass_sees_every_sketch_once() -> None:
+    # Every pass sees every sketch once.
     order = DataOrder(10, 4, seed=3, device="cpu")
     seen = torch.cat([order.indices(step) for step in range(5)])
     assert sorted(seen[:10].tolist()) == sorted(seen[10:].tolist()) == list(range(10))

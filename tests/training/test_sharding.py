@@ -1,7 +1,5 @@
 """Weights split over processes: the same run as in one, on disk too."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
@@ -16,15 +14,12 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.commands import refused, run
 from support.corpora import prepared_parts
-from support.training import part_corpus
-from torch import distributed
+from support.training import fake_process_group, part_corpus
 from torch.distributed.tensor import DTensor
-from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._python_dispatch import TorchDispatchMode
-from typer.testing import CliRunner
 
-from sketchdnn.cli.app import app
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import from_pretrained
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
@@ -35,21 +30,10 @@ from sketchdnn.training.run import Run
 
 DEPTH = 2
 # Clipping must bite, or a norm over one part of the weights would go unseen.
+NETWORK = f'{{type = "SetDenoiser", width = 34, depth = {DEPTH}, heads = 1}}'
 PRESET = f"""
-[system]
-name = "sketchdnn"
-num_steps = 100
-[system.network]
-type = "SetDenoiser"
-width = 34
-depth = {DEPTH}
-heads = 1
-[training]
-batch_size = 8
-learning_rate = 1e-3
-warmup = 5
-ema = 0.9
-clip = 0.1
+system = {{name = "sketchdnn", num_steps = 100, network = {NETWORK}}}
+training = {{batch_size = 8, learning_rate = 1e-3, warmup = 5, ema = 0.9, clip = 0.1}}
 """
 STEPS, HALF = 6, 3
 
@@ -68,23 +52,14 @@ def _arguments(folder: Path, out: Path, steps: int, *more: str) -> list[str]:
     return ["train", *what, *how, "--validate-every", "3", "--preview-every", "0", *more]
 
 
-def _alone(folder: Path, out: Path, *more: str) -> None:
-    result = CliRunner().invoke(app, _arguments(folder, out, STEPS, *more))
-    assert result.exit_code == 0, result.exception
-
-
 def _started(folder: Path, out: Path, *more: str) -> list[subprocess.Popen[bytes]]:
     """Two processes as torchrun starts them, but ours to kill: its own outlive it for a while."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        meeting = {
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(free.getsockname()[1]),
-            "WORLD_SIZE": "2",
-            "OMP_NUM_THREADS": "1",
-        }
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    environment = {**os.environ, **meeting, "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
     program = [sys.executable, "-m", "sketchdnn", *_arguments(folder, out, STEPS, "--fsdp", *more)]
-    return [subprocess.Popen(program, env={**os.environ, **meeting, "RANK": str(rank)}) for rank in range(2)]
+    return [subprocess.Popen(program, env=environment | {"RANK": str(rank)}) for rank in range(2)]
 
 
 def _split(folder: Path, out: Path, *more: str) -> None:
@@ -93,7 +68,7 @@ def _split(folder: Path, out: Path, *more: str) -> None:
 
 @pytest.fixture(scope="module")
 def one(folder: Path) -> Path:
-    _alone(folder, folder / "one")
+    run(*_arguments(folder, folder / "one", STEPS))
     return folder / "one"
 
 
@@ -108,19 +83,15 @@ def two(folder: Path) -> Path:
 
 
 def _losses(out: Path, name: str = "log.csv") -> list[float]:
-    """Losses, or all columns of a validation."""
     rows = [row.split(",") for row in (out / name).read_text().split()[1:]]
     return [float(number) for row in rows for number in (row[2:3] if name == "log.csv" else row[1:])]
 
 
 def _final(out: Path) -> dict[str, torch.Tensor]:
-    (last,) = list_checkpoints(out / "checkpoints")[-1:]
-    assert int(last.name) == STEPS
-    return load_file(last / "state.safetensors")
+    return load_file(out / "checkpoints" / f"{STEPS:08d}" / "state.safetensors")
 
 
 def _assert_same(run: Path, other: Path, *, exactly: bool = False) -> None:
-    """Weights, average, moments and counters."""
     here, there = _final(run), _final(other)
     assert here.keys() == there.keys()
     for name, value in here.items():
@@ -130,15 +101,14 @@ def _assert_same(run: Path, other: Path, *, exactly: bool = False) -> None:
 
 
 def _half_of(run: Path, out: Path) -> Path:
-    """What a run had written when it was half done."""
     shutil.copytree(run / "checkpoints" / f"{HALF:08d}", out / "checkpoints" / f"{HALF:08d}")
     return out
 
 
 def test_split_over_two_processes_it_trains_as_in_one(one: Path, two: Path) -> None:
-    assert _losses(two) == pytest.approx(_losses(one), rel=1e-4)
     assert len(_losses(two)) == STEPS
-    assert _losses(two, "validation.csv") == pytest.approx(_losses(one, "validation.csv"), rel=1e-4)
+    for name in ("log.csv", "validation.csv"):
+        assert _losses(two, name) == pytest.approx(_losses(one, name), rel=1e-4)
     _assert_same(one, two)
     whole, gathered = (from_pretrained(run / "model").state_dict() for run in (one, two))
     average = {name.removeprefix("average.module."): value for name, value in _final(two).items() if "average" in name}
@@ -147,13 +117,11 @@ def test_split_over_two_processes_it_trains_as_in_one(one: Path, two: Path) -> N
         assert torch.equal(weight, average[name].half().float()), name
 
 
-def test_begun_in_two_it_goes_on_in_one_and_the_other_way_round(
-    folder: Path, one: Path, two: Path, tmp_path: Path
-) -> None:
-    _alone(folder, _half_of(two, tmp_path / "one"), "--resume")
+def test_begun_in_two_it_goes_on_in_one_and_back(folder: Path, one: Path, two: Path, tmp_path: Path) -> None:
+    run(*_arguments(folder, _half_of(two, tmp_path / "one"), STEPS, "--resume"))
     _split(folder, _half_of(one, tmp_path / "two"), "--resume")
-    for run in ("one", "two"):
-        _assert_same(tmp_path / run, one)
+    for name in ("one", "two"):
+        _assert_same(tmp_path / name, one)
 
 
 def test_killed_in_two_and_resumed_in_two_it_ends_the_same(folder: Path, two: Path, tmp_path: Path) -> None:
@@ -169,17 +137,8 @@ def test_killed_in_two_and_resumed_in_two_it_ends_the_same(folder: Path, two: Pa
 
 
 def test_one_process_alone_is_told_how_to_start_more(folder: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, _arguments(folder, tmp_path, 1, "--fsdp"))
-    assert "torchrun --nproc-per-node" in str(result.exception)
+    assert "torchrun --nproc-per-node" in refused(*_arguments(folder, tmp_path, 1, "--fsdp"))
     assert not list(tmp_path.iterdir())
-
-
-@pytest.fixture
-def first_of_four() -> Iterator[Ranks]:
-    """A process that believes it has three others, who hand back what they are given."""
-    distributed.init_process_group("fake", rank=0, world_size=4, store=FakeStore())  # type: ignore[no-untyped-call]
-    yield Ranks(0, 4, shards=True)
-    distributed.destroy_process_group()
 
 
 class _Watch(TorchDispatchMode):
@@ -197,6 +156,12 @@ class _Watch(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+@pytest.fixture
+def first_of_four() -> Iterator[Ranks]:
+    with fake_process_group(4):
+        yield Ranks(0, 4, shards=True)
+
+
 def test_a_process_keeps_its_part_and_no_more(first_of_four: Ranks) -> None:
     system = SketchDNNSystem(SketchDNNConfig(network=SetDenoiserConfig(width=32, depth=DEPTH, heads=1)))
     whole = sum(weight.numel() for weight in system.parameters())
@@ -209,7 +174,6 @@ def test_a_process_keeps_its_part_and_no_more(first_of_four: Ranks) -> None:
     assert watch.seen.pop("_reduce_scatter_base_") == DEPTH + 1
     assert watch.seen["all_reduce"] == 1  # the norm that clips
     moments = [value for kept in run.state.optimizer.state.values() for value in kept.values() if value.ndim]
-    assert isinstance(run.state.average, torch.nn.Module)
     for tensors in (list(system.parameters()), list(run.state.average.parameters()), moments):
         assert all(isinstance(value, DTensor) for value in tensors)
         kept = sum(value.to_local().numel() for value in tensors)  # type: ignore[attr-defined]

@@ -1,33 +1,39 @@
-"""A run: the same from its seed, the same when interrupted, and it learns."""
-
-from __future__ import annotations
+"""A run: the same when interrupted, within its budget and memory, and validated as the system is used."""
 
 import json
 import math
-import os
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.corpora import prepared_parts
+from support.generation import randomized
 from support.training import assert_resume_is_exact, part_corpus
+from torch.nn.functional import dropout
 from torch.optim.swa_utils import AveragedModel
+from typer.testing import CliRunner
 
+from sketchdnn.cli.app import app
 from sketchdnn.diffusion.gaussian import cosine
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.systems import load_preset
+from sketchdnn.systems import System, load_preset
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.training.checkpoint import list_checkpoints
 from sketchdnn.training.config import RunError, TimestepSampling, TrainConfig, parse_train_config
 from sketchdnn.training.corpus import Corpus, DataOrder
 from sketchdnn.training.loop import Hooks, train
-from sketchdnn.training.run import Report, Run, _update_average
+from sketchdnn.training.run import Run, _update_average
 from sketchdnn.training.step import timestep_cdf
+from sketchdnn.training.validation import validate
 
 
 def _system(width: int = 32, num_steps: int = 2000) -> SketchDNNSystem:
@@ -43,7 +49,6 @@ def corpus() -> Corpus:
 
 @pytest.fixture(scope="module")
 def trained(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of two steps."""
     folder = tmp_path_factory.mktemp("trained")
     train(_system(), corpus, _config(2), folder)
     return folder
@@ -57,9 +62,11 @@ def _config(steps: int, **changes: float) -> TrainConfig:
 def test_resume_is_bit_exact(corpus: Corpus, tmp_path: Path) -> None:
     assert_resume_is_exact(_system, corpus, _config(8), tmp_path)
     assert [row.split(",")[0] for row in (tmp_path / "half" / "log.csv").read_text().split()[1:]] == list("2468")
+    # The newest checkpoints are kept.
+    assert [path.name for path in list_checkpoints(tmp_path / "whole" / "checkpoints")] == ["00000006", "00000008"]
 
 
-def test_another_run_is_never_continued_or_written_over(corpus: Corpus, trained: Path) -> None:
+def test_another_or_damaged_run_is_never_continued(corpus: Corpus, trained: Path, tmp_path: Path) -> None:
     fewer = Corpus(corpus.kind[:-1], corpus.construction[:-1], corpus.params[:-1])
     for system, rows, config, reason in (
         (_system(), corpus, _config(4, batch_size=4), r"made with training\.batch_size"),
@@ -71,9 +78,7 @@ def test_another_run_is_never_continued_or_written_over(corpus: Corpus, trained:
             train(system, rows, config, trained, resume=True)
     with pytest.raises(RunError, match="holds a run at step 2; add --resume"):
         train(_system(), corpus, _config(2), trained)
-
-
-def test_damaged_checkpoints_are_refused(corpus: Corpus, trained: Path, tmp_path: Path) -> None:
+    # Damaged checkpoints are refused.
     tensors = (list_checkpoints(trained / "checkpoints")[-1] / "state.safetensors").read_bytes()
     for name, content, reason in (
         ("state.json", b"[]", "it does not say how it was made"),
@@ -86,59 +91,26 @@ def test_damaged_checkpoints_are_refused(corpus: Corpus, trained: Path, tmp_path
             train(_system(), corpus, _config(4), tmp_path, resume=True)
 
 
-def test_a_budget_of_minutes_is_used_by_the_clock(corpus: Corpus) -> None:
-    run = Run(_system(), corpus, replace(_config(1), steps=None, minutes=2.0))
-    run.advance()
-    assert 0 < run.progress <= run.seconds / 120
-    assert run.progress == pytest.approx(run.seconds / 120, rel=0.5)
-
-
-def test_speed_is_counted_in_sketches_a_second(corpus: Corpus) -> None:
-    run = Run(_system(), corpus, _config(4))
-    for _ in range(2):
-        run.advance()
-    report = run.report()
-    assert report.sketches_per_second * report.seconds == pytest.approx(2 * run.config.batch_size, rel=0.5)
-
-
-def test_the_loss_falls(corpus: Corpus, tmp_path: Path) -> None:
-    reports: list[Report] = []
-    config = TrainConfig(batch_size=32, steps=60, warmup=5, learning_rate=5e-3, log_every=5)
-    train(_system(), corpus, config, tmp_path, hooks=Hooks(on_report=reports.append))
-    assert reports[-1].loss < 0.7 * reports[0].loss
-    assert (tmp_path / "log.csv").read_text().count("\n") == len(reports) + 1
-
-
 # As TensorFlow's: the decay is at most (1 + n) / (10 + n) after n updates.
 SHORT = [1 / math.comb(n, 9) for n in range(10, 19)]
 
 
-@pytest.mark.parametrize(
-    ("decay", "left"), [(0.9999, SHORT), (0.5, [*SHORT, *(SHORT[-1] / 2**n for n in range(1, 9))])]
-)
-def test_average_is_short_in_the_first_steps(decay: float, left: list[float]) -> None:
+def test_average_is_short_in_the_first_steps_and_follows_the_weights(corpus: Corpus, tmp_path: Path) -> None:
     """What is left of the first weights after each step, if all later ones are 0."""
-    module = torch.nn.Linear(1, 1, bias=False)
-    torch.nn.init.ones_(module.weight)
-    average = AveragedModel(module)
-    torch.nn.init.zeros_(module.weight)
-    for expected in left:
-        _update_average(average, module, decay)
-        assert float(average.module.weight.detach()) == pytest.approx(expected, rel=1e-5)
-
-
-def test_the_average_follows_the_weights_and_none_is_kept_without(corpus: Corpus, tmp_path: Path) -> None:
+    for decay, left in ((0.9999, SHORT), (0.5, [*SHORT, *(SHORT[-1] / 2**n for n in range(1, 9))])):
+        module = torch.nn.Linear(1, 1, bias=False)
+        torch.nn.init.ones_(module.weight)
+        average = AveragedModel(module)
+        torch.nn.init.zeros_(module.weight)
+        for expected in left:
+            _update_average(average, module, decay)
+            assert float(average.module.weight.detach()) == pytest.approx(expected, rel=1e-5)
     system = _system()
     averaged = train(system, corpus, _config(6), tmp_path / "with").model
     apart = [torch.dist(a, b) for a, b in zip(averaged.parameters(), system.parameters(), strict=True)]
     assert 0 < max(apart) < 0.1
     plain = _system()
     assert train(plain, corpus, _config(2, ema=0.0), tmp_path / "without").model is plain
-
-
-def test_only_the_newest_checkpoints_are_kept(corpus: Corpus, tmp_path: Path) -> None:
-    train(_system(), corpus, _config(8), tmp_path)
-    assert [path.name for path in list_checkpoints(tmp_path / "checkpoints")] == ["00000006", "00000008"]
 
 
 def test_random_numbers_of_the_network_depend_on_seed_and_step(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,19 +126,9 @@ def test_random_numbers_of_the_network_depend_on_seed_and_step(corpus: Corpus, m
     assert seeds[-1] == 7 + 4 * 2 + 1
 
 
-def test_a_folder_that_cannot_be_written_is_said(corpus: Corpus, tmp_path: Path) -> None:
-    (tmp_path / "checkpoints").write_text("in the way")
-    with pytest.raises(RunError, match="could not be written"):
-        train(_system(), corpus, _config(2), tmp_path)
-
-
-def _saved(run: Path) -> dict[str, bytes]:
-    return {path.name: (path / "state.safetensors").read_bytes() for path in list_checkpoints(run / "checkpoints")}
-
-
 def test_a_full_disk_leaves_the_last_checkpoint_intact(corpus: Corpus, tmp_path: Path) -> None:
     train(_system(), corpus, _config(4), tmp_path)
-    before = _saved(tmp_path)
+    saved = {path: (path / "state.safetensors").read_bytes() for path in list_checkpoints(tmp_path / "checkpoints")}
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
     try:
@@ -174,21 +136,21 @@ def test_a_full_disk_leaves_the_last_checkpoint_intact(corpus: Corpus, tmp_path:
             train(_system(), corpus, _config(8), tmp_path, resume=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert _saved(tmp_path) == before
-    assert not list((tmp_path / "checkpoints").glob(".*"))
+    assert {path: (path / "state.safetensors").read_bytes() for path in saved} == saved
+    assert sorted((tmp_path / "checkpoints").iterdir()) == sorted(saved)
     assert train(_system(), corpus, _config(8), tmp_path, resume=True).finished
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "checkpoints").write_text("in the way")
+    with pytest.raises(RunError, match="could not be written"):
+        train(_system(), corpus, _config(2), tmp_path / "new")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_finishes_the_step_and_saves(corpus: Corpus, tmp_path: Path, number: int) -> None:
-    def interrupt(report: Report) -> None:
-        if report.step == 4:
-            os.kill(os.getpid(), number)
-
+    hooks = Hooks(on_report=lambda report: signal.raise_signal(number) if report.step == 4 else None)
     handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    outcome = train(_system(), corpus, _config(1000, checkpoint_minutes=99), tmp_path, hooks=Hooks(on_report=interrupt))
-    assert not outcome.finished
-    assert outcome.signal == number
+    outcome = train(_system(), corpus, _config(1000, checkpoint_minutes=99), tmp_path, hooks=hooks)
+    assert (outcome.finished, outcome.signal) == (False, number)
     assert [int(path.name) for path in list_checkpoints(tmp_path / "checkpoints")] == [outcome.step]
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == handlers
 
@@ -210,27 +172,30 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(corpus: Corpus, tmp_path:
     assert all(int(path.name) <= first for path in list_checkpoints(tmp_path / "checkpoints"))
 
 
-def test_memory_that_runs_out_is_said(corpus: Corpus, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="lower --batch-size"):
-        train(_system(), corpus, _config(2, batch_size=10**15), tmp_path)
-
-
 def test_validation_and_previews_are_written(corpus: Corpus, tmp_path: Path) -> None:
     config = _config(4, validate_every=2, preview_every=4)
     train(_system(num_steps=100), corpus, config, tmp_path, validation=corpus)
     header, first, second = (row.split(",") for row in (tmp_path / "validation.csv").read_text().split())
-    assert header[0] == "step"
-    assert [first[0], second[0]] == ["2", "4"]
+    assert [header[0], first[0], second[0]] == ["step", "2", "4"]
     assert all(float(low) < 10 for low in second[1:])
     assert (tmp_path / "previews" / "00000004.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_step_compiles_whole(corpus: Corpus) -> None:
+def test_the_step_compiles_whole_and_its_budget_and_speed_are_by_the_clock(corpus: Corpus) -> None:
     """A graph that breaks would wait for the host in the middle of a step."""
     run = Run(_system(), corpus, _config(2))
     run.objective = torch.compile(run.objective, backend="eager", fullgraph=True)
     run.advance()
     assert run.first_bad_step() is None
+    run = Run(_system(), corpus, replace(_config(1), steps=None, minutes=2.0))
+    run.advance()
+    assert 0 < run.progress <= run.seconds / 120
+    assert run.progress == pytest.approx(run.seconds / 120, rel=0.5)
+    run = Run(_system(), corpus, _config(4))
+    for _ in range(2):
+        run.advance()
+    report = run.report()
+    assert report.sketches_per_second * report.seconds == pytest.approx(2 * run.config.batch_size, rel=0.5)
 
 
 def test_timestep_distributions() -> None:
@@ -264,3 +229,39 @@ def test_the_paper_and_its_authors_train_plainly(name: str, corpus: Corpus) -> N
     run.advance()
     assert run.model is run.system
     assert run.first_bad_step() is None
+
+
+def test_memory_that_runs_out_in_a_step_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real one: the process may have 6 GB, its rows alone would take several times that."""
+    where = ("--data", str(prepared_parts(tmp_path, 30)), "--out", str(tmp_path / "run"), "--device", "cpu")
+    arguments = ["train", "--preset", "tiny", *where, "--steps", "1", "--batch-size"]
+    limited = ["bash", "-c", 'ulimit -v 6000000; exec "$@"', "limited", sys.executable, "-m", "sketchdnn"]
+    result = subprocess.run([*limited, *arguments, str(10**8)], capture_output=True, text=True, check=False)
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.strip() == f"sketchdnn: a batch of {10**8} does not fit in memory; lower --batch-size"
+    for error, message in (
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB"), "a batch of 8 does not fit"),
+        (RuntimeError("shapes do not match"), "shapes do not match"),
+    ):
+        monkeypatch.setattr(Run, "advance", Mock(side_effect=error))
+        assert message in str(CliRunner().invoke(app, [*arguments, "8"]).exception)
+
+
+def with_dropout() -> System:
+    """Loses half of what its network says, while it is trained."""
+    system = randomized(load_preset("tiny").make(), std=0.05)
+    for module in system.modules():
+        if isinstance(module, torch.nn.Linear):
+            module.register_forward_hook(lambda part, args, output: dropout(output, 0.5, training=part.training))
+    return system
+
+
+def test_dropout_is_off_the_mode_comes_back_and_the_batch_size_does_not_count() -> None:
+    corpus, config = part_corpus(20), TrainConfig(steps=1, batch_size=8)
+    for training in (True, False):
+        system = with_dropout().train(training)
+        first, again = validate(system, corpus, config), validate(system, corpus, config)
+        assert (first, system.training) == (again, training)
+    few, many = (validate(system, corpus, TrainConfig(steps=1, batch_size=size)) for size in (8, 64))
+    assert (few, list(few)) == (pytest.approx(many, rel=1e-4), sorted(few))
+    assert 1 <= min(few) < max(few) <= (system.max_steps or 1)

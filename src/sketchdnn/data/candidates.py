@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from sketchdnn.geometry import TAU, Kind
 from sketchdnn.geometry.bounds import table_bounds
-from sketchdnn.geometry.primitives import LARGEST_COORDINATE
 from sketchdnn.geometry.table import PrimitiveTable
 from sketchdnn.representation import Compact, encode_table, layout
 from sketchdnn.representation.compact import collapsed
@@ -28,7 +27,6 @@ from .sources import Block, Origins, Tally
 
 TOO_FINE = "a primitive too small beside the whole for single precision"
 NO_EXTENT = "no extent"
-IMPOSSIBLE = "a primitive that cannot exist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,9 @@ def make_candidates(block: Block, config: PrepareConfig, tally: Tally) -> Candid
     block, center, scale = block.select(valid), center[valid], scale[valid]
     table = normalize_table(block.table, center, scale)
     compact = encode_table(table, canonical_lines=config.canonical_lines)
-    codes = _codes(table, compact, config)
+    by_rows = config.duplicates == "sorted"
+    # Two sketches are duplicates if these agree; `sketch, prim`.
+    codes = row_codes(compact, config.half_extent) if by_rows else _authors_codes(table, compact)
 
     fine = ~collapsed(compact)
     tally.refuse(TOO_FINE, int((~fine).sum()))
@@ -71,7 +71,7 @@ def make_candidates(block: Block, config: PrepareConfig, tally: Tally) -> Candid
     origins = block.origins.select(fine)
 
     rows = row_keys(compact)
-    if config.duplicates == "sorted":
+    if by_rows:
         # The rows of a sketch are sorted by grid cell, then by exact value.
         order = np.lexsort((rows, codes), axis=-1)
         compact = compact.permuted(order)
@@ -92,18 +92,15 @@ def make_candidates(block: Block, config: PrepareConfig, tally: Tally) -> Candid
 
 def filter_block(block: Block, config: PrepareConfig, tally: Tally) -> Block:
     """The sketches that the settings admit; the others are counted by reason."""
-    entities = block.table.counts + (block.dropped if config.constrained else 0)
+    entities, limit = block.table.counts + config.constrained * block.dropped, config.max_constraints
     reasons = [
         (block.table.counts == 0, "no primitives"),
         (entities < config.min_primitives, f"fewer than {config.min_primitives} primitives"),
         (entities > config.max_primitives, f"more than {config.max_primitives} primitives"),
-        (_impossible(block.table), IMPOSSIBLE),
+        (config.constrained & (block.constraints < entities), "fewer constraints than primitives"),
+        (config.constrained & (block.constraints > limit), f"more than {limit} constraints"),
+        ((not config.keep_incomplete) & (block.dropped > 0), "an entity that is no primitive"),
     ]
-    if config.constrained:
-        reasons.append((block.constraints < entities, "fewer constraints than primitives"))
-        reasons.append((block.constraints > config.max_constraints, f"more than {config.max_constraints} constraints"))
-    if not config.keep_incomplete:
-        reasons.append((block.dropped > 0, "an entity that is no primitive"))
     # A sketch is counted under the first reason that applies.
     keep = np.ones(len(entities), bool)
     for wrong, reason in reasons:
@@ -133,33 +130,11 @@ def normalize_table(table: PrimitiveTable, center: NDArray[np.float64], scale: N
     )
 
 
-def _impossible(table: PrimitiveTable) -> NDArray[np.bool_]:
-    """Sketches with a row that is no valid `Primitive`. Readers refuse these already."""
-    numbers = np.stack([table.x, table.y, table.x2, table.y2, table.radius, table.start_angle, table.sweep])
-    wrong = ~(np.abs(numbers) <= LARGEST_COORDINATE).all(axis=0)
-    wrong |= (table.kind == Kind.LINE) & (table.x == table.x2) & (table.y == table.y2)
-    wrong |= ((table.kind == Kind.CIRCLE) | (table.kind == Kind.ARC)) & ~(table.radius > 0)
-    wrong |= (table.kind == Kind.ARC) & ~((table.sweep > 0) & (table.sweep < TAU))
-    return np.bincount(table.owner, wrong, table.num_sketches) > 0
-
-
-def _codes(table: PrimitiveTable, compact: Compact, config: PrepareConfig) -> NDArray[np.uint64]:
-    """An integer for each row, `sketch, prim`: two sketches are duplicates if these agree."""
-    if config.duplicates == "sorted":
-        return row_codes(compact, config.half_extent)
-    codes = np.zeros(compact.kind.shape, np.uint64)
-    counts = table.counts
-    row = np.arange(len(table)) - (np.cumsum(counts) - counts)[table.owner]
-    codes[table.owner, row] = _authors_codes(table)
-    return codes
-
-
 def _unit(compact: Compact, half_extent: float) -> Compact:
     """The same sketches scaled to a box of ±1."""
-    arcs = compact.kind == Kind.ARC
     params = compact.params / np.float32(half_extent)
-    params[arcs, layout.BEND] = compact.params[arcs, layout.BEND]  # an angle
-    return Compact(compact.kind, compact.construction, params)
+    params[..., layout.BEND] = compact.params[..., layout.BEND]  # the angle of an arc, else zero
+    return replace(compact, params=params)
 
 
 LEVELS = 256
@@ -175,17 +150,13 @@ def _authors_bounds(table: PrimitiveTable) -> NDArray[np.float64]:
     # The radius of a line is zero, and x2, y2 of the other kinds are zeros, which count too.
     other = np.stack([table.x2, table.y2], axis=1)
     reach = table.radius[:, None]
-    low, high = np.minimum(at - reach, other), np.maximum(at + reach, other)
     box = np.zeros((table.num_sketches, 4))
-    starts = np.flatnonzero(np.diff(table.owner, prepend=-1))
-    if len(starts):
-        owners = table.owner[starts]
-        box[owners, :2] = np.minimum(np.minimum.reduceat(low, starts), 0)
-        box[owners, 2:] = np.maximum(np.maximum.reduceat(high, starts), 0)
+    np.minimum.at(box[:, :2], table.owner, np.minimum(at - reach, other))
+    np.maximum.at(box[:, 2:], table.owner, np.maximum(at + reach, other))
     return box
 
 
-def _authors_codes(table: PrimitiveTable) -> NDArray[np.uint64]:
+def _authors_codes(table: PrimitiveTable, compact: Compact) -> NDArray[np.uint64]:
     """Each primitive as one integer, as in the authors' code: its numbers on 256 levels between the row's extremes.
 
     The row holds a one-hot kind and flag, and zeros in unused columns, so its minimum is at most 0 and its maximum at
@@ -195,13 +166,13 @@ def _authors_codes(table: PrimitiveTable) -> NDArray[np.uint64]:
     third = np.where(arc | (table.kind == Kind.CIRCLE), table.radius, table.x2)
     fourth = np.where(arc, (table.start_angle % TAU) / TAU, table.y2)
     fifth = np.where(arc, ((table.start_angle + table.sweep) % TAU) / TAU, 0.0)
-    own = np.stack([table.x, table.y, third, fourth, fifth], axis=1).astype(np.float32)
-    low = np.minimum(own.min(axis=1, initial=0), 0)[:, None]
-    high = np.maximum(own.max(axis=1, initial=1), 1)[:, None]
-    ones = np.ones_like(low)
-    numbers = np.concatenate([own, 0 * ones, ones], axis=1)
+    zeros, ones = np.zeros(len(table)), np.ones(len(table))
+    numbers = np.stack([table.x, table.y, third, fourth, fifth, zeros, ones], axis=1).astype(np.float32)
+    low, high = numbers.min(axis=1, keepdims=True), numbers.max(axis=1, keepdims=True)
     levels = np.rint((numbers - low) / (high - low + np.float32(1e-8)) * np.float32(LEVELS - 1))
-    return pack(table.kind, table.construction, levels.astype(np.uint64))
+    codes = np.zeros(compact.kind.shape, np.uint64)
+    codes[compact.kind != layout.NONE] = pack(table.kind, table.construction, levels.astype(np.uint64))
+    return codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +207,10 @@ def select_candidates(keys: NDArray[np.uint64], config: PrepareConfig) -> Select
     sizes = np.diff(first, append=len(by_group))
     selected = by_group[first]
     split_number = assign_splits(split[selected], config)
-    repeats = _repeats(symmetric[selected], split_number) if config.distinct_splits else np.zeros(len(selected), bool)
+    repeats = np.zeros(len(selected), bool)
+    for number in range(1, len(SPLITS) if config.distinct_splits else 1):
+        is_here, is_earlier = split_number == number, split_number < number
+        repeats[is_here] = np.isin(symmetric[selected[is_here]], symmetric[selected[is_earlier]])
     repeated = {name: int((repeats & (split_number == number)).sum()) for number, name in enumerate(SPLITS)}
     selected, split_number = selected[~repeats], split_number[~repeats]
     order = np.lexsort((tie[selected], content[selected], split_number))
@@ -244,19 +218,11 @@ def select_candidates(keys: NDArray[np.uint64], config: PrepareConfig) -> Select
     return Selection(selected[order].astype(np.int64), split_number[order], group_sizes, repeated)
 
 
-def _repeats(symmetric: Keys, split_number: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Whether each sketch equals one of an earlier split up to symmetry."""
-    repeats = np.zeros(len(split_number), bool)
-    for number in range(1, len(SPLITS)):
-        is_here = split_number == number
-        repeats[is_here] = np.isin(symmetric[is_here], symmetric[split_number < number])
-    return repeats
-
-
 def assign_splits(keys: Keys, config: PrepareConfig) -> NDArray[np.int8]:
     """The number of the split of each key. Adding sketches to a corpus does not move the others."""
-    ends = np.cumsum(config.fractions)[:-1]
-    return np.searchsorted(ends, uniform_from_keys(keys, config.split_seed), side="right").astype(np.int8)
+    seed = mix(np.array([config.split_seed], np.uint64))
+    uniform = mix(keys ^ seed) / 2.0**64  # a pseudo-random number in [0, 1) for each key
+    return np.searchsorted(np.cumsum(config.fractions)[:-1], uniform, side="right").astype(np.int8)
 
 
 def fold_keys(columns: NDArray[np.uint64]) -> Keys:
@@ -274,18 +240,8 @@ def row_keys(compact: Compact) -> NDArray[np.uint64]:
     return fold_keys(np.concatenate([numbers, labels[..., None]], axis=-1))
 
 
-def text_keys(texts: Iterable[str]) -> Keys:
+def text_keys(texts: Sequence[str]) -> Keys:
     """A key for each text."""
-    known: dict[str, int] = {}
-    keys = []
-    for text in texts:
-        if text not in known:
-            digest = hashlib.blake2b(text.encode(errors="backslashreplace"), digest_size=8).digest()
-            known[text] = int.from_bytes(digest, "little")
-        keys.append(known[text])
-    return np.array(keys, np.uint64)
-
-
-def uniform_from_keys(keys: Keys, seed: int) -> NDArray[np.float64]:
-    """A pseudo-random number in [0, 1) for each key, determined by the seed."""
-    return mix(keys ^ mix(np.array([seed], np.uint64))) / 2.0**64
+    distinct, index = np.unique(np.array(texts, object), return_inverse=True)
+    digests = [hashlib.blake2b(t.encode(errors="backslashreplace"), digest_size=8).digest() for t in distinct]
+    return np.frombuffer(b"".join(digests), "<u8")[index].astype(np.uint64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from sketchdnn.errors import SketchError
@@ -62,27 +62,12 @@ def config_from_dict(table: Mapping[str, Any]) -> PrepareConfig:
     return PrepareConfig(**values | {name: tuple(v) for name, v in values.items() if isinstance(v, list)})
 
 
+_PAPER = PrepareConfig(
+    preset="paper", canonical_lines=False, split_by="sketch", fractions=(0.9, 0.05, 0.05), distinct_splits=False
+)
+_AUTHORS = replace(_PAPER, preset="authors", frame="authors", duplicates="authors", split_seed=4)
 PRESETS: Mapping[str, PrepareConfig] = {
-    "paper": PrepareConfig(
-        preset="paper",
-        half_extent=0.5,
-        canonical_lines=False,
-        split_by="sketch",
-        fractions=(0.9, 0.05, 0.05),
-        distinct_splits=False,
-    ),
-    "authors": PrepareConfig(
-        preset="authors",
-        min_primitives=7,
-        constrained=True,
-        keep_incomplete=True,
-        frame="authors",
-        canonical_lines=False,
-        duplicates="authors",
-        split_by="sketch",
-        fractions=(0.9, 0.05, 0.05),
-        split_seed=4,
-        distinct_splits=False,
-    ),
+    "paper": replace(_PAPER, half_extent=0.5),
+    "authors": replace(_AUTHORS, min_primitives=7, constrained=True, keep_incomplete=True),
     "ours": PrepareConfig(),
 }

@@ -16,10 +16,11 @@ from sketchdnn.io import atomic_write, load_json
 from sketchdnn.render import gallery_png
 from sketchdnn.render.figures import bar_chart, column_chart
 from sketchdnn.render.html import Document, Section, Table, Thumbnails
-from sketchdnn.representation import Compact, decode_compact
+from sketchdnn.representation import decode_compact
 
 from .candidates import Selection
 from .config import SPLITS, PrepareConfig
+from .loader import Dataset
 from .sources import Tally
 from .staging import write_json
 from .store import Summary
@@ -82,9 +83,8 @@ def _first_sketches(folder: Path) -> list[Sketch]:
     """The first sketches of the corpus, whose order is random."""
     sketches: list[Sketch] = []
     for split in SPLITS:
-        arrays = [np.load(folder / split / f"{name}.npy", mmap_mode="r") for name in ("kind", "construction", "params")]
-        rows = Compact(*(np.array(array[: GALLERY_SIZE - len(sketches)]) for array in arrays))
-        sketches += [decoded.sketch for decoded in decode_compact(rows)]
+        rows = Dataset.open(folder).split(split).compact
+        sketches += [decoded.sketch for decoded in decode_compact(rows[: GALLERY_SIZE - len(sketches)])]
     return sketches
 
 
@@ -102,40 +102,21 @@ def _size_range(half_decades: int) -> str:
 
 
 MAX_REASONS = 12
-# Sizes of groups of duplicates that are counted together: up to this many members.
-_GROUP_SIZES = {
-    "unique": 1,
-    "2 copies": 2,
-    "3 to 5 copies": 5,
-    "6 to 10 copies": 10,
-    "11 to 100 copies": 100,
-    "over 100 copies": 10**12,
-}
+# Sizes of groups of duplicates that are counted together, by their fewest members.
+_GROUPS = ("unique", "2 copies", "3 to 5 copies", "6 to 10 copies", "11 to 100 copies", "over 100 copies")
+_FEWEST = [1, 2, 3, 6, 11, 101, np.inf]
 
 
 def _corpus_page(report: Mapping[str, Any], sketches: Sequence[Sketch]) -> str:
     """The page of a report, as `report_data` returns it, with a gallery of these sketches."""
-    config, found, refused = report["config"], report["found"], sum(report["refused"].values())
-    tiles = {
-        "sketches found": found,
-        "refused": refused,
-        "duplicates": report["duplicates"],
-        "in an earlier split": sum(report["repeats_of_an_earlier_split"].values()),
-        "kept": report["kept"],
-        **{f"in {split}": count for split, count in report["splits"].items()},
-    }
-    stages = {
-        "found": found,
-        "accepted": found - refused,
-        "without duplicates": found - refused - report["duplicates"],
-        "kept": report["kept"],
-        **report["splits"],
-    }
-    licences = [
-        (source, licence, f"{count:,}")
-        for source, counts in report["licences"].items()
-        for licence, count in counts.items()
-    ]
+    config, found, kept, splits = (report[key] for key in ("config", "found", "kept", "splits"))
+    refused, duplicates = sum(report["refused"].values()), report["duplicates"]
+    repeats = sum(report["repeats_of_an_earlier_split"].values())
+    tiles = {"sketches found": found, "refused": refused, "duplicates": duplicates, "in an earlier split": repeats}
+    tiles |= {"kept": kept} | {f"in {split}": count for split, count in splits.items()}
+    accepted = found - refused
+    stages = {"found": found, "accepted": accepted, "without duplicates": accepted - duplicates, "kept": kept, **splits}
+    licences = [(source, name, f"{n:,}") for source, counts in report["licences"].items() for name, n in counts.items()]
     kinds = bar_chart(report["kinds"], total=sum(report["kinds"].values()), parts=report["construction"])
     sections = [
         Section("From found to kept", plots=[bar_chart(stages, total=found)]),
@@ -151,12 +132,12 @@ def _corpus_page(report: Mapping[str, Any], sketches: Sequence[Sketch]) -> str:
     if report["files_not_read"]:
         rows = list(report["files_not_read"].items())
         sections.append(Section("Files that could not be read", tables=[Table(("file", "reason"), rows, is_text=True)]))
-    gallery = Thumbnails(sketches)
-    sections.append(Section(f"The first {len(sketches)} sketches, in random order", galleries=[gallery]))
+    title = f"The first {len(sketches)} sketches, in random order"
+    sections.append(Section(title, galleries=[Thumbnails(sketches)]))
     size = f"{config['min_primitives']} to {config['max_primitives']} primitives"
     files = f" · {report['files']:,} file{'s' * (report['files'] > 1)} read" if report["files"] else ""
     return Document(
-        f"{report['kept']:,} prepared sketches",
+        f"{kept:,} prepared sketches",
         lead=[f"Preset {config['preset']} · {size}{files}"],
         sections=sections,
         tiles={name: f"{value:,}" for name, value in tiles.items()},
@@ -174,12 +155,10 @@ def _counts(title: str, counts: Mapping[str, int], total: int | None = None) -> 
 
 
 def _duplicates(sizes: Mapping[str, int]) -> Section:
-    counts, low = {}, 0
-    for name, high in _GROUP_SIZES.items():
-        if count := sum(count for size, count in sizes.items() if low < int(size) <= high):
-            counts[name] = count
-        low = high
-    largest = max(map(int, sizes))
+    members = list(map(int, sizes))
+    groups = np.histogram(members, _FEWEST, weights=list(sizes.values()))[0].tolist()
+    counts = {name: int(count) for name, count in zip(_GROUPS, groups, strict=True) if count}
+    largest = max(members)
     remark = f"The largest group had {largest:,} members." if largest > 1 else "No sketch occurs twice."
     return Section("Groups of duplicates", [remark], plots=[bar_chart(counts)])
 
@@ -188,9 +167,8 @@ def _sizes(report: Mapping[str, Any]) -> Section:
     unknown = report["units"].get("not stated", 0)
     lows = {_thousands(name.split("–")[0]): count for name, count in report["sizes_mm"].items()}
     plots = [column_chart(lows, "larger side in mm, lower end of each range")] if lows else []
-    return Section(
-        "True size", [f"{unknown:,} sketches come from files without units."] if unknown else [], plots=plots
-    )
+    remarks = [f"{unknown:,} sketches come from files without units."] if unknown else []
+    return Section("True size", remarks, plots=plots)
 
 
 def _thousands(number: str) -> str:

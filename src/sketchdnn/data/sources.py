@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -43,8 +43,7 @@ class Origins(NamedTuple):
     units: Sequence[str]
 
     def select(self, keep: NDArray[np.bool_]) -> Origins:
-        chosen = np.flatnonzero(keep).tolist()
-        return Origins(*([column[i] for i in chosen] for column in self))
+        return Origins(*(list(compress(column, keep)) for column in self))
 
 
 @dataclass(slots=True)
@@ -64,17 +63,15 @@ class Tally:
         self.files += other.files
         self.bad_files.update(other.bad_files)
 
-    def refuse(self, reason: str, count: int = 1) -> None:
-        if count:
-            self.refused[reason] += count
+    def refuse(self, reason: str, count: int) -> None:
+        self.refused += Counter({reason: count})  # without zeros
 
     def to_record(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
 
     @staticmethod
     def from_record(record: dict[str, Any]) -> Tally:
-        counters = {name: Counter(record[name]) for name in ("refused", "skipped")}
-        return Tally(**{**record, **counters})
+        return Tally(**record | {name: Counter(record[name]) for name in ("refused", "skipped")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +92,14 @@ def gather_blocks(items: Iterable[ReadItem], tally: Tally, source: str, group: s
 
     `source` and `group` are the defaults for sketches without their own.
     """
+    defaults = {"id": "", "source": source, "licence": "", "group": group}
     sketches = _counted_sketches(items, tally)
     while some := list(islice(sketches, BLOCK_SIZE)):
-        yield _block(some, source, group)
+        texts = [[as_text(s.extra.get(key)) or default for s in some] for key, default in defaults.items()]
+        texts.append([sketch.units or "" for sketch in some])
+        constraints = np.array([len(sketch.constraints) for sketch in some], np.int64)
+        dropped = np.array([_count(sketch.extra.get("dropped_entities")) for sketch in some], np.int64)
+        yield Block(sketches_to_table(some), constraints, dropped, Origins(*texts))
 
 
 def _counted_sketches(items: Iterable[ReadItem], tally: Tally) -> Iterator[Sketch]:
@@ -110,17 +112,6 @@ def _counted_sketches(items: Iterable[ReadItem], tally: Tally) -> Iterator[Sketc
             tally.refuse(item.reason, item.count)
         elif isinstance(item, Skipped):
             tally.skipped[item.reason] += item.count
-
-
-def _block(sketches: list[Sketch], source: str, group: str) -> Block:
-    def column(key: str, default: str = "") -> list[str]:
-        return [as_text(sketch.extra.get(key)) or default for sketch in sketches]
-
-    units = [sketch.units or "" for sketch in sketches]
-    origins = Origins(column("id"), column("source", source), column("licence"), column("group", group), units)
-    constraints = np.array([len(sketch.constraints) for sketch in sketches], np.int64)
-    dropped = np.array([_count(sketch.extra.get("dropped_entities")) for sketch in sketches], np.int64)
-    return Block(sketches_to_table(sketches), constraints, dropped, origins)
 
 
 def as_text(value: object) -> str:
@@ -201,25 +192,27 @@ def plan(
         FormatError: A source is in an excluded folder.
     """
     hidden = [folder.resolve() for folder in exclude]
+
+    def is_hidden(path: Path) -> bool:
+        return any(path.resolve().is_relative_to(folder) for folder in hidden)
+
     tasks: list[Task] = []
     inputs: list[Input] = []
     for source in sources:
         is_folder = source.is_dir()
-        if any(source.resolve().is_relative_to(folder) for folder in hidden):
+        if is_hidden(source):
             raise FormatError(source, "is in the folder to write to; name another --out")
         files = [member.path for member in folder_members(source)] if is_folder else [source]
-        files = [file for file in files if not any(file.resolve().is_relative_to(folder) for folder in hidden)]
         small: list[tuple[Path, str]] = []
-        for file in files:
-            name = file.relative_to(source.parent).as_posix() if is_folder else file.name
-            name = name.encode(errors="backslashreplace").decode()
+        for file in (file for file in files if not is_hidden(file)):
+            name = file.relative_to(source.parent).as_posix().encode(errors="backslashreplace").decode()
+            cut: list[Task] = []
             try:
                 inputs.append(_input(file, name))
                 cut = _cut(file, name, is_explicit=not is_folder)
-            except FormatError:
+            except FormatError:  # of a file in a folder, it is counted when it is read
                 if not is_folder:
                     raise
-                cut = []  # counted when it is read
             tasks += cut
             if not cut:
                 small.append((file, name))
@@ -228,9 +221,7 @@ def plan(
             tasks.append(Task("files", some, names, is_explicit=not is_folder))
     if parts is not None:
         inputs.append(Input(f"procedural seed {parts.seed}", parts.count, ""))
-        for start in range(0, parts.count, BLOCK_SIZE):
-            stop = min(start + BLOCK_SIZE, parts.count)
-            tasks.append(Task("procedural", names=(str(parts.seed),), start=start, stop=stop))
+        tasks += [Task("procedural", (), (str(parts.seed),), *ends) for ends in _ranges(parts.count)]
     return tasks, inputs
 
 
@@ -238,53 +229,43 @@ def read_task(task: Task, tally: Tally) -> Iterator[Block]:
     """The sketches of a task in blocks of at most `BLOCK_SIZE`."""
     if task.kind == "procedural":
         seed = int(task.names[0])
-        yield from gather_blocks(
-            (procedural(seed, index) for index in range(task.start, task.stop)), tally, "procedural"
-        )
+        parts = (procedural(seed, index) for index in range(task.start, task.stop))
+        yield from gather_blocks(parts, tally, "procedural")
         return
     for file, name in zip(task.files, task.names, strict=True):
         # The first stripe counts a file of lines.
         tally.files += task.start == 0
+        source = name.split("/")[0]
         try:
-            yield from _read_file(task, file, name, tally)
+            if task.kind == "sequences":
+                yield _sequences(file, task.start, task.stop, tally)
+            elif task.kind == "lines":
+                yield from gather_blocks(_stripe(file, task.start, task.stop), tally, source)
+            else:
+                # Sketches of one document are variants by default.
+                yield from gather_blocks(scan(file, _READ_OPTIONS), tally, source, group=name)
         except FormatError as error:
             if task.is_explicit:
                 raise InputError(str(error)) from error
             tally.bad_files[name] = short_reason(error)
 
 
-def _read_file(task: Task, file: Path, name: str, tally: Tally) -> Iterator[Block]:
-    if task.kind == "sequences":
-        yield _sequences(file, task.start, task.stop, tally)
-    elif task.kind == "lines":
-        yield from gather_blocks(_stripe(file, task.start, task.stop), tally, name.split("/")[0])
-    else:
-        # Sketches of one document are variants by default.
-        yield from gather_blocks(scan(file, _READ_OPTIONS), tally, name.split("/")[0], group=name)
-
-
 def _cut(file: Path, name: str, *, is_explicit: bool) -> list[Task]:
     """The tasks of a file that is read in parallel; none for other files."""
     lower = file.name.lower()
-    if lower.endswith(".npy") and _format_name(file) == "sketchgraphs":
+    if lower.endswith(".npy") and detect_format(file).name == "sketchgraphs":
         from sketchdnn.formats.sketchgraphs import count
 
-        total = count(file)
-        return [
-            Task("sequences", (file,), (name,), start, min(start + BLOCK_SIZE, total), is_explicit)
-            for start in range(0, total, BLOCK_SIZE)
-        ]
-    if lower.endswith(LINE_SUFFIXES) and _format_name(file) in ("corpus", "jsonl"):
+        return [Task("sequences", (file,), (name,), *ends, is_explicit) for ends in _ranges(count(file))]
+    if lower.endswith(LINE_SUFFIXES) and detect_format(file).name in ("corpus", "jsonl"):
         stripes = min(MAX_STRIPES, 1 + file.stat().st_size // BYTES_PER_STRIPE)
         return [Task("lines", (file,), (name,), stripe, stripes, is_explicit) for stripe in range(stripes)]
     return []
 
 
-def _format_name(file: Path) -> str:
-    try:
-        return detect_format(file).name
-    except FormatError:
-        return ""  # reading it reports the error
+def _ranges(count: int) -> list[tuple[int, int]]:
+    """The first and the last index of each block, exclusive."""
+    return [(start, min(start + BLOCK_SIZE, count)) for start in range(0, count, BLOCK_SIZE)]
 
 
 def _sequences(file: Path, start: int, stop: int, tally: Tally) -> Block:
@@ -297,25 +278,12 @@ def _sequences(file: Path, start: int, stop: int, tally: Tally) -> Block:
     tally.found += count
     tally.skipped.update(columns.skipped)
     sequences = open_sequences(file)
-    ids = _LazyTexts(count, lambda index: as_text(sequences.sketch_id(start + index)))
+    ids = [as_text(sequences.sketch_id(start + index)) for index in range(count)]
     # Official names are document/part/sketch; sketches of one document are variants.
     has_documents = sequences.ids is not None and sequences.ids.dtype.names is not None
-    groups = _LazyTexts(count, lambda index: ids[index].split("/")[0] if has_documents else "")
+    groups = [name.split("/")[0] if has_documents else "" for name in ids]
     origins = Origins(ids, ["sketchgraphs"] * count, [""] * count, groups, ["m"] * count)
     return Block(columns.table, columns.constraints, columns.dropped, origins)
-
-
-class _LazyTexts(Sequence[str]):
-    """Texts that are computed on access: most sketches are refused and need none."""
-
-    def __init__(self, count: int, name: Callable[[int], str]) -> None:
-        self._count, self._name = count, name
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._name(range(self._count)[index])
 
 
 def _stripe(file: Path, stripe: int, stripes: int) -> Iterator[Sketch | Skipped]:
@@ -342,9 +310,8 @@ def _input(file: Path, name: str) -> Input:
             ends = stream.read(edge)
             stream.seek(max(0, stat.st_size - edge))
             ends += stream.read(edge)
-    except FileNotFoundError as error:
-        raise MissingFileError(file, f"cannot be read ({error.strerror})") from error
     except OSError as error:
-        raise FormatError(file, f"cannot be read ({error.strerror})") from error
+        kind = MissingFileError if isinstance(error, FileNotFoundError) else FormatError
+        raise kind(file, f"cannot be read ({error.strerror})") from error
     digest = hashlib.blake2b(ends + str(stat.st_mtime_ns).encode(), digest_size=16)
     return Input(name, stat.st_size, digest.hexdigest())

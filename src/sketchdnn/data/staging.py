@@ -32,7 +32,6 @@ _WRITTEN = re.compile(
     rf"|({'|'.join(SPLITS)})/(kind|construction|params)\.npy"
     rf"|parquet/({'|'.join(SPLITS)})/part-\d+\.parquet"
 )
-_FOLDERS = {*SPLITS, "parquet", *(f"parquet/{split}" for split in SPLITS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +68,13 @@ class Staging:
         """Resume an earlier run of the same work, or remove the remains of another."""
         mark = self.folder / "fingerprint"
         remove_abandoned(self.folder)
-        if not _has_content(mark, self.fingerprint):
-            remains = [path for path in self.folder.iterdir() if path.name != LOCK]
-            if remains and not mark.is_file():
+        if not mark.is_file() or mark.read_bytes() != self.fingerprint.encode():
+            if not mark.is_file() and any(path.name != LOCK for path in self.folder.iterdir()):
                 raise FormatError(self.folder, "is in the way, and was not made by prepare; move it")
-            for path in remains:
-                _remove(path)
+            self.discard()
             with atomic_write(mark) as temporary:
                 temporary.write_text(self.fingerprint)
-        chunks = self.folder / "chunks"
-        try:
-            chunks.mkdir(exist_ok=True)
-        except OSError as error:
-            raise FormatError(self.folder, f"cannot be written ({error.strerror})") from error
-        remove_abandoned(chunks)
+        remove_abandoned(self.folder / "chunks")
         _remove(self.result)
 
     def load_task(self, task: int) -> tuple[Tally, list[int]] | None:
@@ -90,15 +82,13 @@ class Staging:
         try:
             record: Any = load_json(self._record(task))
             tally, chunks = Tally.from_record(record["tally"]), [int(size) for size in record["chunks"]]
-            digests = [_digest(self.chunk(task, number)) for number in range(len(chunks))]
-            return (tally, chunks) if digests == record["digests"] else None
+            return (tally, chunks) if self._digests(task, chunks) == record["digests"] else None
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return None
 
     def save_task(self, task: int, tally: Tally, chunks: list[int]) -> None:
         """Record a finished task, after its chunks are written."""
-        digests = [_digest(self.chunk(task, number)) for number in range(len(chunks))]
-        record = {"chunks": chunks, "digests": digests, "tally": tally.to_record()}
+        record = {"chunks": chunks, "digests": self._digests(task, chunks), "tally": tally.to_record()}
         write_json(self._record(task), record, flush=False)  # damage is detected when it is loaded
 
     def publish(self) -> None:
@@ -132,6 +122,10 @@ class Staging:
     def _record(self, task: int) -> Path:
         return self.folder / "chunks" / f"{task:06d}.json"
 
+    def _digests(self, task: int, chunks: list[int]) -> list[str]:
+        data = (self.chunk(task, number).read_bytes() for number in range(len(chunks)))
+        return [hashlib.blake2b(content).hexdigest() for content in data]
+
 
 def staging_folder(out: Path) -> Path:
     """The staging folder of an output."""
@@ -157,12 +151,10 @@ def check_output(out: Path, expected: str, *, force: bool) -> bool:
         raise FormatError(out, "exists and is no prepared corpus; choose another folder")
     if force:
         return False
-    try:
-        inputs: Any = load_json(out / INPUTS)
-        same = inputs["fingerprint"] == expected
-    except (OSError, ValueError, KeyError, TypeError):
-        same = False
-    if not same:
+    inputs: Any = None
+    with suppress(OSError, ValueError):
+        inputs = load_json(out / INPUTS)
+    if not isinstance(inputs, dict) or inputs.get("fingerprint") != expected:
         raise FormatError(out, "holds a corpus prepared from other input or with other settings; --force replaces it")
     return True
 
@@ -177,23 +169,11 @@ def _keep_other_files(old: Path, out: Path, below: str = "") -> None:
     """Move the user's files from an earlier output to the new one."""
     for path in old.iterdir():
         name = below + path.name
-        if name in _FOLDERS and path.is_dir() and not path.is_symlink():
+        if path.name in ("parquet", *SPLITS) and below in ("", "parquet/") and path.is_dir() and not path.is_symlink():
             _keep_other_files(path, out / path.name, f"{name}/")
         elif not _WRITTEN.fullmatch(name):
             out.mkdir(parents=True, exist_ok=True)
             path.rename(out / path.name)
-
-
-def _has_content(path: Path, text: str) -> bool:
-    try:
-        return path.read_bytes() == text.encode()
-    except OSError:
-        return False
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "blake2b").hexdigest()
 
 
 def _remove(path: Path) -> None:

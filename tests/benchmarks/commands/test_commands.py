@@ -1,7 +1,5 @@
 """The command line: help, figures, and refusals."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -26,18 +24,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_command_has_help_with_an_example() -> None:
+def test_every_command_has_help_with_an_example_and_help_does_not_import_torch() -> None:
     import typer.main
 
     names = [name for name in typer.main.get_command(app).commands if name != "figures"]  # type: ignore[attr-defined]
-    assert len(names) == 16
     for arguments in [[name] for name in names] + [["figures", name] for name in FIGURES]:
         result = run_benchmark(*arguments, "--help")
         assert result.exit_code == 0
         assert f"python -m benchmarks {' '.join(arguments)}" in " ".join(result.output.split())
-
-
-def test_help_does_not_import_torch() -> None:
     code = "import sys; import benchmarks.__main__; sys.exit('torch' in sys.modules or 'matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -45,23 +39,15 @@ def test_help_does_not_import_torch() -> None:
 def test_figures_are_written(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     sampling = ["--model", folder / "model", "--count", 2, "--steps", 3, "--seed", 1]
-    for name, options in {
-        "schedule": ["--steps", 50, "--samples", 1000],
-        "simplex": ["--steps", 50, "--samples", 20],
-        "bias": ["--steps", 10, "--samples", 4],
-        "teaser": sampling,
-        "pipeline": sampling,
-        "failures": sampling,
-    }.items():
-        result = run_benchmark("figures", name, "--out", out, *options)
+    sizes = {"schedule": (50, 1000), "simplex": (50, 20), "bias": (10, 4)}
+    options = {name: ["--steps", steps, "--samples", samples] for name, (steps, samples) in sizes.items()}
+    options |= dict.fromkeys(("teaser", "pipeline", "failures"), sampling)
+    for name, arguments in options.items():
+        result = run_benchmark("figures", name, "--out", out, *arguments)
         assert result.exit_code == 0, result.exception
-    with_csv = {"bias", "schedule"}
-    names = ["bias", "failures", "pipeline", "schedule", "simplex", "teaser"]
-    expected = [f"{name}{suffix}" for name in names for suffix in ([".csv"] * (name in with_csv) + [".png", ".svg"])]
-    assert sorted(path.name for path in out.iterdir()) == expected
-
-
-def test_comparison_of_a_file_and_a_model(folder: Path, tmp_path: Path) -> None:
+    expected = {f"{name}.{suffix}" for name in options for suffix in ("png", "svg")} | {"bias.csv", "schedule.csv"}
+    assert {path.name for path in out.iterdir()} == expected
+    # A file beside a model.
     file = tmp_path / "part.jsonl"
     write(procedural(0, 1), file)
     file.write_text(file.read_text(encoding="utf-8") + "{broken\n", encoding="utf-8")
@@ -87,26 +73,15 @@ def test_turing_test_names_its_sources_in_the_answer(options: list[str], folder:
     assert ("repaired" in lines[0]) == ("--repair" in options)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["comparison"], "two of"),
-        (["comparison", "--samples", "no-name.json", "--model", "a=ours"], "NAME=FILE"),
-        (["comparison", "--samples", "a=nowhere.json", "--samples", "b=nowhere.json"], "nowhere.json"),
-        (["comparison", "--data", "nowhere", "--model", "a=nowhere"], "nowhere"),
-        (["turing-test", "--data", "nowhere"], "nowhere"),
-        (["teaser", "--model", "nowhere"], "nowhere"),
-        (["pipeline", "--steps", "3000"], "3000"),
-        (["failures", "--steps", "3000"], "3000"),
-    ],
-)
-def test_bad_figure_requests_are_refused(arguments, words: str, tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert words in refuse(monkeypatch, capsys, "figures", *arguments, "--out", "out")
-    assert not list(tmp_path.iterdir())
-
-
 def test_bad_options_and_files_are_refused(folder: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command, words in [
+        ("comparison", "two of"), ("comparison --samples no-name.json --model a=ours", "NAME=FILE"),
+        ("comparison --samples a=nowhere.json --samples b=nowhere.json", "nowhere.json"),
+        ("comparison --data nowhere --model a=nowhere", "nowhere"), ("turing-test --data nowhere", "nowhere"),
+        ("teaser --model nowhere", "nowhere"), ("pipeline --steps 3000", "3000"), ("failures --steps 3000", "3000"),
+    ]:  # fmt: skip
+        assert words in refuse(monkeypatch, capsys, "figures", *command.split(), "--out", "out")
     bad = ["--smoothing 1", "--smoothing nan", "--categories 1", "--samples many"]
     for arguments in (["schedule"], ["teapot"], *(["schedule", *options.split()] for options in bad)):
         result = run_benchmark("figures", *arguments, *(["--out", tmp_path / "out"] if len(arguments) > 1 else []))

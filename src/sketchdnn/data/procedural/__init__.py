@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
@@ -20,38 +19,14 @@ MAX_PRIMITIVES = 16
 
 # The relative frequency of each family.
 _WEIGHTS: Mapping[Callable[[DesignRng], PartDesign], float] = {
-    flat.plate: 3,
-    flat.row_plate: 2,
-    flat.slotted_plate: 2,
-    flat.keyhole_plate: 1,
-    flat.window_plate: 2,
-    flat.square_flange: 1,
-    flat.ear_flange: 1,
-    flat.link: 2,
-    flat.rocker: 1,
-    section.l_bracket: 3,
-    section.t_bracket: 2,
-    section.u_channel: 3,
-    section.i_beam: 2,
-    section.z_bracket: 2,
-    section.hat_section: 1,
-    section.cross: 1,
-    section.gusset: 2,
-    section.stepped_shaft: 3,
-    section.symmetric_profile: 4,
-    section.comb: 2,
-    flat.flange: 2,
-    flat.slotted_disc: 1,
-    flat.washer: 0.5,
-    flat.tab_washer: 1,
-    flat.retaining_ring: 1,
-    flat.keyed_hub: 1,
-    flat.d_hub: 1,
-    flat.polygon: 1.5,
-    flat.cog: 1,
-    flat.ratchet: 1,
-    flat.knob: 1,
-}
+    flat.plate: 3, flat.row_plate: 2, flat.slotted_plate: 2, flat.keyhole_plate: 1, flat.window_plate: 2,
+    flat.square_flange: 1, flat.ear_flange: 1, flat.link: 2, flat.rocker: 1, section.l_bracket: 3,
+    section.t_bracket: 2, section.u_channel: 3, section.i_beam: 2, section.z_bracket: 2,
+    section.hat_section: 1, section.cross: 1, section.gusset: 2, section.stepped_shaft: 3,
+    section.symmetric_profile: 4, section.comb: 2, flat.flange: 2, flat.slotted_disc: 1, flat.washer: 0.5,
+    flat.tab_washer: 1, flat.retaining_ring: 1, flat.keyed_hub: 1, flat.d_hub: 1, flat.polygon: 1.5,
+    flat.cog: 1, flat.ratchet: 1, flat.knob: 1,
+}  # fmt: skip
 FAMILIES: Mapping[str, Callable[[DesignRng], PartDesign]] = {design.__name__: design for design in _WEIGHTS}
 
 
@@ -63,18 +38,13 @@ def procedural(seed: int, index: int) -> Sketch:
     (True, 'procedural-0-7', 'mm')
     """
     rng = DesignRng(np.random.default_rng([seed, index]))
-    family = list(FAMILIES)[int(np.searchsorted(_cumulative(), rng.generator.random(), side="right"))]
+    weights = np.array(list(_WEIGHTS.values()))
+    family = list(FAMILIES)[int(rng.generator.choice(len(weights), p=weights / weights.sum()))]
     part = FAMILIES[family](rng)
     name = f"procedural-{seed}-{index}"
     extra = {"id": name, "group": name, "source": "procedural", "licence": "CC0", "family": family}
     sketch = Sketch(tuple(_oriented(rng, [*part.solid, *_drafting(rng, part)])), units="mm", extra=extra)
     return sketch.moved(rng.choice(0.1, 0.2, 0.5, 0.5, 1.0, 1.0, 1.0, 2.0, 5.0), _offset(rng, sketch))
-
-
-@cache
-def _cumulative() -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    weights = np.fromiter(_WEIGHTS.values(), dtype=np.float64)
-    return np.cumsum(weights / weights.sum())
 
 
 def _drafting(rng: DesignRng, part: PartDesign) -> list[Primitive]:

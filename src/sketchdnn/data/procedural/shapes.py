@@ -27,6 +27,10 @@ class DesignRng:
         """A round length: a positive multiple of `step`."""
         return max(step, round(float(self.generator.uniform(low, high)) / step) * step)
 
+    def share(self, whole: float, low: float, high: float, step: float = 0.5) -> float:
+        """A round length between two shares of another."""
+        return self.length(low * whole, high * whole, step)
+
     def integer(self, low: int, high: int) -> int:
         """A whole number, both ends included."""
         return int(self.generator.integers(low, high + 1))
@@ -47,17 +51,13 @@ class PartDesign:
     points: Sequence[Vec]
 
 
-Disc = tuple[Vec, float]
 ORIGIN: Vec = (0.0, 0.0)
 
 
 def outline(corners: Sequence[Vec], fillets: float | Sequence[float] = 0.0) -> list[Primitive]:
     """A closed polygon with rounded corners: one radius for all, or one for each; 0 is a sharp corner."""
     radii = [fillets] * len(corners) if isinstance(fillets, int | float) else list(fillets)
-    bends = [
-        _bend(before, corner, after, radius)
-        for (before, corner, after), radius in zip(_with_neighbors(corners), radii, strict=True)
-    ]
+    bends = [_bend(*corner, radius) for corner, radius in zip(_with_neighbors(corners), radii, strict=True)]
     parts: list[Primitive] = []
     for (_, leave, arc), (enter, _, _) in zip(bends, [*bends[1:], bends[0]], strict=True):
         if arc:
@@ -69,57 +69,17 @@ def outline(corners: Sequence[Vec], fillets: float | Sequence[float] = 0.0) -> l
 
 def chamfered(corners: Sequence[Vec], cut: float) -> list[Vec]:
     """The polygon with each corner cut off, `cut` along both sides."""
-    return [
-        _towards(corner, other, cut) for before, corner, after in _with_neighbors(corners) for other in (before, after)
-    ]
-
-
-def belt(discs: Sequence[Disc]) -> list[Primitive]:
-    """A belt around discs, listed counter-clockwise: arcs and the tangents between them.
-
-    A disc that touches the belt on both sides is listed twice.
-    """
-    following = [*discs[1:], discs[0]]
-    normals = [_tangent_normal(a, b) for a, b in zip(discs, following, strict=True)]
-    parts: list[Primitive] = []
-    for (center, radius), entered, left, (other, other_radius) in zip(
-        discs, [normals[-1], *normals[:-1]], normals, following, strict=True
-    ):
-        parts.append(Arc(center, radius, entered, (left - entered) % TAU))
-        parts.append(Line(polar(radius, left, center), polar(other_radius, left, other)))
-    return parts
-
-
-def slot(a: Vec, b: Vec, radius: float) -> list[Primitive]:
-    """Two semicircles and two lines."""
-    return belt([(a, radius), (b, radius)])
-
-
-def curved_slot(pitch_radius: float, radius: float, angle: float, sweep: float) -> list[Primitive]:
-    """A slot bent around the origin: two concentric arcs, closed by semicircles."""
-    end = angle + sweep
-    return [
-        Arc(ORIGIN, pitch_radius + radius, angle, sweep),
-        Arc(polar(pitch_radius, end), radius, end, math.pi),
-        Arc(ORIGIN, pitch_radius - radius, angle, sweep),
-        Arc(polar(pitch_radius, angle), radius, angle + math.pi, math.pi),
-    ]
-
-
-def rectangle(width: float, height: float, center: Vec = ORIGIN) -> list[Vec]:
-    """The corners, from the lower left."""
-    x, y = center
-    w, h = width / 2, height / 2
-    return [(x - w, y - h), (x + w, y - h), (x + w, y + h), (x - w, y + h)]
-
-
-def around(count: int, radius: float, phase: float = 0.0, center: Vec = ORIGIN) -> list[Vec]:
-    """Points evenly spaced on a circle."""
-    return [polar(radius, phase + TAU * k / count, center) for k in range(count)]
+    triples = _with_neighbors(corners)
+    return [_towards(corner, other, cut) for before, corner, after in triples for other in (before, after)]
 
 
 def holes(centers: Iterable[Vec], radius: float) -> list[Primitive]:
     return [Circle(center, radius) for center in centers]
+
+
+def perhaps_holes(rng: DesignRng, chance: float, centers: Iterable[Vec], low: float, high: float) -> list[Primitive]:
+    """With this probability, holes of one radius between `low` and `high`."""
+    return holes(centers, rng.length(low, high)) if rng.chance(chance) else []
 
 
 def center_lines(width: float, height: float) -> list[Primitive]:
@@ -179,10 +139,3 @@ def _bend(before: Vec, corner: Vec, after: Vec, radius: float) -> tuple[Vec, Vec
 def _towards(p: Vec, q: Vec, distance: float) -> Vec:
     part = distance / math.dist(p, q)
     return (p[0] + part * (q[0] - p[0]), p[1] + part * (q[1] - p[1]))
-
-
-def _tangent_normal(a: Disc, b: Disc) -> float:
-    """The normal angle of the outer tangent from disc a to disc b, on its right."""
-    (x1, y1), (x2, y2) = a[0], b[0]
-    along = math.atan2(y2 - y1, x2 - x1)
-    return along - math.acos((a[1] - b[1]) / math.dist(a[0], b[0]))

@@ -1,11 +1,13 @@
-from __future__ import annotations
+"""Repair, and conditions that generated sketches meet."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.benchmarks import write_page
+from support.small_systems import small_system
 
+from benchmarks.conditions import measure_conditions
 from benchmarks.repair import EndCounts, count_ends, measure_repair
 from benchmarks.samples import raw_sketches
 from sketchdnn.constraints import RepairedSketch, repair
@@ -14,15 +16,8 @@ from sketchdnn.formats import write
 from sketchdnn.geometry import Circle, Line, Sketch
 
 # There are gaps at the origin and at (0, 60); the last line has open ends.
-GAPS = Sketch(
-    (
-        Line((0.3, 0), (80, 0)),
-        Line((80, 0), (80, 60)),
-        Line((80, 60), (0.2, 60)),
-        Line((0, 60.1), (0, 0.2)),
-        Line((30, 20), (50, 40)),
-    )
-)
+ENDS = [((0.3, 0), (80, 0)), ((80, 0), (80, 60)), ((80, 60), (0.2, 60)), ((0, 60.1), (0, 0.2)), ((30, 20), (50, 40))]
+GAPS = Sketch(tuple(Line(*ends) for ends in ENDS))
 
 
 def unrepaired(sketch: Sketch) -> RepairedSketch:
@@ -42,9 +37,8 @@ def test_ends_before_and_after_repair() -> None:
     on_circle = Sketch((Circle((0, 0), 50), Line((50.2, 0), (90, 0))))
     assert count_ends(on_circle, unrepaired(on_circle)).close == 1
     double = Sketch((Line((0, 0), (80, 0)), Line((0, 0.1), (80, 0.1))))
-    merged = RepairedSketch(Sketch((Line((0, 0), (80, 0)),)), sources=((0, 1),))
-    assert count_ends(double, unrepaired(double)).close == 4
-    assert count_ends(double, merged).close == 0
+    merged = RepairedSketch(Sketch(double.primitives[:1]), sources=((0, 1),))
+    assert [count_ends(double, repaired).close for repaired in (unrepaired(double), merged)] == [4, 0]
 
 
 def test_page_goals_and_too_few_samples(tmp_path: Path) -> None:
@@ -60,3 +54,22 @@ def test_page_goals_and_too_few_samples(tmp_path: Path) -> None:
     assert all("missed" in sentence for sentence in poor.sentences())
     with pytest.raises(SketchError, match="holds 2"):
         raw_sketches(3, samples=tmp_path / "raw.jsonl")
+
+
+def test_given_primitives_are_kept_by_an_untrained_model() -> None:
+    result = measure_conditions(small_system(), 18, steps=4)
+    scores = {score.name: score for score in result.scores}
+    assert all(score.requests == 18 for score in result.scores)
+    assert all(score.first <= score.met <= score.requests for score in result.scores)
+    assert scores["given primitives unchanged"].met == 18
+    # With given kinds, only circles without a radius miss; numbers of rows are not learned.
+    assert scores["number of each kind"].met > scores["number of each kind"].first > 0
+    assert scores["number of primitives"].attempts > 1
+    page = result.markdown("python -m benchmarks conditions")
+    assert page.count("100.0 %") >= 2
+    assert all(words in page for words in ("`python -m benchmarks conditions`", "4 restart steps"))
+    # Without a training index too.
+    result = measure_conditions(small_system(knows=False), 4, steps=3)
+    assert {score.name for score in result.scores} >= {"number of each kind", "closed profile"}
+    with pytest.raises(SketchError, match="at least one"):
+        measure_conditions(small_system(), 0)
