@@ -72,7 +72,6 @@ def test_positions_of_midpoint_dimension_and_tangency() -> None:
             assert math.dist(mark.beside.at, where) < 1e-9
 
 
-@settings(max_examples=20)
 @given(arbitrarily_constrained(), st.floats(-6, 6))
 def test_layout_is_independent_of_scale(sketch: Sketch, magnitude: float) -> None:
     before, after = place_all(sketch), place_all(sketch.moved(2.0 ** round(magnitude)))

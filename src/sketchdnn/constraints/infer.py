@@ -163,9 +163,7 @@ class _InitialMerge:
         end = 2 * self.variables.num_points
         for constraint in constraints:
             pairs = self.variables.merged_parameters(constraint) or []
-            if merging.merge(pairs) is None:
-                continue
-            for a, b in pairs:
+            for a, b in pairs if merging.merge(pairs) is not None else ():
                 if a % 2 == 0 and max(a, b) < end and (a + 1, b + 1) in pairs:
                     sets.union(a // 2, b // 2)
         return merging, sets
