@@ -10,7 +10,6 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -126,8 +125,8 @@ def report_document(report: Report, galleries: Sequence[Thumbnails] = ()) -> Doc
     parts = (_scores, _corruption, _validity, _repaired, _distributions, _novelty, _likelihood, _decoding)
     sections = []
     for section in filter(None, (part(report) for part in parts)):
-        tables = [replace(table, caption=f"{table.caption} Protocol {protocol}.") for table in section.tables]
-        sections.append(replace(section, tables=tables))
+        tables = [table._replace(caption=f"{table.caption} Protocol {protocol}.") for table in section.tables]
+        sections.append(section._replace(tables=tables))
     lead = [
         f"{system['samples']:,} sketches, {describe_samples(report)}; protocol {protocol}. Intervals are 95 %.",
         f"Made by {report['program']}" + (":" if report["command"] else "."),
