@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sketchdnn.errors import FormatError, MissingFileError, SketchError
 from sketchdnn.formats import ReadItem, ReadOptions, Skipped, detect_format, scan
 from sketchdnn.formats.archives import folder_members
-from sketchdnn.formats.common import short_reason
+from sketchdnn.formats.checks import short_reason
 from sketchdnn.formats.json_files import LINE_SUFFIXES, iter_lines, parse_record
 from sketchdnn.geometry import Sketch
 from sketchdnn.geometry.table import PrimitiveTable, sketches_to_table

@@ -16,7 +16,7 @@ from sketchdnn.geometry import Sketch
 from sketchdnn.io import flush_to_disk, remove_abandoned, temporary_folder
 
 from .archives import check_no_overwrite
-from .common import in_units, short_reason
+from .checks import in_units, short_reason
 from .format import DEFAULT_READ_OPTIONS, Format, Losses, Note, ReadItem, ReadOptions, ReasonCounts, Skipped
 from .registry import find_writer, scan, write
 

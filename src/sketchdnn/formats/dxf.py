@@ -25,7 +25,7 @@ from sketchdnn.errors import FormatError, GeometryError
 from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Line, Point, Primitive, Sketch, bounds
 from sketchdnn.io import atomic_write
 
-from .common import NO_UNITS, losses_in_format, read_bounded, single_sketch
+from .checks import NO_UNITS, losses_in_format, read_bounded, single_sketch
 from .dxf_entities import CONSTRUCTION_LAYER, NO_LOSS, TooManyEntitiesError, read_entities
 from .flattening import Flattener
 from .format import DEFAULT_READ_OPTIONS, Format, Losses, Note, ReadItem, ReadOptions, Skipped, separate_items

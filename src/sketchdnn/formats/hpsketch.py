@@ -15,7 +15,7 @@ from typing import Any
 from sketchdnn.errors import FormatError, GeometryError
 from sketchdnn.geometry import TAU, Circle, Line, Primitive, Sketch, arc_from_sweep
 
-from .common import short_reason
+from .checks import short_reason
 from .format import Format, ReadItem, Skipped
 
 LINE, ARC, CIRCLE, SPLINE, SPLINE_POINT, END, LOOP, CIRCLE_OP, LINE_FILLET, LINE_CHAMFER = range(10)

@@ -22,7 +22,7 @@ from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write
 
 from .archives import XZ_MEMORY, open_xz
-from .common import read_bounded, short_reason, single_sketch
+from .checks import read_bounded, short_reason, single_sketch
 from .format import Format, Losses, ReadItem, Skipped
 
 # Enough for 100,000 primitives. JSON may need 30 bytes of memory for one of its own, so more could fill the memory.

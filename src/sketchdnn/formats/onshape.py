@@ -25,7 +25,7 @@ from sketchdnn.geometry.constraints import LENGTHS, PARTS_OF_KIND
 from sketchdnn.geometry.records import constraint_to_dict, parse_constraint
 from sketchdnn.io import atomic_write
 
-from .common import read_bounded
+from .checks import read_bounded
 from .format import Format, Losses, ReadItem, Skipped
 from .json_files import dump_json, parse_json
 from .sketchgraphs.constraints import NAMES, NOTE, ambiguity_note, encode_constraint, losses_in_meters, plain, quantity

@@ -20,7 +20,7 @@ from sketchdnn.io import remove_abandoned, temporary_folder
 
 from . import dxf, freecad, hpsketch, json_files, onshape, sketchgraphs, solids, svg
 from .archives import folder_members, is_tar, tar_files
-from .common import count_errors
+from .checks import count_errors
 from .format import DEFAULT_READ_OPTIONS, Format, Losses, ReadItem, ReadOptions, ReadResult, Skipped, collect
 
 # The first format that recognizes a file reads it, so those that check the content come before those that check a name.

@@ -21,7 +21,7 @@ from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.geometry import MM_PER_UNIT, Arc, Box, Circle, Line, Point, Primitive, Sketch, bounds
 from sketchdnn.io import atomic_write
 
-from .common import NO_UNITS, losses_in_format, read_bounded, short_reason, single_sketch
+from .checks import NO_UNITS, losses_in_format, read_bounded, short_reason, single_sketch
 from .flattening import Flattener
 from .format import DEFAULT_READ_OPTIONS, Format, Losses, Note, ReadItem, ReadOptions, Skipped
 from .svg_shapes import MM_PER_PIXEL, SHAPES, NamedCurve, merge_circles, physical_length, read_shape

@@ -12,7 +12,7 @@ from sketchdnn.errors import SketchError
 from sketchdnn.geometry import TAU, Arc, Bezier, Circle, EllipticArc, Line, Point, Primitive, Vec, arc_from_sweep
 from sketchdnn.geometry.approximation import quadratic_bezier
 
-from .common import short_reason
+from .checks import short_reason
 from .format import Note, Skipped
 
 SHAPES = frozenset({"line", "circle", "ellipse", "path", "polyline", "polygon", "rect"})

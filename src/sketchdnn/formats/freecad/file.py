@@ -15,7 +15,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
 
 from sketchdnn.errors import FormatError, GeometryError, SketchError
-from sketchdnn.formats.common import fill_template, losses_in_format
+from sketchdnn.formats.checks import fill_template, losses_in_format
 from sketchdnn.formats.format import Format, Losses, ReadItem, Skipped
 from sketchdnn.geometry import Box, Primitive, Sketch, bounds
 from sketchdnn.io import atomic_write

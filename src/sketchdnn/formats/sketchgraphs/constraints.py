@@ -19,7 +19,7 @@ from decimal import Decimal
 from typing import Any
 
 from sketchdnn.errors import GeometryError, SketchError
-from sketchdnn.formats.common import losses_in_format
+from sketchdnn.formats.checks import losses_in_format
 from sketchdnn.formats.format import Losses
 from sketchdnn.formats.json_files import dump_json, parse_json
 from sketchdnn.geometry import EXTERNAL, Constraint, ConstraintType, Kind, Part, Primitive, Ref, Sketch

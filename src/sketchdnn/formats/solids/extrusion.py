@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sketchdnn.errors import FormatError, SketchError, UnsuitableSketchError
-from sketchdnn.formats.common import in_units, losses_in_format, single_sketch
+from sketchdnn.formats.checks import in_units, losses_in_format, single_sketch
 from sketchdnn.formats.format import Format, Losses
 from sketchdnn.formats.polylines import Vertices, arc_midpoint, outline
 from sketchdnn.geometry import Circle, Kind, Profile, Sketch, Vec, profile

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from sketchdnn.formats.common import fill_template
+from sketchdnn.formats.checks import fill_template
 from sketchdnn.formats.format import Format
 from sketchdnn.geometry import Circle, Vec
 

@@ -1,4 +1,4 @@
-"""Parts that readers and writers of several formats share: limits, reasons of errors, and losses."""
+"""Checks that readers and writers share: size, number of sketches, units, losses, and reasons of errors."""
 
 from __future__ import annotations
 
