@@ -186,12 +186,12 @@ def elbo(
     start = noise(0)
     _check_clean(process.num_steps, x0, start, steps)
     process = process.to(x0.params.device)
-    prior_term, diffusion_term = terms
+    compute_prior, compute_diffusion = terms
     with torch.no_grad():
-        reached = prior_term(process, x0)
-        walked = diffusion_term(denoise, process, x0, noise, steps)
-        read = reconstruction(denoise, process, x0, start, variance, steps.read_at, bins)
-    return Elbo(reached, walked, read, variance, steps.read_at)
+        prior_nats = compute_prior(process, x0)
+        diffusion_nats = compute_diffusion(denoise, process, x0, noise, steps)
+        reconstruction_nats = reconstruction(denoise, process, x0, start, variance, steps.read_at, bins)
+    return Elbo(prior_nats, diffusion_nats, reconstruction_nats, variance, steps.read_at)
 
 
 def authors_estimate(
