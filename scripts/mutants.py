@@ -178,8 +178,8 @@ def _is_left_alone(owner: ast.AST, child: ast.AST) -> bool:
     if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):  # a docstring
         return True
     is_alias = isinstance(owner, ast.Module) and isinstance(child, ast.Assign) and _is_type(child.value)
-    is_private = isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name)
-    is_listing = is_private and child.targets[0].id in ("__all__", "__slots__")  # type: ignore[attr-defined]
+    targets = child.targets if isinstance(child, ast.Assign) else [getattr(child, "target", None)]
+    is_listing = isinstance(targets[0], ast.Name) and targets[0].id in ("__all__", "__slots__")
     # zip(strict=…) is an assertion, and json.dumps(indent=…) changes how a file looks, not what it says.
     is_no_matter = isinstance(child, ast.keyword) and child.arg in ("strict", "indent")
     is_typing = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
