@@ -415,7 +415,7 @@ def _warm_up() -> None:
     """Import once, before any fork, what takes long and is not changed."""
     sys.dont_write_bytecode = True  # a copy that is changed twice within a second must not be taken from a cache
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    for name in ("torch", "torch._dynamo", "scipy.stats", "matplotlib.pyplot", "ezdxf"):
+    for name in ("torch", "torch._dynamo", "scipy.stats", "matplotlib.figure", "ezdxf"):
         import_module(name)
 
 

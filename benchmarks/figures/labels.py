@@ -73,8 +73,9 @@ def label_survival(
 
 def write_schedule(folder: Path, survival: Survival) -> list[Path]:
     """Write PNG, SVG and CSV of the figure."""
-    with plot_style() as plt:
-        figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.3), sharey=True, constrained_layout=True)
+    with plot_style() as new_figure:
+        figure = new_figure(figsize=(8.4, 3.3), layout="constrained")
+        axes = figure.subplots(1, 2, sharey=True)
         _draw_survival(axes[0], survival.alpha_bar, survival.kept_raw, survival.target, "Raw: ᾱ of the cosine schedule")
         _draw_survival(axes[1], survival.b_bar, survival.kept_augmented, survival.target, "Augmented: b̄")
         axes[0].set_ylabel("level or probability")
@@ -129,11 +130,10 @@ def sample_labels(
 
 def write_simplex(folder: Path, rows: tuple[LabelSamples, ...]) -> list[Path]:
     """Write PNG and SVG: a row of triangles per schedule, points colored by their argmax."""
-    with plot_style() as plt:
+    with plot_style() as new_figure:
         columns = len(rows[0].steps)
-        figure, axes = plt.subplots(
-            len(rows), columns, figsize=(1.5 * columns, 1.75 * len(rows)), squeeze=False, constrained_layout=True
-        )
+        figure = new_figure(figsize=(1.5 * columns, 1.75 * len(rows)), layout="constrained")
+        axes = figure.subplots(len(rows), columns, squeeze=False)
         for label, row in zip(rows, axes, strict=True):
             for step, samples, panel in zip(label.steps, label.samples, row, strict=True):
                 _draw_triangle(panel, samples)
@@ -213,8 +213,9 @@ def measure_bias(
 
 def write_bias(folder: Path, biases: list[LogitsBias]) -> list[Path]:
     """Write PNG, SVG and CSV of the comparison."""
-    with plot_style() as plt:
-        figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.1), width_ratios=(1.7, 1), constrained_layout=True)
+    with plot_style() as new_figure:
+        figure = new_figure(figsize=(8.4, 3.1), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(1.7, 1))
         _draw_shares(left, biases)
         _draw_bounds(right, biases)
         paths = save_figure(figure, folder, "bias")

@@ -43,9 +43,9 @@ class Panel(NamedTuple):
 
 def plot_panels(panels: Sequence[Panel]) -> str:
     """A row of panels as SVG: curves one after another along x, the level as a dashed line."""
-    with plot_style(math=False) as plt:
-        figure, axes_row = plt.subplots(1, len(panels), figsize=(_WIDTH, 2.9), squeeze=False, layout="constrained")
-        for axes, panel in zip(axes_row[0], panels, strict=True):
+    with plot_style(math=False) as new_figure:
+        figure = new_figure(figsize=(_WIDTH, 2.9), layout="constrained")
+        for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
             positions = [name for curve in panel.curves for name in curve.positions]
             first, lines, labels = 0, [], [curve.name for curve in panel.curves]
             for curve, color in zip(panel.curves, (BLUE, GREEN), strict=False):
@@ -67,8 +67,9 @@ def plot_distributions(
 ) -> str:
     """Two distributions as paired columns in SVG, labeled with percentages."""
     categories = list(dict.fromkeys([*first, *second]))
-    with plot_style(math=False) as plt:
-        figure, axes = plt.subplots(figsize=(_WIDTH, 2.3), layout="constrained")
+    with plot_style(math=False) as new_figure:
+        figure = new_figure(figsize=(_WIDTH, 2.3), layout="constrained")
+        axes = figure.subplots()
         columns = []
         for offset, values, color in ((-0.2, first, ORANGE), (0.2, second, PALE_BLUE)):
             shares = [values.get(category, 0.0) for category in categories]
