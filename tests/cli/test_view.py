@@ -54,7 +54,7 @@ def test_one_sketch_and_galleries(folder: Path) -> None:
     assert 2 * 50 < height < 2 * 80
     view("many.jsonl", "--out", "all.html")
     assert (folder / "all.html").read_text().count("<figure") == 12
-    assert "the first 5 sketches of more" in view("many.jsonl", "--limit", "5", "--out", "some.svg")
+    assert "the first 5 sketches; there are more" in view("many.jsonl", "--limit", "5", "--out", "some.svg")
     assert captions(folder / "some.svg") == [f"part {i}" for i in range(5)]
     assert "12 sketches" in view("many.jsonl", "--limit", "12", "--out", "some.svg")
     (folder / "inner").mkdir()

@@ -103,7 +103,7 @@ def _members(file: Path) -> list[Member]:
 def _first(stream: Iterator[Named], limit: int) -> tuple[list[Named], str]:
     chosen = list(islice(stream, limit))
     more = next(stream, None) is not None
-    return chosen, f"the first {_sketches(len(chosen))} of more" if more else _sketches(len(chosen))
+    return chosen, f"the first {_sketches(len(chosen))}; there are more" if more else _sketches(len(chosen))
 
 
 def _random_sample(stream: Iterator[Named], limit: int, seed: int) -> tuple[list[Named], str]:

@@ -122,7 +122,7 @@ def _corpus_page(report: Mapping[str, Any], sketches: Sequence[Sketch]) -> str:
         Section("From found to kept", plots=[bar_chart(stages, total=found)]),
         _counts("Why sketches were refused", report["refused"], found),
         _duplicates(report["duplicate_group_sizes"]),
-        Section("Sources and licences", tables=[Table(("source", "licence", "sketches"), licences)]),
+        Section("Sources and licenses", tables=[Table(("source", "license", "sketches"), licences)]),
         Section("Primitives per sketch", plots=[column_chart(report["primitives_per_sketch"], "primitives")]),
         Section("Kinds of primitives", ["The dark part is construction geometry."], plots=[kinds]),
         _sizes(report),

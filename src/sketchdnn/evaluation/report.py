@@ -249,7 +249,7 @@ def _distributions(report: Report) -> Section:
     for part, title in WORDS["distributions"]["rows"].items():
         deviations, rows = distributions[part]["deviations"], []
         for d in deviations:
-            relative = "—" if d["relative"] is None else f"{100 * d['relative']:+.0f} %"
+            relative = "—" if d["relative"] is None else f"{100 * d['relative']:+.0f} %".replace("-", "−")
             within = "yes" if d["is_within"] else "no"
             shares = _share(d["value"]), _share(d["reference"])
             rows.append((d["name"], *shares, relative, format_number(d["z_score"]), within))
@@ -280,7 +280,7 @@ def _novelty(report: Report) -> Section:
     rows.append(("difference in either direction (Kolmogorov–Smirnov)", _share(near["kolmogorov_smirnov"]), ""))
     head = ("distance to the nearest training sketch", name, split)
     nearest = Table(head, rows, _say("novelty", "neighbors", split=split))
-    plot = plot_distributions(near["samples"], near["test"], (name, split), "distance to the nearest, %")
+    plot = plot_distributions(near["samples"], near["test"], (name, split), "sketches by distance to the nearest, %")
     return Section(_say("novelty", "title"), [_say("novelty", "text")], [repeats, nearest], [plot])
 
 
@@ -320,7 +320,7 @@ def _decoding(report: Report) -> Section:
     rows.append(("empty samples, drawn again", "", f"{decoding['empty_draws']:,}"))
     sketches = report["system"]["samples"]
     caption = _say("decoding", "caption", primitives=decoding["primitives"], sketches=sketches)
-    return Section(_say("decoding", "title"), (), [Table(("what", "why", "how often"), rows, caption)])
+    return Section(_say("decoding", "title"), (), [Table(("what", "why", "how often"), rows, caption, is_text=True)])
 
 
 def _galleries(report: Report, galleries: Sequence[Thumbnails]) -> Section:
@@ -338,7 +338,8 @@ def _protocol(report: Report) -> Section:
     timings = report["timings"]
     caption = _say("protocol", "caption", device=report["device"], seconds=sum(timings.values()))
     seconds = Table(("stage", "time"), [(name, f"{time:.1f} s") for name, time in timings.items()], caption)
-    return Section(_say("protocol", "title"), [_say("protocol", "text")], [Table(("protocol", ""), rows), seconds])
+    settings = Table(("protocol", ""), rows, is_text=True)
+    return Section(_say("protocol", "title"), [_say("protocol", "text")], [settings, seconds])
 
 
 def _share(value: float) -> str:

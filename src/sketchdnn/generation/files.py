@@ -281,7 +281,7 @@ def _describe_request(facts: Mapping[str, Any]) -> str:
     if "init_sketch" in facts:
         words.append(f"variations of {Path(facts['init_sketch']).name}, strength {facts['strength']:g}")
     if "part" in facts:
-        words.append(f"completions of {Path(facts['part']).name}")
+        words.append(f"completions of {Path(facts['part']).name}, the part in black")
     if facts.get("model"):
         words.append(f"model {facts['model']['name']}")
     if "steps" in facts:

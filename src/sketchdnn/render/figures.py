@@ -19,18 +19,19 @@ from sketchdnn.io import atomic_write
 from .style import Frame, Stroke, Style, frame, shorten, strokes
 
 ORANGE, BLUE, GREEN, GRAY, INK = "#d95f02", "#1f6fb4", "#2e8b57", "#8a8a8a", "#222222"
+_TICKS, _AXES = "#444444", "#666666"
 PALE_BLUE = "#8fb8d8"
 
 POINTS_PER_INCH = 72
 # The deviation of a drawn curve, in points.
 _TOLERANCE = 0.04
-_MAX_LABEL = 48
+_MAX_LABEL = 64
 _CHART_WIDTH = 8.0  # inches
 
 _SETTINGS: dict[Any, Any] = {"font.size": 9, "font.family": "DejaVu Sans", "legend.frameon": False, "text.color": INK}
 _SETTINGS |= {"axes.titlesize": 10, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.labelcolor": INK}
-_SETTINGS |= {"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#666666"}
-_SETTINGS |= {"xtick.color": "#444444", "ytick.color": "#444444", "lines.linewidth": 1.8}
+_SETTINGS |= {"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": _AXES}
+_SETTINGS |= {"xtick.color": _TICKS, "ytick.color": _TICKS, "lines.linewidth": 1.8}
 _SETTINGS |= {"figure.dpi": 150, "savefig.dpi": 150, "svg.hashsalt": "sketchdnn"}
 
 
@@ -61,7 +62,7 @@ def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
 
 
 def figure_svg(figure: Any) -> str:
-    """A figure as SVG to be inserted into a page: text stays text, and its dark gray follows the page's color.
+    """A figure as SVG to be inserted into a page: text stays text, and its dark grays follow the page's color.
 
     Make the figure with `layout="constrained"`, so that its labels are within its size.
     """
@@ -77,7 +78,8 @@ def figure_svg(figure: Any) -> str:
     picture = buffer.getvalue()[buffer.getvalue().index("<svg") :]
     picture = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", picture, flags=re.DOTALL)  # it would style the page
     picture = re.sub(r' id="[a-zA-Z]+[\w.]*_\d+"', "", picture)
-    return picture.replace(INK, "currentColor").replace("<svg", '<svg role="img"', 1)
+    picture = re.sub("|".join((INK, _TICKS, _AXES)), "currentColor", picture)
+    return picture.replace("<svg", '<svg role="img"', 1)
 
 
 def bar_chart(values: Mapping[str, int], *, total: int | None = None, parts: Mapping[str, int] | None = None) -> str:

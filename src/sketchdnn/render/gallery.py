@@ -140,8 +140,9 @@ def gallery_html(
         cards.append(Card(drawn, caption, tooltip=describe(sketch)))
     larger = (style or Style()).times(1.25)
     key = vector.legend_svg(sketches, statuses, _LEGEND_WIDTH, larger) if statuses else ""
-    columns, width = options.get("columns"), f"minmax(min({cell}px, 100%), 1fr)"
-    tracks = f"repeat({columns}, minmax(0, 1fr))" if columns else f"repeat(auto-fill, {width})"
+    columns = 1 if len(sketches) == 1 else options.get("columns")
+    width = f"minmax(min({cell}px, 100%), 1fr)"
+    tracks = f"repeat({columns}, minmax(0, {cell}px))" if columns else f"repeat(auto-fill, {width})"
     return gallery_page(title, cards, lead=[subtitle], legend=key, tracks=tracks)
 
 
