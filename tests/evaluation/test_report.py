@@ -62,8 +62,10 @@ def test_report_is_read_back_and_old_keys_are_renamed(out: Path, tmp_path: Path)
     text = (out / "report.json").read_text()
     for old, new in REPORT_KEYS.items():
         text = text.replace(f'"{new}":', f'"{old}":')
+    text = text.replace('"name": "regular"', '"name": "drawn"')
     (tmp_path / "report.json").write_text(text)
     assert '"neighbours":' in text
+    assert text.count('"drawn"') == 3  # two shares and the name of a row
     assert load_report(tmp_path) == load_report(out)
 
 
@@ -92,6 +94,8 @@ def test_shipped_report_is_of_the_shipped_model() -> None:
     assert (sampler, report["system"]["steps"]) == (from_pretrained("ours").default_sampler, STEPS)
     document = report_document(report)
     assert "50 restart steps" in document.lead[0]
+    assert report["repaired"]["actions"]["construction"] == 869
+    assert not re.search(r"\baside\b|^\| drawn", document.to_markdown(), re.MULTILINE)
     assert document.to_markdown() == (ROOT / "docs/results/ours/report.md").read_text()
     report, card = load_report(SHIPPED), (ROOT / "docs/model_card.md").read_text()
     fid = report["scores"]["test"]["system"]["fid"]

@@ -41,6 +41,7 @@ MODEL_FACTS = {"known": "training_index"}
 REPORT_KEYS = {"neighbours": "neighbors", "found": "in_training", "real_found": "real_in_training", "specks": "tiny"}
 REPORT_KEYS |= {"unique_of_equal": "unique_same_size", "equal": "same_size", "errors": "z_score", "most_of_95": "p95"}
 REPORT_KEYS |= {"read_at": "reconstruction_step", "drawing": "decoding", "drawing sketches": "sampling", "most": "max"}
+REPORT_KEYS |= {"drawn": "regular", "aside": "construction"}
 
 _TENSOR = re.compile(rf"(?<![^.])({'|'.join(map(re.escape, TENSORS))})(?![^.])")
 
@@ -88,9 +89,11 @@ def current_tensor(name: str) -> str:
 
 
 def rename_report_keys(value: Any) -> Any:
-    """A report, or a part of one, with the present names of its keys."""
+    """A report, or a part of one, with the present names of its keys, which also name the rows of distributions."""
     if isinstance(value, dict):
-        return {REPORT_KEYS.get(key, key): rename_report_keys(item) for key, item in value.items()}
+        renamed = {REPORT_KEYS.get(key, key): rename_report_keys(item) for key, item in value.items()}
+        is_row = "is_within" in renamed and "name" in renamed
+        return renamed | {"name": REPORT_KEYS.get(renamed["name"], renamed["name"])} if is_row else renamed
     if isinstance(value, list):
         return [rename_report_keys(item) for item in value]
     return value
