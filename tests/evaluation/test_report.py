@@ -36,6 +36,8 @@ def test_page_and_tables_are_whole_and_escaped(out: Path) -> None:
     report, lines = load_report(out), markdown.splitlines()
     assert assert_self_contained(html).tags.count("figure") >= 15  # best, typical and worst
     assert html.count('<div class="plot"') == 4  # corruption, two distributions, neighbors
+    assert not re.search("#222222|#444444|#666666", html)  # dark grays of plots follow the page
+    assert not re.search(r"\| -\d", markdown)  # a minus, not a hyphen
     captions, protocol = re.findall(r"</table></div>\n(.*)", html), report["protocol"]["id"]
     assert len(captions) >= 9
     assert all(protocol in caption for caption in captions[:-2])  # the last two are the protocol itself, and timings

@@ -69,5 +69,6 @@ def test_empty_gallery_is_drawn_and_too_large_one_refused() -> None:
 
 
 def test_page_is_complete_and_self_contained() -> None:
+    assert "repeat(1, minmax(0, 300px))" in gallery_html([DISC], cell=300)
     page = assert_self_contained(gallery_html([DISC, BAR, DISC], title="Parts", columns=2))
     assert (page.tags.count("svg"), page.tags.count("figcaption"), page.addresses) == (3, 3, [])
