@@ -44,9 +44,9 @@ _ALIVE = ("survived", "uncovered")
 # Mutants that no behavior tells apart from the original: the file, a piece of `Mutant.key`, and the reason.
 EQUIVALENT = (
     ("diffusion/noise.py", "(count + 3) // 4 -> (count + 3) * 4", "only computes numbers that are then cut off"),
-    ("diffusion/samplers.py", "(clean, 1.0).log()) / 2 | 1.0 -> 2.0", "the next line replaces what comes of it"),
-    ("evaluation/curves.py", "CHUNK // max(1, pairs) ->", "only the number of sketches in a chunk"),
-    ("evaluation/curves.py", "prims ** 2 ->", "only the number of sketches in a chunk"),
+    ("diffusion/samplers.py", "numerator = torch.where(usable, next_step, 0.0) | 0.0 -> 1.0", "the next line masks it"),
+    ("evaluation/curves.py", "4 * compact.kind.shape[1] ** 2)) | 1 -> 2 #2", "only the number of sketches in a chunk"),
+    ("evaluation/raster.py", "int(images.shape[-1]), stroke | 1 -> 2", "the images are square"),
     ("training/run.py", "dynamic=False) if compiles else objective | False", "only what torch.compile assumes"),
 )
 

@@ -203,7 +203,8 @@ def test_settings_are_overridden_and_loggers_used(preset: Path, corpus: Path, tm
 def test_wrong_overrides_and_loggers_are_refused(
     preset: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "wandb", None)
+    for package in ("wandb", "torch.utils.tensorboard"):
+        monkeypatch.setitem(sys.modules, package, None)
     for option, value, message in (
         ("--set", "width=16", "write it as training.learning_rate=3e-4"),
         ("--set", "training.learning_rate", "write it as training.learning_rate=3e-4"),
@@ -213,6 +214,7 @@ def test_wrong_overrides_and_loggers_are_refused(
         ("--set", "other.x=1", "'other' is no section"),
         ("--logger", "paper", "use tensorboard or wandb"),
         ("--logger", "wandb", "pip install wandb"),
+        ("--logger", "tensorboard", "pip install tensorboard"),
     ):
         assert message in _fails(*_arguments(preset, corpus, tmp_path / option, "--steps", "1", option, value))
     assert not (tmp_path / "--set").exists()

@@ -281,6 +281,7 @@ def test_ranges_of_columns_steps_of_noise_levels_and_impossible_ones() -> None:
     for batch, draws, read_at in ((2, 0, 1), (0, 1, 1), (2, 1, 0), (2, 1, 100)):
         with pytest.raises(ValueError, match="draws and batch" if read_at == 1 else "read_at"):
             draw_steps(process, batch, draws, generator, read_at=read_at)
+    assert draw_steps(process, 2, 1, generator).read_at == 1
 
 
 @pytest.mark.parametrize("read_at", [1, 5])

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,6 +52,7 @@ def test_model_file_and_report_in_one_table(folder: Path, tmp_path: Path) -> Non
     assert json.loads((tmp_path / "comparison.json").read_text())[1]["system"] == "parts.jsonl"
     text = (tmp_path / "comparison.md").read_text()
     assert all(name in text for name in (*systems, "real sketches", "FID, test", "KID × 1000, test"))
+    assert re.search(r"\| parts\.jsonl \| 0 \| \d+\.\d % \(", text)  # the validity of sketches in percent
     assert "model: drawn with 4 restart steps, seed 0; parts.jsonl: read from a file;" in text
 
 

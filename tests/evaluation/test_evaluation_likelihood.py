@@ -133,6 +133,7 @@ def test_grids_batches_and_line_directions(untrained: SketchDNNSystem) -> None:
         assert a.per_sketch.value == pytest.approx(b.per_sketch.value, rel=1e-4)
     assert (progress, progress[-1]) == (sorted(progress), 1)
     assert len(progress) > 6
+    assert progress[0] == pytest.approx(1 / 9)  # calls of the network: three for each draw of a step, and three more
 
 
 @pytest.mark.parametrize("variant", ["paper", "authors"])

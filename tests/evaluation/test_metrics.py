@@ -76,6 +76,11 @@ def test_fid_of_known_gaussians_and_its_error() -> None:
     )
     estimate = frechet_estimate(a, b)
     assert (estimate.high - estimate.value) / 1.96 == pytest.approx(np.sqrt(of_a + of_b), rel=0.1)
+    assert estimate.low == pytest.approx(2 * estimate.value - estimate.high)
+    assert frechet_estimate(a, a.flip(0)).low == 0  # never below
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics, "_GAUSSIAN_ROWS", 16)
+        assert frechet_estimate(a, b).high == pytest.approx(estimate.high, rel=1e-9)
 
 
 @given(sizes, st.floats(0.1, 10))

@@ -55,6 +55,7 @@ def test_copies_and_duplicates_are_counted() -> None:
     copied = shuffled(turned(train[:10], 5), 1)
     samples = Compact(*(np.concatenate([getattr(c, n) for c in (copied, copied)]) for n in Compact.__slots__))
     result = measure_novelty(samples, train, test)
+    assert [repeats["levels"] for repeats in result["repeats"]] == [24, 64, 256]
     for repeats in result["repeats"]:
         assert repeats["in_training"].value == 1
         assert repeats["unique"].value <= 0.5
@@ -97,7 +98,10 @@ def test_images_and_their_distances_in_any_batches(monkeypatch: pytest.MonkeyPat
     np.testing.assert_allclose(nearest_distances(queries, references), expected, atol=1e-3)
     for name in ("_IMAGE_BATCH", "_QUERY_BATCH", "_REFERENCE_BATCH"):
         monkeypatch.setattr(novelty, name, 5)
-    np.testing.assert_allclose(nearest_distances(queries, references), expected, atol=1e-3)
+    progress: list[float] = []
+    found = nearest_distances(queries, references, on_progress=progress.append)
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+    assert progress == [5 / 7, 1]
     np.testing.assert_array_equal(blurred_images(parts(30)[:7]), queries)
 
 

@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -40,6 +41,16 @@ def assert_worse_with_damage(extractor: Extractor, count: int, cache: Path | Non
 
 def test_scores_get_worse_with_damage() -> None:
     assert_worse_with_damage(FakeExtractor(), 300, None)
+
+
+def test_only_the_repaired_samples_that_are_compared_are_looked_at() -> None:
+    whole, sizes, look = parts(60), Sizes(20, 0), FakeExtractor.features
+    scorer = Scorer(FakeExtractor(), None, StageTimer(), seed=0)
+    features = scorer.extract(whole[:30], whole[20:40], whole[40:], sizes)
+    with patch.object(FakeExtractor, "features", autospec=True, side_effect=look) as looked:
+        scores = scorer.score_repaired(whole[:30], features, sizes)
+    assert sum(len(call.args[1]) for call in looked.call_args_list) == 20
+    assert scores["test"]["system"] == scorer.score(features, sizes)["test"]["system"]
 
 
 @pytest.mark.slow

@@ -250,6 +250,11 @@ def test_proximity_is_measured_in_units_of_noise_and_counts_from_the_second_step
     for steps, equal in ((1, True), (2, False)):
         a, b = (sample(one, [0], steps=steps)[0] for one in (system, plain))
         assert torch.equal(a.flat(), b.flat()) == equal
+    levels: list[torch.Tensor] = []
+    system.get_submodule("network").register_forward_pre_hook(lambda _, inputs: levels.append(inputs[1]))
+    system.denoise(clean_batch(3), torch.tensor([5, 20, 40]))
+    level = system.process.params.at(torch.tensor([5, 20, 40]))
+    assert levels[0].tolist() == pytest.approx(((level.var / level.alpha_bar).log() / 6).tolist(), abs=1e-3)
     # Predicted places are measured in half the unit of noisy ones, known places as if diffused without noise.
     system, x0, t = with_both(), clean_batch(3), torch.tensor([5, 20, 40])
     level, std = system.process.params.at(t), system.config.data_std

@@ -13,7 +13,7 @@ import sketchdnn
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.systems import PretrainedError, from_pretrained, load_preset, save_pretrained
+from sketchdnn.systems import PretrainedError, from_pretrained, load_preset, pretrained, save_pretrained
 from sketchdnn.systems.pretrained import bundled_names, check_model_sampling, model_hash
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 
@@ -75,6 +75,9 @@ def test_bad_and_damaged_folders_are_refused(system: SketchDNNSystem, tmp_path: 
         with pytest.raises(PretrainedError, match=match):
             from_pretrained(tmp_path)
 
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pretrained, "_MAX_WEIGHT_BYTES", len(data) - 1)
+        refused("weights are larger than")
     weights.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     refused("not those it was saved with")
     weights.unlink()

@@ -105,10 +105,10 @@ def test_known_parts_add_nothing_to_the_loss_and_change_the_prediction() -> None
     assert not torch.allclose(system.denoise(x0, t, everything).params, system.denoise(x0, t).params)
 
 
-def random_mask(task: float, *, chance: float = 0.0, probability: float = 0.5) -> ConditionMask:
+def random_mask(task: float, *, chance: float = 0.0, probability: float = 0.5, part: float = 1.0) -> ConditionMask:
     """For one sketch of ten lines and six empty rows; all rows are known if the task is completion."""
     kind = torch.tensor([[0] * 10 + [layout.NONE] * 6])
-    uniform = torch.tensor([[chance, task, 1.0] + [0.5] * 16], dtype=torch.float64)
+    uniform = torch.tensor([[chance, task, part] + [0.5] * 16], dtype=torch.float64)
     return sample_condition_mask(uniform, kind, probability)
 
 
@@ -129,6 +129,7 @@ def test_condition_mask_has_one_of_three_tasks() -> None:
         for chance, probability in ((0.5, 0.5), (0.9, 0.5), (0.0, 0.0)):
             mask = random_mask(task, chance=chance, probability=probability)
             assert not (mask.kind | mask.construction | mask.params).any()
+    assert not random_mask(0.2, part=0.5).kind.any()
 
 
 NETWORKS = {"ours": SET, "paper": replace(DIT, num_steps=300), "authors": replace(DIT, num_steps=300)}

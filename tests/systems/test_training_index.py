@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +63,12 @@ def test_saved_and_loaded_unless_missing_or_changed(
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(systems.PretrainedError, match="not the one it was saved with"):
+        systems.from_pretrained(tmp_path)
+    path.write_bytes(b"no tensors")
+    config = tmp_path / "config.json"
+    facts = json.loads(config.read_text()) | {"training_index": hashlib.sha256(b"no tensors").hexdigest()}
+    config.write_text(json.dumps(facts))
+    with pytest.raises(systems.PretrainedError, match=re.escape(str(tmp_path))):
         systems.from_pretrained(tmp_path)
     path.unlink()
     with pytest.raises(systems.PretrainedError, match="is missing"):

@@ -83,7 +83,8 @@ def test_hidden_stretch_of_an_outline_is_connected() -> None:
 
 
 def test_features_are_all_that_is_not_the_outline() -> None:
-    assert known(task(PLATE, FEATURES)) == list(OUTLINE)
+    for choices in (FEATURES, (0.0, 0.0, 0.5)):  # also at the end of the task before
+        assert known(task(PLATE, choices)) == list(OUTLINE)
     # The diagonal is as large, but construction.
     assert known(task(PLATE[4:], FEATURES)) == [1, 2, 3, 4]
 

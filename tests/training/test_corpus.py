@@ -70,6 +70,10 @@ def test_large_sketches_are_seen_that_much_more_often() -> None:
     seen = torch.bincount(oversample(corpus, 1.0, 2.5, 4))
     assert (seen[::4] == 1).all()
     assert int(seen.sum()) == 10 + int(30 * 2.5)
+    # The 15 that are large and rare share out their fraction alone.
+    kind[:20, 0] = Kind.POINT.value
+    seen = torch.bincount(oversample(corpus, 1.2, 1.25, 4))[:20]
+    assert int(seen.sum()) == 5 * 1.2 + 15 * 1.5 // 1
 
 
 def test_two_ranks_share_what_one_would_see() -> None:
@@ -81,6 +85,9 @@ def test_two_ranks_share_what_one_would_see() -> None:
     assert torch.equal(torch.cat([half.positions() for half in halves]), whole.positions())
     with pytest.raises(RunError, match="multiple of 3"):
         DataOrder(10, 8, 3, "cpu", 0, 3)
+    for size, batch_size in ((0, 8), (10, 0)):
+        with pytest.raises(RunError, match="cannot be drawn"):
+            DataOrder(size, batch_size, 3, "cpu")
     # Every pass sees every sketch once.
     order = DataOrder(10, 4, seed=3, device="cpu")
     seen = torch.cat([order.indices(step) for step in range(5)])

@@ -187,6 +187,10 @@ def test_the_step_compiles_whole_and_its_budget_and_speed_are_by_the_clock(corpu
     run.objective = torch.compile(run.objective, backend="eager", fullgraph=True)
     run.advance()
     assert run.first_bad_step() is None
+    run = Run(_system(), Corpus(corpus.kind, corpus.construction, corpus.params * float("nan")), _config(2))
+    for _ in range(2):
+        run.advance()
+    assert run.first_bad_step() == 0
     run = Run(_system(), corpus, replace(_config(1), steps=None, minutes=2.0))
     run.advance()
     assert 0 < run.progress <= run.seconds / 120

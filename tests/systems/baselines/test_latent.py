@@ -109,6 +109,13 @@ def test_rows_have_an_order_and_outputs_full_precision() -> None:
         latent.VAEConfig(tokens=6)
     network = latent.LatentDenoiser(latent.LatentDenoiserConfig(width=32, depth=1, heads=2), 6, 12)
     assert torch.equal(network(torch.randn(3, 6, 12), torch.zeros(3)), torch.zeros(3, 6, 12))
+    vae, z = autoencoder(), torch.randn(2, 4, 12)
+    torch.nn.init.normal_(vae.head.weight)
+    before = vae.decode(z)
+    with torch.no_grad():  # the position of a row is added to what comes of its latent
+        vae.row_out += 1
+        vae.from_latent.bias -= 1
+    assert torch.allclose(vae.decode(z).params, before.params, atol=1e-4)
     vae = autoencoder()
     with torch.autocast("cpu", torch.bfloat16):
         posterior = vae.encode(clean_batch(2))

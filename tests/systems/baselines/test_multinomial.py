@@ -71,6 +71,9 @@ def test_the_expected_posterior_is_the_mean_of_posteriors() -> None:
     each = torch.stack([m.posterior_probs(c.expand(5, 5), y_t, at_s, at_t) for c in torch.eye(5).double()])
     mean = (torch.tensor(MARGINAL).double()[:, None, None] * each).sum(dim=0)
     assert torch.allclose(expected_posterior(chances, y_t, at_s, at_t), mean)
+    # Without noise the label is certain, however unlikely it was.
+    label, chances = torch.eye(5)[:1], torch.tensor([[1e-9, 0.25, 0.25, 0.25, 0.25]])
+    assert torch.equal(expected_posterior(chances, label, PROCESS.schedule.at(0), PROCESS.schedule.at(0)), label)
 
 
 @pytest.mark.parametrize("steps", [3, 40])

@@ -132,6 +132,7 @@ def test_samples_are_clean_rows_reported_token_by_token(system: models.TokenSyst
     batch = system.sample(noise_of(0, 1), SamplingOptions(on_step=steps.append))
     assert [one.number for one in steps[:-1]] == list(range(1, len(steps)))
     assert (steps[-1].number, steps[-1].s) == (steps[-1].total, 0)
+    assert all(one.t == one.s + 1 for one in steps)
     assert torch.equal(steps[-1].batch.flat(), batch.flat())
     counts = [int((one.batch.kind.argmax(dim=-1) != layout.NONE).sum()) for one in steps]
     assert counts == sorted(counts)  # primitive by primitive

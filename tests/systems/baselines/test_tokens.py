@@ -79,7 +79,7 @@ def test_common_numbers_and_flat_arcs_are_kept() -> None:
     params[0, 0] = torch.tensor([0.0, 0.0, 0.1, 0.0, 0.05])  # a sweep of three degrees: flat
     x0 = expand(kind, torch.zeros(1, 16, dtype=torch.bool), params, arc_scalar="sweep")
     (back,) = decode(untokenize(grammar.tokenize(x0, SYNTAX["points"]), SYNTAX["points"], 16), "sweep")
-    assert back.is_clean
+    assert (back.repairs, back.rejects) == ((), ())
     assert next(iter(back.sketch)).sweep < 0.05
 
 
