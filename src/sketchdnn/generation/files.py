@@ -67,8 +67,10 @@ class OutputOptions:
 
     def __post_init__(self) -> None:
         names = list(dict.fromkeys(name.strip().lower() for name in self.formats if name.strip()))
-        if not names or not set(names) <= set(FORMATS):
-            raise SketchError(f"sketches are written in {', '.join(FORMATS)}: name at least one, and no other")
+        if unknown := set(names) - set(FORMATS):
+            raise SketchError(f"'{min(unknown)}' is no format that sketches are written in; use {', '.join(FORMATS)}")
+        if not names:
+            raise SketchError(f"name at least one format: {', '.join(FORMATS)}")
         object.__setattr__(self, "formats", names)
 
 
