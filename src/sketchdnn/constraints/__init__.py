@@ -5,5 +5,16 @@ from .infer import TOLERANCE, infer
 from .repair import REPAIR_TOLERANCE, Action, ActionKind, RepairedSketch, repair, repair_all
 from .solve import Solution, solve
 
-__all__ = ["REPAIR_TOLERANCE", "TOLERANCE", "Action", "ActionKind", "Freedom", "RepairedSketch", "Solution"]
-__all__ += ["infer", "repair", "repair_all", "solve"]
+__all__ = [
+    "REPAIR_TOLERANCE",
+    "TOLERANCE",
+    "Action",
+    "ActionKind",
+    "Freedom",
+    "RepairedSketch",
+    "Solution",
+    "infer",
+    "repair",
+    "repair_all",
+    "solve",
+]

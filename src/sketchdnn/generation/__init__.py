@@ -6,5 +6,15 @@ from .files import OutputOptions, OutputSummary, write_sketches
 from .generate import GeneratedSketch, GenerateRequest, stream
 from .model import SketchDNN
 
-__all__ = ["CompleteRequest", "Conditions", "GenerateRequest", "GeneratedSketch", "SketchDNN", "complete", "stream"]
-__all__ += ["OutputOptions", "OutputSummary", "write_sketches"]
+__all__ = [
+    "CompleteRequest",
+    "Conditions",
+    "GenerateRequest",
+    "GeneratedSketch",
+    "OutputOptions",
+    "OutputSummary",
+    "SketchDNN",
+    "complete",
+    "stream",
+    "write_sketches",
+]

@@ -5,5 +5,17 @@ from .raster import png
 from .style import PALETTE, Frame, Stroke, Style, describe, frame, strokes
 from .vector import svg
 
-__all__ = ["PALETTE", "Frame", "Stroke", "Style", "describe", "frame", "strokes"]
-__all__ += ["gallery_html", "gallery_png", "gallery_svg", "png", "svg"]
+__all__ = [
+    "PALETTE",
+    "Frame",
+    "Stroke",
+    "Style",
+    "describe",
+    "frame",
+    "gallery_html",
+    "gallery_png",
+    "gallery_svg",
+    "png",
+    "strokes",
+    "svg",
+]

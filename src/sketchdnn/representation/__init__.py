@@ -14,8 +14,19 @@ from .decoding import Decoded, Issue, decode_compact
 if TYPE_CHECKING:
     from .batch import SketchBatch, decode, expand, from_flat, relevant
 
-__all__ = ["Compact", "Decoded", "Issue", "decode_compact", "encode", "encode_table"]
-__all__ += ["SketchBatch", "decode", "expand", "from_flat", "relevant"]
+__all__ = [
+    "Compact",
+    "Decoded",
+    "Issue",
+    "SketchBatch",
+    "decode",
+    "decode_compact",
+    "encode",
+    "encode_table",
+    "expand",
+    "from_flat",
+    "relevant",
+]
 
 
 def __getattr__(name: str) -> Any:

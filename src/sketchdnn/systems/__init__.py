@@ -15,6 +15,23 @@ from .registry import (
 from .system import ConditionMask, RowForm, System
 from .training_index import TrainingIndex, build_training_index
 
-__all__ = ["SYSTEMS", "ConditionMask", "RowForm", "System", "TrainingIndex", "build_training_index", "find_system"]
-__all__ += ["ConfigError", "Preset", "config_from_dict", "config_to_dict", "load_preset", "preset_names"]
-__all__ += ["PretrainedError", "from_pretrained", "register_system", "save_pretrained", "save_training_index"]
+__all__ = [
+    "SYSTEMS",
+    "ConditionMask",
+    "ConfigError",
+    "Preset",
+    "PretrainedError",
+    "RowForm",
+    "System",
+    "TrainingIndex",
+    "build_training_index",
+    "config_from_dict",
+    "config_to_dict",
+    "find_system",
+    "from_pretrained",
+    "load_preset",
+    "preset_names",
+    "register_system",
+    "save_pretrained",
+    "save_training_index",
+]

@@ -21,10 +21,20 @@ from sketchdnn.errors import SketchError
 Value = TypeVar("Value")
 
 # [system] and [system.network], then [training].
-SETTINGS = {"form": "variant", "boost": "mse_weighting"}
-SETTINGS |= {"hears": "self_conditioning", "neighbours": "proximity_features", "aside": "auxiliary"}
-SETTINGS |= {"optimiser": "optimizer", "times": "timestep_sampling", "spread": "stratified", "given": "conditioning"}
-SETTINGS |= {"fewest": "min_primitives", "vary": "affine_augmentation", "rare": "rare_oversampling"}
+SETTINGS = {
+    "form": "variant",
+    "boost": "mse_weighting",
+    "hears": "self_conditioning",
+    "neighbours": "proximity_features",
+    "aside": "auxiliary",
+    "optimiser": "optimizer",
+    "times": "timestep_sampling",
+    "spread": "stratified",
+    "given": "conditioning",
+    "fewest": "min_primitives",
+    "vary": "affine_augmentation",
+    "rare": "rare_oversampling",
+}
 SETTING_VALUES = {
     "timestep_sampling": {"matching": "mid_noise"},
     "mse_weighting": {"low": "low_noise", "everywhere": "all", "nowhere": "none"},
@@ -32,16 +42,33 @@ SETTING_VALUES = {
 SAMPLERS = {"closing": "restart", "corrected": "predictor_corrector"}
 PRESETS = {"bundled": "ours"}
 # Dotted parts of the name of a tensor.
-TENSORS = {"optimiser": "optimizer", "network.heard": "network.embed_previous", "network.aside": "network.auxiliary"}
-TENSORS |= {"network.near": "network.embed_proximity", "network.near_before": "network.embed_previous_proximity"}
+TENSORS = {
+    "optimiser": "optimizer",
+    "network.heard": "network.embed_previous",
+    "network.aside": "network.auxiliary",
+    "network.near": "network.embed_proximity",
+    "network.near_before": "network.embed_previous_proximity",
+}
 INDEX_FILE = {"known.safetensors": "training_index.safetensors"}
 INDEX_TENSORS = {"mixtures": "kind_counts", "often": "frequency"}
 MODEL_FACTS = {"known": "training_index"}
 # Keys of evaluation reports.
-REPORT_KEYS = {"neighbours": "neighbors", "found": "in_training", "real_found": "real_in_training", "specks": "tiny"}
-REPORT_KEYS |= {"unique_of_equal": "unique_same_size", "equal": "same_size", "errors": "z_score", "most_of_95": "p95"}
-REPORT_KEYS |= {"read_at": "reconstruction_step", "drawing": "decoding", "drawing sketches": "sampling", "most": "max"}
-REPORT_KEYS |= {"drawn": "regular", "aside": "construction"}
+REPORT_KEYS = {
+    "neighbours": "neighbors",
+    "found": "in_training",
+    "real_found": "real_in_training",
+    "specks": "tiny",
+    "unique_of_equal": "unique_same_size",
+    "equal": "same_size",
+    "errors": "z_score",
+    "most_of_95": "p95",
+    "read_at": "reconstruction_step",
+    "drawing": "decoding",
+    "drawing sketches": "sampling",
+    "most": "max",
+    "drawn": "regular",
+    "aside": "construction",
+}
 
 _TENSOR = re.compile(rf"(?<![^.])({'|'.join(map(re.escape, TENSORS))})(?![^.])")
 
