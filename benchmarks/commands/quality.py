@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -135,35 +134,36 @@ def conditions(
 
 def completion(
     context: typer.Context,
-    data: Corpus,
-    sketches: Annotated[int, typer.Option(min=1, help="Test sketches to hide half of.")] = 500,
-    best_of: Annotated[int, typer.Option(min=1, help="Completions of each, of which the best counts.")] = 8,
+    data: Annotated[Path, typer.Option(help="A prepared corpus; for more than 16 primitives, a file of sketches.")],
+    primitives: Annotated[str, typer.Option(help="Primitives of the original sketches.")] = "8..16",
+    parts: Annotated[int, typer.Option(min=1, help="Parts to complete; fewer if the test split has fewer.")] = 500,
+    count: Annotated[int, typer.Option(min=1, help="Suggestions for each.")] = 8,
     steps: Steps = 50,
     model: Model = "ours",
     device: Device = "auto",
     cache: SampleCache = None,
     sample_only: SampleOnly = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Also write the result as Markdown, and a figure.", show_default=False)
-    ] = None,
+    out: Page = None,
 ) -> None:
-    """Hide half of the primitives of test sketches and complete them, by both methods, in known and unknown frames."""
-    from benchmarks.completion import plan_completion, sample_completions, score_completions, write_figure
+    """Hide outlines, features and symmetric halves of test sketches, and look at what completion suggests."""
+    from benchmarks.completion import CompletionTask, sample_completions, score_completions
+    from benchmarks.completion_cases import find_cases, held_out_sketches
+    from sketchdnn.generation.repair import available_cores
+    from sketchdnn.geometry.quantities import parse_int_range
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
 
     device = find_device(device)
     check_files(out, cache, sample_only)
-    task = plan_completion(data, sketches=sketches, best_of=best_of, steps=steps)
+    low, high = parse_int_range(primitives, "--primitives", "8..16")
+    cases = find_cases(held_out_sketches(data, (low, high)), parts)
+    task = CompletionTask(tuple(cases), count, steps)
     system = from_pretrained(model, device)
     with stages() as on_stage:
-        samples, seconds = sample_completions(system, task, cache, on_stage)
         if sample_only:
+            sample_completions(system, task, cache, on_stage)
             return
-        result = score_completions(task, samples, seconds, system, on_stage)
-    if out is not None:
-        result = replace(result, figure=out.with_suffix(".png").name)
-        write_figure(result, out.with_suffix(".png"))
+        result = score_completions(system, task, (low, high), cache=cache, workers=available_cores(), on_stage=on_stage)
     show(result, out, command_line(context, device=device))
 
 

@@ -9,20 +9,32 @@ from typer import Option
 
 from . import gallery_command
 from .console import stderr_console
-from .options import FLATTEN, AssumeUnits, Device, Flatten, SamplerName, Steps, path_argument, read_options
+from .options import FLATTEN, AssumeUnits, Device, Flatten, SamplerName, Steps, path_argument, path_option, read_options
 
 EPILOG = "Example: sketchdnn complete part.dxf --count 8 --out finished"
+GOAL = (
+    "close: finish an open part; inside: add features to a closed one; extend: beside or around it. By default as fits."
+)
+UNLIKE = "A file or folder of suggestions not to repeat; may be repeated."
 
 
 def complete(
     file: Annotated[Path, path_argument(metavar="PART", help="A sketch to finish: .dxf, .svg, .fcstd, .json, …")],
     out: gallery_command.Out,
-    count: Annotated[int, Option(help="How many completions.")] = 8,
-    seed: Annotated[int, Option(help="Which completions: the same seed gives the same.")] = 0,
-    scale: Annotated[str | None, Option(help="Finished size over the part's: 1.5, or 1..4; by default 1..2.")] = None,
+    count: Annotated[int, Option(help="How many suggestions; fewer if the model has fewer ideas.")] = 8,
+    seed: Annotated[int, Option(help="Which suggestions: the same seed gives the same, another seed others.")] = 0,
+    goal: Annotated[str | None, Option(help=GOAL)] = None,
+    closed: Annotated[bool, Option("--closed", help="Prefer suggestions that can be extruded.")] = False,
+    kinds: Annotated[str | None, Option(help="What to add, such as circle=2 or line=2,arc=2.")] = None,
+    inside: Annotated[str | None, Option(help="Add only inside this box, two corners in the part's units.")] = None,
     primitives: Annotated[str | None, Option(help="Primitives in all: 12, or 8..16; by default any.")] = None,
+    like: Annotated[Path | None, path_option(help="A suggestion to vary: the file of an earlier result.")] = None,
+    unlike: Annotated[list[Path] | None, path_option(help=UNLIKE)] = None,
+    scale: Annotated[
+        str | None, Option(help="Finished size over the part's: 1.5, or 1..4; by default the goal's.")
+    ] = None,
+    candidates: Annotated[int, Option(help="Candidates for each suggestion; more take longer.")] = 3,
     method: Annotated[str, Option(help="conditional: a network trained for it; repaint: any.")] = "conditional",
-    num_frames: Annotated[int, Option(help="Frames tried for each completion; the best is kept.")] = 4,
     repair: Annotated[bool, Option(help="Close gaps to what was added, and add constraints, in all formats.")] = True,
     format: gallery_command.Formats = gallery_command.FORMATS,  # noqa: A002
     steps: Steps = 50,
@@ -33,7 +45,7 @@ def complete(
     flatten: Flatten = FLATTEN,
     assume_units: AssumeUnits = None,
 ) -> None:
-    """Finish a sketch: the part stays exactly as it is, and the model adds the rest, in several ways."""
+    """Finish a sketch: the part stays exactly as it is, and the model adds the rest in several ways, the best first."""
     console = stderr_console()
     part = gallery_command.read_one_sketch(file, console, read_options(flatten, assume_units))
 
@@ -45,16 +57,24 @@ def complete(
         part=part,
         count=count,
         seed=seed,
+        goal=goal,
+        closed=closed,
+        kinds=kinds,
+        window=inside,
+        primitives=primitives,
+        like=None if like is None else gallery_command.read_one_sketch(like, console),
+        unlike=[sketch for path in unlike or () for sketch in gallery_command.read_sketches(path, console)],
+        candidates=candidates,
         method=method,  # type: ignore[arg-type]  # checked there
         scale=scale,
-        num_frames=num_frames,
         steps=steps,
         sampler=sampler,
-        primitives=primitives,
         repair=repair,
         workers=available_cores(),
     )
     options = OutputOptions(out, format.split(","), force=force)
     summary = gallery_command.write_gallery(console, request, options, file, model=model, device=device)
-    what = f"{count:,} completion{'s' * (count != 1)}"
+    what = f"{summary.sketches:,} suggestion{'s' * (summary.sketches != 1)}"
     gallery_command.print_summary(console, options, what, "gallery.html shows them, the part in black", summary)
+    if summary.sketches < count:
+        console.print(f"the other {count - summary.sketches:,} would repeat these; another --seed may have more ideas")

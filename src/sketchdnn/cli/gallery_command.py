@@ -5,6 +5,7 @@ These are the common options, reading of the input sketch, the run with its prog
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,15 +36,21 @@ Force = Annotated[
 ]
 
 
+def read_sketches(path: Path, console: Console, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Sequence[Sketch]:
+    """Return the sketches of a file or folder, and print which entities could not be read."""
+    reading = read(path, options)
+    report_reading(console, reading.skipped, reading.notes, f"{display_path(path)}: left out")
+    if not reading.sketches:
+        raise FormatError(path, "holds no sketch that can be read")
+    return reading.sketches
+
+
 def read_one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Sketch:
     """Return the only sketch of a file, and print which entities could not be read."""
-    reading = read(file, options)
-    report_reading(console, reading.skipped, reading.notes, f"{display_path(file)}: left out")
-    if not reading.sketches:
-        raise FormatError(file, "holds no sketch that can be read")
-    if len(reading.sketches) > 1:
-        raise FormatError(file, f"holds {len(reading.sketches):,} sketches, and one is wanted; split it with convert")
-    return reading.sketches[0]
+    sketches = read_sketches(file, console, options)
+    if len(sketches) > 1:
+        raise FormatError(file, f"holds {len(sketches):,} sketches, and one is wanted; split it with convert")
+    return sketches[0]
 
 
 def write_gallery(

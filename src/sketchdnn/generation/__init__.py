@@ -1,6 +1,7 @@
 """Generation of sketches: requests, conditions, completion, repair, and galleries of files."""
 
-from .complete import CompleteRequest, complete
+from .complete import complete
+from .completion_request import CompleteRequest
 from .conditions import Conditions
 from .files import OutputOptions, OutputSummary, write_sketches
 from .generate import GeneratedSketch, GenerateRequest, stream

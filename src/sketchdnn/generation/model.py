@@ -16,7 +16,8 @@ from sketchdnn.systems import System, from_pretrained, save_pretrained
 from sketchdnn.systems.devices import find_device
 from sketchdnn.systems.pretrained import DEFAULT_MODEL, model_hash
 
-from .complete import CompleteRequest, complete
+from .complete import complete
+from .completion_request import CompleteRequest
 from .engine import device_of, precision
 from .files import OutputOptions, OutputSummary, check_not_replaced, write_sketches
 from .generate import GeneratedSketch, GenerateRequest, stream
@@ -94,14 +95,28 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         return stream(self.system, request, callback)
 
     def complete(self, part: Sketch, count: int = 8, *, callback: OnProgress = ignore, **options: Any) -> list[Sketch]:
-        """Complete a part. The first primitives of each result are the part's own, unchanged.
+        """Complete a part, in distinct ways, the best first. Each result begins with the part, unchanged.
 
         Args:
             part: The sketch to complete.
-            count: Number of completions.
-            callback: Called with the number of completions' worth of work that is done, a float.
-            options: Further fields of `CompleteRequest`: seed, scale, primitives, method, num_frames, steps, sampler,
-                repair, workers.
+            count: Number of suggestions; there are fewer if the model has fewer ideas.
+            callback: Called with the number of suggestions' worth of work that is done, a float.
+            options: As follows.
+            seed: Selects the suggestions; another seed gives others.
+            goal: "close", "inside" or "extend"; by default close for a part with open ends, else inside.
+            kinds: Number of added primitives of each kind: {"circle": 2} or "circle=2".
+            closed: Suggestions that can be extruded come first.
+            window: Box that additions must lie in, or "x0,y0,x1,y1".
+            primitives: Number of primitives in all: 12, (8, 16) or "8..16".
+            like: A suggestion to vary.
+            unlike: Suggestions not to repeat.
+            candidates: Number of candidates for each suggestion.
+            scale: Finished size over the part's: 1.5, (1, 2) or "1..2".
+            method: "conditional", or "repaint" for a network that was not trained to complete.
+            steps: Number of denoising steps.
+            sampler: Name of the sampler; None means the model's own.
+            repair: Join what was added to the part, and add the constraints that hold.
+            workers: Number of processes that repair.
         """
         request = CompleteRequest(part=part, count=count, **options)
         return [completion.sketch for completion in complete(self.system, request, callback)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -106,6 +106,11 @@ class Constraint:
             raise GeometryError(f"a {self.type} constraint has the value {self.value}")
         if self.type is ConstraintType.OTHER and not self.name:
             raise GeometryError("a constraint of type 'other' needs the name its file gives it")
+
+    def renumber(self, numbers: Mapping[int, int]) -> Constraint:
+        """The same constraint on primitives with other numbers."""
+        refs = tuple(ref if ref.primitive is None else Ref(numbers[ref.primitive], ref.part) for ref in self.refs)
+        return replace(self, refs=refs)
 
 
 def ref_point(ref: Ref, primitives: Sequence[Primitive]) -> Vec | None:

@@ -119,6 +119,12 @@ class Profile:
         return tuple(loop for loop in self.loops if loop.is_hole)
 
     @property
+    def meetings(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of curves that cross, touch or overlap, other than at joined ends."""
+        overlaps = ((overlap.first, overlap.second) for overlap in self.overlaps)
+        return (*((contact.first, contact.second) for contact in self.contacts), *overlaps)
+
+    @property
     def area(self) -> float:
         """The area of the material: outer loops minus holes."""
         return sum(loop.area for loop in self.loops)

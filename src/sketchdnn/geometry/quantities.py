@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from sketchdnn.errors import SketchError
 
+from .bounds import Box
 from .primitives import Kind
 from .sketch import MM_PER_UNIT
 
@@ -85,3 +86,19 @@ def _pairs(counts: KindCounts, option: str) -> list[tuple[str | Kind, int]]:
     if not all(matches):
         raise SketchError(f"{option} is such as line=8,circle=2 (of {_KIND_NAMES}), not '{counts}'")
     return [(match[1], int(match[2])) for match in matches if match]
+
+
+def parse_box(text: str, option: str) -> Box:
+    """A box from the coordinates of two opposite corners.
+
+    >>> parse_box("10,0, 0,5", "--window")
+    Box(low=(0.0, 0.0), high=(10.0, 5.0))
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 4 or not all(_NUMBER.fullmatch(part) for part in parts):
+        raise SketchError(f"{option} is two opposite corners such as 0,0,40,20, not '{text}'")
+    x0, y0, x1, y1 = map(float, parts)
+    box = Box((min(x0, x1), min(y0, y1)), (max(x0, x1), max(y0, y1)))
+    if not 0 < box.size < math.inf:
+        raise SketchError(f"{option} {text} has no area")
+    return box

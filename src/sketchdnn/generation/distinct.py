@@ -1,0 +1,84 @@
+"""Which suggestions are the same idea: the distance between what two of them add, and one of each cluster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from sketchdnn.geometry import Circle, Point, Primitive
+
+# Additions that are nowhere farther apart than this, as a fraction of the size, are the same idea.
+SAME_IDEA = 0.05
+# Places on a curve: at least so many, and at most this far apart as a fraction of the size.
+_MIN_PLACES, _SPACING = 5, 0.02
+_MAX_PLACES = 200
+
+
+def difference(first: Sequence[Primitive], second: Sequence[Primitive], size: float) -> float:
+    """The largest distance from a place on either addition to the nearest on the other, as a fraction of the size.
+
+    This is the Hausdorff distance between matched geometry: curves are compared with curves, construction with
+    construction and points with points. It is infinite if one addition has a group that the other lacks. How a curve
+    is split into pieces makes no difference.
+
+    >>> from sketchdnn.geometry import Line
+    >>> whole, halves = [Line((0, 0), (4, 0))], [Line((0, 0), (2, 0)), Line((2, 0), (4, 0))]
+    >>> difference(whole, halves, 4.0), round(difference(whole, [Line((0, 1), (4, 1))], 4.0), 2)
+    (0.0, 0.25)
+    """
+    largest = 0.0
+    for group in ((False, False), (False, True), (True, False), (True, True)):
+        a, b = (_places([p for p in added if _group(p) == group], size) for added in (first, second))
+        if len(a) != len(b) and not (len(a) and len(b)):
+            return math.inf
+        if len(a):
+            largest = max(largest, cKDTree(a).query(b)[0].max(), cKDTree(b).query(a)[0].max())
+    # Sampled places of equal curves may be half a spacing apart.
+    return max(0.0, float(largest) / size - _SPACING / 2)
+
+
+def choose_distinct(
+    additions: Sequence[Sequence[Primitive]],
+    size: float,
+    ranking: Sequence[int],
+    chosen: Sequence[Sequence[Primitive]] = (),
+) -> dict[int, list[int]]:
+    """The first of each cluster, in the order of the ranking, and the numbers of those that share its idea.
+
+    Args:
+        additions: What each suggestion adds.
+        size: The size of the part.
+        ranking: The numbers of the suggestions, best first.
+        chosen: Additions whose ideas are taken already.
+    """
+    clusters: dict[int, list[int]] = {}
+    for number in ranking:
+        if any(difference(additions[number], taken, size) <= SAME_IDEA for taken in chosen):
+            continue
+        for first, members in clusters.items():
+            if difference(additions[number], additions[first], size) <= SAME_IDEA:
+                members.append(number)
+                break
+        else:
+            clusters[number] = [number]
+    return clusters
+
+
+def _group(item: Primitive) -> tuple[bool, bool]:
+    return isinstance(item, Point), item.construction
+
+
+def _places(items: Sequence[Primitive], size: float) -> NDArray[np.float64]:
+    """Places along primitives, evenly spaced on each."""
+    places = []
+    for item in items:
+        if isinstance(item, Point):
+            places.append(item.at)
+            continue
+        count = min(max(_MIN_PLACES, math.ceil(item.length / (_SPACING * size)) + 1), _MAX_PLACES)
+        places += [item.at(k / count if isinstance(item, Circle) else k / (count - 1)) for k in range(count)]
+    return np.array(places).reshape(-1, 2)

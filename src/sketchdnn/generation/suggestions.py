@@ -1,0 +1,190 @@
+"""From sampled candidates to suggestions: additions that cannot stay go, the rest is repaired, scored and sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from sketchdnn.design import score_design
+from sketchdnn.geometry import Kind, Primitive, Sketch, bounds
+
+from .completion_request import CompleteRequest, added_to
+from .conditions import Shortfall, closure_faults, find_shortfall
+from .distinct import choose_distinct
+from .framing import CompletedPart, FramedPart
+from .generate import GeneratedSketch
+from .goals import Goal, additions, open_ends, prune, without_new_construction
+from .repair import RepairReport, repair_sketches
+
+# A group of additions goes if the score is higher by this without it.
+_MIN_GAIN = 0.02
+# What the share of the candidates with the same idea, and a frame that is not filled, count beside the score.
+_AGREEMENT_WEIGHT, _MISFIT_WEIGHT = 0.2, 0.1
+
+
+class Candidate(NamedTuple):
+    """A candidate after repair.
+
+    Attributes:
+        part: The part in the frame that it was sampled in.
+        completed: The part and what was added.
+        value: Its score as a design.
+        shortfall: Which of the requirements it fails.
+        repair: What repair changed.
+    """
+
+    part: FramedPart
+    completed: CompletedPart
+    value: float
+    shortfall: Shortfall | None
+    repair: RepairReport | None
+
+    @property
+    def sketch(self) -> Sketch:
+        return self.completed.sketch
+
+
+@dataclass(frozen=True, slots=True)
+class Finisher:
+    """Turns candidates into suggestions. It needs no model.
+
+    Attributes:
+        request: What was asked for.
+        part: The part, with the constraints to use in repair.
+        goal: The goal.
+    """
+
+    request: CompleteRequest
+    part: Sketch
+    goal: Goal
+
+    def finish(self, parts: Sequence[FramedPart], completed: Sequence[CompletedPart]) -> list[Candidate]:
+        """The candidates that add something: without what cannot stay, repaired and scored."""
+        num_given, window = len(self.part), self.request.box
+        kept: list[tuple[FramedPart, CompletedPart]] = []
+        for part, each in zip(parts, completed, strict=True):
+            pruned = self._with_sketch(each, prune(each.sketch, num_given, self.goal, window, final=False))
+            if pruned.num_added:
+                kept.append((part, pruned))
+        candidates = []
+        for (part, each), (repaired, report) in zip(kept, self._repair(kept), strict=True):
+            whole = without_new_construction(each.sketch, repaired, num_given)
+            whole = prune(whole, num_given, self.goal, window, final=self.request.repair)
+            value, whole = self._without_defects(whole)
+            if len(whole) > num_given:
+                shortfall = self._find_shortfall(whole)
+                candidates.append(Candidate(part, self._with_sketch(each, whole), value, shortfall, report))
+        return candidates
+
+    def choose(self, candidates: Sequence[Candidate]) -> list[GeneratedSketch]:
+        """The best candidate of each idea, best first."""
+        request, num_given, size = self.request, len(self.part), bounds(self.part).size
+        added = [candidate.sketch.primitives[num_given:] for candidate in candidates]
+        taken = [added_to(request.part, other) for other in request.unlike]
+        if request.like is not None:
+            taken.append(added_to(request.part, request.like))
+
+        def rank(number: int) -> tuple[float, float]:
+            candidate = candidates[number]
+            distance = candidate.shortfall.distance if candidate.shortfall else 0.0
+            return distance, _MISFIT_WEIGHT * candidate.completed.misfit - candidate.value
+
+        ranking = sorted(range(len(candidates)), key=rank)
+        clusters = choose_distinct(added, size, ranking, taken)
+
+        def rank_cluster(number: int) -> tuple[float, float]:
+            distance, cost = rank(number)
+            return distance, cost - _AGREEMENT_WEIGHT * len(clusters[number]) / len(candidates)
+
+        best = sorted(clusters, key=rank_cluster)[: request.count]
+        return [self._to_result(index, candidates[number]) for index, number in enumerate(best)]
+
+    def _repair(
+        self, candidates: Sequence[tuple[FramedPart, CompletedPart]]
+    ) -> list[tuple[Sketch, RepairReport | None]]:
+        """The candidates after repair of what was added, if it is asked for; of a large part it sees the context."""
+        results: list[tuple[Sketch, RepairReport | None]] = [(each.sketch, None) for _, each in candidates]
+        if not self.request.repair:
+            return results
+        num_fixed = [len(self.part) if part.context is None else len(part.context) for part, _ in candidates]
+        for number in sorted(set(num_fixed)):
+            group = [i for i, each in enumerate(num_fixed) if each == number]
+            sketches = [self._local(*candidates[i]) for i in group]
+            repaired = repair_sketches(sketches, number, workers=self.request.workers)
+            for i, (local, report) in zip(group, repaired, strict=True):
+                results[i] = (self._whole(candidates[i][0], local), report)
+        return results
+
+    def _with_sketch(self, completed: CompletedPart, sketch: Sketch) -> CompletedPart:
+        return replace(completed, sketch=sketch, num_added=len(sketch) - len(self.part))
+
+    def _local(self, part: FramedPart, completed: CompletedPart) -> Sketch:
+        """The context and what was added: all that repair looks at."""
+        if part.context is None:
+            return completed.sketch
+        return completed.sketch.select([*part.context, *range(len(self.part), len(completed.sketch))])
+
+    def _whole(self, part: FramedPart, local: Sketch) -> Sketch:
+        """The whole part with what was added to its context."""
+        if part.context is None:
+            return local
+        num_known, num_given = len(part.context), len(self.part)
+        number_of = dict(enumerate(part.context))
+        number_of |= {number: number - num_known + num_given for number in range(num_known, len(local))}
+        constraints = [c.renumber(number_of) for c in local.constraints]
+        own = set(self.part.constraints)
+        constraints = [*self.part.constraints, *(c for c in constraints if c not in own)]
+        primitives = self.part.primitives + local.primitives[num_known:]
+        return replace(self.part, primitives=primitives, constraints=tuple(constraints))
+
+    def _without_defects(self, sketch: Sketch) -> tuple[float, Sketch]:
+        """The score, without groups of additions whose removal raises it."""
+        num_given = len(self.part)
+        score = score_design(sketch, num_given)
+        groups = sorted(additions(sketch, num_given), key=min) if len(sketch) > num_given else []
+        defective = {number for defect in score.defects for number in defect.primitives}
+        candidates = [group for group in groups if group & defective]
+        options = [(score.value + _MIN_GAIN, sketch)]
+        num_open = len(open_ends(sketch))
+        for group in candidates if len(groups) > 1 else ():
+            rest = sketch.select([number for number in range(len(sketch)) if number not in group])
+            if len(open_ends(rest)) <= num_open:  # else it closes an outline
+                options.append((score_design(rest, num_given).value, rest))
+        _, best = max(options, key=lambda option: option[0])
+        return (score.value, sketch) if best is sketch else self._without_defects(best)
+
+    def _find_shortfall(self, sketch: Sketch) -> Shortfall | None:
+        request, added = self.request, sketch.primitives[len(self.part) :]
+        faults = [find_shortfall(request.conditions, sketch)]
+        if request.added_kinds is not None:
+            faults.append(_kinds_shortfall(request.added_kinds, added))
+        if request.closed or self.goal == "close":
+            faults += list(closure_faults(sketch))
+        found = [fault for fault in faults if fault is not None]
+        if not found:
+            return None
+        return Shortfall("; ".join(fault.sentence for fault in found), sum(fault.distance for fault in found))
+
+    def _to_result(self, index: int, candidate: Candidate) -> GeneratedSketch:
+        sketch, seed = candidate.sketch, self.request.seed
+        return GeneratedSketch(
+            index,
+            replace(sketch, extra={**sketch.extra, "id": f"seed {seed}, completion {index}"}),
+            rejected=candidate.completed.rejected,
+            repaired=candidate.completed.repaired,
+            shortfall=candidate.shortfall.sentence if candidate.shortfall else None,
+            score=candidate.value,
+            repair=candidate.repair,
+            num_given=len(self.part),
+            scale=candidate.part.scale,
+        )
+
+
+def _kinds_shortfall(required: Mapping[Kind, int], added: Sequence[Primitive]) -> Shortfall | None:
+    counts = {kind: sum(p.kind is kind and not p.construction for p in added) for kind in Kind}
+    off = sum(abs(counts[kind] - required.get(kind, 0)) for kind in Kind)
+    if not off:
+        return None
+    words = ", ".join(f"{kind.label}={number}" for kind, number in counts.items() if number)
+    return Shortfall(f"it adds {words or 'only construction'}, not what was asked for", float(off))
