@@ -159,6 +159,8 @@ class Finisher:
         faults = [find_shortfall(request.conditions, sketch)]
         if request.added_kinds is not None:
             faults.append(_kinds_shortfall(request.added_kinds, added))
+        elif all(p.construction or p.kind is Kind.POINT for p in added):
+            faults.append(Shortfall("it adds no curve but construction", 1.0))
         if request.closed or self.goal == "close":
             faults += list(closure_faults(sketch))
         found = [fault for fault in faults if fault is not None]
