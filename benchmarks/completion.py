@@ -38,6 +38,8 @@ GPU_BATCH, CPU_BATCH = 4_000, 16
 _CASE_STRIDE = 1_000
 # Millimeters of half of the larger side, for FreeCAD.
 _MM = 50.0
+# A case, what makes its suggestions, and its candidates.
+_Job = tuple[Case, Finisher, Sequence[FramedPart], Sequence[CompletedPart]]
 GOALS = {"first": 0.9, "any": 0.97, "crossings": 0.01, "distinct": 5.0, "pads": 0.9}
 COLUMNS = (
     "task",
@@ -218,8 +220,7 @@ def score_completions(
         for case, completion, parts in zip(task.cases, completions, rounds, strict=True)
     ]
     on_stage("repairing and choosing")
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        suggestions = tuple(pool.map(_choose, jobs, chunksize=4))
+    suggestions = tuple(_map_choose(jobs, workers))
     on_stage("scoring")
     try:
         program: str | None = find_freecad()
@@ -227,7 +228,8 @@ def score_completions(
         program = None
     score = partial(score_suggestions, count=task.count, program=program)
     by_task = [(name, [each for each in suggestions if each.case.task == name]) for name in TASKS]
-    scores = [score(name, some) for name, some in by_task if some]
+    # One part has no interval.
+    scores = [score(name, some) for name, some in by_task if len(some) > 1]
     options = system.resolve(SamplingOptions(None, task.steps))
     return CompletionBenchmark(
         numbers,
@@ -273,8 +275,16 @@ def meets_part(num_given: int, sketch: Sketch) -> bool:
     return any((first < num_given) != (second < num_given) for first, second in profile(sketch).meetings)
 
 
-def _choose(job: tuple[Case, Finisher, Sequence[FramedPart], Sequence[CompletedPart]]) -> Suggestions:
-    """The suggestions of a case. It runs in a process of its own."""
+def _map_choose(jobs: Sequence[_Job], workers: int) -> Iterator[Suggestions]:
+    if workers == 1:
+        yield from map(_choose, jobs)
+        return
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        yield from pool.map(_choose, jobs, chunksize=4)
+
+
+def _choose(job: _Job) -> Suggestions:
+    """The suggestions of a case. It may run in a process of its own."""
     case, finisher, parts, completed = job
     start = time.process_time()
     chosen = finisher.choose(finisher.finish(parts, completed))

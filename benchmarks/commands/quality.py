@@ -136,7 +136,7 @@ def completion(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="A prepared corpus; for more than 16 primitives, a file of sketches.")],
     primitives: Annotated[str, typer.Option(help="Primitives of the original sketches.")] = "8..16",
-    parts: Annotated[int, typer.Option(min=1, help="Parts to complete; fewer if the test split has fewer.")] = 500,
+    parts: Annotated[int, typer.Option(min=2, help="Parts to complete; fewer if the test split has fewer.")] = 500,
     count: Annotated[int, typer.Option(min=1, help="Suggestions for each.")] = 8,
     steps: Steps = 50,
     model: Model = "ours",

@@ -11,7 +11,7 @@ from support.evaluation_data import small_model
 from support.strategies import assert_same
 
 from sketchdnn.formats import read, write
-from sketchdnn.generation.complete import ADDED_COLOR, PART_COLOR
+from sketchdnn.generation.completion_request import ADDED_COLOR, PART_COLOR
 from sketchdnn.geometry import MM_PER_UNIT, Arc, Circle, Line, Sketch
 
 PART = Sketch(
@@ -69,7 +69,7 @@ def test_manifest_and_incomplete_repairs(tmp_path: Path, model: Path) -> None:
     assert page.count(f'stroke="{ADDED_COLOR}"') >= 3
     facts = json.loads((out / "manifest.json").read_text())
     assert (facts["part"], facts["num_given"], facts["method"]) == ("part.json", 4, "conditional")
-    assert (facts["scale"], facts["num_frames"], facts["sampler"]) == ([1.0, 3.0], 4, "restart")
+    assert (facts["scale"], facts["goal"], facts["sampler"]) == ([1.0, 3.0], "close", "restart")
     assert [entry["number"] for entry in facts["sketches"]] == [0, 1, 2]
     assert all(1 <= entry["scale"] <= 3 and entry["score"] <= 1 for entry in facts["sketches"])
     far = Sketch((Line((1e9, 0), (1e9 + 10, 0)), Line((1e9 + 10, 0), (1e9 + 10, 10))), units="mm")
@@ -82,7 +82,7 @@ def test_manifest_and_incomplete_repairs(tmp_path: Path, model: Path) -> None:
 def test_added_primitives_are_repaired_by_default(tmp_path: Path, model: Path, repair: bool) -> None:
     write(PART, tmp_path / "part.json")
     out = tmp_path / "out"
-    options = ["--count", 2, "--format", "json", "--num-frames", 1]
+    options = ["--count", 2, "--format", "json", "--candidates", 1]
     complete(tmp_path / "part.json", out, model, *options, repair=repair)
     facts = json.loads((out / "manifest.json").read_text())
     assert facts["repair"] == repair
@@ -105,7 +105,7 @@ def test_real_parts_are_completed(tmp_path: Path, model: Path, real_data: Path) 
 
 def test_invalid_options_and_parts_are_refused_and_leave_nothing(tmp_path: Path, model: Path) -> None:
     write(PART, tmp_path / "part.json")
-    many = [{"type": "line", "start": [i, 0], "end": [i, 1]} for i in range(20)]
+    many = [{"type": "line", "start": [i, 0], "end": [i, 1]} for i in range(65)]
     parts = {
         "empty.json": '{"primitives": []}',
         "broken.json": "{",
@@ -122,12 +122,16 @@ def test_invalid_options_and_parts_are_refused_and_leave_nothing(tmp_path: Path,
         ("part.json --format step", "'step' is no format"),
         ("part.json --primitives 3", "primitives in all, not 3"),
         ("part.json --primitives 8..40", "not 8..40"),
+        ("part.json --goal shrink", "'shrink' is no goal"),
+        ("part.json --kinds circles", "circles"),
+        ("part.json --inside 0,0,1", "inside"),
+        ("part.json --like many.json", "begins with the primitives of the part"),
         ("part.json --device tpu", "'tpu' is no device"),
         ("gone.dxf", "gone.dxf"),
         ("empty.json", "the part is empty"),
         ("broken.json", "broken.json"),
         ("words.txt", "no format that we read"),
-        ("many.json", "has 20 primitives"),
+        ("many.json", "has 65 primitives"),
         ("two.jsonl", "holds 2 sketches"),
     ):
         name, *options = words.split()
