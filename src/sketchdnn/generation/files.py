@@ -257,7 +257,7 @@ def render_page(sketches: Sequence[Shown], facts: Facts, num_written: int, style
     """`gallery.html`: a card for each sketch and its manifest entry, with links to its files."""
     count = int(facts.get("count", num_written))
     lead = [_describe_request(facts)]
-    if num_written < count:
+    if num_written < count and "part" not in facts:  # a completion may have fewer ideas
         lead.append(f"Stopped early: {count:,} were asked for.")
     if len(sketches) < num_written:
         lead.append(f"The first {len(sketches):,} are shown; the others lie beside this page.")
@@ -283,7 +283,7 @@ def _describe_request(facts: Mapping[str, Any]) -> str:
     if "init_sketch" in facts:
         words.append(f"variations of {Path(facts['init_sketch']).name}, strength {facts['strength']:g}")
     if "part" in facts:
-        words.append(f"completions of {Path(facts['part']).name}, the part in black")
+        words += [f"completions of {Path(facts['part']).name}, the part in black", f"goal {facts['goal']}"]
     if facts.get("model"):
         words.append(f"model {facts['model']['name']}")
     if "steps" in facts:
