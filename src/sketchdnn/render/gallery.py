@@ -35,6 +35,7 @@ class GalleryOptions(TypedDict, total=False):
         captions: A line of text below each sketch.
         cell: The width of a card in pixels; by default 200.
         style: The look of strokes.
+        palettes: If given, the colors of each sketch.
         statuses: If given, one for each sketch: constraints are drawn, with a legend.
     """
 
@@ -42,6 +43,7 @@ class GalleryOptions(TypedDict, total=False):
     captions: Sequence[str] | None
     cell: int
     style: Style | None
+    palettes: Sequence[tuple[str, ...]] | None
     statuses: Sequence[ConstraintStatus] | None
 
 
@@ -53,6 +55,8 @@ class _Grid:
         self.statuses = options.get("statuses")
         self.cell = options.get("cell", 200)
         self.style = (options.get("style") or Style()).sized(self.cell)
+        palettes = options.get("palettes") or [self.style.palette] * len(self.sketches)
+        self.styles = [replace(self.style, palette=palette) for palette in palettes]
         # Text of at least the standard size, on the page's color.
         text_size = max(self.style.text_size, Style().text_size)
         self.legend_style = replace(self.style, background=PAGE_COLOR, text_size=text_size)
@@ -64,15 +68,15 @@ class _Grid:
         width = self.columns * self.cell + (self.columns + 1) * self.gap
         self.size = (width, rows * self.card_height + (rows + 1) * self.gap)
 
-    def cells(self) -> Iterator[tuple[int, int, Sketch, str, ConstraintStatus | None]]:
-        """The position of each card in pixels, its sketch, its caption cut to its width, and its status."""
+    def cells(self) -> Iterator[tuple[int, int, Sketch, Style, str, ConstraintStatus | None]]:
+        """The position of each card in pixels, its sketch and style, its caption cut to its width, and its status."""
         limit = int(0.88 * self.cell / (LETTER_WIDTH * self.style.text_size))
         for index, (sketch, caption) in enumerate(zip(self.sketches, self.captions, strict=True)):
             row, column = divmod(index, self.columns)
             x = self.gap + column * (self.cell + self.gap)
             y = self.gap + row * (self.card_height + self.gap)
             short = caption if len(caption) <= limit else caption[: max(1, limit - 1)].rstrip() + "…"
-            yield x, y, sketch, short, self.statuses[index] if self.statuses else None
+            yield x, y, sketch, self.styles[index], short, self.statuses[index] if self.statuses else None
 
 
 def gallery_svg(sketches: Sequence[Sketch], **options: Unpack[GalleryOptions]) -> str:
@@ -82,12 +86,12 @@ def gallery_svg(sketches: Sequence[Sketch], **options: Unpack[GalleryOptions]) -
     width, height = grid.size
     below, more = legend(grid.sketches, grid.statuses, width, grid.legend_style) if grid.statuses else ([], 0.0)
     parts = [vector.svg_start(width, height + more), f'<rect width="100%" height="100%" fill="{PAGE_COLOR}"/>']
-    for x, y, sketch, caption, status in grid.cells():
+    for x, y, sketch, style, caption, status in grid.cells():
         border = f'rx="{_INSET}" fill="{look.background}" stroke="{BORDER_COLOR}"'
         parts += [
             f'<g transform="translate({x} {y})">',
             f'<rect x="0.5" y="0.5" width="{cell - 1}" height="{grid.card_height - 1}" {border}/>',
-            vector.drawing(sketch, cell, cell, look, status),
+            vector.drawing(sketch, cell, cell, style, status),
         ]
         if caption:
             parts.append(vector.text(caption, cell / 2, cell + look.text_size * 0.4, look))
@@ -111,11 +115,11 @@ def gallery_png(sketches: Sequence[Sketch], **options: Unpack[GalleryOptions]) -
         )
     page = Image.new("RGB", grid.size, PAGE_COLOR)
     pen = ImageDraw.Draw(page)
-    for x, y, sketch, caption, status in grid.cells():
+    for x, y, sketch, style, caption, status in grid.cells():
         box = (x, y, x + cell - 1, y + grid.card_height - 1)
         pen.rounded_rectangle(box, radius=_INSET, fill=look.background, outline=BORDER_COLOR)
         # Without its outermost pixels, which are blank, so that the card keeps its border.
-        picture = raster.picture(sketch, cell, cell, look, status)
+        picture = raster.picture(sketch, cell, cell, style, status)
         page.paste(picture.crop((_INSET, _INSET, cell - _INSET, cell - _INSET)), (x + _INSET, y + _INSET))
         if caption:
             raster.draw_text(page, caption, x + cell / 2, y + cell + look.text_size * 0.4, look)
