@@ -70,7 +70,13 @@ class Dimension(NamedTuple):
         return self.constraint.value or 0.0
 
     def at(self, target: float) -> Constraint:
-        """The constraint with another value; a distance along an axis is above zero, from the lower point."""
+        """The constraint with another value; a distance along an axis is above zero, from the lower point.
+
+        A line at a right angle to an axis is horizontal or vertical.
+        """
+        if self.name == "angle" and target % (math.pi / 2) == 0:
+            level = _T.HORIZONTAL if target % math.pi == 0 else _T.VERTICAL
+            return Constraint(level, self.constraint.refs)
         if target == 0 and self.zero is not None:
             return self.zero
         if target < 0 and self.kind is DimensionKind.POSITION:

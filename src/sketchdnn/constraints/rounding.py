@@ -25,9 +25,11 @@ from sketchdnn.geometry import (
     Constraint,
     ConstraintType,
     Line,
+    Part,
     Point,
     Primitive,
     Profile,
+    Ref,
     Sketch,
     Vec,
     bounds,
@@ -264,10 +266,26 @@ class _Rounding:
                 number = "" if dimension.name in ("width", "height") else f"_{names[dimension.name]}"
                 constraint = replace(constraint, extra={"label": f"{dimension.name}{number}"})
             rounded.append(RoundedDimension(constraint, dimension.value))
+        rounded = _at_origin(rounded)
         primitives = _exact(self.solution.sketch, self.fixed)
         constraints = (*self.sketch.constraints, *(d.constraint for d in rounded))
         sketch = replace(self.sketch, primitives=primitives, constraints=constraints)
         return RoundResult(sketch, tuple(rounded), tuple(self.left), self.solution.displacement, step)
+
+
+def _at_origin(rounded: Sequence[RoundedDimension]) -> list[RoundedDimension]:
+    """The dimensions, where a point on both axes is at the origin instead."""
+    on_axes: defaultdict[Ref, list[RoundedDimension]] = defaultdict(list)
+    for item in rounded:
+        if item.constraint.type is _T.POINT_ON_CURVE:
+            on_axes[item.constraint.refs[0]].append(item)
+    result = list(rounded)
+    for ref, items in on_axes.items():
+        if len(items) == 2:
+            at = result.index(items[0])
+            result[at] = items[0]._replace(constraint=Constraint(_T.COINCIDENT, (ref, Ref(None, Part.ORIGIN))))
+            result.remove(items[1])
+    return result
 
 
 def _round_all(rounding: _Rounding, steps: Steps, datum: Datum) -> None:

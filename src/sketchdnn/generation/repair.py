@@ -66,13 +66,12 @@ class RepairReport:
             return f"nothing to repair; {free}{rounding}"
         counts = Counter(self.kinds).most_common()
         words = ", ".join(f"{count} {_ACTION_WORDS.get(kind, kind)}" for kind, count in counts)
-        return f"repaired: {words}; nothing moved by more than {self.displacement:.2%}; {free}{rounding}".replace(
-            "%", " %"
-        )
+        moved = f"nothing moved by more than {100 * self.displacement:.2f} %"
+        return f"repaired: {words}; {moved}; {free}{rounding}"
 
     def to_json(self) -> dict[str, Any]:
         """The entry of a manifest."""
-        content = {"summary": self.summary, "actions": list(self.actions)}
+        content: dict[str, Any] = {"summary": self.summary, "actions": list(self.actions)}
         displacement = float(f"{self.displacement:.3g}")
         content |= {"displacement": displacement, "dof": self.dof, "warning": self.warning}
         return content | ({"rounding": self.rounding} if self.rounding else {})
