@@ -74,7 +74,7 @@ class RoundingBenchmark:
     count: int
     noise: float
     full: int
-    dimensions: tuple[int, int]  # rounded, all
+    dimensions: tuple[int, int, int]  # with the preferred value, rounded, all
     visible: tuple[int, int, int]  # round before, round after, all
     recovered: dict[float, tuple[int, int]]  # for each noise: lengths that return to the round value, all
     holds: int
@@ -88,11 +88,9 @@ class RoundingBenchmark:
     def rows(self) -> Iterator[tuple[str, str, str]]:
         round_before, round_after, all_visible = self.visible
         yield "sketches with all dimensions round", "", percent(share_estimate(self.full, self.count))
-        yield (
-            "free dimensions that became round",
-            "",
-            f"{percent(share_estimate(*self.dimensions))} of {self.dimensions[1]:,}",
-        )
+        preferred, rounded, total = self.dimensions
+        yield "free dimensions that became round", "", f"{percent(share_estimate(rounded, total))} of {total:,}"
+        yield "free dimensions with the preferred value", "", percent(share_estimate(preferred, total))
         yield (
             "radii, lengths and coordinates that are round",
             percent(share_estimate(round_before, all_visible)),
@@ -151,11 +149,12 @@ def measure_rounding(
     sketches: list[RoundedSketch] = []
     for sketch in islice(held_out_sketches(data, _NUMBERS, seed), count):
         on_stage(f"rounding: {len(sketches):,} of {count:,}")
-        rounded = _round(_resize(sketch, rng), noise, rng)
-        sketches += [rounded] if rounded else []
+        done = _round(_resize(sketch, rng), noise, rng)
+        sketches += [done] if done else []
     if not sketches:
         raise SketchError("the corpus has no test sketch to round")
-    dimensions = [(len(s.result.rounded), len(s.result.rounded) + len(s.result.left)) for s in sketches]
+    rounded = [item for s in sketches for item in s.result.rounded]
+    num_left = sum(len(s.result.left) for s in sketches)
     residuals = [_residual(s.result.sketch) for s in sketches]
     visible = np.array([_count_visible(s) for s in sketches]).sum(axis=0).tolist()
     recovered = {}
@@ -169,7 +168,7 @@ def measure_rounding(
         len(sketches),
         noise,
         sum(s.result.is_fully_rounded for s in sketches),
-        (sum(done for done, _ in dimensions), sum(total for _, total in dimensions)),
+        (sum(item.is_preferred for item in rounded), len(rounded), len(rounded) + num_left),
         (visible[0], visible[1], visible[2]),
         recovered,
         sum(residual <= _HOLDS for residual in residuals),
@@ -309,7 +308,8 @@ intervals.
 
 {table}
 
-- **free dimensions**: those that the constraints leave, as chosen by `round_dimensions`.
+- **free dimensions**: those that the constraints leave, as chosen by `round_dimensions`. **preferred
+  value**: the first choice; the others have a multiple of a finer step, down to a tenth.
 - **radii, lengths and coordinates that are round**: multiples of a tenth of the step of the sketch,
   in inches of an eighth, measured in the geometry. Lengths are those of horizontal and vertical
   lines. Where an angle is given or lines are tangent, not all coordinates can be round.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.noisy_sketches import PLATE, add_noise
+from support.noisy_sketches import PLATE, add_noise, arbitrarily_constrained
 from support.outlines import rectangle, slot
 
 from benchmarks.freecad import run_in_freecad
@@ -210,3 +210,16 @@ def test_freecad_shows_the_rounded_values(freecadcmd: str, tmp_path: Path) -> No
         assert {name: abs(value) for name, value in answer["values"].items()} == pytest.approx(
             {name: abs(value) for name, value in values(result).items()}, rel=0, abs=0
         )
+
+
+@settings(max_examples=60, deadline=None)
+@given(arbitrarily_constrained(), st.sampled_from([None, 0.5, 1e-3, 1e6]))
+def test_any_sketch_is_rounded_or_returned_with_a_warning(sketch: Sketch, step: float | None) -> None:
+    result = round_dimensions(sketch, RoundOptions(step, origin="keep"))  # type: ignore[arg-type]
+    if result.warning:
+        assert result.sketch is sketch
+        return
+    assert result.displacement <= 0.02
+    assert len(result.sketch) == len(sketch)
+    again = solve(result.sketch, [item.constraint for item in result.rounded])
+    assert again.displacement < 1e-7

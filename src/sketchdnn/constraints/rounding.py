@@ -115,10 +115,11 @@ class RoundOptions:
 
 
 class RoundedDimension(NamedTuple):
-    """A dimension with its round value, and the value before."""
+    """A dimension with its round value, the value before, and whether the value is the preferred one."""
 
     constraint: Constraint
     before: float
+    is_preferred: bool
 
 
 class LeftDimension(NamedTuple):
@@ -261,11 +262,13 @@ class _Rounding:
         names: defaultdict[str, int] = defaultdict(int)
         rounded = []
         for dimension, constraint in self.accepted:
+            is_preferred = constraint == dimension.at(dimension.targets[0])
             if constraint.value is not None:
                 names[dimension.name] += 1
-                number = "" if dimension.name in ("width", "height") else f"_{names[dimension.name]}"
-                constraint = replace(constraint, extra={"label": f"{dimension.name}{number}"})
-            rounded.append(RoundedDimension(constraint, dimension.value))
+                is_only = dimension.name in ("width", "height") and names[dimension.name] == 1
+                label = dimension.name if is_only else f"{dimension.name}_{names[dimension.name]}"
+                constraint = replace(constraint, extra={"label": label})
+            rounded.append(RoundedDimension(constraint, dimension.value, is_preferred))
         rounded = _at_origin(rounded)
         primitives = _exact(self.solution.sketch, self.fixed)
         constraints = (*self.sketch.constraints, *(d.constraint for d in rounded))
