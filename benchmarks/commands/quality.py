@@ -1,5 +1,5 @@
 """`python -m benchmarks samplers`, `noise-levels`, `conditions`, `completion`, `failures`, `constraints`,
-`constraint-speed`, `repair` and `solids`: how good results are.
+`constraint-speed`, `repair`, `rounding` and `solids`: how good results are.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def register(app: typer.Typer) -> None:
         constraints: "constraints --data sg_subset.npy --out docs/results/constraints.md",
         constraint_speed: "constraint-speed --files parts/ --out docs/results/constraint_speed.md",
         repair: "repair --out docs/results/repair.md",
+        rounding: "rounding --data prepared --out docs/results/rounding.md",
         solids: "solids --data prepared --out docs/results/solids.md",
     }
     for command, example in examples.items():
@@ -258,6 +259,27 @@ def repair(
     with stages("generating") as on_stage:
         sketches = raw_sketches(count, model=model, seed=seed, samples=samples)
         result = measure_repair(sketches, throughput_count=throughput_count, on_stage=on_stage)
+    show(result, out, command_line(context))
+
+
+def rounding(
+    context: typer.Context,
+    data: Corpus,
+    count: Annotated[int, typer.Option(min=1, help="Test sketches to round.")] = 300,
+    noise: Annotated[
+        float, typer.Option(min=0, max=0.02, help="How far off points are, as a share of the size.")
+    ] = 0.002,
+    freecad: Annotated[int, typer.Option(min=0, help="How many of them FreeCAD opens.")] = 50,
+    seed: Seed = 0,
+    out: Page = None,
+) -> None:
+    """Round the dimensions of real sketches with noise: what becomes round, what moves, and what FreeCAD shows."""
+    from benchmarks.results import check_output_file
+    from benchmarks.rounding import measure_rounding
+
+    check_output_file(out)
+    with stages() as on_stage:
+        result = measure_rounding(data, count=count, noise=noise, freecad=freecad, seed=seed, on_stage=on_stage)
     show(result, out, command_line(context))
 
 

@@ -211,3 +211,17 @@ def test_help_has_an_example_and_does_not_import_torch(example: str) -> None:
     assert f"sketchdnn {example}" in run(name, "--help").output
     code = f"import sys; from sketchdnn.cli import {name}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_rounded_sketches_name_their_dimensions(tmp_path: Path, model: Path) -> None:
+    options = ["--count", 3, "--model", model, "--steps", 3, "--format", "json", "--round", "auto"]
+    generate(tmp_path, *options, repair=True)
+    assert facts(tmp_path)["rounding"] == {"step": "auto", "units": None, "origin": "auto", "max_move": 0.02}
+    for entry in facts(tmp_path)["sketches"]:
+        assert "rounded" in entry["repair"]["rounding"]
+        (sketch,) = sketchdnn.read(tmp_path / entry["files"][0]).sketches
+        values = [c.value for c in sketch.constraints if "label" in c.extra and c.type != "angle"]
+        # Steps are 1 mm in 100 mm, and down to a 500th of that for small lengths.
+        assert all(value == pytest.approx(round(500 * value) / 500, abs=1e-12) for value in values if value)
+        assert bool(values) == entry["repair"]["rounding"].startswith(tuple("123456789"))
+    assert "rounding needs" in refused("generate", "--out", tmp_path / "raw", *options, "--no-repair")

@@ -220,3 +220,37 @@ def test_freecad_solves_the_result(folder: Path, freecadcmd: str) -> None:
             assert sum(found["constraints"].values()) >= 0.8 * len(sketch.constraints) > 10
             for before, after in zip(found["numbers"], found["solved"], strict=True):
                 assert after == pytest.approx(before, abs=1e-6)
+
+
+def test_rounded_dimensions_are_named_and_exact(folder: Path, freecadcmd: str) -> None:
+    output = constrained("rough.json", "--out", "part.FCStd", "--round", "auto", "--round-origin", "corner")
+    assert "dimensions rounded to steps of 0.5, which moved things by at most 0." in output
+    assert "degrees of freedom 0" in output
+    document = folder / "part.FCStd"
+    (part,) = read(document)
+    named = {c.extra["label"]: c.value for c in part.constraints if "label" in c.extra}
+    assert {"width": 60.0, "height": 40.0, "radius_1": 10.0}.items() <= named.items()
+    findings = ask_freecad(freecadcmd, folder, [document], [], solve=True)
+    (sketch,) = findings["documents"][str(document)]
+    assert sketch["solve"] == 0
+    assert sketch["solved"] == sketch["numbers"]
+    whole = constrained("rough.json", "--out", "part.json", "--round", "2mm", "--units", "cm", "--no-origin")
+    assert "rounded to steps of 0.2" in whole
+    (part,) = read(folder / "part.json")
+    assert all(round(c.value / 0.2) * 0.2 == pytest.approx(c.value) for c in part.constraints if "label" in c.extra)
+    write([ROUGH, ROUGH.moved(2.0)], folder / "two.jsonl")
+    assert "rounded 2 of 2 sketches in full" in constrained("two.jsonl", "--out", "many.jsonl", "--round", "auto")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--round", "0"], "--round is auto or a step such as 0.5, 0.5mm or 1/16in, not '0'"),
+        (["--round", "1/0in"], "--round is auto or a step such as 0.5, 0.5mm or 1/16in, not '1/0in'"),
+        (["--round", "5 parsec"], "--round is auto or a step such as 0.5, 0.5mm or 1/16in, not '5 parsec'"),
+        (["--round", "auto", "--round-origin", "left"], "--round-origin is auto, keep, corner, center, not 'left'"),
+        (["--round-origin", "corner"], "--round-origin needs --round"),
+    ],
+)
+def test_bad_steps_are_refused(folder: Path, options: list[str], sentence: str) -> None:
+    assert refused("constrain", "rough.json", "--out", "part.json", *options) == f"sketchdnn: {sentence}"

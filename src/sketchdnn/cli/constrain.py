@@ -20,7 +20,18 @@ from sketchdnn.geometry import Sketch
 from .console import stderr_console
 from .constrain_report import ConstrainReport
 from .convert import report
-from .options import FLATTEN, AssumeUnits, Flatten, Workers, millimeters, path_argument, read_options
+from .options import (
+    FLATTEN,
+    AssumeUnits,
+    Flatten,
+    Round,
+    RoundOrigin,
+    Workers,
+    millimeters,
+    path_argument,
+    read_options,
+    round_options,
+)
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -46,6 +57,8 @@ def constrain(
     all_inferred: Annotated[bool, Option("--all-inferred", help="With --no-repair, keep redundant ones too.")] = False,
     dimensions: Annotated[bool, Option("--dimensions", help="Add dimensions until nothing is free to move.")] = False,
     origin: Annotated[bool | None, Option(help=ORIGIN)] = None,
+    round_: Round = None,
+    round_origin: RoundOrigin = "auto",
     units: Annotated[str | None, Option(help="Measure the result in mm, cm, m, in, …")] = None,
     workers: Workers = None,
     flatten: Flatten = FLATTEN,
@@ -64,7 +77,13 @@ def constrain(
     origin = _has_origin(source) if origin is None else origin
     limit = _parse_tolerance(tolerance)
     options = ConstrainOptions(
-        repair=repair, close=close, keep_redundant=all_inferred, dimensions=dimensions, origin=origin, **limit
+        repair=repair,
+        close=close,
+        keep_redundant=all_inferred,
+        dimensions=dimensions,
+        origin=origin,
+        rounding=round_options(round_, round_origin),
+        **limit,
     )
     console = stderr_console()
     results = ConstrainReport()

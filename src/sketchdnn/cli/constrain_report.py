@@ -36,6 +36,8 @@ class ConstrainReport:
         self.actions, self.freedom = Counter[str](), Counter[int]()
         self.warnings, self.skipped = ReasonCounts(), ReasonCounts()
         self.max_move = 0.0
+        self.rounded, self.left = Counter[bool](), Counter[str]()
+        self.max_round_move = 0.0
 
     def add(self, before: Sketch, result: ConstrainResult, file: str = "") -> None:
         """Add a result; `file` is its name in a folder or archive."""
@@ -48,6 +50,10 @@ class ConstrainReport:
         self.moved += result.displacement > _ROUNDING
         self.max_move = max(self.max_move, result.displacement)
         self.lost += len(result.lost)
+        if rounding := result.rounding:
+            self.rounded[rounding.is_fully_rounded] += 1
+            self.left.update([rounding.warning] if rounding.warning else [left.reason for left in rounding.left])
+            self.max_round_move = max(self.max_round_move, rounding.displacement)
         for counts, reason in ((self.skipped, result.skipped), (self.warnings, result.warning)):
             if reason:
                 counts.add(_NUMBER.sub("…", reason), file=file)
@@ -81,6 +87,10 @@ class ConstrainReport:
             rows.append(("repaired", ", ".join(f"{count:,} × {kind}" for kind, count in self.actions.most_common())))
         if self.lost:
             rows.append(("left out", f"{self.lost:,} constraints of the files: they conflict with others or moved"))
+        if total_rounded := self.rounded.total():
+            share = f"{self.rounded[True]:,} of {total_rounded:,} sketches in full"
+            rows.append(("rounded", f"{share}, which moved things by at most {_percent(self.max_round_move)}"))
+            rows += [("not rounded", f"{count:,} × {reason}") for reason, count in self.left.most_common()]
         rows += [("skipped", line) for line in self.skipped.lines(max_lines=_MAX_LINES)]
         rows += [("warning", line) for line in self.warnings.lines(max_lines=_MAX_LINES)]
         return rows
@@ -93,6 +103,10 @@ def _rows_of_one(before: Sketch, result: ConstrainResult) -> list[tuple[str, str
         moved = f"by at most {far}, {_percent(result.displacement)} of the size"
     rows = [("degrees of freedom", f"{result.dof:,}"), ("", _free_parts(result)), ("moved", moved)]
     rows += _lines("repaired", [str(action) for action in result.actions])
+    if rounding := result.rounding:
+        rows.append(("rounded", f"{rounding.summary}, which moved things by at most {_percent(rounding.displacement)}"))
+        left = [f"{describe_constraint(item.constraint, result.sketch)}: {item.reason}" for item in rounding.left]
+        rows += _lines("not rounded", left)
     # Repairs may have given other numbers to what is still there.
     for name, those, owner in (
         ("left out", result.lost, before),

@@ -10,7 +10,7 @@ from typer import Option
 
 from . import gallery_command
 from .console import stderr_console
-from .options import Device, SamplerName, Steps, path_option
+from .options import Device, Round, RoundOrigin, SamplerName, Steps, path_option, round_options
 
 EPILOG = "Example: sketchdnn generate --count 16 --seed 0 --out sketches"
 COMPILE = "Compile the model: a minute of start-up, then faster; worthwhile from 100,000 sketches (GPU only)."
@@ -38,6 +38,8 @@ def generate(
     device: Device = "auto",
     compile: Annotated[bool, Option("--compile", help=COMPILE)] = False,  # noqa: A002
     repair: Annotated[bool, Option(help="Close gaps, remove duplicates and add constraints, in all formats.")] = True,
+    round_: Round = None,
+    round_origin: RoundOrigin = "auto",
     primitives: Annotated[str | None, _condition(help="Number of primitives, or a range, such as 12 or 8..16.")] = None,
     kinds: Annotated[str | None, _condition(help=KINDS)] = None,
     count_construction: Annotated[bool, _condition("--count-construction", help="Let --kinds count it too.")] = False,
@@ -84,6 +86,7 @@ def generate(
             init_sketch=None if init_sketch is None else gallery_command.read_one_sketch(init_sketch, console),
             strength=strength,
             repair=repair,
+            rounding=round_options(round_, round_origin),
             workers=available_cores(worker.world),
             trajectory_frames=_TRAJECTORY_FRAMES if trajectory else 0,
             compile=compile,

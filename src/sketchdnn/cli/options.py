@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import re
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sketchdnn.errors import SketchError
 from sketchdnn.formats import DEFAULT_READ_OPTIONS, ReadOptions
 from sketchdnn.geometry import MM_PER_UNIT
 from sketchdnn.geometry.quantities import parse_length
+
+if TYPE_CHECKING:
+    from sketchdnn.constraints.rounding import RoundOptions
 
 FLATTEN = f"{DEFAULT_READ_OPTIONS.curve_tolerance_mm:g}mm"
 
 # Of files and folders: reading one reports why it cannot be read.
 path_option = partial(typer.Option, readable=False)
 path_argument = partial(typer.Argument, readable=False)
+_STEP = re.compile(r"(\d+\.?\d*|\.\d+)(?:/(\d+))?\s*([a-z]*)")
 _reading_option = partial(typer.Option, rich_help_panel="Reading drawings")
 
 Flatten = Annotated[
@@ -26,6 +33,15 @@ Flatten = Annotated[
 ]
 AssumeUnits = Annotated[
     str | None, _reading_option(help="The unit of a file that names none: mm, cm, m, in, …", show_default="mm")
+]
+Round = Annotated[
+    str | None,
+    typer.Option(
+        "--round", help="Round the free dimensions: auto, or a step such as 0.5, 0.5mm or 1/16in.", metavar="auto|STEP"
+    ),
+]
+RoundOrigin = Annotated[
+    str, typer.Option(help="With --round: put the origin at a corner or the center, or keep it; auto, as fits.")
 ]
 Steps = Annotated[int, typer.Option(help="Number of denoising steps: fewer are faster, more leave fewer gaps.")]
 SamplerName = Annotated[
@@ -48,3 +64,22 @@ def millimeters(text: str, option: str) -> float:
     """A length such as `5mm` or `0.25in` in millimeters."""
     number, units = parse_length(text, option)
     return number * MM_PER_UNIT[units]
+
+
+def round_options(text: str | None, origin: str = "auto") -> RoundOptions | None:
+    """The options of rounding, from `--round` and `--round-origin`; None without `--round`."""
+    from sketchdnn.constraints.rounding import Origin, RoundOptions
+
+    if origin not in list(Origin):
+        raise SketchError(f"--round-origin is {', '.join(Origin)}, not '{origin}'")
+    if text is None:
+        if origin != Origin.AUTO:
+            raise SketchError("--round-origin needs --round")
+        return None
+    if text.strip().lower() == "auto":
+        return RoundOptions(origin=Origin(origin))
+    match = _STEP.fullmatch(text.strip())
+    step = float(match[1]) / float(match[2] or 1) if match and float(match[2] or 1) else 0.0
+    if not match or not 0 < step < math.inf or match[3] not in {"", *MM_PER_UNIT}:
+        raise SketchError(f"--round is auto or a step such as 0.5, 0.5mm or 1/16in, not '{text}'")
+    return RoundOptions(step, match[3] or None, Origin(origin))

@@ -3,6 +3,7 @@
 from .equation_set import Freedom
 from .infer import TOLERANCE, infer
 from .repair import REPAIR_TOLERANCE, Action, ActionKind, RepairedSketch, repair, repair_all
+from .rounding import RoundOptions, RoundResult, round_dimensions
 from .solve import Solution, solve
 
 __all__ = [
@@ -12,9 +13,12 @@ __all__ = [
     "ActionKind",
     "Freedom",
     "RepairedSketch",
+    "RoundOptions",
+    "RoundResult",
     "Solution",
     "infer",
     "repair",
     "repair_all",
+    "round_dimensions",
     "solve",
 ]

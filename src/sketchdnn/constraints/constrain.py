@@ -21,6 +21,7 @@ from sketchdnn.geometry import MM_PER_UNIT, Constraint, ConstraintType, Part, Re
 from .equation_set import MAX_BLOCK, Freedom, components, equation_set
 from .infer import TOLERANCE, infer, infer_level, is_large, renumber, skipped_message
 from .repair import REPAIR_TOLERANCE, Action, RepairedSketch, repair
+from .rounding import RoundOptions, RoundResult, round_dimensions
 from .solve import Solution, solve
 from .variables import Constraints, variables_of
 from .well_constrained import drop_redundant, find_conflicts, missing_dimensions
@@ -50,6 +51,7 @@ class ConstrainOptions:
         keep_redundant: Without `repair`: keep inferred constraints that follow from the others.
         dimensions: Add dimensions until nothing is free to move.
         origin: Put points within half the tolerance of the origin or an axis there.
+        rounding: Round the free dimensions.
     """
 
     tolerance: float | None = None
@@ -59,6 +61,7 @@ class ConstrainOptions:
     keep_redundant: bool = False
     dimensions: bool = False
     origin: bool = False
+    rounding: RoundOptions | None = None
 
     def tolerance_of(self, sketch: Sketch) -> float:
         """The tolerance for a sketch, as a share of its size."""
@@ -89,6 +92,7 @@ class ConstrainResult:
         unsupported: Constraints that the solver has no equation for.
         warning: Why something was not done.
         skipped: What was not looked for in a very large sketch.
+        rounding: What was rounded; its moves are counted there.
     """
 
     sketch: Sketch
@@ -102,6 +106,7 @@ class ConstrainResult:
     warning: str | None = None
     skipped: str | None = None
     num_own: int = 0
+    rounding: RoundResult | None = None
 
 
 def constrain(sketch: Sketch, options: ConstrainOptions | None = None) -> ConstrainResult:
@@ -117,6 +122,9 @@ def constrain(sketch: Sketch, options: ConstrainOptions | None = None) -> Constr
             if options.origin:
                 max_move = max(tolerance - result.displacement, _ROUNDING) if options.repair else tolerance
                 result = _snap_to_origin(result, min(tolerance / 2, max_move), max_move)
+            if options.rounding:
+                rounding = round_dimensions(result.sketch, options.rounding)
+                result = replace(result, sketch=rounding.sketch, rounding=rounding)
             if options.dimensions:
                 constraints = (*result.sketch.constraints, *missing_dimensions(result.sketch))
                 result = replace(result, sketch=replace(result.sketch, constraints=constraints))

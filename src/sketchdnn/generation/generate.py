@@ -19,6 +19,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
+from sketchdnn.constraints import RoundOptions, round_dimensions
+from sketchdnn.constraints.rounding import Origin
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
 from sketchdnn.errors import GeometryError, SketchError, display_path
 from sketchdnn.geometry import MM_PER_UNIT, Placement, Sketch, bounds, normalize
@@ -57,6 +59,8 @@ class GenerateRequest:
             conditions by rejection.
         strength: How much to change `init_sketch`: near 0 it comes back, at 1 any sketch does; None means 0.3.
         repair: Repair each sketch before the conditions are checked. Scores of a model are measured without it.
+        rounding: Round the dimensions of each repaired sketch. The origin is at the center by default, and where it was
+            in variations.
         workers: Number of processes that repair large batches.
         trajectory_frames: Number of intermediate states to keep of each sketch.
         compile: Compile the denoiser on a GPU, which pays from about 100,000 sketches.
@@ -76,6 +80,7 @@ class GenerateRequest:
     init_sketch: Sketch | None = None
     strength: float | None = None
     repair: bool = True
+    rounding: RoundOptions | None = None
     workers: int = 1
     trajectory_frames: int = 0
     compile: bool = False
@@ -90,6 +95,8 @@ class GenerateRequest:
             raise SketchError("strength is how much to change a sketch: name it with init_sketch")
         if self.strength is not None and not 0 < self.strength <= 1:
             raise SketchError(f"the strength of a variation lies above 0 and goes up to 1, not {self.strength}")
+        if self.rounding and not self.repair:
+            raise SketchError("rounding needs the constraints of a repair: leave repair on")
         size, _ = self.resolve_size()
         if not 1e-6 <= size <= 1e9:
             raise SketchError(f"a sketch cannot be {size} large")
@@ -123,6 +130,7 @@ class GenerateRequest:
         steps = self.steps if system.max_steps is not None else None
         content = {name: getattr(self, name) for name in ("seed", "start_index", "count", "repair")}
         content |= {"sampler": sampler, "steps": steps, "conditions": self.conditions.to_json()}
+        content |= {"rounding": self.rounding.to_json()} if self.rounding else {}
         if self.init_sketch is not None:
             strength = STRENGTH if self.strength is None else self.strength
             return content | {"init_sketch": display_path(source or ""), "strength": strength}
@@ -183,6 +191,7 @@ def stream(system: System, request: GenerateRequest, on_progress: OnProgress = i
     engine = Engine(system, request.seed, options)
     size, units = request.resolve_size()
     postprocess = Postprocess(request.seed, size, units, repair=request.repair, workers=request.workers)
+    postprocess = replace(postprocess, rounding=_rounding_of(request))
     if request.init_sketch is None:
         engine.conditioning_for = partial(choose_conditioning, request.conditions, request.seed, system=system)
     else:
@@ -193,6 +202,13 @@ def stream(system: System, request: GenerateRequest, on_progress: OnProgress = i
         units = request.init_sketch.units or UNITS
         postprocess = replace(postprocess, size=2.0, units=units, placement=placement)
     return _search_all(engine, request, postprocess, on_progress)
+
+
+def _rounding_of(request: GenerateRequest) -> RoundOptions | None:
+    """The options of rounding with the origin that the request implies."""
+    if request.rounding is None or request.rounding.origin is not Origin.AUTO:
+        return request.rounding
+    return replace(request.rounding, origin=Origin.CENTER if request.init_sketch is None else Origin.KEEP)
 
 
 def noised_start(system: System, sketch: Sketch, strength: float) -> tuple[Start, Placement]:
@@ -237,6 +253,7 @@ class Postprocess:
     placement: Placement | None = None
     repair: bool = False
     workers: int = 1
+    rounding: RoundOptions | None = None
 
     def __call__(self, samples: Mapping[int, Decoded]) -> dict[int, GeneratedSketch]:
         """The candidates by index, without those that are empty or have no extent."""
@@ -247,7 +264,7 @@ class Postprocess:
             # Repair comes before scaling, so that the result has exactly the size.
             results = repair_sketches([samples[index].sketch for index in usable], workers=self.workers)
             for index, (sketch, report) in zip(usable, results, strict=True):
-                placed[index], reports[index] = self._place(sketch, index), report
+                placed[index], reports[index] = self._round(self._place(sketch, index), report)
         return {
             index: GeneratedSketch(
                 index,
@@ -259,6 +276,12 @@ class Postprocess:
             for index, sketch in placed.items()
             if sketch is not None
         }
+
+    def _round(self, sketch: Sketch | None, report: RepairReport) -> tuple[Sketch | None, RepairReport]:
+        if sketch is None or self.rounding is None:
+            return sketch, report
+        result = round_dimensions(sketch, self.rounding)
+        return result.sketch, replace(report, rounding=result.summary)
 
     def _place(self, sketch: Sketch, index: int) -> Sketch | None:
         try:

@@ -41,6 +41,7 @@ class RepairReport:
         displacement: Largest move, as a fraction of the size.
         dof: Degrees of freedom after repair.
         warning: Why the repair is incomplete, if it is. Without actions the sketch is unchanged.
+        rounding: What was rounded afterwards, if that was asked for.
     """
 
     actions: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class RepairReport:
     displacement: float = 0.0
     dof: int = 0
     warning: str | None = None
+    rounding: str | None = None
 
     @property
     def summary(self) -> str:
@@ -56,20 +58,23 @@ class RepairReport:
         >>> RepairReport(("…", "…", "…"), ("snap", "merge", "snap"), 0.00421, 9).summary
         'repaired: 2 joined, 1 merged; nothing moved by more than 0.42 %; 9 degrees of freedom'
         """
+        rounding = f"; {self.rounding}" if self.rounding else ""
         if self.warning:
-            return f"{'repaired in part' if self.kinds else 'not repaired'}: {self.warning}"
+            return f"{'repaired in part' if self.kinds else 'not repaired'}: {self.warning}{rounding}"
         free = f"{self.dof} degree{'s' * (self.dof != 1)} of freedom"
         if not self.kinds:
-            return f"nothing to repair; {free}"
+            return f"nothing to repair; {free}{rounding}"
         counts = Counter(self.kinds).most_common()
         words = ", ".join(f"{count} {_ACTION_WORDS.get(kind, kind)}" for kind, count in counts)
-        return f"repaired: {words}; nothing moved by more than {self.displacement:.2%}; {free}".replace("%", " %")
+        moved = f"nothing moved by more than {100 * self.displacement:.2f} %"
+        return f"repaired: {words}; {moved}; {free}{rounding}"
 
     def to_json(self) -> dict[str, Any]:
         """The entry of a manifest."""
-        content = {"summary": self.summary, "actions": list(self.actions)}
+        content: dict[str, Any] = {"summary": self.summary, "actions": list(self.actions)}
         displacement = float(f"{self.displacement:.3g}")
-        return content | {"displacement": displacement, "dof": self.dof, "warning": self.warning}
+        content |= {"displacement": displacement, "dof": self.dof, "warning": self.warning}
+        return content | ({"rounding": self.rounding} if self.rounding else {})
 
 
 class RepairResult(NamedTuple):
